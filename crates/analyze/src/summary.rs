@@ -232,7 +232,7 @@ fn no_interval(of: &TotalNoise) -> NotAvailable {
     let (why, remedy) = match of.at_least {
         Some(_) => (
             "few events make up the noise, or it changes slowly, so it may be larger".to_owned(),
-            "measure for longer".to_owned(),
+            "measure for longer".into(),
         ),
         None if of.detours == 0 => ("there was no detour".to_owned(), "measure for longer".into()),
         None => (
@@ -240,7 +240,7 @@ fn no_interval(of: &TotalNoise) -> NotAvailable {
             format!("measure for {run_ms} ms or longer"),
         ),
     };
-    NotAvailable { what: "interval of the noise".into(), why, remedy }
+    NotAvailable::new("interval of the noise", why, remedy)
 }
 
 /// Returns an error: the derived tables do not belong to these detours.

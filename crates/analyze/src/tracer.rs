@@ -113,11 +113,11 @@ impl TracedTicks {
         }
         let cost = cost(&cpus, &run.clock);
         if cost.is_none() {
-            not_available.push(NotAvailable {
-                what: "cost of recording events".into(),
-                why: format!("fewer than {FEWEST_PAIRS} pairs of windows with ticks in both"),
-                remedy: "measure for longer".into(),
-            });
+            not_available.push(NotAvailable::new(
+                "cost of recording events",
+                format!("fewer than {FEWEST_PAIRS} pairs of windows with ticks in both"),
+                "measure for longer",
+            ));
         }
         Ok(cost)
     }
@@ -198,7 +198,7 @@ fn difference(
         on_ns: mean(|[_, on]| *on),
         off_ns: mean(|[off, _]| *off),
         difference_ns,
-        interval: Interval { low: difference_ns - reach, high: difference_ns + reach },
+        interval: spread.around(difference_ns),
         smallest_effect_ns: reach + (POWER - NORMAL) * spread.standard_error,
     })
 }

@@ -11,7 +11,7 @@ use crate::stop;
 use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
-use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
+use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow, host_name};
 use anechoic_measure::run::Plan;
 use anechoic_recording::{Problem, ProblemKind, create_dir_all};
 use anechoic_report::more;
@@ -89,10 +89,7 @@ pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> Result<ExitCode, 
     };
     joined().map_err(|error| match rank {
         0 => error,
-        rank => {
-            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            error.about(format_args!("rank {rank} on {host}"))
-        }
+        rank => error.about(format_args!("rank {rank} on {}", host_name())),
     })
 }
 

@@ -96,6 +96,12 @@ impl InjectError {
 anechoic_recording::error_from_problem!(InjectError);
 
 impl Injection {
+    /// Returns periodic interrupts on one CPU that do nothing.
+    pub(crate) fn interrupts(cpu: u32, period: Duration) -> Self {
+        let (kind, timing) = (InjectionKind::Interrupt, Timing::Periodic { period });
+        Injection { kind, timing, duration: Duration::ZERO, cpus: vec![cpu] }
+    }
+
     /// Returns the mean time between two starts on one CPU.
     #[must_use]
     pub fn period(&self) -> Duration {

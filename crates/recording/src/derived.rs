@@ -100,15 +100,8 @@ impl<R: DerivedRow> DerivedWriter<R> {
 
     fn group(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let path = self.staging.join(part_name(self.sums.len()));
-        let part = match &mut self.open {
-            Some(part) => Ok(part),
-            None => Part::create::<R>(path.clone()).map(|part| self.open.insert(part)),
-        };
-        let written = part.and_then(|part| {
-            part.append(rows, &self.boundaries)?;
-            Ok(part.is_large())
-        });
-        match written {
+        let create = || Part::create::<R>(path.clone());
+        match Part::append_to(&mut self.open, create, rows, &self.boundaries) {
             Ok(false) => Ok(()),
             Ok(true) => self.close_part(),
             Err(error) => Err(failed(error, path, 0)),

@@ -179,7 +179,7 @@ impl Recorder {
     fn group<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let table = self.tables.entry(R::TABLE.name).or_default();
         let path = self.dir.join(R::TABLE.name).join(part_name(table.next_part));
-        let open = || {
+        let create = || {
             match durable::create_dir(&self.dir.join(R::TABLE.name)) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(error.into());
@@ -188,15 +188,7 @@ impl Recorder {
             }
             Part::create::<R>(path.clone())
         };
-        let part = match &mut table.open {
-            Some(part) => Ok(part),
-            None => open().map(|part| table.open.insert(part)),
-        };
-        let written = part.and_then(|part| {
-            part.append(rows, &self.boundaries)?;
-            Ok(part.is_large())
-        });
-        match written {
+        match Part::append_to(&mut table.open, create, rows, &self.boundaries) {
             Ok(false) => Ok(()),
             Ok(true) => self.close_part(R::TABLE.name).and(self.write_sums()),
             Err(error) => {

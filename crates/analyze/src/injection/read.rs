@@ -33,12 +33,12 @@ pub(super) fn tallies<'a>(
         let what = format!("CPU {cpu}");
         let Some(of_cpu) = run.cpus.iter().find(|of| of.cpu == cpu) else {
             let remedy = "measure that CPU as well";
-            not_available.push(missing(what, "its loop was not measured", remedy));
+            not_available.push(NotAvailable::new(what, "its loop was not measured", remedy));
             continue;
         };
         let Some(spell) = injected.spells.iter().find(|spell| spell.cpu == cpu) else {
             let why = "the run was cut off before it noted when noise was on";
-            not_available.push(missing(what, why, "let the run finish"));
+            not_available.push(NotAvailable::new(what, why, "let the run finish"));
             continue;
         };
         let asked_ticks = run.clock.ticks(injected.duration_ns);
@@ -47,7 +47,7 @@ pub(super) fn tallies<'a>(
             let what = format!("all events of CPU {cpu}");
             let why =
                 "some were lost or switched off: more may have been delivered and seen than shown";
-            not_available.push(missing(what, why, "inject less noise"));
+            not_available.push(NotAvailable::new(what, why, "inject less noise"));
         }
         let known = match Follower::new(run, injected, spell, &functions) {
             Ok(follower) => {
@@ -60,17 +60,13 @@ pub(super) fn tallies<'a>(
             Err(why) => {
                 let what = format!("detections by the loop of CPU {cpu}");
                 let remedy = "verify as root; `anechoic check` shows what is missing";
-                not_available.push(missing(what, why, remedy));
+                not_available.push(NotAvailable::new(what, why, remedy));
                 None
             }
         };
         all.push(WatchedCpu { run: of_cpu, place, known });
     }
     Ok(all)
-}
-
-fn missing(what: String, why: &str, remedy: &str) -> NotAvailable {
-    NotAvailable { what, why: why.into(), remedy: remedy.into() }
 }
 
 fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Losses) -> WatchSetup {

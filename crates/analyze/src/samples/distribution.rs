@@ -1,10 +1,11 @@
 //! The distribution of the samples of a series: moments, quantiles, outliers.
 
 use crate::blocks::FEWEST_BLOCKS;
+use crate::samples::Fixed;
 use crate::samples::block_shares::Blocks;
 use crate::samples::cells::{Cell, value_at};
 use crate::samples::moments::Moments;
-use crate::samples::values::{Fixed, Scale};
+use crate::samples::values::Scale;
 use crate::stats::Interval;
 use crate::stats::NORMAL;
 use schemars::JsonSchema;

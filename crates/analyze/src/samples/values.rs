@@ -1,27 +1,6 @@
 //! Raw values of samples and their conversion to the units of a result.
 
-use anechoic_recording::{Clock, Sample};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// What is the same in every sample of a series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Fixed {
-    /// The work is fixed: a sample's value is its time in ns.
-    Work,
-    /// The time is fixed: a sample's value is the work done in it, in units.
-    Time,
-}
-
-impl From<anechoic_recording::Fixed> for Fixed {
-    fn from(fixed: anechoic_recording::Fixed) -> Self {
-        match fixed {
-            anechoic_recording::Fixed::Work => Self::Work,
-            anechoic_recording::Fixed::Time => Self::Time,
-        }
-    }
-}
+use anechoic_recording::{Clock, Fixed, Sample};
 
 /// Converts raw values (counter ticks, or units of work) to results (ns, or units of work).
 #[derive(Debug, Clone, Copy)]

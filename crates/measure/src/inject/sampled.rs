@@ -44,7 +44,7 @@ impl Programs {
         let possible = cpus::system("possible");
         let states = PerCpu::new(NAME, possible.len()).map_err(when("make a BPF map"))?;
         // The events keep the program alive, and the program keeps its map.
-        let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()))
+        let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()), None)
             .map_err(|error| refused(&error, "Linux 5.3 with CONFIG_BPF_EVENTS"))?;
         let attach = |timer: &TimerInterrupts| timer.attach(&program);
         timers.iter().try_for_each(attach).map_err(when("attach a BPF program to a perf event"))?;

@@ -70,9 +70,10 @@ impl Timers {
             .map_err(when("make a BPF map"))?;
         table.fill(&entries).map_err(when("fill a BPF map"))?;
         // The program keeps the table alive.
-        let code = timer_program::program(states.fd(), table.fd(), order);
-        let program = bpf::load_functions(NAME, ProgramKind::SystemCall, &code, &types)
-            .map_err(unknown_or_refused)?;
+        let (code, starts) = timer_program::program(states.fd(), table.fd(), order);
+        let typed = Some((&types, &starts[..]));
+        let program =
+            bpf::load(NAME, ProgramKind::SystemCall, &code, typed).map_err(unknown_or_refused)?;
         let timers = Timers { states, program, cpus, time: Duration::MAX };
         timers.probe()?;
         Ok(timers)

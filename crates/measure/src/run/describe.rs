@@ -94,11 +94,12 @@ fn out_of_reach(plan: &Plan) -> Option<NotAvailable> {
     let allowed = cpus::allowed();
     let mut given = team.placement.cpus();
     given.retain(|cpu| !allowed.contains(cpu));
-    (!given.is_empty()).then(|| NotAvailable {
-        what: format!("noise of CPUs {}", cpus::list(&given)),
-        why: "their ranks are in other control groups than the measuring rank of this host"
-            .to_owned(),
-        remedy: "start one rank per host, with all its CPUs".to_owned(),
+    (!given.is_empty()).then(|| {
+        NotAvailable::new(
+            format!("noise of CPUs {}", cpus::list(&given)),
+            "their ranks are in other control groups than the measuring rank of this host",
+            "start one rank per host, with all its CPUs",
+        )
     })
 }
 

@@ -131,6 +131,12 @@ unsafe fn bpf_open<T: NoUninit>(command: c_long, attributes: &mut T) -> io::Resu
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
+/// Returns the byte offset of a 64-bit word.
+#[must_use]
+pub const fn byte(word: usize) -> i16 {
+    8 * word as i16
+}
+
 fn fd_number(fd: &OwnedFd) -> u32 {
     fd.as_raw_fd() as u32 // never negative
 }
@@ -151,22 +157,9 @@ pub struct LoadError {
     pub verdict: String,
 }
 
-/// Loads a program. It runs once it is attached to the trigger of its kind.
-pub fn load(name: &str, kind: ProgramKind, code: &[Instruction]) -> Result<OwnedFd, LoadError> {
-    load_typed(name, kind, code, None)
-}
-
-/// Loads a program of several functions, which begin at these instructions and have the names in `types`.
-pub fn load_functions(
-    name: &str,
-    kind: ProgramKind,
-    (code, starts): &(Vec<Instruction>, Vec<u32>),
-    types: &Types,
-) -> Result<OwnedFd, LoadError> {
-    load_typed(name, kind, code, Some((types, starts)))
-}
-
-fn load_typed(
+/// Loads a program. It runs once it is attached to the trigger of its kind. A program of several functions has types with
+/// their names, and the instructions at which they begin.
+pub fn load(
     name: &str,
     kind: ProgramKind,
     code: &[Instruction],
@@ -225,7 +218,7 @@ fn verdict(log: &[u8]) -> String {
 /// Returns the kernel's error.
 pub(crate) fn may_load() -> io::Result<()> {
     let nothing = Assembler::default().end();
-    let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing);
+    let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing, None);
     loaded.map(drop).map_err(|refused| refused.error)
 }
 
@@ -294,7 +287,7 @@ mod tests {
         let mut wrong = Assembler::default();
         wrong.load(R1, R2, 0); // r2 was never set
         let refused =
-            load("wrong", ProgramKind::PerfEvent, &wrong.end()).expect_err("a bad program");
+            load("wrong", ProgramKind::PerfEvent, &wrong.end(), None).expect_err("a bad program");
         assert_eq!(refused.verdict, "R2 !read_ok");
     }
 }

@@ -188,12 +188,12 @@ impl Loaded {
     /// the kernel does not keep the data.
     fn new(layout: &Layout, cpus: &[u32], ring_bytes: u32) -> Result<Loaded, StealError> {
         let states = states(cpus)?;
-        let ring = bpf::create_map(NAME, MapKind::RingBuffer, 0, 0, ring_bytes)
+        let ring = bpf::create_map(NAME, MapKind::RingBuffer, 0, 0, ring_bytes, None)
             .map_err(StealError::when("make a BPF ring buffer"))?;
         let load = |layout: &Layout| {
             let code = program::assemble(layout, states.fd(), &ring);
             let kind = ProgramKind::Tracing { tracepoint: layout.tracepoint };
-            bpf::load(NAME, kind, &code).map_err(StealError::from)
+            bpf::load(NAME, kind, &code, None).map_err(StealError::from)
         };
         let program = load(layout).or_else(|refusal| match layout.with_address() {
             Some(layout) if matches!(refusal, StealError::Refused(_)) => load(&layout),

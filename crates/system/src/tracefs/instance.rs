@@ -6,6 +6,7 @@ use super::leftovers;
 use super::mount::Tracefs;
 use super::page::PageLayout;
 use super::stats::Stats;
+use super::symbols::{self, TICK_FUNCTIONS};
 use anechoic_recording::{EVENTS, EventKind, EventSpec, Problem};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,9 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Handlers of the periodic timer tick, by their names in different kernels.
-const TICK_HANDLERS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
 
 /// An enabled event, with the kernel's description of it.
 #[derive(Debug, Clone)]
@@ -82,8 +80,7 @@ impl Instance {
             match self.format(spec.system, spec.name) {
                 Ok(format) => {
                     if spec.kind == EventKind::HrtimerStart {
-                        // Without the filter there are more events, but nothing else is lost.
-                        let _ = self.filter_ticks();
+                        self.filter_ticks();
                     }
                     match self.write(&enable_file(spec), "1") {
                         Ok(()) => self.events.push(EnabledEvent { spec, format }),
@@ -193,22 +190,15 @@ impl Instance {
         self.root.join(file)
     }
 
-    /// Filters the periodic timer tick out of `hrtimer_start`: it arms itself at every tick, so its sender is
-    /// not needed.
-    fn filter_ticks(&self) -> Result<(), TraceError> {
-        let table = fs::read_to_string("/proc/kallsyms")
-            .map_err(TraceError::file("read", "/proc/kallsyms"))?;
-        let addresses = table.lines().filter_map(|line| {
-            let mut words = line.split_ascii_whitespace();
-            let (address, name) = (words.next()?, words.nth(1)?);
-            let shown = address.bytes().any(|digit| digit != b'0');
-            (shown && TICK_HANDLERS.contains(&name)).then(|| format!("function != 0x{address}"))
-        });
-        let filter: Vec<String> = addresses.collect();
-        if filter.is_empty() {
-            return Err(TraceError::format("/proc/kallsyms", "no tick handler is in it"));
+    /// Filters the periodic timer tick out of `hrtimer_start`, if it can: it arms itself at every tick, so its sender is
+    /// not needed. Without the filter there are more events, but nothing else is lost.
+    fn filter_ticks(&self) {
+        let addresses = TICK_FUNCTIONS.iter().filter_map(|name| symbols::address(name));
+        let filter: Vec<String> =
+            addresses.map(|address| format!("function != {address:#x}")).collect();
+        if !filter.is_empty() {
+            let _ = self.write("events/timer/hrtimer_start/filter", &filter.join(" && "));
         }
-        self.write("events/timer/hrtimer_start/filter", &filter.join(" && "))
     }
 
     fn read(&self, file: &str) -> Result<String, TraceError> {

@@ -9,8 +9,8 @@
 
 use super::files::{self, Naps};
 use super::{JoinError, Patience, lost, who};
-use crate::ensemble::EnsembleError;
 use crate::ensemble::launched::Launched;
+use crate::ensemble::{EnsembleError, host_name};
 use anechoic_recording::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,10 +68,6 @@ fn word() -> String {
     // The keys come from the system's random number generator.
     let number = || RandomState::new().hash_one((std::process::id(), Instant::now()));
     format!("{:016x}{:016x}", number(), number())
-}
-
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// A rank that is joining the others.
@@ -158,7 +154,7 @@ impl Joining<'_> {
 
     fn welcome(&self) -> Result<Joined, JoinError> {
         let mine = word();
-        let mut words = BTreeMap::from([(0, (mine.clone(), host()))]);
+        let mut words = BTreeMap::from([(0, (mine.clone(), host_name()))]);
         let mut naps = self.naps();
         while words.len() < self.launched.size as usize {
             self.read_hellos(&mut words)?;
@@ -168,7 +164,7 @@ impl Joining<'_> {
         }
         let of_job = self.place().join(&mine);
         let (words, hosts): (Vec<_>, Vec<_>) = words.into_values().unzip();
-        let welcome = Welcome { word: mine, host: host(), words };
+        let welcome = Welcome { word: mine, host: host_name(), words };
         let say = || {
             fs::create_dir(&of_job)?;
             super::HALVES.iter().try_for_each(|half| fs::create_dir(of_job.join(half)))?;
@@ -261,7 +257,7 @@ impl Joining<'_> {
             return true;
         }
         let Launched { size, job, .. } = self.launched;
-        let content = Hello { size: *size, host: host(), job: job.clone() };
+        let content = Hello { size: *size, host: host_name(), job: job.clone() };
         files::write(hello, &json(&content)).is_ok()
     }
 
