@@ -131,7 +131,7 @@ impl HostSummary {
         let strays = read_once(recording, &loops, &mut [&mut lost, &mut sources], &mut |_| {})?;
         let detours = lost.cpus;
         let mut lengths = LengthsBuilder::default();
-        detours.iter().for_each(|of| lengths.merge(of.lengths()));
+        detours.iter().for_each(|of| lengths.merge(&of.lengths));
         let noise: Vec<CpuNoise> = run
             .cpus
             .iter()
@@ -140,7 +140,7 @@ impl HostSummary {
             .collect();
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let total = TotalNoise::of(&noise, &detours, &run.clock);
-        let lost_ns = |of: &DetoursBuilder| run.clock.ns(of.lengths().sum_ticks());
+        let lost_ns = |of: &DetoursBuilder| run.clock.ns(of.lengths.sum_ticks());
         Ok(Self {
             host: host_name(recording),
             recording: recording.dir().display().to_string(),

@@ -53,8 +53,8 @@ pub(super) fn tallies<'a>(
             Ok(follower) => {
                 let (on, window) = (spell.start_ticks, place.window);
                 let due = Due::new(injected.period_ns, on, window, &run.clock);
-                let (detours, events) =
-                    (of::<Detour>(recording, cpu), of::<KernelEvent>(recording, cpu));
+                let detours = recording.rows_of_cpu::<Detour>(cpu).each();
+                let events = recording.rows_of_cpu::<KernelEvent>(cpu).each();
                 Some(Watch::new(&place, follower, due).run(detours, events)?)
             }
             Err(why) => {
@@ -79,15 +79,4 @@ fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Loss
         events_lost: losses.on_cpu(cpu.cpu, &[LossKind::Events, LossKind::Untraced]),
         detours_lost: losses.on_cpu(cpu.cpu, &[LossKind::Detours]),
     }
-}
-
-/// The rows of one CPU, one by one.
-fn of<R: CpuRow>(recording: &Recording, cpu: u32) -> impl Iterator<Item = Result<R, Problem>> {
-    recording.rows_of_cpu::<R>(cpu).flat_map(|group| {
-        let (rows, error) = match group {
-            Ok(rows) => (rows, None),
-            Err(error) => (Vec::new(), Some(Err(error))),
-        };
-        rows.into_iter().map(Ok).chain(error)
-    })
 }

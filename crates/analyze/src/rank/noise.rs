@@ -133,7 +133,7 @@ impl Point {
     fn log(&self, without: usize, groups: usize) -> Option<f64> {
         let all = self.moments(without, groups);
         let variance = all.variance()?.max(self.resolution());
-        let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw() / self.units);
+        let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw / self.units);
         (mean > 0.0).then(|| (variance / mean * per_raw).ln())
     }
 }

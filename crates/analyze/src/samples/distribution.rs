@@ -116,7 +116,7 @@ impl Distribution {
         if samples == 0 {
             return None;
         }
-        let (mean, unit) = (moments.mean(), scale.per_raw());
+        let (mean, unit) = (moments.mean(), scale.per_raw);
         let variance = moments.variance();
         let (min, max) = (moments.min() as f64, moments.max() as f64);
         let (noise, decile) = match scale.fixed() {

@@ -6,7 +6,7 @@ use anechoic_recording::{Clock, Fixed, Sample};
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     fixed: Fixed,
-    per_raw: f64,
+    pub(crate) per_raw: f64,
     step: u64,
 }
 
@@ -26,12 +26,6 @@ impl Scale {
     #[must_use]
     pub fn fixed(&self) -> Fixed {
         self.fixed
-    }
-
-    /// Returns the result of one raw unit: ns per tick, or 1.
-    #[must_use]
-    pub(crate) fn per_raw(&self) -> f64 {
-        self.per_raw
     }
 
     /// Returns the smallest difference of two raw values: a step of the counter, or a unit of work.

@@ -251,7 +251,7 @@ impl Collector {
         if pages < most && pipe.has_uncounted() {
             // The buffer is now empty, so everything that was lost lies before the last mark.
             match self.instance.stats(pipe.cpu()) {
-                Ok(stats) => pipe.count(stats.lost(), &mut batch.losses),
+                Ok(stats) => pipe.count(stats.lost, &mut batch.losses),
                 Err(error) => result = result.and(Err(error)),
             }
         }
@@ -277,7 +277,7 @@ impl Collector {
     ) -> Result<(), TraceError> {
         let mut read = Ok(());
         for pipe in &mut self.pipes {
-            let lost = self.instance.stats(pipe.cpu()).map(|stats| stats.lost());
+            let lost = self.instance.stats(pipe.cpu()).map(|stats| stats.lost);
             pipe.count_rest(*lost.as_ref().unwrap_or(&0), end_ticks, losses);
             read = read.and(lost.map(|_| ()));
         }
