@@ -5,9 +5,7 @@ use super::due::Due;
 use super::watch::{Tally, Watch, WatchSetup};
 use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{
-    CpuRow, Detour, KernelEvent, LossKind, Losses, Name, Problem, Recording, Run,
-};
+use anechoic_recording::{Detour, KernelEvent, LossKind, Losses, Name, Problem, Recording, Run};
 
 /// One CPU with its sums, if its events contain the injection.
 pub(super) struct WatchedCpu<'a> {
