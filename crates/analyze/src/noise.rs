@@ -50,7 +50,7 @@ impl CpuNoise {
     /// Returns the noise of one CPU from the sums over its detours.
     pub(crate) fn of(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Self {
         let known = cpu.iterations > 0;
-        let (lengths, wall) = (detours.lengths, detours.wall_ticks());
+        let (lengths, wall) = (&detours.lengths, detours.wall_ticks());
         let Bounds { interval, at_least } = bounds(&[detours.lost_by_part()], detours.part_ticks());
         Self {
             cpu: cpu.cpu,

@@ -7,7 +7,7 @@ use crate::durable;
 use crate::error::WriteError;
 use crate::part::{Part, PartError, part_name};
 use crate::problem::{Problem, ProblemKind};
-use crate::recorder::{GROUP_ROWS, failed, in_order, json};
+use crate::recorder::{GROUP_ROWS, failed, json, verify_order};
 use crate::recording::{ATTRIBUTION, Recording};
 use crate::row::DerivedRow;
 use std::fs;
@@ -71,7 +71,7 @@ impl<R: DerivedRow> DerivedWriter<R> {
     /// Returns [`WriteError`]; the old table then stays, and the writer cannot be used any more.
     pub fn append(&mut self, rows: &[R]) -> Result<(), WriteError> {
         for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu()) {
-            in_order(rows, &mut 0)?;
+            verify_order(rows, &mut 0)?;
             let written = rows.chunks(GROUP_ROWS).try_for_each(|rows| self.group(rows));
             written.map_err(not_derived(&self.dir))?;
         }

@@ -96,7 +96,8 @@ impl Recorder {
     /// Each CPU's detours and events, and each series' samples, must come in time order.
     ///
     /// # Errors
-    /// Adds nothing if the rows are not in order. After any other error the table's open part is complete with what had been added before. The recorder stays usable.
+    /// Adds nothing if the rows are not in order. After any other error the table's open part is complete with what had
+    /// been added before. The recorder stays usable.
     pub fn append<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let Some(first) = rows.first() else { return Ok(()) };
         let mut sorted = Vec::new();
@@ -168,7 +169,7 @@ impl Recorder {
             let of = (R::TABLE.name, cpu, rows[0].strand());
             let before = reached.get(&of).or_else(|| self.reached.get(&of));
             let mut after = before.copied().unwrap_or(0);
-            in_order(rows, &mut after)?;
+            verify_order(rows, &mut after)?;
             reached.insert(of, after);
         }
         self.reached.extend(reached);
@@ -265,28 +266,34 @@ fn begin(dir: &Path, run: &Run) -> Result<[File; 2], WriteError> {
 
 /// Checks that spans do not run backwards and, if the table is ordered, that they follow `after`.
 ///
-/// # Errors
-/// Names the tick that is too early, and the one that it must follow.
-pub fn in_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), Problem> {
-    for row in rows {
-        let (start, end) = row.span();
-        let early = match R::ORDERED && start < *after {
-            true => Some((start, *after)),
-            false => (end < start).then_some((end, start)),
-        };
-        if let Some((ticks, after)) = early {
-            let (table, cpu) = (R::TABLE.name, row.cpu().unwrap_or_default());
-            let why = format!(
-                "rows of {table} on CPU {cpu} are out of order: \
-                 one at tick {ticks} after one that ended at {after}"
-            );
-            return Err(
-                ProblemKind::CannotWrite.problem(why, "append each CPU's rows in time order")
-            );
+/// The error is the tick that is too early; `after` is then the tick that it must follow.
+pub fn in_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), u64> {
+    for (start, end) in rows.iter().map(Row::span) {
+        if R::ORDERED && start < *after {
+            return Err(start);
+        }
+        if end < start {
+            *after = start;
+            return Err(end);
         }
         *after = end;
     }
     Ok(())
+}
+
+/// Checks rows of one CPU like [`in_order`].
+///
+/// # Errors
+/// Names the CPU and both ticks.
+pub(crate) fn verify_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), Problem> {
+    in_order(rows, after).map_err(|ticks| {
+        let (table, cpu) = (R::TABLE.name, rows[0].cpu().unwrap_or_default());
+        let why = format!(
+            "rows of {table} on CPU {cpu} are out of order: \
+             one at tick {ticks} after one that ended at {after}"
+        );
+        ProblemKind::CannotWrite.problem(why, "append each CPU's rows in time order")
+    })
 }
 
 /// Converts the error of a part, adding how many rows of its table are safe.

@@ -157,8 +157,8 @@ pub struct LoadError {
     pub verdict: String,
 }
 
-/// Loads a program. It runs once it is attached to the trigger of its kind. A program of several functions has types with
-/// their names, and the instructions at which they begin.
+/// Loads a program. It runs once it is attached to the trigger of its kind. A program of several functions has types
+/// with their names, and the instructions at which they begin.
 pub fn load(
     name: &str,
     kind: ProgramKind,
