@@ -125,7 +125,7 @@ impl Shared {
         ready: &mpsc::Sender<Result<Option<String>, Problem>>,
     ) {
         self.tid.store(cpus::thread_id(), Ordering::Release);
-        let memory = cpus::pin(&[cpu]).map_err(Problem::from).and_then(|()| {
+        let memory = cpus::pin(&[cpu]).and_then(|()| {
             let kernel = |task: &Preemption| task.kernel().into_iter();
             tasks
                 .iter()
