@@ -22,7 +22,8 @@ pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
 /// (v1), if there is one.
 pub(crate) fn legacy_memory(root: &Root) -> Option<String> {
     let legacy = |name: &str| name.split(',').any(|word| word == "memory");
-    place(root, |kind, options| kind == "cgroup" && legacy(options), legacy).map(|place| place.directory())
+    place(root, |kind, options| kind == "cgroup" && legacy(options), legacy)
+        .map(|place| place.directory())
 }
 
 /// Where a cgroup lies: the mount point of its hierarchy, and its path in that.
