@@ -51,8 +51,8 @@ pub(crate) struct DetoursBuilder {
     /// Offset of each stint to the time axis of the parts.
     shifts: Vec<i128>,
     /// Sum of whole gaps, including the loop's own iteration in each.
-    gap_ticks: u64,
-    lengths: LengthsBuilder,
+    pub(crate) gap_ticks: u64,
+    pub(crate) lengths: LengthsBuilder,
     parts: Parts,
     /// Start and end of the loops on the time axis of the parts.
     first_ticks: u64,
@@ -126,11 +126,6 @@ impl DetoursBuilder {
         self.last_ticks.saturating_sub(self.first_ticks)
     }
 
-    /// Returns the ticks of all gaps, including one iteration of the loop in each.
-    pub(crate) fn gap_ticks(&self) -> u64 {
-        self.gap_ticks
-    }
-
     /// Returns the ticks subtracted from each gap; the largest if series differ.
     pub(crate) fn shortest_gap_ticks(&self) -> u64 {
         self.stints.iter().map(|stint| stint.shortest_gap_ticks).max().unwrap_or(0)
@@ -139,11 +134,6 @@ impl DetoursBuilder {
     /// Returns whether the loops did work besides reading the counter.
     pub(crate) fn of_work(&self) -> bool {
         self.stints.iter().all(|stint| stint.series.is_some())
-    }
-
-    /// Returns the lengths of the detours.
-    pub(crate) fn lengths(&self) -> &LengthsBuilder {
-        &self.lengths
     }
 
     /// Returns the lost ticks of each equal part of the measured time.

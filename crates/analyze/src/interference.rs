@@ -250,16 +250,18 @@ fn not_followed(run: &Run, series: usize, followed: usize) -> Option<NotAvailabl
         ),
         _ => return None,
     };
-    Some(NotAvailable { what, why: why.into(), remedy: remedy.into() })
+    Some(NotAvailable::new(what, why, remedy))
 }
 
 /// Returns the pairs with interrupts whose cost alone is unknown.
 fn without_cost(pairs: &[Pair]) -> Option<NotAvailable> {
     let without = |pair: &&Pair| pair.interrupts > 0 && pair.alone.is_none();
     let number = pairs.iter().filter(without).count();
-    (number > 0).then(|| NotAvailable {
-        what: format!("cost of a single interrupt in {number} of {} series", pairs.len()),
-        why: "no single interrupt came between undisturbed repetitions".into(),
-        remedy: "use a lower rate, use shorter repetitions, or more of them".into(),
+    (number > 0).then(|| {
+        NotAvailable::new(
+            format!("cost of a single interrupt in {number} of {} series", pairs.len()),
+            "no single interrupt came between undisturbed repetitions",
+            "use a lower rate, use shorter repetitions, or more of them",
+        )
     })
 }

@@ -69,13 +69,18 @@ pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure, measure_with_spectra};
 pub use stories::{DetourStory, LongestDetours, StoryActivity, longest_detours};
 pub use summary::{Breakdown, Sources, Summary};
-pub use timeline::{Timeline, timeline};
+pub use timeline::Timeline;
 
 use anechoic_recording::Clock;
 
 /// Returns `part / whole`, and 0 if the whole is 0.
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Rounds to a thousandth.
+fn rounded(ns: f64) -> f64 {
+    (ns * 1e3).round() / 1e3
 }
 
 /// Returns the rate per second over this many ticks, and 0 over none.

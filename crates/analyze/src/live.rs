@@ -195,7 +195,7 @@ impl Live {
         let cpu = |known: &anechoic_recording::run::CpuRun| Cpu {
             cpu: known.cpu,
             first_ticks: known.first_ticks,
-            shortest_gap_ticks: known.shortest_gap_ticks,
+            shortest_gap_ticks: known.iteration_ticks(&run),
             sum: Sum::default(),
         };
         let cpus = run.cpus.iter().map(cpu).collect();
@@ -367,6 +367,17 @@ mod tests {
     fn row(cpu: u32, source: &str, name: &str, us: u64) -> Activity {
         let row = builders::activity((cpu, 0), ActivityKind::Activity, source, 0, us * 1_000);
         Activity { name: name.into(), ..row }
+    }
+
+    #[test]
+    fn the_iteration_of_a_loop_whose_shortest_gap_is_not_known_is_a_plain_read() {
+        let run = builders::run(
+            "detours",
+            builders::clock(1_000_000_000),
+            vec![builders::cpu_run(1, (1_000, 1_000), 0)],
+        );
+        let read = run.clock.read_min_ticks;
+        assert_eq!((read > 0, Live::new(run).cpus[0].shortest_gap_ticks), (true, read));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub(crate) struct LongestBuilder<'a, T> {
     make: fn(&DetourView<'_>, &Run) -> T,
     /// The longest detours, sorted by decreasing length.
     kept: Vec<(Rank, T)>,
-    seen: u64,
+    pub(crate) seen: u64,
 }
 
 impl<'a, T> LongestBuilder<'a, T> {
@@ -75,11 +75,6 @@ impl<'a, T> LongestBuilder<'a, T> {
     /// Skips the detours of all other CPUs.
     pub(crate) fn on(self, cpus: Option<&'a [u32]>) -> Self {
         Self { cpus, ..self }
-    }
-
-    /// Returns the number of detours that it was shown.
-    pub(crate) fn seen(&self) -> u64 {
-        self.seen
     }
 
     /// Returns the detours sorted by decreasing length.

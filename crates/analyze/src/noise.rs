@@ -50,7 +50,7 @@ impl CpuNoise {
     /// Returns the noise of one CPU from the sums over its detours.
     pub(crate) fn of(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Self {
         let known = cpu.iterations > 0;
-        let (lengths, wall) = (detours.lengths(), detours.wall_ticks());
+        let (lengths, wall) = (&detours.lengths, detours.wall_ticks());
         let Bounds { interval, at_least } = bounds(&[detours.lost_by_part()], detours.part_ticks());
         Self {
             cpu: cpu.cpu,
@@ -78,8 +78,8 @@ fn iteration_ns(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Option
     if detours.of_work() {
         return None;
     }
-    let undisturbed = cpu.iterations.checked_sub(detours.lengths().count())?;
-    let time = detours.wall_ticks().checked_sub(detours.gap_ticks())?;
+    let undisturbed = cpu.iterations.checked_sub(detours.lengths.count())?;
+    let time = detours.wall_ticks().checked_sub(detours.gap_ticks)?;
     (undisturbed > 0 && cpu.lost_detours == 0).then(|| ns(time, undisturbed, clock))
 }
 
@@ -119,7 +119,7 @@ impl TotalNoise {
     /// Combines these CPUs; `cpus` and `detours` have the same order.
     pub(crate) fn of(cpus: &[CpuNoise], detours: &[DetoursBuilder], clock: &Clock) -> Self {
         let mut lengths = LengthsBuilder::default();
-        detours.iter().for_each(|cpu| lengths.merge(cpu.lengths()));
+        detours.iter().for_each(|cpu| lengths.merge(&cpu.lengths));
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_part).collect();
         let part_ticks = detours.first().map_or(1, DetoursBuilder::part_ticks);

@@ -68,7 +68,7 @@ pub(crate) struct Explained {
 pub(crate) struct SourcesBuilder {
     /// Sums by number of the source.
     sources: Vec<SourceBuilder>,
-    explained: Explained,
+    pub(crate) explained: Explained,
 }
 
 impl Fold for SourcesBuilder {
@@ -110,11 +110,6 @@ impl Explained {
 }
 
 impl SourcesBuilder {
-    /// Returns the lost time of all rows so far.
-    pub(crate) fn explained(&self) -> Explained {
-        self.explained
-    }
-
     /// Returns the time of all sources.
     pub(crate) fn times(&self) -> impl Iterator<Item = SourceTime<'_>> {
         self.sources.iter().map(|of| {
@@ -292,7 +287,7 @@ mod tests {
             unexplained_ticks: 100,
             not_attributable_ticks: 10,
         };
-        assert_eq!(sources.explained(), explained);
+        assert_eq!(sources.explained, explained);
 
         let second = 1_000_000_000;
         let rows =

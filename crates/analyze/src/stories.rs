@@ -91,7 +91,7 @@ pub fn longest_detours(
     folds.push(&mut longest);
     let strays = read_once(recording, &loops, &mut folds, &mut |_| {})?;
     let summary = summary.finish(recording, &loops, strays)?;
-    let (of, mut detours) = (longest.seen(), longest.finish());
+    let (of, mut detours) = (longest.seen, longest.finish());
     name_threads(&mut detours, recording)?;
     Ok(LongestDetours { run: summary.run, of, detours })
 }
@@ -194,7 +194,7 @@ mod tests {
         for view in [detour(0, 99), DetourView { activities: &rows, ..detour(1_000, 100) }] {
             longest.detour(&Split::default().split(view));
         }
-        assert_eq!(longest.seen(), 2);
+        assert_eq!(longest.seen, 2);
         let mut found = longest.finish();
         let story = &mut found[0];
         for event in [switch(999, 7), switch(1_005, 17), switch(1_060, 18), switch(1_101, 9)] {
@@ -222,7 +222,7 @@ mod tests {
         for (cpu, length) in [(0, 9), (1, 3), (1, 5)] {
             longest.detour(&Split::default().split(DetourView { cpu, ..detour(0, length) }));
         }
-        assert_eq!(longest.seen(), 2);
+        assert_eq!(longest.seen, 2);
         let found: Vec<_> = longest.finish().iter().map(|story| story.length_ns).collect();
         assert_eq!(found, [5, 3]);
     }

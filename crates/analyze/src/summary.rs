@@ -188,11 +188,11 @@ impl SummaryBuilder<'_> {
             Some(span) => detours.clone().map(|of| (of.cpu(), span)).collect(),
             None => detours.clone().map(|of| (of.cpu(), of.wall_ticks())).collect(),
         };
-        let lost = detours.map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add);
+        let lost = detours.map(|of| of.lengths.sum_ticks()).fold(0, u64::saturating_add);
         Ok(Breakdown {
             attributed_by: found.tool_version.clone(),
             rows,
-            coverage: Coverage::of(self.sources.explained(), lost),
+            coverage: Coverage::of(self.sources.explained, lost),
             alignment: found.alignment.clone(),
             audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
             audit_differences: audit_differences(audit, readings, &time_of_events),
@@ -215,9 +215,9 @@ pub(crate) fn source_rows(
     sources: &SourcesBuilder,
     strays: Strays,
 ) -> Result<Vec<SourceRow>, Problem> {
-    let lost = detours.iter().map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add);
-    let count = detours.iter().map(|of| of.lengths().count()).sum();
-    if sources.explained().all_ticks.saturating_add(strays.self_ticks) > lost {
+    let lost = detours.iter().map(|of| of.lengths.sum_ticks()).fold(0, u64::saturating_add);
+    let count = detours.iter().map(|of| of.lengths.count()).sum();
+    if sources.explained.all_ticks.saturating_add(strays.self_ticks) > lost {
         return Err(mismatch(recording));
     }
     let wall = detours.iter().map(|of| (of.cpu(), of.wall_ticks())).collect();
@@ -232,7 +232,7 @@ fn no_interval(of: &TotalNoise) -> NotAvailable {
     let (why, remedy) = match of.at_least {
         Some(_) => (
             "few events make up the noise, or it changes slowly, so it may be larger".to_owned(),
-            "measure for longer".to_owned(),
+            "measure for longer".into(),
         ),
         None if of.detours == 0 => ("there was no detour".to_owned(), "measure for longer".into()),
         None => (
@@ -240,7 +240,7 @@ fn no_interval(of: &TotalNoise) -> NotAvailable {
             format!("measure for {run_ms} ms or longer"),
         ),
     };
-    NotAvailable { what: "interval of the noise".into(), why, remedy }
+    NotAvailable::new("interval of the noise", why, remedy)
 }
 
 /// Returns an error: the derived tables do not belong to these detours.

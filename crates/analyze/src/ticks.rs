@@ -38,7 +38,7 @@ pub(crate) struct Expected {
 /// The predicted ticks of one CPU; its detours are then added in time order.
 #[derive(Debug, Clone)]
 pub(crate) struct TicksBuilder {
-    expected: Vec<Expected>,
+    pub(crate) expected: Vec<Expected>,
     next: usize,
     near: u64,
     longest: u64,
@@ -87,11 +87,6 @@ impl TicksBuilder {
         }
         let near = clock.ticks(NEAR_NS).min(period as u64 / 10);
         Some(Self { expected, next: 0, near, longest: period as u64 / 2 })
-    }
-
-    /// Returns the ticks with the detours found.
-    pub(crate) fn expected(&self) -> &[Expected] {
-        &self.expected
     }
 
     /// Adds a detour by its bounds and its length without the shortest gap.
@@ -192,14 +187,6 @@ fn predicted(number: i128, phases: &[Phase], period: i128) -> i128 {
         (Some(one), None) => one.at + (number - one.number) * period,
         (None, Some(one)) => one.at + (number - one.number) * period,
         (None, None) => number * period,
-    }
-}
-
-#[cfg(test)]
-impl TicksBuilder {
-    /// Drops all but the first pairs of windows.
-    pub(crate) fn keep_pairs(&mut self, pairs: usize) {
-        self.expected.retain(|tick| tick.pair < pairs);
     }
 }
 

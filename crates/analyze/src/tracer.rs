@@ -113,11 +113,11 @@ impl TracedTicks {
         }
         let cost = cost(&cpus, &run.clock);
         if cost.is_none() {
-            not_available.push(NotAvailable {
-                what: "cost of recording events".into(),
-                why: format!("fewer than {FEWEST_PAIRS} pairs of windows with ticks in both"),
-                remedy: "measure for longer".into(),
-            });
+            not_available.push(NotAvailable::new(
+                "cost of recording events",
+                format!("fewer than {FEWEST_PAIRS} pairs of windows with ticks in both"),
+                "measure for longer",
+            ));
         }
         Ok(cost)
     }
@@ -153,7 +153,7 @@ type WindowTicks = Vec<u64>;
 
 /// Compares windows with and without events over all CPUs; absent for fewer than [`FEWEST_PAIRS`] pairs.
 fn cost(cpus: &[TicksBuilder], clock: &Clock) -> Option<TracerCost> {
-    let expected = || cpus.iter().flat_map(TicksBuilder::expected);
+    let expected = || cpus.iter().flat_map(|cpu| &cpu.expected);
     let pairs = expected().map(|tick| tick.pair + 1).max().unwrap_or(0);
     // Of each pair the windows without events (0) and with them (1).
     let mut windows: Vec<[WindowTicks; 2]> = vec![Default::default(); pairs];
@@ -198,7 +198,7 @@ fn difference(
         on_ns: mean(|[_, on]| *on),
         off_ns: mean(|[off, _]| *off),
         difference_ns,
-        interval: Interval { low: difference_ns - reach, high: difference_ns + reach },
+        interval: spread.around(difference_ns),
         smallest_effect_ns: reach + (POWER - NORMAL) * spread.standard_error,
     })
 }
@@ -267,7 +267,7 @@ mod tests {
     fn too_few_pairs_say_nothing() {
         assert_eq!(cost(&[], &clock_ns()), None);
         let mut ticks = synthetic(1, 1, 1);
-        ticks.keep_pairs(FEWEST_PAIRS - 1);
+        ticks.expected.retain(|tick| tick.pair < FEWEST_PAIRS - 1);
         assert_eq!(cost(&[ticks], &clock_ns()), None);
     }
 }

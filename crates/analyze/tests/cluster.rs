@@ -68,6 +68,12 @@ fn attribute(dir: &Path, detours: &[Detour]) {
     recording.write_attribution(&Attribution::default()).expect("writable");
 }
 
+/// Returns a summary as rank 0 reads it.
+fn back(host: &HostSummary) -> HostSummary {
+    let json = serde_json::to_vec(host).expect("it is plain data");
+    serde_json::from_slice(&json).expect("it reads back")
+}
+
 /// What 16 hosts of 2 CPUs say; on host 7 the CPU 1 is nine times as noisy.
 fn sixteen(change: impl Fn(u32, &mut HostSummary)) -> ClusterBuilder {
     static HOSTS: OnceLock<Vec<HostSummary>> = OnceLock::new();
@@ -75,7 +81,7 @@ fn sixteen(change: impl Fn(u32, &mut HostSummary)) -> ClusterBuilder {
     for (host, summary) in (0..).zip(HOSTS.get_or_init(record_sixteen)) {
         let mut summary = summary.clone();
         change(host, &mut summary);
-        all.add_json(&summary.to_json()).expect("sixteen different hosts");
+        all.add(back(&summary)).expect("sixteen different hosts");
     }
     all
 }
@@ -124,8 +130,8 @@ fn one_host_alone() {
         (3, 40_000_000, second, 30_000_000),
     ];
     assert_eq!(first, expected);
-    let back = HostSummary::from_json(&host.to_json()).expect("it reads back");
-    assert_eq!(back, host);
+    let read = back(&host);
+    assert_eq!(read, host);
 
     let mut all = ClusterBuilder::new();
     all.add(host).expect("the first");
@@ -167,8 +173,8 @@ fn numbers_are_read_back_as_they_were_written() {
         let one_to_two = f64::from_bits(1.0_f64.to_bits() | bits);
         let scale = 10_f64.powi(step as i32 % 18 - 9);
         host.interval = Some(Interval { low: one_to_two * scale, high: one_to_two / scale });
-        let back = HostSummary::from_json(&host.to_json()).expect("it reads back");
-        assert_eq!(back.interval, host.interval, "step {step}");
+        let read = back(&host);
+        assert_eq!(read.interval, host.interval, "step {step}");
     }
 }
 
@@ -427,13 +433,6 @@ fn a_run_that_was_cut_off_or_lost_something() {
 
 #[test]
 fn hostile_summaries_do_no_harm() {
-    let garbage = [&b""[..], b"{}", b"[1,2]", b"null", b"\xff\xff", b"{\"host\":\"a\"}"];
-    for bytes in garbage {
-        let mut all = ClusterBuilder::new();
-        let error = all.add_json(bytes).expect_err("no summary");
-        assert_eq!(error.kind, ProblemKind::Data, "{error}");
-        assert_eq!(all.finish().expect_err("no host").kind, ProblemKind::NoInput);
-    }
     let largest = |_: u32, of: &mut HostSummary| {
         for cpu in &mut of.cpus {
             (cpu.wall_ns, cpu.lost_ns, cpu.detours) = (u64::MAX, u64::MAX, u64::MAX);

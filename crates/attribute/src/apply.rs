@@ -114,8 +114,7 @@ fn happen(scene: &mut Scene, event: &KernelEvent, causes: &mut Causes, clock: &C
         EventKind::PageFaultKernel => scene.page_fault(ticks, false),
         EventKind::Switch => {
             let next = (first as i32, third as i32);
-            let causes =
-                scene::Causes { waker: causes.take_waker(next.0), stop: causes.stop_signal() };
+            let causes = scene::Causes { waker: causes.take_waker(next.0), stop: causes.stop };
             scene.switch(ticks, event.pid, second, next, causes);
         }
         _ => {}

@@ -51,7 +51,7 @@ pub(crate) struct Causes {
     timers: Recent<u64, Sender>,
     works: Recent<u64, Sender>,
     wakers: Recent<i32, Sender>,
-    stop: Option<(u8, Sender)>,
+    pub(crate) stop: Option<(u8, Sender)>,
     /// The threads of the victims' process: stopping one of them stops the victims.
     process: Vec<i32>,
 }
@@ -126,11 +126,6 @@ impl Causes {
     pub(crate) fn take_waker(&mut self, pid: i32) -> Option<Sender> {
         self.wakers.take(&pid)
     }
-
-    /// Returns the last stop signal to the victim or its process.
-    pub(crate) fn stop_signal(&self) -> Option<(u8, Sender)> {
-        self.stop
-    }
 }
 
 /// Recognises SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU, which have the same numbers on all supported
@@ -181,6 +176,6 @@ mod tests {
         assert_eq!(causes.take_reschedule(3), Some(sender(5)));
         assert_eq!(causes.take_queued(0xa), Some(sender(5)));
         assert_eq!(causes.take_waker(42), Some(sender(5)));
-        assert_eq!(causes.stop_signal(), Some((19, sender(5))));
+        assert_eq!(causes.stop, Some((19, sender(5))));
     }
 }

@@ -1,6 +1,5 @@
 //! One measured CPU: matches its events to its detours.
 
-use crate::alignment::Aligning;
 use crate::apply::apply;
 use crate::causes::Causes;
 use crate::frame::{Sender, What};
@@ -11,6 +10,7 @@ use crate::scene::Scene;
 use crate::steal::StealStage;
 use crate::track::{Position, Track};
 use anechoic_recording::Problem;
+use anechoic_recording::attribution::{Alignment, Outside};
 use anechoic_recording::event::Role;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, LossKind, Stint};
@@ -84,13 +84,13 @@ impl<'a> CpuMatcher<'a> {
         causes: &mut Causes,
         labels: &Labels,
         clock: &Clock,
-        aligning: &mut Aligning,
+        alignment: &mut Alignment,
     ) -> Result<(), Problem> {
         let outside = self.settle(event.ticks, labels)?;
         if self.is_watched(event.ticks)
             && !(outside.is_some() && self.blind.touch(event.ticks, event.ticks))
         {
-            aligning.event(event, outside);
+            align(alignment, event, outside);
         }
         if event.kind.role() == Role::Cause
             && !self.rearms(event)
@@ -195,5 +195,21 @@ impl<'a> CpuMatcher<'a> {
             Some((What::Timer { .. } | What::Hrtimer { .. }, Some(armer))) => Some(armer),
             Some((what, _)) => Some(Sender { within: Some(what), ..thread }),
         }
+    }
+}
+
+/// The largest number of events outside detours that are kept as examples.
+const EXAMPLES: usize = 20;
+
+/// Counts an event for the alignment check: every kernel event on a measured CPU must lie inside a detour. `outside` is
+/// its distance to the nearest detour in ticks, or `None` if it is inside one.
+fn align(alignment: &mut Alignment, event: &KernelEvent, outside: Option<u64>) {
+    alignment.events += 1;
+    let Some(distance_ticks) = outside else { return };
+    alignment.outside += 1;
+    if alignment.examples.len() < EXAMPLES {
+        let (spec, cpu, ticks) = (event.kind.spec(), event.cpu, event.ticks);
+        let event = format!("{}:{}", spec.system, spec.name);
+        alignment.examples.push(Outside { cpu, ticks, event, distance_ticks });
     }
 }

@@ -3,7 +3,6 @@
 //! Memory is bounded by the longest detour or sample and by what was sent but not yet received: no table is
 //! held as a whole.
 
-use crate::alignment::Aligning;
 use crate::audit::Auditor;
 use crate::causes::Causes;
 use crate::cpu_matcher::CpuMatcher;
@@ -11,7 +10,7 @@ use crate::frame::Sender;
 use crate::input::{CpuInput, Input};
 use crate::label::Labels;
 use crate::merge::Merge;
-use anechoic_recording::attribution::Attribution;
+use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, ActivityKind, EventKind, KernelEvent, Problem, sources};
@@ -44,7 +43,7 @@ pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
         run,
         labels: Labels::new(run, input.names),
         causes: Causes::new(process(run)),
-        aligning: Aligning::new(tolerance),
+        alignment: Alignment { tolerance_ticks: tolerance, ..Alignment::default() },
         auditor,
         lanes: Vec::new(),
         lane_of_cpu: HashMap::new(),
@@ -71,7 +70,7 @@ struct Engine<'a> {
     run: &'a Run,
     labels: Labels,
     causes: Causes,
-    aligning: Aligning,
+    alignment: Alignment,
     auditor: Auditor,
     lanes: Vec<CpuMatcher<'a>>,
     lane_of_cpu: HashMap<u32, usize>,
@@ -123,7 +122,7 @@ impl<'a> Engine<'a> {
                     &mut self.causes,
                     &self.labels,
                     &self.run.clock,
-                    &mut self.aligning,
+                    &mut self.alignment,
                 )?;
                 let enough = if appearance.appears { BATCH } else { HELD };
                 hand_on(lane, appearance, enough, sink)?;
@@ -159,7 +158,7 @@ impl<'a> Engine<'a> {
         };
         Ok(Attribution {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            alignment: self.aligning.finish(),
+            alignment: self.alignment,
             audit,
             untraced,
             steal_read_ns: steal(|lane| lane.steal.total_ns),

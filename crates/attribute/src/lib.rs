@@ -21,7 +21,6 @@
 
 #![forbid(unsafe_code)]
 
-mod alignment;
 mod apply;
 mod audit;
 mod causes;

@@ -112,15 +112,7 @@ impl Live {
     /// Returns the stint of a CPU's loop so far.
     fn stint(&self, cpu: u32, until_ticks: u64) -> Option<Stint> {
         let known = self.run.cpus.iter().find(|known| known.cpu == cpu)?;
-        Some(Stint {
-            first_ticks: known.first_ticks,
-            last_ticks: until_ticks,
-            shortest_gap_ticks: known.shortest_gap_ticks,
-            threshold_ticks: self.run.threshold_ticks,
-            fifo: self.run.policy.is_fifo(),
-            series: None,
-            watched: true,
-        })
+        Some(Stint::of_run(&self.run, known, until_ticks))
     }
 }
 

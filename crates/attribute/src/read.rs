@@ -36,10 +36,9 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
         cpu_input(recording, cpu, losses)
     });
     let cpus = cpus.collect::<Result<_, _>>()?;
-    let counters = recording
-        .rows::<Counter>()
-        .flat_map(flat)
-        .filter(|counter| counter.as_ref().map_or(true, |counter| counter.name != STEAL));
+    let counters = recording.rows::<Counter>().each();
+    let counters =
+        counters.filter(|counter| counter.as_ref().map_or(true, |counter| counter.name != STEAL));
     let input = Input {
         run,
         names: Arc::new(names),
@@ -116,23 +115,14 @@ fn guess_tick(recording: &Recording, names: &mut Names) -> Result<(), Problem> {
 }
 
 fn all<R: Row>(recording: &Recording) -> Result<Vec<R>, Problem> {
-    recording.rows::<R>().flat_map(flat).collect()
+    recording.rows::<R>().each().collect()
 }
 
 fn of_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Feed<'_, R> {
-    Box::new(recording.rows_of_cpu::<R>(cpu).flat_map(flat))
+    Box::new(recording.rows_of_cpu::<R>(cpu).each())
 }
 
 fn steal(recording: &Recording, cpu: u32) -> Feed<'_, Counter> {
-    let readings = recording.rows_of_cpu::<Counter>(cpu).flat_map(flat);
+    let readings = recording.rows_of_cpu::<Counter>(cpu).each();
     Box::new(readings.filter(|row| row.as_ref().map_or(true, |counter| counter.name == STEAL)))
-}
-
-/// Flattens a row group to its rows, or to its error.
-fn flat<R>(group: Result<Vec<R>, Problem>) -> impl Iterator<Item = Result<R, Problem>> {
-    let (rows, error) = match group {
-        Ok(rows) => (rows, None),
-        Err(error) => (Vec::new(), Some(Err(error))),
-    };
-    rows.into_iter().map(Ok).chain(error)
 }

@@ -11,9 +11,9 @@ use crate::stop;
 use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
-use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow};
+use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow, host_name};
 use anechoic_measure::run::Plan;
-use anechoic_recording::{Problem, ProblemKind, WriteError, create_dir_all};
+use anechoic_recording::{Problem, ProblemKind, create_dir_all};
 use anechoic_report::more;
 use anechoic_report::results::Found;
 use anechoic_report::results::cluster::CLUSTER;
@@ -89,10 +89,7 @@ pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> Result<ExitCode, 
     };
     joined().map_err(|error| match rank {
         0 => error,
-        rank => {
-            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            error.about(format_args!("rank {rank} on {host}"))
-        }
+        rank => error.about(format_args!("rank {rank} on {}", host_name())),
     })
 }
 
@@ -182,12 +179,11 @@ fn choose(setup: &SetupArgs) -> Result<PathBuf, Problem> {
 }
 
 /// Checks that a directory is empty or does not exist.
-fn verify_free(dir: &Path) -> Result<(), WriteError> {
+fn verify_free(dir: &Path) -> Result<(), Problem> {
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),
-        Err(_) => create_dir_all(dir)
-            .map_err(|source| WriteError::Directory { dir: dir.to_owned(), source }),
+        Ok(false) => Err(Problem::not_empty(dir)),
+        Err(_) => create_dir_all(dir).map_err(|source| Problem::cannot_write_to(dir, &source)),
     }
 }
 

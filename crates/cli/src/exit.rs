@@ -114,7 +114,7 @@ mod tests {
             ("no table", ProblemKind::NoInput, ticks(&at("none"))),
             ("bad table", ProblemKind::Data, ticks(&at("times.csv"))),
             ("nothing named", ProblemKind::Usage, anechoic_predict::bsp::bsp(&[]).expect_err("")),
-            ("no such CPU", ProblemKind::Usage, cpus::verify(&[60_000]).expect_err("").into()),
+            ("no such CPU", ProblemKind::Usage, cpus::verify(&[60_000]).expect_err("")),
             (
                 "noise there",
                 ProblemKind::Usage,
@@ -123,10 +123,10 @@ mod tests {
             (
                 "no detours",
                 ProblemKind::Data,
-                Replay::read(&whole, Duration::ZERO, longest).expect_err("").into(),
+                Replay::read(&whole, Duration::ZERO, longest).expect_err(""),
             ),
-            ("no tracefs", ProblemKind::Unavailable, TraceError::NoTracefs.into()),
-            ("no BPF", ProblemKind::Unavailable, StealError::NotPermitted { doing: "x" }.into()),
+            ("no tracefs", ProblemKind::Unavailable, TraceError::no_tracefs().into()),
+            ("no BPF", ProblemKind::Unavailable, StealError::not_permitted("x").into()),
         ];
         for (name, kind, error) in cases {
             assert_eq!(error.kind, kind, "case: {name}: {error}");

@@ -134,8 +134,7 @@ const USUAL_LENGTH: Duration = Duration::from_micros(25);
 pub fn run(args: &InjectArgs) -> Result<ExitCode, Problem> {
     let injection = injection(args)?;
     injection.check(args.force).map_err(|error| match error {
-        InjectError::Share { .. } | InjectError::EveryCpu => {
-            let problem = Problem::from(error);
+        InjectError::Forceable(problem) => {
             let remedy = format!("{}, or use --force", problem.remedy);
             Problem { remedy, ..problem }
         }

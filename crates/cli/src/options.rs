@@ -118,7 +118,7 @@ mod tests {
     fn a_wrong_command_line_is_refused_with_the_reason() {
         let cases: [(&[&str], &str); 5] = [
             (&["--grain", "-1ms"], "invalid value '-1ms' for '--grain <TIME>': '-1ms' is negative"),
-            (&["-n", "65"], "65 is not in 1..=64"),
+            (&["-n", "65"], "65 is not between 1 and 64"),
             (&["--body", "product"], "[possible values: sum, call]"),
             (&["--all-cpus"], "--fifo"),
             (&["--nothing"], "unexpected argument"),

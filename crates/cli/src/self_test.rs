@@ -139,7 +139,7 @@ impl TestNoise {
 /// Returns the error if it prevents only one kind of noise; any other error ends the self-test.
 fn of_kind(error: RunError) -> Result<InjectError, Problem> {
     match error {
-        RunError::Inject(InjectError::Cpu(error)) => Err(error.into()),
+        RunError::Inject(InjectError::Cpu(problem)) => Err(problem),
         RunError::Inject(error) => Ok(error),
         error => Err(error.into()),
     }

@@ -1,6 +1,6 @@
 //! Standard output: a terminal with colours and a width, or a pipe.
 
-use anechoic_measure::ensemble::launched::{Launched, LaunchedError};
+use anechoic_measure::ensemble::launched::Launched;
 use anechoic_report::{Style, View};
 use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, StdoutLock};
@@ -40,8 +40,7 @@ pub(crate) fn use_colors(when: When) {
 /// Returns whether text for a terminal, or for something else, has colours.
 pub(crate) fn is_colored(terminal: bool) -> bool {
     let when = ASKED.get().copied().unwrap_or_default();
-    let launched = !matches!(Launched::from_env(), Err(LaunchedError::Nothing { .. }));
-    decide(when, terminal && !launched, |name| std::env::var_os(name))
+    decide(when, terminal && !Launched::is_rank(), |name| std::env::var_os(name))
 }
 
 /// Decides by what the user asked for, then by the variables that most commands obey.

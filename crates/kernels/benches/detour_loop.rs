@@ -1,12 +1,44 @@
 //! The detour loop compared with the physical limit, bare back-to-back counter reads, measured in turn on the
 //! CPU that this runs on. Both sides leave out disturbed batches.
 
-use anechoic_kernels::detour::{Watch, bare_reads};
+use anechoic_kernels::counter;
+use anechoic_kernels::detour::{Gap, Watch};
+use core::arch::asm;
 use core::num::NonZeroU64;
 
 const PAIRS: usize = 200;
 const READS: u64 = 1_000;
 const BATCHES: usize = 400;
+
+/// Reads the counter `reads` times with only the loop's decrement in between and returns the first and the
+/// last value. This is the physical limit of a detour loop.
+#[inline(never)]
+fn bare_reads(reads: NonZeroU64) -> Gap {
+    let start = counter::ordered();
+    let end: u64;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the counter and changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            "2:", "rdtsc", "dec {left}", "jnz 2b",
+            "shl rdx, 32", "or rax, rdx",
+            left = inout(reg) reads.get() => _,
+            out("rax") end, out("rdx") _,
+            options(nomem, nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads the counter and changes the declared registers; no memory, no stack.
+    unsafe {
+        asm!(
+            "2:", "isb", "mrs {end}, cntvct_el0", "subs {left}, {left}, #1", "b.ne 2b",
+            left = inout(reg) reads.get() => _,
+            end = out(reg) end,
+            options(nomem, nostack),
+        );
+    }
+    Gap { start, end }
+}
 
 /// Returns the median over batches of the mean ticks of one bare read, so a disturbed batch does not count.
 fn bare_ticks() -> f64 {

@@ -100,37 +100,6 @@ impl Watch {
     }
 }
 
-/// Reads the counter `reads` times with only the loop's decrement in between and returns the first and the
-/// last value. This is the physical limit of a detour loop.
-#[inline(never)]
-#[must_use]
-pub fn bare_reads(reads: core::num::NonZeroU64) -> Gap {
-    let start = crate::counter::ordered();
-    let end: u64;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the counter and changes the declared registers; no memory, no stack.
-    unsafe {
-        asm!(
-            "2:", "rdtsc", "dec {left}", "jnz 2b",
-            "shl rdx, 32", "or rax, rdx",
-            left = inout(reg) reads.get() => _,
-            out("rax") end, out("rdx") _,
-            options(nomem, nostack),
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads the counter and changes the declared registers; no memory, no stack.
-    unsafe {
-        asm!(
-            "2:", "isb", "mrs {end}, cntvct_el0", "subs {left}, {left}, #1", "b.ne 2b",
-            left = inout(reg) reads.get() => _,
-            end = out(reg) end,
-            options(nomem, nostack),
-        );
-    }
-    Gap { start, end }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,6 +50,16 @@ pub enum Family {
 /// loop itself is under 1 % of them.
 const TICK_INSTRUCTIONS: u32 = 512;
 
+type Run = fn(iterations: u64) -> u64;
+
+const fn tick(id: &'static str, what: &'static str, run: Run, expected: Run) -> Kernel {
+    Kernel { id, what, family: Family::Tick, instructions: TICK_INSTRUCTIONS, run, expected }
+}
+
+const fn do_nothing(id: &'static str, what: &'static str, run: Run, expected: Run) -> Kernel {
+    Kernel { id, what, family: Family::DoNothing, instructions: 1, run, expected }
+}
+
 /// All work kernels.
 pub static KERNELS: &[Kernel] = &[
     empty::KERNEL,

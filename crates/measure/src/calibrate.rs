@@ -267,7 +267,7 @@ impl Calibration<'_> {
 
     fn too_short(&self, asked_ns: u64, least_ticks: f64) -> Problem {
         let least_ns = self.clock.ns(least_ticks.ceil() as u64) + 1;
-        let why = format!("{}: a grain of {asked_ns} ns is too short to measure", self.kernel.id());
+        let why = format!("{}: {asked_ns} ns is too short to measure", self.kernel.id());
         ProblemKind::Usage.problem(why, format!("ask for at least {least_ns} ns"))
     }
 }
@@ -371,6 +371,6 @@ mod tests {
         let kernel = KERNELS.iter().find(|kernel| kernel.family != Family::Null).expect("one");
         let wanted = PaceRequest { amount: Amount::Grain(Duration::from_nanos(10)), watched: true };
         let error = calibrated(Kernel::Plain(kernel), wanted, &clock).unwrap_err().to_string();
-        assert!(error.contains("10 ns is too short") && error.contains("at least"), "{error}");
+        assert!(error.contains(": 10 ns is too short") && error.contains("at least"), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use anechoic_recording::{Problem, ProblemKind};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-pub use placement::Placement;
+pub use placement::{Placement, host_name};
 pub use steps::follow;
 
 /// Why the ranks could not communicate.

@@ -18,13 +18,13 @@ use anechoic_recording::{Clock, Problem, ProblemKind, remedy_of};
 use anechoic_system::cpus;
 use anechoic_system::tracefs::Marker;
 use interrupt::Interrupts;
+use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::time::Duration;
 use thread::Threads;
 use timers::Timers;
 
-pub use interrupt::RateLimit;
-pub use timing::{LeftOut, Replay, ReplayError, Timing};
+pub use timing::{LeftOut, Replay, Timing};
 
 /// The environment variable that tells a command which noise is injected around it.
 pub const INJECTED: &str = "ANECHOIC_INJECTED";
@@ -57,138 +57,51 @@ pub struct Injection {
 #[derive(Debug)]
 pub enum InjectError {
     /// A CPU cannot be used.
-    Cpu(cpus::CpuError),
-    /// It would take more of a CPU than is reasonable.
-    Share {
-        /// The share that it would take, in percent.
-        percent: f64,
-        /// The limit, in percent.
-        most: f64,
-    },
-    /// It would leave no CPU undisturbed.
-    EveryCpu,
-    /// The duration is as long as the period, or longer.
-    NoRoom {
-        /// Requested duration.
-        duration: Duration,
-        /// Requested period.
-        period: Duration,
-    },
-    /// The period is below the floor of the kernel's timer.
-    TooFast {
-        /// Requested period.
-        period_ns: u64,
-        /// The shortest period.
-        least_ns: u64,
-        /// The shortest period as a rate.
-        most_hz: u64,
-    },
-    /// The kernel's limit on samples per second is too low.
-    RateLimit(RateLimit),
-    /// The spin is longer than the kernel can spin.
-    TooLong {
-        /// Requested duration.
-        duration_ns: u64,
-        /// The longest spin.
-        most_ns: u64,
-    },
-    /// This kind of noise is not available: the reason, and what is available instead.
-    NotOffered(&'static str, &'static str),
-    /// The recording cannot be replayed.
-    Replay(ReplayError),
+    Cpu(Problem),
+    /// It would take more of a CPU than is reasonable, or leave no CPU undisturbed. `--force` permits both.
+    Forceable(Problem),
     /// The kernel denied permission.
-    NotPermitted {
-        /// What was tried.
-        doing: &'static str,
-        /// The kernel's error.
-        error: io::Error,
-        /// What would permit it.
-        remedy: &'static str,
-    },
-    /// The kernel's verifier rejected the program.
-    Refused {
-        /// The oldest kernel that accepts it.
-        needs: &'static str,
-        /// The last line of the verifier's log.
-        verdict: String,
-        /// The error number that came with it.
-        error: io::Error,
-    },
-    /// Any other error.
-    System {
-        /// What was tried.
-        doing: &'static str,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    NotPermitted(Problem),
+    /// This kind of noise is not available.
+    NotOffered(Problem),
+    /// Any other reason.
+    Other(Problem),
 }
 
 impl InjectError {
     fn problem(&self) -> Problem {
-        match self {
-            Self::Cpu(error) => error.into(),
-            Self::Share { percent, most } => ProblemKind::Usage.problem(
-                format!("this would take {percent:.0} % of each CPU; the limit is {most:.0} %"),
-                "reduce the noise",
-            ),
-            Self::EveryCpu => ProblemKind::Usage
-                .problem("this would disturb every CPU of this machine", "leave one out with --cpus"),
-            Self::NoRoom { duration, period } => ProblemKind::Usage.problem(
-                format!("a duration of {duration:?} does not fit into a period of {period:?}"),
-                "use a shorter --length or a longer --period",
-            ),
-            Self::TooFast { period_ns, least_ns, most_hz } => ProblemKind::Usage.problem(
-                format!(
-                    "a period of {period_ns} ns is below the {least_ns} ns that is the floor of the kernel's \
-                     cpu-clock event, and of random interrupts here"
-                ),
-                format!("ask for at most {most_hz} Hz"),
-            ),
-            Self::RateLimit(error) => error.into(),
-            Self::TooLong { duration_ns, most_ns } => ProblemKind::Usage.problem(
-                format!(
-                    "a program can spin in the kernel for at most {most_ns} ns, not \
-                     {duration_ns} ns"
-                ),
-                "use --kind thread",
-            ),
-            Self::NotOffered(why, remedy) => ProblemKind::Usage.problem(*why, *remedy),
-            Self::Replay(error) => error.into(),
-            Self::NotPermitted { doing, error, remedy } => ProblemKind::Unavailable
-                .problem(format!("not permitted to {doing} ({error})"), *remedy),
-            Self::Refused { needs, verdict, error } => ProblemKind::Unavailable.problem(
-                format!("the kernel refused the program that spins: {verdict} ({error})"),
-                format!("it needs {needs}"),
-            ),
-            Self::System { doing, error } => {
-                ProblemKind::Unavailable
-                    .problem(format!("cannot {doing}: {error}"), remedy_of(error))
-            }
-        }
+        let (Self::Cpu(problem)
+        | Self::Forceable(problem)
+        | Self::NotPermitted(problem)
+        | Self::NotOffered(problem)
+        | Self::Other(problem)) = self;
+        problem.clone()
+    }
+
+    fn not_permitted(doing: &str, error: &io::Error, remedy: &str) -> Self {
+        let why = format!("not permitted to {doing} ({error})");
+        Self::NotPermitted(ProblemKind::Unavailable.problem(why, remedy))
+    }
+
+    fn cannot(doing: &str, error: &io::Error) -> Self {
+        let why = format!("cannot {doing}: {error}");
+        Self::Other(ProblemKind::Unavailable.problem(why, remedy_of(error)))
+    }
+
+    fn usage(why: String, remedy: impl Into<String>) -> Self {
+        Self::Other(ProblemKind::Usage.problem(why, remedy))
     }
 }
 
 anechoic_recording::error_from_problem!(InjectError);
 
-impl From<cpus::CpuError> for InjectError {
-    fn from(error: cpus::CpuError) -> Self {
-        Self::Cpu(error)
-    }
-}
-
-impl From<RateLimit> for InjectError {
-    fn from(error: RateLimit) -> Self {
-        Self::RateLimit(error)
-    }
-}
-
-impl From<ReplayError> for InjectError {
-    fn from(error: ReplayError) -> Self {
-        Self::Replay(error)
-    }
-}
-
 impl Injection {
+    /// Returns periodic interrupts on one CPU that do nothing.
+    pub(crate) fn interrupts(cpu: u32, period: Duration) -> Self {
+        let (kind, timing) = (InjectionKind::Interrupt, Timing::Periodic { period });
+        Injection { kind, timing, duration: Duration::ZERO, cpus: vec![cpu] }
+    }
+
     /// Returns the mean time between two starts on one CPU.
     #[must_use]
     pub fn period(&self) -> Duration {
@@ -222,23 +135,29 @@ impl Injection {
     /// # Errors
     /// Returns what is wrong with it, and what to use instead.
     pub fn check(&self, force: bool) -> Result<(), InjectError> {
-        cpus::verify(&self.cpus)?;
+        cpus::verify(&self.cpus).map_err(InjectError::Cpu)?;
         let (duration, period) = (self.mean_duration(), self.period());
         if duration >= period {
-            return Err(InjectError::NoRoom { duration, period });
+            let why =
+                format!("a duration of {duration:?} does not fit into a period of {period:?}");
+            return Err(InjectError::usage(why, "use a shorter --length or a longer --period"));
         }
         if self.kind != InjectionKind::Thread {
             interrupt::check(self)?;
         }
         if self.share() > MOST_SHARE && !force {
-            return Err(InjectError::Share {
-                percent: 100.0 * self.share(),
-                most: 100.0 * MOST_SHARE,
-            });
+            let (percent, most) = (100.0 * self.share(), 100.0 * MOST_SHARE);
+            let why =
+                format!("this would take {percent:.0} % of each CPU; the limit is {most:.0} %");
+            return Err(InjectError::Forceable(
+                ProblemKind::Usage.problem(why, "reduce the noise"),
+            ));
         }
         let online = cpus::system("online");
         if !force && !online.is_empty() && online.iter().all(|cpu| self.cpus.contains(cpu)) {
-            return Err(InjectError::EveryCpu);
+            let why = "this would disturb every CPU of this machine";
+            let problem = ProblemKind::Usage.problem(why, "leave one out with --cpus");
+            return Err(InjectError::Forceable(problem));
         }
         Ok(())
     }
@@ -262,6 +181,11 @@ impl Injection {
             spells: Vec::new(),
         }
     }
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// What one CPU received since the start.

@@ -22,5 +22,4 @@ mod unsaved;
 
 pub use conduct::run;
 pub use error::RunError;
-pub(crate) use error::no_samples;
 pub use plan::{Plan, Stage};

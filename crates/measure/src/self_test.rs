@@ -15,42 +15,19 @@ const OF_THE_SYSTEM: &str = "/var/lib/anechoic";
 /// Larger than any self-test.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Why a self-test could not be stored.
-#[derive(Debug)]
-pub enum StoreError {
-    /// No environment variable gives a state directory.
-    NoPlace,
-    /// The file cannot be written.
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-}
-
-impl StoreError {
-    fn problem(&self) -> Problem {
-        match self {
-            Self::NoPlace => ProblemKind::CannotWrite
-                .problem("neither XDG_STATE_HOME nor HOME is set", "set one of them"),
-            Self::Io { file, source } => ProblemKind::CannotWrite.problem(
-                format!("cannot write {}: {source}", file.display()),
-                "set XDG_STATE_HOME to a writable directory",
-            ),
-        }
-    }
-}
-
-anechoic_recording::error_from_problem!(StoreError);
-
 /// Stores a self-test for later recordings, replacing the previous one. Returns the file.
 ///
 /// # Errors
-/// [`StoreError`].
-pub fn store(test: &SelfTest) -> Result<PathBuf, StoreError> {
-    let file = directory().ok_or(StoreError::NoPlace)?.join(FILE);
-    let failed = |source| StoreError::Io { file: file.clone(), source };
+/// Fails if no environment variable gives a state directory, or if the file cannot be written.
+pub fn store(test: &SelfTest) -> Result<PathBuf, Problem> {
+    let cannot_write = |why: String, remedy| ProblemKind::CannotWrite.problem(why, remedy);
+    let no_place =
+        || cannot_write("neither XDG_STATE_HOME nor HOME is set".to_owned(), "set one of them");
+    let file = directory().ok_or_else(no_place)?.join(FILE);
+    let failed = |source: io::Error| {
+        let why = format!("cannot write {}: {source}", file.display());
+        cannot_write(why, "set XDG_STATE_HOME to a writable directory")
+    };
     let mut content = serde_json::to_vec_pretty(test).map_err(|error| failed(error.into()))?;
     content.push(b'\n');
     replace(&file, &content).map_err(failed)?;

@@ -6,7 +6,8 @@ use crate::checksums::{SUMS, Sum, Sums, sum_of};
 use crate::durable;
 use crate::error::WriteError;
 use crate::part::{Part, PartError, part_name};
-use crate::recorder::{GROUP_ROWS, failed, in_order, json};
+use crate::problem::{Problem, ProblemKind};
+use crate::recorder::{GROUP_ROWS, failed, json, verify_order};
 use crate::recording::{ATTRIBUTION, Recording};
 use crate::row::DerivedRow;
 use std::fs;
@@ -36,8 +37,8 @@ impl Recording {
             durable::create_dir(&staging)
         };
         prepare().map_err(|source| match durable::is_full(&source) {
-            true => WriteError::NotDerived { dir: self.dir.clone() },
-            false => WriteError::Directory { dir: self.dir.clone(), source },
+            true => no_room(&self.dir),
+            false => Problem::cannot_write_to(&self.dir, &source),
         })?;
         Ok(DerivedWriter {
             dir: self.dir.clone(),
@@ -70,14 +71,7 @@ impl<R: DerivedRow> DerivedWriter<R> {
     /// Returns [`WriteError`]; the old table then stays, and the writer cannot be used any more.
     pub fn append(&mut self, rows: &[R]) -> Result<(), WriteError> {
         for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu()) {
-            let cpu = rows[0].cpu().unwrap_or_default();
-            let mut after = 0;
-            in_order(rows, &mut after).map_err(|ticks| WriteError::Order {
-                table: R::TABLE.name,
-                cpu,
-                ticks,
-                after,
-            })?;
+            verify_order(rows, &mut 0)?;
             let written = rows.chunks(GROUP_ROWS).try_for_each(|rows| self.group(rows));
             written.map_err(not_derived(&self.dir))?;
         }
@@ -99,22 +93,15 @@ impl<R: DerivedRow> DerivedWriter<R> {
             let swapped = durable::sync_dir(staging)
                 .and_then(|()| swap(staging, &place))
                 .and_then(|()| durable::sync_dir(dir));
-            swapped.map_err(|source| durable::failed(&place, source))
+            swapped.map_err(|source| durable::failed(&place, &source))
         });
         exchanged.map_err(not_derived(dir))
     }
 
     fn group(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let path = self.staging.join(part_name(self.sums.len()));
-        let part = match &mut self.open {
-            Some(part) => Ok(part),
-            None => Part::create::<R>(path.clone()).map(|part| self.open.insert(part)),
-        };
-        let written = part.and_then(|part| {
-            part.append(rows, &self.boundaries)?;
-            Ok(part.is_large())
-        });
-        match written {
+        let create = || Part::create::<R>(path.clone());
+        match Part::append_to(&mut self.open, create, rows, &self.boundaries) {
             Ok(false) => Ok(()),
             Ok(true) => self.close_part(),
             Err(error) => Err(failed(error, path, 0)),
@@ -138,11 +125,17 @@ impl<R: DerivedRow> DerivedWriter<R> {
 
 /// Converts a full disk to an error which explains that the derived table can be made again.
 fn not_derived(dir: &Path) -> impl Fn(WriteError) -> WriteError {
-    let dir = dir.to_owned();
     move |error| match error {
-        WriteError::Full { .. } => WriteError::NotDerived { dir: dir.clone() },
+        WriteError::Full { .. } => no_room(dir).into(),
         error => error,
     }
+}
+
+fn no_room(dir: &Path) -> Problem {
+    let dir = dir.display();
+    let why = format!("no space left to attribute {dir}; the measurement itself is complete");
+    ProblemKind::CannotWrite
+        .problem(why, format!("free space, then run `anechoic attribute {dir}`"))
 }
 
 impl<R: DerivedRow> Drop for DerivedWriter<R> {

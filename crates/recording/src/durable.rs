@@ -4,6 +4,7 @@
 //! programs do, and kernel addresses.
 
 use crate::error::WriteError;
+use crate::problem::Problem;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub fn create(file: &Path) -> io::Result<File> {
         _ => {}
     }
     let created = OpenOptions::new().write(true).create_new(true).open(file)?;
-    give_to_owner_of(file.parent(), &created);
+    give_to_owner_of(directory_of(file), &created);
     Ok(created)
 }
 
@@ -36,7 +37,7 @@ pub fn create(file: &Path) -> io::Result<File> {
 pub(crate) fn create_dir(dir: &Path) -> io::Result<()> {
     fs::create_dir(dir)?;
     if is_root() {
-        give_to_owner_of(dir.parent(), &open_dir(dir)?);
+        give_to_owner_of(directory_of(dir), &open_dir(dir)?);
     }
     Ok(())
 }
@@ -95,9 +96,13 @@ fn open_dir(dir: &Path) -> io::Result<File> {
     options.open(dir)
 }
 
+/// Returns the directory that a file is in, also of a bare name.
+fn directory_of(file: &Path) -> &Path {
+    file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Gives what root has created to the owner of the directory it is in: who may read a recording may read all of it.
-fn give_to_owner_of(dir: Option<&Path>, created: &File) {
-    let dir = dir.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+fn give_to_owner_of(dir: &Path, created: &File) {
     #[cfg(target_os = "linux")]
     if is_root()
         && let Ok(of) = fs::metadata(dir)
@@ -154,7 +159,7 @@ fn is_root() -> bool {
 /// Replaces `file` atomically: after a kill or a power failure it has the old or the new content.
 ///
 /// # Errors
-/// Returns [`WriteError::Full`] or [`WriteError::Io`]; the old content then stays.
+/// Returns [`WriteError`]; the old content then stays.
 pub fn replace(file: &Path, content: &[u8]) -> Result<(), WriteError> {
     stage(file, content)?;
     publish(file)
@@ -169,7 +174,7 @@ pub fn stage(file: &Path, content: &[u8]) -> Result<(), WriteError> {
     };
     write().map_err(|source| {
         let _ = fs::remove_file(temporary(file)); // frees the space on a full disk
-        failed(file, source)
+        failed(file, &source)
     })
 }
 
@@ -190,7 +195,7 @@ pub(crate) fn stage_last(file: &Path, out: &mut File, content: &[u8]) -> Result<
     };
     match write() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => stage(file, content), // somebody removed it
-        written => written.map_err(|source| failed(file, source)),
+        written => written.map_err(|source| failed(file, &source)),
     }
 }
 
@@ -198,9 +203,9 @@ pub(crate) fn stage_last(file: &Path, out: &mut File, content: &[u8]) -> Result<
 pub(crate) fn publish(file: &Path) -> Result<(), WriteError> {
     let rename = || {
         fs::rename(temporary(file), file)?;
-        sync_dir(file.parent().unwrap_or(Path::new(".")))
+        sync_dir(directory_of(file))
     };
-    rename().map_err(|source| failed(file, source))
+    rename().map_err(|source| failed(file, &source))
 }
 
 /// Makes the names in a directory durable.
@@ -215,12 +220,10 @@ pub fn is_full(error: &io::Error) -> bool {
 }
 
 /// Converts the error of a write to a file that is not a table.
-pub fn failed(file: &Path, source: io::Error) -> WriteError {
-    let file = file.to_owned();
-    if is_full(&source) {
-        WriteError::Full { file, safe_rows: 0 }
-    } else {
-        WriteError::Io { file, source }
+pub fn failed(file: &Path, source: &io::Error) -> WriteError {
+    match is_full(source) {
+        true => WriteError::Full { file: file.to_owned(), safe_rows: 0 },
+        false => Problem::unwritable(file, source).into(),
     }
 }
 
@@ -228,6 +231,13 @@ pub fn failed(file: &Path, source: io::Error) -> WriteError {
 mod tests {
     use super::*;
     use std::os::unix::fs::{MetadataExt, symlink};
+
+    #[test]
+    fn a_bare_name_is_in_the_current_directory() {
+        assert_eq!(directory_of(Path::new("results.json")), Path::new("."));
+        assert_eq!(directory_of(Path::new("a/results.json")), Path::new("a"));
+        sync_dir(directory_of(Path::new("results.json"))).expect("it exists");
+    }
 
     #[test]
     fn a_planted_link_is_replaced_and_not_followed() {

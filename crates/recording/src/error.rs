@@ -8,25 +8,6 @@ use std::path::{self, Path, PathBuf};
 /// Why writing failed.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The directory is not empty.
-    NotEmpty {
-        /// The requested directory.
-        dir: PathBuf,
-    },
-    /// The directory cannot be created or written.
-    Directory {
-        /// The requested directory.
-        dir: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The disk has too little space to begin a recording.
-    NoRoom {
-        /// The requested directory.
-        dir: PathBuf,
-        /// The space that is needed.
-        kib: u64,
-    },
     /// No space is left, or a quota is used up.
     Full {
         /// The file that did not fit.
@@ -34,84 +15,21 @@ pub enum WriteError {
         /// Number of rows of the table in complete parts, which stay readable.
         safe_rows: u64,
     },
-    /// No space is left for data derived from the measurement.
-    NotDerived {
-        /// The recording.
-        dir: PathBuf,
-    },
-    /// Any other error of the system.
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The caller passed rows that are not in order.
-    Order {
-        /// The table.
-        table: &'static str,
-        /// The CPU.
-        cpu: u32,
-        /// Start of the row that is too early, or its end if that lies before its start.
-        ticks: u64,
-        /// End of the row before it.
-        after: u64,
-    },
-    /// A row could not be encoded.
-    Encode {
-        /// The file.
-        file: PathBuf,
-        /// The encoder's error.
-        why: String,
-    },
-    /// The file to extend cannot be read.
-    Read(Problem),
+    /// Any other reason.
+    Other(Problem),
 }
 
 impl WriteError {
     fn problem(&self) -> Problem {
-        let (why, remedy) = match self {
-            Self::NotEmpty { dir } => (
-                format!("{} is not empty", dir.display()),
-                "use a new directory, or empty this one first".to_owned(),
-            ),
-            Self::Directory { dir, source } => (
-                format!("cannot write to {}: {source}", dir.display()),
-                "use a directory that you may write to".to_owned(),
-            ),
-            Self::NoRoom { dir, kib } => (
-                format!("no space left in {}: a recording needs at least {kib} KiB", dir.display()),
-                "free space, or use another directory".to_owned(),
-            ),
-            Self::Full { file, safe_rows } => (
-                format!(
-                    "no space left for {}: {safe_rows} rows of its table are safe",
-                    file.display()
-                ),
-                "free space and measure again".to_owned(),
-            ),
-            Self::NotDerived { dir } => {
-                let dir = dir.display();
-                (
-                    format!("no space left to attribute {dir}; the measurement itself is complete"),
-                    format!("free space, then run `anechoic attribute {dir}`"),
-                )
+        match self {
+            Self::Full { file, safe_rows } => {
+                let file = file.display();
+                let why =
+                    format!("no space left for {file}: {safe_rows} rows of its table are safe");
+                ProblemKind::CannotWrite.problem(why, "free space and measure again")
             }
-            Self::Io { file, source } => return Problem::unwritable(file, source),
-            Self::Order { table, cpu, ticks, after } => (
-                format!(
-                    "rows of {table} on CPU {cpu} are out of order: \
-                     one at tick {ticks} after one that ended at {after}"
-                ),
-                "append each CPU's rows in time order".to_owned(),
-            ),
-            Self::Encode { file, why } => (
-                format!("cannot encode {}: {why}", file.display()),
-                "it is an error in anechoic: report it".to_owned(),
-            ),
-            Self::Read(problem) => return problem.clone(),
-        };
-        ProblemKind::CannotWrite.problem(why, remedy)
+            Self::Other(problem) => problem.clone(),
+        }
     }
 }
 
@@ -119,7 +37,7 @@ crate::error_from_problem!(WriteError);
 
 impl From<Problem> for WriteError {
     fn from(problem: Problem) -> Self {
-        Self::Read(problem)
+        Self::Other(problem)
     }
 }
 
@@ -144,6 +62,20 @@ impl Problem {
     pub fn unwritable(file: &Path, source: &io::Error) -> Self {
         let kind = Self::from(source).kind;
         kind.problem(format!("cannot write {}: {source}", file.display()), remedy_of(source))
+    }
+
+    /// A directory cannot be created or written.
+    #[must_use]
+    pub fn cannot_write_to(dir: &Path, source: &io::Error) -> Self {
+        let why = format!("cannot write to {}: {source}", dir.display());
+        ProblemKind::CannotWrite.problem(why, "use a directory that you may write to")
+    }
+
+    /// A directory must be empty and is not.
+    #[must_use]
+    pub fn not_empty(dir: &Path) -> Self {
+        let why = format!("{} is not empty", dir.display());
+        ProblemKind::CannotWrite.problem(why, "use a new directory, or empty this one first")
     }
 
     /// The content of a file has changed since it was written.

@@ -1,32 +1,21 @@
 //! Noise that was injected during a measurement, and the result of the self-test.
 
+use crate::text::texts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How noise is made.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum InjectionKind {
-    /// Timer interrupts that do nothing: of a sampling `cpu-clock` event, or at random and replayed times of
-    /// BPF timers.
-    Interrupt,
-    /// Timer interrupts in which a small BPF program spins.
-    Kernel,
-    /// A SCHED_FIFO thread that spins.
-    Thread,
-}
-
-impl InjectionKind {
-    /// Returns the name on the command line and in text.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            InjectionKind::Interrupt => "interrupt",
-            InjectionKind::Kernel => "kernel",
-            InjectionKind::Thread => "thread",
-        }
+texts! {
+    /// How noise is made.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum InjectionKind {
+        /// Timer interrupts that do nothing: of a sampling `cpu-clock` event, or at random and replayed times of
+        /// BPF timers.
+        Interrupt = "interrupt",
+        /// Timer interrupts in which a small BPF program spins.
+        Kernel = "kernel",
+        /// A SCHED_FIFO thread that spins.
+        Thread = "thread",
     }
 }
 

@@ -348,7 +348,7 @@ mod tests {
             ("grain", "1ms,fast", "--grain: 'fast' is not a duration"),
             ("rates", "none,0hz", "--rates: '0hz' is not a rate"),
             ("rate", "none", "--rate: 'none' is not a rate"),
-            ("copies", "65", "--copies: 65 is not in 1..=64"),
+            ("copies", "65", "--copies: 65 is not between 1 and 64"),
             ("copies", "-1", "--copies: '-1' is not a whole number"),
             ("body", "product", "--body: 'product' is none of sum, call"),
             ("cpus", "3-1", "--cpus: '3-1' is not a CPU list"),

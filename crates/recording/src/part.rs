@@ -95,8 +95,24 @@ impl Part {
     }
 
     /// Returns whether the part is large enough to be completed.
-    pub(crate) fn is_large(&self) -> bool {
+    fn is_large(&self) -> bool {
         self.end() >= PART_BYTES || self.groups.len() >= PART_GROUPS
+    }
+
+    /// Writes one row group into the open part, which `create` begins if there is none; returns whether the part is then
+    /// large enough to be completed.
+    pub(crate) fn append_to<R: Row>(
+        open: &mut Option<Self>,
+        create: impl FnOnce() -> Result<Self, PartError>,
+        rows: &[R],
+        boundaries: &Boundaries,
+    ) -> Result<bool, PartError> {
+        let part = match open {
+            Some(part) => part,
+            None => open.insert(create()?),
+        };
+        part.append(rows, boundaries)?;
+        Ok(part.is_large())
     }
 
     /// Writes one row group. After an error the part can only be closed.

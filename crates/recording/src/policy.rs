@@ -1,11 +1,7 @@
 //! The scheduling policy of a thread.
 
-use crate::field::Text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
 
 const OTHER: &str = "other";
 const FIFO: &str = "fifo";
@@ -61,44 +57,4 @@ impl From<&str> for Policy {
     }
 }
 
-impl Deref for Policy {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Policy {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self)
-    }
-}
-
-impl fmt::Debug for Policy {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:?}", self.0)
-    }
-}
-
-impl PartialEq<str> for Policy {
-    fn eq(&self, text: &str) -> bool {
-        self.0 == text
-    }
-}
-
-impl PartialEq<&str> for Policy {
-    fn eq(&self, text: &&str) -> bool {
-        self.0 == *text
-    }
-}
-
-impl Text for Policy {
-    fn text(&self) -> &str {
-        self
-    }
-
-    fn from_text(text: Arc<str>) -> Result<Self, String> {
-        Ok(Self(text.to_string()))
-    }
-}
+crate::text::like_text!(Policy);

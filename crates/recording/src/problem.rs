@@ -24,17 +24,6 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// All kinds, in the order of their exit codes.
-    pub const ALL: [Self; 7] = [
-        Self::ReaderGone,
-        Self::NoVerdict,
-        Self::Usage,
-        Self::Data,
-        Self::NoInput,
-        Self::Unavailable,
-        Self::CannotWrite,
-    ];
-
     /// Returns the exit code of a command that ends with this kind of problem.
     #[must_use]
     pub const fn exit_code(self) -> u8 {
@@ -100,7 +89,7 @@ impl Problem {
     /// Converts to the note that `missing` is not part of a result.
     #[must_use]
     pub fn not_available(&self, missing: impl Into<String>) -> NotAvailable {
-        NotAvailable { what: missing.into(), why: self.cause(), remedy: self.remedy.clone() }
+        NotAvailable::new(missing, self.cause(), &*self.remedy)
     }
 }
 
@@ -208,7 +197,9 @@ mod tests {
             (ProblemKind::Unavailable, 69),
             (ProblemKind::CannotWrite, 73),
         ];
-        assert_eq!(ProblemKind::ALL.map(|kind| (kind, kind.exit_code())), expected);
+        for (kind, code) in expected {
+            assert_eq!(kind.exit_code(), code, "{kind:?}");
+        }
     }
 
     #[test]

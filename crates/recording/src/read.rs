@@ -73,6 +73,17 @@ impl<'a, R: Row> Rows<'a, R> {
         Self { recording, cpu, parts, open, reached, failed: false, row: PhantomData }
     }
 
+    /// Returns the rows one by one; an error is the last.
+    pub fn each(self) -> impl Iterator<Item = Result<R, Problem>> + use<'a, R> {
+        self.flat_map(|group| {
+            let (rows, error) = match group {
+                Ok(rows) => (rows, None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            rows.into_iter().map(Ok).chain(error)
+        })
+    }
+
     fn next_rows(&mut self) -> Result<Option<Vec<R>>, Problem> {
         loop {
             let Some(part) = &mut self.open else {

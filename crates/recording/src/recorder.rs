@@ -5,6 +5,7 @@ use crate::checksums::{SUMS, Sums, sum_of};
 use crate::durable;
 use crate::error::WriteError;
 use crate::part::{Part, PartError, part_name};
+use crate::problem::{Problem, ProblemKind};
 use crate::row::Row;
 use crate::rows::Loss;
 use crate::run::Run;
@@ -55,8 +56,7 @@ impl Recorder {
     /// them.
     ///
     /// # Errors
-    /// Returns [`WriteError::NotEmpty`], [`WriteError::NoRoom`], or [`WriteError::Directory`] if it cannot be
-    /// created or written.
+    /// Fails if it is not empty, has too little space, or cannot be created or written.
     pub fn create(dir: &Path, run: &Run) -> Result<Self, WriteError> {
         make_dir(dir)?;
         let end = begin(dir, run).inspect_err(|_| {
@@ -96,8 +96,8 @@ impl Recorder {
     /// Each CPU's detours and events, and each series' samples, must come in time order.
     ///
     /// # Errors
-    /// Returns [`WriteError::Order`] if nothing was added. After [`WriteError::Full`] and [`WriteError::Io`]
-    /// the table's open part is complete with what had been added before. The recorder stays usable.
+    /// Adds nothing if the rows are not in order. After any other error the table's open part is complete with what had
+    /// been added before. The recorder stays usable.
     pub fn append<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let Some(first) = rows.first() else { return Ok(()) };
         let mut sorted = Vec::new();
@@ -132,7 +132,7 @@ impl Recorder {
     /// Replaces `run.json` while the run goes on.
     ///
     /// # Errors
-    /// Returns [`WriteError::Full`] or [`WriteError::Io`]; the old one then stays.
+    /// Returns [`WriteError`]; the old one then stays.
     pub fn describe(&self, run: &Run) -> Result<(), WriteError> {
         durable::replace(&self.dir.join(RUN), &json(run))
     }
@@ -163,19 +163,13 @@ impl Recorder {
 
     /// Checks that rows of one CPU and strand do not overlap earlier ones, and records where they end.
     fn check_order<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
-        let table = R::TABLE.name;
         let mut reached = HashMap::new();
         for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu() && a.strand() == b.strand()) {
             let cpu = rows[0].cpu().unwrap_or_default();
-            let of = (table, cpu, rows[0].strand());
+            let of = (R::TABLE.name, cpu, rows[0].strand());
             let before = reached.get(&of).or_else(|| self.reached.get(&of));
             let mut after = before.copied().unwrap_or(0);
-            in_order(rows, &mut after).map_err(|ticks| WriteError::Order {
-                table,
-                cpu,
-                ticks,
-                after,
-            })?;
+            verify_order(rows, &mut after)?;
             reached.insert(of, after);
         }
         self.reached.extend(reached);
@@ -186,7 +180,7 @@ impl Recorder {
     fn group<R: Row>(&mut self, rows: &[R]) -> Result<(), WriteError> {
         let table = self.tables.entry(R::TABLE.name).or_default();
         let path = self.dir.join(R::TABLE.name).join(part_name(table.next_part));
-        let open = || {
+        let create = || {
             match durable::create_dir(&self.dir.join(R::TABLE.name)) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(error.into());
@@ -195,15 +189,7 @@ impl Recorder {
             }
             Part::create::<R>(path.clone())
         };
-        let part = match &mut table.open {
-            Some(part) => Ok(part),
-            None => open().map(|part| table.open.insert(part)),
-        };
-        let written = part.and_then(|part| {
-            part.append(rows, &self.boundaries)?;
-            Ok(part.is_large())
-        });
-        match written {
+        match Part::append_to(&mut table.open, create, rows, &self.boundaries) {
             Ok(false) => Ok(()),
             Ok(true) => self.close_part(R::TABLE.name).and(self.write_sums()),
             Err(error) => {
@@ -249,7 +235,11 @@ fn begin(dir: &Path, run: &Run) -> Result<[File; 2], WriteError> {
     let content = json(run);
     let run_bytes = 2 * content.len().next_multiple_of(4096);
     let bytes = RESERVE_BYTES + run_bytes + SUMS_BYTES + content.len();
-    let no_room = || WriteError::NoRoom { dir: dir.to_owned(), kib: bytes.div_ceil(1024) as u64 };
+    let no_room = || {
+        let (dir, kib) = (dir.display(), bytes.div_ceil(1024));
+        let why = format!("no space left in {dir}: a recording needs at least {kib} KiB");
+        ProblemKind::CannotWrite.problem(why, "free space, or use another directory").into()
+    };
     // Written out instead of a sparse file, so that the blocks really exist.
     let reserve = |file: &Path, bytes: usize| {
         let mut file = durable::create(file)?;
@@ -263,7 +253,7 @@ fn begin(dir: &Path, run: &Run) -> Result<[File; 2], WriteError> {
     };
     let kept = keep().map_err(|source| match durable::is_full(&source) {
         true => no_room(),
-        false => WriteError::Directory { dir: dir.to_owned(), source },
+        false => WriteError::Other(Problem::cannot_write_to(dir, &source)),
     })?;
     // Checksums exist from the start too, so that the first ones need no new file.
     let begun = durable::replace(&dir.join(SUMS), b"")
@@ -291,12 +281,30 @@ pub fn in_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), u64> {
     Ok(())
 }
 
+/// Checks rows of one CPU like [`in_order`].
+///
+/// # Errors
+/// Names the CPU and both ticks.
+pub(crate) fn verify_order<R: Row>(rows: &[R], after: &mut u64) -> Result<(), Problem> {
+    in_order(rows, after).map_err(|ticks| {
+        let (table, cpu) = (R::TABLE.name, rows[0].cpu().unwrap_or_default());
+        let why = format!(
+            "rows of {table} on CPU {cpu} are out of order: \
+             one at tick {ticks} after one that ended at {after}"
+        );
+        ProblemKind::CannotWrite.problem(why, "append each CPU's rows in time order")
+    })
+}
+
 /// Converts the error of a part, adding how many rows of its table are safe.
 pub fn failed(error: PartError, file: PathBuf, safe_rows: u64) -> WriteError {
     match error {
         PartError::Io(error) if durable::is_full(&error) => WriteError::Full { file, safe_rows },
-        PartError::Io(source) => WriteError::Io { file, source },
-        PartError::Encode(error) => WriteError::Encode { file, why: error.to_string() },
+        PartError::Io(source) => Problem::unwritable(&file, &source).into(),
+        PartError::Encode(error) => {
+            let why = format!("cannot encode {}: {error}", file.display());
+            ProblemKind::CannotWrite.problem(why, "it is an error in anechoic: report it").into()
+        }
     }
 }
 
@@ -307,14 +315,14 @@ pub fn json(value: &impl serde::Serialize) -> Vec<u8> {
     text
 }
 
-fn make_dir(dir: &Path) -> Result<(), WriteError> {
-    let failed = |source| WriteError::Directory { dir: dir.to_owned(), source };
+fn make_dir(dir: &Path) -> Result<(), Problem> {
+    let failed = |source| Problem::cannot_write_to(dir, &source);
     // Where root writes as another user (NFS), what it has just created need not be its own.
     if !durable::create_own_dir(dir).map_err(failed)? {
         durable::verify_owner(dir).map_err(failed)?;
     }
     match fs::read_dir(dir).map_err(failed)?.next() {
         None => Ok(()),
-        Some(_) => Err(WriteError::NotEmpty { dir: dir.to_owned() }),
+        Some(_) => Err(Problem::not_empty(dir)),
     }
 }

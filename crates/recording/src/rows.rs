@@ -184,11 +184,12 @@ tables! {
 
 texts! {
     /// What is the same in every sample of a series.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
     pub enum Fixed {
-        /// The work, whose time is measured (FWQ, tick kernels, do-nothing loops).
+        /// The work is fixed: a sample's value is its time in ns.
         Work = "work",
-        /// The time, in which the work done is counted (FTQ).
+        /// The time is fixed: a sample's value is the work done in it, in units.
         Time = "time",
     }
 }

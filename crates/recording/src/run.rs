@@ -46,6 +46,13 @@ pub struct NotAvailable {
     pub remedy: String,
 }
 
+impl NotAvailable {
+    /// Builds it from its three texts.
+    pub fn new(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into(), remedy: remedy.into() }
+    }
+}
+
 /// The loop of one measured CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuRun {

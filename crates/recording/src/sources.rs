@@ -46,6 +46,11 @@ impl Source {
         self.bare_metal_title.filter(|_| !guest).unwrap_or(self.title)
     }
 
+    /// Gives it another name on a machine without a hypervisor.
+    const fn on_bare_metal(self, title: &'static str) -> Self {
+        Self { bare_metal_title: Some(title), ..self }
+    }
+
     /// Returns whether something on the machine itself reduces it.
     #[must_use]
     pub fn is_in_reach(&self) -> bool {
@@ -65,6 +70,17 @@ pub fn find(id: &str) -> Option<&'static Source> {
     SOURCES.iter().copied().find(|source| source.is(id))
 }
 
+const fn source(
+    id: &'static str,
+    title: &'static str,
+    class: Class,
+    color: &'static str,
+    what: &'static str,
+    reduce: &'static [&'static str],
+) -> Source {
+    Source { id, title, bare_metal_title: None, what, reduce, class, color }
+}
+
 macro_rules! sources {
     ($($(#[$doc:meta])* $name:ident = $source:expr;)*) => {
         $($(#[$doc])* pub const $name: Source = $source;)*
@@ -76,260 +92,142 @@ macro_rules! sources {
 
 sources! {
     /// The scheduler's timer tick.
-    TIMER_TICK = Source {
-        id: "timer-tick",
-        title: "timer tick",
-        bare_metal_title: None,
-        what: "The kernel's periodic timer interrupt (CONFIG_HZ times per second on a busy CPU): accounting, scheduling, timekeeping.",
-        reduce: &[
+    TIMER_TICK = source("timer-tick", "timer tick", Class::Interrupt, "tick",
+        "The kernel's periodic timer interrupt (CONFIG_HZ times per second on a busy CPU): accounting, scheduling, timekeeping.",
+        &[
             "nohz_full=CPUS on the kernel command line: no tick while only one thread runs; makes system calls slower, needs a housekeeping CPU, excludes the boot CPU",
             "a kernel with a lower CONFIG_HZ: fewer ticks, coarser time slices",
             "skew_tick=1: ticks of different CPUs no longer coincide; less lock contention, but costs power, and unaligned ticks can slow bulk-synchronous jobs more",
-        ],
-        class: Class::Interrupt,
-        color: "tick",
-    };
+        ]);
 
     /// Timers other than the tick.
-    TIMER = Source {
-        id: "timer",
-        title: "timer",
-        bare_metal_title: None,
-        what: "A kernel timer other than the tick that expired on this CPU, named by its function.",
-        reduce: &[
+    TIMER = source("timer", "timer", Class::Interrupt, "timer",
+        "A kernel timer other than the tick that expired on this CPU, named by its function.",
+        &[
             "find who armed it (sent by) and stop or move it: a sampling profiler, a watchdog, a sleeping daemon",
             "kernel.watchdog_cpumask without these CPUs, or nosoftlockup: no watchdog timers; lock-ups there go undetected",
             "kernel.timer_migration: 0 keeps timers on their CPUs, 1 lets idle CPUs pass them on; recommendations differ, so measure both",
             "tsc=nowatchdog: no clocksource watchdog; hides a drifting TSC",
-        ],
-        class: Class::Interrupt,
-        color: "timer",
-    };
+        ]);
 
     /// Device interrupts.
-    DEVICE_IRQ = Source {
-        id: "device-irq",
-        title: "device interrupt",
-        bare_metal_title: None,
-        what: "A device's interrupt handler, named as in /proc/interrupts.",
-        reduce: &[
+    DEVICE_IRQ = source("device-irq", "device interrupt", Class::Interrupt, "device",
+        "A device's interrupt handler, named as in /proc/interrupts.",
+        &[
             "write housekeeping CPUs to /proc/irq/N/smp_affinity_list, irqaffinity= for new ones, and ban the CPUs in irqbalance: fewer CPUs then serve input and output",
             "isolcpus=managed_irq,CPUS for queues that the kernel places itself: best effort",
-        ],
-        class: Class::Interrupt,
-        color: "device",
-    };
+        ]);
 
     /// Softirqs and the tasklets in them.
-    SOFTIRQ = Source {
-        id: "softirq",
-        title: "softirq",
-        bare_metal_title: None,
-        what: "Work that an interrupt deferred until just after it, by kind: TIMER, NET_RX, SCHED, RCU and others.",
-        reduce: &[
+    SOFTIRQ = source("softirq", "softirq", Class::Interrupt, "softirq",
+        "Work that an interrupt deferred until just after it, by kind: TIMER, NET_RX, SCHED, RCU and others.",
+        &[
             "RCU: rcu_nocbs=CPUS moves callbacks to threads, which then need housekeeping CPUs",
             "NET_RX, NET_TX, BLOCK: move the device's interrupts; keep these CPUs out of /sys/class/net/*/queues/rx-*/rps_cpus",
             "TIMER: see the timers in it; SCHED: isolate the CPUs from load balancing (cpuset.cpus.partition=isolated), every thread must then be pinned",
-        ],
-        class: Class::Interrupt,
-        color: "softirq",
-    };
+        ]);
 
     /// Interrupts that CPUs send to each other.
-    IPI = Source {
-        id: "ipi",
-        title: "IPI",
-        bare_metal_title: None,
-        what: "Another CPU (or this one) made this CPU do something immediately: flush its TLB, run a function, look at its run queue.",
-        reduce: &[
+    IPI = source("ipi", "IPI", Class::Interrupt, "ipi",
+        "Another CPU (or this one) made this CPU do something immediately: flush its TLB, run a function, look at its run queue.",
+        &[
             "see who sent it: avoid sharing an address space with that process's threads, pin it elsewhere, or stop it",
             "TLB flushes: touch and lock memory before the run (mlockall), no munmap or module unloading while it runs",
             "khugepaged, compaction and NUMA balancing off (transparent_hugepage, vm.compaction_proactiveness=0, kernel.numa_balancing=0): more TLB misses and fragmentation",
-        ],
-        class: Class::Interrupt,
-        color: "ipi",
-    };
+        ]);
 
     /// The CPU's own alarms.
-    PLATFORM_IRQ = Source {
-        id: "platform-irq",
-        title: "platform interrupt",
-        bare_metal_title: None,
-        what: "The CPU reports its own state: thermal throttling, machine-check thresholds, interrupt controller errors, spurious interrupts.",
-        reduce: &[
+    PLATFORM_IRQ = source("platform-irq", "platform interrupt", Class::Interrupt, "platform",
+        "The CPU reports its own state: thermal throttling, machine-check thresholds, interrupt controller errors, spurious interrupts.",
+        &[
             "thermal: better cooling, or a lower fixed frequency; see thermal_throttle/*_count",
             "threshold: replace failing memory; mce=ignore_ce hides corrected errors and their telemetry",
-        ],
-        class: Class::Interrupt,
-        color: "platform",
-    };
+        ]);
 
     /// Non-maskable interrupts.
-    NMI = Source {
-        id: "nmi",
-        title: "NMI",
-        bare_metal_title: None,
-        what: "A non-maskable interrupt: hardware counters of a profiler or the lock-up watchdog, or a backtrace request.",
-        reduce: &[
+    NMI = source("nmi", "NMI", Class::Interrupt, "nmi",
+        "A non-maskable interrupt: hardware counters of a profiler or the lock-up watchdog, or a backtrace request.",
+        &[
             "kernel.nmi_watchdog=0: hard lock-ups go undetected; frees a hardware counter",
             "stop profilers, or kernel.perf_event_max_sample_rate=1 while measuring: breaks profilers until it is reset",
-        ],
-        class: Class::Interrupt,
-        color: "nmi",
-    };
+        ]);
 
     /// Page faults of the measured thread.
-    PAGE_FAULT = Source {
-        id: "page-fault",
-        title: "page fault",
-        bare_metal_title: None,
-        what: "The measured thread touched a page that was not mapped, and waited for it. In anechoic's own loop this is a bug.",
-        reduce: &[
+    PAGE_FAULT = source("page-fault", "page fault", Class::Own, "fault",
+        "The measured thread touched a page that was not mapped, and waited for it. In anechoic's own loop this is a bug.",
+        &[
             "touch and lock memory before the run (mlockall)",
             "kernel.numa_balancing=0: no hinting faults; suitable for threads bound to their memory",
             "transparent_hugepage=madvise or never: no compaction in a fault, but more TLB misses",
-        ],
-        class: Class::Own,
-        color: "fault",
-    };
+        ]);
 
     /// The measured thread was stopped.
-    STOPPED = Source {
-        id: "stopped",
-        title: "stopped",
-        bare_metal_title: None,
-        what: "The measured thread was stopped by a signal or a debugger, so whatever ran in the meantime took nothing from it.",
-        reduce: &[
-            "do not stop or debug the program while it is measured: see who sent the signal",
-        ],
-        class: Class::Held,
-        color: "scheduler",
-    };
+    STOPPED = source("stopped", "stopped", Class::Held, "scheduler",
+        "The measured thread was stopped by a signal or a debugger, so whatever ran in the meantime took nothing from it.",
+        &["do not stop or debug the program while it is measured: see who sent the signal"]);
 
     /// The measured thread waited in the kernel.
-    BLOCKED = Source {
-        id: "blocked",
-        title: "blocked",
-        bare_metal_title: None,
-        what: "The measured thread waited in the kernel for something other than a page; the loop itself never sleeps.",
-        reduce: &[
-            "freezing or suspending causes this: cgroup.freeze, system sleep, checkpointing",
-        ],
-        class: Class::Held,
-        color: "scheduler",
-    };
+    BLOCKED = source("blocked", "blocked", Class::Held, "scheduler",
+        "The measured thread waited in the kernel for something other than a page; the loop itself never sleeps.",
+        &["freezing or suspending causes this: cgroup.freeze, system sleep, checkpointing"]);
 
     /// The tool itself.
-    ANECHOIC = Source {
-        id: "anechoic",
-        title: "anechoic itself",
-        bare_metal_title: None,
-        what: "A thread of this tool ran on a measured CPU: reading events, writing the recording.",
-        reduce: &[
+    ANECHOIC = source("anechoic", "anechoic itself", Class::Thread, "anechoic",
+        "A thread of this tool ran on a measured CPU: reading events, writing the recording.",
+        &[
             "leave a CPU unmeasured (--cpus) for the tool's own threads",
             "a shorter run stays in memory and writes nothing until its end",
-        ],
-        class: Class::Thread,
-        color: "anechoic",
-    };
+        ]);
 
     /// Real-time throttling: an artefact of measuring with `--fifo`.
-    RT_THROTTLING = Source {
-        id: "rt-throttling",
-        title: "RT throttling",
-        bare_metal_title: None,
-        what: "An artefact of --fifo: the CPU idled although the real-time loop could run, because real-time threads may not use all of a CPU.",
-        reduce: &[
+    RT_THROTTLING = source("rt-throttling", "RT throttling", Class::Held, "scheduler",
+        "An artefact of --fifo: the CPU idled although the real-time loop could run, because real-time threads may not use all of a CPU.",
+        &[
             "measure without --fifo",
             "kernel.sched_rt_runtime_us=-1, only for proven FIFO programs: a runaway thread then locks up the machine",
-        ],
-        class: Class::Held,
-        color: "scheduler",
-    };
+        ]);
 
     /// A cgroup's CPU quota.
-    CPU_QUOTA = Source {
-        id: "cpu-quota",
-        title: "CPU quota",
-        bare_metal_title: None,
-        what: "The CPU idled although the measured thread could run: its control group had used up its CPU time.",
-        reduce: &[
-            "cpu.max of the control group (max lifts the limit): a container's CPU limit sets it",
-        ],
-        class: Class::Held,
-        color: "scheduler",
-    };
+    CPU_QUOTA = source("cpu-quota", "CPU quota", Class::Held, "scheduler",
+        "The CPU idled although the measured thread could run: its control group had used up its CPU time.",
+        &["cpu.max of the control group (max lifts the limit): a container's CPU limit sets it"]);
 
     /// The fair server: an artefact of measuring with `--fifo`.
-    FAIR_SERVER = Source {
-        id: "fair-server",
-        title: "fair server",
-        bare_metal_title: None,
-        what: "An artefact of --fifo: the kernel gives ordinary threads a share of a CPU that real-time threads occupy (50 ms per second by default).",
-        reduce: &[
+    FAIR_SERVER = source("fair-server", "fair server", Class::Thread, "scheduler",
+        "An artefact of --fifo: the kernel gives ordinary threads a share of a CPU that real-time threads occupy (50 ms per second by default).",
+        &[
             "measure without --fifo",
             "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0: ordinary threads on that CPU starve",
-        ],
-        class: Class::Thread,
-        color: "scheduler",
-    };
+        ]);
 
     /// Other threads.
-    THREAD = Source {
-        id: "thread",
-        title: "thread",
-        bare_metal_title: None,
-        what: "Another thread had the CPU while the measured one could run; kernel workers are shown with the function that they ran.",
-        reduce: &[
+    THREAD = source("thread", "thread", Class::Thread, "thread",
+        "Another thread had the CPU while the measured one could run; kernel workers are shown with the function that they ran.",
+        &[
             "keep it off these CPUs: taskset, AllowedCPUs= for a service, or cpuset.cpus.partition=isolated for the CPUs, where every thread must then be pinned",
             "unbound kernel workers: /sys/devices/virtual/workqueue/cpumask without these CPUs",
             "vmstat_update: vm.stat_interval=10, at the cost of stale counters",
             "kernel threads: pin them to housekeeping CPUs (taskset); per-CPU ones cannot be moved, so look for who queues their work",
-        ],
-        class: Class::Thread,
-        color: "thread",
-    };
+        ]);
 
     /// The measured thread's own time in the kernel.
-    VICTIM_KERNEL = Source {
-        id: "victim-kernel",
-        title: "own kernel work",
-        bare_metal_title: None,
-        what: "The measured thread was itself in the kernel: handling a signal, entering or leaving, outside any handler that has events.",
-        reduce: &[
-            "do not send the program signals while it runs",
-        ],
-        class: Class::Own,
-        color: "own",
-    };
+    VICTIM_KERNEL = source("victim-kernel", "own kernel work", Class::Own, "own",
+        "The measured thread was itself in the kernel: handling a signal, entering or leaving, outside any handler that has events.",
+        &["do not send the program signals while it runs"]);
 
     /// What the kernel knows nothing of.
-    VM_OR_HARDWARE = Source {
-        id: "vm-or-hardware",
-        title: "VM exit or hardware",
-        bare_metal_title: Some("hardware"),
-        what: "No kernel event fell into the detour: the hypervisor ran, or something below the operating system (a system management interrupt, a frequency change, a stalled bus).",
-        reduce: &[
+    VM_OR_HARDWARE = source("vm-or-hardware", "VM exit or hardware", Class::Beneath, "host",
+        "No kernel event fell into the detour: the hypervisor ran, or something below the operating system (a system management interrupt, a frequency change, a stalled bus).",
+        &[
             "in a guest: virtual CPUs that are pinned to their own cores, another instance type, the host's kvm settings (halt_poll_ns, ple_gap); not possible from inside the guest",
             "system management interrupts: the firmware's performance profile; never disable thermal ones",
             "on the host or on bare metal: fixed frequency and shallow C-states, at the cost of power and heat",
-        ],
-        class: Class::Beneath,
-        color: "host",
-    };
+        ]).on_bare_metal("hardware");
 
     /// Detours whose cause is unknown.
-    NOT_ATTRIBUTABLE = Source {
-        id: "not-attributable",
-        title: "not attributable",
-        bare_metal_title: None,
-        what: "Kernel events were lost, not recorded on purpose, or hidden by the kernel, so the cause is unknown.",
-        reduce: &[
-            "nothing to reduce; if events were lost, use larger trace buffers or measure fewer CPUs",
-        ],
-        class: Class::Unknown,
-        color: "unknown",
-    };
+    NOT_ATTRIBUTABLE = source("not-attributable", "not attributable", Class::Unknown, "unknown",
+        "Kernel events were lost, not recorded on purpose, or hidden by the kernel, so the cause is unknown.",
+        &["nothing to reduce; if events were lost, use larger trace buffers or measure fewer CPUs"]);
 }
 
 /// Names of softirqs by vector number, as in /proc/softirqs.

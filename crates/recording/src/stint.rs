@@ -51,6 +51,22 @@ impl Stint {
     }
 }
 
+impl Stint {
+    /// Returns the only stint of a CPU in a run of detours, which lasts until `last_ticks`.
+    #[must_use]
+    pub fn of_run(run: &Run, cpu: &CpuRun, last_ticks: u64) -> Self {
+        Stint {
+            first_ticks: cpu.first_ticks,
+            last_ticks,
+            shortest_gap_ticks: cpu.iteration_ticks(run),
+            threshold_ticks: run.threshold_ticks,
+            fifo: run.policy.is_fifo(),
+            series: None,
+            watched: true,
+        }
+    }
+}
+
 impl CpuRun {
     /// Returns the time subtracted from every gap of this CPU's loop in a run of detours: the shortest gap.
     ///
@@ -110,15 +126,7 @@ impl Recording {
     pub(crate) fn stints_among(&self, cpu: &CpuRun, series: &[(Series, Outcome)]) -> Vec<Stint> {
         let run = &self.run;
         if run.method == methods::DETOURS {
-            return vec![Stint {
-                first_ticks: cpu.first_ticks,
-                last_ticks: cpu.last_ticks,
-                shortest_gap_ticks: cpu.iteration_ticks(run),
-                threshold_ticks: run.threshold_ticks,
-                fifo: run.policy.is_fifo(),
-                series: None,
-                watched: true,
-            }];
+            return vec![Stint::of_run(run, cpu, cpu.last_ticks)];
         }
         let of_cpu = |(series, _): &(Series, Outcome)| {
             series.cpu == Some(cpu.cpu) && series.parameters.copies <= 1

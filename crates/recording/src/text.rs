@@ -34,6 +34,53 @@ macro_rules! texts {
     };
 }
 
+/// Lets a type with `as_str` and `From<&str>` be used, shown and stored like its text.
+macro_rules! like_text {
+    ($name:ident) => {
+        impl std::ops::Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str(self)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(out, "{:?}", self.as_str())
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, text: &str) -> bool {
+                self.as_str() == text
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, text: &&str) -> bool {
+                self.as_str() == *text
+            }
+        }
+
+        impl crate::field::Text for $name {
+            fn text(&self) -> &str {
+                self
+            }
+
+            fn from_text(text: std::sync::Arc<str>) -> Result<Self, String> {
+                Ok(Self::from(&*text))
+            }
+        }
+    };
+}
+
 /// Defines an enum whose values are stored as text and that keeps unknown texts of newer versions.
 macro_rules! open_texts {
     ($(#[$attribute:meta])* pub enum $name:ident {
@@ -73,25 +120,7 @@ macro_rules! open_texts {
             }
         }
 
-        impl std::ops::Deref for $name {
-            type Target = str;
-
-            fn deref(&self) -> &str {
-                self.as_str()
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str(self)
-            }
-        }
-
-        impl std::fmt::Debug for $name {
-            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(out, "{:?}", self.as_str())
-            }
-        }
+        crate::text::like_text!($name);
 
         /// Orders by text.
         impl Ord for $name {
@@ -103,18 +132,6 @@ macro_rules! open_texts {
         impl PartialOrd for $name {
             fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
                 Some(self.cmp(other))
-            }
-        }
-
-        impl PartialEq<str> for $name {
-            fn eq(&self, text: &str) -> bool {
-                self.as_str() == text
-            }
-        }
-
-        impl PartialEq<&str> for $name {
-            fn eq(&self, text: &&str) -> bool {
-                self.as_str() == *text
             }
         }
 
@@ -143,20 +160,10 @@ macro_rules! open_texts {
                 String::json_schema(generator)
             }
         }
-
-        impl crate::field::Text for $name {
-            fn text(&self) -> &str {
-                self
-            }
-
-            fn from_text(text: std::sync::Arc<str>) -> Result<Self, String> {
-                Ok(Self::from(&*text))
-            }
-        }
     };
 }
 
-pub(crate) use {open_texts, texts};
+pub(crate) use {like_text, open_texts, texts};
 
 #[cfg(test)]
 mod tests {

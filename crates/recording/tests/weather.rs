@@ -65,7 +65,7 @@ fn rows_out_of_order_are_refused_and_the_rest_goes_on() {
         ("backwards", vec![Detour { cpu: 0, start_ticks: u64::MAX, end_ticks: 3 }]),
     ] {
         let error = recorder.append(&rows).unwrap_err();
-        assert!(matches!(error, WriteError::Order { cpu: 0, .. }), "case: {name}: {error}");
+        assert!(error.to_string().contains("on CPU 0 are out of order"), "case: {name}: {error}");
     }
     recorder.append(&many(7, 1)).unwrap();
     recorder.finish(&sample::run(RunState::Complete)).unwrap();
@@ -92,7 +92,7 @@ fn series_may_overlap_on_their_cpu_but_not_samples_of_one() {
         ("within a block", [(2, 10, 20), (0, 300, 310), (2, 19, 30)].map(row).to_vec()),
     ] {
         let error = recorder.append(&rows).unwrap_err();
-        assert!(matches!(error, WriteError::Order { cpu: 0, .. }), "case: {name}: {error}");
+        assert!(error.to_string().contains("on CPU 0 are out of order"), "case: {name}: {error}");
     }
     recorder.finish(&sample::run(RunState::Complete)).unwrap();
     let recording = Recording::open(dir.path()).unwrap();

@@ -25,7 +25,7 @@ struct Scene {
     /// The CPUs that this process may use.
     allowed: Vec<u32>,
     /// The counter, or why there is none.
-    clock: Result<Clock, clock::ClockError>,
+    clock: Result<Clock, Problem>,
 }
 
 impl Scene {

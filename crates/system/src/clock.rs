@@ -27,32 +27,6 @@ const DELTAS: usize = 8;
 /// Number of calls from which the mean cost of a clock call is taken.
 const CALLS: u32 = 20_000;
 
-/// Why the counter cannot be used.
-#[derive(Debug)]
-pub enum ClockError {
-    /// The counter may stop or change its rate.
-    NotInvariant,
-    /// No source for the counter's rate.
-    NoFrequency(String),
-}
-
-impl ClockError {
-    fn problem(&self) -> Problem {
-        match self {
-            Self::NotInvariant => ProblemKind::Unavailable.problem(
-                "the TSC of this CPU is not invariant, so its ticks do not measure time",
-                "use --allow-variant-tsc to measure anyway",
-            ),
-            Self::NoFrequency(error) => ProblemKind::Unavailable.problem(
-                format!("the rate of the counter cannot be determined: {error}"),
-                "`dmesg` may show what is wrong with the machine's clocks",
-            ),
-        }
-    }
-}
-
-anechoic_recording::error_from_problem!(ClockError);
-
 /// Calibrates the counter for `cpus`, in about 100 ms plus 1 ms per CPU. The cost of a read is that of the first of
 /// them, warm.
 ///
@@ -60,11 +34,13 @@ anechoic_recording::error_from_problem!(ClockError);
 /// ([`Anchor::residual_ppm`]).
 ///
 /// # Errors
-/// [`ClockError::NotInvariant`] unless `allow_variant`; [`ClockError::NoFrequency`].
-pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, ClockError> {
+/// Fails if the counter may stop or change its rate, unless `allow_variant`, or if nothing gives its rate.
+pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, Problem> {
     let invariant = is_invariant();
     if !invariant && !allow_variant {
-        return Err(ClockError::NotInvariant);
+        let why = "the TSC of this CPU is not invariant, so its ticks do not measure time";
+        let remedy = "use --allow-variant-tsc to measure anyway";
+        return Err(ProblemKind::Unavailable.problem(why, remedy));
     }
     let begin = Anchor::take();
     let cost = || settled(read_cost, |cost| cost.0);

@@ -10,98 +10,18 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-/// Why a CPU list or a pinning failed.
-#[derive(Debug)]
-pub enum CpuError {
-    /// The text is not a CPU list.
-    Syntax {
-        /// The text.
-        text: String,
-    },
-    /// The CPU does not exist.
-    Absent {
-        /// The CPU.
-        cpu: u32,
-        /// The existing CPUs.
-        present: String,
-    },
-    /// The CPU exists and is offline.
-    Offline {
-        /// The CPU.
-        cpu: u32,
-    },
-    /// The process may not run on the CPU.
-    NotAllowed {
-        /// The CPU.
-        cpu: u32,
-        /// The allowed CPUs.
-        allowed: String,
-    },
-    /// A real-time thread keeps the CPU busy.
-    Held {
-        /// The CPU.
-        cpu: u32,
-    },
-    /// The system allows no thread for the CPU.
-    Thread {
-        /// The CPU.
-        cpu: u32,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The kernel refused.
-    Pin {
-        /// The CPU.
-        cpu: u32,
-        /// The kernel's error.
-        error: io::Error,
-    },
-}
-
-impl CpuError {
-    fn problem(&self) -> Problem {
-        match self {
-            Self::Syntax { text } => ProblemKind::Usage
-                .problem(format!("'{text}' is not a CPU list"), "write one, for example 0-3,8"),
-            Self::Absent { cpu, present } => ProblemKind::Usage.problem(
-                format!("CPU {cpu} does not exist"),
-                format!("this machine has CPUs {present}"),
-            ),
-            Self::Offline { cpu } => ProblemKind::Usage.problem(
-                format!("CPU {cpu} is offline"),
-                format!("bring it up with: echo 1 > /sys/devices/system/cpu/cpu{cpu}/online"),
-            ),
-            Self::NotAllowed { cpu, allowed } => ProblemKind::Usage.problem(
-                format!("CPU {cpu} is not allowed for this process (cpuset)"),
-                format!("allowed CPUs: {allowed}"),
-            ),
-            Self::Held { cpu } => ProblemKind::Unavailable.problem(
-                format!("a real-time thread keeps CPU {cpu} busy: no other thread got it for {PATIENCE:?}"),
-                "leave it out with --cpus, or find that thread: ps -eLo tid,rtprio,psr,comm",
-            ),
-            Self::Thread { cpu, error } => ProblemKind::Unavailable.problem(
-                format!("no thread for CPU {cpu}: {error}"),
-                "raise the limit on processes (ulimit -u, pids.max)",
-            ),
-            Self::Pin { cpu, error } => ProblemKind::Unavailable.problem(
-                format!("cannot pin a thread to CPU {cpu}: {error}"),
-                "choose other CPUs with --cpus, or check the cpuset of this process",
-            ),
-        }
-    }
-}
-
-anechoic_recording::error_from_problem!(CpuError);
-
 /// Parses a list of CPUs, `0-3,8` or `0-15:2`. Empty text is an empty list.
 ///
 /// # Errors
-/// Returns [`CpuError::Syntax`] for anything else, including a reversed range and a number over 65535.
-pub fn parse(text: &str) -> Result<Vec<u32>, CpuError> {
+/// Refuses anything else, including a reversed range and a number over 65535.
+pub fn parse(text: &str) -> Result<Vec<u32>, Problem> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    options::cpu_list(text).map_err(|_| CpuError::Syntax { text: text.to_owned() })
+    options::cpu_list(text).map_err(|_| {
+        let why = format!("'{text}' is not a CPU list");
+        ProblemKind::Usage.problem(why, "write one, for example 0-3,8")
+    })
 }
 
 /// Parses what a user typed: lists of CPUs and names of sets of this machine, separated by commas. The names are
@@ -181,7 +101,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn usable(mut cpus: Vec<u32>) -> Vec<u32> {
     let (home, (begun, tid), (end, ended)) = (allowed(), mpsc::channel(), mpsc::channel::<()>());
     let sleep = move || {
-        let _ = begun.send(rustix::thread::gettid().as_raw_nonzero().get());
+        let _ = begun.send(thread_id());
         let _ = ended.recv();
     };
     let asked = thread::Builder::new().name("asks for CPUs".to_owned()).spawn(sleep);
@@ -190,12 +110,9 @@ pub(crate) fn usable(mut cpus: Vec<u32>) -> Vec<u32> {
         return cpus;
     };
     thread::sleep(Duration::from_millis(1)); // until it sleeps
-    let refused = |cpu| match pin_thread(tid, &[cpu]) {
-        Err(CpuError::Pin { error, .. }) => error.raw_os_error() == Some(libc::EINVAL),
-        _ => false,
-    };
-    cpus.retain(|&cpu| !refused(cpu));
-    let _ = pin_thread(tid, &home);
+    let refused = |error: io::Error| error.raw_os_error() == Some(libc::EINVAL);
+    cpus.retain(|&cpu| !set_affinity(tid, &[cpu]).is_err_and(refused));
+    let _ = set_affinity(tid, &home);
     drop(end);
     let _ = sleeper.join();
     cpus
@@ -204,33 +121,57 @@ pub(crate) fn usable(mut cpus: Vec<u32>) -> Vec<u32> {
 /// Runs `work` on a thread that is pinned to `cpu`, and waits for its result.
 ///
 /// # Errors
-/// Returns [`CpuError::Pin`] if it may not run there, [`CpuError::Held`] if it does not get the CPU because a real-time
-/// thread has it, and [`CpuError::Thread`] if the system allows no more threads.
-pub fn run_on<T: Send>(cpu: u32, work: impl FnOnce() -> T + Send) -> Result<T, CpuError> {
+/// Fails if it may not run there, if it does not get the CPU because a real-time thread has it, or if the system allows
+/// no more threads.
+pub fn run_on<T: Send>(cpu: u32, work: impl FnOnce() -> T + Send) -> Result<T, Problem> {
+    try_on(cpu, work)?.map_err(|error| not_pinned(cpu, &error))
+}
+
+/// Runs `work` like [`run_on`]; the inner error is that of pinning the thread.
+fn try_on<T: Send>(
+    cpu: u32,
+    work: impl FnOnce() -> T + Send,
+) -> Result<Result<T, io::Error>, Problem> {
     let (home, tid, state) = (allowed(), AtomicI32::new(0), AtomicU32::new(WAITS));
     let thread = || {
-        tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
-        pin(&[cpu])?;
+        tid.store(thread_id(), Ordering::Release);
+        if let Err(error) = set_affinity(0, &[cpu]) {
+            return Ok(Err(error));
+        }
         match state.compare_exchange(WAITS, RUNS, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => Ok(work()),
-            Err(_) => Err(CpuError::Held { cpu }),
+            Ok(_) => Ok(Ok(work())),
+            Err(_) => {
+                let why = format!(
+                    "a real-time thread keeps CPU {cpu} busy: no other thread got it for {PATIENCE:?}"
+                );
+                let remedy =
+                    "leave it out with --cpus, or find that thread: ps -eLo tid,rtprio,psr,comm";
+                Err(ProblemKind::Unavailable.problem(why, remedy))
+            }
         }
     };
     thread::scope(|scope| {
         let spawned =
             thread::Builder::new().name(format!("on CPU {cpu}")).spawn_scoped(scope, thread);
-        let handle = spawned.map_err(|error| CpuError::Thread { cpu, error })?;
+        let handle = spawned.map_err(|error| no_thread(cpu, &error))?;
         let until = Instant::now() + PATIENCE;
         while state.load(Ordering::Acquire) == WAITS && !handle.is_finished() {
             if Instant::now() > until
                 && state.compare_exchange(WAITS, LATE, Ordering::AcqRel, Ordering::Acquire).is_ok()
             {
-                let _ = pin_thread(tid.load(Ordering::Acquire), &elsewhere(cpu, &home));
+                let _ = set_affinity(tid.load(Ordering::Acquire), &elsewhere(cpu, &home));
             }
             thread::sleep(Duration::from_micros(50));
         }
         handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Returns the problem that the system allows no thread for the CPU.
+#[must_use]
+pub fn no_thread(cpu: u32, error: &io::Error) -> Problem {
+    let why = format!("no thread for CPU {cpu}: {error}");
+    ProblemKind::Unavailable.problem(why, "raise the limit on processes (ulimit -u, pids.max)")
 }
 
 /// The states of a thread that is to run on a CPU: it waits for the CPU, it has it, or nobody waits for it any more.
@@ -257,22 +198,32 @@ pub fn not_inherited() -> Vec<u32> {
 ///
 /// # Errors
 /// Returns the first CPU that is absent, offline, not allowed, or held by a real-time thread.
-pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
+pub fn verify(cpus: &[u32]) -> Result<(), Problem> {
+    let unusable = |why: String, remedy: String| Err(ProblemKind::Usage.problem(why, remedy));
     let (present, online) = (system("present"), system("online"));
     for &cpu in cpus {
         if !present.is_empty() && !present.contains(&cpu) {
-            return Err(CpuError::Absent { cpu, present: list(&present) });
+            let remedy = format!("this machine has CPUs {}", list(&present));
+            return unusable(format!("CPU {cpu} does not exist"), remedy);
         }
         if !online.is_empty() && !online.contains(&cpu) {
-            return Err(CpuError::Offline { cpu });
+            let file = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+            return unusable(
+                format!("CPU {cpu} is offline"),
+                format!("bring it up with: echo 1 > {file}"),
+            );
         }
-        run_on(cpu, || ()).map_err(|error| match error {
+        match try_on(cpu, || ())? {
+            Ok(()) => {}
             // A filter of system calls refuses with another error than a cpuset.
-            CpuError::Pin { error, .. } if error.kind() != io::ErrorKind::PermissionDenied => {
-                CpuError::NotAllowed { cpu, allowed: list(&usable(online.clone())) }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(not_pinned(cpu, &error));
             }
-            error => error,
-        })?;
+            Err(_) => {
+                let why = format!("CPU {cpu} is not allowed for this process (cpuset)");
+                return unusable(why, format!("allowed CPUs: {}", list(&usable(online))));
+            }
+        }
     }
     Ok(())
 }
@@ -280,16 +231,26 @@ pub fn verify(cpus: &[u32]) -> Result<(), CpuError> {
 /// Pins the calling thread to `cpus`.
 ///
 /// # Errors
-/// Returns [`CpuError::Pin`] with the kernel's error.
-pub fn pin(cpus: &[u32]) -> Result<(), CpuError> {
+/// Returns the kernel's error.
+pub fn pin(cpus: &[u32]) -> Result<(), Problem> {
     pin_thread(0, cpus)
 }
 
 /// Pins a thread to `cpus`; 0 is the calling thread.
 ///
 /// # Errors
-/// Returns [`CpuError::Pin`] with the kernel's error.
-pub fn pin_thread(tid: i32, cpus: &[u32]) -> Result<(), CpuError> {
+/// Returns the kernel's error.
+pub fn pin_thread(tid: i32, cpus: &[u32]) -> Result<(), Problem> {
+    set_affinity(tid, cpus).map_err(|error| not_pinned(cpus.first().copied().unwrap_or(0), &error))
+}
+
+fn not_pinned(cpu: u32, error: &io::Error) -> Problem {
+    let why = format!("cannot pin a thread to CPU {cpu}: {error}");
+    let remedy = "choose other CPUs with --cpus, or check the cpuset of this process";
+    ProblemKind::Unavailable.problem(why, remedy)
+}
+
+fn set_affinity(tid: i32, cpus: &[u32]) -> io::Result<()> {
     let mut mask: Mask = [0; _];
     for &cpu in cpus.iter().filter(|&&cpu| cpu < MOST_CPUS) {
         mask[cpu as usize / BITS] |= 1 << (cpu as usize % BITS);
@@ -297,10 +258,26 @@ pub fn pin_thread(tid: i32, cpus: &[u32]) -> Result<(), CpuError> {
     // SAFETY: the kernel reads at most as many bytes as the mask has.
     match unsafe { libc::sched_setaffinity(tid, size_of::<Mask>(), mask.as_ptr().cast()) } {
         0 => Ok(()),
-        _ => {
-            let cpu = cpus.first().copied().unwrap_or(0);
-            Err(CpuError::Pin { cpu, error: io::Error::last_os_error() })
-        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Returns the kernel's number of the calling thread.
+#[must_use]
+pub fn thread_id() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Sets the scheduling policy of the calling thread.
+///
+/// # Errors
+/// Returns the kernel's error.
+pub fn set_policy(policy: i32, sched_priority: i32) -> io::Result<()> {
+    let param = libc::sched_param { sched_priority };
+    // SAFETY: the parameter is valid and changes only the calling thread.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const param) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

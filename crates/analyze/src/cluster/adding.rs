@@ -80,15 +80,6 @@ impl ClusterBuilder {
         Ok(())
     }
 
-    /// Adds what another host sent: the bytes of [`HostSummary::to_json`].
-    ///
-    /// # Errors
-    ///
-    /// They are not a summary of this version, and those of [`ClusterBuilder::add`].
-    pub fn add_json(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.add(HostSummary::from_json(bytes)?)
-    }
-
     /// Notes a recording that could not be read, and why, for the result.
     pub fn leave_out(&mut self, recording: &str, why: &str) {
         self.left_out.push((recording.to_owned(), why.to_owned()));

@@ -13,7 +13,7 @@ use crate::stats::Interval;
 use crate::summary::source_rows;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Problem, ProblemKind, Recording, Run};
+use anechoic_recording::{Problem, Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +131,7 @@ impl HostSummary {
         let strays = read_once(recording, &loops, &mut [&mut lost, &mut sources], &mut |_| {})?;
         let detours = lost.cpus;
         let mut lengths = LengthsBuilder::default();
-        detours.iter().for_each(|of| lengths.merge(of.lengths()));
+        detours.iter().for_each(|of| lengths.merge(&of.lengths));
         let noise: Vec<CpuNoise> = run
             .cpus
             .iter()
@@ -140,7 +140,7 @@ impl HostSummary {
             .collect();
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let total = TotalNoise::of(&noise, &detours, &run.clock);
-        let lost_ns = |of: &DetoursBuilder| run.clock.ns(of.lengths().sum_ticks());
+        let lost_ns = |of: &DetoursBuilder| run.clock.ns(of.lengths.sum_ticks());
         Ok(Self {
             host: host_name(recording),
             recording: recording.dir().display().to_string(),
@@ -170,24 +170,6 @@ impl HostSummary {
                 .zip(&detours)
                 .map(|(cpu, of)| host_cpu(cpu, lost_ns(of)))
                 .collect(),
-        })
-    }
-
-    /// Returns the summary as bytes to send: compact JSON.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("it is plain data")
-    }
-
-    /// Parses the bytes that another host sent.
-    ///
-    /// # Errors
-    ///
-    /// They are not a summary of this version.
-    pub fn from_json(bytes: &[u8]) -> Result<Self, Problem> {
-        serde_json::from_slice(bytes).map_err(|error| {
-            let why = format!("the summary of a host cannot be read ({error})");
-            ProblemKind::Data.problem(why, "use the same version of anechoic on all hosts")
         })
     }
 }

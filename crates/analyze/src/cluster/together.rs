@@ -52,12 +52,12 @@ pub(super) fn first_cpus(
     let away = any_away(recording, loops, &sizes)?;
     let row = |(place, &size): (usize, &usize)| {
         let first = || ordered[..size].iter();
-        let noise = first().map(|of| crate::share(of.lengths().sum_ticks(), of.wall_ticks()));
+        let noise = first().map(|of| crate::share(of.lengths.sum_ticks(), of.wall_ticks()));
         FirstCpus {
             cpus: size as u64,
             wall_ns: clock.ns(first().map(|of| of.wall_ticks()).fold(0, u64::saturating_add)),
             lost_ns: clock
-                .ns(first().map(|of| of.lengths().sum_ticks()).fold(0, u64::saturating_add)),
+                .ns(first().map(|of| of.lengths.sum_ticks()).fold(0, u64::saturating_add)),
             worst: noise.fold(0.0, f64::max),
             any: away.as_ref().map(|union| AnyAway {
                 window_ns: clock.ns(union.window_ticks()),

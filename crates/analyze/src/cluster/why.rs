@@ -2,6 +2,7 @@
 
 use super::HostNoise;
 use super::host::HostSummary;
+use crate::stats::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -68,7 +69,7 @@ pub(super) fn differences(
     let explain = |&host: &&HostNoise| {
         let others: Vec<&HostNoise> =
             measured.iter().filter(|other| other.host != host.host).copied().collect();
-        let median = median(others.iter().map(|other| other.noise).collect())?;
+        let median = median_of(others.iter().map(|other| other.noise))?;
         (host.noise > NOISIER * median).then(|| HostDifference {
             host: host.host.clone(),
             noise: host.noise,
@@ -97,7 +98,7 @@ fn excesses(
     let excess = |((source, name), of): (&(String, String), &BTreeMap<String, u64>)| {
         let noise =
             |on: &HostNoise| crate::share(of.get(&on.host).copied().unwrap_or(0), on.wall_ns);
-        let median = median(others.iter().map(|other| noise(other)).collect())?;
+        let median = median_of(others.iter().map(|other| noise(other)))?;
         let (source, name) = (source.clone(), name.clone());
         Some(Excess { source, name, noise: noise(host), others: median })
     };
@@ -131,10 +132,7 @@ fn settings(host: &str, parts: &[HostSummary]) -> Vec<OtherSetting> {
     names.into_iter().filter_map(differing).collect()
 }
 
-/// Returns the median; `None` of nothing.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    let lower = values[(values.len() - 1) / 2];
-    Some((lower + upper) / 2.0)
+fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| median(&mut values))
 }

@@ -1,5 +1,6 @@
 //! Medians of durations and their differences.
 
+use crate::rounded;
 use crate::samples::subtraction_values::Values;
 use crate::samples::tick_overhead::{FEWEST_FOR_MEDIAN, median_bounds};
 use crate::stats::Interval;
@@ -75,11 +76,6 @@ pub(super) fn deviation(
         Interval { low: rounded(ns - down), high: rounded(ns + up) }
     });
     Some(Deviation { ns, interval })
-}
-
-/// Rounds to a thousandth.
-pub(super) fn rounded(ns: f64) -> f64 {
-    (ns * 1e3).round() / 1e3
 }
 
 #[cfg(test)]

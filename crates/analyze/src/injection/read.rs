@@ -5,9 +5,7 @@ use super::due::Due;
 use super::watch::{Tally, Watch, WatchSetup};
 use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::run::{CpuRun, NotAvailable};
-use anechoic_recording::{
-    CpuRow, Detour, KernelEvent, LossKind, Losses, Name, Problem, Recording, Run,
-};
+use anechoic_recording::{Detour, KernelEvent, LossKind, Losses, Name, Problem, Recording, Run};
 
 /// One CPU with its sums, if its events contain the injection.
 pub(super) struct WatchedCpu<'a> {
@@ -33,12 +31,12 @@ pub(super) fn tallies<'a>(
         let what = format!("CPU {cpu}");
         let Some(of_cpu) = run.cpus.iter().find(|of| of.cpu == cpu) else {
             let remedy = "measure that CPU as well";
-            not_available.push(missing(what, "its loop was not measured", remedy));
+            not_available.push(NotAvailable::new(what, "its loop was not measured", remedy));
             continue;
         };
         let Some(spell) = injected.spells.iter().find(|spell| spell.cpu == cpu) else {
             let why = "the run was cut off before it noted when noise was on";
-            not_available.push(missing(what, why, "let the run finish"));
+            not_available.push(NotAvailable::new(what, why, "let the run finish"));
             continue;
         };
         let asked_ticks = run.clock.ticks(injected.duration_ns);
@@ -47,30 +45,26 @@ pub(super) fn tallies<'a>(
             let what = format!("all events of CPU {cpu}");
             let why =
                 "some were lost or switched off: more may have been delivered and seen than shown";
-            not_available.push(missing(what, why, "inject less noise"));
+            not_available.push(NotAvailable::new(what, why, "inject less noise"));
         }
         let known = match Follower::new(run, injected, spell, &functions) {
             Ok(follower) => {
                 let (on, window) = (spell.start_ticks, place.window);
                 let due = Due::new(injected.period_ns, on, window, &run.clock);
-                let (detours, events) =
-                    (of::<Detour>(recording, cpu), of::<KernelEvent>(recording, cpu));
+                let detours = recording.rows_of_cpu::<Detour>(cpu).each();
+                let events = recording.rows_of_cpu::<KernelEvent>(cpu).each();
                 Some(Watch::new(&place, follower, due).run(detours, events)?)
             }
             Err(why) => {
                 let what = format!("detections by the loop of CPU {cpu}");
                 let remedy = "verify as root; `anechoic check` shows what is missing";
-                not_available.push(missing(what, why, remedy));
+                not_available.push(NotAvailable::new(what, why, remedy));
                 None
             }
         };
         all.push(WatchedCpu { run: of_cpu, place, known });
     }
     Ok(all)
-}
-
-fn missing(what: String, why: &str, remedy: &str) -> NotAvailable {
-    NotAvailable { what, why: why.into(), remedy: remedy.into() }
 }
 
 fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Losses) -> WatchSetup {
@@ -83,15 +77,4 @@ fn place(run: &Run, cpu: &CpuRun, spell: &Spell, asked_ticks: u64, losses: &Loss
         events_lost: losses.on_cpu(cpu.cpu, &[LossKind::Events, LossKind::Untraced]),
         detours_lost: losses.on_cpu(cpu.cpu, &[LossKind::Detours]),
     }
-}
-
-/// The rows of one CPU, one by one.
-fn of<R: CpuRow>(recording: &Recording, cpu: u32) -> impl Iterator<Item = Result<R, Problem>> {
-    recording.rows_of_cpu::<R>(cpu).flat_map(|group| {
-        let (rows, error) = match group {
-            Ok(rows) => (rows, None),
-            Err(error) => (Vec::new(), Some(Err(error))),
-        };
-        rows.into_iter().map(Ok).chain(error)
-    })
 }

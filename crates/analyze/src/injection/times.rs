@@ -1,8 +1,9 @@
 //! Compares the time in which injected noise had the CPU, and its detours, with the requested time.
 
-use super::durations::{Durations, deviation, rounded};
+use super::durations::{Durations, deviation};
 use super::result::{DetourTime, OwnTime};
 use super::watch::Tally;
+use crate::rounded;
 use anechoic_recording::Clock;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 

@@ -2,6 +2,7 @@
 
 use super::Pair;
 use super::cost::Cost;
+use crate::rounded;
 use crate::stats::Interval;
 use crate::stats::POWER;
 use anechoic_recording::topology::Proximity;
@@ -70,15 +71,10 @@ fn class(place: Proximity, kernel: &str, costs: &[&Cost]) -> Option<ClassCost> {
     })
 }
 
-/// Rounds to a thousandth.
-fn rounded(ns: f64) -> f64 {
-    (ns * 1e3).round() / 1e3
-}
-
 impl ClassCost {
     /// Returns whether the interval of the mean excludes 0.
     #[must_use]
     pub fn differs(&self) -> bool {
-        self.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0)
+        self.interval.is_some_and(Interval::excludes_zero)
     }
 }

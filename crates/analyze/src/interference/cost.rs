@@ -59,7 +59,7 @@ impl Cost {
             interval,
             standard_error_ns: error.map(|(error, _)| ns_of(error, clock)),
             smallest_effect_ns: error.map(|(error, _)| ns_of(POWER * error, clock)),
-            differs: interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0),
+            differs: interval.is_some_and(Interval::excludes_zero),
             interrupts,
             with,
             without,

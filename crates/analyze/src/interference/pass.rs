@@ -92,7 +92,7 @@ impl<'a> Pass<'a> {
 
     /// Returns whether the events contain the interrupts of a series.
     pub(super) fn follows(&self, series: &SeriesBuilder) -> bool {
-        self.cursors.get(&series.source).is_some_and(|cursor| cursor.follows(series.injection()))
+        self.cursors.get(&series.source).is_some_and(|cursor| cursor.follows(series.injection))
     }
 
     /// Returns the series so far.

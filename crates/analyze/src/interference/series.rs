@@ -20,7 +20,7 @@ const HELD_UP_NS: u64 = 50_000;
 pub(super) struct SeriesBuilder {
     /// The interrupted CPU.
     pub(super) source: u32,
-    injection: u32,
+    pub(super) injection: u32,
     /// Time before and after a repetition in which an interrupt may affect it.
     reach: (u64, u64),
     /// Longest detour without an event that is slower work; absent if gaps were not watched.
@@ -78,11 +78,6 @@ impl SeriesBuilder {
             alone: Alone::default(),
             taken: SeriesInput::default(),
         })
-    }
-
-    /// Returns the number of its injection.
-    pub(super) fn injection(&self) -> u32 {
-        self.injection
     }
 
     /// Returns up to when events must have been read to process a sample: on the source, and on its own CPU.

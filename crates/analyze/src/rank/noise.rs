@@ -56,7 +56,7 @@ impl Key {
             cache: place
                 .and_then(|place| caches.get(place))
                 .map(|cache| format!("L{}", cache.level)),
-            fixed_time: Fixed::from(series.fixed) == Fixed::Time,
+            fixed_time: series.fixed == Fixed::Time,
         }
     }
 
@@ -133,7 +133,7 @@ impl Point {
     fn log(&self, without: usize, groups: usize) -> Option<f64> {
         let all = self.moments(without, groups);
         let variance = all.variance()?.max(self.resolution());
-        let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw() / self.units);
+        let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw / self.units);
         (mean > 0.0).then(|| (variance / mean * per_raw).ln())
     }
 }
@@ -152,7 +152,7 @@ pub(super) fn noise_of(
     let point = |(series, outcome): &(Series, Outcome)| Point {
         parts: [Moments::default(); PARTS],
         samples: outcome.samples.max(1),
-        scale: Scale::new(series.fixed.into(), &run.clock),
+        scale: Scale::new(series.fixed, &run.clock),
         units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
         read: working_set(series).map_or(0.0, |_| run.clock.read_mean_ticks.round()),
     };

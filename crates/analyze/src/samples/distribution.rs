@@ -1,10 +1,11 @@
 //! The distribution of the samples of a series: moments, quantiles, outliers.
 
 use crate::blocks::FEWEST_BLOCKS;
+use crate::samples::Fixed;
 use crate::samples::block_shares::Blocks;
 use crate::samples::cells::{Cell, value_at};
 use crate::samples::moments::Moments;
-use crate::samples::values::{Fixed, Scale};
+use crate::samples::values::Scale;
 use crate::stats::Interval;
 use crate::stats::NORMAL;
 use schemars::JsonSchema;
@@ -115,7 +116,7 @@ impl Distribution {
         if samples == 0 {
             return None;
         }
-        let (mean, unit) = (moments.mean(), scale.per_raw());
+        let (mean, unit) = (moments.mean(), scale.per_raw);
         let variance = moments.variance();
         let (min, max) = (moments.min() as f64, moments.max() as f64);
         let (noise, decile) = match scale.fixed() {

@@ -1,6 +1,6 @@
 //! The facts of a series: what it measured, where, and how it ended.
 
-use crate::samples::values::Fixed;
+use crate::samples::Fixed;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Parameters, Policy, Run, Series};
 use schemars::JsonSchema;
@@ -84,7 +84,7 @@ impl SeriesFacts {
             cpu: series.cpu,
             policy: series.policy.clone(),
             grain_ns: clock.ns(series.grain_ticks),
-            fixed: series.fixed.into(),
+            fixed: series.fixed,
             iterations: parameters.iterations,
             instructions: parameters.instructions,
             calibrated_ns: crate::samples::ns(parameters.calibrated_ticks, clock),

@@ -1,9 +1,10 @@
 //! Data of figures: a series over time, its histogram, its distribution and its tail.
 
+use crate::samples::Fixed;
 use crate::samples::block_shares::Thinned;
 use crate::samples::cells::Cell;
 use crate::samples::distribution::Fences;
-use crate::samples::values::{Fixed, Scale};
+use crate::samples::values::Scale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -30,11 +30,11 @@ pub(crate) mod values;
 pub use facts::{CpuSamples, SeriesFacts};
 pub use measured::{Measured, SeriesResult};
 pub use stream::visit;
-pub use values::Fixed;
 
 use crate::coverage::losses;
 use crate::facts::Facts;
 use crate::readings::summarize;
+pub use anechoic_recording::Fixed;
 use anechoic_recording::run::{NotAvailable, Outcome};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording, Sample, Series};
 use series_of::SeriesBuilder;
@@ -179,7 +179,7 @@ impl Strays {
             ),
         ];
         let row = |(what, count, why, remedy): (String, u64, &str, &str)| {
-            (count > 0).then(|| NotAvailable { what, why: why.into(), remedy: remedy.into() })
+            (count > 0).then(|| NotAvailable::new(what, why, remedy))
         };
         rows.into_iter().filter_map(row).collect()
     }

@@ -1,8 +1,8 @@
 //! The speed of a kernel: time and cycles per instruction.
 
+use crate::samples::Fixed;
 use crate::samples::distribution::Distribution;
 use crate::samples::facts::SeriesFacts;
-use crate::samples::values::Fixed;
 use anechoic_recording::{Parameters, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

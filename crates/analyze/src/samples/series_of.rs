@@ -48,7 +48,7 @@ impl<'a> SeriesBuilder<'a> {
             series,
             facts: SeriesFacts::of(series, outcome, run),
             expected,
-            scale: Scale::new(series.fixed.into(), &run.clock),
+            scale: Scale::new(series.fixed, &run.clock),
             moments: Moments::default(),
             shares: BlockShares::new(block_length(outcome, expected, run)),
             steadiness: SteadinessBuilder::new(expected),

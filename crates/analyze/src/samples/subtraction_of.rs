@@ -197,9 +197,8 @@ impl SubtractionBuilder {
 
     fn not_available(&self, verdict: &Verdict) -> Vec<NotAvailable> {
         let mut missing = vec![];
-        let mut miss = |what: &str, why: String, remedy: &str| {
-            missing.push(NotAvailable { what: what.into(), why, remedy: remedy.into() });
-        };
+        let mut miss =
+            |what, why: String, remedy| missing.push(NotAvailable::new(what, why, remedy));
         if !self.known.attributed {
             miss(
                 "direct costs by source",

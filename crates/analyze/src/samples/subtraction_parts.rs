@@ -212,7 +212,7 @@ fn grow(sum: &mut u64, ticks: u64) {
 /// Assigns the pieces of one CPU to samples; both come in time order.
 #[derive(Debug)]
 pub(crate) struct Joined<I: Iterator> {
-    pieces: I,
+    pub(crate) pieces: I,
     next: Option<I::Item>,
     /// For the rows of the current detour, whether each is the tick's or nested in it.
     rows: Vec<bool>,
@@ -224,11 +224,6 @@ impl<I: Iterator<Item = Result<Piece, Problem>>> Joined<I> {
     pub(crate) fn new(mut pieces: I) -> Self {
         let next = pieces.next();
         Self { pieces, next, rows: vec![], detour: None, parts: Parts::default() }
-    }
-
-    /// Source of the pieces.
-    pub(crate) fn pieces(&self) -> &I {
-        &self.pieces
     }
 
     /// Returns what was recorded from `start_ticks` to `end_ticks`, and the time of pieces from `since_ticks` on that

@@ -129,7 +129,7 @@ impl<'a> DirectBuilder<'a> {
     fn complete(&mut self, at: usize) {
         let Some(series) = self.series[at].take() else { return };
         let Some(lane) = self.lanes.get(&series.cpu) else { return };
-        let (names, clock) = (lane.joined.pieces().places.names(), &self.recording.run().clock);
+        let (names, clock) = (lane.joined.pieces.places.names(), &self.recording.run().clock);
         self.done[at] = Direct {
             subtraction: Some(series.subtraction.finish(names, clock)),
             ticks: self.attributed.then(|| series.ticks.finish(clock)),

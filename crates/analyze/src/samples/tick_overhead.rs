@@ -252,11 +252,7 @@ impl TickOverheadOf {
     fn not_available(&self) -> Vec<NotAvailable> {
         let mut missing = vec![];
         let mut miss = |what: &str, why: &str, remedy: &str| {
-            missing.push(NotAvailable {
-                what: what.into(),
-                why: why.into(),
-                remedy: remedy.into(),
-            });
+            missing.push(NotAvailable::new(what, why, remedy));
         };
         let (with, without) = (self.with.lengths.count(), self.without.values.count());
         if with == 0 {

@@ -1,33 +1,12 @@
 //! Raw values of samples and their conversion to the units of a result.
 
-use anechoic_recording::{Clock, Sample};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// What is the same in every sample of a series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Fixed {
-    /// The work is fixed: a sample's value is its time in ns.
-    Work,
-    /// The time is fixed: a sample's value is the work done in it, in units.
-    Time,
-}
-
-impl From<anechoic_recording::Fixed> for Fixed {
-    fn from(fixed: anechoic_recording::Fixed) -> Self {
-        match fixed {
-            anechoic_recording::Fixed::Work => Self::Work,
-            anechoic_recording::Fixed::Time => Self::Time,
-        }
-    }
-}
+use anechoic_recording::{Clock, Fixed, Sample};
 
 /// Converts raw values (counter ticks, or units of work) to results (ns, or units of work).
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     fixed: Fixed,
-    per_raw: f64,
+    pub(crate) per_raw: f64,
     step: u64,
 }
 
@@ -47,12 +26,6 @@ impl Scale {
     #[must_use]
     pub fn fixed(&self) -> Fixed {
         self.fixed
-    }
-
-    /// Returns the result of one raw unit: ns per tick, or 1.
-    #[must_use]
-    pub(crate) fn per_raw(&self) -> f64 {
-        self.per_raw
     }
 
     /// Returns the smallest difference of two raw values: a step of the counter, or a unit of work.

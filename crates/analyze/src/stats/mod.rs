@@ -23,6 +23,13 @@ pub struct Interval {
     pub high: f64,
 }
 
+impl Interval {
+    /// Returns whether it excludes 0.
+    pub(crate) fn excludes_zero(self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
+
 /// Returns the mean of values; absent for none.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -31,18 +38,19 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 
 /// Returns the sample standard deviation; absent for fewer than two values.
 pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values).filter(|_| values.len() > 1)?;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
+    variance(values).map(f64::sqrt)
 }
 
 /// Returns the standard error of the mean; absent for fewer than two values.
 #[must_use]
 pub fn standard_error(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
+    variance(values).map(|variance| (variance / values.len() as f64).sqrt())
+}
+
+fn variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some((squares / (n - 1.0) / n).sqrt())
+    Some(squares / (values.len() - 1) as f64)
 }
 
 /// Returns the quantile of sorted values with linear interpolation (Hyndman and Fan's type 7); absent for none.

@@ -13,9 +13,7 @@ pub use durations::Durations;
 pub(crate) use pass::TimelineBuilder;
 pub(crate) use stories::rows as story_rows;
 
-use crate::fold::read_once;
-use crate::loops::watched;
-use anechoic_recording::{ActivityKind, Problem, Recording};
+use anechoic_recording::ActivityKind;
 use std::sync::Arc;
 
 /// Size limits of a timeline, for all CPUs together.
@@ -132,17 +130,4 @@ pub struct StoryRow {
     pub start_ns: u64,
     /// Time without nested activities.
     pub self_ns: u64,
-}
-
-/// Reads the detours of a recording, with their parts if it is attributed, in one pass and memory limited by the
-/// budget.
-///
-/// # Errors
-///
-/// The recording is one of whole samples, whose gaps were not watched, or a file is damaged.
-pub fn timeline(recording: &Recording, budget: Budget) -> Result<Timeline, Problem> {
-    let loops = watched(recording)?;
-    let mut timeline = TimelineBuilder::new(recording.run(), budget);
-    read_once(recording, &loops, &mut [&mut timeline], &mut |_| {})?;
-    Ok(timeline.finish())
 }

@@ -6,6 +6,7 @@ use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::{Plan, Stage};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{News, Problem, ProblemKind, Run};
+use anechoic_system::cpus;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,7 +96,7 @@ impl Session {
             Some(_) => None,
             None => Some(Scratch::for_recording()?),
         };
-        let watcher = rustix::thread::gettid().as_raw_nonzero().get();
+        let watcher = cpus::thread_id();
         let experiment = detours(&config, config.threshold).on(config.cpus.clone());
         let plan = Plan {
             trace: config.trace,

@@ -73,7 +73,7 @@ pub fn read_formats(_: &Path) -> Reader {
     let ((layout, _), pages) = (known(), pages());
     Box::new(move |input| {
         let text = String::from_utf8_lossy(input);
-        let _ = Stats::parse(&text).lost();
+        let _ = Stats::parse(&text).lost;
         let events: Vec<EnabledEvent> = enabled(&text).into_iter().collect();
         let layout = page_layout(&text, PAGE).unwrap_or(layout);
         pages.iter().for_each(|page| read_page(page, &layout, &events));

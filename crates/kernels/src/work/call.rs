@@ -2,26 +2,22 @@
 //!
 //! The function follows the loop, at its own 64-byte boundary.
 
-use super::{Family, Kernel, Line};
+use super::{Kernel, Line, do_nothing};
 use core::arch::asm;
 
-pub(super) const MEMORY: Kernel = Kernel {
-    id: "call",
-    what: "function call, the loop counter and the callee's count of calls in memory: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_memory,
-    expected: |iterations| iterations,
-};
+pub(super) const MEMORY: Kernel = do_nothing(
+    "call",
+    "function call, the loop counter and the callee's count of calls in memory: longer when the core is taken away or clocked down",
+    run_memory,
+    |iterations| iterations,
+);
 
-pub(super) const REGISTER: Kernel = Kernel {
-    id: "call-reg",
-    what: "function call, the loop counter and the callee's count of calls in registers: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_register,
-    expected: |iterations| iterations,
-};
+pub(super) const REGISTER: Kernel = do_nothing(
+    "call-reg",
+    "function call, the loop counter and the callee's count of calls in registers: longer when the core is taken away or clocked down",
+    run_register,
+    |iterations| iterations,
+);
 
 #[inline(never)]
 fn run_memory(iterations: u64) -> u64 {

@@ -1,25 +1,21 @@
 //! The empty do-nothing loop, which only counts up (Tsafrir 2007).
 
-use super::{Family, Kernel, Line};
+use super::{Kernel, Line, do_nothing};
 use core::arch::asm;
 
-pub(super) const MEMORY: Kernel = Kernel {
-    id: "counter",
-    what: "empty loop over a counter in memory: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_memory,
-    expected: |iterations| iterations,
-};
+pub(super) const MEMORY: Kernel = do_nothing(
+    "counter",
+    "empty loop over a counter in memory: longer when the core is taken away or clocked down",
+    run_memory,
+    |iterations| iterations,
+);
 
-pub(super) const REGISTER: Kernel = Kernel {
-    id: "counter-reg",
-    what: "empty loop over a counter in a register: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_register,
-    expected: |iterations| iterations,
-};
+pub(super) const REGISTER: Kernel = do_nothing(
+    "counter-reg",
+    "empty loop over a counter in a register: longer when the core is taken away or clocked down",
+    run_register,
+    |iterations| iterations,
+);
 
 #[inline(never)]
 fn run_memory(iterations: u64) -> u64 {

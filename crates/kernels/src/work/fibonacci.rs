@@ -1,26 +1,22 @@
 //! The do-nothing loop that computes Fibonacci numbers (Tsafrir 2007). The three terms of c = a + b advance
 //! by one in every iteration. Numbers are modulo 2^64.
 
-use super::{Family, Kernel, Line};
+use super::{Kernel, Line, do_nothing};
 use core::arch::asm;
 
-pub(super) const MEMORY: Kernel = Kernel {
-    id: "fibonacci",
-    what: "next Fibonacci number, its three terms and the loop counter in memory: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_memory,
+pub(super) const MEMORY: Kernel = do_nothing(
+    "fibonacci",
+    "next Fibonacci number, its three terms and the loop counter in memory: longer when the core is taken away or clocked down",
+    run_memory,
     expected,
-};
+);
 
-pub(super) const REGISTER: Kernel = Kernel {
-    id: "fibonacci-reg",
-    what: "next Fibonacci number, its three terms and the loop counter in registers: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_register,
+pub(super) const REGISTER: Kernel = do_nothing(
+    "fibonacci-reg",
+    "next Fibonacci number, its three terms and the loop counter in registers: longer when the core is taken away or clocked down",
+    run_register,
     expected,
-};
+);
 
 /// Computes F(n) by doubling, from the highest bit of n down: F(2·k) = F(k)·(2·F(k + 1) − F(k)) and F(2·k +
 /// 1) = F(k)² + F(k + 1)².

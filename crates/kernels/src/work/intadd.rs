@@ -4,26 +4,22 @@
 //! every core, leaves a wide core idle and hides an SMT sibling. An addition takes one cycle on every core
 //! that we know. No operand is a constant, because some cores fold constant additions into register renaming.
 
-use super::{Family, Kernel, TICK_INSTRUCTIONS};
+use super::{Kernel, TICK_INSTRUCTIONS, tick};
 use core::arch::asm;
 
-pub(super) const INDEPENDENT: Kernel = Kernel {
-    id: "intadd",
-    what: "512 independent additions, full pressure on the core: longer when it is taken away, shared with an SMT sibling, or clocked down",
-    family: Family::Tick,
-    instructions: TICK_INSTRUCTIONS,
-    run: run_independent,
-    expected: |iterations| after(SEEDS.iter().sum(), iterations),
-};
+pub(super) const INDEPENDENT: Kernel = tick(
+    "intadd",
+    "512 independent additions, full pressure on the core: longer when it is taken away, shared with an SMT sibling, or clocked down",
+    run_independent,
+    |iterations| after(SEEDS.iter().sum(), iterations),
+);
 
-pub(super) const CHAIN: Kernel = Kernel {
-    id: "intadd-chain",
-    what: "512 additions, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
-    family: Family::Tick,
-    instructions: TICK_INSTRUCTIONS,
-    run: run_chain,
-    expected: |iterations| after(SEEDS[0], iterations),
-};
+pub(super) const CHAIN: Kernel = tick(
+    "intadd-chain",
+    "512 additions, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
+    run_chain,
+    |iterations| after(SEEDS[0], iterations),
+);
 
 /// Initial values of the chains. Eight chains keep six adders busy.
 const SEEDS: [u64; 8] = [2, 3, 5, 7, 11, 13, 17, 19];

@@ -4,30 +4,26 @@
 //! the quotient is shorter, so all quotients of a kernel have the same length: about 64 bits on x86-64, 32
 //! bits on AArch64.
 
-use super::{Family, Kernel, TICK_INSTRUCTIONS};
+use super::{Kernel, TICK_INSTRUCTIONS, tick};
 
 #[cfg(target_arch = "aarch64")]
 use aarch64 as arch;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as arch;
 
-pub(super) const INDEPENDENT: Kernel = Kernel {
-    id: "intdiv",
-    what: "512 independent divisions, full pressure on the divider: longer when the core is taken away, shared with an SMT sibling, or clocked down",
-    family: Family::Tick,
-    instructions: TICK_INSTRUCTIONS,
-    run: arch::run_independent,
-    expected: arch::expected_independent,
-};
+pub(super) const INDEPENDENT: Kernel = tick(
+    "intdiv",
+    "512 independent divisions, full pressure on the divider: longer when the core is taken away, shared with an SMT sibling, or clocked down",
+    arch::run_independent,
+    arch::expected_independent,
+);
 
-pub(super) const CHAIN: Kernel = Kernel {
-    id: "intdiv-chain",
-    what: "512 divisions, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
-    family: Family::Tick,
-    instructions: TICK_INSTRUCTIONS,
-    run: arch::run_chain,
-    expected: arch::expected_chain,
-};
+pub(super) const CHAIN: Kernel = tick(
+    "intdiv-chain",
+    "512 divisions, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
+    arch::run_chain,
+    arch::expected_chain,
+);
 
 /// x86-64: `div` divides the 128-bit number `rdx:rax` and leaves the quotient in `rax` and the remainder in
 /// `rdx`.

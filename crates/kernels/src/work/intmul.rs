@@ -1,25 +1,21 @@
 //! INTMUL (Radojković 2008): 64-bit integer multiplications, register by register.
 
-use super::{Family, Kernel, TICK_INSTRUCTIONS};
+use super::{Kernel, TICK_INSTRUCTIONS, tick};
 use core::arch::asm;
 
-pub(super) const INDEPENDENT: Kernel = Kernel {
-    id: "intmul",
-    what: "512 independent multiplications, full pressure on the multipliers: longer when the core is taken away, shared with an SMT sibling, or clocked down",
-    family: Family::Tick,
-    instructions: TICK_INSTRUCTIONS,
-    run: run_independent,
-    expected: expected_independent,
-};
+pub(super) const INDEPENDENT: Kernel = tick(
+    "intmul",
+    "512 independent multiplications, full pressure on the multipliers: longer when the core is taken away, shared with an SMT sibling, or clocked down",
+    run_independent,
+    expected_independent,
+);
 
-pub(super) const CHAIN: Kernel = Kernel {
-    id: "intmul-chain",
-    what: "512 multiplications, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
-    family: Family::Tick,
-    instructions: TICK_INSTRUCTIONS,
-    run: run_chain,
-    expected: |iterations| after(SEEDS[0], iterations, TICK_INSTRUCTIONS),
-};
+pub(super) const CHAIN: Kernel = tick(
+    "intmul-chain",
+    "512 multiplications, each waiting for the one before: longer when the core is taken away or clocked down; hides an SMT sibling",
+    run_chain,
+    |iterations| after(SEEDS[0], iterations, TICK_INSTRUCTIONS),
+);
 
 /// Initial values of the chains. They and the factor are odd, so no product becomes 0.
 ///

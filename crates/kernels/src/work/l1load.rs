@@ -1,16 +1,14 @@
 //! A chain of loads that hit the first-level cache, each at the address that the last one returned.
 
-use super::{Family, Kernel, TICK_INSTRUCTIONS};
+use super::{Kernel, TICK_INSTRUCTIONS, tick};
 use core::arch::asm;
 
-pub(super) const KERNEL: Kernel = Kernel {
-    id: "l1load",
-    what: "512 loads from the first-level cache, each waiting for the one before: longer when the core is taken away or clocked down, or others used its cache",
-    family: Family::Tick,
-    instructions: TICK_INSTRUCTIONS,
+pub(super) const KERNEL: Kernel = tick(
+    "l1load",
+    "512 loads from the first-level cache, each waiting for the one before: longer when the core is taken away or clocked down, or others used its cache",
     run,
     expected,
-};
+);
 
 /// Cache lines in the ring: just under 16 KiB. The number is prime, so that an iteration does not end where
 /// it began.

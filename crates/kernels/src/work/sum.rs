@@ -1,25 +1,21 @@
 //! The do-nothing loop that sums its counter (Tsafrir 2007): 1 + 2 + … + n.
 
-use super::{Family, Kernel, Line};
+use super::{Kernel, Line, do_nothing};
 use core::arch::asm;
 
-pub(super) const MEMORY: Kernel = Kernel {
-    id: "sum",
-    what: "sum of the loop counter, both in memory: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_memory,
+pub(super) const MEMORY: Kernel = do_nothing(
+    "sum",
+    "sum of the loop counter, both in memory: longer when the core is taken away or clocked down",
+    run_memory,
     expected,
-};
+);
 
-pub(super) const REGISTER: Kernel = Kernel {
-    id: "sum-reg",
-    what: "sum of the loop counter, both in registers: longer when the core is taken away or clocked down",
-    family: Family::DoNothing,
-    instructions: 1,
-    run: run_register,
+pub(super) const REGISTER: Kernel = do_nothing(
+    "sum-reg",
+    "sum of the loop counter, both in registers: longer when the core is taken away or clocked down",
+    run_register,
     expected,
-};
+);
 
 /// Returns n·(n + 1)/2 (Gauss), modulo 2^64.
 fn expected(iterations: u64) -> u64 {

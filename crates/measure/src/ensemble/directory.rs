@@ -9,7 +9,7 @@ mod joining;
 
 use super::launched::Launched;
 use super::{Ensemble, EnsembleError};
-use anechoic_recording::{Problem, ProblemKind, WriteError};
+use anechoic_recording::Problem;
 use anechoic_system::cpus;
 use files::{Naps, later};
 use joining::{Joined, Joining};
@@ -50,48 +50,26 @@ impl Patience {
 /// Why a rank could not join the others.
 #[derive(Debug)]
 pub enum JoinError {
-    /// The directory cannot be used.
-    Write(WriteError),
-    /// The launcher assigned inconsistent ranks.
-    Launch {
-        /// What is inconsistent.
-        why: String,
-    },
-    /// Rank 0 ended before all ranks had joined.
-    Refused {
-        /// The reason that rank 0 gave.
-        why: String,
-    },
-    /// A signal arrived.
-    CalledOff,
     /// Other ranks did not join.
     Ensemble(EnsembleError),
+    /// Any other reason.
+    Other(Problem),
 }
 
 impl JoinError {
     fn problem(&self) -> Problem {
         match self {
-            Self::Write(error) => error.into(),
-            Self::Launch { why } => ProblemKind::Usage.problem(
-                why.to_string(),
-                "start all ranks with one launcher, or give each rank its own ANECHOIC_RANK and \
-                 all ranks the same ANECHOIC_SIZE",
-            ),
-            Self::Refused { why } => ProblemKind::Unavailable.problem(
-                format!("rank 0 ended the job: {why}"),
-                "mend that and start the job again",
-            ),
-            Self::CalledOff => Problem::called_off(),
             Self::Ensemble(error) => error.into(),
+            Self::Other(problem) => problem.clone(),
         }
     }
 }
 
 anechoic_recording::error_from_problem!(JoinError);
 
-impl From<WriteError> for JoinError {
-    fn from(error: WriteError) -> Self {
-        Self::Write(error)
+impl From<Problem> for JoinError {
+    fn from(problem: Problem) -> Self {
+        Self::Other(problem)
     }
 }
 

@@ -21,51 +21,45 @@ pub struct Launcher {
 /// variables, those of the script. `PMIX_RANK` has no row because it has no size; launchers that set it also
 /// set one of these.
 pub const LAUNCHERS: [Launcher; 8] = [
-    Launcher {
-        name: "by hand",
-        rank: "ANECHOIC_RANK",
-        size: &["ANECHOIC_SIZE"],
-        job: &["ANECHOIC_JOB"],
-    },
-    Launcher {
-        name: "Open MPI",
-        rank: "OMPI_COMM_WORLD_RANK",
-        size: &["OMPI_COMM_WORLD_SIZE"],
-        job: &["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"],
-    },
-    Launcher {
-        name: "MVAPICH2",
-        rank: "MV2_COMM_WORLD_RANK",
-        size: &["MV2_COMM_WORLD_SIZE"],
-        job: &["SLURM_JOB_ID", "PBS_JOBID"],
-    },
-    Launcher { name: "PALS", rank: "PALS_RANKID", size: &["PMI_SIZE"], job: &["PALS_APID"] },
-    Launcher {
-        name: "Flux",
-        rank: "FLUX_TASK_RANK",
-        size: &["FLUX_JOB_SIZE"],
-        job: &["FLUX_JOB_ID"],
-    },
-    Launcher {
-        name: "jsrun",
-        rank: "JSM_NAMESPACE_RANK",
-        size: &["JSM_NAMESPACE_SIZE"],
-        job: &["LSB_JOBID"],
-    },
-    Launcher {
-        name: "MPICH, Intel MPI and others with PMI",
-        rank: "PMI_RANK",
-        size: &["PMI_SIZE"],
-        job: &["PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"],
-    },
+    launcher("by hand", "ANECHOIC_RANK", &["ANECHOIC_SIZE"], &["ANECHOIC_JOB"]),
+    launcher(
+        "Open MPI",
+        "OMPI_COMM_WORLD_RANK",
+        &["OMPI_COMM_WORLD_SIZE"],
+        &["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"],
+    ),
+    launcher(
+        "MVAPICH2",
+        "MV2_COMM_WORLD_RANK",
+        &["MV2_COMM_WORLD_SIZE"],
+        &["SLURM_JOB_ID", "PBS_JOBID"],
+    ),
+    launcher("PALS", "PALS_RANKID", &["PMI_SIZE"], &["PALS_APID"]),
+    launcher("Flux", "FLUX_TASK_RANK", &["FLUX_JOB_SIZE"], &["FLUX_JOB_ID"]),
+    launcher("jsrun", "JSM_NAMESPACE_RANK", &["JSM_NAMESPACE_SIZE"], &["LSB_JOBID"]),
+    launcher(
+        "MPICH, Intel MPI and others with PMI",
+        "PMI_RANK",
+        &["PMI_SIZE"],
+        &["PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"],
+    ),
     // Not SLURM_NTASKS: a batch script has it with rank 0, but is no rank of a step that srun started.
-    Launcher {
-        name: "Slurm",
-        rank: "SLURM_PROCID",
-        size: &["SLURM_STEP_NUM_TASKS"],
-        job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
-    },
+    launcher(
+        "Slurm",
+        "SLURM_PROCID",
+        &["SLURM_STEP_NUM_TASKS"],
+        &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+    ),
 ];
+
+const fn launcher(
+    name: &'static str,
+    rank: &'static str,
+    size: &'static [&'static str],
+    job: &'static [&'static str],
+) -> Launcher {
+    Launcher { name, rank, size, job }
+}
 
 /// The largest number of ranks in a job.
 const MOST_RANKS: u32 = 1 << 24;
@@ -83,98 +77,59 @@ pub struct Launched {
     pub job: Option<String>,
 }
 
-/// Why the environment does not contain a rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LaunchedError {
-    /// No launcher has set its variables.
-    Nothing {
-        /// A variable that was set without its counterpart.
-        half: String,
-        /// The variables that were looked for.
-        looked_for: String,
-    },
-    /// A variable is not a number.
-    NoNumber {
-        /// Name of the variable.
-        variable: &'static str,
-        /// Value of the variable.
-        value: String,
-        /// The expected kind of number.
-        what: &'static str,
-    },
-    /// The rank is not below the size.
-    Beyond {
-        /// The variable of the rank.
-        rank_variable: &'static str,
-        /// The rank.
-        rank: u32,
-        /// The variable of the size.
-        size_variable: &'static str,
-        /// The size.
-        size: u32,
-    },
-}
-
-impl LaunchedError {
-    fn problem(&self) -> Problem {
-        match self {
-            Self::Nothing { half, looked_for } => ProblemKind::Usage.problem(
-                format!("no environment variable gives this process its rank{half}"),
-                format!(
-                    "start it under a launcher (srun, mpirun, …), or set ANECHOIC_RANK (0, 1, \
-                     …) and ANECHOIC_SIZE for each process (looked for {looked_for})"
-                ),
-            ),
-            Self::NoNumber { variable, value, what } => ProblemKind::Usage.problem(
-                format!("{variable} is '{value}', which is not a {what}"),
-                "set it to a number, or unset it",
-            ),
-            Self::Beyond { rank_variable, rank, size_variable, size } => ProblemKind::Usage
-                .problem(
-                    format!("{rank_variable} is {rank}, and {size_variable} is {size}"),
-                    format!("the ranks of {size} are 0 to {}", size - 1),
-                ),
-        }
-    }
-}
-
-anechoic_recording::error_from_problem!(LaunchedError);
-
 impl Launched {
     /// Reads the rank from the environment of this process.
     ///
     /// # Errors
-    /// [`LaunchedError`].
-    pub fn from_env() -> Result<Self, LaunchedError> {
+    /// Fails if no launcher has set its variables, or if they are no rank and size.
+    pub fn from_env() -> Result<Self, Problem> {
         Self::read(&|name| std::env::var(name).ok())
     }
 
-    fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, LaunchedError> {
-        let value = |name| variable(name).filter(|value| !value.trim().is_empty());
-        for launcher in &LAUNCHERS {
-            let size = launcher.size.iter().find_map(|&name| Some((name, value(name)?)));
-            let (Some(rank), Some((size_variable, size))) = (value(launcher.rank), size) else {
-                continue;
-            };
-            let rank = number(launcher.rank, rank, 0, "rank")?;
-            let size = number(size_variable, size, 1, "number of ranks")?;
-            if rank >= size {
-                let rank_variable = launcher.rank;
-                return Err(LaunchedError::Beyond { rank_variable, rank, size_variable, size });
-            }
-            let job =
-                launcher.job.iter().filter_map(|&name| Some(format!("{name}={}", value(name)?)));
-            let job = job.collect::<Vec<_>>().join(" ");
-            let job = Some(job).filter(|job| !job.is_empty());
-            return Ok(Self { launcher: launcher.name, rank, size, job });
+    /// Returns whether a launcher started this process.
+    #[must_use]
+    pub fn is_rank() -> bool {
+        variables(&|name| std::env::var(name).ok()).is_some()
+    }
+
+    fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Problem> {
+        let Some((launcher, rank, size_variable, size)) = variables(variable) else {
+            return Err(nothing(variable));
+        };
+        let rank = number(launcher.rank, &rank, 0, "rank")?;
+        let size = number(size_variable, &size, 1, "number of ranks")?;
+        if rank >= size {
+            let why = format!("{} is {rank}, and {size_variable} is {size}", launcher.rank);
+            let remedy = format!("the ranks of {size} are 0 to {}", size - 1);
+            return Err(ProblemKind::Usage.problem(why, remedy));
         }
-        Err(nothing(&value))
+        let job = launcher
+            .job
+            .iter()
+            .filter_map(|&name| Some(format!("{name}={}", set(variable, name)?)));
+        let job = Some(job.collect::<Vec<_>>().join(" ")).filter(|job| !job.is_empty());
+        Ok(Self { launcher: launcher.name, rank, size, job })
     }
 }
 
+fn set(variable: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
+    variable(name).filter(|value| !value.trim().is_empty())
+}
+
+/// Returns the launcher that counts, the value of its rank, and name and value of its size.
+fn variables(
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Option<(&'static Launcher, String, &'static str, String)> {
+    LAUNCHERS.iter().find_map(|launcher| {
+        let mut sizes = launcher.size.iter();
+        let (name, size) = sizes.find_map(|&name| Some((name, set(variable, name)?)))?;
+        Some((launcher, set(variable, launcher.rank)?, name, size))
+    })
+}
+
 /// Names the variables that were looked for, and those that were set alone.
-fn nothing(value: &dyn Fn(&'static str) -> Option<String>) -> LaunchedError {
-    let alone = LAUNCHERS.iter().filter(|launcher| value(launcher.rank).is_some());
+fn nothing(variable: &dyn Fn(&str) -> Option<String>) -> Problem {
+    let alone = LAUNCHERS.iter().filter(|launcher| set(variable, launcher.rank).is_some());
     let alone: Vec<String> = alone
         .map(|launcher| format!("{} without {}", launcher.rank, launcher.size.join(" or ")))
         .collect();
@@ -185,24 +140,28 @@ fn nothing(value: &dyn Fn(&'static str) -> Option<String>) -> LaunchedError {
     let pairs = LAUNCHERS
         .iter()
         .map(|launcher| format!("{} and {}", launcher.rank, launcher.size.join(" or ")));
-    LaunchedError::Nothing { half, looked_for: pairs.collect::<Vec<_>>().join(", ") }
+    let why = format!("no environment variable gives this process its rank{half}");
+    let remedy = format!(
+        "start it under a launcher (srun, mpirun, …), or set ANECHOIC_RANK (0, 1, …) and ANECHOIC_SIZE \
+         for each process (looked for {})",
+        pairs.collect::<Vec<_>>().join(", ")
+    );
+    ProblemKind::Usage.problem(why, remedy)
 }
 
-fn number(
-    variable: &'static str,
-    value: String,
-    least: u32,
-    what: &'static str,
-) -> Result<u32, LaunchedError> {
+fn number(variable: &str, value: &str, least: u32, what: &str) -> Result<u32, Problem> {
     let number = value.trim().parse().ok().filter(|number| (least..=MOST_RANKS).contains(number));
-    number.ok_or(LaunchedError::NoNumber { variable, value, what })
+    number.ok_or_else(|| {
+        let why = format!("{variable} is '{value}', which is not a {what}");
+        ProblemKind::Usage.problem(why, "set it to a number, or unset it")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(environment: &[(&str, &str)]) -> Result<Launched, LaunchedError> {
+    fn read(environment: &[(&str, &str)]) -> Result<Launched, Problem> {
         let value =
             |name: &str| environment.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
         Launched::read(&value)

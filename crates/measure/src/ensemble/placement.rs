@@ -121,7 +121,9 @@ fn read<T: for<'a> Deserialize<'a>>(rank: usize, info: &[u8]) -> Result<T, Ensem
         .map_err(|error| EnsembleError::Version { rank, why: error.to_string() })
 }
 
-fn host_name() -> String {
+/// Returns the name of this host.
+#[must_use]
+pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 

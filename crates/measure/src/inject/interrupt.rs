@@ -29,36 +29,6 @@ const MAX_CPU_TIME: &str = "/proc/sys/kernel/perf_cpu_time_max_percent";
 /// spaced.
 const HEADROOM_HZ: u64 = 2_000;
 
-/// The kernel's limit on samples per second is too low.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimit {
-    /// Requested rate.
-    pub rate_hz: u64,
-    /// The limit.
-    pub limit_hz: u64,
-    /// A limit that allows the rate.
-    pub needed_hz: u64,
-    /// Whether the kernel, as configured, refuses to change the limit.
-    pub locked: bool,
-}
-
-impl RateLimit {
-    fn problem(&self) -> Problem {
-        let Self { rate_hz, limit_hz, needed_hz, locked } = *self;
-        let why = format!(
-            "{rate_hz} interrupts per second are too close to this kernel's limit of {limit_hz} \
-             (kernel.perf_event_max_sample_rate), so it would drop some"
-        );
-        let remedy = format!(
-            "use a lower rate, or raise the limit: {}sysctl -w kernel.perf_event_max_sample_rate={needed_hz}",
-            unlock(locked)
-        );
-        ProblemKind::Unavailable.problem(why, remedy)
-    }
-}
-
-anechoic_recording::error_from_problem!(RateLimit);
-
 /// Returns the command that makes the limit changeable (the default is 25 %).
 fn unlock(locked: bool) -> &'static str {
     if locked { "sysctl -w kernel.perf_cpu_time_max_percent=25 && " } else { "" }
@@ -89,14 +59,19 @@ pub(super) fn check(injection: &Injection) -> Result<(), InjectError> {
     let most = longest(&injection.timing);
     if duration > most {
         let (duration_ns, most_ns) = (ns(duration), ns(most));
-        return Err(InjectError::TooLong { duration_ns, most_ns });
+        let why = format!(
+            "a program can spin in the kernel for at most {most_ns} ns, not {duration_ns} ns"
+        );
+        return Err(InjectError::usage(why, "use --kind thread"));
     }
     if period < LEAST_PERIOD {
-        return Err(InjectError::TooFast {
-            period_ns: ns(period),
-            least_ns: ns(LEAST_PERIOD),
-            most_hz: 1_000_000_000 / ns(LEAST_PERIOD),
-        });
+        let (period_ns, least_ns) = (ns(period), ns(LEAST_PERIOD));
+        let why = format!(
+            "a period of {period_ns} ns is below the {least_ns} ns that is the floor of the kernel's \
+             cpu-clock event, and of random interrupts here"
+        );
+        let remedy = format!("ask for at most {} Hz", 1_000_000_000 / least_ns);
+        return Err(InjectError::usage(why, remedy));
     }
     if irregular {
         return Ok(()); // without samples there is no limit on them
@@ -105,11 +80,11 @@ pub(super) fn check(injection: &Injection) -> Result<(), InjectError> {
     // Without perf events there is no limit either; opening one reports what is wrong.
     let Some(limit_hz) = setting(MAX_SAMPLE_RATE) else { return Ok(()) };
     let locked = matches!(setting(MAX_CPU_TIME), Some(0 | 100));
-    Ok(below_limit(period, limit_hz, locked)?)
+    below_limit(period, limit_hz, locked).map_err(InjectError::Other)
 }
 
 /// Checks that the kernel lets an event expire every `period` under its limit.
-fn below_limit(period: Duration, limit_hz: u64, locked: bool) -> Result<(), RateLimit> {
+fn below_limit(period: Duration, limit_hz: u64, locked: bool) -> Result<(), Problem> {
     let period_ns = period.as_nanos().max(1);
     let rate_hz = 1_000_000_000_u128.div_ceil(period_ns) as u64;
     // At low rates, a limit of twice the rate leaves enough room.
@@ -117,7 +92,15 @@ fn below_limit(period: Duration, limit_hz: u64, locked: bool) -> Result<(), Rate
     if needed_hz <= limit_hz {
         return Ok(());
     }
-    Err(RateLimit { rate_hz, limit_hz, needed_hz, locked })
+    let why = format!(
+        "{rate_hz} interrupts per second are too close to this kernel's limit of {limit_hz} \
+         (kernel.perf_event_max_sample_rate), so it would drop some"
+    );
+    let remedy = format!(
+        "use a lower rate, or raise the limit: {}sysctl -w kernel.perf_event_max_sample_rate={needed_hz}",
+        unlock(locked)
+    );
+    Err(ProblemKind::Unavailable.problem(why, remedy))
 }
 
 impl Interrupts {
@@ -150,13 +133,14 @@ impl Interrupts {
 }
 
 fn refused(error: io::Error) -> InjectError {
+    let doing = "open a CPU-wide timer event";
     match error.kind() {
-        io::ErrorKind::PermissionDenied => InjectError::NotPermitted {
-            doing: "open a CPU-wide timer event",
-            error,
-            remedy: "run as root, with CAP_PERFMON, or: sysctl -w kernel.perf_event_paranoid=0",
-        },
-        _ => InjectError::System { doing: "open a CPU-wide timer event", error },
+        io::ErrorKind::PermissionDenied => {
+            let remedy =
+                "run as root, with CAP_PERFMON, or: sysctl -w kernel.perf_event_paranoid=0";
+            InjectError::not_permitted(doing, &error, remedy)
+        }
+        _ => InjectError::cannot(doing, &error),
     }
 }
 
@@ -184,7 +168,10 @@ mod tests {
             (Duration::ZERO, u64::MAX, None),
         ];
         for (period, limit_hz, needed_hz) in cases {
-            let found = below_limit(period, limit_hz, false).err().map(|error| error.needed_hz);
+            let found = below_limit(period, limit_hz, false).err().map(|error| error.remedy);
+            let found = found.map(|remedy| {
+                remedy.rsplit('=').next().and_then(|hz| hz.parse().ok()).expect("a rate")
+            });
             assert_eq!(found, needed_hz, "{period:?} under {limit_hz}");
             if let Some(needed_hz) = needed_hz {
                 assert_eq!(below_limit(period, needed_hz, false), Ok(()), "the remedy works");

@@ -29,7 +29,9 @@
 //! fall-through path. So it reaches each exit with a round number that it knows, and has one jump back set
 //! aside instead of one exit per round.
 
-use anechoic_system::bpf::{Assembler, Instruction, KTIME_GET_NS, R0, R1, R2, Register, STACK};
+use anechoic_system::bpf::{
+    Assembler, Instruction, KTIME_GET_NS, R0, R1, R2, Register, STACK, byte,
+};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -57,11 +59,6 @@ const ROUND: Register = Register(8);
 const LENGTH: Register = Register(9);
 
 const KEY: i16 = -8;
-
-/// Returns the byte offset of a word of the state.
-const fn byte(word: usize) -> i16 {
-    8 * word as i16
-}
 
 /// Returns a number of rounds that take at least `duration`, at most [`LONGEST`], on any machine.
 fn rounds(duration: Duration) -> i32 {

@@ -2,6 +2,7 @@
 
 use super::program::{self, COUNT, CUT_SHORT, DURATION, STATE_WORDS};
 use super::{Delivered, InjectError};
+use anechoic_recording::ProblemKind;
 use anechoic_system::bpf::{self, Instruction, LoadError, PerCpu, ProgramKind};
 use anechoic_system::cpus;
 use anechoic_system::perf::TimerInterrupts;
@@ -43,8 +44,8 @@ impl Programs {
         let possible = cpus::system("possible");
         let states = PerCpu::new(NAME, possible.len()).map_err(when("make a BPF map"))?;
         // The events keep the program alive, and the program keeps its map.
-        let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()))
-            .map_err(|error| refused(error, "Linux 5.3 with CONFIG_BPF_EVENTS"))?;
+        let program = bpf::load(NAME, ProgramKind::PerfEvent, &code(states.fd()), None)
+            .map_err(|error| refused(&error, "Linux 5.3 with CONFIG_BPF_EVENTS"))?;
         let attach = |timer: &TimerInterrupts| timer.attach(&program);
         timers.iter().try_for_each(attach).map_err(when("attach a BPF program to a perf event"))?;
         Ok(Programs { states, possible, duration_ns })
@@ -74,32 +75,29 @@ impl Programs {
 /// Builds an argument for `map_err` from what was tried.
 pub(super) fn when(doing: &'static str) -> impl FnOnce(io::Error) -> InjectError {
     move |error| match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => not_permitted(doing, error),
-        Some(libc::ENOSYS) => InjectError::NotOffered(
+        Some(libc::EPERM | libc::EACCES) => not_permitted(doing, &error),
+        Some(libc::ENOSYS) => InjectError::NotOffered(ProblemKind::Usage.problem(
             "this kernel has no BPF",
             "use --kind thread, or a kernel built with CONFIG_BPF_SYSCALL",
-        ),
-        _ => InjectError::System { doing, error },
+        )),
+        _ => InjectError::cannot(doing, &error),
     }
 }
 
-fn not_permitted(doing: &'static str, error: io::Error) -> InjectError {
-    InjectError::NotPermitted {
-        doing,
-        error,
-        remedy: "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a container, allow the bpf call), or use --kind thread",
-    }
+fn not_permitted(doing: &str, error: &io::Error) -> InjectError {
+    let remedy = "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a container, allow the bpf call), or use --kind thread";
+    InjectError::not_permitted(doing, error, remedy)
 }
 
 /// Converts the error of a rejected program; `needs` names the oldest kernel that accepts it.
-pub(super) fn refused(refused: LoadError, needs: &'static str) -> InjectError {
-    let LoadError { error, verdict } = refused;
+pub(super) fn refused(refused: &LoadError, needs: &str) -> InjectError {
+    let error = &refused.error;
     match error.raw_os_error() {
         Some(libc::EPERM) => not_permitted("load a BPF program", error),
         _ => {
-            let silent = verdict.is_empty();
-            let verdict = if silent { "no reason given".to_owned() } else { verdict };
-            InjectError::Refused { verdict, error, needs }
+            let why =
+                format!("the kernel refused the program that spins: {} ({error})", refused.verdict);
+            InjectError::Other(ProblemKind::Unavailable.problem(why, format!("it needs {needs}")))
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Noise by threads: SCHED_FIFO, absolute timers, and a spin that reads the counter.
 
 use super::timing::Events;
-use super::{Delivered, InjectError, Injection};
-use crate::scheduling::{block_signals, set_policy};
+use super::{Delivered, InjectError, Injection, monotonic_ns};
+use crate::scheduling::block_signals;
 use anechoic_kernels::counter;
 use anechoic_recording::Clock;
 use anechoic_system::cpus;
 use anechoic_system::tracefs::Marker;
 use rustix::thread::futex;
-use rustix::time::{ClockId, clock_gettime};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -117,7 +116,7 @@ impl CpuThread {
         let of_thread = Arc::clone(&shared);
         let (ready, prepared) = mpsc::channel();
         let work = move || {
-            let tid = rustix::thread::gettid().as_raw_nonzero().get();
+            let tid = cpus::thread_id();
             of_thread.tid.store(tid, Ordering::Release);
             marker.mark();
             let done = prepare(cpu);
@@ -128,10 +127,8 @@ impl CpuThread {
             }
         };
         let spawned = thread::Builder::new().name(format!("inject {cpu}")).spawn(work);
-        let spawned = spawned.map_err(|error| InjectError::System {
-            doing: "start a thread that injects noise",
-            error,
-        })?;
+        let spawned = spawned
+            .map_err(|error| InjectError::cannot("start a thread that injects noise", &error))?;
         prepared.recv().unwrap_or(Ok(()))?;
         Ok(CpuThread { shared, handle: Some(spawned) })
     }
@@ -140,11 +137,10 @@ impl CpuThread {
 /// Blocks signals, pins the calling thread and raises its priority.
 fn prepare(cpu: u32) -> Result<(), InjectError> {
     block_signals();
-    cpus::pin(&[cpu])?;
-    set_policy(libc::SCHED_FIFO, PRIORITY).map_err(|error| InjectError::NotPermitted {
-        doing: "run a thread under SCHED_FIFO",
-        error,
-        remedy: "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO",
+    cpus::pin(&[cpu]).map_err(InjectError::Cpu)?;
+    cpus::set_policy(libc::SCHED_FIFO, PRIORITY).map_err(|error| {
+        let remedy = "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO";
+        InjectError::not_permitted("run a thread under SCHED_FIFO", &error, remedy)
     })
 }
 
@@ -216,9 +212,4 @@ fn timespec(ns: u64) -> futex::Timespec {
         tv_sec: (ns / 1_000_000_000).cast_signed(),
         tv_nsec: (ns % 1_000_000_000).cast_signed(),
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }

@@ -56,7 +56,7 @@
 
 use anechoic_system::bpf::{
     Assembler, Instruction, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK, TIMER_WORDS,
-    link,
+    byte, link,
 };
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -136,11 +136,6 @@ const KEY: i16 = -40;
 /// are used.
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 const INCREMENT: u64 = 1_442_695_040_888_963_407;
-
-/// Returns the byte offset of a word of the state.
-const fn byte(word: usize) -> i16 {
-    8 * word as i16
-}
 
 /// How the next entry is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,14 +15,14 @@ use super::timer_program::{
     self, COUNT, CUT_SHORT, DUE, END, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT, OVERRUNS, Order, RANDOM,
     RANDOM_BITS, STATE_WORDS, UNTIL,
 };
-use super::{Delivered, InjectError, Injection, Replay, Timing};
-use crate::scheduling::{block_signals, set_policy};
+use super::{Delivered, InjectError, Injection, Replay, Timing, monotonic_ns};
+use crate::scheduling::block_signals;
+use anechoic_recording::ProblemKind;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_system::bpf::{self, Array, LoadError, ProgramKind, TIMER_WORDS, Types};
 use anechoic_system::cpus;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -70,9 +70,10 @@ impl Timers {
             .map_err(when("make a BPF map"))?;
         table.fill(&entries).map_err(when("fill a BPF map"))?;
         // The program keeps the table alive.
-        let code = timer_program::program(states.fd(), table.fd(), order);
-        let program = bpf::load_functions(NAME, ProgramKind::SystemCall, &code, &types)
-            .map_err(unknown_or_refused)?;
+        let (code, starts) = timer_program::program(states.fd(), table.fd(), order);
+        let typed = Some((&types, &starts[..]));
+        let program =
+            bpf::load(NAME, ProgramKind::SystemCall, &code, typed).map_err(unknown_or_refused)?;
         let timers = Timers { states, program, cpus, time: Duration::MAX };
         timers.probe()?;
         Ok(timers)
@@ -82,7 +83,7 @@ impl Timers {
     fn probe(&self) -> Result<(), InjectError> {
         let Some(CpuTimer { cpu, first }) = self.cpus.first() else { return Ok(()) };
         let mut state = *first;
-        state[DUE] = now_ns() + 3_600_000_000_000;
+        state[DUE] = monotonic_ns() + 3_600_000_000_000;
         self.states.write(*cpu, state).map_err(when("fill a BPF map"))?;
         let set = self.set(*cpu);
         let _ = bpf::run(&self.program, [u64::from(*cpu), 0]);
@@ -98,8 +99,8 @@ impl Timers {
         };
         match error.raw_os_error() {
             // The kernel does not know the flags.
-            Some(libc::EINVAL) => Err(InjectError::NotOffered(OLDER, "use --kind thread")),
-            _ => Err(InjectError::System { doing, error }),
+            Some(libc::EINVAL) => Err(too_old()),
+            _ => Err(InjectError::cannot(doing, &error)),
         }
     }
 
@@ -109,7 +110,7 @@ impl Timers {
     }
 
     pub(super) fn start(&mut self) -> Result<(), InjectError> {
-        let base = now_ns() + AHEAD.as_nanos() as u64;
+        let base = monotonic_ns() + AHEAD.as_nanos() as u64;
         let until =
             u64::try_from(self.time.as_nanos()).map_or(u64::MAX, |ns| base.saturating_add(ns));
         for CpuTimer { cpu, first } in &self.cpus {
@@ -124,7 +125,7 @@ impl Timers {
             let arm = |of: &CpuTimer| {
                 let cpu = of.cpu;
                 let spawned = thread::Builder::new().spawn_scoped(scope, move || this.arm(cpu));
-                spawned.map_err(|error| cpus::CpuError::Thread { cpu, error })
+                spawned.map_err(|error| InjectError::Cpu(cpus::no_thread(cpu, &error)))
             };
             let threads = this.cpus.iter().map(arm).collect::<Result<Vec<_>, _>>()?;
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
@@ -134,9 +135,9 @@ impl Timers {
     /// Arms the first timer of a CPU from a thread on it; the kernel keeps the timer there.
     fn arm(&self, cpu: u32) -> Result<(), InjectError> {
         block_signals();
-        cpus::pin(&[cpu])?;
+        cpus::pin(&[cpu]).map_err(InjectError::Cpu)?;
         // Without permission for SCHED_FIFO, the thread waits for its turn.
-        let _ = set_policy(libc::SCHED_FIFO, PRIORITY);
+        let _ = cpus::set_policy(libc::SCHED_FIFO, PRIORITY);
         self.set(cpu)
     }
 
@@ -235,16 +236,11 @@ fn exponential_gaps(mean: Duration) -> impl Iterator<Item = u64> {
 /// Older kernels report which function called by the program they lack.
 fn unknown_or_refused(error: LoadError) -> InjectError {
     let unknown = ["unknown func", "invalid func"].iter().any(|says| error.verdict.contains(says));
-    if unknown {
-        InjectError::NotOffered(OLDER, "use --kind thread")
-    } else {
-        refused(error, NEEDS)
-    }
+    if unknown { too_old() } else { refused(&error, NEEDS) }
 }
 
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+fn too_old() -> InjectError {
+    InjectError::NotOffered(ProblemKind::Usage.problem(OLDER, "use --kind thread"))
 }
 
 #[cfg(test)]

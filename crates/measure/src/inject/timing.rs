@@ -149,56 +149,6 @@ pub struct LeftOut {
 /// The largest number of detours in a replay: all are kept in memory, 16 bytes each.
 const MOST: u64 = 16_000_000;
 
-/// Why a recording cannot be replayed.
-#[derive(Debug)]
-pub enum ReplayError {
-    /// No detours remain to replay.
-    Empty {
-        /// The recording.
-        recording: String,
-        /// Shorter ones are left out.
-        least: Duration,
-        /// Longer ones are also left out.
-        most: Duration,
-    },
-    /// It has too many detours.
-    TooMany {
-        /// The recording.
-        recording: String,
-        /// Shorter ones are left out.
-        least: Duration,
-    },
-    /// The recording is damaged.
-    Read(Problem),
-}
-
-impl ReplayError {
-    fn problem(&self) -> Problem {
-        match self {
-            Self::Empty { recording, least, most } => ProblemKind::Data.problem(
-                format!(
-                    "{recording} has no detours of {least:?} or more{} to replay",
-                    up_to(*most)
-                ),
-                "record some with: anechoic run",
-            ),
-            Self::TooMany { recording, least } => ProblemKind::Data.problem(
-                format!("{recording} has over {MOST} detours of {least:?} or more"),
-                "leave out shorter ones with --longer-than",
-            ),
-            Self::Read(error) => error.into(),
-        }
-    }
-}
-
-anechoic_recording::error_from_problem!(ReplayError);
-
-impl From<Problem> for ReplayError {
-    fn from(error: Problem) -> Self {
-        Self::Read(error)
-    }
-}
-
 /// Formats an upper bound, or nothing if there is none.
 fn up_to(most: Duration) -> String {
     if most == Duration::MAX { String::new() } else { format!(", up to {most:?},") }
@@ -209,11 +159,7 @@ impl Replay {
     ///
     /// # Errors
     /// Fails if there are none or too many, or if the recording is damaged.
-    pub fn read(
-        recording: &Recording,
-        least: Duration,
-        most: Duration,
-    ) -> Result<Self, ReplayError> {
+    pub fn read(recording: &Recording, least: Duration, most: Duration) -> Result<Self, Problem> {
         let clock = &recording.run().clock;
         let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         let lengths_ns = ns(least).max(1)..=ns(most);
@@ -238,7 +184,9 @@ impl Replay {
                 left_out.time_ns += others.iter().map(length_ns).sum::<u64>();
                 count += played.len() as u64;
                 if count > MOST {
-                    return Err(ReplayError::TooMany { recording: path, least });
+                    let why = format!("{path} has over {MOST} detours of {least:?} or more");
+                    let remedy = "leave out shorter ones with --longer-than";
+                    return Err(ProblemKind::Data.problem(why, remedy));
                 }
                 kept.extend(
                     played.iter().map(|detour| (ns(detour.start_ticks), length_ns(detour))),
@@ -247,7 +195,11 @@ impl Replay {
         }
         match Replay::new(path.clone(), Duration::from_nanos(longest_ns), cpus) {
             Some(replay) => Ok(Replay { left_out, ..replay }),
-            None => Err(ReplayError::Empty { recording: path, least, most }),
+            None => {
+                let why =
+                    format!("{path} has no detours of {least:?} or more{} to replay", up_to(most));
+                Err(ProblemKind::Data.problem(why, "record some with: anechoic run"))
+            }
         }
     }
 

@@ -3,10 +3,9 @@
 use super::{Method, frame};
 use crate::experiment::{Act, Cell, Experiment, Host, Pinning, Policy, Sample};
 use crate::kernel::Kernel;
-use crate::run::no_samples;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::parallel::Meeting;
-use anechoic_recording::{Problem, methods};
+use anechoic_recording::{Problem, ProblemKind, methods};
 use std::time::Duration;
 
 pub(super) static METHOD: Method = Method {
@@ -86,7 +85,10 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         let phases = duration.as_nanos() / grain.as_nanos().max(1);
         let phases = u64::try_from(phases).unwrap_or(u64::MAX);
         if phases == 0 {
-            return Err(no_samples());
+            let why = "the duration is shorter than one grain";
+            return Err(
+                ProblemKind::Usage.problem(why, "use a longer --duration or a shorter --grain")
+            );
         }
         let meet = |name: &&str| Meeting::ALL.into_iter().find(|meeting| meeting.name() == *name);
         for meeting in asked.iter().filter_map(meet) {

@@ -2,14 +2,12 @@
 
 use super::{Method, frame};
 use crate::experiment::{Cell, Experiment, Host, Pinning, Sample};
-use crate::inject::{Injection, Timing};
+use crate::inject::Injection;
 use crate::kernel::Kernel;
-use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::topology::Proximity;
 use anechoic_recording::{Problem, methods};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// With more pairs than this, one pair of each class stands for all by default.
 const FEW_PAIRS: usize = 64;
@@ -77,28 +75,20 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let count = answers.one("repetitions")?;
     let pairs = pairs(answers, host);
     let measured: BTreeSet<u32> = pairs.iter().map(|&(_, cpu)| cpu).collect();
+    let sources: BTreeSet<u32> = pairs.iter().map(|&(source, _)| source).collect();
+    sources.iter().try_for_each(|&cpu| Injection::interrupts(cpu, period).check(false))?;
     let mut cells = Vec::new();
     for cpu in measured {
         for name in answers.all::<&str>("kernel") {
             let sample = Sample::filling(Kernel::find(name)?, grain, count);
             for &(source, _) in pairs.iter().filter(|(_, felt_on)| *felt_on == cpu) {
-                let noise = interrupts(source, period);
-                noise.check(false)?;
+                let noise = Some(Injection::interrupts(source, period));
                 let cell = Cell::sampling(sample, Pinning::Cpus(vec![cpu]));
-                cells.push(Cell { noise: Some(noise), ..cell });
+                cells.push(Cell { noise, ..cell });
             }
         }
     }
     Ok(Experiment::listed(METHOD.id, cells))
-}
-
-fn interrupts(source: u32, period: Duration) -> Injection {
-    Injection {
-        kind: InjectionKind::Interrupt,
-        timing: Timing::Periodic { period },
-        duration: Duration::ZERO,
-        cpus: vec![source],
-    }
 }
 
 /// Returns the pairs (source, measured CPU) to measure, sorted by source.

@@ -5,10 +5,9 @@
 
 use super::Method;
 use crate::experiment::{Amount, Cell, Experiment, Host, Order, Pinning, Sample, Samples};
-use crate::inject::{Injection, Timing};
+use crate::inject::Injection;
 use crate::kernel::Kernel;
 use anechoic_kernels::memory::Params;
-use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, ProblemKind, methods};
@@ -133,12 +132,7 @@ fn noises(cpu: u32, mut periods: Vec<Option<Duration>>) -> Result<Vec<Option<Inj
         );
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
-    let noise = |period| Injection {
-        kind: InjectionKind::Interrupt,
-        timing: Timing::Periodic { period },
-        duration: Duration::ZERO,
-        cpus: vec![cpu],
-    };
+    let noise = |period| Injection::interrupts(cpu, period);
     let noises: Vec<_> = periods.into_iter().map(|period| period.map(noise)).collect();
     noises.iter().flatten().try_for_each(|noise| noise.check(false))?;
     Ok(noises)

@@ -25,8 +25,10 @@ const NOTED_PPM: f64 = 100.0;
 /// Describes the run as far as it is known before the start.
 pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Problem> {
     let thread = |tid, role: &str| OwnThread { tid, role: role.to_owned() };
-    let own =
-        [Some(thread(thread_id(), "housekeeper")), plan.watcher.map(|tid| thread(tid, "screen"))];
+    let own = [
+        Some(thread(cpus::thread_id(), "housekeeper")),
+        plan.watcher.map(|tid| thread(tid, "screen")),
+    ];
     let (threshold_ticks, threshold_source) = threshold(plan, &clock)?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
@@ -92,11 +94,12 @@ fn out_of_reach(plan: &Plan) -> Option<NotAvailable> {
     let allowed = cpus::allowed();
     let mut given = team.placement.cpus();
     given.retain(|cpu| !allowed.contains(cpu));
-    (!given.is_empty()).then(|| NotAvailable {
-        what: format!("noise of CPUs {}", cpus::list(&given)),
-        why: "their ranks are in other control groups than the measuring rank of this host"
-            .to_owned(),
-        remedy: "start one rank per host, with all its CPUs".to_owned(),
+    (!given.is_empty()).then(|| {
+        NotAvailable::new(
+            format!("noise of CPUs {}", cpus::list(&given)),
+            "their ranks are in other control groups than the measuring rank of this host",
+            "start one rank per host, with all its CPUs",
+        )
     })
 }
 
@@ -166,10 +169,6 @@ fn policies(plan: &Plan) -> anechoic_recording::Policy {
     let policies = plan.experiment.policies();
     let names: Vec<_> = policies.into_iter().map(Policy::recorded).collect();
     anechoic_recording::Policy::several(&names)
-}
-
-fn thread_id() -> i32 {
-    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// Notes that two loops on one core share it, which alone makes their iterations longer.

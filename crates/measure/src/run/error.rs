@@ -3,8 +3,6 @@
 use crate::ensemble::EnsembleError;
 use crate::inject::InjectError;
 use anechoic_recording::{Problem, ProblemKind, WriteError};
-use anechoic_system::clock::ClockError;
-use anechoic_system::cpus::CpuError;
 
 /// Why a run did not take place.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ macro_rules! other {
     )* };
 }
 
-other!(Problem, CpuError, ClockError, EnsembleError, WriteError);
+other!(Problem, EnsembleError, WriteError);
 
 /// Returns the problem of a series without samples.
 pub(crate) fn no_samples() -> Problem {

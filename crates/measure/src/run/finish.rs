@@ -57,7 +57,8 @@ pub(super) fn finish(
             () if has(Ended::Offline) => "the thread of a loop was moved off its CPU",
             () => "a loop ended early",
         };
-        run.state = RunState::Interrupted(format!("{why}, and no rank waits for its loop"));
+        let alone = if plan.experiment.meets() { ", and no rank waits for its loop" } else { "" };
+        run.state = RunState::Interrupted(format!("{why}{alone}"));
     }
     if run.method == describe::DETOURS {
         subtract_shortest(run, plan.team.as_ref());

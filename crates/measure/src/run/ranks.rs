@@ -1,7 +1,7 @@
 //! The ranks of this process in an experiment whose loops meet.
 
 use super::plan::Plan;
-use crate::ensemble::Meetings;
+use crate::ensemble::{Meetings, host_name};
 use crate::experiment::Policy;
 use crate::timed::threads::Threads;
 use anechoic_recording::parallel::{Parallel, Rank};
@@ -60,7 +60,7 @@ impl Ranks {
             through: "threads".to_owned(),
             ranks: cpus.len() as u32,
             hosts: 1,
-            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            host: host_name(),
             here: (0..).zip(cpus).map(rank).collect(),
         };
         let meetings = Arc::new(Threads::new(cpus.len()));

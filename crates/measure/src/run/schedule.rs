@@ -151,6 +151,11 @@ fn refused_pages(experiment: &Experiment, run: &mut Run) -> Result<Vec<Pages>, P
     }
 }
 
+fn not_calibrated() -> Problem {
+    let why = "a sample has no calibrated amount of work";
+    ProblemKind::Unavailable.problem(why, "it is an error in anechoic: report it")
+}
+
 /// Returns where the loop of each lane runs: first one on each CPU, then the copies, and last the unpinned
 /// loop. In this order the samples of each CPU stay sorted when they are written.
 fn places(experiment: &Experiment) -> Vec<LoopPlace> {
@@ -214,7 +219,7 @@ impl Rounds<'_> {
                     Job::Watch(self.watching(cell.policy, cpu.unwrap_or(0)))
                 }
                 Work::Sample(sample) => {
-                    let on = self.paces.pace(sample, cpu).ok_or_else(no_samples)?;
+                    let on = self.paces.pace(sample, cpu).ok_or_else(not_calibrated)?;
                     let one = length_of(sample, on, &self.run.clock);
                     let samples = samples(sample, on, cell.copies, &self.run.clock);
                     expected = expected_of(cell, sample, one, samples);

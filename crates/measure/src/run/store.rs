@@ -201,11 +201,11 @@ impl Store {
         let Some(trouble) = &self.trouble else { return };
         let _ = self.recorder.complete_parts(); // then what is on disk can be read
         let unsaved = self.handed_over.unsaved(self.recorder.dir());
-        let count: u64 = unsaved.iter().map(|unsaved| unsaved.loss().count).sum();
+        let count: u64 = unsaved.iter().map(|unsaved| unsaved.loss.count).sum();
         run.notes.push(format!("{count} rows could not be saved: {trouble}"));
         unsaved.iter().for_each(|unsaved| unsaved.count_in(run));
         let saved = losses_in(self.recorder.dir());
-        self.losses.extend(unsaved.into_iter().map(|unsaved| unsaved.loss().clone()));
+        self.losses.extend(unsaved.into_iter().map(|unsaved| unsaved.loss));
         self.losses.retain(|loss| !saved.contains(loss));
         // If even these cannot be written, `run` has the numbers.
         let _ = self.recorder.append(&self.losses);

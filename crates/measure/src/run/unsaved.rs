@@ -23,7 +23,7 @@ struct Rows {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unsaved {
     series: u32,
-    loss: Loss,
+    pub(super) loss: Loss,
 }
 
 impl Counted {
@@ -82,11 +82,6 @@ impl Counted {
 }
 
 impl Unsaved {
-    /// Returns the interval and the count.
-    pub(super) fn loss(&self) -> &Loss {
-        &self.loss
-    }
-
     /// Counts the loss in the description of the run, which has room even if the tables have none.
     pub(super) fn count_in(&self, run: &mut Run) {
         let Loss { what, cpu, count, .. } = &self.loss;

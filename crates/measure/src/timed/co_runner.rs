@@ -118,10 +118,9 @@ impl Shared {
         ready: &mpsc::Sender<Result<(), Problem>>,
     ) {
         block_signals();
-        self.tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
-        let memory = cpus::pin(&[cpu])
-            .map_err(Problem::from)
-            .and_then(|()| Memory::for_largest(iter::once(kernel), pages));
+        self.tid.store(cpus::thread_id(), Ordering::Release);
+        let memory =
+            cpus::pin(&[cpu]).and_then(|()| Memory::for_largest(iter::once(kernel), pages));
         let mut memory = match memory {
             Ok(memory) => memory,
             Err(error) => return drop(ready.send(Err(error))),

@@ -4,7 +4,6 @@
 use crate::experiment::Preemption;
 use crate::kernel::{AnyBody, Body, Memory};
 use crate::mapping::Pages;
-use crate::scheduling::set_policy;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::cpus;
 use rustix::io::Errno;
@@ -125,8 +124,8 @@ impl Shared {
         pages: Pages,
         ready: &mpsc::Sender<Result<Option<String>, Problem>>,
     ) {
-        self.tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
-        let memory = cpus::pin(&[cpu]).map_err(Problem::from).and_then(|()| {
+        self.tid.store(cpus::thread_id(), Ordering::Release);
+        let memory = cpus::pin(&[cpu]).and_then(|()| {
             let kernel = |task: &Preemption| task.kernel().into_iter();
             tasks
                 .iter()
@@ -145,7 +144,7 @@ impl Shared {
         for (task, body) in tasks.iter().zip(&mut bodies) {
             task.run(body.as_mut());
         }
-        let refused = set_policy(libc::SCHED_FIFO, PRIORITY).err().map(|error| {
+        let refused = cpus::set_policy(libc::SCHED_FIFO, PRIORITY).err().map(|error| {
             format!(
                 "the preempting thread of CPU {cpu} has no higher priority, because SCHED_FIFO is refused ({error}): \
                  the loop waits for it instead of being preempted; root or CAP_SYS_NICE enables it"

@@ -10,7 +10,7 @@ use super::sampling::{Ready, Workspaces};
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::experiment::Pages;
-use crate::scheduling::{FIFO_PRIORITY, block_signals, set_policy};
+use crate::scheduling::{FIFO_PRIORITY, block_signals};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
 use anechoic_recording::paging::Allocation;
@@ -79,7 +79,7 @@ pub(crate) struct Report {
 impl Worker<'_> {
     /// Takes part in every round that has a job for this loop.
     pub(crate) fn run(self, lanes: &LoopBuffers<'_>) -> Result<Report, Problem> {
-        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let tid = cpus::thread_id();
         self.hub.begun(self.lane, tid);
         let prepared = self.prepare();
         let cpu = self.place.cpu().unwrap_or(0);
@@ -151,8 +151,8 @@ impl Worker<'_> {
         cpus::pin(self.cpus)?;
         if self.jobs().any(|(_, job)| job.fifo()) {
             let loop_of = self.place.name();
-            set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
-                .and_then(|()| set_policy(libc::SCHED_OTHER, 0))
+            cpus::set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
+                .and_then(|()| cpus::set_policy(libc::SCHED_OTHER, 0))
                 .map_err(|error| {
                     let remedy = "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO";
                     let why = format!("{loop_of}: SCHED_FIFO is refused ({error})");
@@ -211,7 +211,7 @@ impl Worker<'_> {
             keep_busy(gate, job);
         }
         if job.fifo() {
-            let _ = set_policy(libc::SCHED_OTHER, 0); // cannot fail: lowering is always allowed
+            let _ = cpus::set_policy(libc::SCHED_OTHER, 0); // cannot fail: lowering is always allowed
         }
         sinks.gaps.flush();
         if let Some(samples) = &mut sinks.samples {
@@ -313,7 +313,7 @@ fn wait_for_start(gate: &Gate, fifo: bool) -> Before {
     if fifo {
         // The policy is raised only now, because a waiting FIFO loop would starve the thread that sets the
         // start. That it may be raised was checked in `prepare`.
-        let _ = set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
+        let _ = cpus::set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
     }
     let _ = counters::own_run_delay_ns(); // touches what the next call will use
     let count_from = gate.count_from.load(Ordering::Acquire);

@@ -123,7 +123,7 @@ fn what_cannot_be_is_refused() {
     let phases = |given: &[(&str, &str)]| bsp.with(given, &host);
     let cases = [
         ("no meeting", Ok(Experiment::listed("bsp", Vec::new())), "0 repetitions"),
-        ("shorter than a phase", phases(&[("duration", "9us")]), "0 repetitions"),
+        ("shorter than a phase", phases(&[("duration", "9us")]), "shorter than one grain"),
         ("a step and no more", phases(&[("grain", "90ns")]), "too short to measure"),
         ("no kernel", phases(&[("work", "none")]), "--work: 'none' is none of"),
     ];

@@ -93,12 +93,12 @@ fn shared(gathered: &Gathered, cells: &[Cell]) -> Option<NotAvailable> {
     ranks.dedup();
     let named: Vec<String> = ranks.iter().take(4).map(u32::to_string).collect();
     let more = if ranks.len() > named.len() { " and others" } else { "" };
-    Some(NotAvailable {
-        what: "prediction".to_owned(),
-        why: format!(
+    Some(NotAvailable::new(
+        "prediction",
+        format!(
             "detours of rank {}{more} are unknown: the ranks share a CPU, or were not watched",
             named.join(", ")
         ),
-        remedy: "measure with one CPU per rank".to_owned(),
-    })
+        "measure with one CPU per rank",
+    ))
 }

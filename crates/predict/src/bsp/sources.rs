@@ -40,11 +40,11 @@ impl Blamed {
     ) -> Result<Option<NotAvailable>, Problem> {
         for recording in recordings {
             if recording.attribution()?.is_none() {
-                return Ok(Some(NotAvailable {
-                    what: "sources of the detours that delayed ranks".to_owned(),
-                    why: format!("{} has no attribution", recording.dir().display()),
-                    remedy: "run `anechoic attribute` on it first".to_owned(),
-                }));
+                return Ok(Some(NotAvailable::new(
+                    "sources of the detours that delayed ranks",
+                    format!("{} has no attribution", recording.dir().display()),
+                    "run `anechoic attribute` on it first",
+                )));
             }
         }
         let mut sums: Vec<BTreeMap<Name, u64>> = vec![BTreeMap::new(); cells.len()];

@@ -330,11 +330,11 @@ impl Progress<'_> {
 }
 
 fn no_recursion(ranks: u64, budget: u64) -> NotAvailable {
-    NotAvailable {
-        what: format!("recursion for some jobs, the smallest with {ranks} ranks"),
-        why: format!(
+    NotAvailable::new(
+        format!("recursion for some jobs, the smallest with {ranks} ranks"),
+        format!(
             "{FEWEST_PHASES} phases take more than {budget} steps; the brackets are still valid"
         ),
-        remedy: "allow more with --budget".into(),
-    }
+        "allow more with --budget",
+    )
 }

@@ -88,7 +88,7 @@ impl Noise {
 }
 
 fn no_sources(why: String, remedy: String) -> NotAvailable {
-    NotAvailable { what: "cost of each source".into(), why, remedy }
+    NotAvailable::new("cost of each source", why, remedy)
 }
 
 fn merged(hosts: &[Host]) -> u64 {

@@ -101,7 +101,7 @@ pub(super) fn count(text: &str, range: RangeInclusive<u64>) -> Result<u64, Strin
         return Ok(number);
     }
     let (least, most) = range.into_inner();
-    Err(format!("{number} is not in {least}..={most}"))
+    Err(format!("{number} is not between {least} and {most}"))
 }
 
 /// Finds the word among the choices.

@@ -70,12 +70,32 @@ pub(crate) fn create_map(
     key_size: u32,
     value_size: u32,
     max_entries: u32,
+    types: Option<&MapTypes<'_>>,
 ) -> io::Result<OwnedFd> {
     let (kind, name) = (kind as u32, name_bytes(name));
     let mut attributes =
         MapCreate { kind, key_size, value_size, max_entries, name, ..Default::default() };
+    if let Some(types) = types {
+        attributes.types = fd_number(types.types);
+        (attributes.key_type, attributes.value_type) = (types.key, types.value);
+    }
     // SAFETY: the attributes contain no addresses, and the command returns a descriptor.
     unsafe { bpf_open(BPF_MAP_CREATE, &mut attributes) }
+}
+
+/// Reads or writes the element of `key`.
+///
+/// # Safety
+/// `value` must point to as many bytes as the map has for one key: on all possible CPUs, if it has one per CPU.
+unsafe fn element(fd: &OwnedFd, command: c_long, key: u32, value: *mut u64) -> io::Result<()> {
+    let mut attributes = MapElement {
+        map_fd: fd_number(fd),
+        key: (&raw const key) as u64,
+        value: value as u64,
+        ..Default::default()
+    };
+    // SAFETY: the key has 4 bytes; the caller guarantees the value.
+    unsafe { bpf(command, &mut attributes).map(drop) }
 }
 
 /// An array with elements of `WORDS` 64-bit words.
@@ -87,25 +107,16 @@ pub struct Array<const WORDS: usize> {
 impl<const WORDS: usize> Array<WORDS> {
     /// Creates an array of zeros.
     pub fn new(name: &str, length: u32) -> io::Result<Self> {
-        let fd = create_map(name, MapKind::Array, 4, 8 * WORDS as u32, length)?;
-        Ok(Array { fd })
+        Self::create(name, length, None)
     }
 
     /// Creates an array whose elements have parts of known type, which only the kernel writes.
     pub fn with_types(name: &str, length: u32, types: &MapTypes<'_>) -> io::Result<Self> {
-        let mut attributes = MapCreate {
-            kind: MapKind::Array as u32,
-            key_size: 4,
-            value_size: 8 * WORDS as u32,
-            max_entries: length,
-            name: name_bytes(name),
-            types: fd_number(types.types),
-            key_type: types.key,
-            value_type: types.value,
-            ..Default::default()
-        };
-        // SAFETY: the attributes contain no addresses, and the command returns a descriptor.
-        let fd = unsafe { bpf_open(BPF_MAP_CREATE, &mut attributes)? };
+        Self::create(name, length, Some(types))
+    }
+
+    fn create(name: &str, length: u32, types: Option<&MapTypes<'_>>) -> io::Result<Self> {
+        let fd = create_map(name, MapKind::Array, 4, 8 * WORDS as u32, length, types)?;
         Ok(Array { fd })
     }
 
@@ -117,24 +128,15 @@ impl<const WORDS: usize> Array<WORDS> {
     /// Reads one element; parts that only the kernel uses are 0.
     pub fn read(&self, index: u32) -> io::Result<[u64; WORDS]> {
         let mut value = [0; WORDS];
-        self.element(BPF_MAP_LOOKUP_ELEM, index, &mut value)?;
+        // SAFETY: an element has 8 × WORDS bytes.
+        unsafe { element(&self.fd, BPF_MAP_LOOKUP_ELEM, index, value.as_mut_ptr())? };
         Ok(value)
     }
 
     /// Writes one element; what the kernel keeps in it, such as a timer, ends.
     pub fn write(&self, index: u32, mut value: [u64; WORDS]) -> io::Result<()> {
-        self.element(BPF_MAP_UPDATE_ELEM, index, &mut value)
-    }
-
-    fn element(&self, command: c_long, index: u32, value: &mut [u64; WORDS]) -> io::Result<()> {
-        let mut attributes = MapElement {
-            map_fd: fd_number(&self.fd),
-            key: (&raw const index) as u64,
-            value: value.as_mut_ptr() as u64,
-            ..Default::default()
-        };
-        // SAFETY: the key has 4 bytes and the value 8 × WORDS.
-        unsafe { bpf(command, &mut attributes).map(drop) }
+        // SAFETY: an element has 8 × WORDS bytes.
+        unsafe { element(&self.fd, BPF_MAP_UPDATE_ELEM, index, value.as_mut_ptr()) }
     }
 
     /// Writes the first elements.
@@ -162,7 +164,7 @@ pub struct PerCpu<const WORDS: usize> {
 impl<const WORDS: usize> PerCpu<WORDS> {
     /// `possible_cpus` must be at least the kernel's count, or reads would write beyond the buffer.
     pub fn new(name: &str, possible_cpus: usize) -> io::Result<Self> {
-        let fd = create_map(name, MapKind::PerCpuArray, 4, 8 * WORDS as u32, 1)?;
+        let fd = create_map(name, MapKind::PerCpuArray, 4, 8 * WORDS as u32, 1, None)?;
         Ok(PerCpu { fd, cpus: possible_cpus })
     }
 
@@ -174,25 +176,15 @@ impl<const WORDS: usize> PerCpu<WORDS> {
     /// Reads the elements of all possible CPUs, in the order of the kernel's list of possible CPUs.
     pub fn read(&self) -> io::Result<Vec<[u64; WORDS]>> {
         let mut values = vec![[0; WORDS]; self.cpus];
-        self.element(BPF_MAP_LOOKUP_ELEM, &mut values)?;
+        // SAFETY: there are 8 × WORDS bytes for each possible CPU.
+        unsafe { element(&self.fd, BPF_MAP_LOOKUP_ELEM, 0, values.as_mut_ptr().cast())? };
         Ok(values)
     }
 
     /// Writes the elements of all possible CPUs.
     pub fn write(&self, mut values: Vec<[u64; WORDS]>) -> io::Result<()> {
         values.resize(self.cpus, [0; WORDS]);
-        self.element(BPF_MAP_UPDATE_ELEM, &mut values)
-    }
-
-    fn element(&self, command: c_long, values: &mut [[u64; WORDS]]) -> io::Result<()> {
-        let key = 0_u32;
-        let mut attributes = MapElement {
-            map_fd: fd_number(&self.fd),
-            key: (&raw const key) as u64,
-            value: values.as_mut_ptr() as u64,
-            ..Default::default()
-        };
-        // SAFETY: the key has 4 bytes, and the values have 8 × WORDS bytes for each possible CPU.
-        unsafe { bpf(command, &mut attributes).map(drop) }
+        // SAFETY: there are 8 × WORDS bytes for each possible CPU.
+        unsafe { element(&self.fd, BPF_MAP_UPDATE_ELEM, 0, values.as_mut_ptr().cast()) }
     }
 }

@@ -131,6 +131,12 @@ unsafe fn bpf_open<T: NoUninit>(command: c_long, attributes: &mut T) -> io::Resu
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
+/// Returns the byte offset of a 64-bit word.
+#[must_use]
+pub const fn byte(word: usize) -> i16 {
+    8 * word as i16
+}
+
 fn fd_number(fd: &OwnedFd) -> u32 {
     fd.as_raw_fd() as u32 // never negative
 }
@@ -147,26 +153,13 @@ fn name_bytes(name: &str) -> [u8; 16] {
 pub struct LoadError {
     /// The error of the system call.
     pub error: io::Error,
-    /// The last line of the verifier's log; empty if there is none.
+    /// The last line of the verifier's log, or that there is none.
     pub verdict: String,
 }
 
-/// Loads a program. It runs once it is attached to the trigger of its kind.
-pub fn load(name: &str, kind: ProgramKind, code: &[Instruction]) -> Result<OwnedFd, LoadError> {
-    load_typed(name, kind, code, None)
-}
-
-/// Loads a program of several functions, which begin at these instructions and have the names in `types`.
-pub fn load_functions(
-    name: &str,
-    kind: ProgramKind,
-    (code, starts): &(Vec<Instruction>, Vec<u32>),
-    types: &Types,
-) -> Result<OwnedFd, LoadError> {
-    load_typed(name, kind, code, Some((types, starts)))
-}
-
-fn load_typed(
+/// Loads a program. It runs once it is attached to the trigger of its kind. A program of several functions has types
+/// with their names, and the instructions at which they begin.
+pub fn load(
     name: &str,
     kind: ProgramKind,
     code: &[Instruction],
@@ -216,7 +209,7 @@ fn verdict(log: &[u8]) -> String {
     let is_message = |line: &&str| {
         !line.trim().is_empty() && !STATISTICS.iter().any(|start| line.starts_with(start))
     };
-    text.lines().rfind(is_message).unwrap_or_default().trim().to_owned()
+    text.lines().rfind(is_message).map_or("no reason given", str::trim).to_owned()
 }
 
 /// Checks whether this process may load programs at all.
@@ -225,7 +218,7 @@ fn verdict(log: &[u8]) -> String {
 /// Returns the kernel's error.
 pub(crate) fn may_load() -> io::Result<()> {
     let nothing = Assembler::default().end();
-    let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing);
+    let loaded = load("anechoic_probe", ProgramKind::RawTracepoint, &nothing, None);
     loaded.map(drop).map_err(|refused| refused.error)
 }
 
@@ -258,8 +251,8 @@ mod tests {
     #[test]
     fn the_verdict_is_the_last_line_that_says_something() {
         let cases: &[(&str, &[u8], &str)] = &[
-            ("none", b"\0\0", ""),
-            ("not even a terminator", b"", ""),
+            ("none", b"\0\0", "no reason given"),
+            ("not even a terminator", b"", "no reason given"),
             (
                 "usual",
                 b"0: (79) r1\nR1 invalid mem access\nprocessed 3 insns\n\0",
@@ -270,7 +263,7 @@ mod tests {
                 b"infinite loop detected\nverification time 9 usec\nstack depth 8\nprocessed 3 insns\n\0",
                 "infinite loop detected",
             ),
-            ("statistics only", b"processed 3 insns (limit 1000000)\n\0", ""),
+            ("statistics only", b"processed 3 insns (limit 1000000)\n\0", "no reason given"),
             ("no text", b"\xff\n\0rest", "\u{fffd}"),
         ];
         for (name, log, expected) in cases {
@@ -294,7 +287,7 @@ mod tests {
         let mut wrong = Assembler::default();
         wrong.load(R1, R2, 0); // r2 was never set
         let refused =
-            load("wrong", ProgramKind::PerfEvent, &wrong.end()).expect_err("a bad program");
+            load("wrong", ProgramKind::PerfEvent, &wrong.end(), None).expect_err("a bad program");
         assert_eq!(refused.verdict, "R2 !read_ok");
     }
 }

@@ -1,12 +1,13 @@
 //! Checks scheduling: whether loops may run with real-time priority, and what throttles them then.
 
 use super::{RowResult, Scene};
+use crate::cpus;
 use std::io;
 use std::thread;
 
 pub(super) fn fifo(_: &Scene) -> RowResult {
     // The thread ends immediately, and its priority with it.
-    let tried = thread::spawn(become_fifo).join();
+    let tried = thread::spawn(|| cpus::set_policy(libc::SCHED_FIFO, 1)).join();
     match tried.unwrap_or_else(|_| Err(io::Error::other("the thread that tried it failed"))) {
         Ok(()) => RowResult::good("SCHED_FIFO is permitted (--fifo)"),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => RowResult::missing(
@@ -17,13 +18,6 @@ pub(super) fn fifo(_: &Scene) -> RowResult {
             RowResult::missing(format!("SCHED_FIFO fails: {error}"), "measure without --fifo")
         }
     }
-}
-
-fn become_fifo() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: 0 is the calling thread, and the parameters live through the call.
-    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Checks for gaps that the scheduler makes in loops with real-time priority.

@@ -1,6 +1,7 @@
 //! Tests of the rows for other machines; the real check is in `tests/check.rs`.
 
 use super::*;
+use anechoic_recording::ProblemKind;
 use anechoic_recording::clock::Skew;
 
 fn clock() -> Clock {
@@ -183,7 +184,7 @@ fn a_bad_counter_is_reported() {
         change(&mut clock);
         scene.clock = Ok(clock);
         assert_eq!(look(&scene).verdict, Verdict::Limited, "case: {case}");
-        scene.clock = Err(clock::ClockError::NoFrequency("no source".to_owned()));
+        scene.clock = Err(ProblemKind::Unavailable.problem("no source", "none"));
         let row = look(&scene);
         assert_eq!(row.verdict, Verdict::Missing, "case: {case}");
         assert!(!row.found.contains("; "), "case: {case}: {row:?}");

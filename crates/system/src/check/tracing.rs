@@ -77,7 +77,7 @@ pub(super) fn others(_: &Scene) -> RowResult {
             |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let names: Vec<String> = left.iter().filter_map(name).collect();
         return RowResult::limited(
-            format!("of an anechoic that is not seen here: {}", names.join(", ")),
+            format!("left by an anechoic process that is not visible here: {}", names.join(", ")),
             "if it was killed, any measurement removes this: anechoic run -d 1s; one in another PID namespace keeps it",
         );
     }

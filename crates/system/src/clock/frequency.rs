@@ -1,7 +1,7 @@
 //! The counter's rate, from the kernel or the CPU, checked by regression.
 
-use super::ClockError;
 use anechoic_kernels::counter;
+use anechoic_recording::{Problem, ProblemKind};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ pub(crate) fn is_invariant() -> bool {
 
 /// Returns the rate in thousandths of a hertz and its source: the kernel's own conversion, or else the CPU,
 /// or else the regression between the two anchors.
-pub(super) fn find(begin: Anchor, end: Anchor) -> Result<(u64, String), ClockError> {
+pub(super) fn find(begin: Anchor, end: Anchor) -> Result<(u64, String), Problem> {
     if let Some(millihertz) = crate::perf::counter_frequency_millihertz() {
         return Ok((millihertz, "perf mmap page".to_owned()));
     }
@@ -101,8 +101,13 @@ pub(super) fn find(begin: Anchor, end: Anchor) -> Result<(u64, String), ClockErr
         return Ok((millihertz, source.to_owned()));
     }
     let seen = begin.rate_millihertz(end).filter(|&millihertz| millihertz > 0);
-    let why = || ClockError::NoFrequency("CLOCK_MONOTONIC_RAW or the counter stands still".into());
-    Ok((seen.ok_or_else(why)?, REGRESSION.to_owned()))
+    let stands_still = || {
+        ProblemKind::Unavailable.problem(
+            "the rate of the counter cannot be determined: CLOCK_MONOTONIC_RAW or the counter stands still",
+            "`dmesg` may show what is wrong with the machine's clocks",
+        )
+    };
+    Ok((seen.ok_or_else(stands_still)?, REGRESSION.to_owned()))
 }
 
 /// Returns the rate that the CPU itself reports.

@@ -57,51 +57,32 @@ pub(crate) const NUMA: Agree = Agree::Words(&[("enable", "1"), ("enable", "2"), 
 /// `psi`.
 pub(crate) const PSI: Agree = Agree::Words(&[("1", "on"), ("0", "off"), ("y", "on"), ("n", "off")]);
 /// Module parameters that are boolean.
+#[rustfmt::skip]
 pub(crate) const FLAG: Agree = Agree::Words(&[
-    ("1", "Y"),
-    ("0", "N"),
-    ("y", "Y"),
-    ("n", "N"),
-    ("on", "Y"),
-    ("off", "N"),
-    ("true", "Y"),
-    ("false", "N"),
+    ("1", "Y"), ("0", "N"), ("y", "Y"), ("n", "N"),
+    ("on", "Y"), ("off", "N"), ("true", "Y"), ("false", "N"),
 ]);
 /// `kernel.nmi_watchdog`.
+#[rustfmt::skip]
 pub const NMI: Agree = Agree::Words(&[
-    ("nopanic", "1"),
-    ("panic", "1"),
-    ("nopanic,1", "1"),
-    ("panic,1", "1"),
-    ("nopanic,0", "0"),
-    ("panic,0", "0"),
+    ("nopanic", "1"), ("panic", "1"), ("nopanic,1", "1"), ("panic,1", "1"),
+    ("nopanic,0", "0"), ("panic,0", "0"),
 ]);
 /// `smt`: a machine without SMT need not switch it off.
+#[rustfmt::skip]
 pub(crate) const SMT: Agree = Agree::Words(&[
-    ("nosmt", "off"),
-    ("nosmt", "notsupported"),
-    ("nosmt", "notimplemented"),
-    ("force", "forceoff"),
-    ("force", "notsupported"),
-    ("force", "notimplemented"),
+    ("nosmt", "off"), ("nosmt", "notsupported"), ("nosmt", "notimplemented"), ("force", "forceoff"),
+    ("force", "notsupported"), ("force", "notimplemented"),
 ]);
 /// `preempt`: `uname -v` of such a kernel shows only that the mode can be chosen, not which one is.
+#[rustfmt::skip]
 pub(crate) const PREEMPT: Agree = Agree::Words(&[
-    ("none", "dynamic"),
-    ("voluntary", "dynamic"),
-    ("full", "dynamic"),
-    ("lazy", "dynamic"),
+    ("none", "dynamic"), ("voluntary", "dynamic"), ("full", "dynamic"), ("lazy", "dynamic"),
 ]);
 /// `intel_pstate`: the requested driver may run in either mode.
+#[rustfmt::skip]
 pub(crate) const PSTATE: Agree = Agree::Words(&[
-    ("no_hwp", "active"),
-    ("no_hwp", "passive"),
-    ("force", "active"),
-    ("force", "passive"),
-    ("hwp_only", "active"),
-    ("hwp_only", "passive"),
-    ("support_acpi_ppc", "active"),
-    ("support_acpi_ppc", "passive"),
-    ("per_cpu_perf_limits", "active"),
-    ("disable", "off"),
+    ("no_hwp", "active"), ("no_hwp", "passive"), ("force", "active"), ("force", "passive"),
+    ("hwp_only", "active"), ("hwp_only", "passive"), ("support_acpi_ppc", "active"), ("support_acpi_ppc", "passive"),
+    ("per_cpu_perf_limits", "active"), ("disable", "off"),
 ]);

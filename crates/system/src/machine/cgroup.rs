@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the directory of this process's cgroup in the unified (v2) hierarchy.
 pub(crate) fn unified(root: &Root) -> Option<String> {
-    directory(root, |kind, _| kind == "cgroup2", |controllers| controllers.is_empty())
+    place(root, |kind, _| kind == "cgroup2", str::is_empty).map(|place| place.directory())
 }
 
 /// Returns the CPUs that the cpuset of this process allows, and the file that lists them.
@@ -13,8 +13,8 @@ pub(crate) fn unified(root: &Root) -> Option<String> {
 /// A cgroup without its own cpuset uses that of its nearest ancestor.
 pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
     let legacy = |name: &str| name.split(',').any(|word| word == "cpuset");
-    let v1 = directory(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
-    let v1 = v1.and_then(|directory| nearest(root, &directory, "cpuset.effective_cpus"));
+    let v1 = place(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
+    let v1 = v1.and_then(|place| nearest(root, &place.directory(), "cpuset.effective_cpus"));
     v1.or_else(|| nearest(root, &unified(root)?, "cpuset.cpus.effective"))
 }
 
@@ -22,7 +22,8 @@ pub(crate) fn cpuset(root: &Root) -> Option<(String, Vec<u32>)> {
 /// (v1), if there is one.
 pub(crate) fn legacy_memory(root: &Root) -> Option<String> {
     let legacy = |name: &str| name.split(',').any(|word| word == "memory");
-    directory(root, |kind, options| kind == "cgroup" && legacy(options), legacy)
+    place(root, |kind, options| kind == "cgroup" && legacy(options), legacy)
+        .map(|place| place.directory())
 }
 
 /// Where a cgroup lies: the mount point of its hierarchy, and its path in that.
@@ -50,15 +51,6 @@ pub(crate) fn of_cpu(root: &Root) -> Vec<Place> {
         false => Place { path: "/".to_owned(), ..place },
     };
     v1.into_iter().chain(v2).map(here).collect()
-}
-
-/// Joins a hierarchy's mount point with this process's path in it.
-fn directory(
-    root: &Root,
-    is_mount: impl Fn(&str, &str) -> bool,
-    is_place: impl Fn(&str) -> bool,
-) -> Option<String> {
-    Some(place(root, is_mount, is_place)?.directory())
 }
 
 /// Finds a hierarchy's mount point and this process's path in it.

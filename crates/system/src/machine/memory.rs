@@ -15,7 +15,8 @@ pub struct FreeMemory {
 /// Returns the memory that this process can still get, if the kernel reports it.
 #[must_use]
 pub fn free_memory(root: &Root) -> Option<FreeMemory> {
-    let of_machine = available(&root.read("/proc/meminfo")?)?;
+    // What the kernel could give without swapping.
+    let of_machine = bytes(&root.read("/proc/meminfo")?, "MemAvailable:")?;
     let unified = cgroup::unified(root)
         .and_then(|directory| left_in(root, &directory, ["memory.max", "memory.current"]));
     let legacy = cgroup::legacy_memory(root).and_then(|directory| {
@@ -27,11 +28,11 @@ pub fn free_memory(root: &Root) -> Option<FreeMemory> {
     })
 }
 
-/// Returns what the kernel could give without swapping.
-fn available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// Returns a line of /proc/meminfo in bytes.
+pub(super) fn bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+    kib.checked_mul(1024)
 }
 
 /// Returns the smallest rest of a limit among a control group and those above it; the files are those of the limit and

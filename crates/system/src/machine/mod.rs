@@ -11,7 +11,6 @@ mod hypervisor;
 mod memory;
 mod model;
 mod others;
-mod processes;
 mod root;
 mod settings;
 mod tlb;
@@ -57,7 +56,7 @@ pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> 
         online: crate::cpus::list(&online),
         allowed: crate::cpus::list(allowed),
         smt: root.number::<u8>("/sys/devices/system/cpu/smt/active").map(|active| active != 0),
-        memory_bytes: memory_bytes(&read("/proc/meminfo")).unwrap_or(0),
+        memory_bytes: memory::bytes(&read("/proc/meminfo"), "MemTotal:").unwrap_or(0),
         cpus: topology::cpus(root, &online, &models),
         settings: settings(root),
     }
@@ -91,13 +90,6 @@ pub fn changes(before: &Machine) -> Vec<String> {
         format!("{} changed from {from} to {to} during the measurement", new.name)
     });
     words.collect()
-}
-
-/// Returns `MemTotal` of /proc/meminfo, in bytes.
-fn memory_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn notes(root: &Root, own: u32, cpus: &[u32]) -> Vec<String> {
         both.dedup();
         let list = crate::cpus::list(&both);
         (!both.is_empty()).then(|| {
-            format!("another anechoic (process {process}) measured CPUs {list} at the same time, and each took time from the other")
+            format!("another anechoic (process {process}) measured CPUs {list} at the same time, and each disturbed the other")
         })
     };
     processes.iter().filter_map(note).collect()

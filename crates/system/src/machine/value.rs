@@ -1,6 +1,6 @@
 //! Readers of the present values of settings; each function serves some rows of [`super::SETTINGS`].
 
-use super::{Root, processes};
+use super::Root;
 use crate::cpus;
 use std::collections::BTreeMap;
 
@@ -113,14 +113,14 @@ pub(crate) fn rcu_offloaded(root: &Root, _: &str) -> Option<String> {
         let (kind, cpu) = name.split_once('/')?;
         ["rcuop", "rcuos", "rcuob"].contains(&kind).then(|| cpu.parse().ok())?
     };
-    let mut found: Vec<u32> = processes::names(root)?.iter().filter_map(cpu).collect();
+    let mut found: Vec<u32> = process_names(root)?.iter().filter_map(cpu).collect();
     found.sort_unstable();
     Some(list_or_none(&cpus::list(&found)))
 }
 
 /// Returns whether the irqbalance daemon runs.
 pub(crate) fn irqbalance(root: &Root, _: &str) -> Option<String> {
-    let runs = processes::names(root)?.iter().any(|name| name == "irqbalance");
+    let runs = process_names(root)?.iter().any(|name| name == "irqbalance");
     Some(if runs { "running" } else { "not running" }.to_owned())
 }
 
@@ -187,6 +187,16 @@ pub(crate) fn mitigations(root: &Root, directory: &str) -> Option<String> {
     }
     let parts = found.iter().map(|(state, names)| format!("{state}: {}", names.join(" ")));
     Some(parts.collect::<Vec<_>>().join("; "))
+}
+
+/// Returns the names of all processes and kernel threads. Returns `None` in a PID namespace, where they are
+/// hidden and process 2 is not the kernel's.
+fn process_names(root: &Root) -> Option<Vec<String>> {
+    if root.read("/proc/2/comm")? != "kthreadd" {
+        return None;
+    }
+    let pids = root.names("/proc").into_iter().filter(|name| name.parse::<u32>().is_ok());
+    Some(pids.filter_map(|pid| root.read(&format!("/proc/{pid}/comm"))).collect())
 }
 
 #[cfg(test)]

@@ -5,33 +5,9 @@
 
 use std::collections::HashSet;
 
-/// Why a lookup in the type data failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BtfError {
-    /// The bytes are not BTF of this machine's byte order, or are truncated or damaged.
-    #[error("the kernel's type data cannot be parsed: {what} at byte {at}")]
-    Malformed {
-        /// What is wrong.
-        what: &'static str,
-        /// Where, in bytes from the start of its section.
-        at: usize,
-    },
-    /// There is no type, function or variable of that kind and name.
-    #[error("the kernel's type data has no {kind} '{name}'")]
-    NoType {
-        /// The kind, in words.
-        kind: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// The structure has no such field, or the field is a bit field.
-    #[error("the kernel's 'struct {structure}' has no field '{field}'")]
-    NoField {
-        /// The structure.
-        structure: String,
-        /// The field.
-        field: String,
-    },
+/// Returns why type data cannot be parsed, and where, in bytes from the start of its section.
+pub(super) fn bad(what: &str, at: usize) -> String {
+    format!("the kernel's type data cannot be parsed: {what} at byte {at}")
 }
 
 /// The kind of an entry that can be looked up by name.
@@ -95,10 +71,9 @@ impl Btf {
     /// Indexes type data, for example the content of `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
-    /// Returns [`BtfError::Malformed`] unless every entry lies within its section and is of a known kind.
-    pub fn parse(bytes: &[u8]) -> Result<Btf, BtfError> {
-        let bad = |what, at| BtfError::Malformed { what, at };
-        let header = |at| word(bytes, at).ok_or(bad("header cut short", at));
+    /// Fails unless every entry lies within its section and is of a known kind.
+    pub fn parse(bytes: &[u8]) -> Result<Btf, String> {
+        let header = |at| word(bytes, at).ok_or_else(|| bad("header cut short", at));
         let magic = header(0)?.to_ne_bytes();
         if u16::from_ne_bytes([magic[0], magic[1]]) != MAGIC {
             return Err(bad("no BTF of this byte order", 0));
@@ -108,15 +83,15 @@ impl Btf {
             let from = start.checked_add(offset as usize)?;
             bytes.get(from..from.checked_add(length as usize)?)
         };
-        let types = section(header(8)?, header(12)?).ok_or(bad("types cut short", 8))?;
-        let names = section(header(16)?, header(20)?).ok_or(bad("names cut short", 16))?;
+        let types = section(header(8)?, header(12)?).ok_or_else(|| bad("types cut short", 8))?;
+        let names = section(header(16)?, header(20)?).ok_or_else(|| bad("names cut short", 16))?;
 
         let mut starts = Vec::new();
         let mut at = 0;
         while at < types.len() {
             starts.push(at);
-            let info = word(types, at + 4).ok_or(bad("type cut short", at))?;
-            let body = body_bytes(info).ok_or(bad("unknown kind of type", at))?;
+            let info = word(types, at + 4).ok_or_else(|| bad("type cut short", at))?;
+            let body = body_bytes(info).ok_or_else(|| bad("unknown kind of type", at))?;
             at += TYPE_BYTES + body;
         }
         if at != types.len() {
@@ -128,8 +103,8 @@ impl Btf {
     /// Returns the id of the first type of this kind and name.
     ///
     /// # Errors
-    /// [`BtfError::NoType`].
-    pub fn id(&self, kind: Kind, name: &str) -> Result<u32, BtfError> {
+    /// Fails if there is none.
+    pub fn id(&self, kind: Kind, name: &str) -> Result<u32, String> {
         let wanted = |t: &Type| t.kind() == kind as u32 && self.is_named(t.name, name);
         let words = match kind {
             Kind::Struct => "struct",
@@ -138,7 +113,7 @@ impl Btf {
         };
         (1..=self.starts.len() as u32)
             .find(|&id| self.get(id).is_some_and(|t| wanted(&t)))
-            .ok_or_else(|| BtfError::NoType { kind: words, name: name.to_owned() })
+            .ok_or_else(|| format!("the kernel's type data has no {words} '{name}'"))
     }
 
     /// Returns the offset of a field in a structure, in bytes.
@@ -146,8 +121,8 @@ impl Btf {
     /// Anonymous structures and unions are searched, as in C.
     ///
     /// # Errors
-    /// Returns [`BtfError::NoType`] or [`BtfError::NoField`]; the latter also for a bit field.
-    pub fn field_offset(&self, structure: &str, field: &str) -> Result<u32, BtfError> {
+    /// Fails if there is no such structure or field, or if it is a bit field.
+    pub fn field_offset(&self, structure: &str, field: &str) -> Result<u32, String> {
         let outer = self.id(Kind::Struct, structure)?;
         // A damaged structure may contain itself or another one many times, so each is searched once.
         let mut seen = HashSet::from([outer]);
@@ -158,8 +133,7 @@ impl Btf {
                 let bits = base + u64::from(bits);
                 let whole = !is_bit_field && bits.is_multiple_of(8);
                 if whole && self.is_named(name, field) {
-                    return u32::try_from(bits / 8)
-                        .map_err(|_| BtfError::Malformed { what: "offset too large", at: 0 });
+                    return u32::try_from(bits / 8).map_err(|_| bad("offset too large", 0));
                 }
                 let inner = self.unqualified(of);
                 if self.is_named(name, "") && self.is_compound(inner) && seen.insert(inner) {
@@ -167,7 +141,7 @@ impl Btf {
                 }
             }
         }
-        Err(BtfError::NoField { structure: structure.to_owned(), field: field.to_owned() })
+        Err(format!("the kernel's 'struct {structure}' has no field '{field}'"))
     }
 
     fn get(&self, id: u32) -> Option<Type<'_>> {

@@ -14,7 +14,7 @@ mod ring;
 use crate::bpf::{self, MapKind, PerCpu, ProgramKind};
 use crate::cpus;
 use anechoic_recording::{Problem, ProblemKind, remedy_of};
-use btf::{Btf, BtfError};
+use btf::Btf;
 use layout::Layout;
 use program::{ASKED, LOST, STATE_WORDS};
 use ring::Ring;
@@ -30,96 +30,52 @@ const NAME: &str = "anechoic_steal";
 /// Why steal of single detours cannot be read.
 #[derive(Debug)]
 pub enum StealError {
-    /// The kernel does not describe its types.
-    NoTypeData {
-        /// The error of reading the file.
-        error: io::Error,
-    },
-    /// The kernel does not keep this data, or keeps it in another form.
-    Layout(BtfError),
     /// This process may not use BPF.
-    NotPermitted {
-        /// What was tried.
-        doing: &'static str,
-    },
+    NotPermitted(Problem),
     /// The kernel's verifier rejected the program.
-    Refused {
-        /// The last line of the verifier's log.
-        verdict: String,
-        /// The error number that came with it.
-        error: io::Error,
-    },
-    /// The kernel can never have this CPU.
-    NoCpu {
-        /// The CPU.
-        cpu: u32,
-        /// The possible CPUs.
-        possible: String,
-    },
-    /// Any other error.
-    System {
-        /// What was tried.
-        doing: &'static str,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Refused(Problem),
+    /// Any other reason.
+    Other(Problem),
 }
 
 impl StealError {
     fn problem(&self) -> Problem {
-        match self {
-            Self::NoTypeData { error } => ProblemKind::Unavailable.problem(
-                format!("steal per detour needs {TYPE_DATA} ({error})"),
-                "use a kernel built with CONFIG_DEBUG_INFO_BTF",
+        let (Self::NotPermitted(problem) | Self::Refused(problem) | Self::Other(problem)) = self;
+        problem.clone()
+    }
+
+    /// Builds an argument for `map_err` from what was tried.
+    fn when(doing: &str) -> impl FnOnce(io::Error) -> StealError {
+        move |error| match error.kind() {
+            io::ErrorKind::PermissionDenied => StealError::not_permitted(doing),
+            _ => StealError::Other(
+                ProblemKind::Unavailable
+                    .problem(format!("cannot {doing}: {error}"), remedy_of(&error)),
             ),
-            Self::Layout(error) => ProblemKind::Unavailable.problem(
-                error.to_string(),
-                "steal per detour needs a kernel with CONFIG_PARAVIRT, CONFIG_FAIR_GROUP_SCHED \
-                    and CONFIG_HIGH_RES_TIMERS",
-            ),
-            Self::NotPermitted { doing } => ProblemKind::Unavailable.problem(
-                format!("not permitted to {doing}"),
-                "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a \
-                     container, allow the bpf call)",
-            ),
-            Self::Refused { verdict, error } => ProblemKind::Unavailable.problem(
-                format!("the kernel refused the program that reads steal: {verdict} ({error})"),
-                "it needs Linux 6.4, or 5.11 with addresses visible in /proc/kallsyms",
-            ),
-            Self::NoCpu { cpu, possible } => ProblemKind::Usage.problem(
-                format!("cannot read steal of CPU {cpu}: it does not exist"),
-                format!("this machine can have CPUs {possible}"),
-            ),
-            Self::System { doing, error } => ProblemKind::Unavailable
-                .problem(format!("cannot {doing}: {error}"), remedy_of(error)),
         }
+    }
+
+    /// Returns the error of a process that may not use BPF.
+    #[must_use]
+    pub fn not_permitted(doing: &str) -> Self {
+        let remedy = "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a container, \
+                      allow the bpf call)";
+        Self::NotPermitted(
+            ProblemKind::Unavailable.problem(format!("not permitted to {doing}"), remedy),
+        )
     }
 }
 
 anechoic_recording::error_from_problem!(StealError);
 
-impl From<BtfError> for StealError {
-    fn from(error: BtfError) -> Self {
-        Self::Layout(error)
-    }
-}
-
-impl StealError {
-    /// Builds an argument for `map_err` from what was tried.
-    fn when(doing: &'static str) -> impl FnOnce(io::Error) -> StealError {
-        move |error| match error.kind() {
-            io::ErrorKind::PermissionDenied => StealError::NotPermitted { doing },
-            _ => StealError::System { doing, error },
-        }
-    }
-}
-
 impl From<bpf::LoadError> for StealError {
-    fn from(refused: bpf::LoadError) -> StealError {
-        match refused.error.raw_os_error() {
-            Some(libc::EPERM) => StealError::NotPermitted { doing: "load a BPF program" },
-            _ => StealError::Refused { verdict: refused.verdict, error: refused.error },
+    fn from(bpf::LoadError { error, verdict }: bpf::LoadError) -> StealError {
+        if error.raw_os_error() == Some(libc::EPERM) {
+            return StealError::not_permitted("load a BPF program");
         }
+        let why = format!("the kernel refused the program that reads steal: {verdict} ({error})");
+        let remedy = "it needs Linux 6.4, or 5.11 with addresses visible in /proc/kallsyms";
+        StealError::Refused(ProblemKind::Unavailable.problem(why, remedy))
     }
 }
 
@@ -188,7 +144,7 @@ impl StealReader {
     /// before it.
     ///
     /// # Errors
-    /// Returns [`StealError::System`] if the kernel has no memory to answer.
+    /// Fails if the kernel has no memory to answer.
     pub fn lost(&self) -> Result<u64, StealError> {
         let states = self.states.read().map_err(StealError::when("read a BPF map"))?;
         Ok(states.iter().map(|state| state[LOST]).sum())
@@ -200,15 +156,23 @@ impl StealReader {
 /// It takes some milliseconds.
 ///
 /// # Errors
-/// Returns any [`StealError`] except [`StealError::NoCpu`].
+/// Returns why it would not.
 pub fn supported() -> Result<(), StealError> {
     Loaded::new(&layout()?, &[], ring::size(0)).map(drop)
 }
 
 /// Finds where the running kernel keeps the data.
 fn layout() -> Result<Layout, StealError> {
-    let types = fs::read(TYPE_DATA).map_err(|error| StealError::NoTypeData { error })?;
-    Ok(Layout::find(&Btf::parse(&types)?)?)
+    let types = fs::read(TYPE_DATA).map_err(|error| {
+        let why = format!("steal per detour needs {TYPE_DATA} ({error})");
+        let remedy = "use a kernel built with CONFIG_DEBUG_INFO_BTF";
+        StealError::Other(ProblemKind::Unavailable.problem(why, remedy))
+    })?;
+    Btf::parse(&types).and_then(|types| Layout::find(&types)).map_err(|why| {
+        let remedy = "steal per detour needs a kernel with CONFIG_PARAVIRT, CONFIG_FAIR_GROUP_SCHED \
+                      and CONFIG_HIGH_RES_TIMERS";
+        StealError::Other(ProblemKind::Unavailable.problem(why, remedy))
+    })
 }
 
 /// The program in the kernel, not attached yet.
@@ -224,15 +188,15 @@ impl Loaded {
     /// the kernel does not keep the data.
     fn new(layout: &Layout, cpus: &[u32], ring_bytes: u32) -> Result<Loaded, StealError> {
         let states = states(cpus)?;
-        let ring = bpf::create_map(NAME, MapKind::RingBuffer, 0, 0, ring_bytes)
+        let ring = bpf::create_map(NAME, MapKind::RingBuffer, 0, 0, ring_bytes, None)
             .map_err(StealError::when("make a BPF ring buffer"))?;
         let load = |layout: &Layout| {
             let code = program::assemble(layout, states.fd(), &ring);
             let kind = ProgramKind::Tracing { tracepoint: layout.tracepoint };
-            bpf::load(NAME, kind, &code).map_err(StealError::from)
+            bpf::load(NAME, kind, &code, None).map_err(StealError::from)
         };
         let program = load(layout).or_else(|refusal| match layout.with_address() {
-            Some(layout) if matches!(refusal, StealError::Refused { .. }) => load(&layout),
+            Some(layout) if matches!(refusal, StealError::Refused(_)) => load(&layout),
             _ => Err(refusal),
         })?;
         Ok(Loaded { program, states, ring, ring_bytes })
@@ -245,7 +209,9 @@ fn states(cpus: &[u32]) -> Result<PerCpu<STATE_WORDS>, StealError> {
     let mut values = vec![[0; STATE_WORDS]; possible.len()];
     for &cpu in cpus {
         let Some(place) = possible.iter().position(|&other| other == cpu) else {
-            return Err(StealError::NoCpu { cpu, possible: cpus::list(&possible) });
+            let why = format!("cannot read steal of CPU {cpu}: it does not exist");
+            let remedy = format!("this machine can have CPUs {}", cpus::list(&possible));
+            return Err(StealError::Other(ProblemKind::Usage.problem(why, remedy)));
         };
         values[place][ASKED] = 1;
     }

@@ -30,11 +30,11 @@
 //! addresses of data (`CONFIG_KALLSYMS_ALL`), which small guest kernels do not. Every kernel knows the
 //! addresses of its functions, and the running task's `cfs_rq` belongs to its CPU, whatever its scheduling
 //! class.
-//! CPU, whatever its scheduling class.
 
 use super::layout::{Layout, Tick};
 use crate::bpf::{
     Assembler, Instruction, KERNEL_SYMBOL, KTIME_GET_NS, MAP, R0, R1, R2, R3, R4, Register, STACK,
+    byte,
 };
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -67,11 +67,6 @@ const RB_NO_WAKEUP: i32 = 1;
 /// Stack offsets: the record ends at the top, and the map key lies below it.
 const RECORD: i16 = -8 * RECORD_WORDS as i16;
 const KEY: i16 = RECORD - 8;
-
-/// Returns the byte offset of a word of the state or the record.
-const fn byte(word: usize) -> i16 {
-    8 * word as i16
-}
 
 /// Assembles the program for these maps.
 pub(super) fn assemble(layout: &Layout, states: &OwnedFd, ring: &OwnedFd) -> Vec<Instruction> {

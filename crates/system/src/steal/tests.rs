@@ -17,7 +17,7 @@ fn clock_layout() -> Option<Layout> {
     let layout = || {
         let btf = Btf::parse(&fs::read(TYPE_DATA).map_err(|error| error.to_string())?);
         let btf = btf.expect("the kernel's own type data");
-        let mut layout = Layout::find(&btf).map_err(|error| error.to_string())?;
+        let mut layout = Layout::find(&btf)?;
         let clock = btf.field_offset("rq", "clock").expect("every kernel has it");
         layout.rq_steal = clock.try_into().expect("near");
         Ok::<_, String>(layout)
@@ -30,7 +30,7 @@ fn clock_layout() -> Option<Layout> {
 fn clock_reader(layout: Option<Layout>, cpus: &[u32]) -> Option<StealReader> {
     match Loaded::new(&layout?, cpus, PAGE) {
         Ok(loaded) => Some(StealReader::run(loaded).unwrap()),
-        Err(reason @ StealError::NotPermitted { .. }) => {
+        Err(reason @ StealError::NotPermitted(_)) => {
             anechoic_lab::note::skipped(reason);
             None
         }

@@ -92,7 +92,7 @@ impl Collector {
         let layout = instance.page_layout()?;
         instance.enable_events()?;
         let mut decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
-            .map_err(|of| TraceError::Format { of, why: "it has no common_pid".to_owned() })?;
+            .map_err(|of| TraceError::format(&of, "it has no common_pid"))?;
         if let Ok(format) = instance.format("ftrace", "print") {
             decoder.read_marks(&format);
         }
@@ -104,7 +104,7 @@ impl Collector {
     /// Starts recording. If the very first events are lost, the interval of loss begins at `now_ticks`.
     ///
     /// # Errors
-    /// [`TraceError::File`].
+    /// Returns the error of the file.
     pub fn on(&mut self, now_ticks: u64) -> Result<(), TraceError> {
         for pipe in &mut self.pipes {
             pipe.start(now_ticks);
@@ -115,7 +115,7 @@ impl Collector {
     /// Stops recording. The tracepoints stay enabled, and recorded events stay readable.
     ///
     /// # Errors
-    /// [`TraceError::File`].
+    /// Returns the error of the file.
     pub fn off(&self) -> Result<(), TraceError> {
         self.instance.set_tracing(false)
     }
@@ -127,7 +127,7 @@ impl Collector {
     /// made by the tool, and belongs to the untraced time.
     ///
     /// # Errors
-    /// Returns [`TraceError::File`] of the first event that could not be switched.
+    /// Returns the error of the first event that could not be switched.
     pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
         self.instance.set_enabled(on)
     }
@@ -178,7 +178,7 @@ impl Collector {
     /// Sleeps until a CPU's buffer is half full; returns `false` after `timeout`.
     ///
     /// # Errors
-    /// Returns [`TraceError::File`] if polling fails. A signal ends the wait early, like a timeout.
+    /// Fails if polling fails. A signal ends the wait early, like a timeout.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TraceError> {
         let mut fds: Vec<_> =
             self.pipes.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
@@ -193,7 +193,7 @@ impl Collector {
     /// Reads everything in the buffers: one batch per CPU that has events.
     ///
     /// # Errors
-    /// [`TraceError::File`] or [`TraceError::Page`].
+    /// Fails if a pipe cannot be read, or if a page is damaged.
     pub fn drain(&mut self) -> Result<Vec<Batch>, TraceError> {
         let mut batches = Vec::new();
         self.drain_to(usize::MAX, &mut |batch| batches.push(batch))?;
@@ -251,7 +251,7 @@ impl Collector {
         if pages < most && pipe.has_uncounted() {
             // The buffer is now empty, so everything that was lost lies before the last mark.
             match self.instance.stats(pipe.cpu()) {
-                Ok(stats) => pipe.count(stats.lost(), &mut batch.losses),
+                Ok(stats) => pipe.count(stats.lost, &mut batch.losses),
                 Err(error) => result = result.and(Err(error)),
             }
         }
@@ -268,7 +268,7 @@ impl Collector {
     /// Call it once, after [`Collector::off`] and a last drain.
     ///
     /// # Errors
-    /// Returns [`TraceError::File`] of the first CPU whose count could not be read. Its known losses, and those of all
+    /// Returns the error of the first CPU whose count could not be read. Its known losses, and those of all
     /// other CPUs, are in `losses`.
     pub fn unlocated_losses(
         &mut self,
@@ -277,7 +277,7 @@ impl Collector {
     ) -> Result<(), TraceError> {
         let mut read = Ok(());
         for pipe in &mut self.pipes {
-            let lost = self.instance.stats(pipe.cpu()).map(|stats| stats.lost());
+            let lost = self.instance.stats(pipe.cpu()).map(|stats| stats.lost);
             pipe.count_rest(*lost.as_ref().unwrap_or(&0), end_ticks, losses);
             read = read.and(lost.map(|_| ()));
         }

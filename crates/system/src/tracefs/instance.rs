@@ -6,7 +6,8 @@ use super::leftovers;
 use super::mount::Tracefs;
 use super::page::PageLayout;
 use super::stats::Stats;
-use anechoic_recording::{EVENTS, EventKind, EventSpec};
+use super::symbols::{self, TICK_FUNCTIONS};
+use anechoic_recording::{EVENTS, EventKind, EventSpec, Problem};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,9 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Handlers of the periodic timer tick, by their names in different kernels.
-const TICK_HANDLERS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
 
 /// An enabled event, with the kernel's description of it.
 #[derive(Debug, Clone)]
@@ -41,7 +39,7 @@ impl Instance {
     /// Creates an instance with tracing off and no event enabled, after removing those of dead processes.
     ///
     /// # Errors
-    /// [`TraceError::NotPermitted`], [`TraceError::Clock`], [`TraceError::Memory`] or [`TraceError::File`].
+    /// Fails if this process may not do that, or if the kernel lacks the clock or the memory.
     pub fn create(tracefs: &Tracefs, clock: &str, buffer_kb: u64) -> Result<Self, TraceError> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         leftovers::remove(tracefs);
@@ -57,9 +55,14 @@ impl Instance {
         // mark.
         instance.write("options/overwrite", "1")?;
         let _ = instance.write("options/markers", "1"); // an administrator may have switched marks off
-        instance.write("buffer_size_kb", &buffer_kb.to_string()).map_err(|error| match error {
-            TraceError::File { error, .. } => TraceError::Memory { kb: buffer_kb, error },
-            other => other,
+        instance.set("buffer_size_kb", &buffer_kb.to_string()).map_err(|error| {
+            match error.kind() {
+                ErrorKind::PermissionDenied => TraceError::not_permitted(&error),
+                _ => TraceError::other(
+                    format!("no memory for trace buffers of {buffer_kb} KiB per CPU ({error})"),
+                    "use smaller buffers",
+                ),
+            }
         })?;
         // `record-cmd` and `record-tgid` stay unchanged, because the kernel would switch them for all
         // instances. Kernels before 5.0 have no buffer_percent; poll then wakes up at the first event.
@@ -70,35 +73,36 @@ impl Instance {
     /// Enables all events of [`EVENTS`] that this kernel has. [`Instance::missing`] lists the others.
     ///
     /// # Errors
-    /// Returns [`TraceError::NoEvents`] if none could be enabled, and [`TraceError::Format`] if the kernel's
-    /// text cannot be parsed.
+    /// Fails if none could be enabled, or if the kernel's text cannot be parsed.
     pub fn enable_events(&mut self) -> Result<(), TraceError> {
         let mut first_reason = None;
         for spec in EVENTS {
             match self.format(spec.system, spec.name) {
                 Ok(format) => {
                     if spec.kind == EventKind::HrtimerStart {
-                        // Without the filter there are more events, but nothing else is lost.
-                        let _ = self.filter_ticks();
+                        self.filter_ticks();
                     }
                     match self.write(&enable_file(spec), "1") {
                         Ok(()) => self.events.push(EnabledEvent { spec, format }),
                         Err(error) => self.lacks(spec, error, &mut first_reason),
                     }
                 }
-                Err(error @ TraceError::Format { .. }) => return Err(error),
+                Err(error @ TraceError::Format(_)) => return Err(error),
                 Err(error) => self.lacks(spec, error, &mut first_reason),
             }
         }
         match first_reason {
-            Some(why) if self.events.is_empty() => Err(TraceError::NoEvents { why }),
+            Some(Problem { why, remedy, .. }) if self.events.is_empty() => {
+                let none = "none of the kernel events that anechoic knows can be enabled here";
+                Err(TraceError::other(format!("{none} ({why})"), remedy))
+            }
             _ => Ok(()),
         }
     }
 
-    fn lacks(&mut self, spec: &EventSpec, error: TraceError, first: &mut Option<String>) {
+    fn lacks(&mut self, spec: &EventSpec, error: TraceError, first: &mut Option<Problem>) {
         self.missing.push(format!("{}:{}", spec.system, spec.name));
-        first.get_or_insert_with(|| error.to_string());
+        first.get_or_insert_with(|| error.into());
     }
 
     /// Returns the events that are enabled (or were, before [`Instance::set_enabled`]).
@@ -129,7 +133,7 @@ impl Instance {
     /// Admits events to the buffer or keeps them out, while their tracepoints stay enabled.
     ///
     /// # Errors
-    /// [`TraceError::File`].
+    /// Returns the error of the file.
     pub fn set_tracing(&self, on: bool) -> Result<(), TraceError> {
         self.write("tracing_on", if on { "1" } else { "0" })
     }
@@ -137,7 +141,7 @@ impl Instance {
     /// Opens the binary pipe of `cpu`, non-blocking.
     ///
     /// # Errors
-    /// [`TraceError::File`].
+    /// Returns the error of the file.
     pub fn open_pipe(&self, cpu: u32) -> Result<File, TraceError> {
         let path = self.root.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let flags = libc::O_NONBLOCK;
@@ -148,7 +152,7 @@ impl Instance {
     /// Returns the kernel's counts for `cpu`.
     ///
     /// # Errors
-    /// [`TraceError::File`].
+    /// Returns the error of the file.
     pub fn stats(&self, cpu: u32) -> Result<Stats, TraceError> {
         Ok(Stats::parse(&self.read(&format!("per_cpu/cpu{cpu}/stats"))?))
     }
@@ -156,20 +160,21 @@ impl Instance {
     /// Returns where the parts of its pages lie.
     ///
     /// # Errors
-    /// [`TraceError::File`] or [`TraceError::Format`].
+    /// Fails if the kernel's text cannot be read or parsed.
     pub fn page_layout(&self) -> Result<PageLayout, TraceError> {
         // Before kernel 6.8, a sub-buffer was always one page.
         let kb =
             self.read("buffer_subbuf_size_kb").ok().and_then(|t| t.trim().parse::<usize>().ok());
         let bytes = kb.map_or_else(rustix::param::page_size, |kb| kb.saturating_mul(1024));
         page_layout(&self.read("events/header_page")?, bytes)
-            .map_err(|why| TraceError::Format { of: "events/header_page".to_owned(), why })
+            .map_err(|why| TraceError::format("events/header_page", &why))
     }
 
     fn set_clock(&self, clock: &str) -> Result<(), TraceError> {
         let offered = self.read("trace_clock")?.trim().replace(['[', ']'], "");
         if !offered.split_whitespace().any(|c| c == clock) {
-            return Err(TraceError::Clock { clock: clock.to_owned(), offered });
+            let why = format!("this kernel's trace buffers have no clock '{clock}'");
+            return Err(TraceError::other(why, format!("available clocks: {offered}")));
         }
         self.write("trace_clock", clock)
     }
@@ -177,8 +182,7 @@ impl Instance {
     /// Returns the kernel's description of an event.
     pub(super) fn format(&self, system: &str, name: &str) -> Result<Format, TraceError> {
         let text = self.read(&format!("events/{system}/{name}/format"))?;
-        Format::parse(&text)
-            .map_err(|why| TraceError::Format { of: format!("{system}:{name}"), why })
+        Format::parse(&text).map_err(|why| TraceError::format(&format!("{system}:{name}"), &why))
     }
 
     /// Returns where one of its files lies.
@@ -186,25 +190,15 @@ impl Instance {
         self.root.join(file)
     }
 
-    /// Filters the periodic timer tick out of `hrtimer_start`: it arms itself at every tick, so its sender is
-    /// not needed.
-    fn filter_ticks(&self) -> Result<(), TraceError> {
-        let table = fs::read_to_string("/proc/kallsyms")
-            .map_err(TraceError::file("read", "/proc/kallsyms"))?;
-        let addresses = table.lines().filter_map(|line| {
-            let mut words = line.split_ascii_whitespace();
-            let (address, name) = (words.next()?, words.nth(1)?);
-            let shown = address.bytes().any(|digit| digit != b'0');
-            (shown && TICK_HANDLERS.contains(&name)).then(|| format!("function != 0x{address}"))
-        });
-        let filter: Vec<String> = addresses.collect();
-        if filter.is_empty() {
-            return Err(TraceError::Format {
-                of: "/proc/kallsyms".to_owned(),
-                why: "no tick handler is in it".to_owned(),
-            });
+    /// Filters the periodic timer tick out of `hrtimer_start`, if it can: it arms itself at every tick, so its sender is
+    /// not needed. Without the filter there are more events, but nothing else is lost.
+    fn filter_ticks(&self) {
+        let addresses = TICK_FUNCTIONS.iter().filter_map(|name| symbols::address(name));
+        let filter: Vec<String> =
+            addresses.map(|address| format!("function != {address:#x}")).collect();
+        if !filter.is_empty() {
+            let _ = self.write("events/timer/hrtimer_start/filter", &filter.join(" && "));
         }
-        self.write("events/timer/hrtimer_start/filter", &filter.join(" && "))
     }
 
     fn read(&self, file: &str) -> Result<String, TraceError> {
@@ -213,10 +207,12 @@ impl Instance {
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
-        let path = self.root.join(file);
-        let result = OpenOptions::new().write(true).open(&path);
-        let result = result.and_then(|mut file| file.write_all(text.as_bytes()));
-        result.map_err(TraceError::file("write", path))
+        self.set(file, text).map_err(TraceError::file("write", self.path(file)))
+    }
+
+    fn set(&self, file: &str, text: &str) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(self.path(file));
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
     }
 }
 
@@ -253,4 +249,20 @@ fn read_whole(path: &Path) -> io::Result<String> {
 
 fn enable_file(spec: &EventSpec) -> String {
     format!("events/{}/{}/enable", spec.system, spec.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_without_any_event_gives_the_first_reason_and_its_remedy() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().join("absent");
+        let mut instance = Instance { root, events: Vec::new(), missing: Vec::new() };
+        let problem = Problem::from(instance.enable_events().expect_err("it has no events"));
+        assert!(problem.why.contains("can be enabled here (cannot read "), "{problem}");
+        assert_eq!(problem.remedy, "check the path");
+        assert_eq!(instance.missing().len(), EVENTS.len());
+    }
 }

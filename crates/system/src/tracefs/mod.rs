@@ -15,7 +15,7 @@ mod mount;
 mod page;
 mod pipe;
 mod stats;
-mod symbols;
+pub(crate) mod symbols;
 
 pub(crate) use collector::DEFAULT_CLOCK;
 pub use collector::{Collector, Config, LateNames};

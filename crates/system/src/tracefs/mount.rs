@@ -1,9 +1,11 @@
 //! A handle to tracefs that changes nothing on the system.
 
 use super::error::TraceError;
+use anechoic_recording::ProblemKind;
 use rustix::fs::{Access, access, statfs};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +28,7 @@ impl Tracefs {
     /// Finds a usable mount, or creates a detached one that no other process sees.
     ///
     /// # Errors
-    /// [`TraceError::NoTracefs`], [`TraceError::NotPermitted`] or [`TraceError::NotMounted`].
+    /// Returns [`TraceError::Unusable`].
     pub fn open() -> Result<Self, TraceError> {
         Self::open_at(&USUAL.map(Path::new))
     }
@@ -46,11 +48,17 @@ impl Tracefs {
         }
         // An existing mount that we may not use may be usable in another way (read-only in a container).
         detached().map_err(|error| match (error, refused) {
-            (Errno::NODEV, _) => TraceError::NoTracefs,
+            (Errno::NODEV, _) => TraceError::no_tracefs(),
             (_, Some(error)) | (error @ (Errno::PERM | Errno::ACCESS), None) => {
-                TraceError::NotPermitted { error: error.into() }
+                TraceError::not_permitted(&error.into())
             }
-            (error, None) => TraceError::NotMounted { error: error.into() },
+            (error, None) => TraceError::Unusable(ProblemKind::Unavailable.problem(
+                format!(
+                    "tracefs is not mounted and cannot be mounted privately ({})",
+                    io::Error::from(error)
+                ),
+                "mount it with: mount -t tracefs nodev /sys/kernel/tracing",
+            )),
         })
     }
 

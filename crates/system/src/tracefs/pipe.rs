@@ -84,7 +84,7 @@ impl Pipe {
     /// the last event before the error to the next event of this CPU.
     ///
     /// # Errors
-    /// Returns [`TraceError::Page`] if the page is damaged. The events before the damage are in `batch`.
+    /// Fails if the page is damaged. The events before the damage are in `batch`.
     pub(super) fn page(
         &mut self,
         bytes: &[u8],
@@ -94,7 +94,10 @@ impl Pipe {
     ) -> Result<(), TraceError> {
         let decoded = self.decode(bytes, layout, decoder, batch);
         self.unread |= decoded.is_err();
-        decoded.map_err(|error| TraceError::Page { cpu: self.cpu, error })
+        decoded.map_err(|error| {
+            let why = format!("a trace page of CPU {} cannot be parsed: {error}", self.cpu);
+            TraceError::other(why, "report it with `uname -r`")
+        })
     }
 
     fn decode(

@@ -9,9 +9,9 @@
 
 use super::files::{self, Naps};
 use super::{JoinError, Patience, lost, who};
-use crate::ensemble::EnsembleError;
 use crate::ensemble::launched::Launched;
-use anechoic_recording::WriteError;
+use crate::ensemble::{EnsembleError, host_name};
+use anechoic_recording::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -70,10 +70,6 @@ fn word() -> String {
     format!("{:016x}{:016x}", number(), number())
 }
 
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// A rank that is joining the others.
 pub(super) struct Joining<'a> {
     pub(super) output: &'a Path,
@@ -105,7 +101,7 @@ impl Joining<'_> {
     /// Sleeps once more; fails after a signal.
     fn nap(&self, naps: &mut Naps<'_>) -> Result<bool, JoinError> {
         if self.stop.load(Ordering::Acquire) {
-            return Err(JoinError::CalledOff);
+            return Err(Problem::called_off().into());
         }
         Ok(naps.nap())
     }
@@ -118,7 +114,7 @@ impl Joining<'_> {
 
     fn make_place(&self) -> Result<(), JoinError> {
         let (output, place) = (self.output, self.place());
-        let failed = |source| WriteError::Directory { dir: output.to_owned(), source };
+        let failed = |source| Problem::cannot_write_to(output, &source);
         fs::create_dir_all(output).map_err(failed)?;
         let made = match fs::read_dir(output).map_err(failed)?.next() {
             None => fs::create_dir(&place),
@@ -127,7 +123,7 @@ impl Joining<'_> {
         match made {
             Ok(()) => Ok(fs::create_dir(self.hellos()).map_err(failed)?),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let error = WriteError::NotEmpty { dir: output.to_owned() };
+                let error = Problem::not_empty(output);
                 if place.is_dir() {
                     self.refuse(&error.to_string());
                 }
@@ -158,7 +154,7 @@ impl Joining<'_> {
 
     fn welcome(&self) -> Result<Joined, JoinError> {
         let mine = word();
-        let mut words = BTreeMap::from([(0, (mine.clone(), host()))]);
+        let mut words = BTreeMap::from([(0, (mine.clone(), host_name()))]);
         let mut naps = self.naps();
         while words.len() < self.launched.size as usize {
             self.read_hellos(&mut words)?;
@@ -168,21 +164,20 @@ impl Joining<'_> {
         }
         let of_job = self.place().join(&mine);
         let (words, hosts): (Vec<_>, Vec<_>) = words.into_values().unzip();
-        let welcome = Welcome { word: mine, host: host(), words };
+        let welcome = Welcome { word: mine, host: host_name(), words };
         let say = || {
             fs::create_dir(&of_job)?;
             super::HALVES.iter().try_for_each(|half| fs::create_dir(of_job.join(half)))?;
             files::write(&self.place().join("welcome"), &json(&welcome))
         };
-        say().map_err(|source| WriteError::Directory { dir: self.output.to_owned(), source })?;
+        say().map_err(|source| Problem::cannot_write_to(self.output, &source))?;
         Ok(Joined { place: self.place(), of_job, hosts })
     }
 
     /// Reads the hellos that have arrived.
     fn read_hellos(&self, words: &mut BTreeMap<u32, (String, String)>) -> Result<(), JoinError> {
         let names = files::names(&self.hellos());
-        let names = names
-            .map_err(|source| WriteError::Directory { dir: self.output.to_owned(), source })?;
+        let names = names.map_err(|source| Problem::cannot_write_to(self.output, &source))?;
         for name in names {
             let Some((rank, word)) = name.split_once('.') else { continue };
             let Ok(rank) = rank.parse::<u32>() else { continue };
@@ -202,12 +197,12 @@ impl Joining<'_> {
                     "rank {rank} on {} expects {expected} ranks, rank 0 expects {size}",
                     hello.host
                 );
-                return Err(JoinError::Launch { why });
+                return Err(inconsistent(why));
             }
             if let Some((_, other)) = words.insert(rank, (word.to_owned(), hello.host.clone())) {
                 let why =
                     format!("two processes, on {other} and {}, both have rank {rank}", hello.host);
-                return Err(JoinError::Launch { why });
+                return Err(inconsistent(why));
             }
         }
         Ok(())
@@ -262,7 +257,7 @@ impl Joining<'_> {
             return true;
         }
         let Launched { size, job, .. } = self.launched;
-        let content = Hello { size: *size, host: host(), job: job.clone() };
+        let content = Hello { size: *size, host: host_name(), job: job.clone() };
         files::write(hello, &json(&content)).is_ok()
     }
 
@@ -270,7 +265,8 @@ impl Joining<'_> {
     fn answer(&self, word: &str) -> Result<Option<Joined>, JoinError> {
         let place = self.place();
         let Ok(names) = files::names(&place) else {
-            return self.verify_empty().map(|()| None);
+            self.verify_empty()?;
+            return Ok(None);
         };
         let read =
             |name: &str| names.contains(name).then(|| files::read(&place.join(name))).flatten();
@@ -286,18 +282,23 @@ impl Joining<'_> {
         let refusal =
             read("refused").and_then(|bytes| serde_json::from_slice::<Refusal>(&bytes).ok());
         match refusal.filter(|r| !different(r.job.as_deref(), self.launched.job.as_deref())) {
-            Some(Refusal { why, .. }) => Err(JoinError::Refused { why }),
+            Some(Refusal { why, .. }) => {
+                let why = format!("rank 0 ended the job: {why}");
+                Err(ProblemKind::Unavailable
+                    .problem(why, "mend that and start the job again")
+                    .into())
+            }
             None => Ok(None),
         }
     }
 
     /// Checks that the directory is empty while `.ensemble` does not exist, because rank 0 would refuse it
     /// otherwise.
-    fn verify_empty(&self) -> Result<(), JoinError> {
+    fn verify_empty(&self) -> Result<(), Problem> {
         let names = fs::read_dir(self.output).into_iter().flatten().flatten();
         let mut names = names.map(|entry| entry.file_name()).peekable();
         if names.peek().is_some() && names.all(|name| name != PLACE) {
-            return Err(WriteError::NotEmpty { dir: self.output.to_owned() }.into());
+            return Err(Problem::not_empty(self.output));
         }
         Ok(())
     }
@@ -317,6 +318,13 @@ impl Joining<'_> {
         })
         .into()
     }
+}
+
+/// Returns the problem of a launcher that assigned inconsistent ranks.
+fn inconsistent(why: String) -> JoinError {
+    let remedy = "start all ranks with one launcher, or give each rank its own ANECHOIC_RANK and \
+                  all ranks the same ANECHOIC_SIZE";
+    ProblemKind::Usage.problem(why, remedy).into()
 }
 
 /// Returns whether two ranks certainly belong to different jobs.

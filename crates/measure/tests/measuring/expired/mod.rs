@@ -58,11 +58,7 @@ impl Stage {
         };
         match Tracefs::open() {
             Ok(_) => {}
-            Err(
-                error @ (TraceError::NoTracefs
-                | TraceError::NotPermitted { .. }
-                | TraceError::NotMounted { .. }),
-            ) => {
+            Err(error @ TraceError::Unusable(_)) => {
                 note::skipped(error);
                 return None;
             }
@@ -104,7 +100,7 @@ impl Stage {
     pub fn prepare(&self, asked: &Injection) -> Option<Injector> {
         match Injector::prepare(asked, &self.clock) {
             Ok(injector) => Some(injector),
-            Err(reason @ (InjectError::NotPermitted { .. } | InjectError::NotOffered(..))) => {
+            Err(reason @ (InjectError::NotPermitted(_) | InjectError::NotOffered(_))) => {
                 note::skipped(reason);
                 None
             }
