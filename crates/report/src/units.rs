@@ -209,12 +209,21 @@ pub(crate) fn noise_interval(of: f64, low: f64, high: f64) -> String {
     format!("{:.decimals$}–{:.decimals$}", low * 100.0, high * 100.0)
 }
 
+/// Writes an interval, else its lower bound: `1.98–2.16`, `≥ 1.7`, `–`.
+pub(crate) fn bounds(
+    interval: Option<Interval>,
+    at_least: Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> String {
+    let interval = interval.map(|of| between(&text(of.low), &text(of.high)));
+    let least = at_least.map(|least| format!("≥ {}", text(least)));
+    interval.or(least).unwrap_or_else(|| "–".into())
+}
+
 /// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`, `–`.
 pub(crate) fn noise_bounds(of: f64, interval: Option<Interval>, at_least: Option<f64>) -> String {
     let decimals = noise_decimals(of);
-    let least = at_least.map(|least| format!("≥ {:.decimals$}", least * 100.0));
-    let interval = interval.map(|i| noise_interval(of, i.low, i.high));
-    interval.or(least).unwrap_or_else(|| "–".into())
+    bounds(interval, at_least, |bound| format!("{:.decimals$}", bound * 100.0))
 }
 
 /// States the interval of a share of noise in brackets, else its lower bound; nothing if neither is known.

@@ -19,24 +19,6 @@ pub(crate) fn headline(found: &Bsp) -> String {
     })
 }
 
-/// Writes the interval of a loss in percent, with as many digits as the loss, else its lower bound.
-pub(crate) fn loss_interval(of: &Estimate) -> String {
-    bounds(of, |bound| units::loss_number(bound, of.value))
-}
-
-/// Writes the interval of a ratio, else its lower bound.
-pub(crate) fn ratio_interval(of: &Estimate) -> String {
-    bounds(of, ratio)
-}
-
-fn bounds(of: &Estimate, text: impl Fn(f64) -> String) -> String {
-    match (of.interval, of.at_least) {
-        (Some(interval), _) => between(&text(interval.low), &text(interval.high)),
-        (None, Some(least)) => format!("≥ {}", text(least)),
-        (None, None) => "–".into(),
-    }
-}
-
 /// Names the synchronisation of a cell.
 pub(crate) fn meeting(cell: &Cell) -> String {
     match cell.injection {
