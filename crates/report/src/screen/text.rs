@@ -85,6 +85,7 @@ fn name(fact: &Fact, columns: usize, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Table;
 
     const NARROW: View<'_> =
         View { style: Style { color: false }, width: 60, all: false, path: None };

@@ -1,6 +1,6 @@
 //! The result of a measured job in sentences.
 
-use crate::units::{self, asked, between, count, counted, exact, loss, ratio, share, time};
+use crate::units::{asked, count, counted, exact, loss, share, time};
 use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part, Played};
 use anechoic_recording::parallel::Meeting;
 
