@@ -1,9 +1,11 @@
 //! `anechoic check`
 
 use crate::ask::{self, CpuList};
-use crate::{self_test, terminal};
+use crate::self_test;
+use crate::show::Printer;
 use anechoic_recording::Problem;
-use std::io::Write;
+use anechoic_report::results::Found;
+use anechoic_report::results::live::CHECK;
 use std::process::ExitCode;
 
 /// Show what can be measured on this machine and what would enable the rest
@@ -35,13 +37,5 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Problem> {
         return self_test::run(args.cpus.as_ref().map(|list| &list.0[..]), args.json);
     }
     let check = anechoic_system::check::check();
-    let mut out = terminal::stdout();
-    if args.json {
-        anechoic_report::json(&check, &mut out)?;
-    } else {
-        let view = terminal::view(None);
-        anechoic_report::check(&check, &view).write(&view, &mut out)?;
-    }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Printer::stdout(args.json, false).print_one(&Found::of(&CHECK, check, &[]), None)
 }

@@ -4,6 +4,7 @@ use crate::ask::{self, CpuList};
 use crate::command;
 use crate::exit;
 use crate::setup::{Place, plan, record};
+use crate::show::Printer;
 use crate::{stop, terminal};
 use anechoic_measure::inject::{
     INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing,
@@ -11,6 +12,8 @@ use anechoic_measure::inject::{
 use anechoic_measure::methods::detours::Detours;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
+use anechoic_report::results::Found;
+use anechoic_report::results::live::VERIFICATION;
 use anechoic_report::{counted, long_time};
 use anechoic_system::{clock, cpus, tracefs};
 use clap::{ArgGroup, ValueEnum};
@@ -301,15 +304,8 @@ fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> Result<
     }
     let recording = watch(args, injection, time, &dir.join("noise"), stop)?;
     let verification = anechoic_analyze::verify(&recording, bare.as_ref())?;
-    let mut out = terminal::stdout();
-    if args.json {
-        anechoic_report::json(&verification, &mut out)?;
-    } else {
-        let view = terminal::view(Some(dir).filter(|_| !args.no_save));
-        anechoic_report::verification(&verification, &view).write(&view, &mut out)?;
-    }
-    out.flush()?;
-    Ok(ExitCode::from(exit::verdict_code(verification.verdict())))
+    let printer = Printer::stdout(args.json, false).unsaved(args.no_save);
+    printer.print_one(&Found::of(&VERIFICATION, verification, &[]), Some(dir))
 }
 
 /// The spin of the bare threads.

@@ -1,10 +1,9 @@
 //! `anechoic predict`: predicts what was not measured. Its subcommands are the result rows that have a model.
 
-use crate::exit;
 use crate::inputs::{InputArgs, Inputs, newest};
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
-use crate::show::{Printer, ShowArgs};
+use crate::show::ShowArgs;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::{AnyRow, Input, Methods, Model, Progress, RESULTS};
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -92,23 +91,26 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
         false => places,
     };
     let inputs = Inputs::open(&places)?;
-    let mut predicting = Predicting {
-        args,
-        files: &files,
-        printer: args.show.printer()?,
-        worst: inputs.report_unread(),
-    };
+    let (mut printer, mut worst) = (args.show.printer()?, inputs.report_unread());
     let recordings = of_methods(args.row.in_report(), &inputs.recordings);
-    if args.model.together || recordings.is_empty() {
-        let place = inputs.place().filter(|_| files.is_empty());
-        predicting.predict(&recordings, place)?;
-    } else {
-        for recording in recordings {
-            predicting.predict(&[recording], Some(recording.dir()))?;
-        }
+    let together = args.model.together || recordings.is_empty();
+    let place = inputs.place().filter(|_| files.is_empty());
+    let groups: Vec<(&[&Recording], Option<&Path>)> = match together {
+        true => vec![(&recordings, place)],
+        false => recordings.chunks(1).map(|one| (one, Some(one[0].dir()))).collect(),
+    };
+    let answers = answers(args.model.options, &args.matches);
+    for (recordings, place) in groups {
+        let busy = Busy::with("predicting", false);
+        let show = |done, of| busy.show(done, of);
+        let (answers, progress) = (Some(&answers), Some(Progress(&show)));
+        let input = Input { files: &files, answers, progress, ..Input::of(recordings) };
+        let found = args.row.compute(&input);
+        drop(busy);
+        worst = worst.max(printer.print_result(found, place)?);
     }
-    predicting.printer.finish()?;
-    Ok(ExitCode::from(predicting.worst))
+    printer.finish()?;
+    Ok(ExitCode::from(worst))
 }
 
 /// Returns the recordings whose method the model supports. If there are none it returns all, so that the
@@ -117,34 +119,4 @@ fn of_methods(methods: Methods, recordings: &[Recording]) -> Vec<&Recording> {
     let fits = |recording: &&Recording| methods.include(&recording.run().method);
     let fitting: Vec<&Recording> = recordings.iter().filter(fits).collect();
     if fitting.is_empty() { recordings.iter().collect() } else { fitting }
-}
-
-/// Predictions by one model, and the highest exit code so far.
-struct Predicting<'a> {
-    args: &'a PredictArgs,
-    files: &'a [PathBuf],
-    printer: Printer,
-    worst: u8,
-}
-
-impl Predicting<'_> {
-    /// Predicts from these recordings; an error is reported and does not stop the predictions from others.
-    fn predict(&mut self, recordings: &[&Recording], place: Option<&Path>) -> Result<(), Problem> {
-        let answers = answers(self.args.model.options, &self.args.matches);
-        let busy = Busy::with("predicting", false);
-        let show = |done, of| busy.show(done, of);
-        let input = Input {
-            files: self.files,
-            answers: Some(&answers),
-            progress: Some(Progress(&show)),
-            ..Input::of(recordings)
-        };
-        let found = self.args.row.compute(&input);
-        drop(busy);
-        self.worst = self.worst.max(match found {
-            Ok(found) => self.printer.print(&found, place)?,
-            Err(problem) => exit::print_error(&problem),
-        });
-        Ok(())
-    }
 }

@@ -1,9 +1,9 @@
 //! `anechoic check --self-test`: injects known noise and checks that it is detected.
 
-use crate::exit;
 use crate::files::Scratch;
 use crate::setup::plan;
-use crate::{stop, terminal};
+use crate::show::Printer;
+use crate::stop;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_measure::inject::{InjectError, Injection, Timing};
 use anechoic_measure::methods::detours::Detours;
@@ -12,8 +12,10 @@ use anechoic_measure::self_test;
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 use anechoic_recording::run::{NotAvailable, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_report::results::Found;
+use anechoic_report::results::live::SELF_TEST;
 use anechoic_system::cpus;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -54,15 +56,7 @@ pub fn run(asked: Option<&[u32]>, json: bool) -> Result<ExitCode, Problem> {
         eprintln!("injecting known noise on CPU {cpu} for about eight seconds");
     }
     let result = test(cpu, &stop)?;
-    let mut out = terminal::stdout();
-    if json {
-        anechoic_report::json(&result, &mut out)?;
-    } else {
-        let view = terminal::view(None);
-        anechoic_report::self_test(&result, &view).write(&view, &mut out)?;
-    }
-    out.flush()?;
-    Ok(ExitCode::from(exit::verdict_code(result.verdict())))
+    Printer::stdout(json, false).print_one(&Found::of(&SELF_TEST, result, &[]), None)
 }
 
 fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {

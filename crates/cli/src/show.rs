@@ -94,6 +94,35 @@ impl Printer {
         Ok(exit::verdict_code(found.verdict()))
     }
 
+    /// Prints a result, or why there is none, which does not hide other results; returns the exit code.
+    ///
+    /// # Errors
+    /// Returns errors of writing.
+    pub(crate) fn print_result(
+        &mut self,
+        found: Result<Found, Problem>,
+        place: Option<&Path>,
+    ) -> Result<u8, Problem> {
+        found.map_or_else(
+            |problem| Ok(exit::print_error(&problem)),
+            |found| self.print(&found, place),
+        )
+    }
+
+    /// Prints the only result, of the recording in `place` if there is one, and returns the command's exit code.
+    ///
+    /// # Errors
+    /// Returns errors of writing.
+    pub(crate) fn print_one(
+        mut self,
+        found: &Found,
+        place: Option<&Path>,
+    ) -> Result<ExitCode, Problem> {
+        let code = self.print(found, place)?;
+        self.finish()?;
+        Ok(ExitCode::from(code))
+    }
+
     /// Writes what is still buffered.
     ///
     /// # Errors
@@ -125,10 +154,7 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<E
         let (found, code) = known.compute(&job, &inputs.left_out());
         drop(busy);
         worst = worst.max(code);
-        worst = worst.max(match found {
-            Ok(found) => printer.print(&found, place)?,
-            Err(problem) => exit::print_error(&problem),
-        });
+        worst = worst.max(printer.print_result(found, place)?);
     }
     printer.finish()?;
     Ok(ExitCode::from(worst))
@@ -146,11 +172,7 @@ pub fn each(
         let busy = Busy::with("adding up", false);
         let found = row.compute(&Input { answers, ..Input::of(&[recording]) });
         drop(busy);
-        worst = worst.max(match found {
-            Ok(found) => printer.print(&found, Some(recording.dir()))?,
-            // An error in one does not hide the others.
-            Err(problem) => exit::print_error(&problem),
-        });
+        worst = worst.max(printer.print_result(found, Some(recording.dir()))?);
     }
     printer.finish()?;
     Ok(ExitCode::from(worst))

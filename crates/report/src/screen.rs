@@ -95,7 +95,7 @@ impl Screen {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        text::write(self, view, out)
+        out.write_all(self.to_text(view).as_bytes())
     }
 
     /// Returns the screen as text.

@@ -203,18 +203,21 @@ pub(crate) fn noise(noise: f64) -> String {
     format!("{:.*} %", noise_decimals(noise), noise * 100.0)
 }
 
-/// Writes the interval of a share of noise in percent, with the digits of the share: `1.98–2.16`.
-pub(crate) fn noise_interval(of: f64, low: f64, high: f64) -> String {
-    let decimals = noise_decimals(of);
-    format!("{:.decimals$}–{:.decimals$}", low * 100.0, high * 100.0)
+/// Writes an interval, else its lower bound: `1.98–2.16`, `≥ 1.7`, `–`.
+pub(crate) fn bounds(
+    interval: Option<Interval>,
+    at_least: Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> String {
+    let interval = interval.map(|of| between(&text(of.low), &text(of.high)));
+    let least = at_least.map(|least| format!("≥ {}", text(least)));
+    interval.or(least).unwrap_or_else(|| "–".into())
 }
 
 /// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`, `–`.
 pub(crate) fn noise_bounds(of: f64, interval: Option<Interval>, at_least: Option<f64>) -> String {
     let decimals = noise_decimals(of);
-    let least = at_least.map(|least| format!("≥ {:.decimals$}", least * 100.0));
-    let interval = interval.map(|i| noise_interval(of, i.low, i.high));
-    interval.or(least).unwrap_or_else(|| "–".into())
+    bounds(interval, at_least, |bound| format!("{:.decimals$}", bound * 100.0))
 }
 
 /// States the interval of a share of noise in brackets, else its lower bound; nothing if neither is known.
@@ -310,7 +313,8 @@ mod tests {
         assert_eq!([0.481, 0.0, 0.0001, 1.0].map(share), ["48.1 %", "0.0 %", "<0.1 %", "100.0 %"]);
         let noises = [0.0207, 0.1234, 0.000_123, 0.000_001, 0.0].map(noise);
         assert_eq!(noises, ["2.07 %", "12.3 %", "0.012 %", "<0.001 %", "0.000 %"]);
-        assert_eq!(noise_interval(0.0207, 0.0198, 0.02163), "1.98–2.16");
+        let interval = Interval { low: 0.0198, high: 0.02163 };
+        assert_eq!(noise_bounds(0.0207, Some(interval), None), "1.98–2.16");
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         let rates = [9310.4, 250.0, 9.94, 0.9, 0.031, 0.0001, 0.0].map(rate);
         assert_eq!(rates, ["9,310", "250", "9.9", "0.9", "0.03", "<0.01", "0"]);

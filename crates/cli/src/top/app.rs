@@ -6,6 +6,7 @@ use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
 use anechoic_recording::{Problem, Run};
 use anechoic_report::live::{duration, elapsed, noise_share};
 use anechoic_system::cpus;
+use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -180,8 +181,13 @@ impl App {
         let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
         self.snapshot = watched.sums.snapshot();
         let order = self.order;
-        self.snapshot.cpus.sort_by(|a, b| cpu_order(order, a, b));
-        self.snapshot.sources.sort_by(|a, b| source_order(order, a, b));
+        let of = |of: &LiveCpu| [of.noise_now, of.noise, of.rate_now_per_s, of.worst_ns as f64];
+        self.snapshot.cpus.sort_by(|a, b| descending(order, of(a), of(b)).then(a.cpu.cmp(&b.cpu)));
+        let of = |of: &LiveSource| [of.noise_now, of.noise, of.rate_now_per_s, of.worst_ns as f64];
+        self.snapshot.sources.sort_by(|a, b| {
+            let by_name = || (&a.source, &a.name).cmp(&(&b.source, &b.name));
+            descending(order, of(a), of(b)).then_with(by_name)
+        });
         let rows = self.snapshot.cpus.len().max(self.snapshot.sources.len());
         self.scrolled = self.scrolled.min(rows.saturating_sub(1));
     }
@@ -264,26 +270,8 @@ impl OwnCost {
     }
 }
 
-fn cpu_order(order: Order, a: &LiveCpu, b: &LiveCpu) -> std::cmp::Ordering {
-    let more = |of: fn(&LiveCpu) -> f64| of(b).total_cmp(&of(a));
-    let by = match order {
-        Order::Now => more(|cpu| cpu.noise_now),
-        Order::Since => more(|cpu| cpu.noise),
-        Order::Rate => more(|cpu| cpu.rate_now_per_s),
-        Order::Worst => more(|cpu| cpu.worst_ns as f64),
-        Order::Number => std::cmp::Ordering::Equal,
-    };
-    by.then(a.cpu.cmp(&b.cpu))
-}
-
-fn source_order(order: Order, a: &LiveSource, b: &LiveSource) -> std::cmp::Ordering {
-    let more = |of: fn(&LiveSource) -> f64| of(b).total_cmp(&of(a));
-    let by = match order {
-        Order::Now => more(|source| source.noise_now),
-        Order::Since => more(|source| source.noise),
-        Order::Rate => more(|source| source.rate_now_per_s),
-        Order::Worst => more(|source| source.worst_ns as f64),
-        Order::Number => std::cmp::Ordering::Equal,
-    };
-    by.then_with(|| (&a.source, &a.name).cmp(&(&b.source, &b.name)))
+/// Compares rows by their noise now, noise, rate and longest detour: the larger comes first.
+fn descending(order: Order, a: [f64; 4], b: [f64; 4]) -> Ordering {
+    let by = Order::ALL.iter().position(|&of| of == order).filter(|&at| at < a.len());
+    by.map_or(Ordering::Equal, |at| b[at].total_cmp(&a[at]))
 }

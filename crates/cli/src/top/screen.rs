@@ -8,7 +8,7 @@ use anechoic_report::live::{
 use anechoic_system::cpus;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Stylize;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table};
 
@@ -38,14 +38,6 @@ pub fn draw(frame: &mut Frame, app: &App) {
     }
 }
 
-fn bold() -> Style {
-    Style::new().add_modifier(Modifier::BOLD)
-}
-
-fn quiet() -> Style {
-    Style::new().add_modifier(Modifier::DIM)
-}
-
 /// Draws what is measured, and how noisy it is.
 fn headline(app: &App) -> Text<'static> {
     let Some(run) = app.run() else { return Text::from("anechoic top") };
@@ -61,8 +53,8 @@ fn headline(app: &App) -> Text<'static> {
     );
     let paused = if app.paused { "paused (space resumes) · " } else { "" };
     let second = vec![
-        Span::styled(paused, bold()),
-        Span::styled(format!("noise {} now", noise_share(of.noise_now)), bold()),
+        paused.bold(),
+        format!("noise {} now", noise_share(of.noise_now)).bold(),
         Span::raw(format!(", {} since the start", noise_share(of.noise))),
         Span::raw(cost(app)),
     ];
@@ -89,19 +81,16 @@ fn footline(app: &App) -> Line<'static> {
         None => {}
     }
     if let Some(message) = app.message() {
-        return Line::styled(message.to_owned(), bold());
+        return Line::from(message.to_owned()).bold();
     }
     let keys = [("q", "quit"), ("space", "pause"), ("o", "order"), ("/", "filter")];
     let more = [("t", "threshold"), ("s", "save"), ("?", "help")];
     let mut line = Line::default();
     if !app.filter.is_empty() {
-        line.push_span(Span::styled(format!("only: {} (esc: all)  ", app.filter), bold()));
+        line.push_span(format!("only: {} (esc: all)  ", app.filter).bold());
     }
     for (key, what) in keys.into_iter().chain(more) {
-        line.push_span(Span::styled(
-            format!(" {key} "),
-            Style::new().add_modifier(Modifier::REVERSED),
-        ));
+        line.push_span(format!(" {key} ").reversed());
         line.push_span(Span::raw(format!(" {what}  ")));
     }
     line
@@ -127,22 +116,11 @@ fn tables(frame: &mut Frame, app: &App, area: Rect) {
 /// Builds a heading; the column that rows are sorted by is underlined.
 fn heading(columns: &[&'static str], ordered: Option<usize>) -> Row<'static> {
     let cells = columns.iter().enumerate().map(|(at, &name)| {
-        let style = if Some(at) == ordered { bold().underlined_if(true) } else { bold() };
-        let text = Text::from(name).style(style);
+        let text = Text::from(name).bold();
+        let text = if Some(at) == ordered { text.underlined() } else { text };
         Cell::from(if at == 0 { text } else { text.alignment(Alignment::Right) })
     });
     Row::new(cells)
-}
-
-/// Underlines a style on a condition.
-trait Underlined {
-    fn underlined_if(self, on: bool) -> Self;
-}
-
-impl Underlined for Style {
-    fn underlined_if(self, on: bool) -> Self {
-        if on { self.add_modifier(Modifier::UNDERLINED) } else { self }
-    }
 }
 
 fn right(text: String) -> Cell<'static> {
@@ -216,7 +194,7 @@ fn longest(frame: &mut Frame, app: &App, area: Rect) {
     let shown = usize::from(area.height.saturating_sub(1));
     let lines =
         app.snapshot.longest.iter().take(shown).map(|of| Line::from(story(of, app.guest())));
-    let title = Line::styled("longest detours since the start", bold());
+    let title = Line::from("longest detours since the start").bold();
     let text: Vec<Line> = std::iter::once(title).chain(lines).collect();
     frame.render_widget(Paragraph::new(text), area);
 }
@@ -224,26 +202,18 @@ fn longest(frame: &mut Frame, app: &App, area: Rect) {
 fn help(frame: &mut Frame) {
     let lines: Vec<Line> = KEYS
         .iter()
-        .map(|(key, what)| {
-            Line::from(vec![Span::styled(format!(" {key:>8}  "), bold()), Span::raw(*what)])
-        })
+        .map(|(key, what)| Line::from(vec![format!(" {key:>8}  ").bold(), Span::raw(*what)]))
         .chain([
             Line::default(),
-            Line::styled(
+            Line::from(
                 " now: the last second, updated every quarter; longest: the longest detour,",
-                quiet(),
-            ),
-            Line::styled(" or, for a source, the most it took of one detour", quiet()),
+            )
+            .dim(),
+            Line::from(" or, for a source, the most it took of one detour").dim(),
         ])
         .collect();
-    let area = frame.area();
-    let (wide, high) = (area.width.min(84), area.height.min(lines.len() as u16 + 2));
-    let place = Rect {
-        x: area.x + (area.width - wide) / 2,
-        y: area.y + (area.height - high) / 2,
-        width: wide,
-        height: high,
-    };
+    let high = Constraint::Max(lines.len() as u16 + 2);
+    let place = frame.area().centered(Constraint::Max(84), high);
     frame.render_widget(Clear, place);
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);
 }

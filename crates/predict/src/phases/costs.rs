@@ -12,14 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of sources with the most time, and with the longest single detour, whose cost is computed.
 const MOST: usize = 8;
 
-/// A source whose cost is computed.
-#[derive(Debug, Clone)]
-pub(super) struct Culprit {
-    pub source: SourceName,
-}
-
 /// Returns the sources that may matter, sorted by decreasing time; empty if sources are unknown.
-pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
+pub(super) fn culprits(noise: &Noise) -> (Vec<SourceName>, Vec<SourceFacts>) {
     if noise.sources.is_err() {
         return (vec![], vec![]);
     }
@@ -41,14 +35,13 @@ pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
         by_total.iter().take(MOST).chain(by_longest.iter().take(MOST)).map(|s| s.0).collect();
     let rows = by_total.iter().filter(|(source, _, _)| chosen.contains(source));
     rows.map(|&(source, ns, longest_ns)| {
-        let culprit = Culprit { source: source.clone() };
         let facts = SourceFacts {
             source: source.0.to_string(),
             name: source.1.to_string(),
             share: if lost == 0 { 0.0 } else { ns as f64 / lost as f64 },
             longest_ns,
         };
-        (culprit, facts)
+        (source.clone(), facts)
     })
     .unzip()
 }
@@ -56,7 +49,7 @@ pub(super) fn culprits(noise: &Noise) -> (Vec<Culprit>, Vec<SourceFacts>) {
 /// Returns the costs of all culprits at one grain, for each number of ranks sorted by decreasing cost. `laws` are those
 /// without each culprit, and of each alone.
 pub(super) fn costs(
-    culprits: &[Culprit],
+    culprits: &[SourceName],
     laws: &[[Law; 2]],
     grain_ns: u64,
     ranks: &[u64],
@@ -65,8 +58,8 @@ pub(super) fn costs(
     let of_culprit = |at: usize| -> Vec<SourceCost> {
         let (culprit, [without, alone]) = (&culprits[at], &laws[at]);
         let cost = |&ranks: &u64| SourceCost {
-            source: culprit.source.0.to_string(),
-            name: culprit.source.1.to_string(),
+            source: culprit.0.to_string(),
+            name: culprit.1.to_string(),
             without: slowdown(without, ranks),
             alone: slowdown(alone, ranks),
         };

@@ -2,7 +2,7 @@
 
 use super::bins::RELATIVE_WIDTH;
 use super::closed_form::ClosedForm;
-use super::costs::{Culprit, costs, culprits};
+use super::costs::{costs, culprits};
 use super::law::Law;
 use super::laws::Laws;
 use super::nothing;
@@ -13,6 +13,7 @@ use super::recursion::{MOST_DETOURS, Tables, share};
 use super::resample::blocks;
 use super::runs::{BUDGET, FEWEST_PHASES, Recursion, may_be_affordable, recursion};
 use super::tail::{self, Extrapolated, Fitted, most_above};
+use super::taken::SourceName;
 use super::timeline::{Host, Timeline};
 use anechoic_analyze::stats::{Bounds, Interval};
 use anechoic_recording::run::NotAvailable;
@@ -187,7 +188,7 @@ fn wanted(noise: &Noise, ask: &Ask, grain_ns: u64) -> Wanted {
 
 fn grain(
     noise: &Noise,
-    culprits: &[Culprit],
+    culprits: &[SourceName],
     ask: &Ask,
     wanted: &Wanted,
     found: Found,

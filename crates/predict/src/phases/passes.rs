@@ -1,6 +1,5 @@
 //! Computes everything that needs the detours themselves, in one pass over those of each CPU.
 
-use super::costs::Culprit;
 use super::law::{Law, LawBuilder};
 use super::laws::Laws;
 use super::recorded::Noise;
@@ -9,7 +8,7 @@ use super::span::Span;
 use super::starts::{BothStarts, FreeStarts};
 use super::sweep::Sweep;
 use super::tail::Longest;
-use super::taken::TakenSums;
+use super::taken::{SourceName, TakenSums};
 use super::timeline::{Host, Timeline};
 use super::without::Without;
 use anechoic_analyze::threads::{in_order, threads};
@@ -38,7 +37,7 @@ pub(super) struct Found {
 /// Passes over the detours of all CPUs once. The results do not depend on the number of threads.
 pub(super) fn pass(
     noise: &Noise,
-    culprits: &[Culprit],
+    culprits: &[SourceName],
     wanted: &[Wanted],
 ) -> Result<Vec<Found>, Problem> {
     let timelines = noise.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline);
@@ -94,16 +93,16 @@ impl CpuPass {
 
 fn of_cpu(
     timeline: &Timeline,
-    culprits: &[Culprit],
+    culprits: &[SourceName],
     wanted: &[Wanted],
 ) -> Result<Vec<CpuPass>, Problem> {
-    let totals: Vec<u64> = culprits.iter().map(|one| timeline.taken_by(&one.source)).collect();
+    let totals: Vec<u64> = culprits.iter().map(|one| timeline.taken_by(one)).collect();
     let mut found: Vec<CpuPass> =
         wanted.iter().map(|wanted| CpuPass::new(timeline, &totals, wanted)).collect();
     match timeline.recorded().filter(|_| !culprits.is_empty()) {
         None => timeline.each(|detour| found.iter_mut().for_each(|at| at.add(detour, &[])))?,
         Some(recorded) => {
-            let mut sums = TakenSums::of(culprits.iter().map(|culprit| &culprit.source));
+            let mut sums = TakenSums::of(culprits);
             let clock = &recorded.recording().run().clock;
             timeline.each_with_activities(|detour, activities| {
                 let taken = sums.add(activities, detour, clock);

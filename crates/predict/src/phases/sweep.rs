@@ -44,9 +44,9 @@ pub(super) struct Sweep<S> {
 
 /// A detour on the axis of free time.
 #[derive(Debug, Clone, Copy)]
-struct Point {
-    free_ns: u64,
-    length_ns: u64,
+pub(super) struct Point {
+    pub free_ns: u64,
+    pub length_ns: u64,
 }
 
 impl<S: Starts> Sweep<S> {

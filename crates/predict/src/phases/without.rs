@@ -10,6 +10,7 @@
 
 use super::bins::{Binned, DelayBin, bin_of};
 use super::span::Span;
+use super::sweep::Point;
 use std::collections::VecDeque;
 
 /// The passes in progress. Detours are added in time order, as to a sweep.
@@ -28,13 +29,6 @@ pub(super) struct Without {
     sources: Vec<Source>,
     /// The sources that currently have their own pass.
     apart: Vec<usize>,
-}
-
-/// A detour on the axis of free time.
-#[derive(Debug, Clone, Copy)]
-struct Point {
-    free_ns: u64,
-    length_ns: u64,
 }
 
 /// The position of a pass, and what it found.

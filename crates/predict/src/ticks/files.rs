@@ -4,8 +4,27 @@ use super::csv::{self, Row};
 use super::scheduler::Scheduler;
 use super::table::{Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use anechoic_recording::Problem;
+use anechoic_recording::options::{OptionRow, Value};
 use std::collections::HashMap;
 use std::path::Path;
+
+/// The options.
+pub static OPTIONS: &[OptionRow] = &[
+    OptionRow::new(
+        "times",
+        Value::Path,
+        "FILE",
+        "Times of the work: CSV with the columns processor,copies,rate_hz,milliseconds",
+    )
+    .requires("costs"),
+    OptionRow::new(
+        "costs",
+        Value::Path,
+        "FILE",
+        "Costs of an interrupt: CSV with the columns processor,trap_us,handler_us",
+    )
+    .requires("times"),
+];
 
 const TIMES: [&str; 4] = ["processor", "copies", "rate_hz", "milliseconds"];
 const COSTS: [&str; 3] = ["processor", "trap_us", "handler_us"];

@@ -9,7 +9,6 @@ mod files;
 mod fit;
 mod goodness;
 mod model;
-mod options;
 mod outcome;
 mod pairs;
 mod recorded;
@@ -20,10 +19,9 @@ mod recorded_scheduler;
 mod scheduler;
 mod table;
 
-pub use files::read_files;
+pub use files::{OPTIONS, read_files};
 pub use goodness::{Bend, Fall, Fitted, Goodness, RateCost};
 pub use model::model;
-pub use options::OPTIONS;
 pub use outcome::{
     Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };

@@ -3,7 +3,6 @@
 use crate::measured::loss::{Loss, amount};
 use crate::measured::names::{Named, same, shown};
 use crate::screen::Screen;
-use crate::steadiness::moved;
 use crate::style::clip;
 use crate::table::{Rows, Table};
 use crate::units::{count, fine_range, noise};
@@ -131,4 +130,14 @@ fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
         Fixed::Work => fine_range(low, high),
         Fixed::Time => format!("{}–{}", amount(Fixed::Time, low), amount(Fixed::Time, high)),
     })
+}
+
+/// How far the accumulated mean still moved over the last half, and whether it may; of few samples that cannot be told.
+pub(crate) fn moved(series: &SeriesResult) -> String {
+    let Some(steadiness) = series.steadiness else { return "–".into() };
+    match steadiness.steady {
+        None => "too few".into(),
+        Some(true) => format!("{} ✓", noise(steadiness.variation)),
+        Some(false) => format!("{} ✗", noise(steadiness.variation)),
+    }
 }

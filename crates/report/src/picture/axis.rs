@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The quantity of an axis, which decides how its numbers are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Quantity {
     /// Nanoseconds.
@@ -15,6 +15,7 @@ pub(crate) enum Quantity {
     /// Hertz.
     Frequency,
     /// A plain number, such as a ratio.
+    #[default]
     Number,
 }
 
@@ -33,7 +34,7 @@ const LARGEST: f64 = 1e24;
 const NARROWEST: f64 = 1e-7;
 
 /// An axis. Its range is set by [`Axis::over`], or found by [`Axis::around`] when it is drawn.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Axis {
     /// Label of the axis.
     pub label: String,
@@ -57,7 +58,7 @@ impl Axis {
 
     /// Returns a linear axis.
     pub(crate) fn linear(label: &str, quantity: Quantity) -> Self {
-        Self { label: label.into(), quantity, log: false, names: vec![], range: None }
+        Self { label: label.into(), quantity, ..Self::default() }
     }
 
     /// Returns a linear axis with names.

@@ -125,7 +125,7 @@ pub(crate) struct Mark {
 }
 
 /// A chart of curves.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Chart {
     /// Horizontal axis.
     pub x: Axis,
@@ -162,19 +162,7 @@ pub(crate) const ROWS: usize = 10;
 impl Chart {
     /// Returns a chart with these axes and curves.
     pub(crate) fn of(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
-        Self {
-            x,
-            y,
-            curves,
-            marks: vec![],
-            level: None,
-            diagonal: false,
-            name: String::new(),
-            title: String::new(),
-            rows: ROWS,
-            beside: false,
-            notes: vec![],
-        }
+        Self { x, y, curves, rows: ROWS, ..Self::default() }
     }
 
     /// Sets the name.

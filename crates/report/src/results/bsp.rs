@@ -10,7 +10,7 @@ use super::{Input, Model};
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::table::Table;
-use crate::units::{asked, count, counted, cpu_list, exact, loss, ratio};
+use crate::units::{asked, bounds, count, counted, cpu_list, exact, loss, loss_number, ratio};
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::bsp::{Bsp, Cell, HostFacts, bsp};
 use anechoic_recording::{Problem, Recording, methods};
@@ -112,9 +112,14 @@ fn table(cells: &[Cell]) -> Table {
         .number("ranks", |cell| count(cell.ranks))
         .number("undisturbed", |cell| exact(cell.undisturbed.ns.value))
         .number("measured", |cell| loss(cell.measured.value))
-        .number("95 %", |cell| words::loss_interval(&cell.measured))
+        .number("95 %", |cell| {
+            let of = cell.measured;
+            bounds(of.interval, of.at_least, |bound| loss_number(bound, of.value))
+        })
         .number("recursion", |cell| cell.predicted.map_or("–".into(), |of| loss(of.value)))
         .number("ratio", |cell| cell.ratio.map_or("–".into(), |of| ratio(of.value)))
-        .number("95 %", |cell| cell.ratio.map_or("–".into(), |of| words::ratio_interval(&of)))
+        .number("95 %", |cell| {
+            cell.ratio.map_or("–".into(), |of| bounds(of.interval, of.at_least, ratio))
+        })
         .captioned("Measured and predicted slowdown of each case")
 }

@@ -6,7 +6,7 @@ use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::check::Check;
 
 /// The row of what was seen of injected noise.
-pub(crate) static VERIFICATION: Row<Verification> = Row {
+pub static VERIFICATION: Row<Verification> = Row {
     verdict: |found, _| found.verdict(),
     facts: |found| Some(&found.run),
     print: Some(Print::with(crate::verification)),
@@ -14,14 +14,14 @@ pub(crate) static VERIFICATION: Row<Verification> = Row {
 };
 
 /// The row of the self-test.
-pub(crate) static SELF_TEST: Row<SelfTestResult> = Row {
+pub static SELF_TEST: Row<SelfTestResult> = Row {
     verdict: |result, _| result.verdict(),
     print: Some(Print::with(crate::self_test)),
     ..Row::new("self-test", "detection of known noise on this machine", Grouping::Live)
 };
 
 /// The row of what can be measured on this machine.
-pub(crate) static CHECK: Row<Check> = Row {
+pub static CHECK: Row<Check> = Row {
     print: Some(Print::with(crate::check)),
     ..Row::new("check", "what can be measured on this machine", Grouping::Live)
 };

@@ -11,7 +11,7 @@ mod found;
 mod input;
 pub mod interference;
 pub mod list;
-mod live;
+pub mod live;
 pub mod longest;
 pub mod measured;
 pub mod memory;
@@ -63,4 +63,11 @@ pub static RESULTS: &[&dyn AnyRow] = &[
 #[must_use]
 pub fn find(id: &str) -> Option<&'static dyn AnyRow> {
     RESULTS.iter().copied().find(|row| row.id() == id)
+}
+
+/// Returns file name under `schema/` and text of each schema.
+#[must_use]
+pub fn schemas() -> Vec<(String, String)> {
+    let schema = |row: &&dyn AnyRow| Some((format!("{}.schema.json", row.id()), row.schema()?));
+    RESULTS.iter().filter_map(schema).collect()
 }

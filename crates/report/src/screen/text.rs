@@ -2,23 +2,17 @@
 
 use super::{Block, Fact, Facts, Screen, Shape, Text};
 use crate::style::{Style, Tone, View, clip, pad, plain, width, wrap, wrap_parts};
-use crate::table::Table;
 use std::io::{self, Write};
 
 /// A screen with more lines repeats its headline at the end.
 const LONG: usize = 40;
-
-/// Prints each block, and the headline again at the end of a long screen.
-pub(super) fn write(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(to_text(screen, view).as_bytes())
-}
 
 fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     for block in &screen.blocks {
         match block {
             Block::Text(text) => write_text(text, view, out)?,
             Block::Facts(facts) => write_facts(facts, view, out)?,
-            Block::Table(table) => write_table(table, view, out)?,
+            Block::Table(table) => table.laid_out(view.columns()).print(view, out)?,
             Block::Figure(drawn) => out.write_all(drawn.as_bytes())?,
             Block::Chart(chart) => chart.print(view, out)?,
             Block::Details(_, inner) => write_blocks(inner, view, out)?,
@@ -33,7 +27,7 @@ fn is_headline(block: &&Block) -> bool {
     matches!(block, Block::Text(text) if text.tone == Tone::Heading && text.shape == Shape::Wrapped)
 }
 
-/// All blocks as one text.
+/// Returns all blocks as one text, with the headline again at the end of a long one.
 pub(super) fn to_text(screen: &Screen, view: &View<'_>) -> String {
     let mut text = Vec::new();
     // Writing to a vector cannot fail.
@@ -88,13 +82,10 @@ fn name(fact: &Fact, columns: usize, style: Style) -> String {
     format!("{}{}", style.paint(fact.tone, fact.mark), pad(&plain(&fact.name), rest))
 }
 
-fn write_table(table: &Table, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    table.laid_out(view.columns()).print(view, out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Table;
 
     const NARROW: View<'_> =
         View { style: Style { color: false }, width: 60, all: false, path: None };

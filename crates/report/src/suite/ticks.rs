@@ -1,8 +1,8 @@
 //! The table of what one tick costs each kernel on each CPU.
 
 use super::{cell, identity, table};
+use crate::measured::series::moved;
 use crate::screen::Screen;
-use crate::steadiness::moved;
 use crate::table::Table;
 use crate::units::{count, counted, micros_exact, noise, share};
 use anechoic_analyze::samples::tick_overhead::Overhead;

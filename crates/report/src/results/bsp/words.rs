@@ -1,6 +1,6 @@
 //! The result of a measured job in sentences.
 
-use crate::units::{self, asked, between, count, counted, exact, loss, ratio, share, time};
+use crate::units::{asked, count, counted, exact, loss, share, time};
 use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part, Played};
 use anechoic_recording::parallel::Meeting;
 
@@ -17,24 +17,6 @@ pub(crate) fn headline(found: &Bsp) -> String {
     verdict(found).unwrap_or_else(|| {
         "The slowdown of this job could not be predicted; the reasons are below.".into()
     })
-}
-
-/// Writes the interval of a loss in percent, with as many digits as the loss, else its lower bound.
-pub(crate) fn loss_interval(of: &Estimate) -> String {
-    bounds(of, |bound| units::loss_number(bound, of.value))
-}
-
-/// Writes the interval of a ratio, else its lower bound.
-pub(crate) fn ratio_interval(of: &Estimate) -> String {
-    bounds(of, ratio)
-}
-
-fn bounds(of: &Estimate, text: impl Fn(f64) -> String) -> String {
-    match (of.interval, of.at_least) {
-        (Some(interval), _) => between(&text(interval.low), &text(interval.high)),
-        (None, Some(least)) => format!("≥ {}", text(least)),
-        (None, None) => "–".into(),
-    }
 }
 
 /// Names the synchronisation of a cell.

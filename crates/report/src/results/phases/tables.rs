@@ -3,9 +3,9 @@
 use crate::names::title_of;
 use crate::style::clip;
 use crate::table::{Align, Table};
-use crate::units::{asked, between, count, rough_slowdown, slowdown};
+use crate::units::{asked, between, bounds, count, rough_slowdown, slowdown};
 use anechoic_analyze::stats::Interval;
-use anechoic_predict::phases::{Cell, Extrapolated, GrainModel, PhaseModel, Slowdown, SourceCost};
+use anechoic_predict::phases::{Cell, Extrapolated, GrainModel, PhaseModel, SourceCost};
 
 /// Widest name of a source.
 const NAME: usize = 28;
@@ -16,7 +16,7 @@ pub(crate) fn cell_table(of: &GrainModel) -> Table {
     let table = Table::of_rows(&of.cells)
         .number("ranks", |cell| format!("{}{}", count(cell.ranks), mark(cell)))
         .number("free start", |cell| slowdown(cell.free_start.slowdown))
-        .number("95 %", |cell| bounds(&cell.free_start))
+        .number("95 %", |cell| bounds(cell.free_start.interval, cell.free_start.at_least, slowdown))
         .number("recursion", |cell| cell.recursion.map_or("–".into(), |of| slowdown(of.slowdown)))
         .number("wall start", |cell| slowdown(cell.wall_start.slowdown))
         .number("Tsafrir", |cell| slowdown(cell.closed_form));
@@ -29,13 +29,6 @@ pub(crate) fn cell_table(of: &GrainModel) -> Table {
         }),
     };
     table.captioned("Slowdown by number of ranks")
-}
-
-/// Writes the interval of a slowdown, else its lower bound.
-fn bounds(of: &Slowdown) -> String {
-    let interval = of.interval.map(|of| between(&slowdown(of.low), &slowdown(of.high)));
-    let least = of.at_least.map(|least| format!("≥ {}", slowdown(least)));
-    interval.or(least).unwrap_or_else(|| "–".into())
 }
 
 fn with_tail(of: &Extrapolated) -> Option<String> {
