@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Groups of recordings, each named on the command line as one argument.
 #[derive(Debug)]
-pub struct Sides<'a> {
+pub(crate) struct Sides<'a> {
     arguments: &'a [String],
     /// The recordings of each group; several are repeated runs.
     pub inputs: Vec<Inputs>,
@@ -27,7 +27,7 @@ impl<'a> Sides<'a> {
     }
 
     /// Reports what could not be read, and returns the exit code for it.
-    pub fn report_unread(&self) -> u8 {
+    pub(crate) fn report_unread(&self) -> u8 {
         self.inputs.iter().map(Inputs::report_unread).max().unwrap_or(0)
     }
 
@@ -66,7 +66,7 @@ fn open(configuration: &String) -> Result<Inputs, Problem> {
 
 /// Where to write a result as a page or as figures, besides printing it.
 #[derive(Debug, clap::Args)]
-pub struct PageArgs {
+pub(crate) struct PageArgs {
     /// Also write the result as one HTML file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,

@@ -313,15 +313,13 @@ fn lengths(lengths: &[LengthChange], view: &View<'_>) -> Table {
 
 /// Draws the rate of detours over each threshold on both sides.
 pub(crate) fn chart(of: &Comparison) -> Chart {
-    let sides: [(&Side, fn(&Difference) -> f64); 2] =
-        [(&of.before, |of| of.before), (&of.after, |of| of.after)];
-    let curve = |(at, (side, value)): (usize, (&Side, fn(&Difference) -> f64))| {
-        let points = of.lengths.iter().map(|of| (of.threshold_ns as f64, value(&of.difference)));
+    let curve = |at: usize, side: &Side, rate: fn(&Difference) -> f64| {
+        let points = of.lengths.iter().map(|of| (of.threshold_ns as f64, rate(&of.difference)));
         let points: Vec<(f64, f64)> = points.filter(|(_, rate)| *rate > 0.0).collect();
         let letter = ('a'..='b').nth(at);
         Curve::numbered(at, name(side), Draw::Line, &points).lettered(letter)
     };
-    let curves = sides.into_iter().enumerate().map(curve).collect();
+    let curves = vec![curve(0, &of.before, |of| of.before), curve(1, &of.after, |of| of.after)];
     let x = Axis::log("detours longer than", Quantity::Time);
     let y = Axis::log("per second and CPU", Quantity::Number);
     Chart::of(x, y, curves)

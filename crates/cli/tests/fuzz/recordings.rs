@@ -21,8 +21,11 @@ use std::io::sink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A table of a recording: its name, and whether all of it can be read.
+type TableCheck = (&'static str, fn(&Recording) -> bool);
+
 /// The tables of a recording; the first byte of an input for [`read_part`] is the number of one.
-const TABLES: [(&str, fn(&Recording) -> bool); 8] = [
+const TABLES: [TableCheck; 8] = [
     ("detours", is_whole::<Detour>),
     ("events", is_whole::<KernelEvent>),
     ("losses", is_whole::<Loss>),
