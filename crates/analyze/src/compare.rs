@@ -16,6 +16,7 @@ use crate::cluster::settings;
 use crate::curve::CurvePoint;
 use crate::stats::{Interval, deviation, mean};
 use crate::summary::Summary;
+use anechoic_recording::run::RunState;
 use anechoic_recording::sources::{Class, find};
 use anechoic_recording::{Problem, ProblemKind, Run, methods};
 use contrast::{Contrast, Design};
@@ -58,12 +59,16 @@ pub struct Comparison {
     pub detectable: Option<f64>,
     /// Runs that would find a change of 10 % with a probability of 80 %; empty with one run on each side.
     pub plan: Vec<Planned>,
+    /// Runs that are not whole, or whose checks failed, and why.
+    pub notes: Vec<String>,
     /// What differs between the machines and the settings of both sides.
     pub changed: Vec<ChangedSetting>,
     /// The sources of noise, the largest difference first; empty if some run has no attribution.
     pub sources: Vec<SourceChange>,
-    /// The measured CPUs.
+    /// The CPUs that every run measured.
     pub cpus: Vec<CpuChange>,
+    /// Whether some runs measured other CPUs than others.
+    pub other_cpus: bool,
     /// Rate of detours by threshold.
     pub lengths: Vec<LengthChange>,
     /// What the noise costs a parallel job; absent unless requested.
@@ -118,9 +123,9 @@ pub enum Change {
 pub enum Order {
     /// Each run of one side is next to one of the other side; they are compared in pairs.
     Paired,
-    /// The runs of both sides are mixed.
+    /// The runs of both sides are mixed: the side changes after two runs or fewer, on average.
     Mixed,
-    /// All runs of one side are before those of the other side, so that drift of the host looks like a change.
+    /// The runs of a side follow each other in long blocks, so that drift of the host looks like a change.
     Apart,
 }
 
@@ -212,6 +217,8 @@ struct Values {
     cpus: BTreeMap<u32, f64>,
     sources: Option<BTreeMap<(String, String), f64>>,
     curve: Vec<CurvePoint>,
+    /// What is wrong with the run.
+    flaws: Vec<&'static str>,
     settings: BTreeMap<String, String>,
     guest: bool,
     /// Slowdown of the requested job, less 1.
@@ -289,6 +296,7 @@ impl Values {
             cpus: summary.cpus.iter().map(|cpu| (cpu.cpu, cpu.noise)).collect(),
             sources: summary.sources.as_ref().map(by_name),
             curve: summary.curve.clone(),
+            flaws: flaws(run),
             settings: settings(run),
             guest: run.machine.hypervisor.is_some(),
             job,
@@ -299,6 +307,7 @@ impl Values {
 /// Compares the values of the runs of both sides, which are in order of time.
 fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
     let design = Design::of(&sides);
+    let notes = notes(&sides, &names);
     let noise = sides.each_ref().map(|side| side.iter().map(|run| run.noise).collect::<Vec<_>>());
     let positive = noise.iter().flatten().all(|noise| *noise > 0.0);
     let logarithms = noise.each_ref().map(|side| side.iter().map(|of| of.ln()).collect::<Vec<_>>());
@@ -327,10 +336,12 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
         mann_whitney: contrast.as_ref().and_then(|_| ranks::mann_whitney(&noise)),
         length_distance: parts::length_distance(&sides),
         detectable: contrast_of_ratio.map(|of| of.detectable().exp()),
+        notes,
         plan: if positive { plan::runs(&sides, &logarithms) } else { vec![] },
         changed: changed(&sides),
         sources,
         cpus: parts::cpus(&sides, &design),
+        other_cpus: sides.iter().flatten().any(|run| !run.cpus.keys().eq(first_cpus(&sides))),
         lengths: parts::lengths(&sides, &design),
         job: parts::job(&sides, &design),
     }
@@ -354,6 +365,37 @@ impl Side {
             noise_of_runs: noise,
         }
     }
+}
+
+/// Returns the CPUs of the first run.
+fn first_cpus(sides: &[Vec<Values>; 2]) -> impl Iterator<Item = &u32> {
+    sides[0].first().into_iter().flat_map(|run| run.cpus.keys())
+}
+
+/// Returns what makes the result of a run doubtful.
+fn flaws(run: &Run) -> Vec<&'static str> {
+    let all = [
+        (run.state != RunState::Complete, "ended early"),
+        (run.cpus.iter().any(|cpu| cpu.lost_detours > 0), "lost detours"),
+        (run.clock.rate_is_wrong(), "has a counter whose rate is wrong"),
+    ];
+    all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
+}
+
+/// Names the runs that are not whole.
+fn notes(sides: &[Vec<Values>; 2], names: &[String; 2]) -> Vec<String> {
+    let side = |(side, name): (&Vec<Values>, &String)| -> Vec<String> {
+        let numbered = (1..).zip(side).filter(|(_, run)| !run.flaws.is_empty());
+        let note = |(number, run): (u32, &Values)| {
+            format!(
+                "run {number} of {name}, started at {}, {}",
+                run.start_utc,
+                run.flaws.join(" and ")
+            )
+        };
+        numbered.map(note).collect()
+    };
+    sides.iter().zip(names).flat_map(side).collect()
 }
 
 /// Returns the settings that have one value in all runs of a side, and another or none on the other side.

@@ -356,7 +356,8 @@ mod tests {
     /// A run of CPUs 1 and 2 from tick 1,000 on, of a nanosecond a tick, with a shortest gap of 10.
     fn live() -> Live {
         let cpus = [1, 2].map(|cpu| builders::cpu_run(cpu, (1_000, 1_000), 10));
-        Live::new(builders::run("detours", builders::clock(1_000_000_000), cpus.to_vec()))
+        let run = builders::run("detours", builders::clock(1_000_000_000), cpus.to_vec());
+        Live::new(Run { threshold_ticks: 100, ..run })
     }
 
     fn detour(cpu: u32, start_ms: u64, length_us: u64) -> Detour {

@@ -16,7 +16,7 @@ use crate::facts::Facts;
 use crate::samples::{moments::Moments, visit};
 use crate::stats::{median, quantile};
 use anechoic_recording::memory::{MEMORY_EXPERIMENTS, MemoryExperiment, MemoryGroup};
-use anechoic_recording::run::Outcome;
+use anechoic_recording::run::{Outcome, RunState};
 use anechoic_recording::{Problem, Recording, Run, Sample, Series};
 use outliers::Fence;
 use schemars::JsonSchema;
@@ -154,6 +154,19 @@ impl Memory {
             joined.outliers.add(&part.outliers);
             joined.delays.extend(part.delays.iter().cloned());
             joined.page_bytes.extend(&part.page_bytes);
+            if joined.run.state == RunState::Complete {
+                joined.run.state = part.run.state.clone();
+            }
+            for note in &part.run.notes {
+                if !joined.run.notes.contains(note) {
+                    joined.run.notes.push(note.clone());
+                }
+            }
+            for missing in &part.run.not_available {
+                if !joined.run.not_available.contains(missing) {
+                    joined.run.not_available.push(missing.clone());
+                }
+            }
             joined.run.wall_ns = joined.run.wall_ns.saturating_add(part.run.wall_ns);
         }
         joined.page_bytes.sort_unstable();

@@ -12,7 +12,7 @@ use anechoic_recording::run::Outcome;
 use anechoic_recording::{Problem, Recording, Run, Sample, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A block counts if at least this share of its memory had the pages that were asked for.
 const ENOUGH: f64 = 0.9;
@@ -323,7 +323,11 @@ fn points(all: &BTreeMap<Key, Blocks>) -> Vec<Point> {
 /// Returns what the best pages save in each build on the largest matrix that has all of these.
 fn saved(all: &BTreeMap<Key, Blocks>) -> Option<Saved> {
     let base = PAGE_KINDS.iter().position(|kind| kind.id == BASE)?;
-    let bytes = all.keys().filter(|key| key.2 == base).map(|key| key.1).max()?;
+    let sizes: BTreeSet<u64> = all.keys().filter(|key| key.2 == base).map(|key| key.1).collect();
+    sizes.into_iter().rev().find_map(|bytes| saved_at(all, base, bytes))
+}
+
+fn saved_at(all: &BTreeMap<Key, Blocks>, base: usize, bytes: u64) -> Option<Saved> {
     let of = |build: usize, kind: usize| all.get(&(build, bytes, kind));
     let kinds = (0..PAGE_KINDS.len()).filter(|&kind| kind != base);
     let sum = |kind: usize| Some(of(0, kind)?.mean_ns()? + of(1, kind)?.mean_ns()?);

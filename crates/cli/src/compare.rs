@@ -48,10 +48,11 @@ pub struct CompareArgs {
 }
 
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
-    args.page.refuse()?;
+    args.page.refuse(args.show.force)?;
     let mut printer = args.show.printer()?;
     let named = [args.before.clone(), args.after.clone()];
     let sides = Sides::open(&named)?;
+    sides.refuse_overlap()?;
     let worst = sides.report_unread();
     let busy = Busy::with("comparing", false);
     let recordings = |at: usize| sides.inputs[at].recordings.iter().collect::<Vec<&Recording>>();
@@ -79,7 +80,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
     let found = Found::of(&COMPARE, compared, &[before, after].concat());
     let code = printer.print(&found, None)?;
     printer.finish()?;
-    args.page.write(found)?;
+    args.page.write(found, args.show.force)?;
     Ok(ExitCode::from(worst.max(code)))
 }
 

@@ -49,6 +49,9 @@ pub(crate) fn write_whole(
     write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
 ) -> Result<u64, Problem> {
     refuse(path, force)?;
+    // A link stays one: the file behind it is replaced.
+    let behind = path.canonicalize();
+    let path = behind.as_deref().unwrap_or(path);
     let named = |error: io::Error| Problem::unwritable(path, &error);
     let buffered = |file: &File| {
         let mut out = BufWriter::new(file);
@@ -71,9 +74,11 @@ pub(crate) fn write_whole(
     let staged = staged.tempfile_in(dir).map_err(named)?;
     let bytes = buffered(staged.as_file())?;
     let kept = if force { staged.persist(path) } else { staged.persist_noclobber(path) };
-    match kept {
-        Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => refuse(path, false)?,
-        kept => drop(kept.map_err(|failed| named(failed.error))?),
+    if let Err(failed) = kept {
+        if failed.error.kind() == ErrorKind::AlreadyExists {
+            refuse(path, false)?;
+        }
+        return Err(named(failed.error));
     }
     Ok(bytes)
 }

@@ -49,9 +49,6 @@ fn parser(value: Value) -> ValueParser {
                 .try_map(move |word| value.parse(&word).map_err(std::io::Error::other))
                 .into()
         }
-        Value::Count { least, most } => {
-            clap::value_parser!(u64).range(least..=most).map(Answer::Count).into()
-        }
         Value::Cpus => {
             ValueParser::new(|text: &str| ask::cpu_list(text).map(|list| Answer::Cpus(list.0)))
         }

@@ -32,7 +32,7 @@ pub struct RankArgs {
 }
 
 pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
-    args.page.refuse()?;
+    args.page.refuse(args.show.force)?;
     let mut printer = args.show.printer()?;
     let sides = Sides::open(&args.configurations)?;
     let worst = sides.report_unread();
@@ -53,6 +53,6 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
     let found = Found::of(&RANK, ranking, &recordings);
     let code = printer.print(&found, None)?;
     printer.finish()?;
-    args.page.write(found)?;
+    args.page.write(found, args.show.force)?;
     Ok(ExitCode::from(worst.max(code)))
 }

@@ -26,8 +26,8 @@ pub(crate) struct ShowArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Overwrite an existing file
-    #[arg(long, requires = "output")]
-    force: bool,
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 impl ShowArgs {

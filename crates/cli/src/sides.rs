@@ -2,7 +2,7 @@
 
 use crate::inputs::Inputs;
 use crate::report;
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::HtmlReport;
 use anechoic_report::results::Found;
 use std::collections::BTreeSet;
@@ -24,6 +24,22 @@ impl<'a> Sides<'a> {
     pub fn open(arguments: &'a [String]) -> Result<Self, Problem> {
         let inputs = arguments.iter().map(open).collect::<Result<Vec<Inputs>, Problem>>()?;
         Ok(Self { arguments, inputs })
+    }
+
+    /// Refuses a recording that is in several groups.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(crate) fn refuse_overlap(&self) -> Result<(), Problem> {
+        let dirs = self.inputs.iter().flat_map(|of| &of.recordings).map(Recording::dir);
+        let mut seen = BTreeSet::new();
+        for dir in dirs {
+            if !seen.insert(dir.canonicalize().unwrap_or_else(|_| dir.to_owned())) {
+                let why = format!("{} is on both sides", dir.display());
+                return Err(ProblemKind::Usage.problem(why, "name each run once"));
+            }
+        }
+        Ok(())
     }
 
     /// Reports what could not be read, and returns the exit code for it.
@@ -80,18 +96,18 @@ impl PageArgs {
     ///
     /// # Errors
     /// The file exists, or the directory is not empty.
-    pub fn refuse(&self) -> Result<(), Problem> {
-        report::refuse(self.html.as_deref(), self.figures.as_deref(), false)
+    pub fn refuse(&self, force: bool) -> Result<(), Problem> {
+        report::refuse(self.html.as_deref(), self.figures.as_deref(), force)
     }
 
     /// Writes what was requested, and names it on stderr.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(&self, found: Found) -> Result<(), Problem> {
+    pub fn write(&self, found: Found, force: bool) -> Result<(), Problem> {
         let mut page = HtmlReport::default();
         page.together.found.add(found);
-        for line in report::written(&page, self.html.as_deref(), self.figures.as_deref(), false)? {
+        for line in report::written(&page, self.html.as_deref(), self.figures.as_deref(), force)? {
             eprintln!("{line}");
         }
         Ok(())

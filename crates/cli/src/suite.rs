@@ -314,7 +314,8 @@ fn measure_sets(
         let (left, seconds) = (left().count(), Duration::from_secs(seconds));
         let kept = if done.is_empty() { String::new() } else { format!(", {} kept", done.len()) };
         let time = anechoic_report::long_time(seconds.as_nanos() as u64);
-        eprintln!("{left} sets, at least {time}{kept}");
+        let sets = anechoic_report::counted(left as u64, "set", "sets");
+        eprintln!("{sets}, at least {time}{kept}");
     }
     let stop = stop::flag()?;
     let mut shown = SuiteResults { found: Vec::new(), worst: 0 };
@@ -344,10 +345,10 @@ fn complete(
     sets: &[(String, Experiment)],
     dir: &Path,
 ) -> Result<BTreeMap<String, Recording>, Problem> {
-    let mut done = BTreeMap::new();
+    let (mut done, mut interrupted) = (BTreeMap::new(), vec![]);
     for (name, experiment) in sets.iter().filter(|_| args.resume) {
         let dir = dir.join(name);
-        if !dir.exists() {
+        if dir.read_dir().map_or(true, |mut entries| entries.next().is_none()) {
             continue;
         }
         let recording = Recording::open(&dir)?;
@@ -363,8 +364,11 @@ fn complete(
         }
         match run.state {
             RunState::Complete => drop(done.insert(name.clone(), recording)),
-            _ => fs::remove_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?,
+            _ => interrupted.push(dir),
         }
+    }
+    for dir in interrupted {
+        fs::remove_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
     }
     Ok(done)
 }

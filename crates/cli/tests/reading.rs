@@ -298,6 +298,7 @@ fn one_run_a_side_is_no_verdict_on_a_change() {
         ("compare before ftq", "ftq has a recording of `measure ftq`"),
         ("compare before,before after", "before,before: a recording is named twice"),
         ("compare before nowhere", "nowhere"),
+        ("compare before after,before", "before is on both sides"),
         ("compare before after --ranks 1e9", "1e9"),
         ("compare before after --ranks 1000000", "supports a prediction for at most"),
     ] {

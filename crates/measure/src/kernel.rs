@@ -206,6 +206,8 @@ impl Memory {
         pages: Pages,
     ) -> Result<Self, Problem> {
         let bytes = kernels.map(|kernel| kernel.workspace_bytes()).max().unwrap_or(0) as usize;
+        // Without a kernel there is nothing to back.
+        let pages = if bytes == 0 { Pages::Base } else { pages };
         let mapping = Mapping::obtain(bytes, pages)?;
         Ok(Memory { mapping, prepared: None, own: None })
     }

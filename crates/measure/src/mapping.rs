@@ -110,6 +110,8 @@ impl Mapping {
         let (unit, slack, flags) = match pages {
             // A mapping of explicit pages is aligned to them.
             Pages::Explicit(size) => (size as usize, 0, MapFlags::PRIVATE | of_size(size)),
+            // Pages of one size only where all of the memory consists of them.
+            Pages::Only(size) => (size as usize, size as usize, MapFlags::PRIVATE),
             _ if bytes < HUGE => (SMALL_PAGE, 0, MapFlags::PRIVATE),
             _ => (HUGE, HUGE, MapFlags::PRIVATE),
         };

@@ -171,7 +171,7 @@ mod tests {
         type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [u32], &'a str);
         let cases: &[Case<'_>] = &[
             ("ftq", &[("window", "2s"), ("duration", "1s")], &[0], "shorter than one window"),
-            ("bsp", &[("duration", "9us")], &[0], "0 repetitions"),
+            ("bsp", &[("duration", "9us")], &[0], "shorter than one grain"),
             ("serial", &[], &[0, 1], "this method measures only one CPU"),
             ("serial", &[("rates", "1khz,1000hz")], &[0], "cannot be computed from one rate"),
             (

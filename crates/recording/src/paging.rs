@@ -58,7 +58,7 @@ pub const BUILDS: [&str; 2] = ["matrix", "matrix-memory"];
 
 /// Names of the counts of a series.
 pub mod counts {
-    /// Loads and stores whose address was in no level of the data TLB.
+    /// Loads whose address was in no level of the data TLB.
     pub const TLB_MISSES: &str = "dtlb_misses";
     /// Cycles in which a page walk was in progress.
     pub const WALK_CYCLES: &str = "page_walk_cycles";

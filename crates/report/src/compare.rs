@@ -53,8 +53,10 @@ pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
         screen.section("sources, as a share of the CPU time");
         screen.table(sources(of, view));
     }
-    screen.section("CPUs");
-    screen.table(cpus(&of.cpus, view));
+    if !of.cpus.is_empty() {
+        screen.section("CPUs");
+        screen.table(cpus(&of.cpus, view));
+    }
     if of.lengths.len() > 1 {
         screen.section("detours by length, per second and CPU");
         screen.charts([chart(of)]);
@@ -93,8 +95,9 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
         Change::NotShown => {
             let at_least = of.detectable.map(|ratio| {
                 format!(
-                    " A change of {} or more would probably have been found.",
-                    rough_share(ratio - 1.0)
+                    " A rise by {} or a fall by {} would probably have been found.",
+                    part(ratio - 1.0),
+                    part(1.0 - 1.0 / ratio)
                 )
             });
             format!(
@@ -123,35 +126,40 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
             "A job of {} ranks that synchronises every {} loses {} before and {} after{}.",
             count(job.ranks),
             asked(job.grain_ns),
-            rough_share(before),
-            rough_share(after),
+            part(before),
+            part(after),
             if clear { "" } else { ", which is no clear difference" },
         ));
     }
     sentences
 }
 
+/// Writes a part of a whole: `38 %`, `0.52 %`.
+fn part(of: f64) -> String {
+    if of < 0.1 { noise(of) } else { rough_share(of) }
+}
+
 /// Writes `fell by 38 % (95 %: 31–44 %)`.
 fn fell_or_rose(ratio: f64, interval: Option<Interval>) -> String {
     let fell = ratio < 1.0;
-    if ratio > 2.0 {
-        return format!("rose to {}", times(ratio, interval));
+    if !(0.2..=2.0).contains(&ratio) {
+        let verb = if fell { "fell" } else { "rose" };
+        return format!("{verb} to {}", times(ratio, interval));
     }
     let percent = |of: f64| if fell { (1.0 - of) * 100.0 } else { (of - 1.0) * 100.0 };
     let interval = interval.map(|of| {
         let (low, high) = if fell { (of.high, of.low) } else { (of.low, of.high) };
-        let ends = between(&format!("{:.0}", percent(low)), &format!("{:.0}", percent(high)));
-        format!(" (95 %: {ends} %)")
+        format!(" (95 %: {} %)", between(&number(percent(low)), &number(percent(high))))
     });
     let verb = if fell { "fell" } else { "rose" };
-    format!("{verb} by {:.0} %{}", percent(ratio), interval.unwrap_or_default())
+    format!("{verb} by {} %{}", number(percent(ratio)), interval.unwrap_or_default())
 }
 
 /// Writes `1.04 times, 95 %: 0.91–1.19`.
 fn times(of: f64, interval: Option<Interval>) -> String {
     let interval =
-        interval.map(|of| format!(", 95 %: {}", between(&ratio(of.low), &ratio(of.high))));
-    format!("{} times{}", ratio(of), interval.unwrap_or_default())
+        interval.map(|of| format!(", 95 %: {}", between(&number(of.low), &number(of.high))));
+    format!("{} times{}", number(of), interval.unwrap_or_default())
 }
 
 /// Names the sources and the CPUs that make up most of the change.
@@ -159,7 +167,12 @@ fn explained(of: &Comparison) -> Option<String> {
     let change = |of: &Difference| of.after - of.before;
     let all: f64 = of.sources.iter().map(|source| change(&source.difference)).sum();
     let part = |source: &&SourceChange| change(&source.difference) / all;
-    let named = of.sources.iter().filter(|of| of.difference.clear && part(of) > NAMED).take(2);
+    // Sources that cancel each other, or means that differ from the verdict by one run, explain nothing.
+    let towards = if of.after.noise < of.before.noise { all < 0.0 } else { all > 0.0 };
+    let explains = |source: &&SourceChange| {
+        towards && source.difference.clear && (NAMED..=1.1).contains(&part(source))
+    };
+    let named = of.sources.iter().filter(explains).take(2);
     let named: Vec<String> = named
         .enumerate()
         .map(|(at, source)| {
@@ -191,7 +204,12 @@ fn source_name(of: &SourceChange) -> String {
 
 /// Returns what makes the comparison doubtful, with what to do.
 fn warnings(of: &Comparison) -> Vec<String> {
-    let mut warnings = vec![];
+    let mut warnings: Vec<String> = of.notes.iter().map(|note| capital(note) + ".").collect();
+    if of.other_cpus {
+        warnings.push(
+            "The runs measured different CPUs: the noise of all compares different CPUs. Measure the same with --cpus.".into(),
+        );
+    }
     let thresholds = [of.before.threshold_ns, of.after.threshold_ns];
     let lowest = thresholds.iter().map(|of| of.0).min().unwrap_or(0);
     let highest = thresholds.iter().map(|of| of.1).max().unwrap_or(0);
@@ -211,7 +229,7 @@ fn warnings(of: &Comparison) -> Vec<String> {
                 .into(),
         ),
         (Change::Quieter | Change::Noisier, Order::Apart) => warnings.push(
-            "All runs of one side are before those of the other: if the host drifts slowly, that looks like a change. \
+            "The runs of each side follow each other: if the host drifts slowly, that looks like a change. \
              Alternate the sides where you can; neighbouring runs are then compared in pairs."
                 .into(),
         ),
@@ -345,7 +363,7 @@ fn certainty(of: &Comparison) -> Vec<String> {
     let ranks = of.mann_whitney.map(|of| format!("by ranks (Mann and Whitney) {}", chance(of)));
     let apart = of.length_distance.map(|of| {
         format!(
-            "the distributions of lengths differ by at most {} (Kolmogorov and Smirnov)",
+            "the distributions of lengths differ by up to {} at these thresholds (Kolmogorov and Smirnov)",
             ratio(of)
         )
     });

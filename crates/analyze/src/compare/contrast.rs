@@ -40,7 +40,8 @@ impl Design {
         let switches = all.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
         match all.chunks(2).map(pair).collect::<Option<Vec<_>>>() {
             Some(pairs) if pairs.len() > 1 => Self::Paired(pairs),
-            _ if switches > 1 => Self::Mixed,
+            // Long blocks of one side differ by drift as much as whole sides do.
+            _ if 2 * switches >= all.len() => Self::Mixed,
             _ => Self::Apart,
         }
     }

@@ -29,6 +29,8 @@ const LARGEST: u64 = 4 << 30;
 const MOST_PASSES: u64 = 1024;
 /// Entries of the data TLB that are assumed where the CPU does not describe them.
 const USUAL_ENTRIES: u32 = 1536;
+/// The number of blocks without --quick.
+const USUAL_BLOCKS: u64 = 5;
 /// The number of blocks with --quick.
 const QUICK_BLOCKS: u64 = 3;
 
@@ -81,9 +83,8 @@ static OPTIONS: &[OptionRow] = &[
         "blocks",
         Value::Count { least: 2, most: 1000 },
         "N",
-        "Number of times that everything is measured, each time on newly allocated memory",
-    )
-    .default("5"),
+        "Number of times that everything is measured, each time on newly allocated memory [default: 5, or 3 with --quick]",
+    ),
 ];
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
@@ -94,8 +95,8 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let named: BTreeSet<&str> =
         answers.all::<Vec<&'static str>>("pages").into_iter().flatten().collect();
     let quick = answers.flag("quick");
-    let blocks = answers.one::<u64>("blocks")?;
-    let blocks = if quick { blocks.min(QUICK_BLOCKS) } else { blocks };
+    let usual = if quick { QUICK_BLOCKS } else { USUAL_BLOCKS };
+    let blocks = answers.given::<u64>("blocks").unwrap_or(usual);
     let time = answers.one::<Duration>("point-time")?;
     let (reach, note) = reach(&host.machine);
     let (sizes, too_large) = fitting(sizes(reach, quick), 0)?;
@@ -192,7 +193,7 @@ impl Offered {
                 Backing::Transparent => (
                     &transparent,
                     "transparent",
-                    "use Linux 6.8 or later, built with CONFIG_TRANSPARENT_HUGEPAGE",
+                    "use pages that this kernel has (ls /sys/kernel/mm/transparent_hugepage); sizes other than 2 MiB need Linux 6.8",
                 ),
                 Backing::Explicit => (
                     &explicit,

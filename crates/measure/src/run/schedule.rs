@@ -16,6 +16,7 @@ use crate::timed::place::LoopPlace;
 use crate::timed::round::Round;
 use crate::timed::sampling::{Sampling, Step};
 use crate::timed::watching::Watching;
+use anechoic_recording::paging::Verified;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Clock, Parameters, Problem, ProblemKind, Series};
 use rand::SeedableRng;
@@ -130,8 +131,17 @@ fn refused_pages(experiment: &Experiment, run: &mut Run) -> Result<Vec<Pages>, P
     for (pages, name, bytes) in &smallest {
         let found = Mapping::obtain(*bytes as usize, *pages).and_then(|mapping| {
             let share = mapping.share_as_asked();
-            let why = format!("only {:.0} % of the memory has such pages", share * 100.0);
-            let remedy = "free memory, or: echo 1 > /proc/sys/vm/compact_memory";
+            let name = name.unwrap_or("such pages");
+            let (why, remedy) = match mapping.page_sizes().verified {
+                Verified::Not => (
+                    format!("whether the memory has pages {name} cannot be verified"),
+                    "run as root (/proc/kpageflags), or use Linux 6.10 or later",
+                ),
+                _ => (
+                    format!("only {:.0} % of the memory got pages {name}", share * 100.0),
+                    "free memory, or: echo 1 > /proc/sys/vm/compact_memory",
+                ),
+            };
             if share >= ENOUGH {
                 Ok(())
             } else {

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How long the end of a pass is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a co-runner may take to get its CPU and prepare its memory.
+const LATEST: Duration = Duration::from_secs(60);
 
 /// The states of the gate.
 const OFF: u32 = 0;
@@ -94,9 +96,19 @@ impl CoRunner {
             ProblemKind::Unavailable
                 .problem(why, "raise the limit on processes (ulimit -u, pids.max)")
         };
-        let runner = CoRunner { cpu, shared, handle: Some(spawned.map_err(refused)?) };
-        prepared.recv().unwrap_or(Ok(()))?;
-        Ok(runner)
+        let mut runner = CoRunner { cpu, shared, handle: Some(spawned.map_err(refused)?) };
+        match prepared.recv_timeout(LATEST) {
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                // It would be waited for without end.
+                runner.handle = None;
+                let why = format!("the co-runner of CPU {cpu} did not get its CPU in {LATEST:?}");
+                Err(ProblemKind::Unavailable.problem(
+                    why,
+                    "another thread holds the CPU, probably one with real-time policy",
+                ))
+            }
+            done => done.unwrap_or(Ok(())).map(|()| runner),
+        }
     }
 }
 

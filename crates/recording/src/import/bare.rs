@@ -72,6 +72,10 @@ impl<'t> Whole<'t> {
                     let of = planned.take().filter(|of: &(u64, Fields<'_>)| of.0 == number);
                     let plan = of.ok_or_else(|| line.wrong("there is no such series"))?.1;
                     let method = plan.text("method")?;
+                    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+                    if method.is_empty() || !method.chars().all(is_name) {
+                        return Err(line.wrong(&format!("'{method}' is no method")));
+                    }
                     let (samples, gaps, word) = (vec![], vec![], "");
                     whole.measured.push(Measured { method, plan, ran, samples, word, gaps });
                 }

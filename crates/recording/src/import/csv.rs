@@ -4,7 +4,7 @@ use super::importer::CPU;
 use super::lines::{time_ns, wrong};
 use super::{Imported, Importer, Lines, Read};
 use crate::options::{Answers, OptionRow, Value};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 /// The row of the format.
 pub(super) static IMPORTER: Importer = Importer {
@@ -34,7 +34,8 @@ struct Columns {
 }
 
 fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result<(), Problem> {
-    let unit_ns = match answers.one::<&str>("unit")? {
+    let unit = answers.one::<&str>("unit")?;
+    let unit_ns = match unit {
         "s" => 1_000_000_000,
         "ms" => 1_000_000,
         "us" => 1_000,
@@ -49,7 +50,7 @@ fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result
         let fields: Vec<&str> = fields(line);
         let Some(columns) = &columns else {
             let named = fields.iter().all(|field| field.parse::<f64>().is_err());
-            columns = Some(if named { Columns::named(&fields)? } else { Columns::first() });
+            columns = Some(if named { Columns::named(&fields, unit)? } else { Columns::first() });
             return if named {
                 Ok(())
             } else {
@@ -75,12 +76,31 @@ impl Columns {
         Self { start: 0, duration: 1, cpu: None }
     }
 
-    /// Finds the columns by their names.
-    fn named(names: &[&str]) -> Result<Self, Problem> {
-        let place =
-            |word: &str| names.iter().position(|name| name.to_lowercase().starts_with(word));
-        let needed = |word| place(word).ok_or_else(|| wrong(format!("no column is called {word}")));
-        Ok(Self { start: needed("start")?, duration: needed("duration")?, cpu: place("cpu") })
+    /// Finds the columns by their names; a unit in one must be that of the times.
+    fn named(names: &[&str], unit: &str) -> Result<Self, Problem> {
+        let words = |name: &str| -> Vec<String> {
+            let parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+            parts.map(str::to_lowercase).collect()
+        };
+        let place = |word: &str| {
+            names.iter().position(|name| words(name).first().is_some_and(|of| of == word))
+        };
+        let time = |word: &str| {
+            let at = place(word).ok_or_else(|| wrong(format!("no column is called {word}")))?;
+            match words(names[at])
+                .last()
+                .filter(|last| units().iter().any(|known| known.0 == last.as_str()))
+            {
+                Some(other) if other != unit => {
+                    let remedy = format!("use --unit {other}");
+                    Err(ProblemKind::Usage
+                        .problem(format!("the column {} is not in {unit}", names[at]), remedy))
+                }
+                _ => Ok(at),
+            }
+        };
+        let cpu = names.iter().position(|name| words(name) == ["cpu"]);
+        Ok(Self { start: time("start")?, duration: time("duration")?, cpu })
     }
 
     fn row(

@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 /// More bytes than a line of any format has.
 const MOST_BYTES: u64 = 64 << 10;
+/// The mark with which some programs begin a text in UTF-8.
+const BYTE_ORDER: &[u8] = "\u{feff}".as_bytes();
 
 /// A file that is read line by line.
 #[derive(Debug)]
@@ -57,7 +59,9 @@ impl Lines {
             if read.map_err(|error| Problem::unreadable(&self.path, &error))? == 0 {
                 break;
             }
-            let done = match std::str::from_utf8(&line) {
+            let line =
+                line.strip_prefix(if number == 1 { BYTE_ORDER } else { &[] }).unwrap_or(&line);
+            let done = match std::str::from_utf8(line) {
                 _ if line.len() as u64 == MOST_BYTES => Err(wrong("the line is too long")),
                 Err(_) => Err(wrong("the line is no text in UTF-8")),
                 Ok(text) if text.trim().is_empty() => Ok(()),

@@ -1,6 +1,6 @@
 //! Whole recordings that an import makes of one file: one for each method in it.
 
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::recorder::Recorder;
 use crate::rows::{Counter, Detour, Loss, Sample, Series};
 use crate::run::Run;
@@ -37,6 +37,10 @@ pub(super) fn write(recordings: &[Recorded], dir: &Path) -> Result<u64, Problem>
         only.write(dir)?;
     } else {
         crate::create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
+        if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            let why = format!("{} is not empty", dir.display());
+            return Err(ProblemKind::CannotWrite.problem(why, "name a new directory with -o"));
+        }
         recordings.iter().try_for_each(|of| of.write(&dir.join(&of.run.method)))?;
     }
     Ok(recordings.iter().map(|of| of.detours.len() as u64).sum())

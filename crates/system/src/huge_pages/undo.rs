@@ -2,6 +2,7 @@
 
 use super::{choice, is_ours};
 use crate::tracefs::{is_leftover, own_name};
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -57,13 +58,18 @@ impl Applied {
         // Without the right to write there is nothing to note.
         OpenOptions::new().write(true).open(&path)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Held while it is written: what is undone meanwhile would not see all of it.
         let mut made = made();
         made.push(Made { number, path: path.clone(), undo });
         note(&made);
-        drop(made);
-        let applied = Applied(number);
-        write(&path)?;
-        Ok(applied)
+        if let Err(error) = write(&path) {
+            if let Some(failed) = made.pop() {
+                failed.undo();
+            }
+            note(&made);
+            return Err(error);
+        }
+        Ok(Applied(number))
     }
 
     /// Notes that less was added than was asked for.
@@ -83,17 +89,28 @@ impl Drop for Applied {
         let mut made = made();
         if let Some(at) = made.iter().position(|of| of.number == self.0) {
             let of = made.remove(at);
-            of.undo();
+            of.undo_own();
             note(&made);
         }
     }
 }
 
-/// Undoes all changes of this process, which is about to end without dropping them.
+/// Undoes all changes of this process, which is about to end without dropping them; nothing can be changed afterwards.
 pub fn undo_all() {
     let mut made = made();
-    made.drain(..).rev().for_each(|of| of.undo());
+    // Pages that are still in use stay in the pool as surplus, so its number would not show one subtraction to the next.
+    let mut added_to: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    for of in made.drain(..).rev() {
+        match of.undo {
+            Undo::Write { .. } => of.undo_own(),
+            Undo::Subtract { added, .. } => *added_to.entry(of.path).or_default() += added,
+        }
+    }
+    for (path, added) in added_to {
+        Made { number: 0, path, undo: Undo::Subtract { before: 0, added } }.undo_own();
+    }
     note(&made);
+    std::mem::forget(made);
 }
 
 /// Undoes the changes of killed processes, as far as this process may.
@@ -133,7 +150,18 @@ fn note(made: &[Made]) {
 }
 
 impl Made {
-    /// Undoes the change; if that fails, the setting stays as it is.
+    /// Undoes a change of this process, which knows that it was made.
+    fn undo_own(&self) {
+        match &self.undo {
+            Undo::Subtract { added, .. } => {
+                let undo = Undo::Subtract { before: 0, added: *added };
+                Made { undo, ..self.clone() }.undo();
+            }
+            Undo::Write { .. } => self.undo(),
+        }
+    }
+
+    /// Undoes a change that may not have been made; if that fails, the setting stays as it is.
     fn undo(&self) {
         let Ok(now) = fs::read_to_string(&self.path) else { return };
         let value = match &self.undo {
@@ -193,6 +221,25 @@ mod tests {
             made.undo();
             assert_eq!(fs::read_to_string(&path).expect("a file"), expected, "case: {name}");
         }
+    }
+
+    #[test]
+    fn what_several_changes_added_is_given_back_in_any_order() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("nr_hugepages");
+        let number = || fs::read_to_string(&path).expect("a file");
+        fs::write(&path, "0").expect("a file");
+        let add = |before: u64, added: u64| {
+            let undo = Undo::Subtract { before, added };
+            let write = |path: &Path| fs::write(path, (before + added).to_string());
+            Applied::of(path.clone(), undo, write).expect("allowed")
+        };
+        let (first, second) = (add(0, 10), add(10, 20));
+        assert_eq!(number(), "30");
+        drop(first);
+        assert_eq!(number(), "20");
+        drop(second);
+        assert_eq!(number(), "0");
     }
 
     #[test]

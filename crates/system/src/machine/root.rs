@@ -75,12 +75,12 @@ impl Root {
     /// Creates a system that has just these files (path, text), as long as the directory lives.
     pub fn tree<P: AsRef<str>>(files: &[(P, &str)]) -> (tempfile::TempDir, Self) {
         let directory = tempfile::tempdir().expect("a temporary directory");
+        let root = Self::at(directory.path());
         for (path, text) in files {
-            let path = directory.path().join(path.as_ref());
+            let path = root.path(path.as_ref());
             fs::create_dir_all(path.parent().expect("a file in a directory")).expect("directories");
             fs::write(path, text).expect("a file");
         }
-        let root = Self::at(directory.path());
         (directory, root)
     }
 }

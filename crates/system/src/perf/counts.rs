@@ -121,9 +121,14 @@ fn walk_cycles_of(vendor: &str, family: u8, model: u8) -> Option<u64> {
     ];
     /// Sapphire Rapids, Emerald Rapids, Granite Rapids, Alder Lake and Raptor Lake.
     const EVENT_12: [u8; 8] = [0x8f, 0xcf, 0xad, 0x97, 0x9a, 0xb7, 0xba, 0xbf];
+    /// Haswell and Broadwell, whose event needs no counter mask.
+    const ONE_WALK: [u8; 8] = [0x3c, 0x3f, 0x45, 0x46, 0x3d, 0x47, 0x4f, 0x56];
+    /// Counts a cycle once, however many walks are in progress.
+    const ONCE: u64 = 1 << 24;
     match (vendor, family) {
-        ("GenuineIntel", 6) if EVENT_12.contains(&model) => Some(0x1012),
-        ("GenuineIntel", 6) if EVENT_08.contains(&model) => Some(0x1008),
+        ("GenuineIntel", 6) if EVENT_12.contains(&model) => Some(ONCE | 0x1012),
+        ("GenuineIntel", 6) if ONE_WALK.contains(&model) => Some(0x1008),
+        ("GenuineIntel", 6) if EVENT_08.contains(&model) => Some(ONCE | 0x1008),
         _ => None,
     }
 }
@@ -135,8 +140,8 @@ mod tests {
     #[test]
     fn the_event_of_page_walks_is_that_of_the_model() {
         for (name, vendor, family, model, expected) in [
-            ("Sapphire Rapids", "GenuineIntel", 6, 0x8f, Some(0x1012)),
-            ("Ice Lake server", "GenuineIntel", 6, 0x6a, Some(0x1008)),
+            ("Sapphire Rapids", "GenuineIntel", 6, 0x8f, Some(0x0100_1012)),
+            ("Ice Lake server", "GenuineIntel", 6, 0x6a, Some(0x0100_1008)),
             ("EPYC 9004", "AuthenticAMD", 25, 17, None),
             ("an unknown model", "GenuineIntel", 6, 0xff, None),
         ] {
