@@ -35,7 +35,7 @@ pub(crate) fn for_page(found: &Paging) -> Vec<(Chart, String)> {
         let x = Axis::named("matrix", found.sizes().iter().map(place).collect());
         let chart = Chart::of(x, Axis::linear("ns per access", Quantity::Number), curves);
         let caption = format!(
-            "Time per access by size of the matrix, {}: mean over blocks, with 95 % intervals.",
+            "Time per access by size of the matrix, {}: mean over blocks.",
             build(id)
         );
         (!chart.is_empty()).then(|| (chart.named(build(id)), caption))
