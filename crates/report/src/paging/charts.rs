@@ -34,16 +34,14 @@ pub(crate) fn for_page(found: &Paging) -> Vec<(Chart, String)> {
         let place = |&bytes: &u64| Place { at: log2(bytes), name: size(bytes) };
         let x = Axis::named("matrix", found.sizes().iter().map(place).collect());
         let chart = Chart::of(x, Axis::linear("ns per access", Quantity::Number), curves);
-        let caption = format!(
-            "Time per access by size of the matrix, {}: mean over blocks.",
-            build(id)
-        );
+        let caption =
+            format!("Time per access by size of the matrix, {}: mean over blocks.", build(id));
         (!chart.is_empty()).then(|| (chart.named(build(id)), caption))
     };
     BUILDS.into_iter().filter_map(figure).collect()
 }
 
-/// Returns the curve of a page size with the intervals of its points; nothing if it was not measured.
+/// Returns the curve of a page size; nothing if it was not measured.
 fn curve(
     found: &Paging,
     of: &Kind,
