@@ -41,7 +41,7 @@ impl Design {
         match all.chunks(2).map(pair).collect::<Option<Vec<_>>>() {
             Some(pairs) if pairs.len() > 1 => Self::Paired(pairs),
             // Long blocks of one side differ by drift as much as whole sides do.
-            _ if 2 * switches >= all.len() => Self::Mixed,
+            _ if switches > 1 && 2 * switches >= all.len() => Self::Mixed,
             _ => Self::Apart,
         }
     }
