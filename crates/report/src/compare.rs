@@ -94,11 +94,17 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
         ),
         Change::NotShown => {
             let at_least = of.detectable.map(|ratio| {
-                format!(
-                    " A rise by {} or a fall by {} would probably have been found.",
-                    part(ratio - 1.0),
-                    part(1.0 - 1.0 / ratio)
-                )
+                let (fall, rise) = match ratio {
+                    ..2.0 => (
+                        format!("by {}", part(1.0 - 1.0 / ratio)),
+                        format!("by {}", part(ratio - 1.0)),
+                    ),
+                    _ => (
+                        format!("to {} times", number(1.0 / ratio)),
+                        format!("to {} times", number(ratio)),
+                    ),
+                };
+                format!(" A fall {fall} or a rise {rise} would probably have been found.")
             });
             format!(
                 "No change is shown: {values}{}.{}",
@@ -282,6 +288,13 @@ fn settings(changed: &[ChangedSetting], view: &View<'_>) -> Table {
     folded(changed, view, table)
 }
 
+/// Writes a difference of noise in percentage points: `-0.98`, `0.003`.
+fn points(of: f64) -> String {
+    let size = noise(of.abs());
+    let size = size.trim_end_matches(" %").trim_start_matches('<');
+    if of < 0.0 { format!("-{size}") } else { size.to_owned() }
+}
+
 /// Returns the noise before and after, the difference with its interval, and whether it is clear.
 fn differences<'a, T>(
     items: &'a [T],
@@ -289,12 +302,12 @@ fn differences<'a, T>(
     name: impl Fn(&T) -> String,
     of: impl Fn(&T) -> Difference,
     write: fn(f64) -> String,
-    scale: f64,
+    without_unit: fn(f64) -> String,
 ) -> crate::table::Rows<'a, T> {
     let signed =
-        |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value * scale));
+        |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, without_unit(value));
     let interval = |of: Difference| {
-        of.interval.map(|of| between(&number(of.low * scale), &number(of.high * scale)))
+        of.interval.map(|of| between(&without_unit(of.low), &without_unit(of.high)))
     };
     Table::of_rows(items)
         .name(head, name)
@@ -310,21 +323,21 @@ fn sources(of: &Comparison, view: &View<'_>) -> Table {
         let control = if of.control { " (control)" } else { "" };
         source_name(of) + control
     };
-    let table = differences(&of.sources, "source", name, |of| of.difference, noise, 100.0)
+    let table = differences(&of.sources, "source", name, |of| of.difference, noise, points)
         .captioned("Noise of each source; differences in percentage points");
     folded(&of.sources, view, table)
 }
 
 fn cpus(cpus: &[CpuChange], view: &View<'_>) -> Table {
     let name = |of: &CpuChange| of.cpu.to_string();
-    let table = differences(cpus, "CPU", name, |of| of.difference, noise, 100.0)
+    let table = differences(cpus, "CPU", name, |of| of.difference, noise, points)
         .captioned("Noise of each CPU; differences in percentage points");
     folded(cpus, view, table)
 }
 
 fn lengths(lengths: &[LengthChange], view: &View<'_>) -> Table {
     let name = |of: &LengthChange| asked(of.threshold_ns);
-    let table = differences(lengths, "over", name, |of| of.difference, rate, 1.0)
+    let table = differences(lengths, "over", name, |of| of.difference, rate, number)
         .captioned("Detours longer than each threshold, per second and CPU");
     folded(lengths, view, table)
 }
