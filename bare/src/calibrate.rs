@@ -45,11 +45,11 @@ pub struct Step {
 /// What a sample should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// Work that lasts so many nanoseconds, with counter reads inside or without.
+    /// Work that lasts this number of nanoseconds, and whether the counter is read inside it.
     Grain(u64, bool),
-    /// So many iterations in a sample and in a step.
+    /// Number of iterations in a sample, and in a step of it.
     Iterations(u64, u64),
-    /// A unit of work for windows of so many nanoseconds.
+    /// A unit of work for windows of this number of nanoseconds.
     Window(u64),
 }
 

@@ -11,9 +11,8 @@ pub mod cpu;
 pub mod interrupts;
 pub mod machine;
 pub mod measuring;
-#[allow(dead_code, reason = "the registry of methods, of which the image has some")]
 #[path = "../../crates/recording/src/methods.rs"]
-mod methods;
+pub mod methods;
 pub mod parameters;
 pub mod run;
 pub mod serial;

@@ -21,7 +21,7 @@ const THRESHOLD: [u64; 2] = [8, 4];
 pub enum Impossible {
     /// The grain of this kernel is too short; this many nanoseconds are enough.
     TooShort(&'static str, u64),
-    /// This many samples do not fit; so many do.
+    /// The requested number of samples, which do not fit, and the largest number that does.
     Samples(u64, usize),
     /// In this experiment, working sets of this many bytes and more do not fit.
     Memory(&'static str, u64),

@@ -31,7 +31,7 @@ struct FileArgs {
     output: Option<PathBuf>,
 }
 
-const ABOUT: &str = "Make a recording of detours that another tool measured";
+const ABOUT: &str = "Make a recording from what another tool or the bare image measured";
 const DETAILS: &str = "Every reading command accepts the recording. It has no kernel events, so it has no causes. Lines that cannot be read are \
                        refused with their number.";
 

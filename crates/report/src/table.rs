@@ -146,7 +146,7 @@ impl Table {
         self
     }
 
-    /// Shortens the table to its first rows unless all are wanted; `more` is the text for so many others.
+    /// Shortens the table to its first rows unless all are wanted; `more` returns the text for the number of hidden rows.
     pub(crate) fn first(self, most: usize, all: bool, more: impl FnOnce(usize) -> String) -> Self {
         match self.rows.len().checked_sub(most) {
             Some(left @ 1..) if !all => self.folded(most, more(left)),

@@ -132,7 +132,7 @@ fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
     })
 }
 
-/// How far the accumulated mean still moved over the last half, and whether it may; of few samples that cannot be told.
+/// Returns how far the accumulated mean moved over the last half, and whether it is steady; few samples have no answer.
 pub(crate) fn moved(series: &SeriesResult) -> String {
     let Some(steadiness) = series.steadiness else { return "–".into() };
     match steadiness.steady {

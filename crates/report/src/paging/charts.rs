@@ -7,7 +7,7 @@ use anechoic_analyze::Paging;
 use anechoic_analyze::paging::{Kind, Point};
 use anechoic_recording::paging::BUILDS;
 
-/// Page sizes whose curves are told apart in the terminal.
+/// The page sizes that the terminal draws: more curves could not be distinguished.
 const FEW: [&str; 5] = ["base", "thp-64k", "thp-2m", "huge-2m", "huge-1g"];
 
 /// Returns the figure for the terminal: the optimised build on some page sizes.

@@ -13,7 +13,7 @@ struct Candidate {
     function: Option<String>,
 }
 
-/// The timer tick's function before and since Linux 6.8. The older name is looked up first, because older
+/// The timer tick's function before and since Linux 6.8. The older name is tried first, because older
 /// kernels use the newer name for something else.
 pub(crate) const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
 
