@@ -175,8 +175,8 @@ struct Blocks {
     ns: Vec<Option<f64>>,
     passes: u64,
     why_left_out: Option<String>,
-    iterations: u64,
-    counts: BTreeMap<String, u64>,
+    /// Of each event its count, and the iterations of the blocks in which it was counted all the time.
+    counts: BTreeMap<String, (u64, u64)>,
 }
 
 /// Computes the results of a recording of a matrix × vector. Keeps the length of each pass in memory.
@@ -206,9 +206,10 @@ pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
         match counted(allocations.get(&series.series).copied(), page_bytes) {
             Ok(of) if !lengths.is_empty() => {
                 blocks.passes += lengths.len() as u64;
-                blocks.iterations += of.counted_iterations;
                 for (name, count) in &of.counts {
-                    *blocks.counts.entry(name.clone()).or_default() += count;
+                    let (sum, iterations) = blocks.counts.entry(name.clone()).or_default();
+                    *sum += count;
+                    *iterations += of.counted_iterations;
                 }
                 blocks.ns.push(Some(ns(median(lengths))));
             }
@@ -297,8 +298,8 @@ fn points(all: &BTreeMap<Key, Blocks>) -> Vec<Point> {
         let beside = all.iter().filter(|((b, s, _), _)| (*b, *s) == (build, bytes));
         let means = beside.filter_map(|(_, of)| Some((of, of.mean_ns()?)));
         let best = means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(of, _)| of);
-        let of_iterations = |(name, &count): (&String, &u64)| {
-            (name.clone(), count as f64 / blocks.iterations.max(1) as f64)
+        let of_iterations = |(name, &(count, iterations)): (&String, &(u64, u64))| {
+            (name.clone(), count as f64 / iterations.max(1) as f64)
         };
         let used = blocks.ns.iter().flatten().count() as u64;
         Some(Point {
