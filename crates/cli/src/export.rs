@@ -5,6 +5,7 @@ use crate::files::{refuse, write_whole};
 use crate::inputs::InputArgs;
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
+use crate::rows::Rows;
 use crate::terminal;
 use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all};
@@ -54,21 +55,25 @@ fn options(format: &Format) -> impl Iterator<Item = &'static [OptionRow]> {
     [cpus, format.options].into_iter()
 }
 
-impl Args for ExportArgs {
-    fn augment_args(command: Command) -> Command {
+impl Rows for ExportArgs {
+    fn describe(command: Command) -> Command {
         let lines = FORMATS.iter().flat_map(|format| format.examples.lines());
         let examples: Vec<&str> = lines.filter(|line| line.contains("anechoic export")).collect();
         command
             .about(ABOUT)
             .long_about(format!("{ABOUT}\n\n{DETAILS}"))
             .after_help(format!("Examples:\n{}", examples.join("\n")))
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommands(FORMATS.iter().map(|format| subcommand(format)))
     }
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
+    fn subcommands() -> Vec<Command> {
+        FORMATS.iter().map(|format| subcommand(format)).collect()
+    }
+
+    fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
+        let Some(format) = FORMATS.iter().find(|format| format.id == name) else { return Ok(None) };
+        let (input, output) =
+            (InputArgs::from_arg_matches(matches)?, OutputArgs::from_arg_matches(matches)?);
+        Ok(Some(Self { format, input, output, matches: matches.clone() }))
     }
 }
 
@@ -81,25 +86,6 @@ fn subcommand(format: &'static Format) -> Command {
         .long_about(format!("{about}\n\n{}", format.details))
         .about(about)
         .after_help(format!("Examples:\n{}", format.examples))
-}
-
-impl FromArgMatches for ExportArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let asked = matches.subcommand().and_then(|(name, matches)| {
-            let format = FORMATS.iter().find(|format| format.id == name)?;
-            Some((*format, matches))
-        });
-        let missing = || Error::new(clap::error::ErrorKind::MissingSubcommand);
-        let (format, matches) = asked.ok_or_else(missing)?;
-        let (input, output) =
-            (InputArgs::from_arg_matches(matches)?, OutputArgs::from_arg_matches(matches)?);
-        Ok(Self { format, input, output, matches: matches.clone() })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
 }
 
 pub fn run(args: &ExportArgs) -> Result<ExitCode, Problem> {

@@ -2,6 +2,7 @@
 
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
+use crate::rows::Rows;
 use crate::setup::default_dir;
 use crate::terminal;
 use anechoic_recording::Problem;
@@ -35,20 +36,26 @@ const ABOUT: &str = "Make a recording from what another tool or the bare image m
 const DETAILS: &str = "Every reading command accepts the recording. It has no kernel events, so it has no causes. Lines that cannot be read are \
                        refused with their number.";
 
-impl Args for ImportArgs {
-    fn augment_args(command: Command) -> Command {
+impl Rows for ImportArgs {
+    fn describe(command: Command) -> Command {
         let examples: Vec<&str> = IMPORTERS.iter().map(|importer| importer.examples).collect();
         command
             .about(ABOUT)
             .long_about(format!("{ABOUT}\n\n{DETAILS}"))
             .after_help(format!("Examples:\n{}", examples.join("\n")))
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommands(IMPORTERS.iter().map(|importer| subcommand(importer)))
     }
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
+    fn subcommands() -> Vec<Command> {
+        IMPORTERS.iter().map(|importer| subcommand(importer)).collect()
+    }
+
+    fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
+        let Some(importer) = IMPORTERS.iter().find(|importer| importer.id == name) else {
+            return Ok(None);
+        };
+        let files = FileArgs::from_arg_matches(matches)?;
+        let answers = answers(&importer.all_options(), matches);
+        Ok(Some(Self { importer, files, answers }))
     }
 }
 
@@ -61,24 +68,6 @@ fn subcommand(importer: &'static Importer) -> Command {
         .long_about(format!("{about}\n\n{}", importer.details))
         .about(about)
         .after_help(format!("Examples:\n{}", importer.examples))
-}
-
-impl FromArgMatches for ImportArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let asked = matches.subcommand().and_then(|(name, matches)| {
-            let importer = IMPORTERS.iter().find(|importer| importer.id == name)?;
-            Some((*importer, matches))
-        });
-        let missing = || Error::new(clap::error::ErrorKind::MissingSubcommand);
-        let (importer, matches) = asked.ok_or_else(missing)?;
-        let files = FileArgs::from_arg_matches(matches)?;
-        Ok(Self { importer, files, answers: answers(&importer.all_options(), matches) })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
 }
 
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {

@@ -24,6 +24,7 @@ mod predict;
 mod progress;
 mod rank;
 mod report;
+mod rows;
 mod run;
 mod run_args;
 mod self_test;
@@ -40,6 +41,7 @@ mod top;
 pub use ensemble::{measure_in, run_in};
 pub use exit::USAGE;
 pub use measure::MethodOfRanks;
+pub use rows::OfRows;
 pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;
 
@@ -74,10 +76,10 @@ Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
 enum Command {
     Check(check::CheckArgs),
     Run(run::RunCommand),
-    Measure(measure::MeasureArgs),
+    Measure(OfRows<measure::MeasureArgs>),
     Suite(suite::SuiteArgs),
     Inject(inject::InjectArgs),
-    Predict(predict::PredictArgs),
+    Predict(OfRows<predict::PredictArgs>),
     List(list::ListArgs),
     Attribute(attribute::AttributeArgs),
     Merge(merge::MergeArgs),
@@ -87,8 +89,8 @@ enum Command {
     Sources(sources::SourcesArgs),
     Longest(longest::LongestArgs),
     Report(report::ReportArgs),
-    Export(export::ExportArgs),
-    Import(import::ImportArgs),
+    Export(OfRows<export::ExportArgs>),
+    Import(OfRows<import::ImportArgs>),
     Top(top::TopArgs),
 }
 
@@ -112,10 +114,10 @@ pub fn anechoic() -> ExitCode {
     let done = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
-        Command::Measure(args) => measure::run(&args),
+        Command::Measure(OfRows(args)) => measure::run(&args),
         Command::Suite(args) => suite::run(&args),
         Command::Inject(args) => inject::run(&args),
-        Command::Predict(args) => predict::run(&args),
+        Command::Predict(OfRows(args)) => predict::run(&args),
         Command::List(args) => list::run(&args),
         Command::Attribute(args) => attribute::run(&args),
         Command::Merge(args) => merge::run(&args),
@@ -125,8 +127,8 @@ pub fn anechoic() -> ExitCode {
         Command::Sources(args) => sources::run(&args),
         Command::Longest(args) => longest::run(&args),
         Command::Report(args) => report::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Import(args) => import::run(&args),
+        Command::Export(OfRows(args)) => export::run(&args),
+        Command::Import(OfRows(args)) => import::run(&args),
         Command::Top(args) => top::run(&args),
     };
     done.unwrap_or_else(|error| exit::print_error(&error).into())

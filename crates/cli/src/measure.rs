@@ -1,6 +1,7 @@
 //! `anechoic measure METHOD`: one subcommand for each row of [`METHODS`].
 
 use crate::options::{answers, arguments};
+use crate::rows::Rows;
 use crate::setup::{SetupArgs, record};
 use crate::show::{Printer, recorded};
 use crate::{stop, terminal};
@@ -13,23 +14,14 @@ use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::{cpus, machine};
 use clap::builder::{Resettable, StyledStr};
-use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Measure fixed work or fixed time: how long the same work takes, or how much work fits into equal times
-///
-/// Gaps inside the samples and the kernel's own events are recorded at the same time, so that the report can
-/// name what lengthened a sample. See `anechoic measure METHOD --help`.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct MeasureArgs {
-    #[command(subcommand)]
-    asked: MeasureCommand,
-}
-
+const ABOUT: &str = "Measure fixed work or fixed time: how long the same work takes, or how much work fits into equal times";
+const DETAILS: &str = "Gaps inside the samples and the kernel's own events are recorded at the same time, so that the report can \
+                       name what lengthened a sample. See `anechoic measure METHOD --help`.";
 const EXAMPLES: &str = "Examples:
   anechoic measure fwq                                1 ms of work, 10,000 times on every CPU
   anechoic measure ftq --window 250us --duration 60s  work done in each of 240,000 windows
@@ -38,7 +30,7 @@ const EXAMPLES: &str = "Examples:
 
 /// What the user asked `measure` to do.
 #[derive(Debug)]
-enum MeasureCommand {
+pub enum MeasureArgs {
     Method(Box<MethodArgs>),
     Kernels,
 }
@@ -80,11 +72,7 @@ fn command(method: &Method) -> Command {
 
 impl MethodArgs {
     /// Reads what clap matched; returns `None` if the subcommand is not a method.
-    fn read(matches: &ArgMatches) -> Result<Option<Self>, clap::Error> {
-        let Some((name, matches)) = matches.subcommand() else {
-            let text = "a subcommand is required but one was not provided";
-            return Err(clap::Error::raw(ErrorKind::MissingSubcommand, text));
-        };
+    fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
         let Some(method) = find(name) else { return Ok(None) };
         Ok(Some(MethodArgs {
             method,
@@ -132,80 +120,44 @@ impl MethodArgs {
     }
 }
 
-impl FromArgMatches for MeasureCommand {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let method = MethodArgs::read(matches)?;
-        Ok(method
-            .map_or(MeasureCommand::Kernels, |method| MeasureCommand::Method(Box::new(method))))
+impl Rows for MeasureArgs {
+    fn describe(command: Command) -> Command {
+        command.about(ABOUT).long_about(format!("{ABOUT}\n\n{DETAILS}")).after_help(EXAMPLES)
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Subcommand for MeasureCommand {
-    fn augment_subcommands(measure: Command) -> Command {
+    fn subcommands() -> Vec<Command> {
         let list = Command::new(KERNELS)
             .about("List the work kernels")
             .after_help("Example:\n  anechoic measure kernels");
-        let methods = METHODS.iter().map(|method| command(method));
-        measure
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommands(methods)
-            .subcommand(list)
+        METHODS.iter().map(|method| command(method)).chain([list]).collect()
     }
 
-    fn augment_subcommands_for_update(measure: Command) -> Command {
-        Self::augment_subcommands(measure)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        name == KERNELS || find(name).is_some()
+    fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
+        let method = MethodArgs::read(name, matches)?;
+        Ok(Some(
+            method.map_or(MeasureArgs::Kernels, |method| MeasureArgs::Method(Box::new(method))),
+        ))
     }
 }
 
-impl FromArgMatches for MethodOfRanks {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let unknown = || {
-            clap::Error::raw(
-                ErrorKind::InvalidSubcommand,
-                "not a method that ranks measure together",
-            )
-        };
-        MethodArgs::read(matches)?.map(MethodOfRanks).ok_or_else(unknown)
+impl Rows for MethodOfRanks {
+    fn describe(command: Command) -> Command {
+        command
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Subcommand for MethodOfRanks {
-    fn augment_subcommands(measure: Command) -> Command {
-        let methods = METHODS.iter().filter(|method| method.of_ranks);
-        measure
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommands(methods.map(|method| command(method)))
+    fn subcommands() -> Vec<Command> {
+        METHODS.iter().filter(|method| method.of_ranks).map(|method| command(method)).collect()
     }
 
-    fn augment_subcommands_for_update(measure: Command) -> Command {
-        Self::augment_subcommands(measure)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        find(name).is_some_and(|method| method.of_ranks)
+    fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
+        Ok(MethodArgs::read(name, matches)?.map(MethodOfRanks))
     }
 }
 
 pub fn run(args: &MeasureArgs) -> Result<ExitCode, Problem> {
-    match &args.asked {
-        MeasureCommand::Method(args) => args.run(),
-        MeasureCommand::Kernels => list_kernels(),
+    match args {
+        MeasureArgs::Method(args) => args.run(),
+        MeasureArgs::Kernels => list_kernels(),
     }
 }
 
@@ -221,10 +173,11 @@ fn list_kernels() -> Result<ExitCode, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::OfRows;
 
     #[test]
     fn every_method_is_a_subcommand_with_the_texts_and_options_of_its_row() {
-        let mut measure = MeasureCommand::augment_subcommands(Command::new("measure"));
+        let mut measure = OfRows::<MeasureArgs>::augment_args(Command::new("measure"));
         measure.build();
         for method in METHODS {
             let command = measure.find_subcommand(method.id).expect(method.id);
@@ -241,15 +194,15 @@ mod tests {
                 );
             }
             let bare = measure.clone().try_get_matches_from(["measure", method.id]);
-            let read = MethodArgs::read(&bare.expect("all has defaults")).expect("read");
-            assert_eq!(read.map(|args| args.method.id), Some(method.id));
+            let OfRows(read) =
+                OfRows::from_arg_matches(&bare.expect("all has defaults")).expect("read");
+            assert!(matches!(read, MeasureArgs::Method(args) if args.method.id == method.id));
         }
     }
 
     #[test]
     fn ranks_measure_together_only_what_they_can() {
-        assert!(MethodOfRanks::has_subcommand("bsp") && !MethodOfRanks::has_subcommand("fwq"));
-        let mut measure = MethodOfRanks::augment_subcommands(Command::new("measure"));
+        let mut measure = OfRows::<MethodOfRanks>::augment_args(Command::new("measure"));
         measure.build();
         let methods = METHODS.iter().filter(|method| measure.find_subcommand(method.id).is_some());
         assert!(methods.map(|method| method.id).eq(["bsp"]));

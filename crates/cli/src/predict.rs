@@ -3,6 +3,7 @@
 use crate::inputs::{InputArgs, Inputs, newest};
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
+use crate::rows::Rows;
 use crate::show::ShowArgs;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::{AnyRow, Input, Methods, Model, Progress, RESULTS};
@@ -27,41 +28,29 @@ fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
     RESULTS.iter().filter_map(|&row| Some((row, row.model()?)))
 }
 
-impl Args for PredictArgs {
-    fn augment_args(command: Command) -> Command {
+impl Rows for PredictArgs {
+    fn describe(command: Command) -> Command {
         let examples: Vec<String> = models()
             .map(|(row, _)| format!("  anechoic predict {} anechoic-20261121T080000", row.id()))
             .collect();
-        let mut models: Vec<Command> =
-            models().map(|(row, model)| subcommand(row, model)).collect();
-        models.sort_by(|a, b| a.get_name().cmp(b.get_name()));
         command
             .about("Predict what noise costs where it was not measured")
             .after_help(format!("Examples:\n{}", examples.join("\n")))
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommands(models)
     }
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for PredictArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let asked = matches.subcommand().and_then(|(name, matches)| {
-            let (row, model) = models().find(|(row, _)| row.id() == name)?;
-            Some((row, model, matches.clone()))
-        });
-        let missing = || Error::new(clap::error::ErrorKind::MissingSubcommand);
-        let (row, model, matches) = asked.ok_or_else(missing)?;
-        Ok(Self { row, model, show: ShowArgs::from_arg_matches(&matches)?, matches })
+    fn subcommands() -> Vec<Command> {
+        let mut models: Vec<Command> =
+            models().map(|(row, model)| subcommand(row, model)).collect();
+        models.sort_by(|a, b| a.get_name().cmp(b.get_name()));
+        models
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+    fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
+        let Some((row, model)) = models().find(|(row, _)| row.id() == name) else {
+            return Ok(None);
+        };
+        let show = ShowArgs::from_arg_matches(matches)?;
+        Ok(Some(Self { row, model, show, matches: matches.clone() }))
     }
 }
 

@@ -9,7 +9,7 @@ mod library;
 mod meetings;
 mod ranks;
 
-use anechoic_cli::{MethodOfRanks, RunArgs};
+use anechoic_cli::{MethodOfRanks, OfRows, RunArgs};
 use anechoic_recording::Problem;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
@@ -38,8 +38,7 @@ enum Command {
     Ranks(ranks::RanksArgs),
     Run(Box<RunArgs>),
     /// Measure work that the ranks do together
-    #[command(subcommand)]
-    Measure(MethodOfRanks),
+    Measure(OfRows<MethodOfRanks>),
 }
 
 fn main() -> ExitCode {
@@ -93,7 +92,7 @@ fn run(cli: &Cli, job: &Job) -> Result<ExitCode, Problem> {
     match &cli.command {
         Command::Ranks(_) => ranks::run(&team),
         Command::Run(args) => anechoic_cli::run_in(args, &team),
-        Command::Measure(args) => anechoic_cli::measure_in(args, &team),
+        Command::Measure(OfRows(args)) => anechoic_cli::measure_in(args, &team),
     }
 }
 
