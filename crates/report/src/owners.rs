@@ -1,7 +1,7 @@
 //! Who took the lost time: a sentence, a small table, and what the kernel counted of limits and waiting.
 
 use crate::screen::Screen;
-use crate::style::{View, clip, plain};
+use crate::style::{View, clip, plain, width};
 use crate::table::Table;
 use crate::units::{length, noise, share};
 use anechoic_analyze::Summary;
@@ -197,11 +197,37 @@ pub(crate) fn described(
     };
     let command = match command {
         Some("") | None => "a thread of the kernel".to_owned(),
-        Some(command) => clip(&plain(command), COMMAND_COLUMNS),
+        Some(command) => clip(without_directory(&plain(command)), COMMAND_COLUMNS),
     };
     [Some(number), unit.map(plain), Some(command)]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()
         .join(" · ")
+}
+
+/// Removes the program's directory from a command line that is too wide with it.
+fn without_directory(command: &str) -> &str {
+    let program = command.split(' ').next().unwrap_or(command);
+    let name = program.rfind('/').map_or(0, |slash| slash + 1);
+    if width(command) > COMMAND_COLUMNS && name < program.len() {
+        &command[name..]
+    } else {
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_command_line_keeps_the_program_and_its_first_arguments() {
+        let shown = |command: &str| described(7, Some(7), Some(command), None);
+        assert_eq!(shown("/usr/bin/agent -d"), "PID 7 · /usr/bin/agent -d");
+        let wide = shown("/opt/vendor/monitoring/lib/current/bin/agent --interval 10s");
+        assert_eq!(wide, "PID 7 · agent --interval 10s");
+        let directory = "/opt/vendor/monitoring/lib/current/binaries/";
+        assert!(shown(directory).starts_with("PID 7 · /opt/vendor"), "{}", shown(directory));
+    }
 }

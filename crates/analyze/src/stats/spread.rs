@@ -4,6 +4,10 @@ use super::{Interval, mean, student_t};
 
 /// Most that the correlation of neighbouring blocks is taken for.
 const MOST_CORRELATED: f64 = 0.97;
+/// Number of blocks from which on a correlation is estimated well enough that its own error is known.
+const ESTIMATED_FROM: f64 = 20.0;
+/// Standard errors that are added to a correlation, because intervals that are too narrow are the worse mistake.
+const CAUTION: f64 = 0.5;
 /// Smaller differences of blocks, relative to the largest, are errors of rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -12,8 +16,9 @@ const ROUNDING: f64 = 1e-9;
 /// Blocks may depend on each other: the standard error is the largest of three, which see different dependence. One
 /// assumes independence. One adds up the covariances of blocks up to the distance from which on none is significant,
 /// with a flat-top window (the rule of Politis & White 2004 for the length of blocks, with the correction of Patton,
-/// Politis & White 2009). One assumes that the correlation falls by the same factor from block to block, and corrects
-/// the factor for its bias (Kendall 1954). So short dependence is seen that is not significant by itself.
+/// Politis & White 2009). One assumes that the correlation falls by the same factor from block to block, corrects the
+/// factor for its bias (Kendall 1954), and adds half of its standard error. So short dependence is seen that is not
+/// significant by itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Standard error of the mean.
@@ -112,8 +117,10 @@ fn covariance(deviations: &[f64], lag: usize) -> f64 {
 fn decaying(deviations: &[f64]) -> f64 {
     let count = deviations.len() as f64;
     let found = covariance(deviations, 1) / covariance(deviations, 0);
-    let unbiased = (found + (1.0 + 3.0 * found) / count).clamp(0.0, MOST_CORRELATED);
-    (1.0 + unbiased) / (1.0 - unbiased)
+    let unbiased = found + (1.0 + 3.0 * found) / count;
+    let error = if count < ESTIMATED_FROM { 0.0 } else { ((1.0 - found * found) / count).sqrt() };
+    let factor = (unbiased + CAUTION * error).clamp(0.0, MOST_CORRELATED);
+    (1.0 + factor) / (1.0 - factor)
 }
 
 /// Returns the factor by which dependence inflates the squared error, from the significant covariances.
