@@ -229,7 +229,7 @@ mod tests {
     fn thread(tid: i32, command: &str, cgroup: &str) -> SeenThread {
         let unit = (cgroup != "/").then(|| cgroup.trim_start_matches('/').to_owned());
         let (name, command, cgroup) = (format!("t{tid}"), command.to_owned(), cgroup.to_owned());
-        SeenThread { tid, pid: tid, name, command, cgroup, unit, ran_ns: None }
+        SeenThread { tid, pid: tid, name, command, cgroup, unit, ..SeenThread::default() }
     }
 
     fn run(throttled_ns: Option<u64>) -> Run {

@@ -15,6 +15,8 @@ texts! {
         Symbol = "symbol",
         /// The action name of a device interrupt, by interrupt number.
         Irq = "irq",
+        /// The file of the program that a process executes, by its thread. It is used during a run and not stored.
+        Program = "program",
     }
 }
 
@@ -169,7 +171,8 @@ macro_rules! events {
 
 const NEXT_TASK: NameField = NameField { kind: NameKind::Task, key: "next_pid", text: "next_comm" };
 const PREV_TASK: NameField = NameField { kind: NameKind::Task, key: "prev_pid", text: "prev_comm" };
-const WOKEN_TASK: NameField = NameField { kind: NameKind::Task, key: "pid", text: "comm" };
+const TASK: NameField = NameField { kind: NameKind::Task, key: "pid", text: "comm" };
+const PROGRAM: NameField = NameField { kind: NameKind::Program, key: "pid", text: "filename" };
 const IRQ_NAME: NameField = NameField { kind: NameKind::Irq, key: "irq", text: "name" };
 
 // `ipi_send_cpumask` becomes one event per CPU of its mask, with that CPU as the first argument.
@@ -205,7 +208,7 @@ events! {
     TaskletEntry = 34, "irq", "tasklet_entry", &["func"], &["func"], &[], Enter(Tasklet), [];
     TaskletExit = 35, "irq", "tasklet_exit", &["func"], &["func"], &[], Exit(Tasklet), [];
     Switch = 40, "sched", "sched_switch", &["next_pid", "prev_state", "next_prio"], &[], &[PREV_TASK, NEXT_TASK], Instant, [];
-    Waking = 41, "sched", "sched_waking", &["pid", "target_cpu"], &[], &[WOKEN_TASK], Cause, [];
+    Waking = 41, "sched", "sched_waking", &["pid", "target_cpu"], &[], &[TASK], Cause, [];
     Nmi = 45, "nmi", "nmi_handler", &["handler", "delta_ns", "handled"], &["handler"], &[], Instant, ["NMI"];
     PageFaultUser = 46, "exceptions", "page_fault_user", &["address", "ip", "error_code"], &[], &[], Instant, [];
     PageFaultKernel = 47, "exceptions", "page_fault_kernel", &["address", "ip", "error_code"], &[], &[], Instant, [];
@@ -224,6 +227,8 @@ events! {
     WorkStart = 71, "workqueue", "workqueue_execute_start", &["work", "function"], &["function"], &[], Enter(Work), [];
     WorkEnd = 72, "workqueue", "workqueue_execute_end", &["work", "function"], &["function"], &[], Exit(Work), [];
     Signal = 80, "signal", "signal_generate", &["pid", "sig"], &[], &[], Cause, [];
+    NewTask = 81, "task", "task_newtask", &["pid", "clone_flags"], &[], &[TASK], Cause, [];
+    Exec = 82, "sched", "sched_process_exec", &["pid", "old_pid"], &[], &[PROGRAM], Cause, [];
 }
 
 const fn first(counted: &[&'static str]) -> Option<&'static str> {

@@ -168,6 +168,7 @@ fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
     let cgroup = cgroups.alias(&seen.cgroup);
     SeenThread {
         name: if named { seen.name.clone() } else { REMOVED.into() },
+        other_names: vec![],
         command: if of_kernel { String::new() } else { REMOVED.into() },
         unit: seen.unit.as_ref().map(|_| cgroup.clone()),
         cgroup,

@@ -15,6 +15,9 @@ pub struct SeenThread {
     pub pid: i32,
     /// Name of the thread.
     pub name: String,
+    /// Other names that it had during the run, as one that executes another program has; at most four.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<String>,
     /// Command line of its process, shortened; empty for a thread of the kernel.
     pub command: String,
     /// Its cgroup, as a path.
@@ -34,13 +37,14 @@ impl SeenThread {
     }
 
     /// Returns whether this is the thread that has its number and the name `name` in the events. With another name it is
-    /// one that had the number at another time, or another program of the same process. /proc shows longer names of
+    /// one that had the number at another time. /proc shows longer names of
     /// kernel threads than the events do, and a redacted recording has other names in either place.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         let name = name.trim();
         let longer = self.is_of_kernel() && self.name.starts_with(name);
-        self.name == name || longer || name.starts_with(ALIAS)
+        let other = self.other_names.iter().any(|other| other.trim() == name);
+        self.name == name || other || longer || name.starts_with(ALIAS)
     }
 }
 

@@ -1,13 +1,16 @@
 //! Who took the time of a CPU: the process, the command line and the unit of a thread, while it lives.
 
+mod births;
 mod limits;
 mod units;
 
 pub use limits::Limits;
 pub use units::unit;
 
+use births::Births;
+
 use crate::machine::Root;
-use crate::tracefs;
+use crate::tracefs::{self, Batch};
 use anechoic_recording::who::SeenThread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -36,9 +39,23 @@ pub struct Threads {
     known: BTreeSet<i32>,
     found: Vec<SeenThread>,
     units: Units,
+    births: Births,
 }
 
 impl Threads {
+    /// Notes which threads there are before the loops start, for [`Threads::look`] once they have ended.
+    pub fn begin(&mut self) {
+        if shows_all() {
+            self.births.census(&Root::live(), &mut self.units);
+        }
+    }
+
+    /// Notes which threads the events show to begin, for [`Threads::look`] once they have ended. Removes from `batch`
+    /// what a recording does not store.
+    pub fn note(&mut self, batch: &mut Batch) {
+        self.births.note(batch);
+    }
+
     /// Looks up the threads that are new; their numbers are those of kernel events. In a PID namespace these say nothing
     /// about the files in /proc, so nothing is found. Returns whether there are new ones.
     pub fn look(&mut self, threads: impl Iterator<Item = i32>) -> bool {
@@ -55,7 +72,9 @@ impl Threads {
                 return;
             }
             if self.known.insert(tid) {
-                self.found.extend(thread(root, tid, &mut self.units));
+                let lives = thread(root, tid, &mut self.units);
+                let seen = lives.or_else(|| self.births.ended(root, tid, &mut self.units));
+                self.found.extend(seen.map(|seen| self.births.with_names(seen)));
             }
         }
     }
@@ -98,7 +117,7 @@ fn thread(root: &Root, tid: i32, units: &mut Units) -> Option<SeenThread> {
     }
     let cgroup = path(&root.read(&format!("/proc/{tid}/cgroup")).unwrap_or_default());
     let unit = units.entry(cgroup.clone()).or_insert_with(|| unit(root, &cgroup)).clone();
-    Some(SeenThread { tid, pid, name, command, unit, cgroup, ran_ns: None })
+    Some(SeenThread { tid, pid, name, command, unit, cgroup, ..SeenThread::default() })
 }
 
 /// Returns the words of a thread's command line, separated by blanks and cut. Only as much is read as can be kept.

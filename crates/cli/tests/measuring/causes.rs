@@ -122,3 +122,30 @@ fn kernel_events_lie_inside_the_detours() {
     assert!(alignment.events > 3_000, "{alignment:?}");
     assert_eq!(alignment.outside, 0, "{alignment:?}");
 }
+
+/// Programs that end long before anybody reads /proc are charged to who began them.
+#[test]
+fn programs_that_have_ended_are_not_unknown() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let cpu = *cpus::allowed().last().expect("a CPU");
+    let dir = tempfile::tempdir().expect("a directory");
+    // Each is another process, which lives for some milliseconds on the measured CPU.
+    let short = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+    let script = format!("while :; do taskset -c {cpu} sh -c '{short}'; done");
+    let mut load = std::process::Command::new("sh").args(["-c", &script]).spawn().expect("a shell");
+    let done = anechoic(&["run", "-c", &cpu.to_string(), "-d", "3s", "-q", "-o", arg(dir.path())]);
+    load.kill().and_then(|()| load.wait()).expect("ended");
+    assert!(matches!(done.code, Some(0 | 1)), "{}", done.err);
+    let threads = Recording::open(dir.path()).expect("a recording").run().threads.clone();
+    let ended = threads.iter().filter(|seen| seen.command.ends_with("/sh")).count();
+    assert!(ended > 20, "{ended} of {} threads", threads.len());
+    let shown = anechoic(&["summary", "--json", arg(dir.path())]);
+    let summary: serde_json::Value = serde_json::from_str(&shown.out).expect("JSON");
+    let owners = summary["owners"].as_array().expect("owners");
+    let unknown = owners.iter().find(|owner| owner["kind"] == "unknown");
+    let share = unknown.map_or(0.0, |owner| owner["share"].as_f64().expect("a share"));
+    assert!(share < 0.1, "{owners:?}");
+}

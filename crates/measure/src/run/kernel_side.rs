@@ -76,7 +76,14 @@ impl KernelSide {
 
     /// Reads what the kernel has counted before the loops start.
     pub(super) fn begin(&mut self) {
-        self.before = (Limits::read(), self.collector.is_none().then(Census::take));
+        let census = match self.collector {
+            Some(_) => {
+                self.threads.begin();
+                None
+            }
+            None => Some(Census::take()),
+        };
+        self.before = (Limits::read(), census);
     }
 
     /// Stores what the kernel has counted since the start, and the threads that ran.
@@ -157,9 +164,14 @@ impl KernelSide {
 
     /// Writes all events so far.
     pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
-        self.early.drain(..).for_each(|batch| store.batch(batch));
+        let threads = &mut self.threads;
+        let mut keep = |mut batch: Batch| {
+            threads.note(&mut batch);
+            store.batch(batch);
+        };
+        self.early.drain(..).for_each(&mut keep);
         let Some(collector) = &mut self.collector else { return };
-        let drained = collector.drain_to(BATCH, &mut |batch| store.batch(batch));
+        let drained = collector.drain_to(BATCH, &mut keep);
         if self.threads.look(collector.tasks()) {
             run.threads = self.threads.found().to_vec();
         }
