@@ -7,7 +7,7 @@ use crate::loops::watched;
 use crate::summary::SummaryBuilder;
 use crate::timeline::story_rows;
 use anechoic_recording::{
-    ActivityKind, Clock, DetourView, EventKind, KernelEvent, Problem, Recording, Run,
+    ActivityKind, Clock, DetourView, EventKind, KernelEvent, Problem, ProblemKind, Recording, Run,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,11 @@ pub fn longest_detours(
     cpus: Option<&[u32]>,
 ) -> Result<LongestDetours, Problem> {
     let run = recording.run();
+    let measured: Vec<u32> = run.cpus.iter().map(|of| of.cpu).collect();
+    if let Some(absent) = cpus.into_iter().flatten().find(|cpu| !measured.contains(cpu)) {
+        let why = format!("CPU {absent} was not measured in {}", recording.dir().display());
+        return Err(ProblemKind::Usage.problem(why, format!("it has the CPUs {measured:?}")));
+    }
     let loops = watched(recording)?;
     let mut summary = SummaryBuilder::new(run, &loops);
     let mut longest = LongestBuilder::new(run, most, story).on(cpus);

@@ -93,7 +93,7 @@ const WORDS: &[(&str, &str)] = &[
     ("softirqs/SCHED", "scheduler balancing (softirq)"),
     ("softirqs/HRTIMER", "high-resolution timers (softirq)"),
     ("softirqs/RCU", "RCU callbacks (softirq)"),
-    ("victim/run_delay_ns", "another thread had the CPU, or its quota was used up"),
+    ("victim/run_delay_ns", "another thread ran, or the quota was used up"),
     ("schedstat/run_delay_ns", "threads that waited for the CPU, added up"),
     ("stat/steal_ns", "time stolen by the hypervisor"),
     ("steal_ns", "time stolen by the hypervisor, read at ticks"),
@@ -107,7 +107,7 @@ fn in_words(counter: &str) -> String {
         return (*words).into();
     }
     match counter.split_once('/') {
-        Some(("interrupts", key)) => format!("interrupts of {key}"),
+        Some(("interrupts", key)) => format!("interrupts of IRQ {key}"),
         Some(("softirqs", key)) => format!("softirq {key}"),
         _ => counter.into(),
     }
@@ -143,7 +143,7 @@ mod tests {
             .collect();
         let expected = [
             ("time stolen by the hypervisor", 20_000_000, None, Some(0.02), 1),
-            ("interrupts of 24", 900, Some(900.0), None, 1),
+            ("interrupts of IRQ 24", 900, Some(900.0), None, 1),
             ("local timer interrupts", 502, Some(251.0), None, 2),
             ("softirq NEW", 1, Some(1.0), None, 1),
         ];

@@ -69,6 +69,11 @@ pub(crate) fn write_whole(
         return buffered(&create(path, force)?);
     }
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !dir.exists() {
+        let why =
+            format!("cannot write {}: there is no directory {}", path.display(), dir.display());
+        return Err(ProblemKind::CannotWrite.problem(why, "create it, or name another place"));
+    }
     let mut staged = tempfile::Builder::new();
     let staged = staged.prefix(".").permissions(Permissions::from_mode(0o666)); // less the umask
     let staged = staged.tempfile_in(dir).map_err(named)?;

@@ -196,8 +196,8 @@ sources! {
     FAIR_SERVER = source("fair-server", "fair server", Class::Thread, "scheduler",
         "An artefact of --fifo: the kernel gives ordinary threads a share of a CPU that real-time threads occupy (50 ms per second by default).",
         &[
+            "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0 ends these holes: ordinary threads on that CPU then starve",
             "measure without --fifo",
-            "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0: ordinary threads on that CPU starve",
         ]);
 
     /// Other threads.

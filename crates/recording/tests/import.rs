@@ -111,7 +111,7 @@ fn what_is_wrong_is_named_with_its_line() {
             "out of order",
             "csv",
             b"5,100\n50,1\n",
-            "line 2: it begins 55 ns before the one before it on CPU 0 ends",
+            "line 2: this detour begins 55 ns before the previous one on CPU 0 ends",
         ),
         ("no such column", "csv", b"start,length\n", "line 1: no column is called duration"),
         ("no CPU", "csv", b"start,duration,cpu\n1,2,9999\n", "line 2: there is no CPU 9999"),

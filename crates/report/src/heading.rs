@@ -5,6 +5,7 @@ use crate::screen::Screen;
 use crate::style::{View, clip, width};
 use crate::units::{asked, counted, cpu_list, span, timestamp};
 use anechoic_analyze::facts::Facts;
+use anechoic_recording::import::IMPORTED;
 use anechoic_recording::run::RunState;
 
 /// Adds the machine, what ran, and whether it ran to its end.
@@ -40,6 +41,9 @@ pub(crate) fn how(run: &Facts) -> String {
 
 /// Returns host, processor, kernel and hypervisor.
 pub(crate) fn machine(run: &Facts) -> String {
+    if run.threshold_source == IMPORTED {
+        return format!("{} · a measurement of another tool", run.host);
+    }
     let system = match run.kernel.split_whitespace().next().unwrap_or("unknown kernel") {
         "none" => "no operating system".to_owned(),
         release => format!("Linux {release}"),

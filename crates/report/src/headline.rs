@@ -3,6 +3,10 @@
 use crate::names::source_name;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::Summary;
+use anechoic_recording::sources;
+
+/// Share of the time from which on other programs are at work, and not a disturbance.
+const AT_WORK: f64 = 0.2;
 
 /// Returns how much time was lost, and what took most of it.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
@@ -28,6 +32,13 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
         if run.cpus.len() == 1 { "its" } else { "their" },
         noise_certainty(summary.total.noise, summary.total.interval, summary.total.at_least),
     );
+    let competition = competition(summary).map(|part| {
+        format!(
+            "Other programs ran on {} for {} of the time: that is competition, not operating-system noise. Measure while they rest, or with --fifo.",
+            if run.cpus.len() == 1 { "it" } else { "them" },
+            share(part)
+        )
+    });
     let mut second = String::new();
     if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
         let name = source_name(&row.source, &row.name, run);
@@ -39,5 +50,18 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
         length(lengths.max_ns),
         length(lengths.p50_by_time_ns),
     );
-    vec![first, second]
+    [Some(first), competition, Some(second)].into_iter().flatten().collect()
+}
+
+/// Returns the share of the time in which other programs had the CPUs, if that is most of what was lost and so much
+/// that the machine was at work, not idle.
+pub(crate) fn competition(summary: &Summary) -> Option<f64> {
+    let rows = summary.sources.iter().flat_map(|sources| &sources.rows);
+    let threads = rows.filter(|row| {
+        sources::THREAD.is(&row.source)
+            && row.threads.iter().any(|of| of.command.as_deref() != Some(""))
+    });
+    let of_lost: f64 = threads.map(|row| row.share).sum();
+    let part = of_lost * summary.total.noise;
+    (of_lost > 0.5 && part >= AT_WORK && !summary.run.policy.is_fifo()).then_some(part)
 }

@@ -80,8 +80,9 @@ fn sentence(owner: &Owner, summary: &Summary) -> String {
         }
         OwnerKind::OwnThreads => format!("{part} of the lost time is the run's own."),
         OwnerKind::Neighbour => {
+            let them = if owner.name.is_empty() { "them" } else { "it" };
             format!(
-                "{part} of the lost time was taken by {}: keep it off these CPUs.",
+                "{part} of the lost time was taken by {}: keep {them} off these CPUs.",
                 title(owner, summary)
             )
         }

@@ -1,14 +1,15 @@
 //! One line of comparison: published noise beside the measured one, at the same threshold.
 
+use crate::headline;
 use crate::published::{NOISE, NOISE_OVER_NS, Value};
 use crate::units::{asked, noise};
 use anechoic_analyze::Summary;
 
 /// Compares the noise with published values. Nothing if it is not known at their threshold, or unknown because detours were
-/// lost.
+/// lost, or is the work of other programs.
 pub(crate) fn line(summary: &Summary) -> Option<String> {
     let point = summary.curve.iter().find(|point| point.threshold_ns == NOISE_OVER_NS)?;
-    if summary.total.lost_detours > 0 {
+    if summary.total.lost_detours > 0 || headline::competition(summary).is_some() {
         return None;
     }
     let published: Vec<String> = NOISE

@@ -35,7 +35,11 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     screen.gap();
     let lost = sources.losses.iter().any(|loss| loss.what == LossKind::Detours);
     let least = if lost { "at least " } else { "" };
-    screen.headline(&format!("The CPUs lost {least}{} of their time.", noise(sources.noise)));
+    let (who, their) = match &sources.run.cpus[..] {
+        [cpu] => (format!("CPU {cpu}"), "its"),
+        cpus => (format!("The {} CPUs", cpus.len()), "their"),
+    };
+    screen.headline(&format!("{who} lost {least}{} of {their} time.", noise(sources.noise)));
     screen.gap();
     add(&sources.sources, &sources.run, view, &mut screen);
     screen.gap();

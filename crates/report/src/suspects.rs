@@ -5,12 +5,16 @@ use crate::style::{Tone, View, plain};
 use crate::units::{count, cpu_list, rate, share};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::suspects::Suspect;
+use anechoic_recording::import::IMPORTED;
 
 /// Number of suspects in a shortened list.
 const SHOWN: usize = 10;
 
 /// Adds the suspects.
 pub(crate) fn add(suspects: &[Suspect], run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    if run.threshold_source == IMPORTED {
+        return; // another tool read no counters
+    }
     screen.heading("suspects (kernel counters that increased; not a proof of the cause)");
     if suspects.is_empty() {
         screen.line("  none: no kernel counter increased, or none could be read");

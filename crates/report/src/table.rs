@@ -264,34 +264,16 @@ impl Table {
             writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.groups_line()))?;
         }
         writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
-        let asides = self.asides.iter().take(self.shown()).map(String::as_str);
-        let asides = asides.chain(std::iter::repeat(""));
+        let asides = || self.asides.iter().take(self.shown()).map(String::as_str);
+        let beside = asides().all(|aside| self.width() + GAP + width(aside) <= view.columns());
+        let asides = asides().chain(std::iter::repeat(""));
         for (row, aside) in rows.iter().zip(asides) {
-            self.print_row(row, aside, view, out)?;
+            print_row(row, aside, beside, view, out)?;
         }
         if self.shown() < self.rows.len() {
             writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.more))?;
         }
         Ok(())
-    }
-
-    fn print_row(
-        &self,
-        row: &str,
-        aside: &str,
-        view: &View<'_>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        if aside.is_empty() {
-            return writeln!(out, "{}", row.trim_end());
-        }
-        if self.width() + GAP + width(aside) <= view.columns() {
-            let space = " ".repeat(GAP);
-            return writeln!(out, "{row}{space}{}", view.style.paint(Tone::Quiet, aside));
-        }
-        writeln!(out, "{}", row.trim_end())?;
-        let below = clip(&format!("  └ {aside}"), view.columns());
-        writeln!(out, "{}", view.style.paint(Tone::Quiet, &below))
     }
 
     /// Returns the line above the headings: the name of each group in a rule over its columns.
@@ -320,4 +302,23 @@ impl Table {
             });
         padded.collect::<Vec<_>>().join(&" ".repeat(self.gap()))
     }
+}
+
+/// Prints a row with its note, at its end if the notes of all rows fit there, else below it.
+fn print_row(
+    row: &str,
+    aside: &str,
+    beside: bool,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let quiet = |text: &str| view.style.paint(Tone::Quiet, text);
+    if aside.is_empty() {
+        return writeln!(out, "{}", row.trim_end());
+    }
+    if beside {
+        return writeln!(out, "{row}{}{}", " ".repeat(GAP), quiet(aside));
+    }
+    writeln!(out, "{}", row.trim_end())?;
+    writeln!(out, "{}", quiet(&clip(&format!("  └ {aside}"), view.columns())))
 }

@@ -139,7 +139,7 @@ fn unprivileged() {
         suspect("time stolen by the hypervisor", None, Some(0.012), vec![0, 1]),
         suspect("local timer interrupts", Some(250.1), None, vec![0, 1]),
         suspect("kernel timers (softirq)", Some(31.7), None, vec![0, 1]),
-        suspect("interrupts of 25", Some(0.3), None, vec![1]),
+        suspect("interrupts of IRQ 25", Some(0.3), None, vec![1]),
     ]);
     golden!("unprivileged", screen(&summary));
 }

@@ -131,7 +131,10 @@ fn ended(parts: &[HostSummary]) -> Vec<Finding> {
 /// Finds properties that should be the same on all hosts.
 fn differing(parts: &[HostSummary]) -> Vec<Finding> {
     let job = |part: &HostSummary| match &part.parallel {
-        Some(job) => format!("{} ranks on {} hosts through {}", job.ranks, job.hosts, job.through),
+        Some(job) => {
+            let hosts = if job.hosts == 1 { "host" } else { "hosts" };
+            format!("{} ranks on {} {hosts} through {}", job.ranks, job.hosts, job.through)
+        }
         None => "no job".into(),
     };
     type Of<'a> = &'a dyn Fn(&HostSummary) -> String;

@@ -13,7 +13,7 @@ pub(super) static IMPORTER: Importer = Importer {
     details: "Columns are separated by commas, semicolons, tabs or blanks. A line without numbers names them: start and \
               duration, and cpu if there is one (start_ns and duration_ns will do); without such a line the first two columns \
               are start and duration. Other columns are ignored, and so are lines that begin with #. Times count from the \
-              beginning of the measurement, and the detours of a CPU are sorted by time.",
+              beginning of the measurement, and the detours of a CPU must be in order of time.",
     options: &[
         OptionRow::new("unit", Value::Choice(units), "UNIT", "Unit of both times").default("ns"),
         CPU,

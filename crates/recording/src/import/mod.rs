@@ -15,5 +15,8 @@ pub use lines::Lines;
 pub use recorded::Recorded;
 pub use writer::Imported;
 
+/// What stands in an imported recording for where its threshold and its clock come from.
+pub const IMPORTED: &str = "imported";
+
 /// All formats, in the order of the help.
 pub const IMPORTERS: &[&Importer] = &[&csv::IMPORTER, &netgauge::IMPORTER, &bare::IMPORTER];

@@ -1,7 +1,7 @@
 //! The recording that an import makes.
 
-use super::Lines;
 use super::lines::wrong;
+use super::{IMPORTED, Lines};
 use crate::clock::Clock;
 use crate::machine::{MOST_CPUS, Machine};
 use crate::methods;
@@ -86,7 +86,8 @@ impl Imported {
         let (reached, number) = self.cpus.entry(cpu).or_default();
         let early = reached.saturating_sub(start_ns);
         if early > ROUNDING_NS + self.iteration_ns {
-            let why = format!("it begins {early} ns before the one before it on CPU {cpu} ends");
+            let why =
+                format!("this detour begins {early} ns before the previous one on CPU {cpu} ends");
             return Err(wrong(why));
         }
         let start_ticks = start_ns.max(*reached);
@@ -162,7 +163,7 @@ fn run(file: &Path, format: &str, host: String) -> Run {
             skew: vec![],
         },
         threshold_ticks: 0,
-        threshold_source: "imported".into(),
+        threshold_source: IMPORTED.into(),
         policy: "other".into(),
         drain: DrainPolicy::AtEnd,
         repetition: None,

@@ -30,8 +30,9 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
     let who = hosts_and_cpus(total.hosts, total.cpus);
     let least = if total.lost_detours > 0 { "at least " } else { "" };
     let first = format!(
-        "{who} lost {least}{} of their time{}.",
+        "{who} lost {least}{} of {} time{}.",
         noise(total.noise),
+        if total.hosts == 1 { "its" } else { "their" },
         noise_certainty(total.noise, total.interval, total.at_least),
     );
     let mut second = String::new();

@@ -96,11 +96,33 @@ pub(crate) fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, scree
         let tested = count(spectrum.tested);
         screen.sentence(&format!("no period found ({tested} frequencies tested)"));
     } else {
-        screen.table(lines(&spectrum.lines, run, view));
+        let lines = carried_first(spectrum);
+        let shown = named(spectrum).len();
+        let more = |more| {
+            format!(
+                "{more} more without a source: harmonics, or echoes of detours that are not periodic"
+            )
+        };
+        screen.table(table(&lines, run, view).first(shown, view.all, more));
     }
     let mut not_visible = Screen::default();
     spectrum.not_visible.iter().for_each(|text| not_visible.item(Tone::Quiet, text));
     screen.details("What this spectrum cannot show", not_visible);
+}
+
+/// Returns the lines of a spectrum, those that a source carries first.
+fn carried_first(spectrum: &Spectrum) -> Vec<&Line> {
+    let (carried, others): (Vec<&Line>, Vec<&Line>) =
+        spectrum.lines.iter().partition(|line| !line.carriers.is_empty());
+    [carried, others].concat()
+}
+
+/// Returns the lines that a source carries, or all if no source carries any: the others may be echoes.
+pub(crate) fn named(spectrum: &Spectrum) -> Vec<&Line> {
+    let mut lines = carried_first(spectrum);
+    let carried = lines.iter().filter(|line| !line.carriers.is_empty()).count();
+    lines.truncate(if carried == 0 { lines.len() } else { carried });
+    lines
 }
 
 /// States the strongest line, with its share of the noise if that is known.
@@ -156,7 +178,7 @@ fn figure(title: &str, spectrum: &Spectrum) -> Option<Chart> {
     let curve = Curve::numbered(0, "power".into(), Draw::Spikes, &spikes);
     let title = format!("power over the background · {title}");
     let mut chart = Chart::of(x, y, vec![curve]).titled(title, ROWS);
-    let mut strongest: Vec<&Line> = spectrum.lines.iter().collect();
+    let mut strongest = named(spectrum);
     strongest.sort_by(|a, b| b.over_background.total_cmp(&a.over_background));
     let mark =
         |line: &&Line| Mark { x: line.hz, y: line.over_background, label: frequency(line.hz) };
@@ -172,7 +194,7 @@ fn figure(title: &str, spectrum: &Spectrum) -> Option<Chart> {
 }
 
 /// Returns one row for each line.
-fn lines(lines: &[Line], run: &Facts, view: &View<'_>) -> Table {
+fn table(lines: &[&Line], run: &Facts, view: &View<'_>) -> Table {
     let widest = CARRIER + view.columns().saturating_sub(80);
     Table::of_rows(lines)
         .number("frequency", |line| uncertain(line.hz, line.uncertainty_hz))

@@ -30,7 +30,7 @@ impl Render for Block {
 
 impl Render for Text {
     fn render(&self) -> Markup {
-        let text = &self.text;
+        let text = with_code(&self.text);
         match (self.mark, self.tone, self.shape) {
             ("! ", ..) | (_, Tone::Warning | Tone::Bad, _) => html! { p.warning { (text) } },
             ("· ", ..) => html! { ul.plain { li { (text) } } },
@@ -38,6 +38,19 @@ impl Render for Text {
             (_, Tone::Heading, _) => html! { p.lead { (text) } },
             (_, Tone::Quiet, _) => html! { p.note { (text) } },
             _ => html! { p { (text) } },
+        }
+    }
+}
+
+/// Marks the commands in a text, which stand between backticks.
+fn with_code(text: &str) -> Markup {
+    let parts = || text.split('`');
+    if parts().count() % 2 == 0 {
+        return html! { (text) };
+    }
+    html! {
+        @for (number, part) in parts().enumerate() {
+            @if number % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }
@@ -112,6 +125,7 @@ mod tests {
         table.total(vec!["all".into(), "3".into()]);
         let mut screen = Screen::default();
         screen.warning("<i>");
+        screen.sentence("Run `a <b`, or 3` of it");
         screen.table(table.captioned("Costs").folded(2, "1 more"));
         screen.details("More", Screen::of(|inner| inner.note("why")));
         let text = screen.render().into_string();

@@ -105,7 +105,9 @@ pub(super) fn settings(scene: &Scene) -> RowResult {
     let unmet: Vec<&Setting> = settings.iter().filter(|s| machine::is_unmet(s)).collect();
     if unmet.is_empty() {
         let asked = settings.iter().filter(|s| s.requested.is_some()).count();
-        return RowResult::good(format!("{asked} requested, all in effect as far as can be read"));
+        return RowResult::good(format!(
+            "{asked} on the kernel command line, all in effect as far as can be read"
+        ));
     }
     let text = |s: &&Setting| {
         let (asked, is) = (s.requested.as_deref(), s.effective.as_deref());

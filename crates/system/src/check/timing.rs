@@ -76,7 +76,11 @@ pub(super) fn skew(scene: &Scene) -> RowResult {
     let worst = clock.skew.iter().max_by_key(|skew| skew.offset_ticks.unsigned_abs());
     let bound = clock.skew.iter().map(|skew| skew.bound_ticks).max().unwrap_or(0);
     let offset = worst.map_or(0, |skew| skew.offset_ticks);
-    let found = format!("at most {offset:+} ticks over {} CPUs, ± {bound}", clock.skew.len());
+    let found = format!(
+        "{} CPUs differ by {} ticks or less, known to ± {bound}",
+        clock.skew.len(),
+        offset.unsigned_abs()
+    );
     // An offset within its bound is not a measured offset.
     if clock.skew.iter().all(|skew| skew.offset_ticks.unsigned_abs() <= skew.bound_ticks) {
         return RowResult::good(found);

@@ -96,7 +96,12 @@ pub(super) fn active(root: &Path) -> Vec<String> {
     let mut active = buffer("", root);
     let instances = fs::read_dir(root.join("instances")).into_iter().flatten().flatten();
     for instance in instances {
-        let name = format!("instance {}: ", instance.file_name().to_string_lossy());
+        let name = instance.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix("anechoic-").and_then(|rest| rest.split('-').next());
+        let name = match process {
+            Some(process) => format!("another anechoic (process {process}) measures: "),
+            None => format!("instance {name}: "),
+        };
         active.extend(buffer(&name, &instance.path()));
     }
     active.sort();

@@ -28,8 +28,9 @@ fn notes(root: &Root, own: u32, cpus: &[u32]) -> Vec<String> {
         both.sort_unstable();
         both.dedup();
         let list = crate::cpus::list(&both);
+        let cpus = if both.len() == 1 { "CPU" } else { "CPUs" };
         (!both.is_empty()).then(|| {
-            format!("another anechoic (process {process}) measured CPUs {list} at the same time, and each disturbed the other")
+            format!("another anechoic (process {process}) measured {cpus} {list} at the same time, and each disturbed the other")
         })
     };
     processes.iter().filter_map(note).collect()

@@ -30,7 +30,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         p { "In every phase, a bulk-synchronous job on many such CPUs waits for its slowest rank. The grain is the work between two synchronisations." }
         @for of in &model.grains { @if let Some(text) = words::grain(model, of) { p { (plain(&text)) } } }
         @for note in &model.notes { p.warning { (plain(note)) } }
-        (chart.figure("Predicted slowdown (time of the job relative to no noise) against the number of ranks, by grain. Points are too low, because the recording is too short for that number of ranks.", page))
+        (chart.figure("Predicted slowdown (time of the job relative to no noise) against the number of ranks, by grain. Points are underestimates, because the recording is too short for that number of ranks.", page))
         (numbers(model))
     }
 }

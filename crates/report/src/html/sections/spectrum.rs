@@ -3,7 +3,7 @@
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::measured::names::{Named, noise as noise_of, shown};
-use crate::measured::periods::{add_lines, name};
+use crate::measured::periods::{add_lines, name, named};
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Quantity};
 use crate::screen::Screen;
 use crate::style::{Style, View};
@@ -31,7 +31,7 @@ pub(super) const SECTION: Section = Section {
 /// Largest number of series that are drawn, the noisiest first.
 const MOST: usize = 4;
 /// The view of the tables, wide enough for long names.
-const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: true, path: None };
+const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: false, path: None };
 
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(measured) = part.get::<Measured>() else { return detours(part, page) };
@@ -76,9 +76,8 @@ fn one(spectrum: &Spectrum, title: &str, run: &Facts, page: &mut Page) -> Markup
         vec![Curve::numbered(0, "power".into(), Draw::Spikes, &points)],
     )
     .named(title);
-    chart.marks = spectrum
-        .lines
-        .iter()
+    chart.marks = named(spectrum)
+        .into_iter()
         .map(|line| {
             let carrier = line.carriers.first().map(|carrier| format!(" {}", name(carrier, run)));
             Mark {

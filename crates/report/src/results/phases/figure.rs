@@ -40,8 +40,8 @@ pub(crate) fn curves(grains: &[GrainModel]) -> Vec<Curve> {
             let curve = Curve::numbered(number, name, draw, &points).lettered(Some(letter));
             (!points.is_empty()).then_some(curve)
         };
-        let too_low = format!("{name}: too low");
-        [draw(true, name, Draw::Line, b'A'), draw(false, too_low, Draw::Points, b'a')]
+        let underestimate = format!("{name}: underestimate");
+        [draw(true, name, Draw::Line, b'A'), draw(false, underestimate, Draw::Points, b'a')]
     };
     grains.iter().enumerate().flat_map(of_grain).flatten().collect()
 }
@@ -79,9 +79,9 @@ mod tests {
         let [first, second] = [0, 1].map(|number| crate::palette::of_curve(number).name);
         let expected = [
             curve("1 ms", Draw::Line, &[1.0, 10.0, 1e3], first, 'A'),
-            curve("1 ms: too low", Draw::Points, &[1e4], first, 'a'),
+            curve("1 ms: underestimate", Draw::Points, &[1e4], first, 'a'),
             curve("100 ms", Draw::Line, &[1.0, 10.0], second, 'B'),
-            curve("100 ms: too low", Draw::Points, &[1e3, 1e4], second, 'b'),
+            curve("100 ms: underestimate", Draw::Points, &[1e3, 1e4], second, 'b'),
         ];
         assert_eq!(drawn, expected);
     }
