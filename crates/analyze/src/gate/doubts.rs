@@ -1,6 +1,5 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
-use super::rules::share;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
@@ -195,4 +194,15 @@ impl Requirements {
 /// Returns the shortest time for which a CPU was watched; 0 without CPUs.
 pub(super) fn shortest_ns(summary: &Summary) -> u64 {
     summary.cpus.iter().map(|cpu| cpu.wall_ns).min().unwrap_or(0)
+}
+
+/// Reads a percentage of 0 or more, as a share.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+    number
+        .filter(|percent| *percent >= 0.0 && percent.is_finite())
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| {
+            format!("'{}' is not a percentage; write one, for example 0.1%", text.trim())
+        })
 }

@@ -1,7 +1,8 @@
 //! `max-increase`: the noise compared with a baseline of repeated runs.
 
-use super::{Judge, Rule, RuleRow, Scope, Unit, share};
+use super::{Judge, Rule, RuleRow, Scope, Unit};
 use crate::compare::{Change, Comparison};
+use crate::gate::doubts::share;
 use crate::gate::{Doubt, Finding, Outcome};
 
 /// The rule.

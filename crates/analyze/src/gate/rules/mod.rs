@@ -163,17 +163,6 @@ fn hides(threshold_ns: u64, shortest_ns: u64) -> Option<Doubt> {
     (threshold_ns > shortest_ns).then_some(Doubt::Threshold { threshold_ns })
 }
 
-/// Reads a percentage over 0, as a share.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
-    number
-        .filter(|percent| *percent >= 0.0 && percent.is_finite())
-        .map(|percent| percent / 100.0)
-        .ok_or_else(|| {
-            format!("'{}' is not a percentage; write one, for example 0.1%", text.trim())
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

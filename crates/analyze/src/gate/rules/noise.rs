@@ -1,7 +1,8 @@
 //! `max-noise`: the share of the CPU time that detours take.
 
-use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides, share};
+use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
 use crate::blocks::bounds;
+use crate::gate::doubts::share;
 use crate::gate::tally::{Tally, Watched};
 use crate::gate::{Finding, Outcome};
 use crate::stats::{Bounds, most_in_sum};
