@@ -73,7 +73,7 @@ fn scope(of: &Gate) -> String {
     let recordings = counted(of.recordings.len() as u64, "recording", "recordings");
     let cpus = of.recordings.iter().flat_map(|of| of.cpus.iter().map(move |cpu| (&of.host, cpu)));
     let cpus = counted(cpus.collect::<BTreeSet<_>>().len() as u64, "CPU", "CPUs");
-    let shortest = of.recordings.iter().map(|of| of.wall_ns).min();
+    let shortest = of.recordings.iter().map(|of| of.wall_ns).min().filter(|ns| *ns > 0);
     let length = shortest.map(|shortest| {
         let least = if of.recordings.len() > 1 { "at least " } else { "" };
         format!(" of {least}{}", span(shortest))
@@ -98,17 +98,20 @@ fn place(finding: &Finding, of: &Gate) -> Option<String> {
     Some(recording.map_or(cpu.clone(), |name| format!("{cpu} of {name}")))
 }
 
-/// Returns the name of a recording; nothing if there is only one.
+/// Returns the name of a recording; nothing if there is only one. Of several hosts it is the host, of which each mostly has
+/// one recording.
 fn recording(at: u64, of: &Gate) -> Option<String> {
     let recording = of.recordings.get(usize::try_from(at).ok()?)?;
-    let path = Path::new(&recording.path);
-    let last =
-        path.file_name().map_or(recording.path.clone(), |name| name.to_string_lossy().into());
-    // Recordings of several hosts may have the same name.
-    let others = of.recordings.iter().filter(|of| of.path != recording.path);
-    let alike = others.clone().any(|of| Path::new(&of.path).file_name() == path.file_name());
-    let name = if alike { &recording.path } else { &last };
-    (of.recordings.len() > 1).then(|| clip(&plain(name), NAME))
+    let last = Path::new(&recording.path).file_name();
+    let last = last.map_or(recording.path.clone(), |name| name.to_string_lossy().into());
+    let others = || of.recordings.iter().filter(|of| of.path != recording.path);
+    let alone = others().all(|of| of.host != recording.host);
+    let name = match others().any(|of| of.host != recording.host) {
+        true if alone => recording.host.clone(),
+        true => format!("{}/{last}", recording.host),
+        false => last,
+    };
+    (of.recordings.len() > 1).then(|| clip(&plain(&name), NAME))
 }
 
 fn findings(rule: &RuleOutcome, of: &Gate) -> Table {
