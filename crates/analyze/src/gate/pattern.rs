@@ -108,7 +108,7 @@ mod tests {
             ("tread:*", "there is no source 'tread'; did you mean thread?"),
             ("timer tick", "did you mean timer-tick?"),
             ("Device interrupt", "did you mean device-irq?"),
-            ("irq", "did you mean device-irq or platform-irq?"),
+            ("irq", "did you mean softirq or device-irq or platform-irq?"),
             ("xyzzy*", "they are named in `anechoic sources --json`"),
             ("", "there is no source ''"),
         ];
