@@ -24,6 +24,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Thresholds that differ by more than this ratio make noise incomparable.
+const SAME_THRESHOLD: f64 = 1.2;
+
 /// A run of one side.
 #[derive(Debug)]
 pub struct ComparedRun<'a> {
@@ -344,6 +347,22 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
         other_cpus: sides.iter().flatten().any(|run| !run.cpus.keys().eq(first_cpus(&sides))),
         lengths: parts::lengths(&sides, &design),
         job: parts::job(&sides, &design),
+    }
+}
+
+impl Comparison {
+    /// Returns the lowest and the highest threshold of all runs, in ns.
+    #[must_use]
+    pub fn thresholds_ns(&self) -> (u64, u64) {
+        let [before, after] = [self.before.threshold_ns, self.after.threshold_ns];
+        (before.0.min(after.0), before.1.max(after.1))
+    }
+
+    /// Returns whether thresholds differ by so much that short detours count in some runs and not in others.
+    #[must_use]
+    pub fn thresholds_differ(&self) -> bool {
+        let (lowest, highest) = self.thresholds_ns();
+        highest as f64 > SAME_THRESHOLD * lowest as f64
     }
 }
 

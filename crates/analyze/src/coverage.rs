@@ -7,6 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Entering and leaving the kernel takes longer than this, so at lower thresholds every entry is a detour.
+pub const SURELY_SEEN_NS: u64 = 500;
+
 /// Lost time by how well it is explained, as shares of all lost time.
 ///
 /// `explained + unexplained + not_attributable + unattributed` is 1.

@@ -26,6 +26,7 @@ pub mod curve;
 pub(crate) mod detours;
 pub mod facts;
 mod fold;
+pub mod gate;
 pub mod injection;
 pub mod interference;
 pub mod lengths;

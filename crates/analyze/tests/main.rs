@@ -4,6 +4,7 @@
 
 mod cluster;
 mod detour_periods;
+mod gate;
 mod injection;
 mod interference;
 mod interrupted;

@@ -84,7 +84,11 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
     Ok(ExitCode::from(worst.max(code)))
 }
 
-fn runs<'a>(recordings: &[&'a Recording], summaries: &'a [Summary]) -> Vec<ComparedRun<'a>> {
+/// Pairs recordings with their summaries.
+pub(crate) fn runs<'a>(
+    recordings: &[&'a Recording],
+    summaries: &'a [Summary],
+) -> Vec<ComparedRun<'a>> {
     let pairs = recordings.iter().zip(summaries);
     pairs.map(|(of, summary)| ComparedRun { run: of.run(), summary }).collect()
 }

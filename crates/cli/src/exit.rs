@@ -1,4 +1,4 @@
-//! Exit codes: 0 success, 1 warning, 3 no verdict, 64 and above for what prevented an answer.
+//! Exit codes: 0 success, 1 warning, 2 failed the gate, 3 no verdict, 64 and above for what prevented an answer.
 
 use anechoic_analyze::injection::Verdict;
 use anechoic_recording::{Problem, ProblemKind};
@@ -6,6 +6,8 @@ use std::io::Write;
 
 /// There is a result, and something in it that the user must know.
 pub(crate) const WARNING: u8 = 1;
+/// A limit that the user set is exceeded.
+const FAILED: u8 = 2;
 /// Nothing usable was measured.
 pub(crate) const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
 /// The command line is wrong.
@@ -16,6 +18,7 @@ pub(crate) fn verdict_code(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Good => 0,
         Verdict::Warning => WARNING,
+        Verdict::Failed => FAILED,
         Verdict::Nothing => NO_VERDICT,
     }
 }

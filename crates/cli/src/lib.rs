@@ -12,6 +12,7 @@ mod ensemble;
 mod exit;
 mod export;
 mod files;
+mod gate;
 mod import;
 mod inject;
 mod inputs;
@@ -69,7 +70,7 @@ const EXAMPLES: &str = "Examples:
   anechoic list                       the recordings here, the newest last
   anechoic summary                    show the newest again
 
-Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
+Exit codes: 0 success, 1 warning (ended early, or data lost or not saved), 2 failed the gate,
 3 no verdict (nothing was measured), 64 and above usage error or invalid input.";
 
 #[derive(Debug, Subcommand)]
@@ -84,6 +85,7 @@ enum Command {
     Attribute(attribute::AttributeArgs),
     Merge(merge::MergeArgs),
     Compare(compare::CompareArgs),
+    Gate(gate::GateArgs),
     Rank(rank::RankArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
@@ -122,6 +124,7 @@ pub fn anechoic() -> ExitCode {
         Command::Attribute(args) => attribute::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Gate(args) => gate::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),

@@ -31,15 +31,7 @@ impl<'a> Sides<'a> {
     /// # Errors
     /// There is one.
     pub(crate) fn refuse_overlap(&self) -> Result<(), Problem> {
-        let dirs = self.inputs.iter().flat_map(|of| &of.recordings).map(Recording::dir);
-        let mut seen = BTreeSet::new();
-        for dir in dirs {
-            if !seen.insert(dir.canonicalize().unwrap_or_else(|_| dir.to_owned())) {
-                let why = format!("{} is on both sides", dir.display());
-                return Err(ProblemKind::Usage.problem(why, "name each run once"));
-            }
-        }
-        Ok(())
+        refuse_overlap(self.inputs.iter())
     }
 
     /// Reports what could not be read, and returns the exit code for it.
@@ -63,8 +55,23 @@ impl<'a> Sides<'a> {
     }
 }
 
+/// Refuses a recording that is in several groups.
+///
+/// # Errors
+/// There is one.
+pub(crate) fn refuse_overlap<'a>(groups: impl Iterator<Item = &'a Inputs>) -> Result<(), Problem> {
+    let mut seen = BTreeSet::new();
+    for dir in groups.flat_map(|of| &of.recordings).map(Recording::dir) {
+        if !seen.insert(dir.canonicalize().unwrap_or_else(|_| dir.to_owned())) {
+            let why = format!("{} is on both sides", dir.display());
+            return Err(ProblemKind::Usage.problem(why, "name each run once"));
+        }
+    }
+    Ok(())
+}
+
 /// Opens the runs of a group. A path with a comma in its name is one recording.
-fn open(configuration: &String) -> Result<Inputs, Problem> {
+pub(crate) fn open(configuration: &String) -> Result<Inputs, Problem> {
     let whole = Path::new(configuration);
     let paths: Vec<PathBuf> = match whole.exists() {
         true => vec![whole.to_owned()],

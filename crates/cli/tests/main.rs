@@ -6,6 +6,7 @@ mod documents;
 mod export;
 mod faults;
 mod fuzz;
+mod gate;
 mod import;
 mod measuring;
 mod merge;

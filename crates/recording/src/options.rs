@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use text::percent_ppm;
-pub use text::{cpu_list, duration, rate};
+pub use text::{cpu_list, duration, matches, rate};
 
 /// An option of a method or model.
 #[derive(Debug, Clone, Copy)]

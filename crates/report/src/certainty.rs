@@ -3,7 +3,7 @@
 use crate::screen::Fact;
 use crate::style::Tone;
 use crate::units::{count, counted, length, share, time};
-use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary};
+use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary, SURELY_SEEN_NS};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Breakdown, Summary};
@@ -13,8 +13,6 @@ use anechoic_recording::run::{DrainPolicy, NotAvailable};
 
 /// If a larger share of the events lies outside all detours, the sources cannot be trusted.
 const OUTSIDE_BAD: f64 = 0.001;
-/// Entering and leaving the kernel takes longer than this, so at lower thresholds every entry is a detour.
-const SURELY_SEEN_NS: u64 = 500;
 /// If a smaller share of the lost time is explained, this is a warning.
 const MOSTLY_EXPLAINED: f64 = 0.9;
 /// Number of audit differences that are listed.

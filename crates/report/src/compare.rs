@@ -20,8 +20,6 @@ const NAME: usize = 28;
 const SHOWN: usize = 10;
 /// A source is named in the headline if it makes up this part of the change.
 const NAMED: f64 = 0.3;
-/// Thresholds that differ by more than this ratio make noise incomparable.
-const SAME_THRESHOLD: f64 = 1.2;
 /// The probability below which a difference counts.
 const SIGNIFICANT: f64 = 0.05;
 
@@ -216,10 +214,8 @@ fn warnings(of: &Comparison) -> Vec<String> {
             "The runs measured different CPUs: the noise of all compares different CPUs. Measure the same with --cpus.".into(),
         );
     }
-    let thresholds = [of.before.threshold_ns, of.after.threshold_ns];
-    let lowest = thresholds.iter().map(|of| of.0).min().unwrap_or(0);
-    let highest = thresholds.iter().map(|of| of.1).max().unwrap_or(0);
-    if highest as f64 > SAME_THRESHOLD * lowest as f64 {
+    if of.thresholds_differ() {
+        let (lowest, highest) = of.thresholds_ns();
         warnings.push(format!(
             "The thresholds of the runs differ ({} to {}): short detours count in some and not in others. Measure all with \
              --threshold {}ns.",

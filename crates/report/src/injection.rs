@@ -51,7 +51,9 @@ pub(crate) fn outcome(screen: &mut Screen, verdict: Verdict, failed: bool) {
             Tone::Warning,
             "INCOMPLETE: what was injected was detected, but not everything could be tested",
         ),
-        Verdict::Nothing => (Tone::Bad, "NO VERDICT: no injected noise is known to have arrived"),
+        Verdict::Failed | Verdict::Nothing => {
+            (Tone::Bad, "NO VERDICT: no injected noise is known to have arrived")
+        }
     };
     screen.toned(tone, text);
 }

@@ -25,6 +25,7 @@ mod cpus;
 mod curve;
 pub mod export;
 mod figures;
+mod gate;
 mod heading;
 mod headline;
 mod html;
@@ -62,6 +63,7 @@ pub use check::check;
 pub use cluster::cluster;
 pub use compare::compare;
 pub use figures::{Figure, captions, figures};
+pub use gate::{gate, gate_junit, gate_markdown};
 pub use html::{
     HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html,
 };

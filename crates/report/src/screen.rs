@@ -141,6 +141,11 @@ impl Screen {
         self.text(Tone::Plain, "", Shape::Whole, text);
     }
 
+    /// Adds a line in a tone that is printed unchanged, however long.
+    pub(crate) fn toned_line(&mut self, tone: Tone, text: &str) {
+        self.text(tone, "", Shape::Whole, text);
+    }
+
     /// Adds a sentence in a tone.
     pub(crate) fn toned(&mut self, tone: Tone, text: &str) {
         self.text(tone, "", Shape::Wrapped, text);

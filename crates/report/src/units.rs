@@ -261,6 +261,16 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
+/// Writes a rate in the unit of time that suits it: `14.2/s`, `6.00/min`, `0.50/h`.
+pub(crate) fn per_time(per_second: f64) -> String {
+    match per_second {
+        0.0 => "0/s".into(),
+        0.0995.. => format!("{}/s", number(per_second)),
+        0.001_66.. => format!("{}/min", number(per_second * 60.0)),
+        _ => format!("{}/h", number(per_second * 3_600.0)),
+    }
+}
+
 /// Writes a count and what is counted: `1 loss`, `2 losses`.
 #[must_use]
 pub fn counted(number: u64, one: &str, many: &str) -> String {

@@ -5,6 +5,7 @@ mod cluster;
 mod culprit;
 mod exports;
 mod figures;
+mod gate;
 mod golden;
 mod html;
 mod injection;

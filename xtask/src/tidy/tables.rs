@@ -6,6 +6,7 @@ use std::path::Path;
 
 /// Directory of a family, and the file that holds its table.
 const FAMILIES: &[(&str, &str)] = &[
+    ("crates/analyze/src/gate/rules", "crates/analyze/src/gate/rules/mod.rs"),
     ("crates/kernels/src/work", "crates/kernels/src/work.rs"),
     ("crates/recording/src/import", "crates/recording/src/import/mod.rs"),
     ("crates/report/src/export", "crates/report/src/export/mod.rs"),

@@ -16,6 +16,8 @@ pub enum Verdict {
     Good,
     /// There is a result with something that the user must know.
     Warning,
+    /// A limit that the user set is exceeded.
+    Failed,
     /// Nothing was verified: nothing was delivered, or detection is unknown.
     Nothing,
 }

@@ -1,14 +1,16 @@
 //! Statistics shared by all results: intervals, Student's t, spread of blocks, quantiles.
 
 mod batches;
+mod poisson;
 mod spread;
 mod student;
 
 pub(crate) use batches::Batches;
+pub(crate) use poisson::{dispersion, fewest_events, most_events, most_in_sum};
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};
 pub(crate) use student::{
-    POWER, normal_above, probability_above, probability_of_more, welch_degrees,
+    NORMAL_ONE_SIDED, POWER, normal_above, probability_above, probability_of_more, welch_degrees,
 };
 
 use schemars::JsonSchema;

@@ -5,6 +5,8 @@ use statrs::function::beta::beta_reg;
 
 /// Two-sided 95 % point of the normal distribution.
 pub const NORMAL: f64 = 1.959_963_985;
+/// One-sided 95 % point of the normal distribution.
+pub(crate) const NORMAL_ONE_SIDED: f64 = 1.644_853_627;
 /// Standard errors of an effect that is detected with 80 % power at the 5 % level (1.96 + 0.84).
 pub(crate) const POWER: f64 = 2.8;
 /// Number of degrees of freedom from which on Student's t equals the normal distribution to 0.00001.

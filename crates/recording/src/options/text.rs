@@ -131,7 +131,9 @@ pub(super) fn matching(
     Err(format!("no name matches '{pattern}'; they begin with {starts}, for example {example}"))
 }
 
-fn matches(pattern: &str, word: &str) -> bool {
+/// Returns whether a word matches a pattern, in which `*` stands for any text.
+#[must_use]
+pub fn matches(pattern: &str, word: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == word,
         Some((before, after)) => word.strip_prefix(before).is_some_and(|rest| {

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod compare;
 mod described;
 mod found;
+pub mod gate;
 mod input;
 pub mod interference;
 pub mod list;
@@ -53,6 +54,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &cluster::CLUSTER,
     &rank::RANK,
     &compare::COMPARE,
+    &gate::GATE,
     &list::LIST,
     &live::VERIFICATION,
     &live::SELF_TEST,

@@ -1,0 +1,208 @@
+//! Why a recording passes nothing: the requirements of a gate.
+
+use crate::coverage::SURELY_SEEN_NS;
+use crate::summary::Summary;
+use anechoic_recording::options::duration;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{LossKind, Recording};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a recording must satisfy to pass any rule.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Requirements {
+    /// Shortest time for which each CPU must have been watched.
+    pub min_time_ns: u64,
+    /// Largest share of the detours that may be lost, and of the time in which kernel events may be lost.
+    pub max_lost: f64,
+    /// Largest share of the kernel events that may lie outside all detours.
+    pub max_misaligned: f64,
+}
+
+/// A requirement that can be set.
+#[derive(Debug)]
+pub struct Requirement {
+    /// Its name, which is its option and its key in a file of rules.
+    pub id: &'static str,
+    /// Placeholder of its value in the help.
+    pub value_name: &'static str,
+    /// What it requires, in one line with its default.
+    pub help: &'static str,
+    /// Sets it.
+    pub set: fn(&mut Requirements, &str) -> Result<(), String>,
+}
+
+/// All requirements that can be set.
+pub static REQUIREMENTS: &[Requirement] = &[
+    Requirement {
+        id: "min-time",
+        value_name: "TIME",
+        help: "Shortest time for which each CPU must have been watched to pass anything [default: 3s]",
+        set: |of, text| {
+            let time = duration(text)?.as_nanos();
+            of.min_time_ns = u64::try_from(time).unwrap_or(u64::MAX);
+            Ok(())
+        },
+    },
+    Requirement {
+        id: "max-lost",
+        value_name: "PERCENT",
+        help: "Largest share of detours, or of the time of kernel events, that may be lost [default: 0.1%]",
+        set: |of, text| share(text).map(|share| of.max_lost = share),
+    },
+    Requirement {
+        id: "max-misaligned",
+        value_name: "PERCENT",
+        help: "Largest share of kernel events outside all detours, for rules on sources [default: 0.1%]",
+        set: |of, text| share(text).map(|share| of.max_misaligned = share),
+    },
+];
+
+impl Default for Requirements {
+    fn default() -> Self {
+        Self { min_time_ns: 3_000_000_000, max_lost: 0.001, max_misaligned: 0.001 }
+    }
+}
+
+/// Why something is not passed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Doubt {
+    /// The run ended early, for this reason.
+    Interrupted {
+        /// The reason.
+        why: String,
+    },
+    /// The run was cut off: killed, or the power failed.
+    CutOff,
+    /// A CPU was not watched at all.
+    NotMeasured {
+        /// The CPU; absent if there is none.
+        cpu: Option<u32>,
+    },
+    /// The CPUs were watched for less than the required time.
+    TooShort {
+        /// Shortest time of a CPU.
+        wall_ns: u64,
+    },
+    /// The rate of the counter is wrong, so no time is right.
+    WrongRate {
+        /// Its error in parts per million.
+        ppm: f64,
+    },
+    /// Too many detours were lost.
+    LostDetours {
+        /// Their share of all detours.
+        share: f64,
+    },
+    /// Kernel events were lost for too long.
+    LostEvents {
+        /// Share of the time in which some were lost.
+        share: f64,
+    },
+    /// Too many kernel events lie outside all detours.
+    Misaligned {
+        /// Their share of all.
+        share: f64,
+    },
+    /// The kernel's own counts differ from the recorded events.
+    Audit {
+        /// Number of counters that differ.
+        counters: u64,
+    },
+    /// The sources of the lost time are unknown.
+    NotAttributed,
+    /// The threshold hides detours that count.
+    Threshold {
+        /// The threshold.
+        threshold_ns: u64,
+    },
+    /// A recording beside this one could not be read.
+    Unread,
+    /// One side of the comparison has a single run, which does not show how much runs differ.
+    OneRun,
+    /// A run has no noise, so there is no ratio.
+    NoNoise,
+    /// The runs of both sides measured different CPUs.
+    OtherCpus,
+    /// The thresholds of both sides differ.
+    OtherThresholds,
+    /// Time below the kernel changed as well, so the host may have changed.
+    HostMoved,
+    /// Some runs of the comparison are not whole.
+    NotWhole {
+        /// Which runs, and what is wrong with them.
+        why: String,
+    },
+    /// The runs differ too much from each other for a decision.
+    FewRuns {
+        /// Number of runs on each side that would find a change of 10 %, if known.
+        planned: Option<u64>,
+    },
+}
+
+impl Requirements {
+    /// Returns why a recording can pass no rule.
+    pub(super) fn doubts(&self, recording: &Recording, summary: &Summary) -> Vec<Doubt> {
+        let run = recording.run();
+        let mut doubts = vec![];
+        match &run.state {
+            RunState::Complete => {}
+            RunState::Running => doubts.push(Doubt::CutOff),
+            RunState::Interrupted(why) => doubts.push(Doubt::Interrupted { why: why.clone() }),
+        }
+        let unwatched = run.cpus.iter().find(|cpu| cpu.last_ticks <= cpu.first_ticks);
+        match shortest_ns(summary) {
+            0 => doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) }),
+            // Loops end at one instant, microseconds before or after what was requested.
+            wall_ns if (wall_ns as f64) < 0.99 * self.min_time_ns as f64 => {
+                doubts.push(Doubt::TooShort { wall_ns });
+            }
+            _ => {}
+        }
+        if let Some(ppm) = run.clock.residual_ppm.filter(|_| run.clock.rate_is_wrong()) {
+            doubts.push(Doubt::WrongRate { ppm });
+        }
+        let lost = summary.total.lost_detours;
+        let share = crate::share(lost, summary.total.detours.saturating_add(lost));
+        if share > self.max_lost {
+            doubts.push(Doubt::LostDetours { share });
+        }
+        doubts
+    }
+
+    /// Returns why a recording can pass no rule on sources.
+    pub(super) fn doubts_of_sources(&self, summary: &Summary) -> Vec<Doubt> {
+        let Some(sources) = &summary.sources else { return vec![Doubt::NotAttributed] };
+        let mut doubts = vec![];
+        let lost = summary.losses.iter().find(|loss| loss.what == LossKind::Events);
+        if let Some(lost) = lost.filter(|lost| lost.time_share > self.max_lost) {
+            doubts.push(Doubt::LostEvents { share: lost.time_share });
+        }
+        let share = crate::share(sources.alignment.outside, sources.alignment.events);
+        let checked = summary.run.threshold_ns <= SURELY_SEEN_NS;
+        if checked && share > self.max_misaligned {
+            doubts.push(Doubt::Misaligned { share });
+        }
+        if !sources.audit_differences.is_empty() {
+            doubts.push(Doubt::Audit { counters: sources.audit_differences.len() as u64 });
+        }
+        doubts
+    }
+}
+
+/// Returns the shortest time for which a CPU was watched; 0 without CPUs.
+pub(super) fn shortest_ns(summary: &Summary) -> u64 {
+    summary.cpus.iter().map(|cpu| cpu.wall_ns).min().unwrap_or(0)
+}
+
+/// Reads a percentage of 0 or more, as a share.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+    number
+        .filter(|percent| *percent >= 0.0 && percent.is_finite())
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| {
+            format!("'{}' is not a percentage; write one, for example 0.1%", text.trim())
+        })
+}

@@ -1,0 +1,214 @@
+//! The rules of a gate, one file and one row each.
+
+mod detour;
+mod increase;
+mod noise;
+mod rate;
+
+pub(super) use increase::judge as judge_increase;
+
+use super::pattern::SourcePattern;
+use super::tally::Watched;
+use super::{Doubt, Finding};
+use anechoic_recording::options::duration;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt;
+
+/// All rules.
+pub static RULES: &[&RuleRow] = &[&noise::NOISE, &detour::DETOUR, &rate::RATE, &increase::INCREASE];
+
+/// Longest threshold at which noise and rates of all detours are judged: shorter than what the kernel's interrupts take.
+const HIGHEST_THRESHOLD_NS: u64 = 1_000;
+
+/// A kind of rule.
+#[derive(Debug)]
+pub struct RuleRow {
+    /// Its name, which is its option and its key in a file of rules.
+    pub id: &'static str,
+    /// Placeholder of its value in the help.
+    pub value_name: &'static str,
+    /// What it limits, in one line.
+    pub help: &'static str,
+    /// What its value may name besides the limit.
+    pub scope: Scope,
+    /// The unit of its limit.
+    pub unit: Unit,
+    /// Reads the limit, in that unit.
+    pub limit: fn(&str) -> Result<f64, String>,
+    /// How it is judged.
+    judge: Judge,
+}
+
+/// The unit of a limit and of what is compared with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A share of the CPU time, from 0 to 1.
+    Share,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Detours per second and CPU.
+    PerSecond,
+    /// An increase, relative to the noise before: 0.1 for 10 %.
+    Increase,
+}
+
+/// What a rule may name besides its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Nothing.
+    Limit,
+    /// A pattern of sources.
+    Source,
+    /// A pattern of sources, and a length.
+    SourceAndLength,
+}
+
+/// How a rule is judged.
+#[derive(Debug, Clone, Copy)]
+enum Judge {
+    /// On each CPU.
+    Cpu(fn(&Rule, &Watched<'_>) -> Finding),
+    /// By comparison with a baseline.
+    Baseline,
+}
+
+/// A rule with its limit.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its kind.
+    pub row: &'static RuleRow,
+    /// As it was given.
+    pub given: String,
+    /// The sources that it counts; absent if it counts all lost time.
+    pub source: Option<SourcePattern>,
+    /// Only longer detours count; absent if all do.
+    pub longer_than_ns: Option<u64>,
+    /// The limit, in the unit of the rule.
+    pub limit: f64,
+}
+
+impl RuleRow {
+    /// Reads a rule of this kind: `[SOURCE][>LENGTH]=LIMIT`, or only `LIMIT`.
+    ///
+    /// # Errors
+    /// Returns what is wrong with it, and how to write it.
+    pub fn read(&'static self, text: &str) -> Result<Rule, String> {
+        let given = text.trim().to_owned();
+        let (scope, limit) = match given.rsplit_once('=') {
+            Some((scope, limit)) => (scope, limit),
+            None => ("", &given[..]),
+        };
+        let (source, length) = match scope.rsplit_once('>') {
+            Some((source, length)) => (source, Some(length)),
+            None => (scope, None),
+        };
+        if self.scope == Scope::Limit && given.contains('=') {
+            return Err(format!("'{given}': it takes only a limit"));
+        }
+        if self.scope != Scope::SourceAndLength && length.is_some() {
+            return Err(format!("'{given}': only max-rate takes a length"));
+        }
+        let nanoseconds =
+            |text| duration(text).map(|of| u64::try_from(of.as_nanos()).unwrap_or(u64::MAX));
+        let source = Some(source.trim()).filter(|source| !source.is_empty());
+        Ok(Rule {
+            row: self,
+            source: source.map(SourcePattern::read).transpose()?,
+            longer_than_ns: length.map(nanoseconds).transpose()?,
+            limit: (self.limit)(limit)?,
+            given,
+        })
+    }
+
+    /// Returns whether it compares the recordings with a baseline.
+    #[must_use]
+    pub fn needs_baseline(&self) -> bool {
+        matches!(self.judge, Judge::Baseline)
+    }
+}
+
+impl Rule {
+    /// Returns whether another rule limits the same quantity.
+    #[must_use]
+    pub fn limits_the_same_as(&self, other: &Self) -> bool {
+        let of = |rule: &Self| (rule.row.id, rule.source.clone(), rule.longer_than_ns);
+        of(self) == of(other)
+    }
+
+    /// Returns detours over which length are counted for it, in ns.
+    pub(super) fn counts_over_ns(&self) -> u64 {
+        let own = self.longer_than_ns.unwrap_or(0);
+        if std::ptr::eq(self.row, &detour::DETOUR) { self.limit as u64 } else { own }
+    }
+
+    /// Judges it on one CPU; absent for a rule on a baseline.
+    pub(super) fn judge(&self, watched: &Watched<'_>) -> Option<Finding> {
+        match self.row.judge {
+            Judge::Cpu(judge) => Some(judge(self, watched)),
+            Judge::Baseline => None,
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.row.id, self.given)
+    }
+}
+
+/// Returns the doubt that a threshold hides detours of which each counts.
+fn hides(threshold_ns: u64, shortest_ns: u64) -> Option<Doubt> {
+    (threshold_ns > shortest_ns).then_some(Doubt::Threshold { threshold_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_with_source_length_and_limit() {
+        type Read = Result<(Option<String>, Option<u64>, f64), String>;
+        let find = |id: &str| RULES.iter().find(|row| row.id == id).copied().expect(id);
+        let read = |id: &str, text: &str| -> Read {
+            let rule = find(id).read(text)?;
+            Ok((rule.source.map(|of| of.to_string()), rule.longer_than_ns, rule.limit))
+        };
+        let thread = || Some("thread:*".to_owned());
+        let cases: [(&str, &str, Read); 20] = [
+            ("max-noise", "0.1%", Ok((None, None, 0.001))),
+            ("max-noise", " thread:* = 0.5 % ", Ok((thread(), None, 0.005))),
+            ("max-noise", "0.1", Err("'0.1' is not a percentage".into())),
+            ("max-noise", "-1%", Err("'-1%' is not a percentage".into())),
+            ("max-noise", "nan%", Err("is not a percentage".into())),
+            ("max-noise", "thread:*>1us=1%", Err("only max-rate takes a length".into())),
+            ("max-noise", "tread=1%", Err("did you mean thread?".into())),
+            ("max-detour", "50us", Ok((None, None, 50_000.0))),
+            ("max-detour", "thread:*=1ms", Ok((thread(), None, 1e6))),
+            ("max-detour", "50", Err("'50' is not a duration".into())),
+            ("max-rate", "thread:*=1/s", Ok((thread(), None, 1.0))),
+            ("max-rate", ">50us=6/min", Ok((None, Some(50_000), 0.1))),
+            ("max-rate", "thread:* > 50us=36/h", Ok((thread(), Some(50_000), 0.01))),
+            ("max-rate", "250hz", Ok((None, None, 250.0))),
+            ("max-rate", "0/s", Err("is not a rate over 0".into())),
+            ("max-rate", "1/year", Err("'1/year' is not a rate".into())),
+            ("max-rate", "", Err("'' is not a rate".into())),
+            ("max-rate", ">50=1/s", Err("'50' is not a duration".into())),
+            ("max-increase", "150%", Ok((None, None, 1.5))),
+            ("max-increase", "thread:*=10%", Err("it takes only a limit".into())),
+        ];
+        for (id, text, expected) in cases {
+            match (read(id, text), expected) {
+                (Ok(found), Ok(expected)) => {
+                    assert!((found.2 - expected.2).abs() < 1e-12, "{id} {text}: {found:?}");
+                    assert_eq!((found.0, found.1), (expected.0, expected.1), "{id} {text}");
+                }
+                (Err(found), Err(expected)) => {
+                    assert!(found.contains(&expected), "{id} {text}: {found}");
+                }
+                (found, expected) => panic!("{id} {text}: {found:?}, not {expected:?}"),
+            }
+        }
+    }
+}

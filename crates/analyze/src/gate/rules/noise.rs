@@ -1,0 +1,43 @@
+//! `max-noise`: the share of the CPU time that detours take.
+
+use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
+use crate::blocks::bounds;
+use crate::gate::doubts::share;
+use crate::gate::tally::{Tally, Watched};
+use crate::gate::{Finding, Outcome};
+use crate::stats::{Bounds, most_in_sum};
+
+/// The rule.
+pub(super) static NOISE: RuleRow = RuleRow {
+    id: "max-noise",
+    value_name: "[SOURCE=]PERCENT",
+    help: "Highest noise of a CPU, of all sources or of those that match: 0.1%, 'thread:*=0.01%'",
+    scope: Scope::Source,
+    unit: Unit::Share,
+    limit: share,
+    judge: Judge::Cpu(judge),
+};
+
+fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
+    let value = crate::share(of.seen.sum_ticks, of.wall_ticks);
+    let at_least = of_parts(of.seen, of).at_least.unwrap_or(0.0);
+    let at_most = of_parts(of.possible, of).interval.map(|interval| interval.high);
+    let parts = of.possible.lost.up_to(of.last_ticks);
+    let few = || most_in_sum(parts.iter().map(|&ticks| ticks as f64)) / of.wall_ticks as f64;
+    // What was lost is taken to be as long as the longest of the others.
+    let lost = of.lost_detours as f64 * of.possible.longest_ticks as f64 / of.wall_ticks as f64;
+    let at_most = at_most.unwrap_or_else(few) + lost;
+    Finding {
+        outcome: Outcome::of(rule.limit, at_least, Some(at_most)),
+        value,
+        at_least,
+        at_most: Some(at_most),
+        doubt: hides(of.threshold_ns, HIGHEST_THRESHOLD_NS),
+        ..of.finding()
+    }
+}
+
+/// Returns the bounds from the lost time in equal parts of the run.
+fn of_parts(tally: &Tally, of: &Watched<'_>) -> Bounds {
+    bounds(&[tally.lost.up_to(of.last_ticks)], tally.lost.length_ticks())
+}

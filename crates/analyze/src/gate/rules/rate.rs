@@ -1,0 +1,76 @@
+//! `max-rate`: how often a source interrupts a CPU, or a detour exceeds a length.
+
+use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
+use crate::gate::tally::Watched;
+use crate::gate::{Finding, Outcome};
+use crate::stats::{dispersion, fewest_events, most_events};
+use anechoic_recording::options::rate as period;
+
+/// The rule.
+pub(super) static RATE: RuleRow = RuleRow {
+    id: "max-rate",
+    value_name: "[SOURCE][>LENGTH]=RATE",
+    help: "Most detours of a CPU per time: all, with a source, or longer than a length: 1000/s, 'thread:*=1/s', '>50us=6/min'",
+    scope: Scope::SourceAndLength,
+    unit: Unit::PerSecond,
+    limit: per_second,
+    judge: Judge::Cpu(judge),
+};
+
+/// Units of time in which rates are given, in seconds.
+const UNITS: [(&str, f64); 4] = [("s", 1.0), ("min", 60.0), ("h", 3_600.0), ("d", 86_400.0)];
+/// Most times that a measurement would have to be longer for the tool to say so.
+const MOST_TIMES: f64 = 1e6;
+
+fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
+    let seconds = of.clock.seconds(of.wall_ticks);
+    let [seen, possible] = [of.seen, of.possible].map(|tally| {
+        let counts: Vec<f64> = tally.counts.iter().map(|&count| count as f64).collect();
+        (tally.events as f64, dispersion(&counts))
+    });
+    let most = (possible.0 + of.lost_detours as f64, possible.1);
+    let at_least = fewest_events(seen.0, seen.1) / seconds;
+    let at_most = most_events(most.0, most.1) / seconds;
+    let outcome = Outcome::of(rule.limit, at_least, Some(at_most));
+    let undecided = outcome == Outcome::Undecided;
+    Finding {
+        outcome,
+        value: seen.0 / seconds,
+        at_least,
+        at_most: Some(at_most),
+        needed_ns: undecided.then(|| needed_ns(rule.limit, most, seconds)).flatten(),
+        doubt: hides(of.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
+        ..of.finding()
+    }
+}
+
+/// Returns how long to watch a CPU to show that this many events in these seconds are within the limit, if their rate
+/// stays the same; absent if that takes a million times as long.
+fn needed_ns(limit: f64, (events, dispersion): (f64, f64), seconds: f64) -> Option<u64> {
+    let shows = |times: f64| most_events(events * times, dispersion) <= limit * seconds * times;
+    let (mut low, mut high) = (1.0, MOST_TIMES);
+    if !shows(high) {
+        return None;
+    }
+    while high / low > 1.001 {
+        let middle = f64::sqrt(low * high);
+        if shows(middle) { high = middle } else { low = middle }
+    }
+    Some((high * seconds * 1e9) as u64)
+}
+
+/// Reads a rate, `10/s`, `6/min`, `1/h`, `2/d` or `250hz`, per second.
+fn per_second(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let example = "write one, for example 1/s, 6/min, 0.5/h or 250hz";
+    let bad = || format!("'{text}' is not a rate; {example}");
+    let Some((number, unit)) = text.split_once('/') else {
+        return period(text).map(|period| 1.0 / period.as_secs_f64()).map_err(|_| bad());
+    };
+    let unit = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(bad)?;
+    let number: f64 = number.trim().parse().map_err(|_| bad())?;
+    match number / unit.1 {
+        rate if rate > 0.0 && rate.is_finite() => Ok(rate),
+        _ => Err(format!("'{text}' is not a rate over 0; {example}")),
+    }
+}

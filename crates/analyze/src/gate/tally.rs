@@ -1,0 +1,92 @@
+//! What the rules of a gate need of the detours of one CPU.
+
+use super::{Finding, Outcome};
+use crate::blocks::{Parts, SHORTEST_PART_NS};
+use anechoic_recording::Clock;
+
+/// Number of equal blocks of time in which detours are counted.
+const BLOCKS: usize = 50;
+
+/// Detours of one CPU that count for a rule, and the time that they took.
+#[derive(Debug, Clone)]
+pub(super) struct Tally {
+    over_ticks: u64,
+    first_ticks: u64,
+    block_ticks: u64,
+    /// Number of detours that are long enough.
+    pub(super) events: u64,
+    /// The same in each block of time.
+    pub(super) counts: Vec<u64>,
+    /// Longest time taken of a detour.
+    pub(super) longest_ticks: u64,
+    /// Time taken of all detours, however short.
+    pub(super) sum_ticks: u64,
+    /// The same in each part of the run.
+    pub(super) lost: Parts,
+}
+
+impl Tally {
+    /// Returns an empty tally of a CPU that was watched between these instants. Longer detours than `over_ticks` count.
+    pub(super) fn new(first_ticks: u64, last_ticks: u64, over_ticks: u64, clock: &Clock) -> Self {
+        let wall = last_ticks.saturating_sub(first_ticks);
+        Self {
+            over_ticks,
+            first_ticks,
+            block_ticks: wall.div_ceil(BLOCKS as u64).max(1),
+            events: 0,
+            counts: vec![0; BLOCKS],
+            longest_ticks: 0,
+            sum_ticks: 0,
+            lost: Parts::new(first_ticks, last_ticks, clock.ticks(SHORTEST_PART_NS)),
+        }
+    }
+
+    /// Adds the time that was taken of a detour which ended at this instant.
+    pub(super) fn add(&mut self, end_ticks: u64, taken_ticks: u64) {
+        self.sum_ticks = self.sum_ticks.saturating_add(taken_ticks);
+        self.longest_ticks = self.longest_ticks.max(taken_ticks);
+        self.lost.add(end_ticks.saturating_sub(taken_ticks), end_ticks);
+        if taken_ticks > self.over_ticks {
+            let block = end_ticks.saturating_sub(self.first_ticks) / self.block_ticks;
+            let block = usize::try_from(block).unwrap_or(usize::MAX).min(BLOCKS - 1);
+            self.events += 1;
+            self.counts[block] += 1;
+        }
+    }
+}
+
+/// One CPU as a rule sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watched<'a> {
+    pub(super) cpu: u32,
+    pub(super) clock: &'a Clock,
+    /// Time for which it was watched, above 0.
+    pub(super) wall_ticks: u64,
+    /// When it was watched last.
+    pub(super) last_ticks: u64,
+    pub(super) threshold_ns: u64,
+    pub(super) lost_detours: u64,
+    /// What certainly counts.
+    pub(super) seen: &'a Tally,
+    /// The same, and detours whose source is unknown.
+    pub(super) possible: &'a Tally,
+}
+
+impl Watched<'_> {
+    /// Returns a finding of this CPU without values.
+    pub(super) fn finding(&self) -> Finding {
+        Finding {
+            recording: None,
+            cpu: Some(self.cpu),
+            outcome: Outcome::Undecided,
+            value: 0.0,
+            at_least: 0.0,
+            at_most: None,
+            events: self.seen.events,
+            uncertain: (self.possible.events - self.seen.events).saturating_add(self.lost_detours),
+            wall_ns: self.clock.ns(self.wall_ticks),
+            needed_ns: None,
+            doubt: None,
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The gate: each rule is passed, exceeded and undecided on made-up recordings, and nothing passes where something was
+//! lost, cut off or not watched.
+
+use anechoic_analyze::compare::{ComparedRun, Comparison, compare};
+use anechoic_analyze::gate::{
+    Doubt, Gate, Outcome, RULES, Requirements, Rule, RuleOutcome, conclude, examine,
+};
+use anechoic_analyze::{Summary, summarize};
+use anechoic_lab::trains::Interruption;
+use anechoic_lab::two_cpus::{self, MICRO, SECOND};
+use anechoic_recording::attribution::{Alignment, Attribution, Audit};
+use anechoic_recording::run::{Run, RunState};
+use anechoic_recording::{Loss, Recorder, Recording};
+use proptest::prelude::*;
+use std::path::Path;
+
+/// Length of the usual recording, in seconds.
+const SECONDS: u64 = 30;
+
+fn rule(text: &str) -> Rule {
+    let (id, given) = text.split_once(' ').expect("a name and a limit");
+    let row = RULES.iter().find(|row| row.id == id).expect("a rule");
+    row.read(given).expect("it can be read")
+}
+
+fn judged(recording: &Recording, rules: &[&str], requirements: Requirements) -> Gate {
+    let rules: Vec<Rule> = rules.iter().map(|text| rule(text)).collect();
+    let examined = examine(recording, &rules, &requirements, &mut |_| {}).expect("it can be read");
+    conclude(vec![examined], &rules, requirements, None, vec![])
+}
+
+fn judge(recording: &Recording, text: &str) -> RuleOutcome {
+    let mut gate = judged(recording, &[text], Requirements::default());
+    let found = gate.rules.remove(0);
+    assert_eq!(gate.outcome, found.outcome, "a single rule decides");
+    found
+}
+
+/// Returns interruptions of this length at even times.
+fn even(per_second: f64, length_s: f64, seconds: u64) -> Vec<Interruption> {
+    let count = (per_second * seconds as f64) as u64;
+    (0..count).map(|number| ((number as f64 + 0.5) / per_second, length_s)).collect()
+}
+
+/// A recording whose CPU 1 has ticks, 250 times a second 20 µs (0.5 %), and 15 times a thread of 300 µs (0.015 %).
+fn usual(dir: &Path) -> Recording {
+    noisy(dir, &two_cpus::run(SECONDS * SECOND))
+}
+
+fn noisy(dir: &Path, run: &Run) -> Recording {
+    let threads = even(0.5, 300e-6, SECONDS).into_iter().map(|(at, length)| (at + 0.1, length));
+    let sources = [("timer-tick", even(250.0, 20e-6, SECONDS)), ("thread", threads.collect())];
+    two_cpus::record(dir, run, &sources)
+}
+
+#[test]
+fn each_rule_is_passed_exceeded_and_undecided() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = usual(&dir.path().join("usual"));
+    use Outcome::{Fail, Pass, Undecided};
+    let cases = [
+        ("max-noise 0.6%", Pass),
+        ("max-noise 0.4%", Fail),
+        ("max-noise 0.516%", Undecided),
+        ("max-noise timer-tick=0.53%", Pass),
+        ("max-noise thread=0.1%", Pass),
+        ("max-noise thread=0.005%", Fail),
+        ("max-noise thread=0.016%", Undecided),
+        ("max-noise nmi=0%", Pass),
+        ("max-detour 400us", Pass),
+        ("max-detour 100us", Fail),
+        ("max-detour thread=299us", Fail),
+        ("max-detour timer-tick=25us", Pass),
+        ("max-rate 300/s", Pass),
+        ("max-rate 200/s", Fail),
+        ("max-rate 251/s", Undecided),
+        ("max-rate timer-tick=300hz", Pass),
+        ("max-rate thread=1/s", Pass),
+        ("max-rate thread=0.2/s", Fail),
+        ("max-rate thread=0.6/s", Undecided),
+        ("max-rate >200us=1/s", Pass),
+        ("max-rate >200us=0.2/s", Fail),
+        ("max-rate thread>400us=0.2/s", Pass),
+        ("max-rate thread>200us=6/min", Fail),
+        // Nothing was seen in 30 s: the rule of three.
+        ("max-rate nmi=0.101/s", Pass),
+        ("max-rate nmi=0.099/s", Undecided),
+    ];
+    for (text, expected) in cases {
+        let found = judge(&recording, text);
+        assert_eq!(found.outcome, expected, "case: {text}: {:?}", found.decisive());
+        assert_eq!(found.findings.len(), 2, "case: {text}: both CPUs are judged");
+        let decisive = found.decisive().expect("both were watched");
+        assert!(decisive.cpu == Some(1) || decisive.events == 0, "case: {text}: {decisive:?}");
+    }
+}
+
+#[test]
+fn an_undecided_rate_says_how_long_to_measure() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = usual(&dir.path().join("usual"));
+    let needed = |text: &str| judge(&recording, text).decisive().expect("watched").needed_ns;
+    let seconds = |text: &str| needed(text).map(|ns| (ns as f64 / 1e9).round());
+    assert_eq!(seconds("max-rate nmi=0.01/s"), Some(300.0), "3 / rate");
+    // 15 in 30 s: of 149 in 298 s the upper bound is 0.572/s, of 100 in 200 s still above 0.58/s.
+    let longer = seconds("max-rate thread=0.58/s").expect("it can be shown");
+    assert!((205.0..280.0).contains(&longer), "{longer}");
+    assert_eq!(seconds("max-rate thread=1/s"), None, "it is decided");
+    assert_eq!(seconds("max-rate thread=0.5/s"), None, "it is at the limit");
+}
+
+/// What is wrong with a recording.
+type Flaw = (&'static str, fn(&mut Run), fn(&Doubt) -> bool);
+
+const FLAWS: &[Flaw] = &[
+    (
+        "interrupted",
+        |run| run.state = RunState::Interrupted("SIGTERM".into()),
+        |doubt| matches!(doubt, Doubt::Interrupted { .. }),
+    ),
+    ("cut off", |run| run.state = RunState::Running, |doubt| *doubt == Doubt::CutOff),
+    (
+        "lost",
+        |run| run.cpus[0].lost_detours = 100,
+        |doubt| matches!(doubt, Doubt::LostDetours { .. }),
+    ),
+    (
+        "the counter is wrong",
+        |run| run.clock.residual_ppm = Some(2_000.0),
+        |doubt| matches!(doubt, Doubt::WrongRate { .. }),
+    ),
+    (
+        "the threshold is high",
+        |run| run.threshold_ticks = 2_000 * MICRO,
+        |doubt| matches!(doubt, Doubt::Threshold { .. }),
+    ),
+    (
+        "a CPU did not measure",
+        |run| (run.cpus[0].last_ticks, run.cpus[0].iterations) = (0, 0),
+        |doubt| *doubt == Doubt::NotMeasured { cpu: Some(0) },
+    ),
+    ("no CPU", |run| run.cpus.clear(), |doubt| matches!(doubt, Doubt::NotMeasured { .. })),
+    ("short", |run| shorten(run, SECOND), |doubt| matches!(doubt, Doubt::TooShort { .. })),
+    ("empty", |run| shorten(run, 0), |doubt| matches!(doubt, Doubt::NotMeasured { .. })),
+];
+
+fn shorten(run: &mut Run, wall_ticks: u64) {
+    run.end_ticks = wall_ticks;
+    run.cpus.iter_mut().for_each(|cpu| cpu.last_ticks = wall_ticks);
+    run.cpus.iter_mut().for_each(|cpu| cpu.iterations = wall_ticks / 25);
+}
+
+#[test]
+fn a_flawed_recording_passes_nothing_and_names_the_flaw() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (name, spoil, is_it) in FLAWS {
+        let mut run = two_cpus::run(SECONDS * SECOND);
+        spoil(&mut run);
+        let recording = two_cpus::record(&dir.path().join(name), &run, &[]);
+        for text in ["max-noise 90%", "max-detour 1ms", "max-rate 1000000/s", "max-rate nmi=1000/s"]
+        {
+            let found = judge(&recording, text);
+            assert_eq!(found.outcome, Outcome::Undecided, "case: {name}: {text}");
+            let named = found.doubts.iter().any(|of| is_it(&of.doubt));
+            assert!(named, "case: {name}: {text}: {:?}", found.doubts);
+        }
+    }
+}
+
+#[test]
+fn what_is_exceeded_fails_also_in_a_flawed_recording() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut run = two_cpus::run(SECONDS * SECOND);
+    run.state = RunState::Interrupted("SIGTERM".into());
+    run.cpus[1].lost_detours = 100;
+    let recording = noisy(&dir.path().join("one"), &run);
+    for text in ["max-noise 0.1%", "max-detour 100us", "max-rate 10/s", "max-rate thread=0.1/s"] {
+        let found = judge(&recording, text);
+        assert_eq!((found.outcome, found.doubts.len()), (Outcome::Fail, 0), "{text}");
+    }
+}
+
+#[test]
+fn rules_on_sources_need_reliable_sources() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let alignment = |outside| Alignment { events: 1_000, outside, ..Alignment::default() };
+    let audit = Audit { counter: "interrupts/LOC".into(), cpu: 1, counted: 900, seen: Some(100) };
+    let cases: [(&str, Attribution, Outcome); 3] = [
+        (
+            "aligned",
+            Attribution { alignment: alignment(1), ..Attribution::default() },
+            Outcome::Pass,
+        ),
+        (
+            "misaligned",
+            Attribution { alignment: alignment(2), ..Attribution::default() },
+            Outcome::Undecided,
+        ),
+        ("audit", Attribution { audit: vec![audit], ..Attribution::default() }, Outcome::Undecided),
+    ];
+    for (name, attribution, expected) in cases {
+        let recording = usual(&dir.path().join(name));
+        recording.write_attribution(&attribution).expect("writable");
+        let recording = Recording::open(&dir.path().join(name)).expect("just written");
+        assert_eq!(judge(&recording, "max-rate thread=1/s").outcome, expected, "case: {name}");
+        assert_eq!(judge(&recording, "max-rate 300/s").outcome, Outcome::Pass, "case: {name}");
+    }
+    let bare = dir.path().join("not attributed");
+    let run = two_cpus::run(SECONDS * SECOND);
+    Recorder::create(&bare, &run).expect("a new directory").finish(&run).expect("there is space");
+    let found = judge(&Recording::open(&bare).expect("just written"), "max-rate thread=1/s");
+    assert_eq!(found.outcome, Outcome::Undecided);
+    assert!(found.doubts.iter().any(|of| of.doubt == Doubt::NotAttributed), "{:?}", found.doubts);
+}
+
+#[test]
+fn what_is_not_attributable_may_be_the_source() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let sources = [("not-attributable", even(2.0, 500e-6, SECONDS))];
+    let run = two_cpus::run(SECONDS * SECOND);
+    let recording = two_cpus::record(&dir.path().join("one"), &run, &sources);
+    use Outcome::{Pass, Undecided};
+    let cases = [
+        ("max-rate thread=1/s", Undecided),
+        ("max-rate thread=10/s", Pass),
+        ("max-noise thread=0.01%", Undecided),
+        ("max-noise thread=1%", Pass),
+        ("max-detour thread=100us", Undecided),
+        ("max-detour thread=1ms", Pass),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(judge(&recording, text).outcome, expected, "case: {text}");
+    }
+}
+
+#[test]
+fn lost_events_beyond_the_stated_share_pass_no_source() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("one");
+    let run = two_cpus::run(SECONDS * SECOND);
+    let (start_ticks, end_ticks) = (SECOND, 2 * SECOND);
+    let loss = Loss { what: "events".into(), cpu: 1, start_ticks, end_ticks, count: 9 };
+    let mut recorder = Recorder::create(&path, &run).expect("a new directory");
+    recorder.append(&[loss]).expect("in order");
+    recorder.finish(&run).expect("there is space");
+    let recording = Recording::open(&path).expect("just written");
+    recording.derive::<anechoic_recording::Activity>().expect("writable").finish().expect("space");
+    recording.write_attribution(&Attribution::default()).expect("writable");
+    let recording = Recording::open(&path).expect("just written");
+    let found = judge(&recording, "max-rate thread=1/s");
+    assert_eq!(found.outcome, Outcome::Undecided, "a second of sixty");
+    assert!(matches!(found.doubts[0].doubt, Doubt::LostEvents { .. }), "{:?}", found.doubts);
+    let lenient = Requirements { max_lost: 0.02, ..Requirements::default() };
+    assert_eq!(judged(&recording, &["max-rate thread=1/s"], lenient).outcome, Outcome::Pass);
+}
+
+#[test]
+fn every_recording_must_pass() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let quiet = two_cpus::record(&dir.path().join("quiet"), &two_cpus::run(SECONDS * SECOND), &[]);
+    let rules = [rule("max-noise 0.4%"), rule("max-detour 1ms")];
+    let requirements = Requirements::default();
+    let together = |recordings: &[&Recording], unread: &[&str]| {
+        let examined = recordings
+            .iter()
+            .map(|of| examine(of, &rules, &requirements, &mut |_| {}).expect("it can be read"));
+        let unread = unread.iter().map(|why| (*why).to_owned()).collect();
+        conclude(examined.collect(), &rules, requirements, None, unread)
+    };
+    let noisy = usual(&dir.path().join("noisy"));
+    let gate = together(&[&quiet, &noisy], &[]);
+    let outcomes: Vec<Outcome> = gate.rules.iter().map(|rule| rule.outcome).collect();
+    assert_eq!((gate.outcome, &outcomes[..]), (Outcome::Fail, &[Outcome::Fail, Outcome::Pass][..]));
+    assert_eq!(gate.rules[0].decisive().expect("one").recording, Some(1), "the noisy one");
+    assert_eq!(together(&[&quiet], &[]).outcome, Outcome::Pass);
+    assert_eq!(together(&[&quiet], &["damaged"]).outcome, Outcome::Undecided);
+    assert_eq!(together(&[], &[]).outcome, Outcome::Undecided, "nothing was measured");
+}
+
+/// Compares made-up runs with this noise of CPU 1.
+fn compared(dir: &Path, sides: [&[f64]; 2]) -> Comparison {
+    let mut number = 0;
+    let sides = sides.map(|side| {
+        let record = |noise: &f64| {
+            number += 1;
+            let mut run = two_cpus::run(5 * SECOND);
+            run.start_utc = format!("2026-05-09T07:{number:02}:00Z");
+            let ticks = [("timer-tick", even(100.0, noise / 100.0, 5))];
+            let recording = two_cpus::record(&dir.join(number.to_string()), &run, &ticks);
+            let summary = summarize(&recording).expect("it can be read");
+            (recording, summary)
+        };
+        side.iter().map(record).collect::<Vec<(Recording, Summary)>>()
+    });
+    let runs = sides.each_ref().map(|side| {
+        let of = |(recording, summary): &'_ (Recording, Summary)| {
+            (recording.run().clone(), summary.clone())
+        };
+        side.iter().map(of).collect::<Vec<_>>()
+    });
+    let runs = runs.each_ref().map(|side| {
+        side.iter().map(|(run, summary)| ComparedRun { run, summary }).collect::<Vec<_>>()
+    });
+    compare(["a".into(), "b".into()], [&runs[0], &runs[1]], None).expect("they can be compared")
+}
+
+#[test]
+fn an_increase_is_judged_by_repeated_runs() {
+    let dir = tempfile::tempdir().expect("a directory");
+    use Outcome::{Fail, Pass, Undecided};
+    let before = [0.0100, 0.0101, 0.0099, 0.0100, 0.0102];
+    let cases: [(&str, &[f64], Outcome); 5] = [
+        ("alike", &[0.0101, 0.0100, 0.0099, 0.0101, 0.0100], Pass),
+        ("quieter", &[0.0051, 0.0050, 0.0049, 0.0051, 0.0050], Pass),
+        ("noisier", &[0.0151, 0.0150, 0.0149, 0.0151, 0.0150], Fail),
+        ("too different", &[0.0060, 0.0180, 0.0120, 0.0070, 0.0100], Undecided),
+        ("one run", &[0.0100], Undecided),
+    ];
+    let rules = [rule("max-increase 10%")];
+    let requirements = Requirements::default();
+    for (name, after, expected) in cases {
+        let comparison = compared(&dir.path().join(name), [&before, after]);
+        let run = two_cpus::run(SECONDS * SECOND);
+        let recording = two_cpus::record(&dir.path().join(format!("{name}, now")), &run, &[]);
+        let examined = examine(&recording, &rules, &requirements, &mut |_| {}).expect("readable");
+        let gate = conclude(vec![examined], &rules, requirements, Some(&comparison), vec![]);
+        assert_eq!(gate.outcome, expected, "case: {name}: {:?}", gate.rules);
+        assert_eq!(gate.rules[0].doubts.is_empty(), expected != Undecided, "case: {name}");
+    }
+}
+
+#[test]
+fn other_methods_are_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = Run { method: "fwq".into(), ..two_cpus::run(SECOND) };
+    let recording = two_cpus::record(&dir.path().join("fwq"), &run, &[]);
+    let rules = [rule("max-noise 1%")];
+    let error =
+        examine(&recording, &rules, &Requirements::default(), &mut |_| {}).expect_err("fwq");
+    assert!(error.to_string().contains("the gate judges those of `anechoic run`"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever the noise, the limits and the flaw: a recording with a flaw passes nothing.
+    #[test]
+    fn no_flawed_recording_passes(
+        flaw in 0..FLAWS.len(),
+        noise in prop::collection::vec((0.0..29.0_f64, 1e-6..1e-3_f64), 0..40),
+        percent in 0.0..100.0_f64,
+        per_second in 0.001..1e6_f64,
+        micros in 1_u64..1_000,
+    ) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut run = two_cpus::run(SECONDS * SECOND);
+        FLAWS[flaw].1(&mut run);
+        let mut noise = noise;
+        noise.retain(|_| run.cpus.len() == 2 && run.end_ticks > SECOND);
+        let recording = two_cpus::record(&dir.path().join("one"), &run, &[("thread", noise)]);
+        let rules = [
+            format!("max-noise {percent}%"),
+            format!("max-noise thread={percent}%"),
+            format!("max-detour {micros}us"),
+            format!("max-detour thread={micros}us"),
+            format!("max-rate {per_second}/s"),
+            format!("max-rate thread>{micros}us={per_second}/s"),
+        ];
+        for text in &rules {
+            let found = judge(&recording, text);
+            prop_assert_ne!(found.outcome, Outcome::Pass, "{}: {}", FLAWS[flaw].0, text);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `anechoic gate`
+
+mod config;
+
+use crate::compare::runs;
+use crate::inputs::{InputArgs, Inputs};
+use crate::progress::Busy;
+use crate::show::ShowArgs;
+use crate::{exit, files, sides};
+use anechoic_analyze::compare::{Comparison, compare};
+use anechoic_analyze::gate::{
+    Examined, REQUIREMENTS, RULES, Requirement, Requirements, Rule, conclude, examine,
+};
+use anechoic_analyze::{Summary, summarize};
+use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_report::results::Found;
+use anechoic_report::results::gate::GATE;
+use anechoic_report::{gate_junit, gate_markdown};
+use clap::builder::ValueParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Does the noise stay within limits? For continuous integration and acceptance tests: pass, fail or undecided
+///
+/// A rule must hold on every CPU of every recording: the worst decides. It passes only where the recordings show that it
+/// holds, with 95 % confidence, and fails where they show that it does not; in between it is undecided. Nothing passes
+/// with a recording that ended early, that lost too much, or that is too short for its rule.
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("json", |arg| arg.help("Print JSON (schema/gate.schema.json)")),
+    mut_arg("all", |arg| arg.help("Also show what was found on every CPU")),
+    after_help = "Examples:\n  anechoic run -d 30s -o now && anechoic gate now --max-noise 1% --max-detour 200us\n  \
+                  anechoic gate now --max-rate 'thread:*=5/s' --max-rate '>50us=1/min' --junit gate.xml\n  \
+                  anechoic gate now --config gate.toml --markdown \"$GITHUB_STEP_SUMMARY\"\n  \
+                  anechoic gate now --baseline main --max-increase 10%   # both with `anechoic run --repeat 5`\n\n\
+                  A file of rules has the same names: max-noise = \"1%\", max-rate = [\"thread:*=5/s\", \">50us=1/min\"]. \
+                  What is given on the command line replaces it. SOURCE is an identifier of `anechoic sources --json`, \
+                  as timer-tick, or with a name, as thread:kworker/*.\n\n\
+                  Exits with 0 if all rules hold, with 2 if one is exceeded, and with 3 if none is exceeded but one is \
+                  undecided."
+)]
+pub struct GateArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    limits: Limits,
+    /// Read rules from this file (TOML)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Repeated runs to compare with, for --max-increase: a directory, or recordings separated by commas
+    #[arg(long, value_name = "RECORDINGS")]
+    baseline: Option<String>,
+    /// Append the result to this file as Markdown, as the summary of a job
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Write the result to this file as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// Rules, and what a recording must satisfy to pass them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Limits {
+    rules: Vec<Rule>,
+    requirements: Vec<(&'static Requirement, String)>,
+}
+
+impl Args for Limits {
+    fn augment_args(command: Command) -> Command {
+        let rules = RULES.iter().map(|&row| {
+            let parser = ValueParser::new(move |text: &str| row.read(text));
+            let arg = Arg::new(row.id).long(row.id).value_name(row.value_name).help(row.help);
+            arg.action(ArgAction::Append).value_parser(parser)
+        });
+        let requirements = REQUIREMENTS.iter().map(|row| {
+            let parser = ValueParser::new(|text: &str| {
+                (row.set)(&mut Requirements::default(), text).map(|()| text.to_owned())
+            });
+            let arg = Arg::new(row.id).long(row.id).value_name(row.value_name).help(row.help);
+            arg.value_parser(parser)
+        });
+        command.args(rules).args(requirements)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Limits {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let rules = RULES.iter().filter_map(|row| matches.get_many::<Rule>(row.id));
+        let requirements = REQUIREMENTS
+            .iter()
+            .filter_map(|row| Some((row, matches.get_one::<String>(row.id)?.clone())));
+        Ok(Self { rules: rules.flatten().cloned().collect(), requirements: requirements.collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Limits {
+    /// Adds limits that replace those of the same quantities.
+    fn replaced_by(mut self, other: &Self) -> Self {
+        let kept = |rule: &Rule| !other.rules.iter().any(|of| of.limits_the_same_as(rule));
+        self.rules.retain(kept);
+        self.rules.extend(other.rules.iter().cloned());
+        self.requirements.extend(other.requirements.iter().cloned());
+        self
+    }
+
+    /// Returns the requirements; the last value of each counts.
+    fn requirements(&self) -> Result<Requirements, Problem> {
+        let mut set = Requirements::default();
+        for (row, text) in &self.requirements {
+            (row.set)(&mut set, text).map_err(|why| ProblemKind::Usage.problem(why, ""))?;
+        }
+        Ok(set)
+    }
+}
+
+pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
+    let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
+    let limits = file.limits.replaced_by(&args.limits);
+    let (rules, requirements) = (&limits.rules, limits.requirements()?);
+    let baseline = args.baseline.clone().or(file.baseline);
+    refuse(rules, baseline.is_some())?;
+    if let Some(path) = &args.junit {
+        files::refuse(path, args.show.force)?;
+    }
+    let mut printer = args.show.printer()?;
+    let inputs = args.input.open()?;
+    let baseline = baseline.as_ref().map(sides::open).transpose()?;
+    sides::refuse_overlap(baseline.iter().chain([&inputs]))?;
+    let mut worst = inputs.report_unread();
+    worst = worst.max(baseline.as_ref().map_or(0, Inputs::report_unread));
+    let all = baseline.iter().chain([&inputs]).flat_map(|of| &of.unread);
+    let mut unread: Vec<String> = all.map(|(_, problem)| problem.to_string()).collect();
+    let busy = Busy::with("judging", false);
+    let mut examined: Vec<(&Recording, Examined)> = vec![];
+    for recording in &inputs.recordings {
+        let mut show = |progress: anechoic_analyze::Progress| busy.show(progress.read, progress.of);
+        match examine(recording, rules, &requirements, &mut show) {
+            Ok(of) => examined.push((recording, of)),
+            Err(problem) if problem.kind == ProblemKind::Usage => return Err(problem),
+            Err(problem) => {
+                worst = worst.max(exit::print_error(&problem));
+                unread.push(problem.to_string());
+            }
+        }
+    }
+    let compared =
+        baseline.as_ref().map(|baseline| with_baseline(baseline, &examined)).transpose()?;
+    let (recordings, examined): (Vec<&Recording>, Vec<Examined>) = examined.into_iter().unzip();
+    let gate = conclude(examined, rules, requirements, compared.as_ref(), unread);
+    drop(busy);
+    if let Some(path) = &args.junit {
+        files::write_whole(path, args.show.force, |out| {
+            Ok(out.write_all(gate_junit(&gate).as_bytes())?)
+        })?;
+    }
+    if let Some(path) = &args.markdown {
+        append(path, &gate_markdown(&gate))?;
+    }
+    let code = printer.print(&Found::of(&GATE, gate, &recordings), None)?;
+    printer.finish()?;
+    Ok(ExitCode::from(worst.max(code)))
+}
+
+/// Refuses limits of which nothing can come.
+fn refuse(rules: &[Rule], has_baseline: bool) -> Result<(), Problem> {
+    let compares = rules.iter().any(|rule| rule.row.needs_baseline());
+    let (why, remedy) = match (rules, compares, has_baseline) {
+        ([], _, false) => (
+            "no rule is given, so nothing could fail",
+            "set a limit, for example --max-noise 1%, or name a file of rules (--config)",
+        ),
+        (_, true, false) => {
+            ("--max-increase needs runs to compare with", "name them with --baseline")
+        }
+        (_, false, true) => {
+            ("nothing is compared with the baseline", "set a limit: --max-increase 10%")
+        }
+        _ => return Ok(()),
+    };
+    Err(ProblemKind::Usage.problem(why, remedy))
+}
+
+/// Compares the recordings with those of the baseline.
+fn with_baseline(
+    baseline: &Inputs,
+    examined: &[(&Recording, Examined)],
+) -> Result<Comparison, Problem> {
+    let before: Vec<&Recording> = baseline.recordings.iter().collect();
+    let of_before = before.iter().map(|of| summarize(of)).collect::<Result<Vec<Summary>, _>>()?;
+    let after: Vec<&Recording> = examined.iter().map(|(recording, _)| *recording).collect();
+    let of_after: Vec<Summary> = examined.iter().map(|(_, of)| of.summary.clone()).collect();
+    let names = ["the baseline".to_owned(), "these runs".to_owned()];
+    compare(names, [&runs(&before, &of_before), &runs(&after, &of_after)], None)
+}
+
+/// Appends a text to a file. What stands there stays: a job has one summary for all of its steps.
+fn append(path: &Path, text: &str) -> Result<(), Problem> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Problem::unwritable(path, &error))
+}

@@ -1,0 +1,193 @@
+//! The reason for the outcome of a rule, in words.
+
+use super::{place, recording};
+use crate::style::plain;
+use crate::units::{asked, change, count, counted, length, noise, per_time, span};
+use anechoic_analyze::gate::{Doubt, Finding, Gate, Outcome, Requirements, RuleOutcome, Unit};
+
+/// Without an event in a time T, its rate is below this / T with a probability of 95 %.
+const RULE_OF_THREE: f64 = 3.0;
+
+/// Returns the name of an outcome, which begins its line.
+pub(super) fn outcome(of: Outcome) -> &'static str {
+    match of {
+        Outcome::Pass => "PASS",
+        Outcome::Fail => "FAIL",
+        Outcome::Undecided => "UNDECIDED",
+    }
+}
+
+/// Writes a value in the unit of its rule.
+pub(super) fn quantity(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => noise(value),
+        Unit::Nanoseconds => length(value as u64),
+        Unit::PerSecond => per_time(value),
+        Unit::Increase => change(value),
+    }
+}
+
+/// Returns why a rule has its outcome, in one line.
+pub(super) fn reason(rule: &RuleOutcome, of: &Gate) -> String {
+    let found = rule.decisive().map(|finding| found(rule, finding, of));
+    let Some(first) = rule.doubts.first() else { return found.unwrap_or_default() };
+    let doubt = doubt(&first.doubt, &of.requirements);
+    let doubt = match first.recording.and_then(|at| recording(at, of)) {
+        Some(name) => format!("{name}: {doubt}"),
+        None => doubt,
+    };
+    let more = match rule.doubts.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {})", counted(more as u64, "more doubt", "more doubts")),
+    };
+    let found = found.map(|found| format!("; {found}")).unwrap_or_default();
+    format!("{doubt}{more}{found}")
+}
+
+/// Returns what was found where it was worst, and what follows from it.
+fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+    let words = match rule.unit {
+        Unit::Share => share(finding),
+        Unit::Nanoseconds => longest(rule, finding, of),
+        Unit::PerSecond => rate(rule, finding),
+        Unit::Increase => increase(finding),
+    };
+    let place = place(finding, of).map(|place| format!("{place}: ")).unwrap_or_default();
+    let exceeded = rule.findings.iter().filter(|of| of.outcome == Outcome::Fail).count();
+    let others = match (rule.outcome, rule.findings.len()) {
+        (Outcome::Fail, all) if all > 1 => format!("; exceeded on {exceeded} of {all} CPUs"),
+        _ => String::new(),
+    };
+    format!("{place}{words}{others}")
+}
+
+/// Returns the bound of a finding that decides about its outcome.
+fn bound(unit: Unit, finding: &Finding) -> String {
+    match (finding.outcome, finding.at_most) {
+        (Outcome::Fail, _) => {
+            format!("at least {} with 95 % confidence", quantity(unit, finding.at_least))
+        }
+        (_, Some(most)) => format!("at most {} with 95 % confidence", quantity(unit, most)),
+        (_, None) => "without an upper bound".into(),
+    }
+}
+
+fn share(finding: &Finding) -> String {
+    let longer = match finding.outcome {
+        Outcome::Undecided => "; measure for longer",
+        _ => "",
+    };
+    format!("{}, {}{longer}", noise(finding.value), bound(Unit::Share, finding))
+}
+
+fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+    let limit = asked(rule.limit as u64);
+    let longest = match finding.value {
+        0.0 => format!("none seen in {}", span(finding.wall_ns)),
+        value => format!("the longest takes {}", length(value as u64)),
+    };
+    match finding.outcome {
+        Outcome::Fail => {
+            let events: u64 = rule.findings.iter().map(|of| of.events).sum();
+            format!("{longest}; {} over {limit} in all", counted(events, "is", "are"))
+        }
+        Outcome::Pass => {
+            let shortest = of.recordings.iter().map(|of| of.wall_ns).min().unwrap_or(0);
+            let rarer = quantity(Unit::PerSecond, RULE_OF_THREE * 1e9 / shortest.max(1) as f64);
+            format!("{longest}; any over {limit} come at most {rarer} with 95 % confidence")
+        }
+        Outcome::Undecided => {
+            let uncertain = counted(finding.uncertain, "that is", "that are");
+            format!("{longest}, but {uncertain} lost or not attributable may be longer")
+        }
+    }
+}
+
+fn rate(rule: &RuleOutcome, finding: &Finding) -> String {
+    let watched = span(finding.wall_ns);
+    let seen = match finding.events {
+        0 => format!("none in {watched}"),
+        events => format!("{} ({} in {watched})", per_time(finding.value), count(events)),
+    };
+    let uncertain = match (finding.outcome, finding.uncertain) {
+        (Outcome::Fail, _) | (_, 0) => String::new(),
+        (_, number) => format!(" and {} that are lost or not attributable", count(number)),
+    };
+    let enough = match (finding.outcome, finding.needed_ns) {
+        (Outcome::Undecided, Some(needed)) => format!("; measure for {} or longer", span(needed)),
+        (Outcome::Undecided, None) if finding.uncertain > 0 => "; these may be too many".into(),
+        (Outcome::Undecided, None) if finding.value < rule.limit => {
+            "; too close to the limit to decide".into()
+        }
+        (Outcome::Undecided, None) => "; over the limit, but perhaps by chance".into(),
+        _ => String::new(),
+    };
+    format!("{seen}{uncertain}, {}{enough}", bound(Unit::PerSecond, finding))
+}
+
+fn increase(finding: &Finding) -> String {
+    let runs = counted(finding.events, "run", "runs");
+    format!("{} in {runs}, {}", change(finding.value), bound(Unit::Increase, finding))
+}
+
+/// Returns a doubt in words, with what removes it.
+fn doubt(of: &Doubt, required: &Requirements) -> String {
+    match of {
+        Doubt::Interrupted { why } => format!("the run ended early ({})", plain(why)),
+        Doubt::CutOff => "the run was cut off".into(),
+        Doubt::NotMeasured { cpu: Some(cpu) } => format!("CPU {cpu} was not measured"),
+        Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
+        Doubt::TooShort { wall_ns } => {
+            format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))
+        }
+        Doubt::WrongRate { ppm } => {
+            format!(
+                "the counter's rate is off by {} ppm, so no time is right",
+                count(ppm.abs() as u64)
+            )
+        }
+        Doubt::LostDetours { share } => format!(
+            "{} of the detours were lost (--max-lost {})",
+            noise(*share),
+            noise(required.max_lost)
+        ),
+        Doubt::LostEvents { share } => format!(
+            "kernel events were lost in {} of the time (--max-lost {})",
+            noise(*share),
+            noise(required.max_lost)
+        ),
+        Doubt::Misaligned { share } => format!(
+            "{} of the kernel events lie outside all detours (--max-misaligned {})",
+            noise(*share),
+            noise(required.max_misaligned)
+        ),
+        Doubt::Audit { counters } => {
+            let counters = counted(*counters, "kernel counter differs", "kernel counters differ");
+            format!("{counters} from the recorded events")
+        }
+        Doubt::NotAttributed => {
+            "the sources are unknown, because no kernel events were recorded or attributed".into()
+        }
+        Doubt::Threshold { threshold_ns } => {
+            format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
+        }
+        Doubt::Unread => "a recording could not be read".into(),
+        Doubt::OneRun => {
+            "one run does not show how much runs differ: measure both sides with --repeat 5".into()
+        }
+        Doubt::NoNoise => "a run has no noise, so there is no ratio".into(),
+        Doubt::OtherCpus => "the runs measured different CPUs (--cpus)".into(),
+        Doubt::OtherThresholds => {
+            "the thresholds of both sides differ: measure both with the same --threshold".into()
+        }
+        Doubt::HostMoved => {
+            "time below the kernel changed as well, so the host may have changed".into()
+        }
+        Doubt::NotWhole { why } => plain(why),
+        Doubt::FewRuns { planned } => {
+            let runs = planned
+                .map(|runs| format!(": {} a side would find 10 %", counted(runs, "run", "runs")));
+            format!("the runs differ too much from each other{}", runs.unwrap_or_default())
+        }
+    }
+}

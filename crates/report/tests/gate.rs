@@ -1,0 +1,193 @@
+//! The screen of a gate, its Markdown and its JUnit XML.
+
+use anechoic_analyze::gate::{
+    Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, Unit,
+};
+use anechoic_report::{View, gate, gate_junit, gate_markdown};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn finding(cpu: u32, outcome: Outcome, value: f64, bounds: (f64, f64), events: u64) -> Finding {
+    Finding {
+        recording: Some(0),
+        cpu: Some(cpu),
+        outcome,
+        value,
+        at_least: bounds.0,
+        at_most: Some(bounds.1),
+        events,
+        uncertain: 0,
+        wall_ns: 10 * SECOND,
+        needed_ns: None,
+        doubt: None,
+    }
+}
+
+fn rule(name: &str, given: &str, unit: Unit, limit: f64, findings: Vec<Finding>) -> RuleOutcome {
+    RuleOutcome {
+        rule: name.into(),
+        given: given.into(),
+        source: None,
+        longer_than_ns: None,
+        unit,
+        limit,
+        outcome: findings.iter().map(|of| of.outcome).max().unwrap_or(Outcome::Undecided),
+        decisive: findings.len().checked_sub(1).map(|last| last as u64),
+        findings,
+        doubts: vec![],
+    }
+}
+
+fn judged(path: &str) -> Judged {
+    Judged {
+        path: path.into(),
+        host: "node17".into(),
+        start_utc: "2026-05-09T07:31:17.25Z".into(),
+        wall_ns: 10 * SECOND,
+        threshold_ns: 70,
+        cpus: vec![0, 1],
+        doubts: vec![],
+        doubts_of_sources: vec![],
+    }
+}
+
+/// Every kind of rule with every outcome, and hostile names.
+fn every_kind() -> Gate {
+    use Outcome::{Fail, Pass, Undecided};
+    let needed = |of: Finding, seconds| Finding { needed_ns: Some(seconds * SECOND), ..of };
+    let of_all = |of: Finding| Finding { cpu: None, recording: None, ..of };
+    let doubtful = |of: RuleOutcome, doubts: Vec<Doubt>| {
+        let doubts = doubts.into_iter().map(|doubt| Doubtful { recording: Some(0), doubt });
+        RuleOutcome { outcome: Undecided, doubts: doubts.collect(), ..of }
+    };
+    let share =
+        |given: &str, limit, findings| rule("max-noise", given, Unit::Share, limit, findings);
+    let rate =
+        |given: &str, limit, findings| rule("max-rate", given, Unit::PerSecond, limit, findings);
+    let detour =
+        |given: &str, findings| rule("max-detour", given, Unit::Nanoseconds, 50_000.0, findings);
+    let increase = |outcome, value, bounds| {
+        let findings = vec![of_all(finding(0, outcome, value, bounds, 5))];
+        rule("max-increase", "10%", Unit::Increase, 0.1, findings)
+    };
+    let rules = vec![
+        share(
+            "1%",
+            0.01,
+            vec![
+                finding(0, Pass, 0.001, (0.0008, 0.0012), 90),
+                finding(1, Pass, 0.005, (0.004, 0.006), 900),
+            ],
+        ),
+        share(
+            "0.1%",
+            0.001,
+            vec![
+                finding(0, Fail, 0.004, (0.003, 0.005), 90),
+                finding(1, Fail, 0.005, (0.004, 0.006), 900),
+            ],
+        ),
+        share("thread:*=0.5%", 0.005, vec![finding(1, Undecided, 0.005, (0.004, 0.006), 900)]),
+        detour("50us", vec![finding(1, Pass, 31_400.0, (31_400.0, 31_400.0), 0)]),
+        detour(
+            "50us",
+            vec![
+                finding(0, Pass, 3e4, (3e4, 3e4), 0),
+                finding(1, Fail, 1_234_567.0, (1_234_567.0, 1_234_567.0), 12),
+            ],
+        ),
+        detour("50us", vec![finding(1, Undecided, 0.0, (0.0, 1e6), 0)]),
+        rate("thread:*=1/s", 1.0, vec![finding(0, Pass, 0.2, (0.0355, 0.63), 2)]),
+        rate(">50us=1/s", 1.0, vec![finding(0, Fail, 14.2, (12.3, 16.3), 142)]),
+        rate("nmi=6/min", 0.1, vec![needed(finding(0, Undecided, 0.0, (0.0, 0.3), 0), 30)]),
+        rate(
+            "nmi=1/h",
+            1.0 / 3_600.0,
+            vec![Finding { uncertain: 14, ..finding(0, Undecided, 0.0, (0.0, 2.1), 0) }],
+        ),
+        rate("timer-tick=250hz", 250.0, vec![finding(0, Undecided, 249.9, (240.0, 260.0), 2_499)]),
+        rate("evil\u{1b}[31m|`<b>&\"*=1/h", 0.000_28, vec![]),
+        increase(Pass, -0.03, (-0.1, 0.06)),
+        increase(Fail, 0.52, (0.4, 0.66)),
+        doubtful(
+            increase(Undecided, 0.52, (-0.4, 1.66)),
+            vec![Doubt::FewRuns { planned: Some(40) }],
+        ),
+        doubtful(
+            share("5%", 0.05, vec![finding(1, Pass, 0.005, (0.004, 0.006), 900)]),
+            vec![Doubt::Interrupted { why: "SIGTERM".into() }, Doubt::LostDetours { share: 0.02 }],
+        ),
+    ];
+    Gate {
+        outcome: Fail,
+        rules,
+        requirements: Requirements::default(),
+        recordings: vec![judged("data/run-001"), judged("data/run-002")],
+        unread: vec![
+            "data/run-003: run.json: expected value at line 1; restore it from a copy".into(),
+        ],
+    }
+}
+
+#[test]
+fn the_screen_has_a_line_for_each_rule() {
+    let text = gate(&every_kind(), &View::default()).to_text(&View::default());
+    insta::assert_snapshot!("gate", text);
+    let all = View { all: true, ..View::default() };
+    let mut one = every_kind();
+    one.rules.truncate(2);
+    insta::assert_snapshot!("gate_all", gate(&one, &all).to_text(&all));
+}
+
+#[test]
+fn every_doubt_has_words() {
+    let doubts = [
+        Doubt::CutOff,
+        Doubt::NotMeasured { cpu: Some(3) },
+        Doubt::NotMeasured { cpu: None },
+        Doubt::TooShort { wall_ns: 2 * SECOND },
+        Doubt::WrongRate { ppm: -2_000.0 },
+        Doubt::LostDetours { share: 0.02 },
+        Doubt::LostEvents { share: 0.002 },
+        Doubt::Misaligned { share: 0.03 },
+        Doubt::Audit { counters: 1 },
+        Doubt::Audit { counters: 7 },
+        Doubt::NotAttributed,
+        Doubt::Threshold { threshold_ns: 1_000_000 },
+        Doubt::Unread,
+        Doubt::OneRun,
+        Doubt::NoNoise,
+        Doubt::OtherCpus,
+        Doubt::OtherThresholds,
+        Doubt::HostMoved,
+        Doubt::NotWhole { why: "run 1 of the baseline ended early".into() },
+        Doubt::FewRuns { planned: None },
+    ];
+    let mut of = every_kind();
+    let mut rules = vec![];
+    for doubt in doubts {
+        let mut rule = of.rules[0].clone();
+        rule.outcome = Outcome::Undecided;
+        rule.doubts = vec![Doubtful { recording: None, doubt }];
+        rules.push(rule);
+    }
+    of.rules = rules;
+    (of.outcome, of.unread) = (Outcome::Undecided, vec![]);
+    of.recordings.truncate(1);
+    insta::assert_snapshot!("gate_doubts", gate(&of, &View::default()).to_text(&View::default()));
+}
+
+#[test]
+fn markdown_and_junit_keep_to_their_rules() {
+    let of = every_kind();
+    let markdown = gate_markdown(&of);
+    let rows = markdown.lines().filter(|line| line.starts_with('|'));
+    let columns = |row: &str| row.replace("\\|", "").matches('|').count();
+    assert!(rows.clone().all(|row| columns(row) == 4), "{markdown}");
+    assert_eq!(rows.count(), 2 + of.rules.len(), "heads and rules");
+    assert!(!markdown.contains("<b>") && !markdown.contains('\u{1b}'), "{markdown}");
+    insta::assert_snapshot!("gate_markdown", markdown);
+    let xml = gate_junit(&of);
+    assert!(!xml.contains("<b>") && !xml.contains('\u{1b}'), "{xml}");
+    insta::assert_snapshot!("gate_junit", xml);
+}
