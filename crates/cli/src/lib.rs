@@ -8,6 +8,7 @@ mod attribute;
 mod check;
 mod command;
 mod compare;
+mod completions;
 mod ensemble;
 mod exit;
 mod export;
@@ -18,6 +19,7 @@ mod inject;
 mod inputs;
 mod list;
 mod longest;
+mod man;
 mod measure;
 mod merge;
 mod options;
@@ -84,6 +86,7 @@ enum Command {
     List(list::ListArgs),
     Attribute(attribute::AttributeArgs),
     Merge(merge::MergeArgs),
+    #[command(visible_alias = "diff")]
     Compare(compare::CompareArgs),
     Gate(gate::GateArgs),
     Rank(rank::RankArgs),
@@ -94,6 +97,8 @@ enum Command {
     Export(OfRows<export::ExportArgs>),
     Import(OfRows<import::ImportArgs>),
     Top(top::TopArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// The definition of the command line, from which the command reference is made.
@@ -133,6 +138,8 @@ pub fn anechoic() -> ExitCode {
         Command::Export(OfRows(args)) => export::run(&args),
         Command::Import(OfRows(args)) => import::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     done.unwrap_or_else(|error| exit::print_error(&error).into())
 }

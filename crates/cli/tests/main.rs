@@ -14,5 +14,6 @@ mod predict;
 mod predict_phases;
 mod reading;
 mod report;
+mod shell;
 mod threads;
 mod tool;
