@@ -72,8 +72,9 @@ const EXAMPLES: &str = "Examples:
   anechoic list                       the recordings here, the newest last
   anechoic summary                    show the newest again
 
-Exit codes: 0 success, 1 warning (ended early, or data lost or not saved), 2 failed the gate,
-3 no verdict (nothing was measured), 64 and above usage error or invalid input.";
+Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
+2 a limit is exceeded (gate, --stop-on), 3 no verdict (nothing was measured),
+64 and above usage error or invalid input.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

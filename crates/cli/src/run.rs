@@ -81,7 +81,7 @@ fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<ExitCode, Probl
         printer.print(&repeat, Some(dir))?;
     }
     printer.finish()?;
-    let verdict = summaries().map(|found| exit::verdict_code(found.verdict())).max();
+    let verdict = summaries().map(exit::summary_code).max();
     let cut_short = runs.len() < args.repeat as usize;
     let less = cut_short || summaries().filter_map(Found::get).any(lacks_sources);
     let verdict = verdict.unwrap_or(exit::NO_VERDICT);

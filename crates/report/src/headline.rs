@@ -1,11 +1,16 @@
 //! What the detours of a run come to, in two sentences.
 
 use crate::names::source_name;
+use crate::stopped;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::Summary;
 
-/// Returns how much time was lost, and what took most of it.
+/// Returns what ended the run if a condition did, how much time was lost, and what took most of it.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
+    stopped::sentence(summary).into_iter().chain(noise_and_source(summary)).collect()
+}
+
+fn noise_and_source(summary: &Summary) -> Vec<String> {
     let run = &summary.run;
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let over = asked(run.threshold_ns);

@@ -51,6 +51,7 @@ pub mod results;
 mod screen;
 mod self_test;
 mod sources;
+mod stopped;
 mod stories;
 mod style;
 mod suite;

@@ -165,6 +165,7 @@ fn run(file: &Path, format: &str, host: String) -> Run {
         threshold_source: "imported".into(),
         policy: "other".into(),
         drain: DrainPolicy::AtEnd,
+        stop_on: None,
         repetition: None,
         cpus: vec![],
         outcomes: vec![],
