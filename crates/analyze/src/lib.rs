@@ -27,6 +27,7 @@ pub(crate) mod detours;
 pub mod facts;
 mod fold;
 pub mod gate;
+pub mod histogram;
 pub mod injection;
 pub mod interference;
 pub mod lengths;
@@ -61,6 +62,7 @@ pub mod timeline;
 pub mod tracer;
 
 pub use fold::Progress;
+pub use histogram::Histogram;
 pub use injection::{SelfTestResult, Verification, verify};
 pub use interference::{Interference, interference};
 pub use loops::watched;

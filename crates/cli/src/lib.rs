@@ -14,6 +14,7 @@ mod exit;
 mod export;
 mod files;
 mod gate;
+mod hist;
 mod import;
 mod inject;
 mod inputs;

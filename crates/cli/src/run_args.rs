@@ -1,6 +1,7 @@
 //! The options of `anechoic run`, and the plan that they describe.
 
 use crate::ask;
+use crate::hist::HistArgs;
 use crate::setup::{SetupArgs, leave_one};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::Plan;
@@ -38,7 +39,9 @@ pub struct RunArgs {
     /// Measure the cost of recording kernel events, by switching them off in every other 250 ms
     #[arg(long, conflicts_with = "no_trace")]
     tracer_cost: bool,
-    /// Print JSON (schema/summary.schema.json)
+    #[command(flatten)]
+    pub(crate) hist: HistArgs,
+    /// Print JSON (schema/summary.schema.json; with --hist: schema/histogram.schema.json)
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -7,6 +7,7 @@ mod export;
 mod faults;
 mod fuzz;
 mod gate;
+mod hist;
 mod import;
 mod measuring;
 mod merge;

@@ -7,7 +7,8 @@ use anechoic_analyze::Summary;
 
 /// Returns what ended the run if a condition did, how much time was lost, and what took most of it.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
-    stopped::sentence(summary).into_iter().chain(noise_and_source(summary)).collect()
+    let stopped = summary.stopped.iter().map(|stopped| stopped::sentence(stopped, &summary.run));
+    stopped.chain(noise_and_source(summary)).collect()
 }
 
 fn noise_and_source(summary: &Summary) -> Vec<String> {

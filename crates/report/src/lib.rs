@@ -28,6 +28,7 @@ mod figures;
 mod gate;
 mod heading;
 mod headline;
+mod histogram;
 mod html;
 mod injected;
 mod injection;

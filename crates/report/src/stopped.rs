@@ -7,22 +7,21 @@ use crate::units::{asked, count, instant, length};
 use crate::{longest, stories};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::LongDetour;
-use anechoic_analyze::{DetourStory, Summary};
+use anechoic_analyze::{DetourStory, Stopped, Summary};
 use anechoic_recording::stop::StopCondition;
 
-/// Returns how the run ended, if a condition was to end it before its time.
-pub(crate) fn sentence(summary: &Summary) -> Option<String> {
-    let stopped = summary.stopped.as_ref()?;
+/// Returns how a run ended that a condition was to end before its time.
+pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
     let condition = stopped.condition;
     let Some(after) = stopped.after_ns.map(instant) else {
-        return Some(match condition {
+        return match condition {
             StopCondition::Longer(ns) => format!("No detour was longer than {}.", asked(ns)),
             StopCondition::Count(number) => {
                 format!("The run ended before it had {} detours.", count(number))
             }
-        });
+        };
     };
-    Some(match (condition, &stopped.detour) {
+    match (condition, &stopped.detour) {
         (StopCondition::Count(number), _) => {
             format!("The run has its {} detours after {after}.", count(number))
         }
@@ -30,14 +29,14 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
             format!("A detour at {after} ended the run ({condition}), but it could not be saved.")
         }
         (StopCondition::Longer(_), Some(story)) => {
-            let what = took_most(story, &summary.run).unwrap_or("its cause is unknown".into());
+            let what = took_most(story, run).unwrap_or("its cause is unknown".into());
             let took = length(story.length_ns);
             let cpu = story.cpu;
             format!(
                 "A detour of {took} on CPU {cpu} at {after} ended the run ({condition}); {what}."
             )
         }
-    })
+    }
 }
 
 /// Adds what happened in the detour that was too long, and the detours before it.

@@ -5,13 +5,14 @@
 
 use crate::made;
 use anechoic_analyze::coverage::{AuditDifference, Coverage};
+use anechoic_analyze::histogram::{Bucket, HistogramCpu};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::owners::{Owner, OwnerKind};
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
 use anechoic_analyze::tracer::{Difference, TracerCost};
-use anechoic_analyze::{Sources, Stopped, Summary, summarize_many};
+use anechoic_analyze::{Histogram, Sources, Stopped, Summary, summarize_many};
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::check::{Check, Finding, Verdict};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
@@ -20,6 +21,7 @@ use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
 use anechoic_recording::stop::StopCondition;
 use anechoic_recording::who::CpuLimits;
 use anechoic_report::results::Found;
+use anechoic_report::results::histogram::HISTOGRAM;
 use anechoic_report::results::summary::SUMMARY;
 use anechoic_report::{Style, View};
 use std::path::Path;
@@ -91,6 +93,45 @@ fn a_detour_that_ended_the_run_comes_first() {
     assert_eq!(first(count.clone()), "The run ended before it had 100,000 detours.");
     let count = Stopped { after_ns: Some(3_214_000_000), ..count };
     assert_eq!(first(count), "The run has its 100,000 detours after 3.214 s.");
+}
+
+#[test]
+fn a_histogram_is_a_table_that_gnuplot_reads() {
+    let bucket =
+        |from_ns, to_ns, counts: [u64; 2]| Bucket { from_ns, to_ns, counts: counts.to_vec() };
+    let cpu = |cpu, over, lost, [min_ns, max_ns]: [u64; 2]| HistogramCpu {
+        cpu,
+        detours: 60 + over,
+        over,
+        lost,
+        min_ns: Some(min_ns),
+        mean_ns: Some(1_234.567_8),
+        max_ns: Some(max_ns),
+    };
+    let nothing = HistogramCpu {
+        detours: 0,
+        min_ns: None,
+        mean_ns: None,
+        max_ns: None,
+        ..cpu(1, 0, 0, [0, 0])
+    };
+    let logarithmic = Histogram {
+        run: made::facts(),
+        stopped: None,
+        bucket_ns: None,
+        buckets: vec![bucket(79, 100, [20, 0]), bucket(1_258_925, 1_584_893, [40, 0])],
+        cpus: vec![cpu(0, 0, 0, [91, 1_300_000]), nothing],
+    };
+    let equal = Histogram {
+        stopped: Some(stopped()),
+        bucket_ns: Some(2_000),
+        buckets: vec![bucket(0, 2_000, [123_456_789, 7]), bucket(4_000, 6_000, [1, 53])],
+        cpus: vec![cpu(0, 3, 0, [91, 1_300_000]), cpu(1, 0, 8, [4_001, 5_000])],
+        ..logarithmic.clone()
+    };
+    let view = View::default();
+    let text = |of: Histogram| Found::of(&HISTOGRAM, of, &[]).screen(&view).to_text(&view);
+    insta::assert_snapshot!("histogram", format!("{}\n\n{}", text(logarithmic), text(equal)));
 }
 
 #[test]
