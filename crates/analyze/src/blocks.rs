@@ -1,6 +1,6 @@
 //! Lost time in equal parts of a run, from which intervals of noise are computed.
 
-use crate::stats::{Bounds, Spread, mean};
+use crate::stats::{Bounds, Interval, Spread, mean};
 
 /// Largest number of parts of a run.
 const MOST_PARTS: u64 = 1_000;
@@ -132,14 +132,16 @@ fn of_shares(parts: &[f64]) -> Bounds {
     let of_parts = Spread::of(parts);
     let found = mean(parts).zip(Spread::of(&blocks)).zip(of_parts);
     found.map_or(Bounds::default(), |((mean, blocks), parts)| {
-        Spread { carriers: parts.carriers, ..blocks }.bounds(mean, FEWEST_CARRIERS)
+        let bounds = Spread { carriers: parts.carriers, ..blocks }.bounds(mean, FEWEST_CARRIERS);
+        // A run of few hundred milliseconds may have an upper limit over all of the time.
+        let within = |of: Interval| Interval { high: of.high.min(1.0), ..of };
+        Bounds { interval: bounds.interval.map(within), ..bounds }
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Interval;
     use proptest::prelude::*;
 
     #[test]
@@ -176,6 +178,13 @@ mod tests {
         assert_eq!(bounds(&[&[2; 200]], 8), quarter);
         assert_eq!(bounds(&[&[0; 200], &[4; 200]], 8), quarter, "the mean of two CPUs");
         assert_eq!(bounds(&[&[2; 30], &[2; 200]], 8), quarter, "one CPU went away");
+    }
+
+    #[test]
+    fn a_share_of_the_time_is_not_over_all_of_it() {
+        let lost: Vec<u64> = (0..200).map(|part| if part < 40 { 8 } else { 0 }).collect();
+        let interval = bounds(&[&lost], 8).interval.expect("enough parts");
+        assert!(interval.low < 0.2 && interval.high == 1.0, "{interval:?}");
     }
 
     #[test]

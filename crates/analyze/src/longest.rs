@@ -107,7 +107,8 @@ impl<T> Fold for LongestBuilder<'_, T> {
     }
 }
 
-fn long_detour(view: &DetourView<'_>, run: &Run) -> LongDetour {
+/// Returns a detour with the parts of its sources.
+pub(crate) fn long_detour(view: &DetourView<'_>, run: &Run) -> LongDetour {
     let clock = &run.clock;
     LongDetour {
         cpu: view.cpu,

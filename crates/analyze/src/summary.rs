@@ -12,6 +12,7 @@ use crate::loops::{span_ticks, windows};
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
 use crate::owners::{Owner, owners};
 use crate::sources::{SourceRow, SourcesBuilder};
+use crate::stopped::{Stopped, StoppedBuilder};
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
 use anechoic_recording::attribution::{Alignment, Attribution};
@@ -27,6 +28,9 @@ use std::collections::BTreeMap;
 pub struct Summary {
     /// Facts of the run.
     pub run: Facts,
+    /// What was to end the run before its time, and what did; absent if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// All measured CPUs together.
     pub total: TotalNoise,
     /// Each measured CPU.
@@ -97,6 +101,7 @@ pub(crate) struct SummaryBuilder<'a> {
     lost: LostTime,
     longest: LongestBuilder<'a, LongDetour>,
     sources: SourcesBuilder,
+    stopped: StoppedBuilder<'a>,
     ticks: TracedTicks,
 }
 
@@ -107,13 +112,20 @@ impl<'a> SummaryBuilder<'a> {
             lost: LostTime::new(run, loops),
             longest: LongestBuilder::by_source(run),
             sources: SourcesBuilder::default(),
+            stopped: StoppedBuilder::new(run),
             ticks: TracedTicks::new(run),
         }
     }
 
     /// Returns everything that adds up detours.
     pub(crate) fn folds(&mut self) -> Vec<&mut dyn Fold> {
-        vec![&mut self.lost, &mut self.longest, &mut self.sources, &mut self.ticks]
+        vec![
+            &mut self.lost,
+            &mut self.longest,
+            &mut self.sources,
+            &mut self.stopped,
+            &mut self.ticks,
+        ]
     }
 
     /// Returns the summary with the content of the small tables of the recording. `strays` are activities outside all
@@ -155,6 +167,7 @@ impl<'a> SummaryBuilder<'a> {
             cpus,
             intervals: IntervalMethod::of(run, detours),
             curve: curve.points(wall, clock),
+            stopped: self.stopped.finish(recording)?,
             longest: self.longest.finish(),
             owners: sources.is_some().then(|| owners(&self.sources, run, wall, &readings)),
             sources,

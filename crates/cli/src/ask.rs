@@ -1,5 +1,6 @@
 //! Parsers for the option values that are not described by an option row.
 
+use anechoic_recording::stop::StopCondition;
 use anechoic_system::cpus;
 
 pub use anechoic_recording::options::{duration, rate};
@@ -7,6 +8,11 @@ pub use anechoic_recording::options::{duration, rate};
 /// Parses a non-empty CPU list like `0-3,8`, or names of sets of CPUs of this machine.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     cpus::select(text).map(CpuList)
+}
+
+/// Parses what ends a run before its time, like `detour>100us`.
+pub(crate) fn stop_condition(text: &str) -> Result<StopCondition, String> {
+    text.parse()
 }
 
 /// A list of CPUs that a user typed.

@@ -229,6 +229,15 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> Result<Option<Plan>, Pr
         let why = "--repeat works for a single process only";
         return Err(ProblemKind::Usage.problem(why, "start the whole job several times"));
     }
+    if args.stop_on.is_some() {
+        let why = "--stop-on works for a single process only: the hosts of a job end together";
+        return Err(ProblemKind::Usage.problem(why, "leave it out, or measure each host by itself"));
+    }
+    if args.hist.asked() {
+        let why = "--hist works for a single process only";
+        let remedy = "leave it out, then run `anechoic summary --hist` on the data set";
+        return Err(ProblemKind::Usage.problem(why, remedy));
+    }
     if !placement.leads() {
         return Ok(None);
     }

@@ -1,12 +1,14 @@
-//! Exit codes: 0 success, 1 warning, 2 failed the gate, 3 no verdict, 64 and above for what prevented an answer.
+//! Exit codes: 0 success, 1 warning, 2 a limit is exceeded, 3 no verdict, 64 and above for what prevented an answer.
 
 use anechoic_analyze::injection::Verdict;
+use anechoic_analyze::{Stopped, Summary};
 use anechoic_recording::{Problem, ProblemKind};
+use anechoic_report::results::Found;
 use std::io::Write;
 
 /// There is a result, and something in it that the user must know.
 pub(crate) const WARNING: u8 = 1;
-/// A limit that the user set is exceeded.
+/// A limit that the user set is exceeded, in `gate` or by a detour that ended a run. rtla ends so at its stop condition.
 const FAILED: u8 = 2;
 /// Nothing usable was measured.
 pub(crate) const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
@@ -21,6 +23,13 @@ pub(crate) fn verdict_code(verdict: Verdict) -> u8 {
         Verdict::Failed => FAILED,
         Verdict::Nothing => NO_VERDICT,
     }
+}
+
+/// Returns the exit code of a run, given its summary.
+pub(crate) fn summary_code(found: &Found) -> u8 {
+    let stopped = found.get::<Summary>().and_then(|summary| summary.stopped.as_ref());
+    let least = if stopped.is_some_and(Stopped::found) { FAILED } else { 0 };
+    verdict_code(found.verdict()).max(least)
 }
 
 /// Prints the problem on one line of stderr and returns its exit code. A closed pipe is no problem: its reader has

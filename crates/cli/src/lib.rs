@@ -8,16 +8,19 @@ mod attribute;
 mod check;
 mod command;
 mod compare;
+mod completions;
 mod ensemble;
 mod exit;
 mod export;
 mod files;
 mod gate;
+mod hist;
 mod import;
 mod inject;
 mod inputs;
 mod list;
 mod longest;
+mod man;
 mod measure;
 mod merge;
 mod options;
@@ -70,8 +73,9 @@ const EXAMPLES: &str = "Examples:
   anechoic list                       the recordings here, the newest last
   anechoic summary                    show the newest again
 
-Exit codes: 0 success, 1 warning (ended early, or data lost or not saved), 2 failed the gate,
-3 no verdict (nothing was measured), 64 and above usage error or invalid input.";
+Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
+2 a limit is exceeded (gate, --stop-on), 3 no verdict (nothing was measured),
+64 and above usage error or invalid input.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -84,6 +88,7 @@ enum Command {
     List(list::ListArgs),
     Attribute(attribute::AttributeArgs),
     Merge(merge::MergeArgs),
+    #[command(visible_alias = "diff")]
     Compare(compare::CompareArgs),
     Gate(gate::GateArgs),
     Rank(rank::RankArgs),
@@ -94,6 +99,8 @@ enum Command {
     Export(OfRows<export::ExportArgs>),
     Import(OfRows<import::ImportArgs>),
     Top(top::TopArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// The definition of the command line, from which the command reference is made.
@@ -133,6 +140,8 @@ pub fn anechoic() -> ExitCode {
         Command::Export(OfRows(args)) => export::run(&args),
         Command::Import(OfRows(args)) => import::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     done.unwrap_or_else(|error| exit::print_error(&error).into())
 }

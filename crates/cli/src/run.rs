@@ -2,6 +2,7 @@
 
 use crate::ensemble::{self, JoinArgs};
 use crate::exit;
+use crate::inputs::Inputs;
 use crate::progress::Busy;
 use crate::run_args::RunArgs;
 use crate::setup::{self, explained};
@@ -13,7 +14,7 @@ use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::repeat::REPEAT;
 use anechoic_report::results::summary::SUMMARY;
 use anechoic_report::results::{AnyRow, Findings, Found, Input};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,17 +36,28 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
     let stop = stop::flag()?;
     let place = args.setup.place()?;
     let dir = place.dir();
-    let mut runs = Vec::new();
+    let (mut runs, mut dirs) = (Vec::new(), Vec::new());
     for number in 1..=args.repeat {
         let repeated = args.repeat > 1;
         let dir = if repeated { dir.join(format!("run-{number:03}")) } else { dir.to_owned() };
         let plan = Plan { repetition: repeated.then_some((number, args.repeat)), ..plan.clone() };
         runs.push(measure(&plan, &dir, &stop, args.setup.quiet)?);
+        dirs.push(dir);
         if stop.load(Ordering::Acquire) {
             break;
         }
     }
-    show(args, &runs, dir)
+    match args.hist.asked() {
+        true => print_histograms(args, &dirs)?,
+        false => show(args, &runs, dir)?,
+    }
+    Ok(code(args, &runs))
+}
+
+/// Prints the histogram of each run.
+fn print_histograms(args: &RunArgs, dirs: &[PathBuf]) -> Result<(), Problem> {
+    let printer = Printer::stdout(args.json, false);
+    args.hist.print(&Inputs::open(dirs)?, printer).map(drop)
 }
 
 /// Measures, attributes and summarises one run. If the causes could not be written, the measurement is still
@@ -68,11 +80,11 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<Fi
 }
 
 /// Shows the last run, and for repeated runs their mean and spread; JSON has only one of the two.
-fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<ExitCode, Problem> {
+fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<(), Problem> {
     let mut printer = Printer::stdout(args.json, false).unsaved(args.setup.no_save);
-    let summaries = || runs.iter().flat_map(Findings::iter);
     let repeated = args.repeat > 1;
-    if let Some(last) = summaries().last().filter(|_| !(args.json && repeated)) {
+    let last = runs.iter().flat_map(Findings::iter).last();
+    if let Some(last) = last.filter(|_| !(args.json && repeated)) {
         printer.print(last, Some(dir))?;
     }
     if repeated && !runs.is_empty() {
@@ -80,12 +92,17 @@ fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<ExitCode, Probl
         let repeat = REPEAT.compute(&Input { before: &before, ..Input::of(&[]) })?;
         printer.print(&repeat, Some(dir))?;
     }
-    printer.finish()?;
-    let verdict = summaries().map(|found| exit::verdict_code(found.verdict())).max();
+    printer.finish()
+}
+
+/// Returns the exit code for all runs.
+fn code(args: &RunArgs, runs: &[Findings]) -> ExitCode {
+    let summaries = || runs.iter().flat_map(Findings::iter);
+    let verdict = summaries().map(exit::summary_code).max();
     let cut_short = runs.len() < args.repeat as usize;
     let less = cut_short || summaries().filter_map(Found::get).any(lacks_sources);
     let verdict = verdict.unwrap_or(exit::NO_VERDICT);
-    Ok(ExitCode::from(verdict.max(if less { exit::WARNING } else { 0 })))
+    ExitCode::from(verdict.max(if less { exit::WARNING } else { 0 }))
 }
 
 /// Returns whether kernel events were recorded but the sources are not named.

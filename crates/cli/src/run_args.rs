@@ -1,10 +1,12 @@
 //! The options of `anechoic run`, and the plan that they describe.
 
 use crate::ask;
+use crate::hist::HistArgs;
 use crate::setup::{SetupArgs, leave_one};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::Plan;
 use anechoic_recording::Problem;
+use anechoic_recording::stop::StopCondition;
 use std::time::Duration;
 
 /// Measure every CPU's noise and name what took the time
@@ -21,6 +23,10 @@ pub struct RunArgs {
     /// Shortest gap that counts as a detour, for example 100ns or 1us [default: 8 loop iterations]
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
     threshold: Option<Duration>,
+    /// End the run at the first detour that is longer, on any measured CPU ('detour>100us', exit code 2), or after
+    /// this many detours of all of them ('detours>=100000')
+    #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
+    pub(crate) stop_on: Option<StopCondition>,
     /// Run the loops under SCHED_FIFO, so that only the kernel can interrupt them
     #[arg(long)]
     fifo: bool,
@@ -33,7 +39,9 @@ pub struct RunArgs {
     /// Measure the cost of recording kernel events, by switching them off in every other 250 ms
     #[arg(long, conflicts_with = "no_trace")]
     tracer_cost: bool,
-    /// Print JSON (schema/summary.schema.json)
+    #[command(flatten)]
+    pub(crate) hist: HistArgs,
+    /// Print JSON (schema/summary.schema.json; with --hist: schema/histogram.schema.json)
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -45,6 +53,7 @@ const EXAMPLES: &str = "Examples:
   anechoic run --cpus 2-5 --duration 60s -o before
   anechoic run --repeat 5 --json | jq .noise      mean and standard deviation of five runs
   sudo anechoic run                               with the causes, if only root may trace
+  anechoic run -d 8h --stop-on 'detour>100us'     until something takes more than 100 µs
   srun anechoic run --rank-from-env -o DIR        every host of a job, without MPI";
 
 /// The time for which kernel events are on, then off, under `--tracer-cost`.
@@ -66,6 +75,6 @@ impl RunArgs {
             alternate: self.tracer_cost.then_some(ALTERNATE),
             injection: None,
         };
-        Ok(self.setup.plan(detours.on(cpus)))
+        Ok(Plan { stop_on: self.stop_on, ..self.setup.plan(detours.on(cpus)) })
     }
 }

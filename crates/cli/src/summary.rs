@@ -1,5 +1,6 @@
 //! `anechoic summary`
 
+use crate::hist::HistArgs;
 use crate::inputs::InputArgs;
 use crate::show::{ShowArgs, summaries};
 use anechoic_recording::Problem;
@@ -9,7 +10,8 @@ use std::process::ExitCode;
 /// Show a recording: noise per CPU or the distribution of samples, what took the time, how certain that is
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  anechoic summary anechoic-20261121T080000 --json | jq .total.noise",
+    after_help = "Examples:\n  anechoic summary anechoic-20261121T080000 --json | jq .total.noise\n  \
+                  anechoic summary anechoic-20261121T080000 --hist --bucket 1us > hist.txt",
     mut_arg("json", |arg| arg.help(json_help())),
     mut_arg("all", |arg| arg.help("Show every source and every CPU, not only the first ones"))
 )]
@@ -17,11 +19,17 @@ pub struct SummaryArgs {
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
+    hist: HistArgs,
+    #[command(flatten)]
     show: ShowArgs,
 }
 
 pub fn run(args: &SummaryArgs) -> Result<ExitCode, Problem> {
-    summaries(&args.input.open()?, args.show.printer()?, false)
+    let (inputs, printer) = (args.input.open()?, args.show.printer()?);
+    if args.hist.asked() {
+        return args.hist.print(&inputs, printer);
+    }
+    summaries(&inputs, printer, false)
 }
 
 /// Lists the schemas that the JSON output follows.

@@ -7,8 +7,11 @@ mod screen;
 mod session;
 
 use crate::ask::{self, CpuList};
-use crate::stop;
-use anechoic_recording::{Problem, ProblemKind};
+use crate::{exit, stop};
+use anechoic_recording::stop::StopCondition;
+use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_report::results::summary::SUMMARY;
+use anechoic_report::results::{AnyRow, Input};
 use anechoic_system::cpus;
 use app::App;
 use crossterm::event::{self, Event};
@@ -40,6 +43,10 @@ pub struct TopArgs {
     /// Stop after this time
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME")]
     duration: Option<Duration>,
+    /// End at the first detour that is longer, on any measured CPU ('detour>100us', exit code 2), or after this many
+    /// detours of all of them ('detours>=100000'), and keep the measurement
+    #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
+    stop_on: Option<StopCondition>,
     /// Run the loops under SCHED_FIFO, so that only the kernel can interrupt them
     #[arg(long)]
     fifo: bool,
@@ -58,6 +65,7 @@ const EXAMPLES: &str = "Examples:
   anechoic top                          every CPU except the one that draws
   anechoic top --cpus 2-5 -t 1us        four CPUs, detours over a microsecond
   anechoic top -d 10m -o night          ten minutes, kept as a recording
+  anechoic top --stop-on 'detour>1ms'   until something takes more than 1 ms
 
 Up to an hour of measurement is held in a hidden directory, until s saves it or top ends.";
 
@@ -100,8 +108,24 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
         shown?; // after a signal, an error only means that the terminal is gone
     }
     let kept = ended?;
-    let _ = writeln!(std::io::stdout(), "{}", app.farewell(&kept));
-    Ok(ExitCode::SUCCESS)
+    let stopped = stopped(&kept)?;
+    // Fails if the terminal is gone.
+    let mut out = std::io::stdout();
+    let _ = stopped.iter().try_for_each(|(sentence, _)| writeln!(out, "{sentence}"));
+    let _ = writeln!(out, "{}", app.farewell(&kept));
+    Ok(stopped.map_or(0, |(_, code)| code).into())
+}
+
+/// Returns what ended the measurement and the exit code for it, if a condition did.
+fn stopped(kept: &[PathBuf]) -> Result<Option<(String, u8)>, Problem> {
+    let Some(last) = kept.last() else { return Ok(None) };
+    let recording = Recording::open(last)?;
+    if recording.run().stop_on.as_ref().is_none_or(|stop| stop.met.is_none()) {
+        return Ok(None);
+    }
+    let found = SUMMARY.compute(&Input::of(&[&recording]))?;
+    let sentence = found.headline().into_iter().next().unwrap_or_default();
+    Ok(Some((sentence, exit::summary_code(&found))))
 }
 
 fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
@@ -122,6 +146,7 @@ fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
         trace: !args.no_trace,
         allow_variant_tsc: args.allow_variant_tsc,
         output: args.output.clone(),
+        stop_on: args.stop_on,
     })
 }
 

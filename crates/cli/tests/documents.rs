@@ -404,6 +404,9 @@ fn command_reference() -> String {
         let usage = usage.trim_start_matches("Usage: ");
         let _ =
             write!(text, "\n## {name}\n\n{}\n\n```text\n{usage}\n```\n", about.unwrap_or_default());
+        for alias in command.get_visible_aliases() {
+            let _ = write!(text, "\n`anechoic {alias}` is the same command.\n");
+        }
         let options: Vec<String> = command.get_arguments().filter_map(option_row).collect();
         if !options.is_empty() {
             let _ = write!(

@@ -88,6 +88,7 @@ pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
         threshold_source: "asked".into(),
         policy: "other".into(),
         drain: DrainPolicy::AtEnd,
+        stop_on: None,
         repetition: None,
         cpus,
         outcomes: vec![],

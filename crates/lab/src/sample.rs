@@ -37,6 +37,7 @@ pub fn run(state: RunState) -> Run {
         threshold_source: "calibrated".into(),
         policy: "other".into(),
         drain: DrainPolicy::AtEnd,
+        stop_on: None,
         repetition: None,
         cpus: if done { vec![cpu(0), cpu(1)] } else { Vec::new() },
         outcomes: Vec::new(),

@@ -17,6 +17,7 @@ mod patience;
 mod plan;
 mod ranks;
 mod schedule;
+mod stop_watch;
 mod store;
 mod unsaved;
 

@@ -64,6 +64,7 @@ pub mod run;
 mod scrub;
 pub mod sources;
 mod stint;
+pub mod stop;
 mod table;
 mod text;
 pub mod topology;

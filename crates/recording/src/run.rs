@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use crate::paging::Allocation;
 use crate::parallel::Parallel;
 use crate::policy::Policy;
+use crate::stop::Stop;
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -203,6 +204,9 @@ pub struct Run {
     pub policy: Policy,
     /// When buffers were emptied.
     pub drain: DrainPolicy,
+    /// What was to end the run before its time, and what did; absent if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_on: Option<Stop>,
     /// The number of this run of `--repeat N`, from 1, and N.
     pub repetition: Option<(u32, u32)>,
     /// The measured CPUs.

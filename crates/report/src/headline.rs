@@ -1,6 +1,7 @@
 //! What the detours of a run come to, in two sentences.
 
 use crate::names::source_name;
+use crate::stopped;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::Summary;
 use anechoic_recording::sources;
@@ -8,8 +9,13 @@ use anechoic_recording::sources;
 /// Share of the time from which on other programs are at work, and not a disturbance.
 const AT_WORK: f64 = 0.2;
 
-/// Returns how much time was lost, and what took most of it.
+/// Returns what ended the run if a condition did, how much time was lost, and what took most of it.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
+    let stopped = summary.stopped.iter().map(|stopped| stopped::sentence(stopped, &summary.run));
+    stopped.chain(noise_and_source(summary)).collect()
+}
+
+fn noise_and_source(summary: &Summary) -> Vec<String> {
     let run = &summary.run;
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let over = asked(run.threshold_ns);

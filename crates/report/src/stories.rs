@@ -22,19 +22,24 @@ pub(crate) fn longest(found: &LongestDetours, view: &View<'_>) -> Screen {
     screen.gap();
     screen.headline(&headline(found));
     for (number, story) in (1_u64..).zip(&found.detours) {
-        screen.section(&title(number, story));
-        if story.activities.is_empty() {
-            screen.sentence("Its cause is unknown: no kernel events were recorded or attributed.");
-            continue;
-        }
-        screen.table(table(story, &found.run));
-        if story.more > 0 {
-            let more = counted(story.more, "shorter activity", "shorter activities");
-            screen.note(&format!("and {more} of {} together", length(story.more_ns)));
-        }
+        screen.section(&format!("{}. {}", count(number), heading(story)));
+        activities(story, &found.run, &mut screen);
     }
     screen.path("recording", view);
     screen
+}
+
+/// Adds what happened in a detour, in order.
+pub(crate) fn activities(story: &DetourStory, run: &Facts, screen: &mut Screen) {
+    if story.activities.is_empty() {
+        screen.sentence("Its cause is unknown: no kernel events were recorded or attributed.");
+        return;
+    }
+    screen.table(table(story, run));
+    if story.more > 0 {
+        let more = counted(story.more, "shorter activity", "shorter activities");
+        screen.note(&format!("and {more} of {} together", length(story.more_ns)));
+    }
 }
 
 /// Returns how long the longest detour was, and what took most of it.
@@ -48,25 +53,31 @@ pub(crate) fn headline(found: &LongestDetours) -> String {
         length(first.length_ns),
         first.cpu
     );
-    let mut took: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for row in &first.activities {
-        *took.entry((&row.source, &row.name)).or_default() += row.self_ns;
-    }
-    if let Some(((source, name), took)) = took.into_iter().max_by_key(|(_, took)| *took) {
-        let name = source_name(source, name, &found.run);
-        text += &format!("; {name} took {} of it", length(took));
+    if let Some(most) = took_most(first, &found.run) {
+        text += &format!("; {most}");
     }
     text + "."
 }
 
-fn title(number: u64, story: &DetourStory) -> String {
+/// Returns what took most of a detour, and how much of it; `None` if its cause is unknown.
+pub(crate) fn took_most(story: &DetourStory, run: &Facts) -> Option<String> {
+    let mut took: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for row in &story.activities {
+        *took.entry((&row.source, &row.name)).or_default() += row.self_ns;
+    }
+    let ((source, name), took) = took.into_iter().max_by_key(|(_, took)| *took)?;
+    Some(format!("{} took {} of it", source_name(source, name, run), length(took)))
+}
+
+/// Returns length, CPU, start and steal of a detour.
+pub(crate) fn heading(story: &DetourStory) -> String {
     let steal = match story.steal_ns {
         None => String::new(),
         Some(0) => " · no steal".into(),
         Some(steal) => format!(" · steal {}", length(steal)),
     };
     let (took, start) = (length(story.length_ns), instant(story.start_ns));
-    format!("{}. {took} on CPU {} at {start}{steal}", count(number), story.cpu)
+    format!("{took} on CPU {} at {start}{steal}", story.cpu)
 }
 
 fn table(story: &DetourStory, run: &Facts) -> Table {

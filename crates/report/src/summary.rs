@@ -5,7 +5,7 @@ use crate::screen::Screen;
 use crate::style::View;
 use crate::{
     advice, certainty, cpus, curve, heading, longest, owners, reference, self_test, sources,
-    suspects,
+    stopped, suspects,
 };
 use anechoic_analyze::Summary;
 
@@ -18,6 +18,7 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
     screen.gap();
     screen.headline(&sentences(summary).join(" "));
     reference::line(summary).iter().for_each(|line| screen.note(line));
+    stopped::add(summary, &mut screen);
     screen.gap();
     cpus::all(summary, view, &mut screen);
     screen.gap();

@@ -5,19 +5,24 @@
 
 use crate::made;
 use anechoic_analyze::coverage::{AuditDifference, Coverage};
+use anechoic_analyze::histogram::{Bucket, HistogramCpu};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::owners::{Owner, OwnerKind};
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
 use anechoic_analyze::tracer::{Difference, TracerCost};
-use anechoic_analyze::{Sources, Summary, summarize_many};
+use anechoic_analyze::{Histogram, Sources, Stopped, Summary, summarize_many};
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::check::{Check, Finding, Verdict};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
+use anechoic_recording::stop::StopCondition;
 use anechoic_recording::who::CpuLimits;
+use anechoic_report::results::Found;
+use anechoic_report::results::histogram::HISTOGRAM;
+use anechoic_report::results::summary::SUMMARY;
 use anechoic_report::{Style, View};
 use std::path::Path;
 
@@ -40,6 +45,93 @@ macro_rules! golden {
 #[test]
 fn usual() {
     golden!("usual", screen(&made::summary()));
+}
+
+/// A detour of 1.2 ms that ended a run, as the summary stores it.
+fn stopped() -> Stopped {
+    let activity = |start_ns: u64, self_ns: u64, kind: &str, source: &str| {
+        serde_json::json!({
+            "start_ns": start_ns, "self_ns": self_ns, "depth": 0, "kind": kind, "source": source, "name": "evil",
+            "pid": 4711, "function": null, "sent_by_cpu": 0, "sent_by_task": "cron"
+        })
+    };
+    let story = serde_json::json!({
+        "cpu": 1, "index": 76_000, "start_ns": 3_214_000_000_u64, "length_ns": 1_204_000, "steal_ns": 0,
+        "activities": [
+            activity(0, 4_000, "entry_gap", "thread"),
+            activity(4_000, 1_200_000, "off_cpu", "thread"),
+        ],
+        "more": 0, "more_ns": 0
+    });
+    let mut before = made::longest();
+    before.truncate(1);
+    before[0].start_ns = 3_179_500_000;
+    Stopped {
+        condition: StopCondition::Longer(1_000_000),
+        after_ns: Some(3_214_000_000),
+        detour: Some(serde_json::from_value(story).expect("a story")),
+        before,
+    }
+}
+
+#[test]
+fn a_detour_that_ended_the_run_comes_first() {
+    let head = |stopped: Stopped| {
+        let summary = Summary { stopped: Some(stopped), ..made::summary() };
+        screen(&summary).lines().take(20).collect::<Vec<_>>().join("\n")
+    };
+    golden!("stopped", head(stopped()));
+    let first = |stopped: Stopped| {
+        let summary = Summary { stopped: Some(stopped), ..made::summary() };
+        Found::of(&SUMMARY, summary, &[]).headline()[0].clone()
+    };
+    let none = Stopped { after_ns: None, detour: None, before: vec![], ..stopped() };
+    assert_eq!(first(none.clone()), "No detour was longer than 1 ms.");
+    let unsaved = Stopped { detour: None, ..stopped() };
+    assert!(first(unsaved).contains("could not be saved"));
+    let count = Stopped { condition: StopCondition::Count(100_000), ..none };
+    assert_eq!(first(count.clone()), "The run ended before it had 100,000 detours.");
+    let count = Stopped { after_ns: Some(3_214_000_000), ..count };
+    assert_eq!(first(count), "The run has its 100,000 detours after 3.214 s.");
+}
+
+#[test]
+fn a_histogram_is_a_table_that_gnuplot_reads() {
+    let bucket =
+        |from_ns, to_ns, counts: [u64; 2]| Bucket { from_ns, to_ns, counts: counts.to_vec() };
+    let cpu = |cpu, over, lost, [min_ns, max_ns]: [u64; 2]| HistogramCpu {
+        cpu,
+        detours: 60 + over,
+        over,
+        lost,
+        min_ns: Some(min_ns),
+        mean_ns: Some(1_234.567_8),
+        max_ns: Some(max_ns),
+    };
+    let nothing = HistogramCpu {
+        detours: 0,
+        min_ns: None,
+        mean_ns: None,
+        max_ns: None,
+        ..cpu(1, 0, 0, [0, 0])
+    };
+    let logarithmic = Histogram {
+        run: made::facts(),
+        stopped: None,
+        bucket_ns: None,
+        buckets: vec![bucket(79, 100, [20, 0]), bucket(1_258_925, 1_584_893, [40, 0])],
+        cpus: vec![cpu(0, 0, 0, [91, 1_300_000]), nothing],
+    };
+    let equal = Histogram {
+        stopped: Some(stopped()),
+        bucket_ns: Some(2_000),
+        buckets: vec![bucket(0, 2_000, [123_456_789, 7]), bucket(4_000, 6_000, [1, 53])],
+        cpus: vec![cpu(0, 3, 0, [91, 1_300_000]), cpu(1, 0, 8, [4_001, 5_000])],
+        ..logarithmic.clone()
+    };
+    let view = View::default();
+    let text = |of: Histogram| Found::of(&HISTOGRAM, of, &[]).screen(&view).to_text(&view);
+    insta::assert_snapshot!("histogram", format!("{}\n\n{}", text(logarithmic), text(equal)));
 }
 
 #[test]

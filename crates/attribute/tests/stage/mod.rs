@@ -110,6 +110,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         threshold_source: "asked".into(),
         policy: policy.into(),
         drain: DrainPolicy::AtEnd,
+        stop_on: None,
         repetition: None,
         machine: machine(&cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>()),
         cpus,

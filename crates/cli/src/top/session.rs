@@ -5,6 +5,7 @@ use crate::setup::{default_dir, explained, plan};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::{Plan, Stage};
 use anechoic_recording::run::RunState;
+use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{News, Problem, ProblemKind, Run};
 use anechoic_system::cpus;
 use rustix::time::{ClockId, clock_gettime};
@@ -30,6 +31,8 @@ pub struct SessionConfig {
     pub allow_variant_tsc: bool,
     /// The directory to keep everything in, if any.
     pub output: Option<PathBuf>,
+    /// What ends the session before the user does.
+    pub stop_on: Option<StopCondition>,
 }
 
 /// What the session reports to the screen.
@@ -102,6 +105,7 @@ impl Session {
             trace: config.trace,
             allow_variant_tsc: config.allow_variant_tsc,
             watcher: Some(watcher),
+            stop_on: config.stop_on,
             ..plan(experiment)
         };
         let measuring = Measuring {
@@ -197,7 +201,8 @@ impl Measuring {
             let why = format!("the measurement ended: {why}");
             return Err(ProblemKind::Unavailable.problem(why, "start it again"));
         }
-        if requests.save {
+        let stopped = run.stop_on.as_ref().is_some_and(|stop| stop.met.is_some());
+        if requests.save || stopped {
             self.save(&dir)?;
         } else {
             self.forget(&dir)?;
@@ -206,7 +211,7 @@ impl Measuring {
             let cpus = self.config.cpus.clone();
             self.plan.experiment = detours(&self.config, threshold).on(cpus);
         }
-        Ok((!requests.quit).then_some(requests.threshold.is_some()))
+        Ok((!requests.quit && !stopped).then_some(requests.threshold.is_some()))
     }
 
     /// Moves the recording in `dir` to where the user finds it, if it is not kept anyway.

@@ -11,5 +11,6 @@ mod memory;
 mod paging;
 mod self_test;
 mod serial;
+mod stop_on;
 mod top;
 mod verify;

@@ -253,6 +253,24 @@ fn a_recording_from_the_start() {
 }
 
 #[test]
+fn a_long_detour_ends_it_and_is_kept() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(terminal) = Terminal::open("stop") else { return };
+    let cpu = last_cpu();
+    terminal.enter(&format!("{ANECHOIC} top --cpus {cpu} --stop-on 'detour>2us'; echo code=$?"));
+    let end = terminal.until("code=2");
+    terminal.is_given_back();
+    assert!(end.contains("ended the run (detour>2us)"), "{end}");
+    let all = recordings(terminal.dir.path());
+    assert_eq!(all.len(), 1, "{all:?}");
+    let summary = tool::summary(&terminal.dir.path().join(&all[0]));
+    assert!(summary["stopped"]["after_ns"].is_u64(), "{}", summary["stopped"]);
+}
+
+#[test]
 fn a_signal_gives_the_terminal_back() {
     let _alone = tool::alone();
     if !may_trace() {

@@ -270,7 +270,7 @@ impl<'r> Loops<'r, '_> {
         }));
         run.notes.extend(self.hub.note_on_pages(plan.experiment.pages));
         let recorder = Recorder::create(self.dir, run)?;
-        let mut store = Store::new(recorder, &cpus, self.plan.watcher.is_some());
+        let mut store = Store::new(recorder, &cpus, plan, &run.clock);
         kernel.begin();
         let anchor = Anchor::take();
         let snapshot = Snapshot::take(&self.plan.measured(), counter::ordered);

@@ -9,6 +9,7 @@ use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
+use anechoic_recording::stop::{Stop, StopCondition};
 use anechoic_recording::{Clock, Problem, ProblemKind, methods};
 use anechoic_system::{cpus, machine};
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         plan.watcher.map(|tid| thread(tid, "screen")),
     ];
     let (threshold_ticks, threshold_source) = threshold(plan, &clock)?;
+    let stop_on = stop_on(plan, threshold_ticks, &clock)?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
         tool_version: plan.tool_version.clone(),
@@ -45,6 +47,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         threshold_source: threshold_source.to_owned(),
         policy: policies(plan),
         drain: DrainPolicy::AtEnd,
+        stop_on,
         repetition: plan.repetition,
         cpus: Vec::new(),
         outcomes: Vec::new(),
@@ -163,6 +166,23 @@ fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), Problem>
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
     Ok((ticks, source))
+}
+
+/// Returns what is to end the run before its time.
+fn stop_on(plan: &Plan, threshold_ticks: u64, clock: &Clock) -> Result<Option<Stop>, Problem> {
+    let Some(condition) = plan.stop_on else { return Ok(None) };
+    if let StopCondition::Longer(ns) = condition
+        && clock.ticks(ns) < threshold_ticks
+    {
+        let threshold = Duration::from_nanos(clock.ns(threshold_ticks));
+        let why = format!(
+            "'{condition}' is below the threshold of {threshold:?}, under which no detour is seen"
+        );
+        return Err(
+            ProblemKind::Usage.problem(why, "wait for a longer detour, or use a lower --threshold")
+        );
+    }
+    Ok(Some(Stop { condition, met: None }))
 }
 
 fn policies(plan: &Plan) -> anechoic_recording::Policy {

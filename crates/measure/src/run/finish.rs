@@ -60,6 +60,9 @@ pub(super) fn finish(
         let alone = if plan.experiment.meets() { ", and no rank waits for its loop" } else { "" };
         run.state = RunState::Interrupted(format!("{why}{alone}"));
     }
+    if let Some(stop) = &mut run.stop_on {
+        stop.met = store.stopped_by();
+    }
     if run.method == describe::DETOURS {
         subtract_shortest(run, plan.team.as_ref());
     }

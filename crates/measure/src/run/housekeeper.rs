@@ -3,6 +3,7 @@
 use super::kernel_side::KernelSide;
 use super::patience::{Patience, release};
 use super::plan::{Plan, Stage};
+use super::stop_watch::OwnWork;
 use super::store::Store;
 use crate::timed::buffers::BlockExchange;
 use crate::timed::round::{Hub, Round};
@@ -11,6 +12,7 @@ use anechoic_kernels::counter;
 use anechoic_recording::News;
 use anechoic_recording::run::{DrainPolicy, Run, RunState};
 use anechoic_system::clock::Anchor;
+use rustix::thread::sched_getcpu;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -82,6 +84,7 @@ impl Housekeeper<'_, '_> {
             // A late round is checked less and less often.
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
             kernel.wait(nap.min(left + late + AFTER_END));
+            let (from_ticks, cpu) = (counter::ordered(), sched_getcpu() as u32);
             self.drain(left.saturating_add(later), run, kernel, store);
             if self.plan.watcher.is_some() {
                 notify(Stage::News(Box::new(self.news(run, kernel, store))));
@@ -99,6 +102,7 @@ impl Housekeeper<'_, '_> {
                 let left = left.saturating_add(later).mul_f64(self.pace);
                 notify(Stage::Passed { passed, left });
             }
+            store.own_work(OwnWork { cpu, from_ticks, until_ticks: counter::ordered() });
         }
         if let (Some(why), RunState::Running | RunState::Complete) = (held, &run.state) {
             run.state = RunState::Interrupted(why); // loops that were moved away did not measure to the end
@@ -140,8 +144,9 @@ impl Housekeeper<'_, '_> {
             lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(BlockExchange::half_full)
         };
         let full = self.lanes.iter().any(half_full);
-        if full || due {
-            self.lanes.iter().for_each(|lanes| store.take(lanes, due));
+        let looks = self.plan.stop_on.is_some();
+        if full || due || looks {
+            self.lanes.iter().for_each(|lanes| store.take(lanes, due || looks));
         }
         if kernel.half_full() || due {
             kernel.drain(run, store);
@@ -158,6 +163,9 @@ impl Housekeeper<'_, '_> {
 
     /// Returns how the run ends, if it ends early.
     fn reason_to_end(&self, store: &Store) -> Option<RunState> {
+        if store.stopped_by().is_some() {
+            return Some(RunState::Complete); // it has what it was asked for
+        }
         match (self.stop.load(Ordering::Acquire), self.plan.watcher) {
             // The watcher decides when the run has been long enough.
             (true, Some(_)) => Some(RunState::Complete),

@@ -4,6 +4,7 @@ use crate::ensemble::{Placement, Team};
 use crate::experiment::{Act, Experiment};
 use anechoic_recording::News;
 use anechoic_recording::run::Run;
+use anechoic_recording::stop::StopCondition;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct Plan {
     pub command: Vec<String>,
     /// The version of the tool, stored in the recording.
     pub tool_version: String,
+    /// What ends a run of detours before its time.
+    pub stop_on: Option<StopCondition>,
     /// The number of this run, and the number of runs.
     pub repetition: Option<(u32, u32)>,
     /// The ranks that measure together; absent if this process measures by itself.
@@ -41,6 +44,7 @@ impl Plan {
             left_out: Vec::new(),
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             tool_version: tool_version.to_owned(),
+            stop_on: None,
             repetition: None,
             team: None,
             watcher: None,

@@ -1,13 +1,16 @@
 //! Writes the recording during a run. After the first failure nothing more is written, and what is dropped
 //! becomes a loss.
 
+use super::plan::Plan;
+use super::stop_watch::{OwnWork, StopWatch};
 use super::unsaved::Counted;
 use crate::timed::buffers::{BlockExchange, StoredSample};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
+use anechoic_recording::stop::StoppedBy;
 use anechoic_recording::{
-    Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
+    Clock, Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
 };
 use anechoic_system::tracefs::Batch;
 use std::collections::BTreeMap;
@@ -27,12 +30,14 @@ pub(super) struct Store {
     losses: Vec<Loss>,
     /// What arrived since the last call of [`Store::news`], if somebody watches.
     news: Option<News>,
+    /// What looks for the detour that ends the run, if one may.
+    stop_watch: Option<StopWatch>,
     waiting: Waiting,
     /// Up to when the loop of each CPU is known to have watched.
     watched: BTreeMap<u32, u64>,
 }
 
-/// Rows that wait for a full batch, because a watched run delivers a few at a time.
+/// Rows that wait for a full batch, because a run that is watched, or may be stopped, delivers a few at a time.
 #[derive(Default)]
 struct Waiting {
     detours: Vec<Detour>,
@@ -40,9 +45,11 @@ struct Waiting {
 }
 
 impl Store {
-    /// Creates the store for the measured CPUs; `watched` also keeps what arrives for [`Store::news`].
-    pub(super) fn new(recorder: Recorder, cpus: &[u32], watched: bool) -> Self {
-        let news = watched.then(News::default);
+    /// Creates the store for the measured CPUs of a plan. If somebody watches, it also keeps what arrives for
+    /// [`Store::news`].
+    pub(super) fn new(recorder: Recorder, cpus: &[u32], plan: &Plan, clock: &Clock) -> Self {
+        let news = plan.watcher.is_some().then(News::default);
+        let stop_watch = plan.stop_on.map(|condition| StopWatch::new(condition, clock));
         let cpus = cpus.to_vec();
         let (handed_over, losses) = (Counted::default(), Vec::new());
         Store {
@@ -52,6 +59,7 @@ impl Store {
             handed_over,
             losses,
             news,
+            stop_watch,
             waiting: Waiting::default(),
             watched: BTreeMap::new(),
         }
@@ -99,16 +107,32 @@ impl Store {
                 let last = self.waiting.detours[known..].last();
                 self.watched_until(cpu, last.map(|detour| detour.end_ticks));
             }
+            let arrived = &self.waiting.detours[known..];
             if let Some(news) = &mut self.news {
-                news.detours.extend_from_slice(&self.waiting.detours[known..]);
+                news.detours.extend_from_slice(arrived);
+            }
+            if let Some(watch) = &mut self.stop_watch {
+                watch.look(arrived);
             }
             self.write_if_many();
         }
         if let Some(samples) = &lanes.samples {
             self.samples(samples, partial, lanes.place.role().is_none());
         }
-        if self.news.is_none() {
+        if self.news.is_none() && self.stop_watch.is_none() {
             self.write_waiting();
+        }
+    }
+
+    /// Returns the detour that ends the run, once there is one.
+    pub(super) fn stopped_by(&self) -> Option<StoppedBy> {
+        self.stop_watch.as_ref().and_then(StopWatch::met)
+    }
+
+    /// Notes that the tool itself ran on a measured CPU.
+    pub(super) fn own_work(&mut self, work: OwnWork) {
+        if let Some(watch) = &mut self.stop_watch {
+            watch.ran(work);
         }
     }
 

@@ -166,6 +166,7 @@ fn run(file: &Path, format: &str, host: String) -> Run {
         threshold_source: IMPORTED.into(),
         policy: "other".into(),
         drain: DrainPolicy::AtEnd,
+        stop_on: None,
         repetition: None,
         cpus: vec![],
         outcomes: vec![],

@@ -9,6 +9,7 @@ pub mod compare;
 mod described;
 mod found;
 pub mod gate;
+pub mod histogram;
 mod input;
 pub mod interference;
 pub mod list;
@@ -49,6 +50,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &phases::PHASES,
     &sources::SOURCES,
     &longest::LONGEST,
+    &histogram::HISTOGRAM,
     &repeat::REPEAT,
     &cluster::HOST,
     &cluster::CLUSTER,

@@ -219,6 +219,7 @@ pub fn curve() -> Vec<CurvePoint> {
 pub fn summary() -> Summary {
     Summary {
         run: facts(),
+        stopped: None,
         total: TotalNoise {
             wall_ns: 20_000_000_000,
             noise: 0.0207,

@@ -156,6 +156,7 @@ fn description() -> Run {
         threshold_source: "calibrated".to_owned(),
         policy: no_scheduler(),
         drain: DrainPolicy::AtEnd,
+        stop_on: None,
         repetition: None,
         cpus: vec![],
         outcomes: vec![],

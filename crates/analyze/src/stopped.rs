@@ -1,0 +1,116 @@
+//! The detour that ended a run before its time, and what came before it.
+
+use crate::fold::Fold;
+use crate::longest::{LongDetour, long_detour};
+use crate::split::SplitDetour;
+use crate::story::{DetourStory, name_threads, story};
+use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
+use anechoic_recording::{Problem, Recording, Run};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Number of earlier detours that are kept.
+const BEFORE: usize = 5;
+/// Earlier detours began within this time before the one that ended the run.
+const WITHIN_NS: u64 = 100_000_000;
+
+/// The condition that was to end a run, and the detour that met it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stopped {
+    /// The condition.
+    pub condition: StopCondition,
+    /// When the detour that met it began, in ns since the run's start; absent if the run ended otherwise.
+    pub after_ns: Option<u64>,
+    /// That detour, with what happened in it; absent if the run ended otherwise, or it could not be saved.
+    pub detour: Option<DetourStory>,
+    /// The detours of the same CPU in the 100 ms before it, the last five in order.
+    pub before: Vec<LongDetour>,
+}
+
+impl Stopped {
+    /// Returns whether a detour was longer than it should be, which ended the run.
+    #[must_use]
+    pub fn found(&self) -> bool {
+        self.after_ns.is_some() && matches!(self.condition, StopCondition::Longer(_))
+    }
+}
+
+/// Finds the detour that ended a run.
+#[derive(Debug)]
+pub(crate) struct StoppedBuilder<'a> {
+    run: &'a Run,
+    met: Option<StoppedBy>,
+    /// Earlier detours are of no interest before this.
+    since_ticks: u64,
+    found: Option<DetourStory>,
+    before: VecDeque<LongDetour>,
+}
+
+impl<'a> StoppedBuilder<'a> {
+    pub(crate) fn new(run: &'a Run) -> Self {
+        let met = run.stop_on.as_ref().and_then(|stop| stop.met);
+        let since = met.map_or(0, |met| met.start_ticks);
+        let since_ticks = since.saturating_sub(run.clock.ticks(WITHIN_NS));
+        Self { run, met, since_ticks, found: None, before: VecDeque::new() }
+    }
+
+    /// Returns what was found; `None` if the run had no condition.
+    ///
+    /// # Errors
+    /// The kernel events are damaged.
+    pub(crate) fn finish(self, recording: &Recording) -> Result<Option<Stopped>, Problem> {
+        let Some(Stop { condition, met }) = &self.run.stop_on else { return Ok(None) };
+        let ns = |met: &StoppedBy| {
+            self.run.clock.ns(met.start_ticks.saturating_sub(self.run.start_ticks))
+        };
+        let mut found = self.found;
+        name_threads(found.as_mut_slice(), recording)?;
+        let (condition, before) = (*condition, self.before.into());
+        Ok(Some(Stopped { condition, after_ns: met.as_ref().map(ns), detour: found, before }))
+    }
+}
+
+impl Fold for StoppedBuilder<'_> {
+    fn detour(&mut self, detour: &SplitDetour<'_>) {
+        let view = &detour.view;
+        let Some(met) = self.met.filter(|met| met.cpu == view.cpu) else { return };
+        let before = self.since_ticks..met.start_ticks;
+        if view.start_ticks == met.start_ticks {
+            self.found = Some(story(view, self.run));
+        } else if before.contains(&view.start_ticks) {
+            if self.before.len() == BEFORE {
+                self.before.pop_front();
+            }
+            self.before.push_back(long_detour(view, self.run));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::Split;
+    use crate::testing::{clock_ns, detour};
+    use anechoic_lab::builders::run;
+    use anechoic_recording::DetourView;
+
+    #[test]
+    fn the_detour_and_those_shortly_before_it_are_found() {
+        let mut run = run("detours", clock_ns(), vec![]);
+        let ms = 1_000_000;
+        let met = StoppedBy { cpu: 0, start_ticks: 300 * ms, end_ticks: 301 * ms };
+        let condition = StopCondition::Longer(500_000);
+        run.stop_on = Some(Stop { condition, met: Some(met) });
+        let mut builder = StoppedBuilder::new(&run);
+        let starts_ms = [10, 199, 201, 210, 220, 230, 240, 250, 300, 310];
+        for (cpu, start_ms) in [0, 1].into_iter().flat_map(|cpu| starts_ms.map(|ms| (cpu, ms))) {
+            let view = DetourView { cpu, ..detour(start_ms * ms, ms) };
+            builder.detour(&Split::default().split(view));
+        }
+        let found = builder.found.as_ref().map(|story| (story.cpu, story.start_ns));
+        assert_eq!(found, Some((0, 300 * ms)));
+        let before: Vec<u64> = builder.before.iter().map(|of| of.start_ns / ms).collect();
+        assert_eq!(before, [210, 220, 230, 240, 250], "the last five, of this CPU");
+    }
+}

@@ -1,0 +1,140 @@
+//! What ends a run before its time: a condition that the user gave, and the detour that met it.
+
+use crate::options::duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A condition that ends a run. It is written, and stored, as a user types it: `detour>100us` or `detours>=100000`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum StopCondition {
+    /// A detour took longer than this, in ns, on any measured CPU. The loop's own iteration is part of its length.
+    Longer(u64),
+    /// All measured CPUs together had this many detours.
+    Count(u64),
+}
+
+/// How a condition is written.
+const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000'";
+
+impl FromStr for StopCondition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is no condition; {EXAMPLE}");
+        let (what, than) = text.split_once('>').ok_or_else(wrong)?;
+        let (than, or_equal) = match than.strip_prefix('=') {
+            Some(than) => (than.trim(), true),
+            None => (than.trim(), false),
+        };
+        match what.trim() {
+            "detour" => {
+                let ns = duration(than)?.as_nanos();
+                Ok(Self::Longer(u64::try_from(ns).unwrap_or(u64::MAX)))
+            }
+            "detours" => {
+                let number: u64 = than.parse().map_err(|_| wrong())?;
+                let count = if or_equal { number } else { number.saturating_add(1) };
+                if count == 0 { Err(wrong()) } else { Ok(Self::Count(count)) }
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Display for StopCondition {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Longer(ns) => {
+                // "1.5ms" and "100µs" as they are typed, without a letter that few keyboards have.
+                let length = format!("{:?}", Duration::from_nanos(*ns)).replace('µ', "u");
+                write!(f, "detour>{length}")
+            }
+            Self::Count(count) => write!(f, "detours>={count}"),
+        }
+    }
+}
+
+impl TryFrom<String> for StopCondition {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<StopCondition> for String {
+    fn from(condition: StopCondition) -> Self {
+        condition.to_string()
+    }
+}
+
+/// The condition of a run, and what met it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stop {
+    /// The condition.
+    pub condition: StopCondition,
+    /// The detour that met it; absent if the run ended otherwise.
+    pub met: Option<StoppedBy>,
+}
+
+/// The detour that met the condition of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoppedBy {
+    /// CPU of the detour.
+    pub cpu: u32,
+    /// Counter value at its start.
+    pub start_ticks: u64,
+    /// Counter value at its end.
+    pub end_ticks: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_as_they_are_written() {
+        let cases = [
+            ("detour>100us", StopCondition::Longer(100_000), "detour>100us"),
+            (" detour > 1.5 ms", StopCondition::Longer(1_500_000), "detour>1.5ms"),
+            ("detour>=1s", StopCondition::Longer(1_000_000_000), "detour>1s"),
+            ("detours>=100000", StopCondition::Count(100_000), "detours>=100000"),
+            ("detours > 99", StopCondition::Count(100), "detours>=100"),
+        ];
+        for (text, condition, written) in cases {
+            assert_eq!(text.parse(), Ok(condition), "{text}");
+            assert_eq!(condition.to_string(), written);
+            assert_eq!(written.parse(), Ok(condition), "{written}");
+        }
+        let json = serde_json::to_string(&StopCondition::Longer(2_000)).expect("a text");
+        assert_eq!(json, "\"detour>2us\"");
+        assert_eq!(serde_json::from_str(&json).ok(), Some(StopCondition::Longer(2_000)));
+    }
+
+    #[test]
+    fn what_is_no_condition_is_refused_with_an_example() {
+        let bad = [
+            "",
+            "detour",
+            "detour<1us",
+            "detour>",
+            "detour>100",
+            "detour>-1us",
+            "detour>0us",
+            "detours>=0",
+            "detours>=1.5",
+            "detours>=1us",
+            "noise>5%",
+            "detour>1us,detours>=5",
+        ];
+        for text in bad {
+            let error = text.parse::<StopCondition>().expect_err(text);
+            assert!(error.contains("for example"), "{text}: {error}");
+        }
+    }
+}
