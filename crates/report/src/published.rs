@@ -7,7 +7,7 @@ mod numbers;
 mod tsafrir;
 
 pub use numbers::{Numbers, Published, Value};
-pub use tsafrir::{Share, serial_table, shares};
+pub use tsafrir::{Share, published_share, serial_table};
 
 /// A paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,12 +134,6 @@ pub(crate) fn ranking() -> String {
     format!("{} (lowest/middle/highest of {RANKING} on one machine): {systems}", WAECHTLER.short)
 }
 
-/// Returns the numbers on a program that sorts which the paper states in its text.
-pub(crate) fn sorting() -> Vec<Published> {
-    let of = |cell: &&Published| ["Abstract", "§2.2"].contains(&cell.place);
-    TICKS.iter().filter(of).copied().collect()
-}
-
 /// Parameters of the paper: one set of repetitions of the CMT study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CmtSet {
@@ -171,7 +165,7 @@ pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
 
 /// Returns the cell of `table` for this experiment, row and column.
 #[must_use]
-pub(crate) fn find(
+pub fn find(
     table: &'static [Published],
     experiment: &str,
     row: &str,
@@ -184,7 +178,7 @@ pub(crate) fn find(
 
 /// Returns the cell of `table` for this machine, and this experiment, row and column.
 #[must_use]
-pub(crate) fn find_on(
+pub fn find_on(
     table: &'static [Published],
     machine: &str,
     (experiment, row, column): (&str, &str, &str),
@@ -194,44 +188,4 @@ pub(crate) fn find_on(
             && (cell.experiment, cell.row, cell.column) == (experiment, row, column)
     };
     table.iter().find(is)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// Reading a file panics at a wrong row, so this also reads every row.
-    #[test]
-    fn no_cell_stands_twice() {
-        for (table, rows) in
-            [(&CMT, 28), (&TICKS, 264), (&PAGING, 22), (&DETOURS, 35), (&MEMORY, 9)]
-        {
-            let key = |cell: &Published| (cell.machine, cell.experiment, cell.row, cell.column);
-            let keys: BTreeSet<_> = table.iter().map(key).collect();
-            assert_eq!((keys.len(), table.len()), (rows, rows), "{:?}", table[0].paper.short);
-            assert!(table.iter().all(|cell| cell.page > 0 && !cell.place.is_empty()));
-        }
-    }
-
-    #[test]
-    fn every_kernel_of_the_study_has_its_row() {
-        for kernel in CMT_KERNELS {
-            for column in [SAME_STRAND, SIBLING_STRAND, OTHER_CORE] {
-                assert!(find(&CMT, TICK_OVERHEAD, kernel, column).is_some(), "{kernel}, {column}");
-            }
-        }
-        assert_eq!(find(&CMT, TICK_OVERHEAD, "sum", SAME_STRAND), None);
-    }
-
-    #[test]
-    fn texts() {
-        let cell = find(&CMT, TICK_OVERHEAD, "intmul", SAME_STRAND).unwrap();
-        assert_eq!((&*cell.text(), cell.place, cell.page), ("26.657 µs", "Table 1", 6));
-        let none = find(&CMT, TICK_OVERHEAD, "intadd", OTHER_CORE).unwrap();
-        assert_eq!(none.text(), "none");
-        assert_eq!(sorting()[0].text(), "0.5–1.5 %");
-        assert_eq!(sorting()[1].text(), "up to 85 %");
-        assert!(ranking().ends_with("NOVA 108/35/41, minimal Linux 37/70/77, Debian 39/79/66"));
-    }
 }

@@ -14,6 +14,7 @@ mod memory;
 mod methods;
 mod paging;
 mod phases;
+mod published;
 mod schema;
 mod suites;
 mod ticks;

@@ -60,6 +60,7 @@ pub(super) fn costs(
         gap_us: Some(added.gap_us),
         added: by_rate.filter_map(|(&at, sums)| sums.cost(asked(at), &run.clock)).collect(),
         tick: seen.tick.cost(run.machine.tick_hz.map(f64::from), &run.clock),
+        modes: vec![],
     })
 }
 

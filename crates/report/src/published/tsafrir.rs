@@ -1,7 +1,9 @@
 //! The tables of Tsafrir 2007 on a program that sorts, as input and results of the serial tick model.
 
 use super::{Published, TICKS, find_on};
-use anechoic_predict::ticks::{Costs, Origin, Point, Processor, RateFrom, Scheduler, Table};
+use anechoic_predict::ticks::{
+    Costs, HandlerMode, Origin, Point, Processor, ProcessorModel, Table,
+};
 
 /// Experiment of his Table 1.
 const TIMES: &str = "time to sort an array";
@@ -9,52 +11,35 @@ const TIMES: &str = "time to sort an array";
 const DIRECT: &str = "direct cost of a tick";
 /// Experiment of his Table 2.
 const SHARES: &str = "overhead per 1,000 ticks";
-/// The mode of the handler while the times of his Table 1 were measured: the tick reads no external clock.
-pub const MEASURED_MODE: &str = "PIT";
+/// The modes of the handler. The times of Table 1 were measured in the first, in which a tick reads no external clock.
+const MODES: [&str; 2] = ["PIT", "TSC"];
 
-/// Returns the times of Table 1 with the costs of Figure 2 in the mode in which they were measured.
+/// Returns the times of Table 1 with the costs of Figure 2 in both modes of the handler.
 #[must_use]
 pub fn serial_table() -> Table {
     let times: Vec<&Published> = TICKS.iter().filter(|cell| cell.experiment == TIMES).collect();
     let processors = times.chunk_by(|a, b| a.machine == b.machine).map(processor).collect();
     let of = |place: &str| format!("{}, {place}", TICKS[0].paper.short);
-    Table { origin: Origin::Files { times: of("Table 1"), costs: of("Figure 2") }, processors }
+    let origin = Origin::Files { times: of("Table 1"), costs: of("Figure 2") };
+    Table { origin, processors, left_out: vec![] }
 }
 
 fn processor(times: &[&Published]) -> Processor {
     let name = times[0].machine;
-    Processor {
-        name: name.to_owned(),
-        points: times.iter().map(|cell| point(cell)).collect(),
-        costs: Costs {
-            trap_us: direct_us(name, "trap"),
-            trap_min_us: None,
-            handler_us: direct_us(name, &format!("{MEASURED_MODE} handler")),
-            gap_us: None,
-            added: vec![],
-            tick: None,
-        },
-        own_tick_hz: None,
-        scheduler: Scheduler::none("tables do not contain single ticks"),
-        notes: vec![],
-    }
+    let mode = |mode: &str| HandlerMode {
+        name: mode.to_owned(),
+        trap_us: direct_us(name, "trap"),
+        handler_us: direct_us(name, &format!("{mode} handler")),
+    };
+    let costs = Costs::of_modes(MODES.map(mode).to_vec()).expect("two modes");
+    Processor::given(name.to_owned(), times.iter().map(|cell| point(cell)).collect(), costs)
 }
 
 /// Returns a cell of Table 1: its row is the number of copies, its column the rate.
 fn point(cell: &Published) -> Point {
     let first = |text: &str| text.split(' ').next().and_then(|number| number.parse::<u32>().ok());
     let number = |text| first(text).unwrap_or_else(|| panic!("{text} begins with a number"));
-    Point {
-        copies: number(cell.row),
-        rate_hz: f64::from(number(cell.column)),
-        asked_hz: None,
-        rate_from: RateFrom::Table,
-        ms: number_of(cell),
-        standard_error_ms: None,
-        blocks: 0,
-        by_block: vec![],
-        sorts: None,
-    }
+    Point::given(number(cell.row), f64::from(number(cell.column)), number_of(cell))
 }
 
 fn direct_us(processor: &str, row: &str) -> f64 {
@@ -79,9 +64,8 @@ pub struct Share {
     pub sum: f64,
 }
 
-/// Returns the row of Table 2 of a processor in a mode (`PIT` or `TSC`); none for other processors or modes.
-#[must_use]
-pub fn shares(processor: &str, mode: &str) -> Option<Share> {
+/// Returns the row of Table 2 of a processor in a mode; none for other processors or modes.
+fn shares(processor: &str, mode: &str) -> Option<Share> {
     let of = |column| find_on(&TICKS, processor, (SHARES, mode, column)).map(number_of);
     Some(Share {
         trap: of("trap")?,
@@ -91,48 +75,14 @@ pub fn shares(processor: &str, mode: &str) -> Option<Share> {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use anechoic_predict::ticks::model;
-
-    #[test]
-    fn all_tables_are_there() {
-        let table = serial_table();
-        let names: Vec<&str> = table.processors.iter().map(|of| &*of.name).collect();
-        assert_eq!(names, ["P-90", "PPro-200", "PII-350", "PIII-664", "PIII-1.133", "PIV-2.2"]);
-        for of in &table.processors {
-            let copies: Vec<u32> = of.points.iter().map(|point| point.copies).collect();
-            assert_eq!(copies, [1, 2, 4, 8].map(|copies| [copies; 5]).concat(), "{}", of.name);
-            for row in ["trap", "TSC handler", "PIT handler"] {
-                assert!(direct_us(&of.name, row) > 0.0);
-            }
-            for mode in ["PIT", "TSC"] {
-                let share = shares(&of.name, mode).expect("both modes");
-                let sum = share.trap + share.handler + share.indirect;
-                assert!((share.sum - sum).abs() < 0.0101, "{}, {mode}: {share:?}", of.name);
-            }
-        }
-        assert_eq!(shares("P-90", "HPET"), None);
-        // The handler in µs is that in cycles: his clocks of 90 and 350 MHz.
-        for (processor, mhz) in [("P-90", 90.0), ("PII-350", 350.0)] {
-            let cycles = find_on(&TICKS, processor, (DIRECT, "TSC handler", "cycles"));
-            let us = cycles.map_or(0.0, number_of) / mhz;
-            assert!((us - direct_us(processor, "TSC handler")).abs() < 0.03, "{processor}");
-        }
-    }
-
-    #[test]
-    fn his_times_give_his_table_2() {
-        let model = model(&serial_table());
-        for of in &model.processors {
-            let published = shares(&of.name, MEASURED_MODE).expect("published");
-            let fitted = of.per_1000.expect("a cost above 0");
-            let near = |found: f64, published: f64, most: f64| (found - published).abs() <= most;
-            assert!(near(fitted.indirect, published.indirect, 0.045), "{}: {fitted:?}", of.name);
-            assert!(near(fitted.total, published.sum, 0.055), "{}: {fitted:?}", of.name);
-            assert!(near(fitted.trap.expect("no gap"), published.trap, 0.015), "{}", of.name);
-            assert!(near(fitted.handler, published.handler, 0.005), "{}", of.name);
-        }
-    }
+/// Returns the row of Table 2 for a mode of this model; none if the model is of other times than those of Table 1.
+#[must_use]
+pub fn published_share(of: &ProcessorModel, mode: &str) -> Option<Share> {
+    let share = shares(&of.name, mode)?;
+    let published = |cell: &&Published| cell.experiment == TIMES && cell.machine == of.name;
+    let same = |cell: &Published| {
+        let of_cell = point(cell);
+        of.points.iter().any(|fitted| fitted.point == of_cell)
+    };
+    TICKS.iter().filter(published).all(same).then_some(share)
 }

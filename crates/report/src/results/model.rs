@@ -13,12 +13,10 @@ pub struct Model {
     pub examples: &'static str,
     /// The help of its positional arguments.
     pub inputs: &'static str,
-    /// Whether all inputs together make one prediction; otherwise each recording makes one.
-    pub together: bool,
     /// Whether it also accepts files other than recordings.
     pub takes_files: bool,
-    /// The option that replaces recordings, if there is one.
-    pub instead: Option<&'static str>,
+    /// The options that replace recordings.
+    pub instead: &'static [&'static str],
     /// Its options.
     pub options: &'static [OptionRow],
 }
@@ -30,9 +28,8 @@ impl Model {
         details: "",
         examples: "",
         inputs: "Recordings, or directories of recordings",
-        together: true,
         takes_files: false,
-        instead: None,
+        instead: &[],
         options: &[],
     };
 }

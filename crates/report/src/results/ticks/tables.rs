@@ -1,5 +1,7 @@
 //! Tables of the points, shares and times of one processor.
 
+use super::words;
+use crate::published::published_share;
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
@@ -69,12 +71,20 @@ fn at_1000(of: &ProcessorModel, per_1000: &Parts) -> Table {
     let around = if per_1000.gap.is_some() { "gaps" } else { "trap" };
     let mut table = Table::of_named("at 1,000/s", &[around, "handler", "indirect", "all"])
         .captioned("Share of the CPU that 1,000 interrupts per second take");
-    match &of.per_1000_own_ticks {
-        Some(own) => {
+    match (&of.per_1000_own_ticks, &of.modes[..]) {
+        (Some(own), _) => {
             table.row(cells_of_parts("added interrupts", per_1000));
             table.row(cells_of_parts("kernel's own tick", own));
         }
-        None => table.row(cells_of_parts("ticks", per_1000)),
+        (None, []) => table.row(cells_of_parts("ticks", per_1000)),
+        (None, modes) => modes.iter().for_each(|mode| {
+            table.row(cells_of_parts(&format!("ticks, {} handler", mode.name), &mode.parts));
+            if let Some(share) = published_share(of, &mode.name) {
+                let all = [share.trap, share.handler, share.indirect, share.sum];
+                let cells = all.map(|percent| format!("{percent:.2} %"));
+                table.row([vec!["  published".to_owned()], cells.to_vec()].concat());
+            }
+        }),
     }
     table
 }
@@ -147,4 +157,5 @@ pub(super) fn add_indirect_shares(of: &ProcessorModel, screen: &mut Screen) {
     line += &format!(", mean {}{fit}", share(shares.mean));
     line += &format!(", range {} to {}.", share(shares.min), share(shares.max));
     screen.sentence(&line);
+    words::estimators(of).iter().for_each(|text| screen.sentence(text));
 }
