@@ -1,11 +1,12 @@
 //! How far the farthest point of a table without standard errors lies off by chance.
 
-use super::goodness::{Fitted, deviation};
 use anechoic_analyze::stats::quantile;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
+/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
+const MAD_TO_DEVIATION: f64 = 1.4826;
 /// Share of the tables that fit in which a point lies beyond the limit.
 const FALSE_ALARMS: f64 = 0.01;
 /// Number of simulated points; at least [`FEWEST`] tables.
@@ -20,12 +21,12 @@ const SEED: u64 = 1;
 /// A factor of three for all tables would reject half of those with four numbers of copies at five rates: each miss is
 /// relative to the median of its number of copies, so one in five is 0 and the scatter looks too small, and one of 20
 /// points is farther off than one alone. The limit is therefore simulated for the shape.
-pub(super) fn largest(points: &[Fitted], scatter: f64) -> f64 {
-    let sizes: Vec<usize> =
-        points.chunk_by(|a, b| a.point.copies == b.point.copies).map(<[Fitted]>::len).collect();
+///
+/// `sizes` are the numbers of points of each number of copies.
+pub(super) fn largest(sizes: &[usize], scatter: f64) -> f64 {
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
-    let tables = (POINTS / points.len().max(1)).max(FEWEST);
-    let mut ratios: Vec<f64> = (0..tables).map(|_| ratio(&sizes, &mut random)).collect();
+    let tables = (POINTS / sizes.iter().sum::<usize>().max(1)).max(FEWEST);
+    let mut ratios: Vec<f64> = (0..tables).map(|_| ratio(sizes, &mut random)).collect();
     ratios.sort_by(f64::total_cmp);
     quantile(&ratios, 1.0 - FALSE_ALARMS).unwrap_or(0.0) * scatter
 }
@@ -45,6 +46,13 @@ fn misses(size: usize, random: &mut Pcg64Mcg) -> Vec<f64> {
     errors.sort_by(f64::total_cmp);
     let middle = quantile(&errors, 0.5).unwrap_or(0.0);
     errors.iter().map(|error| error - middle).collect()
+}
+
+/// Returns the standard deviation about 0, estimated from the median of absolute values.
+pub(super) fn deviation(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sizes: Vec<f64> = values.map(f64::abs).collect();
+    sizes.sort_by(f64::total_cmp);
+    MAD_TO_DEVIATION * quantile(&sizes, 0.5).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How well the model fits, and where it does not.
 
 use super::blocks::{Both, Group, both};
-use super::chance;
+use super::chance::{self, deviation};
 use super::fit::median_slope;
 use super::pairs::{Pair, pairs};
 use super::table::{Costs, Point};
@@ -17,8 +17,6 @@ const DEVIATIONS: f64 = 3.0;
 /// Allowed miss in standard errors estimated from blocks: with 24 points that fit, one of them exceeds it in 1 % of all
 /// recordings.
 const BLOCK_DEVIATIONS: f64 = 3.5;
-/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
-const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// A point with its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -175,7 +173,9 @@ pub(super) fn mark(points: &mut [Fitted]) {
     let errors = points.iter().filter_map(|fitted| fitted.standard_error).collect();
     let usual = usual_error(errors, blocks);
     let unknown = points.iter().any(|fitted| fitted.standard_error.is_none());
-    let by_chance = if unknown { chance::largest(points, scatter) } else { 0.0 };
+    let alike = points.chunk_by(|a, b| a.point.copies == b.point.copies);
+    let sizes: Vec<usize> = alike.map(<[Fitted]>::len).collect();
+    let by_chance = if unknown { chance::largest(&sizes, scatter) } else { 0.0 };
     for fitted in points {
         let deviations =
             if fitted.point.by_block.is_empty() { DEVIATIONS } else { BLOCK_DEVIATIONS };
@@ -196,13 +196,6 @@ fn usual_error(mut errors: Vec<f64>, blocks: Vec<usize>) -> f64 {
     degrees.sort_by(f64::total_cmp);
     let short = |degrees: f64| (1.0 - 2.0 / (9.0 * degrees)).powf(1.5);
     usual / quantile(&degrees, 0.5).map_or(1.0, short)
-}
-
-/// Returns the standard deviation about 0, estimated from the median of absolute values.
-pub(super) fn deviation(values: impl Iterator<Item = f64>) -> f64 {
-    let mut sizes: Vec<f64> = values.map(f64::abs).collect();
-    sizes.sort_by(f64::total_cmp);
-    MAD_TO_DEVIATION * quantile(&sizes, 0.5).unwrap_or(0.0)
 }
 
 /// Returns how well the model fits; `tested` is whether any number of copies has more than two rates.
