@@ -33,9 +33,11 @@ fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
 
 impl Rows for PredictArgs {
     fn describe(command: Command) -> Command {
-        let examples: Vec<String> = models()
-            .map(|(row, _)| format!("  anechoic predict {} anechoic-20261121T080000", row.id()))
-            .collect();
+        let example = |(row, model): (&dyn AnyRow, &Model)| {
+            let recording = if model.takes_recordings { " anechoic-20261121T080000" } else { "" };
+            format!("  anechoic predict {}{recording}", row.id())
+        };
+        let examples: Vec<String> = models().map(example).collect();
         command
             .about("Predict what noise costs where it was not measured")
             .after_help(format!("Examples:\n{}", examples.join("\n")))
@@ -61,9 +63,12 @@ impl Rows for PredictArgs {
 /// Builds the subcommand of a model.
 fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let json = format!("Print JSON (schema/{}.schema.json)", row.id());
-    let command = InputArgs::augment_args(Command::new(row.id()));
+    let mut command = Command::new(row.id());
+    if model.takes_recordings {
+        let help = format!("{} [default: {NEWEST}]", model.inputs);
+        command = InputArgs::augment_args(command).mut_arg("recordings", |arg| arg.help(help));
+    }
     let command = ShowArgs::augment_args(command.args(arguments(model.options)))
-        .mut_arg("recordings", |arg| arg.help(format!("{} [default: {NEWEST}]", model.inputs)))
         .mut_arg("json", |arg| arg.help(json))
         .about(model.about)
         .long_about(format!("{}\n\n{}", model.about, model.details))
@@ -79,11 +84,13 @@ fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
 }
 
 pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
-    let named = args.matches.get_many::<PathBuf>("recordings").into_iter().flatten().cloned();
+    let named = args.matches.try_get_many::<PathBuf>("recordings").ok().flatten();
+    let named = named.into_iter().flatten().cloned();
     let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
         named.partition(|path| args.model.takes_files && path.is_file());
-    let instead = args.model.instead.iter().any(|other| given(&args.matches, other));
-    let places = match places.is_empty() && files.is_empty() && !instead {
+    let needed = args.model.takes_recordings
+        && !args.model.instead.iter().any(|other| given(&args.matches, other));
+    let places = match places.is_empty() && files.is_empty() && needed {
         true => vec![newest(args.row.in_report())?],
         false => places,
     };

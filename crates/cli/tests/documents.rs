@@ -505,6 +505,7 @@ fn figures_are_current() {
         (PUBLISHED, "model-indirect", "ticks-indirect"),
         (PUBLISHED, "model-overhead", "ticks-overhead"),
         (PUBLISHED, "piii-664-parts-pit", "ticks-parts"),
+        ("predict laws --figures figures-of/laws", "slowdown", "laws-slowdown"),
     ] {
         let figures = dir.path().join(command.rsplit(' ').next().expect("a directory"));
         if !figures.exists() {

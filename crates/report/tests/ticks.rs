@@ -135,10 +135,13 @@ fn recorded(bent: f64) -> Table {
         rate_hz: Some(rate_hz),
         count,
         handler_us,
+        handler_sd_us: Some(handler_us / 4.0),
         gap_us,
+        gap_sd_us: None,
     };
     let costs = Costs {
         trap_min_us: Some(0.071),
+        trap_sd_us: Some(0.012),
         gap_us: Some(14.9),
         added: vec![seen(1_000.0, 4_980, 1.31, 15.2), seen(10_000.0, 49_800, 1.24, 14.8)],
         tick: Some(seen(250.0, 1_240, 2.36, 15.3)),
@@ -190,7 +193,7 @@ proptest! {
         (width, all, color) in (60usize..100, any::<bool>(), any::<bool>()),
     ) {
         let points = cells.iter().map(|&(copies, rate_hz, ms)| Point::given(copies, rate_hz, ms)).collect();
-        let tick = own.then_some(SeenCost { rate_hz: None, count: 1, handler_us, gap_us: trap_us });
+        let tick = own.then_some(SeenCost { rate_hz: None, count: 1, handler_us, handler_sd_us: gap_us, gap_us: trap_us, gap_sd_us: None });
         let costs = Costs { gap_us, tick, ..Costs::given(trap_us, handler_us) };
         let name = "\x1b[2J a name that goes on and on ".repeat(4);
         let by_copies = seen.iter().map(|&(copies, us, both)| {

@@ -171,6 +171,9 @@ pub struct Costs {
     pub trap_us: f64,
     /// Entering and leaving the kernel: fastest empty system call.
     pub trap_min_us: Option<f64>,
+    /// Standard deviation of empty system calls, over samples that are each the mean of many calls; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trap_sd_us: Option<f64>,
     /// Time in the kernel: the handler of the interrupts whose rate differs between the points.
     pub handler_us: f64,
     /// Gaps around the handler as seen by the program: trap, return and, in a guest, the VM exit. If known, it replaces
@@ -202,8 +205,16 @@ impl Costs {
     /// Returns costs that were given instead of recorded.
     #[must_use]
     pub fn given(trap_us: f64, handler_us: f64) -> Self {
-        let (trap_min_us, gap_us, tick) = (None, None, None);
-        Self { trap_us, trap_min_us, handler_us, gap_us, added: vec![], tick, modes: vec![] }
+        Self {
+            trap_us,
+            trap_min_us: None,
+            trap_sd_us: None,
+            handler_us,
+            gap_us: None,
+            added: vec![],
+            tick: None,
+            modes: vec![],
+        }
     }
 
     /// Returns the costs of the first of these modes; none without a mode.
@@ -229,6 +240,12 @@ pub struct SeenCost {
     pub count: u64,
     /// Time in the kernel.
     pub handler_us: f64,
+    /// Its standard deviation; absent for a single interrupt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler_sd_us: Option<f64>,
     /// Gaps around it.
     pub gap_us: f64,
+    /// Their standard deviation; absent likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_sd_us: Option<f64>,
 }

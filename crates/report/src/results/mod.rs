@@ -10,6 +10,7 @@ mod described;
 mod found;
 mod input;
 pub mod interference;
+pub mod laws;
 pub mod list;
 pub mod live;
 pub mod longest;
@@ -46,6 +47,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &timeline::TIMELINE,
     &timeline::PERIODS,
     &phases::PHASES,
+    &laws::LAWS,
     &sources::SOURCES,
     &longest::LONGEST,
     &repeat::REPEAT,

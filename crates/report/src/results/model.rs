@@ -13,6 +13,8 @@ pub struct Model {
     pub examples: &'static str,
     /// The help of its positional arguments.
     pub inputs: &'static str,
+    /// Whether it predicts from recordings; otherwise from its options alone.
+    pub takes_recordings: bool,
     /// Whether it also accepts files other than recordings.
     pub takes_files: bool,
     /// The options that replace recordings.
@@ -28,6 +30,7 @@ impl Model {
         details: "",
         examples: "",
         inputs: "Recordings, or directories of recordings",
+        takes_recordings: true,
         takes_files: false,
         instead: &[],
         options: &[],

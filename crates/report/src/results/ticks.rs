@@ -217,6 +217,7 @@ fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     screen.headline(&format!("{} {}", words::cost(of), words::verdict(of)));
     words::widest_pair(of).iter().for_each(|sentence| screen.sentence(sentence));
     anomalies::add(of, view.all, screen);
+    tables::add_direct(of, screen);
     screen.gap();
     tables::add_points(of, view.all, screen);
     screen.gap();

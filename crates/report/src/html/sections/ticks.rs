@@ -4,7 +4,7 @@ use super::{Part, Section};
 use crate::html::page::Page;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::results::ticks::figures::contributions;
-use crate::results::ticks::tables::add_points;
+use crate::results::ticks::tables::{add_direct, add_points};
 use crate::results::ticks::{TICKS, anomalies, several, words};
 use crate::screen::Screen;
 use crate::style::plain;
@@ -40,6 +40,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 @let caption = format!("{}: {}, stacked: trap or gaps, handler, indirect cost.", plain(&of.name), chart.title);
                 (chart.figure(&caption, page))
             }
+            (Screen::of(|screen| add_direct(of, screen)))
             (Screen::of(|screen| add_points(of, true, screen)))
         }
         p.note { "Assumed: " (plain(&model.assumptions.join("; "))) }

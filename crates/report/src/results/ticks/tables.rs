@@ -5,8 +5,10 @@ use crate::published::published_share;
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{change, count, counted, hz, micro, millis, percent, percent_range, share};
-use anechoic_predict::ticks::{Parts, ProcessorModel, RateFrom};
+use crate::units::{
+    change, count, counted, hertz, hz, micro, millis, number, percent, percent_range, share,
+};
+use anechoic_predict::ticks::{Parts, ProcessorModel, RateFrom, SeenCost};
 
 /// Number of points in a shortened table.
 const MOST_POINTS: usize = 32;
@@ -43,6 +45,38 @@ pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     if of.points.iter().any(|point| point.point.rate_from == RateFrom::Asked) {
         screen.toned(Tone::Warning, "rates as requested: delivered interrupts were not counted");
     }
+}
+
+/// Adds mean and standard deviation of what was observed of single interrupts and of the trap (Figure 2 of the paper).
+pub(crate) fn add_direct(of: &ProcessorModel, screen: &mut Screen) {
+    let costs = &of.costs;
+    let seen: Vec<&SeenCost> = costs.tick.iter().chain(&costs.added).collect();
+    if seen.is_empty() {
+        return;
+    }
+    let with = |us: f64, sd: Option<f64>| {
+        sd.map_or(number(us), |sd| format!("{} ± {}", number(us), number(sd)))
+    };
+    let own = |cost: &SeenCost| costs.tick.as_ref().is_some_and(|tick| std::ptr::eq(tick, cost));
+    screen.gap();
+    screen.note(
+        "direct cost of single interrupts in the watched loop, mean ± standard deviation in µs",
+    );
+    let table = Table::of_rows(&seen)
+        .name("interrupt", |cost| match (own(cost), cost.rate_hz) {
+            (true, _) => "kernel's own tick".to_owned(),
+            (false, Some(rate_hz)) => format!("added at {}", hertz(rate_hz)),
+            (false, None) => "added".to_owned(),
+        })
+        .number("number", |cost| count(cost.count))
+        .number("in the kernel", |cost| with(cost.handler_us, cost.handler_sd_us))
+        .number("gaps", |cost| with(cost.gap_us, cost.gap_sd_us));
+    screen.table(table.captioned("Direct cost of single interrupts"));
+    let least = costs.trap_min_us.map_or(String::new(), |us| format!(", fastest {}", micro(us)));
+    let trap = with(costs.trap_us, costs.trap_sd_us);
+    screen.note(&format!(
+        "empty system call (trap): {trap} µs{least}; deviation of means of many calls"
+    ));
 }
 
 /// Adds what interrupts take at several rates, and the time without them.
