@@ -5,10 +5,12 @@ use crate::options::{answers, arguments};
 use crate::progress::Busy;
 use crate::rows::Rows;
 use crate::show::ShowArgs;
+use crate::sides::PageArgs;
 use anechoic_recording::{Problem, Recording};
-use anechoic_report::results::{AnyRow, Input, Methods, Model, Progress, RESULTS};
+use anechoic_report::results::{AnyRow, Input, LeftOut, Methods, Model, Progress, RESULTS};
+use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What is read if nothing is named.
@@ -20,6 +22,7 @@ pub struct PredictArgs {
     row: &'static dyn AnyRow,
     model: &'static Model,
     show: ShowArgs,
+    page: PageArgs,
     matches: ArgMatches,
 }
 
@@ -30,9 +33,11 @@ fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
 
 impl Rows for PredictArgs {
     fn describe(command: Command) -> Command {
-        let examples: Vec<String> = models()
-            .map(|(row, _)| format!("  anechoic predict {} anechoic-20261121T080000", row.id()))
-            .collect();
+        let example = |(row, model): (&dyn AnyRow, &Model)| {
+            let recording = if model.takes_recordings { " anechoic-20261121T080000" } else { "" };
+            format!("  anechoic predict {}{recording}", row.id())
+        };
+        let examples: Vec<String> = models().map(example).collect();
         command
             .about("Predict what noise costs where it was not measured")
             .after_help(format!("Examples:\n{}", examples.join("\n")))
@@ -50,62 +55,82 @@ impl Rows for PredictArgs {
             return Ok(None);
         };
         let show = ShowArgs::from_arg_matches(matches)?;
-        Ok(Some(Self { row, model, show, matches: matches.clone() }))
+        let page = PageArgs::from_arg_matches(matches)?;
+        Ok(Some(Self { row, model, show, page, matches: matches.clone() }))
     }
 }
 
 /// Builds the subcommand of a model.
 fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let json = format!("Print JSON (schema/{}.schema.json)", row.id());
-    let command = InputArgs::augment_args(Command::new(row.id()));
+    let mut command = Command::new(row.id());
+    if model.takes_recordings {
+        let help = format!("{} [default: {NEWEST}]", model.inputs);
+        command = InputArgs::augment_args(command).mut_arg("recordings", |arg| arg.help(help));
+    }
     let command = ShowArgs::augment_args(command.args(arguments(model.options)))
-        .mut_arg("recordings", |arg| arg.help(format!("{} [default: {NEWEST}]", model.inputs)))
         .mut_arg("json", |arg| arg.help(json))
         .about(model.about)
         .long_about(format!("{}\n\n{}", model.about, model.details))
         .after_help(model.examples);
+    let command = PageArgs::augment_args(command);
     match model.instead {
-        Some(other) => command.group(ArgGroup::new("from").args(["recordings", other])),
-        None => command,
+        [] => command,
+        others => {
+            let from = ["recordings"].into_iter().chain(others.iter().copied());
+            command.group(ArgGroup::new("from").args(from))
+        }
     }
 }
 
 pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
-    let named = args.matches.get_many::<PathBuf>("recordings").into_iter().flatten().cloned();
+    let named = args.matches.try_get_many::<PathBuf>("recordings").ok().flatten();
+    let named = named.into_iter().flatten().cloned();
     let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
         named.partition(|path| args.model.takes_files && path.is_file());
-    let instead = args.model.instead.is_some_and(|other| args.matches.contains_id(other));
-    let places = match places.is_empty() && files.is_empty() && !instead {
+    let needed = args.model.takes_recordings
+        && !args.model.instead.iter().any(|other| given(&args.matches, other));
+    let places = match places.is_empty() && files.is_empty() && needed {
         true => vec![newest(args.row.in_report())?],
         false => places,
     };
+    args.page.refuse(args.show.force)?;
     let inputs = Inputs::open(&places)?;
-    let (mut printer, mut worst) = (args.show.printer()?, inputs.report_unread());
-    let recordings = of_methods(args.row.in_report(), &inputs.recordings);
-    let together = args.model.together || recordings.is_empty();
+    let (mut printer, unread) = (args.show.printer()?, inputs.report_unread());
+    let (recordings, others) = of_methods(args.row.in_report(), &inputs.recordings);
+    let left_out = [inputs.left_out(), others].concat();
     let place = inputs.place().filter(|_| files.is_empty());
-    let groups: Vec<(&[&Recording], Option<&Path>)> = match together {
-        true => vec![(&recordings, place)],
-        false => recordings.chunks(1).map(|one| (one, Some(one[0].dir()))).collect(),
-    };
     let answers = answers(args.model.options, &args.matches);
-    for (recordings, place) in groups {
-        let busy = Busy::with("predicting", false);
-        let show = |done, of| busy.show(done, of);
-        let (answers, progress) = (Some(&answers), Some(Progress(&show)));
-        let input = Input { files: &files, answers, progress, ..Input::of(recordings) };
-        let found = args.row.compute(&input);
-        drop(busy);
-        worst = worst.max(printer.print_result(found, place)?);
-    }
+    let busy = Busy::with("predicting", false);
+    let show = |done, of| busy.show(done, of);
+    let (answers, progress) = (Some(&answers), Some(Progress(&show)));
+    let (left_out, files) = (&left_out[..], &files[..]);
+    let input = Input { files, answers, progress, left_out, ..Input::of(&recordings) };
+    let found = args.row.compute(&input);
+    drop(busy);
+    let page = found.as_ref().ok().cloned();
+    let code = printer.print_result(found, place)?;
     printer.finish()?;
-    Ok(ExitCode::from(worst))
+    page.map_or(Ok(()), |found| args.page.write(found, args.show.force))?;
+    Ok(ExitCode::from(unread.max(code)))
 }
 
-/// Returns the recordings whose method the model supports. If there are none it returns all, so that the
-/// model can explain what is wrong with them.
-fn of_methods(methods: Methods, recordings: &[Recording]) -> Vec<&Recording> {
+/// Returns whether an option was given.
+fn given(matches: &ArgMatches, option: &str) -> bool {
+    matches.value_source(option) == Some(ValueSource::CommandLine)
+}
+
+/// Returns the recordings whose method the model supports, and the others with the reason why they are left out. If the
+/// model supports none, all are returned so that it can explain what is wrong with them.
+fn of_methods(methods: Methods, recordings: &[Recording]) -> (Vec<&Recording>, Vec<LeftOut>) {
     let fits = |recording: &&Recording| methods.include(&recording.run().method);
-    let fitting: Vec<&Recording> = recordings.iter().filter(fits).collect();
-    if fitting.is_empty() { recordings.iter().collect() } else { fitting }
+    let (fitting, others): (Vec<&Recording>, Vec<&Recording>) = recordings.iter().partition(fits);
+    if fitting.is_empty() {
+        return (others, vec![]);
+    }
+    let left_out = |of: &&Recording| LeftOut {
+        place: of.dir().to_owned(),
+        why: format!("it is a recording of {}", of.run().method),
+    };
+    (fitting, others.iter().map(left_out).collect())
 }

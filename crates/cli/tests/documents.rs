@@ -498,15 +498,21 @@ fn source_catalogue() -> String {
 fn figures_are_current() {
     let dir = tempfile::tempdir().expect("a directory");
     copy(&root().join("docs/examples/."), dir.path());
-    for (recording, figure, image) in [
-        ("before", "timeline", "timeline"),
-        ("before", "lengths-survival", "survival"),
-        ("before", "scale", "scale"),
-        ("ftq", "periods", "periods"),
+    const PUBLISHED: &str = "predict ticks --published --figures figures-of/ticks";
+    for (command, figure, image) in [
+        ("report before --figures figures-of/before", "timeline", "timeline"),
+        ("report before --figures figures-of/before", "lengths-survival", "survival"),
+        ("report before --figures figures-of/before", "scale", "scale"),
+        ("report ftq --figures figures-of/ftq", "periods", "periods"),
+        (PUBLISHED, "model-parts", "ticks-processors"),
+        (PUBLISHED, "model-indirect", "ticks-indirect"),
+        (PUBLISHED, "model-overhead", "ticks-overhead"),
+        (PUBLISHED, "piii-664-parts-pit", "ticks-parts"),
+        ("predict laws --figures figures-of/laws", "slowdown", "laws-slowdown"),
     ] {
-        let figures = dir.path().join("figures-of").join(recording);
+        let figures = dir.path().join(command.rsplit(' ').next().expect("a directory"));
         if !figures.exists() {
-            let line = format!("anechoic report {recording} --figures figures-of/{recording}");
+            let line = format!("anechoic {command}");
             let done = shell(&line, dir.path());
             assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
         }

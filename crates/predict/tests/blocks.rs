@@ -1,8 +1,8 @@
 //! Tables with blocks: a host that drifts between them by more than interrupts at low rates cost.
 
 use anechoic_predict::ticks::{
-    BlockTime, Costs, Linearity, Origin, Point, Processor, ProcessorModel, RateFrom, Sample,
-    Scheduler, Table, model,
+    BlockTime, Costs, Linearity, Origin, Point, Processor, ProcessorModel, RateFrom, Sample, Table,
+    model,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -45,24 +45,10 @@ fn table(kind: Kind) -> Table {
             points.push(point(copies, (0..).zip(&drift).map(time).collect()));
         }
     }
-    let costs = Costs {
-        trap_us: 0.1,
-        trap_min_us: None,
-        handler_us: 1.2,
-        gap_us: Some(14.0),
-        added: vec![],
-        tick: None,
-    };
-    let processor = Processor {
-        name: "made".into(),
-        points,
-        costs,
-        own_tick_hz: None,
-        scheduler: Scheduler::default(),
-        notes: vec![],
-    };
+    let costs = Costs { gap_us: Some(14.0), ..Costs::given(0.1, 1.2) };
+    let processor = Processor::given("made".into(), points, costs);
     let origin = Origin::Files { times: "t".into(), costs: "c".into() };
-    Table { origin, processors: vec![processor] }
+    Table { origin, processors: vec![processor], left_out: vec![] }
 }
 
 /// A point as a recording gives it.

@@ -1,8 +1,8 @@
 //! The model from CSV files: the worked example of the paper, tables of known parameters, and defects.
 
 use anechoic_predict::ticks::{
-    Costs, Fitted, Linearity, Model, Origin, Point, Processor, ProcessorModel, RateFrom, Sample,
-    Scheduler, Table, model, read_files,
+    Costs, Fitted, Linearity, Model, Origin, Point, Processor, ProcessorModel, Sample, Table,
+    model, read_files,
 };
 use proptest::prelude::*;
 use rand::RngExt;
@@ -80,35 +80,19 @@ fn made(known: &Known, rates: &[f64], copies: &[u32], noise: f64, seed: u64) -> 
     for &copies in copies {
         // More copies take a little longer each, whatever the rate.
         let tickless_ms = known.tickless_ms * (1.0 + 0.01 * f64::from(copies));
-        points.extend(rates.iter().map(|&rate_hz| Point {
-            copies,
-            rate_hz,
-            asked_hz: None,
-            rate_from: RateFrom::Table,
-            ms: tickless_ms / (1.0 - cost_us * rate_hz / 1e6) * (1.0 + noise * normal()),
-            standard_error_ms: None,
-            blocks: 0,
-            by_block: vec![],
-            sorts: None,
+        points.extend(rates.iter().map(|&rate_hz| {
+            let ms = tickless_ms / (1.0 - cost_us * rate_hz / 1e6) * (1.0 + noise * normal());
+            Point::given(copies, rate_hz, ms)
         }));
     }
     Table {
         origin: Origin::Files { times: "t".into(), costs: "c".into() },
-        processors: vec![Processor {
-            name: "made".into(),
+        processors: vec![Processor::given(
+            "made".into(),
             points,
-            costs: Costs {
-                trap_us: known.trap_us,
-                trap_min_us: None,
-                handler_us: known.handler_us,
-                gap_us: None,
-                added: vec![],
-                tick: None,
-            },
-            own_tick_hz: None,
-            scheduler: Scheduler::default(),
-            notes: vec![],
-        }],
+            Costs::given(known.trap_us, known.handler_us),
+        )],
+        left_out: vec![],
     }
 }
 
@@ -291,6 +275,46 @@ fn several_processors_and_what_is_passed_by() {
     assert_eq!((b.pairs[0].low_hz, b.costs.trap_us), (100.0, 0.6));
     assert_eq!((a.points.len(), a.pairs.len()), (3, 1));
     assert!(a.notes[0].contains("only one rate at copies 4"), "{:?}", a.notes);
+    // What is absent is named.
+    assert_eq!(model.left_out.len(), 1);
+    assert!(model.left_out[0].starts_with("C has costs, but no times in "), "{:?}", model.left_out);
+    let absent =
+        "the table has no time for copies 1 at 100 Hz, copies 4 at 0 Hz, copies 4 at 1000 Hz";
+    assert_eq!(a.notes[1], absent);
+}
+
+/// The handler of another mode takes the place of the first; the indirect cost is that of the first.
+#[test]
+fn modes_of_the_handler() {
+    let costs = "processor,mode,trap_us,handler_us\nP-IV,PIT,0.52,0.49\nP-IV,TSC,0.52,5.98\n";
+    let model = model(&table(TIMES, costs).expect("sound"));
+    let of = only(&model);
+    let parts: Vec<_> = of.modes.iter().map(|mode| (&*mode.name, mode.parts)).collect();
+    let [("PIT", pit), ("TSC", tsc)] = parts[..] else { panic!("{parts:?}") };
+    assert_eq!(Some(pit), of.per_1000);
+    assert_eq!((pit.indirect, pit.trap), (tsc.indirect, tsc.trap));
+    assert!((tsc.handler - 0.598).abs() < 1e-12 && (tsc.total - pit.total - 0.549).abs() < 1e-12);
+    let twice = costs.replace("TSC", "PIT");
+    let error = table(TIMES, &twice).expect_err("twice");
+    assert!(error.starts_with("costs.csv:3: a second row of costs of P-IV in mode PIT"), "{error}");
+}
+
+/// The mean over all pairs counts a fall as much as every rise.
+#[test]
+fn estimators_differ_where_times_fall() {
+    let rates = [0.0, 1_000.0, 5_000.0, 10_000.0, 20_000.0];
+    let exact = model(&made(&KNOWN, &rates, &[1, 2, 4, 8], 0.0, 1));
+    let all = only(&exact).estimators.expect("pairs");
+    assert_eq!((all.pairs, all.rises), (40, 40));
+    let rises = all.mean_of_rises.expect("all");
+    assert!((all.fit - 1.8).abs() < 1e-9 && (rises - all.mean).abs() < 1e-9, "{all:?}");
+    let mut wrong = made(&KNOWN, &rates, &[1, 2, 4, 8], 0.0, 1);
+    wrong.processors[0].points[0].ms *= 1.05;
+    let wrong = model(&wrong);
+    let all = only(&wrong).estimators.expect("pairs");
+    assert_eq!((all.pairs, all.rises), (40, 39));
+    let rises = all.mean_of_rises.expect("39");
+    assert!(all.mean < rises - 0.1 && (all.fit - 1.8).abs() < 0.02, "{all:?}");
 }
 
 #[test]

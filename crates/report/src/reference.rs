@@ -1,7 +1,7 @@
 //! One line of comparison: published noise beside the measured one, at the same threshold.
 
 use crate::headline;
-use crate::published::{NOISE, NOISE_OVER_NS, Value};
+use crate::published::{ALL_CPUS, DETOURS, KARNER, NOISE, NOISE_OVER_NS};
 use crate::units::{asked, noise};
 use anechoic_analyze::Summary;
 
@@ -12,18 +12,16 @@ pub(crate) fn line(summary: &Summary) -> Option<String> {
     if summary.total.lost_detours > 0 || headline::competition(summary).is_some() {
         return None;
     }
-    let published: Vec<String> = NOISE
+    let published: Vec<String> = DETOURS
         .iter()
-        .filter_map(|of| match of.value {
-            Value::Is(percent) => Some(format!("{} on {}", noise(percent / 100.0), of.machine)),
-            _ => None,
-        })
+        .filter(|of| of.experiment == NOISE && of.column == ALL_CPUS)
+        .filter_map(|of| Some(format!("{} on {}", noise(of.value.number()? / 100.0), of.machine)))
         .collect();
     Some(format!(
         "For comparison: detours over {} took {} here; published: {} ({}).",
         asked(NOISE_OVER_NS),
         noise(point.noise),
         published.join(", "),
-        NOISE[0].paper.short,
+        KARNER.short,
     ))
 }

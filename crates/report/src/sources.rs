@@ -4,7 +4,7 @@ use crate::names::{gap, sender, source_name};
 use crate::screen::Screen;
 use crate::style::{View, clip, plain, width};
 use crate::table::Table;
-use crate::units::{cpu_list, length, noise, rate, rough_share, share};
+use crate::units::{count, cpu_list, length, noise, rate, rough_share, share, time};
 use crate::{advice, certainty, heading, owners};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
@@ -26,6 +26,9 @@ const NEARLY_ALL: f64 = 0.9;
 /// Widest column of names on a narrow screen.
 const NAME_COLUMNS: usize = 28;
 const HEADS: [&str; 6] = ["share", "per s", "p50", "p99", "max", "CPUs"];
+
+/// Further columns where every row is shown.
+const TOTALS: [&str; 3] = ["detours", "time", "of the run"];
 
 /// Shows what took the time in one recording.
 #[must_use]
@@ -55,10 +58,16 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     if sources.rows.is_empty() && unattributed == 0.0 {
         return screen.sentence("no detour was recorded");
     }
-    let mut table = Table::of_named("what took the time", &HEADS);
+    let heads: Vec<&str> =
+        if view.all { [&HEADS[..1], &TOTALS, &HEADS[1..]].concat() } else { HEADS.to_vec() };
+    let mut table = Table::of_named("what took the time", &heads);
     let name_columns = if view.columns() > 100 { 2 * NAME_COLUMNS } else { NAME_COLUMNS };
     for row in &sources.rows {
-        table.row(cells(row, run, name_columns));
+        let mut cells = cells(row, run, name_columns);
+        if view.all {
+            cells.splice(2..2, totals(row, run));
+        }
+        table.row(cells);
         table.aside(&notes(row, run).join(" · "));
     }
     if unattributed > 0.0 {
@@ -68,7 +77,18 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     let folded = &sources.rows[shown..];
     let rest = share(folded.iter().map(|row| row.share).sum());
     let more = format!("{} more, {rest}", folded.len());
+    let table = table.leaving_out(&["per s", "p50", "CPUs", "p99"]);
     screen.table(table.captioned("What took the time").folded(shown, more));
+}
+
+/// Returns the number of detours with a source, all time that it took, and that as a share of the run.
+fn totals(row: &SourceRow, run: &Facts) -> [String; 3] {
+    [count(row.detours), time(total_ns(row, run)), noise(row.noise)]
+}
+
+/// Returns all time that a source took, in ns.
+pub(crate) fn total_ns(row: &SourceRow, run: &Facts) -> f64 {
+    row.noise * run.wall_ns as f64 * run.cpus.len() as f64
 }
 
 /// Returns how many rows a shortened table shows; it never leaves out a single row.

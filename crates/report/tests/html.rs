@@ -358,14 +358,7 @@ fn serial(falls: bool, scatter: f64) -> String {
     let processor = ticks::Processor {
         name: EVIL.into(),
         points: (0..5).map(point).collect(),
-        costs: ticks::Costs {
-            trap_us: 0.5,
-            trap_min_us: None,
-            handler_us: 0.5,
-            gap_us: None,
-            added: vec![],
-            tick: None,
-        },
+        costs: ticks::Costs::given(0.5, 0.5),
         own_tick_hz: None,
         scheduler: ticks::Scheduler::default(),
         notes: vec![
@@ -374,7 +367,8 @@ fn serial(falls: bool, scatter: f64) -> String {
         ],
     };
     let origin = ticks::Origin::Files { times: "t".into(), costs: "c".into() };
-    let found = ticks::model(&ticks::Table { origin, processors: vec![processor] });
+    let table = ticks::Table { origin, processors: vec![processor], left_out: vec![] };
+    let found = ticks::model(&table);
     let of = run("serial", clock(1_000_000_000), vec![cpu_run(0, (0, 1_000_000_000), 20)]);
     let part = HtmlPart::of("serial".into(), of).with(&TICKS, found);
     let text = page(&HtmlReport { recordings: vec![part], ..HtmlReport::default() });

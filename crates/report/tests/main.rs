@@ -15,6 +15,7 @@ mod memory;
 mod methods;
 mod paging;
 mod phases;
+mod published;
 mod schema;
 mod suites;
 mod ticks;

@@ -36,55 +36,40 @@ fn golden(name: &str, table: &Table) {
     assert_eq!(back, model, "{name}");
 }
 
-fn point(copies: u32, rate_hz: f64, ms: f64) -> Point {
-    Point {
-        copies,
-        rate_hz,
-        asked_hz: None,
-        rate_from: RateFrom::Table,
-        ms,
-        standard_error_ms: None,
-        blocks: 0,
-        by_block: vec![],
-        sorts: None,
-    }
-}
-
-fn costs(trap_us: f64, handler_us: f64) -> Costs {
-    let (trap_min_us, gap_us, added, tick) = (None, None, vec![], None);
-    Costs { trap_us, trap_min_us, handler_us, gap_us, added, tick }
-}
-
 fn files(processors: Vec<Processor>) -> Table {
     let origin = Origin::Files { times: "times.csv".into(), costs: "costs.csv".into() };
-    Table { origin, processors }
+    Table { origin, processors, left_out: vec![] }
 }
 
 fn processor(name: &str, points: Vec<Point>, costs: Costs) -> Processor {
-    let not_available = Some("tables do not contain single ticks".to_owned());
-    let scheduler = Scheduler { not_available, ..Scheduler::default() };
-    Processor { name: name.into(), points, costs, own_tick_hz: None, scheduler, notes: vec![] }
+    Processor::given(name.into(), points, costs)
 }
 
 /// The paper's example, and a table of ticks with scatter, a fall and a wrong cell.
 #[test]
 fn from_files() {
-    let example = vec![point(1, 100.0, 12.675), point(1, 10_000.0, 13.397)];
+    let example = vec![Point::given(1, 100.0, 12.675), Point::given(1, 10_000.0, 13.397)];
     let mut random = Random(5);
     let mut points = vec![];
     for copies in [1, 2, 4, 8] {
         for rate_hz in [100.0, 200.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0] {
             let noise = 1.0 + 0.003 * (random.next() - 0.5);
             let work = 11.2 * (1.0 + 0.004 * f64::from(copies));
-            points.push(point(copies, rate_hz, work / (1.0 - 7.4e-6 * rate_hz) * noise));
+            points.push(Point::given(copies, rate_hz, work / (1.0 - 7.4e-6 * rate_hz) * noise));
         }
     }
     points[25].ms *= 1.06;
     let table = files(vec![
-        processor("P-IV 2.8 GHz", example, costs(0.52, 0.49)),
-        processor("P-III 664 MHz", points, costs(0.39, 0.71)),
+        processor("P-IV 2.8 GHz", example, Costs::given(0.52, 0.49)),
+        processor("P-III 664 MHz", points, Costs::given(0.39, 0.71)),
     ]);
     golden("ticks_files", &table);
+}
+
+/// The tables of the paper: both modes, each estimator, and the published values beside them.
+#[test]
+fn of_the_paper() {
+    golden("ticks_published", &anechoic_report::published::serial_table());
 }
 
 /// What the scheduler takes with these numbers of copies: of the last, nothing but ticks in one round.
@@ -142,7 +127,7 @@ fn recorded(bent: f64) -> Table {
                 blocks: 8,
                 by_block,
                 sorts: Some(2_000 * u64::from(copies)),
-                ..point(copies, rate_hz, ms)
+                ..Point::given(copies, rate_hz, ms)
             });
         }
     }
@@ -150,14 +135,17 @@ fn recorded(bent: f64) -> Table {
         rate_hz: Some(rate_hz),
         count,
         handler_us,
+        handler_sd_us: Some(handler_us / 4.0),
         gap_us,
+        gap_sd_us: None,
     };
     let costs = Costs {
         trap_min_us: Some(0.071),
+        trap_sd_us: Some(0.012),
         gap_us: Some(14.9),
         added: vec![seen(1_000.0, 4_980, 1.31, 15.2), seen(10_000.0, 49_800, 1.24, 14.8)],
         tick: Some(seen(250.0, 1_240, 2.36, 15.3)),
-        ..costs(0.083, 1.25)
+        ..Costs::given(0.083, 1.25)
     };
     let mut run = made::facts();
     run.method = "serial".into();
@@ -167,7 +155,8 @@ fn recorded(bent: f64) -> Table {
         notes: vec!["left out: 2 rounds that were not completed".into()],
         ..processor("AMD EPYC 7B13, CPU 1", points, costs)
     };
-    Table { origin: Origin::Recording(Box::new(run)), processors: vec![processor] }
+    let origin = Origin::Recording(Box::new(run));
+    Table { origin, processors: vec![processor], left_out: vec![] }
 }
 
 #[test]
@@ -179,13 +168,14 @@ fn from_a_recording() {
 /// Times that say nothing, or the opposite.
 #[test]
 fn with_less() {
-    let falling = vec![point(1, 0.5, 12.9), point(1, 250.0, 12.4), point(4, 100.0, 3.0)];
+    let falling =
+        vec![Point::given(1, 0.5, 12.9), Point::given(1, 250.0, 12.4), Point::given(4, 100.0, 3.0)];
     let noise: Vec<Point> = (0..7)
-        .map(|n| point(2, 100.0 * f64::from(n + 1), 0.8 + 0.01 * f64::from(n * 3 % 7)))
+        .map(|n| Point::given(2, 100.0 * f64::from(n + 1), 0.8 + 0.01 * f64::from(n * 3 % 7)))
         .collect();
     let table = files(vec![
-        processor("falls", falling, costs(0.5, 0.5)),
-        processor("noise", noise, costs(0.5, 0.5)),
+        processor("falls", falling, Costs::given(0.5, 0.5)),
+        processor("noise", noise, Costs::given(0.5, 0.5)),
     ]);
     golden("ticks_less", &table);
 }
@@ -202,9 +192,9 @@ proptest! {
         seen in proptest::collection::vec((any::<u32>(), -1e12f64..1e12, any::<bool>()), 0..24),
         (width, all, color) in (60usize..100, any::<bool>(), any::<bool>()),
     ) {
-        let points = cells.iter().map(|&(copies, rate_hz, ms)| point(copies, rate_hz, ms)).collect();
-        let tick = own.then_some(SeenCost { rate_hz: None, count: 1, handler_us, gap_us: trap_us });
-        let costs = Costs { gap_us, tick, ..costs(trap_us, handler_us) };
+        let points = cells.iter().map(|&(copies, rate_hz, ms)| Point::given(copies, rate_hz, ms)).collect();
+        let tick = own.then_some(SeenCost { rate_hz: None, count: 1, handler_us, handler_sd_us: gap_us, gap_us: trap_us, gap_sd_us: None });
+        let costs = Costs { gap_us, tick, ..Costs::given(trap_us, handler_us) };
         let name = "\x1b[2J a name that goes on and on ".repeat(4);
         let by_copies = seen.iter().map(|&(copies, us, both)| {
             let of = Estimate { us, interval: both.then_some(Interval { low: us, high: us * us }) };

@@ -50,10 +50,16 @@ impl ClosedForm {
         1.0 + self.added(ranks)
     }
 
-    fn added(&self, ranks: u64) -> f64 {
+    /// Returns the probability that a phase of `ranks` is delayed: 1 - (1 - p)^ranks.
+    #[must_use]
+    pub fn probability(&self, ranks: u64) -> f64 {
         if ranks == 0 {
             return 0.0; // also avoids 0 * ln(0) = NaN when p = 1
         }
-        -f64::exp_m1(ranks as f64 * f64::ln_1p(-self.p)) * (self.limit - 1.0)
+        -f64::exp_m1(ranks as f64 * f64::ln_1p(-self.p))
+    }
+
+    fn added(&self, ranks: u64) -> f64 {
+        self.probability(ranks) * (self.limit - 1.0)
     }
 }

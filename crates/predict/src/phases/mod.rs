@@ -36,6 +36,7 @@ pub use closed_form::ClosedForm;
 pub use law::Law;
 pub use laws::{Laws, laws};
 pub use model::{Ask, MOST_RANKS, predict, predict_with};
+pub(crate) use options::RANKS;
 pub use options::{OPTIONS, length_ns};
 pub use outcome::{
     Cell, GrainModel, HostFacts, Method, PhaseModel, Slowdown, SourceCost, SourceFacts,

@@ -5,6 +5,9 @@ use anechoic_recording::Problem;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use std::time::Duration;
 
+/// The type of a list of numbers of ranks.
+pub(crate) const RANKS: Value = Value::Numbers(ranks);
+
 /// The options.
 pub static OPTIONS: &[OptionRow] = &[
     OptionRow::new(
@@ -17,7 +20,7 @@ pub static OPTIONS: &[OptionRow] = &[
     .default("100us,1ms,10ms"),
     OptionRow::new(
         "ranks",
-        Value::Numbers(ranks),
+        RANKS,
         "LIST",
         "Numbers of ranks: a list like 1,64,1e5, or decades like 1..1e7",
     )

@@ -10,6 +10,9 @@ const LARGEST: u64 = 16 << 20;
 /// Larger numbers, and smaller ones than the inverse, cannot come from a measurement.
 const MOST: f64 = 1e9;
 
+/// Before the name of a column that may be absent.
+const OPTIONAL: char = '?';
+
 /// One row with its cells in the order of the requested columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row<'a, const N: usize> {
@@ -19,8 +22,9 @@ pub(super) struct Row<'a, const N: usize> {
     cells: [String; N],
 }
 
-/// Reads a file with exactly these columns in any order. Empty lines are ignored, a byte-order mark and both kinds of
-/// line ending are accepted, and a cell that contains a comma is enclosed in double quotes.
+/// Reads a file with exactly these columns in any order; those whose names begin with `?` may be absent. Empty lines are
+/// ignored, a byte-order mark and both kinds of line ending are accepted, and a cell that contains a comma is enclosed in
+/// double quotes.
 ///
 /// # Errors
 ///
@@ -50,7 +54,11 @@ fn parse<'a, const N: usize>(
     bytes: &[u8],
     columns: [&'static str; N],
 ) -> Result<Vec<Row<'a, N>>, Problem> {
-    let wanted = columns.join(",");
+    let wanted = columns.map(|column| match column.strip_prefix(OPTIONAL) {
+        Some(name) => format!("[{name}]"),
+        None => column.to_owned(),
+    });
+    let wanted = wanted.join(",");
     let row_is = || format!("write rows as {wanted}");
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -69,15 +77,15 @@ fn parse<'a, const N: usize>(
     })?;
     let row = |(line, text): (usize, &str)| {
         let found = cells(text).map_err(in_line(file, line))?;
-        if found.len() != N {
-            let why = format!("{} cells instead of {N}", found.len());
+        if found.len() != heading.len() {
+            let why = format!("{} cells instead of {}", found.len(), heading.len());
             return Err(in_line(file, line)(bad(why, row_is())));
         }
-        let cells = places.map(|place| found[place].clone());
-        if let Some(empty) = cells.iter().position(String::is_empty) {
-            let why = format!("{} is missing", columns[empty]);
+        if let Some(empty) = found.iter().position(String::is_empty) {
+            let why = format!("{} is missing", heading[empty].to_lowercase());
             return Err(in_line(file, line)(bad(why, row_is())));
         }
+        let cells = places.map(|place| place.map_or(String::new(), |at| found[at].clone()));
         Ok(Row { file, columns, line, cells })
     };
     let rows: Vec<_> = lines.map(row).collect::<Result<_, _>>()?;
@@ -97,20 +105,25 @@ fn in_line(file: &Path, line: usize) -> impl Fn(Problem) -> Problem {
     move |problem| problem.about(format_args!("{}:{line}", file.display()))
 }
 
-/// Returns the position of each column in the heading, or an error.
+/// Returns the position of each column in the heading, none for an optional one that is absent, or an error.
 fn places<const N: usize>(
     heading: &[String],
     columns: &[&'static str; N],
-) -> Result<[usize; N], String> {
-    let is = |name: &str, column: &str| name.eq_ignore_ascii_case(column);
+) -> Result<[Option<usize>; N], String> {
+    let is = |name: &str, column: &str| {
+        name.eq_ignore_ascii_case(column.strip_prefix(OPTIONAL).unwrap_or(column))
+    };
     let unknown = heading.iter().find(|name| !columns.iter().any(|column| is(name, column)));
     if let Some(unknown) = unknown {
         return Err(format!("unknown column \"{unknown}\""));
     }
-    let mut places = [0; N];
+    let mut places = [None; N];
     for (place, column) in places.iter_mut().zip(columns) {
         let mut found = (0..heading.len()).filter(|&at| is(&heading[at], column));
-        *place = found.next().ok_or_else(|| format!("column {column} is missing"))?;
+        *place = found.next();
+        if place.is_none() && !column.starts_with(OPTIONAL) {
+            return Err(format!("column {column} is missing"));
+        }
         if found.next().is_some() {
             return Err(format!("there are two columns {column}"));
         }
@@ -168,7 +181,7 @@ impl<const N: usize> Row<'_, N> {
         in_line(self.file, self.line)(bad(why, remedy))
     }
 
-    /// Returns the text of a column.
+    /// Returns the text of a column; empty if it is optional and absent.
     pub(super) fn text(&self, at: usize) -> &str {
         &self.cells[at]
     }
@@ -207,6 +220,21 @@ impl<const N: usize> Row<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_optional_column() {
+        let cells = |text: &str| {
+            let rows = parse(Path::new("t.csv"), text.as_bytes(), ["name", "?mode", "value"]);
+            rows.map(|rows| rows[0].cells.clone()).map_err(|error| error.to_string())
+        };
+        assert_eq!(cells("name,value\na,1\n"), Ok(["a", "", "1"].map(str::to_owned)));
+        assert_eq!(cells("value,Mode,name\n1,PIT,a\n"), Ok(["a", "PIT", "1"].map(str::to_owned)));
+        let error = cells("name,mode,value\na,,1\n").expect_err("a missing cell");
+        assert!(
+            error.starts_with("t.csv:2: mode is missing; write rows as name,[mode],value"),
+            "{error}"
+        );
+    }
 
     fn parsed(bytes: &[u8]) -> Result<Vec<(usize, [String; 2])>, String> {
         let rows = parse(Path::new("t.csv"), bytes, ["name", "value"]);

@@ -1,11 +1,10 @@
 //! Reads a table from two CSV files.
 
 use super::csv::{self, Row};
-use super::scheduler::Scheduler;
-use super::table::{Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
+use super::table::{Costs, HandlerMode, MOST_POINTS, Origin, Point, Processor, Table};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// The options.
@@ -21,22 +20,29 @@ pub static OPTIONS: &[OptionRow] = &[
         "costs",
         Value::Path,
         "FILE",
-        "Costs of an interrupt: CSV with the columns processor,trap_us,handler_us",
+        "Costs of an interrupt: CSV with the columns processor,trap_us,handler_us, and mode for several modes of the \
+         handler, of which the first row of a processor is that of its times",
     )
     .requires("times"),
+    OptionRow::new(
+        "published",
+        Value::Flag,
+        "",
+        "Use the published times and costs of six processors (Tsafrir 2007) instead of recordings",
+    ),
 ];
 
 const TIMES: [&str; 4] = ["processor", "copies", "rate_hz", "milliseconds"];
-const COSTS: [&str; 3] = ["processor", "trap_us", "handler_us"];
+const COSTS: [&str; 4] = ["processor", "?mode", "trap_us", "handler_us"];
 
-/// Reads times (columns processor, copies, rate_hz, milliseconds) and costs (processor, trap_us, handler_us) of kernels
-/// built with several tick rates. Costs of processors without times are ignored.
+/// Reads times (columns processor, copies, rate_hz, milliseconds) and costs (processor, trap_us, handler_us, optionally
+/// mode) of kernels built with several tick rates. Costs of processors without times are left out, and named.
 ///
 /// # Errors
 ///
 /// A file cannot be read or parsed; the error names the line and what was expected.
-pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
-    let costs_of = read_costs(costs)?;
+pub fn read_files(times: &Path, costs_file: &Path) -> Result<Table, Problem> {
+    let mut costs_of = read_costs(costs_file)?;
     let rows = csv::read(times, TIMES)?;
     if let Some(row) = rows.get(MOST_POINTS) {
         return Err(row.wrong(format!("more than {MOST_POINTS} rows"), "remove some"));
@@ -59,19 +65,12 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
             known.points.push(point);
             continue;
         }
-        let Some(costs_of) = costs_of.get(name) else {
-            let why = format!("{name} has no costs in {}", costs.display());
+        let Some(costs) = costs_of.remove(name) else {
+            let why = format!("{name} has no costs in {}", costs_file.display());
             return Err(row.wrong(why, "add a row with trap_us and handler_us there"));
         };
         first_lines.push(row);
-        processors.push(Processor {
-            name: name.to_owned(),
-            points: vec![point],
-            costs: costs_of.clone(),
-            own_tick_hz: None,
-            scheduler: Scheduler::none("tables do not contain single ticks"),
-            notes: vec![],
-        });
+        processors.push(Processor::given(name.to_owned(), vec![point], costs));
     }
     for (processor, row) in processors.iter().zip(first_lines) {
         let alone = |point: &Point| {
@@ -85,40 +84,35 @@ pub fn read_files(times: &Path, costs: &Path) -> Result<Table, Problem> {
         }
     }
     let path = |path: &Path| path.display().to_string();
-    Ok(Table { origin: Origin::Files { times: path(times), costs: path(costs) }, processors })
+    let origin = Origin::Files { times: path(times), costs: path(costs_file) };
+    let left_out = |name: &String| format!("{name} has costs, but no times in {}", path(times));
+    let left_out = costs_of.keys().map(left_out).collect();
+    Ok(Table { origin, processors, left_out })
 }
 
 fn point(row: &Row<'_, 4>) -> Result<Point, Problem> {
-    Ok(Point {
-        copies: row.whole(1)?,
-        // 0: without ticks, or nothing added to them.
-        rate_hz: row.number(2, true)?,
-        asked_hz: None,
-        rate_from: RateFrom::Table,
-        ms: row.number(3, false)?,
-        standard_error_ms: None,
-        blocks: 0,
-        by_block: vec![],
-        sorts: None,
-    })
+    // A rate of 0: without ticks, or nothing added to them.
+    Ok(Point::given(row.whole(1)?, row.number(2, true)?, row.number(3, false)?))
 }
 
-fn read_costs(file: &Path) -> Result<HashMap<String, Costs>, Problem> {
-    let mut costs = HashMap::new();
-    for row in csv::read(file, COSTS)? {
-        let of = Costs {
-            trap_us: row.number(1, false)?,
-            trap_min_us: None,
-            handler_us: row.number(2, false)?,
-            gap_us: None,
-            added: vec![],
-            tick: None,
-        };
-        let name = row.text(0).to_owned();
-        if costs.insert(name, of).is_some() {
-            let why = format!("a second row of costs of {}", row.text(0));
-            return Err(row.wrong(why, "remove one"));
+/// Returns the costs of each processor, with all its modes.
+fn read_costs(file: &Path) -> Result<BTreeMap<String, Costs>, Problem> {
+    let mut modes: BTreeMap<String, Vec<HandlerMode>> = BTreeMap::new();
+    let rows = csv::read(file, COSTS)?;
+    for row in &rows {
+        let (name, mode) = (row.text(0), row.text(1));
+        let of = modes.entry(name.to_owned()).or_default();
+        if of.iter().any(|known| known.name == mode) {
+            let mode = if mode.is_empty() { String::new() } else { format!(" in mode {mode}") };
+            return Err(row.wrong(format!("a second row of costs of {name}{mode}"), "remove one"));
         }
+        let (trap_us, handler_us) = (row.number(2, false)?, row.number(3, false)?);
+        of.push(HandlerMode { name: mode.to_owned(), trap_us, handler_us });
     }
-    Ok(costs)
+    let costs = |(name, modes): (String, Vec<HandlerMode>)| {
+        let mut costs = Costs::of_modes(modes)?;
+        costs.modes.retain(|mode| !mode.name.is_empty());
+        Some((name, costs))
+    };
+    Ok(modes.into_iter().filter_map(costs).collect())
 }

@@ -1,6 +1,7 @@
 //! How well the model fits, and where it does not.
 
 use super::blocks::{Both, Group, both};
+use super::chance::{self, deviation};
 use super::fit::median_slope;
 use super::pairs::{Pair, pairs};
 use super::table::{Costs, Point};
@@ -11,13 +12,11 @@ use serde::{Deserialize, Serialize};
 
 /// A point that misses by no more than this share of its time is never called off.
 const LEAST_OFF: f64 = 0.01;
-/// Allowed miss of a point in standard errors, or, if these are unknown, in standard deviations of all misses.
+/// Allowed miss of a point in standard errors that were given.
 const DEVIATIONS: f64 = 3.0;
 /// Allowed miss in standard errors estimated from blocks: with 24 points that fit, one of them exceeds it in 1 % of all
 /// recordings.
 const BLOCK_DEVIATIONS: f64 = 3.5;
-/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
-const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// A point with its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +40,8 @@ pub struct Fitted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
     /// Largest allowed miss: three standard errors (with blocks 3.5), of this point or the median of all points,
-    /// whichever is larger, because a few blocks may agree by chance. If standard errors are unknown, three standard
-    /// deviations of all misses. At least 1 %.
+    /// whichever is larger, because a few blocks may agree by chance. If standard errors are unknown, the miss that
+    /// scatter as large as that of this table exceeds anywhere in 1 % of tables of this shape. At least 1 %.
     pub allowed: f64,
     /// Whether the miss exceeds what is allowed.
     pub off: bool,
@@ -173,11 +172,15 @@ pub(super) fn mark(points: &mut [Fitted]) {
     let blocks = points.iter().map(|fitted| fitted.point.by_block.len()).collect();
     let errors = points.iter().filter_map(|fitted| fitted.standard_error).collect();
     let usual = usual_error(errors, blocks);
+    let unknown = points.iter().any(|fitted| fitted.standard_error.is_none());
+    let alike = points.chunk_by(|a, b| a.point.copies == b.point.copies);
+    let sizes: Vec<usize> = alike.map(<[Fitted]>::len).collect();
+    let by_chance = if unknown { chance::largest(&sizes, scatter) } else { 0.0 };
     for fitted in points {
         let deviations =
             if fitted.point.by_block.is_empty() { DEVIATIONS } else { BLOCK_DEVIATIONS };
-        let error = fitted.standard_error.map_or(scatter, |own| own.max(usual));
-        fitted.allowed = (deviations * error).max(LEAST_OFF);
+        let allowed = fitted.standard_error.map_or(by_chance, |own| deviations * own.max(usual));
+        fitted.allowed = allowed.max(LEAST_OFF);
         fitted.off = fitted.miss.is_none_or(|miss| miss.abs() > fitted.allowed);
     }
 }
@@ -193,13 +196,6 @@ fn usual_error(mut errors: Vec<f64>, blocks: Vec<usize>) -> f64 {
     degrees.sort_by(f64::total_cmp);
     let short = |degrees: f64| (1.0 - 2.0 / (9.0 * degrees)).powf(1.5);
     usual / quantile(&degrees, 0.5).map_or(1.0, short)
-}
-
-/// Returns the standard deviation about 0, estimated from the median of absolute values.
-fn deviation(values: impl Iterator<Item = f64>) -> f64 {
-    let mut sizes: Vec<f64> = values.map(f64::abs).collect();
-    sizes.sort_by(f64::total_cmp);
-    MAD_TO_DEVIATION * quantile(&sizes, 0.5).unwrap_or(0.0)
 }
 
 /// Returns how well the model fits; `tested` is whether any number of copies has more than two rates.
@@ -249,7 +245,7 @@ pub(super) fn falls(groups: &[Group]) -> Vec<Fall> {
 }
 
 /// Returns all rates of all copies in rising order, without repetitions.
-fn rates(groups: &[Group]) -> Vec<f64> {
+pub(super) fn rates(groups: &[Group]) -> Vec<f64> {
     let mut rates: Vec<f64> =
         groups.iter().flat_map(|group| group.points.iter().map(Point::nominal_hz)).collect();
     rates.sort_by(f64::total_cmp);

@@ -4,6 +4,7 @@
 //! A [`Table`] comes from CSV files ([`read_files`]) or a recording ([`table_of`]); [`model`] makes the [`Model`].
 
 mod blocks;
+mod chance;
 mod csv;
 mod files;
 mod fit;
@@ -23,11 +24,11 @@ pub use files::{OPTIONS, read_files};
 pub use goodness::{Bend, Fall, Fitted, Goodness, RateCost};
 pub use model::model;
 pub use outcome::{
-    Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
+    Cost, Linearity, ModeParts, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };
-pub use pairs::{Pair, Shares};
+pub use pairs::{Estimators, Pair, Shares};
 pub use recorded::table_of;
 pub use scheduler::{Estimate, Scheduler, SchedulerCost};
 pub use table::{
-    BlockTime, Costs, MOST_POINTS, Origin, Point, Processor, RateFrom, SeenCost, Table,
+    BlockTime, Costs, HandlerMode, MOST_POINTS, Origin, Point, Processor, RateFrom, SeenCost, Table,
 };

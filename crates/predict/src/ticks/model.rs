@@ -2,12 +2,14 @@
 
 use super::blocks::Group;
 use super::fit::median_slope;
-use super::goodness::{bend, by_rate, falls, fitted, goodness, mark, predict_nothing, tickless_ms};
-use super::outcome::{
-    Cost, Linearity, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
+use super::goodness::{
+    bend, by_rate, falls, fitted, goodness, mark, predict_nothing, rates, tickless_ms,
 };
-use super::pairs::{Shares, pairs};
-use super::table::{Costs, Origin, Point, Processor, SeenCost, Table};
+use super::outcome::{
+    Cost, Linearity, ModeParts, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
+};
+use super::pairs::{Estimators, Shares, pairs};
+use super::table::{Costs, HandlerMode, Origin, Point, Processor, SeenCost, Table};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::mean;
 
@@ -15,6 +17,9 @@ use anechoic_analyze::stats::mean;
 const TOLD_HZ: [f64; 4] = [100.0, 250.0, 1_000.0, 10_000.0];
 /// Percentage of a CPU that 1,000 interrupts per second take if each costs 1 µs.
 const PERCENT_PER_US: f64 = 0.1;
+
+/// Number of absent points that are named.
+const MOST_ABSENT: usize = 6;
 
 /// Assumptions that hold for every origin of the table.
 const ASSUMPTIONS: [&str; 4] = [
@@ -44,12 +49,13 @@ const OF_WATCHED: &str = "gaps around interrupts are as long in the sort as in t
 pub fn model(table: &Table) -> Model {
     let more: &[&str] = match table.origin {
         Origin::Files { .. } => &[OF_SYSTEM_CALLS],
-        Origin::Recording(_) => &[OF_BLOCKS, OF_ADDED, OF_WATCHED],
+        Origin::Recording(_) | Origin::Recordings(_) => &[OF_BLOCKS, OF_ADDED, OF_WATCHED],
     };
     Model {
         origin: table.origin.clone(),
         processors: table.processors.iter().map(of_processor).collect(),
         assumptions: ASSUMPTIONS.iter().chain(more).map(|&text| text.to_owned()).collect(),
+        left_out: table.left_out.clone(),
     }
 }
 
@@ -97,6 +103,8 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
         cost,
         per_1000,
         per_1000_own_ticks: own_ticks,
+        modes: if resolved { modes(costs, &cost) } else { vec![] },
+        estimators: Estimators::of(&pairs, PERCENT_PER_US * cost.indirect_us).filter(|_| resolved),
         ticks: own_ticks.or(per_1000).map_or(vec![], |parts| shares_of_ticks(&parts, &cost)),
         tickless: groups
             .iter()
@@ -144,6 +152,16 @@ fn parts(costs: &Costs, cost: &Cost) -> Parts {
         indirect: PERCENT_PER_US * cost.indirect_us,
         total: PERCENT_PER_US * cost.total_us,
     }
+}
+
+/// Returns the shares in each named mode of the handler, all with the indirect cost of the first.
+fn modes(costs: &Costs, cost: &Cost) -> Vec<ModeParts> {
+    let of = |mode: &HandlerMode| {
+        let direct = Costs::given(mode.trap_us, mode.handler_us);
+        let total_us = direct.direct_us() + cost.indirect_us;
+        ModeParts { name: mode.name.clone(), parts: parts(&direct, &Cost { total_us, ..*cost }) }
+    };
+    costs.modes.iter().map(of).collect()
 }
 
 /// Combines handler and gap of the kernel's own tick with the indirect cost of added interrupts.
@@ -201,5 +219,22 @@ fn notes(processor: &Processor, groups: &[Group]) -> Vec<String> {
     if !single.is_empty() {
         notes.push(format!("only one rate at copies {}, so nothing to compare", single.join(", ")));
     }
+    notes.extend(absent(groups));
     notes
+}
+
+/// Names the points that are absent although other numbers of copies have their rate.
+fn absent(groups: &[Group]) -> Option<String> {
+    let rates = rates(groups);
+    let lacks = |group: &Group| {
+        let has = |rate: &f64| group.points.iter().any(|point| point.nominal_hz() == *rate);
+        let copies = group.points[0].copies;
+        let absent = rates.iter().filter(|rate| !has(rate));
+        absent.map(move |rate| format!("copies {copies} at {rate} Hz")).collect::<Vec<_>>()
+    };
+    let mut all: Vec<String> = groups.iter().flat_map(lacks).collect();
+    let more = all.len().saturating_sub(MOST_ABSENT);
+    all.truncate(MOST_ABSENT);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!all.is_empty()).then(|| format!("the table has no time for {}{more}", all.join(", ")))
 }

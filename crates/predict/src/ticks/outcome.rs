@@ -1,7 +1,7 @@
 //! The result of the serial tick model.
 
 use super::goodness::{Bend, Fall, Fitted, Goodness, RateCost};
-use super::pairs::{Pair, Shares};
+use super::pairs::{Estimators, Pair, Shares};
 use super::scheduler::Scheduler;
 use super::table::{Costs, Origin};
 use anechoic_analyze::stats::Interval;
@@ -17,6 +17,9 @@ pub struct Model {
     pub processors: Vec<ProcessorModel>,
     /// The assumptions, one sentence each.
     pub assumptions: Vec<String>,
+    /// What was given but is not part of the model, and why, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// The serial tick model of one processor.
@@ -41,6 +44,13 @@ pub struct ProcessorModel {
     /// Percentage of the CPU that 1,000 of the kernel's own ticks per second take, with their own handler and gap;
     /// absent if the points are themselves ticks, or if the tick was not observed.
     pub per_1000_own_ticks: Option<Parts>,
+    /// The same in each mode of the handler, if modes are named: the indirect cost is that of the mode in which the times
+    /// were measured, the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<ModeParts>,
+    /// The indirect part by several estimators; absent if the cost is not significantly above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimators: Option<Estimators>,
     /// Share f(n) of the CPU that ticks take at some rates, for the kernel's own tick if it was observed. Empty if the
     /// cost is not significantly above 0.
     pub ticks: Vec<TickShare>,
@@ -92,6 +102,15 @@ pub struct Parts {
     pub indirect: f64,
     /// Sum of these shares.
     pub total: f64,
+}
+
+/// Percentage of a CPU that 1,000 ticks per second take in one mode of the handler.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModeParts {
+    /// Name of the mode.
+    pub name: String,
+    /// The percentages.
+    pub parts: Parts,
 }
 
 /// Share of a CPU that ticks take.

@@ -47,7 +47,7 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     }
     let wall = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
     let origin = Origin::Recording(Box::new(Facts::of(run, wall.unwrap_or(0))));
-    Ok(Table { origin, processors })
+    Ok(Table { origin, processors, left_out: vec![] })
 }
 
 fn processor(

@@ -4,6 +4,7 @@
 use super::recorded_rates::is_added;
 use super::recorded_rounds::{SeriesOutcome, lacks};
 use super::table::{Costs, SeenCost};
+use anechoic_analyze::stats::standard_error;
 use anechoic_recording::{Activity, ActivityKind, Clock, Problem, Recording, Sample, sources};
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +25,7 @@ pub(super) fn costs(
 ) -> Result<Costs, Problem> {
     let run = recording.run();
     let trap = trap(recording, cpu, known)?;
-    let (trap_us, trap_min_us) = trap.ok_or_else(|| {
+    let trap = trap.ok_or_else(|| {
         lacks(recording, "it contains no system calls (trap)", "measure again to the end")
     })?;
     if run.trace.is_none() {
@@ -54,38 +55,48 @@ pub(super) fn costs(
     };
     let by_rate = seen.added.iter();
     Ok(Costs {
-        trap_us,
-        trap_min_us: Some(trap_min_us),
+        trap_us: trap.mean_us,
+        trap_min_us: Some(trap.min_us),
+        trap_sd_us: trap.sd_us,
         handler_us: added.handler_us,
         gap_us: Some(added.gap_us),
         added: by_rate.filter_map(|(&at, sums)| sums.cost(asked(at), &run.clock)).collect(),
         tick: seen.tick.cost(run.machine.tick_hz.map(f64::from), &run.clock),
+        modes: vec![],
     })
 }
 
-/// Returns mean and minimum of a system call in µs; absent if none was measured.
-fn trap(
-    recording: &Recording,
-    cpu: u32,
-    known: &[SeriesOutcome],
-) -> Result<Option<(f64, f64)>, Problem> {
+/// The time of a system call in µs.
+struct Trap {
+    mean_us: f64,
+    min_us: f64,
+    /// Standard deviation of the samples, each the mean of many calls.
+    sd_us: Option<f64>,
+}
+
+/// Returns the time of a system call; absent if none was measured.
+fn trap(recording: &Recording, cpu: u32, known: &[SeriesOutcome]) -> Result<Option<Trap>, Problem> {
     let of_trap = known
         .iter()
         .filter(|(series, _)| series.variant == TRAP && series.parameters.injection.is_none());
     let calls: HashMap<u32, u64> =
         of_trap.map(|(series, _)| (series.series, series.parameters.iterations.max(1))).collect();
-    let (mut ticks, mut all_calls, mut least) = (0.0, 0.0, f64::INFINITY);
+    let (mut ticks, mut all_calls) = (0.0, 0.0);
+    let mut each = vec![];
     for samples in recording.rows_of_cpu::<Sample>(cpu) {
         for sample in samples? {
             let Some(&calls) = calls.get(&sample.series) else { continue };
             let taken = sample.end_ticks.saturating_sub(sample.start_ticks) as f64;
             ticks += taken;
             all_calls += calls as f64;
-            least = least.min(taken / calls as f64);
+            each.push(taken / calls as f64 * us_per_tick(&recording.run().clock));
         }
     }
-    let us = |ticks: f64| ticks * us_per_tick(&recording.run().clock);
-    Ok((ticks > 0.0).then(|| (us(ticks / all_calls), us(least))))
+    Ok((ticks > 0.0).then(|| Trap {
+        mean_us: ticks / all_calls * us_per_tick(&recording.run().clock),
+        min_us: each.iter().copied().fold(f64::INFINITY, f64::min),
+        sd_us: standard_error(&each).map(|error| error * (each.len() as f64).sqrt()),
+    }))
 }
 
 /// Microseconds per counter tick.
@@ -99,6 +110,9 @@ struct Sums {
     count: u64,
     handler_ticks: u64,
     gap_ticks: u64,
+    /// Sums over the detours of the squares of these, divided by the number of interrupts in the detour.
+    handler_squares: f64,
+    gap_squares: f64,
 }
 
 impl Sums {
@@ -106,13 +120,34 @@ impl Sums {
         self.count += other.count;
         self.handler_ticks = self.handler_ticks.saturating_add(other.handler_ticks);
         self.gap_ticks = self.gap_ticks.saturating_add(other.gap_ticks);
+        self.handler_squares += other.handler_squares;
+        self.gap_squares += other.gap_squares;
+    }
+
+    /// Returns these sums of one detour, with their squares.
+    fn squared(self) -> Self {
+        let square = |ticks: u64| (ticks as f64).powi(2) / self.count.max(1) as f64;
+        let (handler_squares, gap_squares) = (square(self.handler_ticks), square(self.gap_ticks));
+        Self { handler_squares, gap_squares, ..self }
     }
 
     /// Returns the means; absent without detours.
     fn cost(&self, rate_hz: Option<f64>, clock: &Clock) -> Option<SeenCost> {
         let us = |ticks: u64| ticks as f64 * us_per_tick(clock) / self.count as f64;
+        let sd_us = |squares: f64, mean_us: f64| {
+            let mean_square = squares * us_per_tick(clock).powi(2) / self.count as f64;
+            let variance = (mean_square - mean_us.powi(2)).max(0.0);
+            (self.count > 1).then(|| variance.sqrt())
+        };
         let (handler_us, gap_us) = (us(self.handler_ticks), us(self.gap_ticks));
-        (self.count > 0).then_some(SeenCost { rate_hz, count: self.count, handler_us, gap_us })
+        (self.count > 0).then(|| SeenCost {
+            rate_hz,
+            count: self.count,
+            handler_us,
+            handler_sd_us: sd_us(self.handler_squares, handler_us),
+            gap_us,
+            gap_sd_us: sd_us(self.gap_squares, gap_us),
+        })
     }
 }
 
@@ -215,8 +250,8 @@ impl Detour {
             this.count > 0 && self.others == 0 && *other == Sums::default()
         };
         if only(&self.tick, &self.added) {
-            return Some(Alone::Tick(self.tick));
+            return Some(Alone::Tick(self.tick.squared()));
         }
-        only(&self.added, &self.tick).then_some(Alone::Added(self.added))
+        only(&self.added, &self.tick).then(|| Alone::Added(self.added.squared()))
     }
 }

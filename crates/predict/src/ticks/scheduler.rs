@@ -76,7 +76,8 @@ pub(super) struct RoundCost {
 
 impl Scheduler {
     /// Returns an empty result with its reason.
-    pub(super) fn none(why: &str) -> Self {
+    #[must_use]
+    pub fn none(why: &str) -> Self {
         Self { not_available: Some(why.to_owned()), ..Self::default() }
     }
 

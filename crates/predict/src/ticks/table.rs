@@ -4,6 +4,7 @@ use super::scheduler::Scheduler;
 use anechoic_analyze::facts::Facts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Largest number of points of a table, because every pair of them is computed.
 pub const MOST_POINTS: usize = 1_000;
@@ -17,6 +18,31 @@ pub struct Table {
     pub origin: Origin,
     /// The processors in the order of the times.
     pub processors: Vec<Processor>,
+    /// What was given but is not part of the table, and why, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+impl Table {
+    /// Joins the tables of several recordings, each with its name, which distinguishes processors of one name.
+    #[must_use]
+    pub fn join(tables: Vec<(String, Table)>) -> Self {
+        let names = || tables.iter().flat_map(|(_, table)| &table.processors).map(|of| &of.name);
+        let distinct = names().collect::<BTreeSet<_>>().len() == names().count();
+        let (mut facts, mut processors, mut left_out) = (vec![], vec![], vec![]);
+        for (label, table) in tables {
+            if let Origin::Recording(of) = table.origin {
+                facts.push(*of);
+            }
+            let named = |of: Processor| {
+                let name = if distinct { of.name } else { format!("{label}: {}", of.name) };
+                Processor { name, ..of }
+            };
+            processors.extend(table.processors.into_iter().map(named));
+            left_out.extend(table.left_out);
+        }
+        Self { origin: Origin::Recordings(facts), processors, left_out }
+    }
 }
 
 /// The origin of a table.
@@ -32,6 +58,8 @@ pub enum Origin {
     },
     /// A recording of `anechoic measure serial`.
     Recording(Box<Facts>),
+    /// Several of them.
+    Recordings(Vec<Facts>),
 }
 
 /// The measurements of one processor.
@@ -50,6 +78,15 @@ pub struct Processor {
     pub scheduler: Scheduler,
     /// Notes for the reader.
     pub notes: Vec<String>,
+}
+
+impl Processor {
+    /// Returns a processor of a table.
+    #[must_use]
+    pub fn given(name: String, points: Vec<Point>, costs: Costs) -> Self {
+        let scheduler = Scheduler::none("tables do not contain single ticks");
+        Self { name, points, costs, own_tick_hz: None, scheduler, notes: vec![] }
+    }
 }
 
 /// Mean time of the work under one rate of interrupts.
@@ -88,6 +125,22 @@ pub struct BlockTime {
 }
 
 impl Point {
+    /// Returns a time in ms from a table.
+    #[must_use]
+    pub fn given(copies: u32, rate_hz: f64, ms: f64) -> Self {
+        Self {
+            copies,
+            rate_hz,
+            asked_hz: None,
+            rate_from: RateFrom::Table,
+            ms,
+            standard_error_ms: None,
+            blocks: 0,
+            by_block: vec![],
+            sorts: None,
+        }
+    }
+
     /// Returns the rate by which points of different copies correspond.
     #[must_use]
     pub fn nominal_hz(&self) -> f64 {
@@ -118,6 +171,9 @@ pub struct Costs {
     pub trap_us: f64,
     /// Entering and leaving the kernel: fastest empty system call.
     pub trap_min_us: Option<f64>,
+    /// Standard deviation of empty system calls, over samples that are each the mean of many calls; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trap_sd_us: Option<f64>,
     /// Time in the kernel: the handler of the interrupts whose rate differs between the points.
     pub handler_us: f64,
     /// Gaps around the handler as seen by the program: trap, return and, in a guest, the VM exit. If known, it replaces
@@ -127,9 +183,47 @@ pub struct Costs {
     pub added: Vec<SeenCost>,
     /// The kernel's own tick, if it was observed beside added interrupts.
     pub tick: Option<SeenCost>,
+    /// The modes of the tick's handler, if they are named. The times were measured in the first, whose costs are those
+    /// above.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<HandlerMode>,
+}
+
+/// Direct cost of a tick in one of the ways in which a kernel may handle it, for example with and without reading an
+/// external clock (the TSC and PIT modes of Tsafrir 2007).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HandlerMode {
+    /// Name of the mode.
+    pub name: String,
+    /// Entering and leaving the kernel, in µs.
+    pub trap_us: f64,
+    /// Time in the handler, in µs.
+    pub handler_us: f64,
 }
 
 impl Costs {
+    /// Returns costs that were given instead of recorded.
+    #[must_use]
+    pub fn given(trap_us: f64, handler_us: f64) -> Self {
+        Self {
+            trap_us,
+            trap_min_us: None,
+            trap_sd_us: None,
+            handler_us,
+            gap_us: None,
+            added: vec![],
+            tick: None,
+            modes: vec![],
+        }
+    }
+
+    /// Returns the costs of the first of these modes; none without a mode.
+    #[must_use]
+    pub fn of_modes(modes: Vec<HandlerMode>) -> Option<Self> {
+        let first = modes.first()?;
+        Some(Self { modes: modes.clone(), ..Self::given(first.trap_us, first.handler_us) })
+    }
+
     /// Returns the direct cost: trap and handler, or gap and handler for a recording.
     #[must_use]
     pub fn direct_us(&self) -> f64 {
@@ -146,6 +240,12 @@ pub struct SeenCost {
     pub count: u64,
     /// Time in the kernel.
     pub handler_us: f64,
+    /// Its standard deviation; absent for a single interrupt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler_sd_us: Option<f64>,
     /// Gaps around it.
     pub gap_us: f64,
+    /// Their standard deviation; absent likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_sd_us: Option<f64>,
 }

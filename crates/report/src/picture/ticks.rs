@@ -1,6 +1,7 @@
 //! Axis ticks at round values: steps of 1, 2 or 5, or decades, with labels in one unit.
 
-use super::axis::{Axis, Quantity, step};
+use super::axis::{Axis, Place, Quantity, step};
+use crate::style::{clip, plain};
 use crate::units;
 use std::ops::Range;
 
@@ -34,6 +35,9 @@ impl Axis {
 
 /// Returns sets of axis ticks, the densest first.
 fn candidates(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
+    if !axis.names.is_empty() {
+        return (1..=axis.names.len()).map(|stride| named(axis, stride)).collect();
+    }
     let (low, high) = axis.ends();
     if !axis.log || high / low < 10.0 {
         return linear(axis, most);
@@ -53,6 +57,16 @@ fn candidates(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
     let fine = (high / low < FEW_DECADES).then(|| set(&[1, 2, 5], 1));
     let coarse = (1..=(last - first).max(1)).map(|stride| set(&[1], stride));
     fine.into_iter().chain(coarse).filter(|ticks| ticks.len() <= most + 1).collect()
+}
+
+/// Returns every `stride`-th name of an axis.
+fn named(axis: &Axis, stride: usize) -> Vec<Tick> {
+    let tick = |place: &Place| Tick {
+        value: place.at,
+        place: axis.place(place.at),
+        label: clip(&plain(&place.name), LABEL),
+    };
+    axis.names.iter().step_by(stride).map(tick).collect()
 }
 
 /// Returns sets of equidistant axis ticks, the densest first.

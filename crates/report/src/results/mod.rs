@@ -12,6 +12,7 @@ pub mod gate;
 pub mod histogram;
 mod input;
 pub mod interference;
+pub mod laws;
 pub mod list;
 pub mod live;
 pub mod longest;
@@ -48,6 +49,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &timeline::TIMELINE,
     &timeline::PERIODS,
     &phases::PHASES,
+    &laws::LAWS,
     &sources::SOURCES,
     &longest::LONGEST,
     &histogram::HISTOGRAM,

@@ -13,12 +13,12 @@ pub struct Model {
     pub examples: &'static str,
     /// The help of its positional arguments.
     pub inputs: &'static str,
-    /// Whether all inputs together make one prediction; otherwise each recording makes one.
-    pub together: bool,
+    /// Whether it predicts from recordings; otherwise from its options alone.
+    pub takes_recordings: bool,
     /// Whether it also accepts files other than recordings.
     pub takes_files: bool,
-    /// The option that replaces recordings, if there is one.
-    pub instead: Option<&'static str>,
+    /// The options that replace recordings.
+    pub instead: &'static [&'static str],
     /// Its options.
     pub options: &'static [OptionRow],
 }
@@ -30,9 +30,9 @@ impl Model {
         details: "",
         examples: "",
         inputs: "Recordings, or directories of recordings",
-        together: true,
+        takes_recordings: true,
         takes_files: false,
-        instead: None,
+        instead: &[],
         options: &[],
     };
 }

@@ -1,23 +1,27 @@
 //! The serial tick model: the cost of periodic interrupts for one program.
 
 pub(crate) mod anomalies;
-mod figures;
+pub(crate) mod figures;
 mod scheduler;
+pub(crate) mod several;
 pub(crate) mod tables;
 pub(crate) mod words;
 
 use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
-use super::{Input, Model};
+use super::{Input, LeftOut, Model};
 use crate::heading;
+use crate::published::serial_table;
 use crate::screen::Screen;
 use crate::style::View;
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::ticks::{
-    Linearity, Model as TickModel, OPTIONS, Origin, ProcessorModel, model, read_files, table_of,
+    Linearity, Model as TickModel, OPTIONS, Origin, ProcessorModel, Table, model, read_files,
+    table_of,
 };
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The method whose recordings it is computed from.
@@ -36,8 +40,7 @@ pub static TICKS: Row<TickModel> = Row {
         about: "Cost of timer ticks for one program at any tick rate: the serial tick model (Tsafrir 2007)",
         details: DETAILS,
         examples: EXAMPLES,
-        together: false,
-        instead: Some("times"),
+        instead: &["times", "published"],
         options: OPTIONS,
         ..Model::NEW
     }),
@@ -47,38 +50,86 @@ pub static TICKS: Row<TickModel> = Row {
 
 const DETAILS: &str = "Reads recordings of `anechoic measure serial`, or two tables for kernels built with several tick \
 rates. Prints direct and indirect cost of an interrupt, the share of the CPU that ticks take, the time without ticks, and \
-how well the model fits.";
+how well the model fits. Several processors, or recordings, are shown beside each other; --all adds each by itself.";
 
 const EXAMPLES: &str = "Examples:
   anechoic measure serial -o serial && anechoic predict ticks serial
   anechoic predict ticks --times times.csv --costs costs.csv --json | jq '.processors[].cost'
+  anechoic predict ticks serial-old serial-new --html ticks.html --figures figures
+  anechoic predict ticks --published                       Tables 1 and 2 and Figures 4 to 6 of the paper
 
 The two tables, for one processor measured at 100 Hz and 10 kHz:
   processor,copies,rate_hz,milliseconds        processor,trap_us,handler_us
   P-IV,1,100,12.675                            P-IV,0.52,0.49
   P-IV,1,10000,13.397
 
-Exits with 1 if the model does not hold, and with 3 if the cost of an interrupt is not significantly above 0.";
+A column mode (processor,mode,trap_us,handler_us) names modes of the tick's handler; the times were measured in the first.
+
+Exits with 1 if the model does not hold or something was left out, and with 3 if the cost of an interrupt is not significantly above 0.";
 
 fn compute(input: &Input<'_>) -> Result<TickModel, Problem> {
+    if input.answers.is_some_and(|answers| answers.flag("published")) {
+        return Ok(model(&serial_table()));
+    }
     if let Some(answers) = input.answers.filter(|answers| answers.flag("times")) {
         let (times, costs): (PathBuf, PathBuf) = (answers.one("times")?, answers.one("costs")?);
         return Ok(model(&read_files(&times, &costs)?));
     }
-    let recording = input.one()?;
+    match input.recordings {
+        [] | [_] if input.left_out.is_empty() => Ok(model(&recorded(input.one()?)?)),
+        several => Ok(model(&joined(several, input.left_out)?)),
+    }
+}
+
+/// Returns the table of a recording.
+fn recorded(recording: &Recording) -> Result<Table, Problem> {
     if recording.run().method == METHOD[0] && measured(recording)? == Verdict::Nothing {
         let remedy = "measure again and let it run to its end";
         let problem = ProblemKind::NoVerdict.problem("no sort was completed", remedy);
         return Err(problem.about(recording.dir().display()));
     }
-    Ok(model(&table_of(recording)?))
+    table_of(recording)
+}
+
+/// Joins the tables of several recordings, and names those that cannot be part of it.
+fn joined(recordings: &[&Recording], unread: &[LeftOut]) -> Result<Table, Problem> {
+    let (mut tables, mut failed, mut seen) = (vec![], vec![], BTreeMap::new());
+    for recording in recordings {
+        let (run, dir) = (recording.run(), recording.dir().display());
+        let which = (run.machine.host.clone(), run.start_utc.clone(), run.start_ticks);
+        if let Some(first) = seen.insert(which, dir.to_string()) {
+            let why = format!("it is the same run as {first}");
+            failed.push(ProblemKind::Data.problem(why, "name each run once").about(&dir));
+            continue;
+        }
+        match recorded(recording) {
+            Ok(table) => tables.push((name_of(recording), table)),
+            Err(problem) => failed.push(problem),
+        }
+    }
+    if tables.is_empty() {
+        return Err(failed.swap_remove(0));
+    }
+    let unread = unread.iter().map(|of| format!("{}: {}", of.place.display(), of.why));
+    let mut table = Table::join(tables);
+    table.left_out.extend(failed.iter().map(ToString::to_string).chain(unread));
+    Ok(table)
+}
+
+/// Returns the name of a recording: its directory.
+fn name_of(recording: &Recording) -> String {
+    let name = recording.dir().file_name().unwrap_or(recording.dir().as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 /// Returns how complete the recordings are; for complete ones, the worst verdict of all processors.
 fn verdict(found: &TickModel, recordings: &[&Recording]) -> Verdict {
     let of = |recording: &&Recording| measured(recording).unwrap_or(Verdict::Warning);
+    // What was left out is named; the others are still a result.
+    let least = if found.left_out.is_empty() { Verdict::Good } else { Verdict::Warning };
     match recordings.iter().map(of).max() {
-        None | Some(Verdict::Good) => worth(found),
+        None | Some(Verdict::Good) => worth(found).max(least),
+        Some(_) if recordings.len() > 1 => worth(found).max(Verdict::Warning),
         Some(less) => less,
     }
 }
@@ -108,6 +159,9 @@ fn measured(recording: &Recording) -> Result<Verdict, Problem> {
 
 fn headline(found: &TickModel) -> Vec<String> {
     let of = |processor| [words::cost(processor), words::verdict(processor)];
+    if found.processors.len() > 1 {
+        return several::trends(found);
+    }
     found.processors.iter().flat_map(of).collect()
 }
 
@@ -123,11 +177,39 @@ fn screen(model: &TickModel, view: &View<'_>) -> Screen {
             screen.heading(&heading::machine(facts));
             heading::ended(facts).iter().for_each(|ended| screen.warning(ended));
         }
+        Origin::Recordings(all) => {
+            screen.contexts(all, heading::machine, ["recording", "recordings"]);
+            all.iter().flat_map(heading::ended).for_each(|ended| screen.warning(&ended));
+        }
     }
-    model.processors.iter().for_each(|of| processor(of, view, &mut screen));
+    model.left_out.iter().for_each(|text| screen.warning(&format!("left out: {text}")));
+    match &model.processors[..] {
+        [only] => processor(only, view, &mut screen),
+        all => {
+            beside(model, &mut screen);
+            let each = if view.all { processor } else { briefly };
+            all.iter().for_each(|of| each(of, view, &mut screen));
+        }
+    }
     screen.gap();
     screen.note(&format!("assumed: {}", model.assumptions.join("; ")));
     screen
+}
+
+/// Shows several processors beside each other.
+fn beside(model: &TickModel, screen: &mut Screen) {
+    screen.gap();
+    several::trends(model).iter().for_each(|text| screen.headline(text));
+    screen.gap();
+    several::add_tables(model, screen);
+    screen.charts(several::charts(model).into_iter().map(|(chart, _)| chart));
+}
+
+/// Shows what one of several processors comes to.
+fn briefly(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
+    screen.section(&of.name);
+    screen.sentence(&format!("{} {}", words::cost(of), words::verdict(of)));
+    anomalies::add(of, view.all, screen);
 }
 
 fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
@@ -135,6 +217,7 @@ fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     screen.headline(&format!("{} {}", words::cost(of), words::verdict(of)));
     words::widest_pair(of).iter().for_each(|sentence| screen.sentence(sentence));
     anomalies::add(of, view.all, screen);
+    tables::add_direct(of, screen);
     screen.gap();
     tables::add_points(of, view.all, screen);
     screen.gap();

@@ -65,7 +65,9 @@ pub(super) fn read(scene: &Scene) -> RowResult {
         step => format!(", steps of {step} ticks ({:.1} ns)", ns(step as f64)),
     };
     let mean = clock.read_mean_ticks;
-    RowResult::good(format!("{mean:.1} ticks ({:.1} ns) each{step}", ns(mean)))
+    let calls = clock.call_costs_ns.iter().map(|(call, ns)| format!("; {call} {ns:.1} ns"));
+    let calls: String = calls.collect();
+    RowResult::good(format!("{mean:.1} ticks ({:.1} ns) each{step}{calls}", ns(mean)))
 }
 
 pub(super) fn skew(scene: &Scene) -> RowResult {

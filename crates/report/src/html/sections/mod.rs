@@ -7,6 +7,7 @@ pub(super) mod cluster;
 mod compare;
 mod heat;
 mod interference;
+mod laws;
 mod lengths;
 mod limits;
 mod machine;
@@ -58,6 +59,7 @@ const SECTIONS: &[Section] = &[
     subtraction::SECTION,
     interference::SECTION,
     ticks::SECTION,
+    laws::SECTION,
     memory::SECTION,
     paging::SECTION,
     timeline::SECTION,

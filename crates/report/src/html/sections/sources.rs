@@ -8,9 +8,9 @@ use crate::names::source_name;
 use crate::owners;
 use crate::results::summary::SUMMARY;
 use crate::screen::Screen;
-use crate::sources::{cpus, notes, shown};
+use crate::sources::{cpus, notes, shown, total_ns};
 use crate::style::{View, plain};
-use crate::units::{count, length, noise, rate, share};
+use crate::units::{count, length, noise, rate, share, time};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
@@ -54,10 +54,12 @@ fn whose(summary: &Summary) -> Screen {
 }
 
 /// The columns: heading, whether it is a number, and explanation.
-const HEADS: [(&str, bool, &str); 10] = [
+const HEADS: [(&str, bool, &str); 12] = [
     ("source", false, "What the CPU did instead"),
     ("share", true, "Share of the lost time, including entry and exit gaps"),
     ("total", true, "Sum of the shares of this row and those above it"),
+    ("detours", true, "Number of detours that contain it"),
+    ("time", true, "All time that it took, on all CPUs together"),
     ("noise", true, "Share of the CPUs' time"),
     ("per s", true, "Rate of detours that contain it, per CPU that has any"),
     ("median", true, "Median of its time in a detour"),
@@ -99,6 +101,8 @@ fn table(found: &Breakdown, part: &Part) -> Markup {
                             }
                             td.n.bar data-v=(row.share) style=(format!("--v:{:.4}", row.share)) { (share(row.share)) }
                             td.n.total { (share(*total)) }
+                            td.n data-v=(row.detours) { (count(row.detours)) }
+                            td.n data-v=(total_ns(row, &facts)) { (time(total_ns(row, &facts))) }
                             td.n data-v=(row.noise) { (noise(row.noise)) }
                             td.n data-v=(row.rate_per_s) { (rate(row.rate_per_s)) }
                             td.n data-v=(row.charged.p50_ns) { (length(row.charged.p50_ns)) }

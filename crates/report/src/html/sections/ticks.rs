@@ -3,8 +3,9 @@
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
-use crate::results::ticks::tables::add_points;
-use crate::results::ticks::{TICKS, anomalies, words};
+use crate::results::ticks::figures::contributions;
+use crate::results::ticks::tables::{add_direct, add_points};
+use crate::results::ticks::{TICKS, anomalies, several, words};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::counted;
@@ -23,12 +24,23 @@ pub(super) const SECTION: Section = Section {
 
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(model) = part.get::<Model>() else { return html! {} };
+    let several = model.processors.len() > 1;
     html! {
+        @for text in &model.left_out { p.warning { "Left out: " (plain(text)) } }
+        @if several {
+            (Screen::of(|screen| several::add_tables(model, screen)))
+            @for (chart, caption) in several::charts(model) { (chart.figure(caption, page)) }
+        }
         @for of in &model.processors {
             h3 { (plain(&of.name)) }
             @if let Some(text) = words::widest_pair(of) { p { (plain(&text)) } }
             (Screen::of(|screen| anomalies::add(of, true, screen)))
             (predicted(of, page))
+            @for chart in contributions(of) {
+                @let caption = format!("{}: {}, stacked: trap or gaps, handler, indirect cost.", plain(&of.name), chart.title);
+                (chart.figure(&caption, page))
+            }
+            (Screen::of(|screen| add_direct(of, screen)))
             (Screen::of(|screen| add_points(of, true, screen)))
         }
         p.note { "Assumed: " (plain(&model.assumptions.join("; "))) }

@@ -33,12 +33,14 @@ pub(crate) fn add(of: &ProcessorModel, all: bool, screen: &mut Screen) {
         let odd = shares.negative + shares.without;
         screen.warning(&format!("in {odd} of {all} {rise}"));
     }
-    let blind = of.points.iter().filter(|point| !point.point.by_block.is_empty());
-    let blind = blind.map(|point| point.allowed).fold(0.0, f64::max);
+    let blind = of.points.iter().map(|point| point.allowed).fold(0.0, f64::max);
     if blind > BLIND {
+        let recorded = of.points.iter().any(|point| !point.point.by_block.is_empty());
+        let vary = if recorded { " between blocks" } else { "" };
+        let busy = if recorded { ": was the machine busy?" } else { "" };
+        let blind = share(blind);
         screen.warning(&format!(
-            "the times vary so much between blocks that a miss of {} would go unnoticed: was the machine busy?",
-            share(blind)
+            "the times vary so much{vary} that a miss of {blind} would go unnoticed{busy}"
         ));
     }
     of.notes.iter().for_each(|note| screen.warning(note));

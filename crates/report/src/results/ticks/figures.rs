@@ -1,9 +1,10 @@
-//! Figures of the tick model: the indirect share of every pair, and observed against predicted slowdown.
+//! Figures of the tick model: the indirect share of every pair, observed against predicted slowdown, and what each part
+//! contributes.
 
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::units::{counted, share};
-use anechoic_predict::ticks::ProcessorModel;
+use anechoic_predict::ticks::{Parts, ProcessorModel};
 
 /// With fewer pairs there is no figure.
 const FEWEST: usize = 3;
@@ -11,15 +12,58 @@ const FEWEST: usize = 3;
 const TICKS: usize = 5;
 /// The mark of the points if there is only one number of copies.
 const ALONE: char = '•';
+/// The rates of a figure reach at least up to this one.
+const MOST_USUAL_HZ: f64 = 1_000.0;
 /// Number of points of the predicted curve.
 const PREDICTED: u32 = 200;
 
-/// Returns both figures, or none if there are few pairs.
+/// Returns the figures, or none if there are few pairs.
 pub(super) fn figures(of: &ProcessorModel) -> Vec<Chart> {
     if of.pairs.len() < FEWEST {
         return vec![];
     }
-    shares(of).into_iter().chain([overhead(of)]).collect()
+    shares(of).into_iter().chain([overhead(of)]).chain(contributions(of)).collect()
+}
+
+/// The parts of a share, from the first to the sum of all, and the letter of each.
+type Part = fn(&Parts) -> f64;
+const STACK: [(&str, char, Part); 3] = [
+    ("all", 'i', |parts| parts.total),
+    ("direct", 'h', |parts| around(parts) + parts.handler),
+    ("trap or gaps", 't', around),
+];
+
+fn around(parts: &Parts) -> f64 {
+    parts.gap.or(parts.trap).unwrap_or(0.0)
+}
+
+/// Returns the curves of stacked parts: the sum of all first, so that each is drawn over those that contain it.
+pub(super) fn stacked(line: impl Fn(Part) -> Vec<(f64, f64)>) -> Vec<Curve> {
+    let curve = |(number, (name, letter, part)): (usize, (&str, char, Part))| {
+        let curve = Curve::numbered(number, name.into(), Draw::Line, &line(part));
+        Curve { area: true, ..curve.lettered(Some(letter)) }
+    };
+    STACK.into_iter().enumerate().map(curve).collect()
+}
+
+/// Returns what each part contributes at each rate, one chart for each mode of the handler (Figure 5 of the paper).
+pub(crate) fn contributions(of: &ProcessorModel) -> Vec<Chart> {
+    let chart = |(mode, parts): &(String, &Parts)| {
+        let most = of.points.iter().map(|point| point.point.rate_hz).fold(MOST_USUAL_HZ, f64::max);
+        let curves = stacked(|part| vec![(0.0, 0.0), (most, part(parts) * most / 1e5)]);
+        let y = Axis::linear("share of the CPU", Quantity::Share);
+        let y = y.over([0.0, parts.total.max(0.0) * most / 1e5]).rounded(TICKS);
+        let x = Axis::linear("rate", Quantity::Frequency).over([0.0, most]);
+        let handler = if mode.is_empty() { String::new() } else { format!(", {mode} handler") };
+        let title = format!("share of the CPU that interrupts take against their rate{handler}");
+        let name = format!("{} parts {mode}", of.name).trim_end().to_owned();
+        Chart::of(x, y, curves).titled(title, ROWS).named(name)
+    };
+    let modes: Vec<(String, &Parts)> = match &of.modes[..] {
+        [] => of.per_1000.iter().map(|parts| (String::new(), parts)).collect(),
+        modes => modes.iter().map(|mode| (mode.name.clone(), &mode.parts)).collect(),
+    };
+    modes.iter().map(chart).collect()
 }
 
 /// Returns a curve of points for each number of copies.

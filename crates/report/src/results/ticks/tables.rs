@@ -1,10 +1,14 @@
 //! Tables of the points, shares and times of one processor.
 
+use super::words;
+use crate::published::published_share;
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{change, count, counted, hz, micro, millis, percent, percent_range, share};
-use anechoic_predict::ticks::{Parts, ProcessorModel, RateFrom};
+use crate::units::{
+    change, count, counted, hertz, hz, micro, millis, number, percent, percent_range, share,
+};
+use anechoic_predict::ticks::{Parts, ProcessorModel, RateFrom, SeenCost};
 
 /// Number of points in a shortened table.
 const MOST_POINTS: usize = 32;
@@ -43,6 +47,38 @@ pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
     }
 }
 
+/// Adds mean and standard deviation of what was observed of single interrupts and of the trap (Figure 2 of the paper).
+pub(crate) fn add_direct(of: &ProcessorModel, screen: &mut Screen) {
+    let costs = &of.costs;
+    let seen: Vec<&SeenCost> = costs.tick.iter().chain(&costs.added).collect();
+    if seen.is_empty() {
+        return;
+    }
+    let with = |us: f64, sd: Option<f64>| {
+        sd.map_or(number(us), |sd| format!("{} ± {}", number(us), number(sd)))
+    };
+    let own = |cost: &SeenCost| costs.tick.as_ref().is_some_and(|tick| std::ptr::eq(tick, cost));
+    screen.gap();
+    screen.note(
+        "direct cost of single interrupts in the watched loop, mean ± standard deviation in µs",
+    );
+    let table = Table::of_rows(&seen)
+        .name("interrupt", |cost| match (own(cost), cost.rate_hz) {
+            (true, _) => "kernel's own tick".to_owned(),
+            (false, Some(rate_hz)) => format!("added at {}", hertz(rate_hz)),
+            (false, None) => "added".to_owned(),
+        })
+        .number("number", |cost| count(cost.count))
+        .number("in the kernel", |cost| with(cost.handler_us, cost.handler_sd_us))
+        .number("gaps", |cost| with(cost.gap_us, cost.gap_sd_us));
+    screen.table(table.captioned("Direct cost of single interrupts"));
+    let least = costs.trap_min_us.map_or(String::new(), |us| format!(", fastest {}", micro(us)));
+    let trap = with(costs.trap_us, costs.trap_sd_us);
+    screen.note(&format!(
+        "empty system call (trap): {trap} µs{least}; deviation of means of many calls"
+    ));
+}
+
 /// Adds what interrupts take at several rates, and the time without them.
 pub(super) fn add_shares(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     if let Some(per_1000) = &of.per_1000 {
@@ -69,12 +105,20 @@ fn at_1000(of: &ProcessorModel, per_1000: &Parts) -> Table {
     let around = if per_1000.gap.is_some() { "gaps" } else { "trap" };
     let mut table = Table::of_named("at 1,000/s", &[around, "handler", "indirect", "all"])
         .captioned("Share of the CPU that 1,000 interrupts per second take");
-    match &of.per_1000_own_ticks {
-        Some(own) => {
+    match (&of.per_1000_own_ticks, &of.modes[..]) {
+        (Some(own), _) => {
             table.row(cells_of_parts("added interrupts", per_1000));
             table.row(cells_of_parts("kernel's own tick", own));
         }
-        None => table.row(cells_of_parts("ticks", per_1000)),
+        (None, []) => table.row(cells_of_parts("ticks", per_1000)),
+        (None, modes) => modes.iter().for_each(|mode| {
+            table.row(cells_of_parts(&format!("ticks, {} handler", mode.name), &mode.parts));
+            if let Some(share) = published_share(of, &mode.name) {
+                let all = [share.trap, share.handler, share.indirect, share.sum];
+                let cells = all.map(|percent| format!("{percent:.2} %"));
+                table.row([vec!["  published".to_owned()], cells.to_vec()].concat());
+            }
+        }),
     }
     table
 }
@@ -147,4 +191,5 @@ pub(super) fn add_indirect_shares(of: &ProcessorModel, screen: &mut Screen) {
     line += &format!(", mean {}{fit}", share(shares.mean));
     line += &format!(", range {} to {}.", share(shares.min), share(shares.max));
     screen.sentence(&line);
+    words::estimators(of).iter().for_each(|text| screen.sentence(text));
 }

@@ -1,8 +1,9 @@
 //! The model in sentences.
 
-use crate::units::{between, change, counted, hertz, micro, number, share, whole};
+use crate::published::published_share;
+use crate::units::{between, change, counted, hertz, micro, number, percent, share, whole};
 use anechoic_analyze::stats::Interval;
-use anechoic_predict::ticks::{Fitted, Linearity, Pair, ProcessorModel, Sample};
+use anechoic_predict::ticks::{Estimators, Fitted, Linearity, Pair, ProcessorModel, Sample};
 
 /// Number of points that are listed.
 const MOST_NAMED: usize = 4;
@@ -66,6 +67,52 @@ pub(crate) fn widest_pair(of: &ProcessorModel) -> Option<String> {
     ))
 }
 
+/// An estimator: its name, its value in percent, and what it is.
+type Estimator = (&'static str, fn(&Estimators) -> Option<f64>, &'static str);
+
+/// The estimators of the indirect part.
+pub(super) const ESTIMATORS: [Estimator; 4] = [
+    ("fit", |all| Some(all.fit), "the median of the cost of the interrupts that came"),
+    ("mean", |all| Some(all.mean), "over all pairs"),
+    ("mean of rises", |all| all.mean_of_rises, "over the pairs whose time rose"),
+    ("median", |all| Some(all.median), "over all pairs"),
+];
+
+/// Returns the estimator with the smallest difference.
+pub(super) fn nearest(off: impl Fn(usize) -> Option<f64>) -> Option<usize> {
+    let known = (0..ESTIMATORS.len()).filter_map(|at| Some((at, off(at)?)));
+    Some(known.min_by(|a, b| a.1.total_cmp(&b.1))?.0)
+}
+
+/// Returns the published indirect part of the mode in which the times of this model were measured.
+pub(super) fn share_here(of: &ProcessorModel) -> Option<f64> {
+    Some(published_share(of, &of.modes.first()?.name)?.indirect)
+}
+
+/// States the indirect part by each estimator, and which is nearest to a published one.
+pub(crate) fn estimators(of: &ProcessorModel) -> Option<String> {
+    let all = of.estimators.filter(|all| all.pairs > 1)?;
+    let rises = all.mean_of_rises.filter(|_| all.rises < all.pairs).map(|mean| {
+        let pairs = counted(all.rises, "pair", "pairs");
+        format!(" ({} over the {pairs} whose time rose)", percent(mean))
+    });
+    let published = share_here(of).and_then(|published| {
+        let at = nearest(|at| Some((ESTIMATORS[at].1(&all)? - published).abs()))?;
+        let (name, _, what) = ESTIMATORS[at];
+        Some(format!(" Published: {published:.2} %; nearest is the {name} ({what})."))
+    });
+    Some(format!(
+        "Indirect part of 1,000 interrupts per second: {} of the CPU by the fit, {} by Tsafrir's estimator, the mean over all {} \
+         pairs{}, {} by their median.{}",
+        percent(all.fit),
+        percent(all.mean),
+        all.pairs,
+        rises.unwrap_or_default(),
+        percent(all.median),
+        published.unwrap_or_default()
+    ))
+}
+
 /// States whether the model holds, how well it fits, and whether the sample was sufficient.
 pub(crate) fn verdict(of: &ProcessorModel) -> String {
     const UNTESTED: &str = "It was not tested whether the cost is proportional to the rate";
@@ -120,7 +167,7 @@ fn allowed(of: &ProcessorModel) -> String {
     let what = match () {
         () if all(|point| !point.point.by_block.is_empty()) => "3.5 standard errors",
         () if all(|point| point.standard_error.is_some()) => "three standard errors",
-        () => "three times the scatter",
+        () => "what scatter like that of these times exceeds in 1 % of such tables",
     };
     let (least, most) = (share(least), share(most));
     if least == most { format!("{most} ({what})") } else { format!("{what} ({least} to {most})") }

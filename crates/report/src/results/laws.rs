@@ -1,0 +1,183 @@
+//! The laws of noise of one delay: probability and slowdown against the number of ranks, and where they are linear.
+
+use super::described::Grouping;
+use super::row::{Print, Row};
+use super::{Input, Model};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
+use crate::screen::Screen;
+use crate::style::View;
+use crate::table::Table;
+use crate::units::{asked, count, share, slowdown};
+use anechoic_predict::laws::{GrainLaws, LINEAR_ERROR, Laws, OPTIONS, RankLaws, laws};
+use anechoic_recording::Problem;
+
+/// The row of the result.
+pub static LAWS: Row<Laws> = Row {
+    compute: Some(compute),
+    headline,
+    model: Some(Model {
+        about: "Noise of one delay on any number of ranks: how likely a phase is delayed, and what that costs (Tsafrir 2007)",
+        details: DETAILS,
+        examples: EXAMPLES,
+        takes_recordings: false,
+        options: OPTIONS,
+        ..Model::NEW
+    }),
+    print: Some(Print::with(screen)),
+    ..Row::new("laws", "laws of noise of one delay", Grouping::Live)
+};
+
+const DETAILS: &str = "Reads no recording: each rank is delayed by D once in a given time, independently of the others. Prints \
+the probability d_p(n) = 1 − (1 − p)^n that a phase of n ranks is delayed, its linear and exponential forms and where the \
+linear one holds, and the slowdown 1 + d_p(n)·D/G for grains G. `predict phases` computes the slowdown from the delays of a \
+recording.";
+
+const EXAMPLES: &str = "Examples:
+  anechoic predict laws                                    a delay of 1 ms every 10 s (Figure 9 of the paper)
+  anechoic predict laws --every 1ms --delay 20us --grain 100us,1ms --ranks 1..1e4   ticks at 1,000 Hz
+  anechoic predict laws --json | jq '.grains[].linear_up_to'";
+
+fn compute(input: &Input<'_>) -> Result<Laws, Problem> {
+    laws(&*input.answers(OPTIONS)?)
+}
+
+fn headline(found: &Laws) -> Vec<String> {
+    found.grains.iter().map(sentence).collect()
+}
+
+fn sentence(of: &GrainLaws) -> String {
+    let linear = match of.linear_up_to {
+        0 => "the linear law holds for no number of ranks".to_owned(),
+        1 => "the linear law holds for one rank only".to_owned(),
+        ranks => format!(
+            "up to {} ranks the linear law holds within about {}",
+            count(ranks),
+            share(LINEAR_ERROR)
+        ),
+    };
+    format!(
+        "Grain {}: a phase of one rank is delayed with p = {}; {linear}; with many ranks the slowdown approaches {}.",
+        asked(of.grain_ns),
+        probability(of.p),
+        slowdown(of.limit),
+    )
+}
+
+/// Shows the laws.
+fn screen(found: &Laws, _: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.heading("laws of noise of one delay (Tsafrir 2007)");
+    let (delay, every) = (asked(found.delay_ns), asked(found.every_ns));
+    screen.context(&format!(
+        "a delay D of {delay} on each rank every {every}, independently of the other ranks"
+    ));
+    screen.gap();
+    headline(found).iter().for_each(|text| screen.headline(text));
+    add_tables(found, &mut screen);
+    screen.charts(charts(found).into_iter().map(|(chart, _)| chart));
+    screen
+}
+
+/// Adds the slowdown for all grains, and the laws of each.
+pub(crate) fn add_tables(found: &Laws, screen: &mut Screen) {
+    screen.section("slowdown 1 + d·D/G by number of ranks and grain");
+    screen.table(surface(found));
+    for grain in &found.grains {
+        screen.section(&format!("grain {}: p = {}", asked(grain.grain_ns), probability(grain.p)));
+        screen.table(table(grain));
+    }
+    screen.note(
+        "d = 1 − (1 − p)^n; linear forms p·n and 1 + n·D/time between delays, marked ! where p > 1/(10n): there they may be \
+         more than 5 % too large",
+    );
+}
+
+/// Returns the slowdown for every grain and number of ranks.
+fn surface(found: &Laws) -> Table {
+    let grains: Vec<String> = found.grains.iter().map(|grain| asked(grain.grain_ns)).collect();
+    let heads: Vec<&str> =
+        std::iter::once("ranks").chain(grains.iter().map(String::as_str)).collect();
+    let mut table = Table::of_numbers(&heads).captioned("Slowdown by number of ranks and grain");
+    let rows = found.grains.first().map_or(&[][..], |grain| &grain.ranks);
+    for (at, row) in rows.iter().enumerate() {
+        let slowdowns = found.grains.iter().map(|grain| slowdown(grain.ranks[at].slowdown));
+        table.row(std::iter::once(count(row.ranks)).chain(slowdowns).collect());
+    }
+    table
+}
+
+fn table(of: &GrainLaws) -> Table {
+    let linear = |law: &RankLaws, text: String| text + if law.linear_holds { "  " } else { " !" };
+    Table::of_rows(&of.ranks)
+        .number("ranks n", |law| count(law.ranks))
+        .number("d", |law| probability(law.probability))
+        .number("1−e^(−pn)", |law| probability(law.exponential))
+        .number("pn  ", |law| linear(law, probability(law.linear)))
+        .number("slowdown", |law| slowdown(law.slowdown))
+        .number("linear  ", |law| linear(law, slowdown(law.linear_slowdown)))
+        .captioned("Probability of a delay and slowdown")
+}
+
+/// Writes a probability with three digits; the linear form may exceed 1.
+fn probability(of: f64) -> String {
+    match of {
+        _ if of >= 100.0 => format!("{of:.0}"),
+        _ if of >= 0.001 => {
+            let decimals = (2.0 - of.log10().floor()).clamp(0.0, 5.0) as usize;
+            format!("{of:.decimals$}")
+        }
+        _ => format!("{of:.2e}"),
+    }
+}
+
+/// Returns probability and slowdown against the number of ranks, with their captions.
+pub(crate) fn charts(found: &Laws) -> Vec<(Chart, String)> {
+    let Some(first) = found.grains.first() else { return vec![] };
+    let every = asked(found.every_ns);
+    let grain = asked(first.grain_ns);
+    let probability = format!(
+        "Probability that a phase of {grain} is delayed, with one delay on each rank every {every}: exact, linear (up to 1) and \
+         exponential."
+    );
+    let delay = asked(found.delay_ns);
+    let slowdown = format!(
+        "Slowdown by number of ranks and grain, with a delay of {delay} on each rank every {every}."
+    );
+    vec![(probabilities(first), probability), (slowdowns(found), slowdown)]
+}
+
+fn ranks_axis() -> Axis {
+    Axis::log("ranks", Quantity::Count)
+}
+
+fn probabilities(of: &GrainLaws) -> Chart {
+    let forms: [(&str, char, fn(&RankLaws) -> f64); 3] = [
+        ("1 − (1 − p)^n", 'd', |law| law.probability),
+        ("p·n", 'l', |law| law.linear.min(1.0)),
+        ("1 − e^(−pn)", 'e', |law| law.exponential),
+    ];
+    let curve = |(number, (name, letter, value)): (usize, (&str, char, fn(&RankLaws) -> f64))| {
+        let points: Vec<(f64, f64)> =
+            of.ranks.iter().map(|law| (law.ranks as f64, value(law))).collect();
+        Curve::numbered(number, name.into(), Draw::Line, &points).lettered(Some(letter))
+    };
+    let curves: Vec<Curve> = forms.into_iter().enumerate().map(curve).collect();
+    let grain = asked(of.grain_ns);
+    Chart::of(ranks_axis(), Axis::log("probability", Quantity::Number), curves)
+        .titled(format!("probability that a phase is delayed, grain {grain}"), ROWS)
+        .named("probability")
+}
+
+fn slowdowns(found: &Laws) -> Chart {
+    let letters = ('a'..='z').map(Some).chain(std::iter::repeat(None));
+    let curve = |((number, grain), letter): ((usize, &GrainLaws), Option<char>)| {
+        let points: Vec<(f64, f64)> =
+            grain.ranks.iter().map(|law| (law.ranks as f64, law.slowdown)).collect();
+        let name = format!("grain {}", asked(grain.grain_ns));
+        Curve::numbered(number, name, Draw::Line, &points).lettered(letter)
+    };
+    let curves: Vec<Curve> = found.grains.iter().enumerate().zip(letters).map(curve).collect();
+    let all = curves.iter().flat_map(|curve| curve.y.clone()).chain([1.0]);
+    let y = Axis::linear("slowdown", Quantity::Number).over(all).rounded(5);
+    Chart::of(ranks_axis(), y, curves).titled("slowdown by number of ranks", ROWS).named("slowdown")
+}
