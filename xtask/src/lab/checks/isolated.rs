@@ -25,7 +25,7 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     ensure!(asked["run"]["cpus"] == json!([1]), "measured when asked: {}", asked["run"]["cpus"]);
     aligned(&unasked)?;
     let events = aligned(&asked)?;
-    let tick = rows(&asked, "/sources/rows").iter().find(|row| row["source"] == "timer_tick");
+    let tick = rows(&asked, "/sources/rows").iter().find(|row| row["source"] == "timer-tick");
     let ticks = tick.and_then(|row| row["activities"].as_u64()).unwrap_or(0);
     ensure!(ticks < evidence.image.hertz / 10, "{ticks} ticks in 2 s on the isolated CPU");
     Ok(format!("{events} events and {ticks} ticks on the isolated CPU"))

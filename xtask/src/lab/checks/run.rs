@@ -28,7 +28,7 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     let events = aligned(&summary)?;
     let cpus = rows(&summary, "/cpus").len();
     ensure!(cpus == evidence.boot.machine.cpus as usize, "{cpus} CPUs were measured");
-    let tick = rows(&summary, "/sources/rows").iter().find(|row| row["source"] == "timer_tick");
+    let tick = rows(&summary, "/sources/rows").iter().find(|row| row["source"] == "timer-tick");
     let ticks = tick.and_then(|row| row["activities"].as_u64()).unwrap_or(0);
     if evidence.boot.machine.exact {
         let expected = evidence.image.hertz * SECONDS;
