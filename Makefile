@@ -15,12 +15,15 @@ LIBCLANG := ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev
 # What boots the image without an operating system in a virtual machine: an emulator, and UEFI for it.
 BARE_PACKAGES := qemu-system-x86 ovmf
 BARE := target/bare/release/anechoic-bare
+# What boots other kernels, in emulation: the emulator, the programs inside, what packs and unpacks.
+LAB_PACKAGES := qemu-system-x86 busybox-static cpio zstd
+STATIC := x86_64-unknown-linux-gnu
 # The emulator's accelerator. With kvm times are real, on hosts whose kernel code runs in hardware.
 ACCEL ?= tcg
 PARAMETERS ?= bare/anechoic.txt
 ARGS ?=
 
-.PHONY: run mpi bare bare-run bare-test test test-machine test-faults fuzz test-mpi lint bench packages mpi-packages bare-packages
+.PHONY: run mpi bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench packages mpi-packages bare-packages lab-packages
 
 # The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -79,6 +82,18 @@ test-mpi: mpi-packages
 		$(CARGO) clean --quiet --release -p mpi-sys && MPICC=mpicc.$$mpi $(CARGO) test --release $(MPI) --no-fail-fast \
 			--bin anechoic-mpi --test mpi || exit 1; done
 
+# Boots kernels on machines in emulation with the tool, linked statically, and checks what it finds there. The results
+# are written to docs/laboratory.tsv and shown in docs/limits.md. ARGS="6.12-rt" for the boots with that in their name.
+lab: lab-packages
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --target $(STATIC) --target-dir target/static \
+		-p anechoic-cli --no-default-features
+	$(CARGO) run --quiet --release -p xtask -- lab target/static/$(STATIC)/release/anechoic --store $(ARGS)
+
+# One kernel of it, with the tool as the tests build it. Where there is no emulator or no kernel the reason is printed.
+lab-fast: lab-packages
+	$(CARGO) build --quiet --release --workspace --bin anechoic
+	$(CARGO) run --quiet --release -p xtask -- lab target/release/anechoic --fast $(ARGS)
+
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- -D warnings
@@ -101,6 +116,9 @@ mpi-packages:
 
 bare-packages:
 	$(call install,$(BARE_PACKAGES))
+
+lab-packages:
+	$(call install,$(LAB_PACKAGES))
 
 define install
 @missing=; for package in $(1); do \

@@ -4,6 +4,7 @@ use super::plan::Plan;
 use crate::experiment::{Policy, Watch};
 use crate::inject::INJECTED;
 use crate::self_test;
+use crate::timed::watching::Watching;
 use crate::timed::worker::LoopResult;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
@@ -20,6 +21,8 @@ pub(super) const DETOURS: &str = methods::DETOURS;
 const THRESHOLD_ITERATIONS: f64 = 8.0;
 /// It must last this many steps of a coarse counter.
 const THRESHOLD_STEPS: u64 = 4;
+/// It must last this many times as long as an iteration that stores a gap: or each would cause the next.
+const THRESHOLD_STORES: u64 = 2;
 /// A counter whose rate is off by more parts per million is noted.
 const NOTED_PPM: f64 = 100.0;
 
@@ -30,7 +33,8 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         Some(thread(cpus::thread_id(), "housekeeper")),
         plan.watcher.map(|tid| thread(tid, "screen")),
     ];
-    let (threshold_ticks, threshold_source) = threshold(plan, &clock)?;
+    let storing_ticks = plan.experiment.watch().map_or(0, |_| Watching::storing_ticks(&clock));
+    let (threshold_ticks, threshold_source) = threshold(plan, &clock, storing_ticks)?;
     let stop_on = stop_on(plan, threshold_ticks, &clock)?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
@@ -77,6 +81,9 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         let note =
             "the threshold is so close to one iteration that slow iterations count as detours";
         run.notes.push(note.to_owned());
+    } else if (1..storing_ticks).contains(&threshold_ticks) {
+        let note = "the threshold is shorter than the time that storing a detour takes: each one makes the next";
+        run.notes.push(note.to_owned());
     }
     Ok(run)
 }
@@ -113,10 +120,12 @@ fn least_threshold(clock: &Clock) -> f64 {
 }
 
 /// Returns the threshold that is used if none is asked for, in ticks. Where a step of the counter is longer than an
-/// iteration, as at 25 MHz, it is some steps.
-fn usual_threshold(clock: &Clock) -> u64 {
+/// iteration, as at 25 MHz, it is some steps; where storing a gap takes as long as some iterations, as in an emulated
+/// CPU, which takes the same time for every instruction, it is above that.
+fn usual_threshold(clock: &Clock, storing_ticks: u64) -> u64 {
     let steps = THRESHOLD_STEPS * clock.step_ticks();
-    ((THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64).max(steps)
+    let iterations = (THRESHOLD_ITERATIONS * clock.read_mean_ticks) as u64;
+    iterations.max(steps).max(THRESHOLD_STORES * storing_ticks)
 }
 
 /// Returns what the loops of equal CPUs have in common, from hosts with different counters too: the class, and the rate
@@ -141,12 +150,16 @@ pub(super) fn rate_note(clock: &Clock) -> Option<String> {
 }
 
 /// Returns the run's threshold and its origin. Series have their own thresholds.
-fn threshold(plan: &Plan, clock: &Clock) -> Result<(u64, &'static str), Problem> {
+fn threshold(
+    plan: &Plan,
+    clock: &Clock,
+    storing_ticks: u64,
+) -> Result<(u64, &'static str), Problem> {
     let Some(Watch { threshold_ns, duration }) = plan.experiment.watch() else {
         return Ok((0, "calibrated"));
     };
     let (ticks, source) = match threshold_ns {
-        None => (usual_threshold(clock), "calibrated"),
+        None => (usual_threshold(clock, storing_ticks), "calibrated"),
         Some(asked_ns) if (clock.ticks(asked_ns) as f64) < least_threshold(clock) => {
             let iteration_ns = clock.ns(clock.read_mean_ticks as u64);
             let least_ns = clock.ns(least_threshold(clock).ceil() as u64) + 1;
@@ -269,19 +282,21 @@ mod tests {
     #[test]
     fn the_usual_threshold_is_some_iterations_and_some_steps_of_the_counter() {
         let cases = [
-            ("TSC", counter(2_600_000_000, 24.5, &[24, 49, 73]), 196, 49.0),
-            ("a fine counter", counter(1_000_000_000, 20.0, &[20, 21, 22]), 160, 40.0),
-            ("AArch64 at 25 MHz, 10 ns per read", counter(25_000_000, 0.25, &[0, 1]), 4, 1.0),
+            ("TSC", counter(2_600_000_000, 24.5, &[24, 49, 73]), 78, 196, 49.0),
+            ("a fine counter", counter(1_000_000_000, 20.0, &[20, 21, 22]), 40, 160, 40.0),
+            ("AArch64 at 25 MHz, 10 ns per read", counter(25_000_000, 0.25, &[0, 1]), 0, 4, 1.0),
+            ("an emulated CPU", counter(1_000_000_000, 17.5, &[12, 24]), 140, 280, 35.0),
             (
                 "AArch64 at 1 GHz, in steps of 40 ticks",
                 counter(1_000_000_000, 10.0, &[0, 40, 80]),
+                20,
                 160,
                 40.0,
             ),
         ];
-        for (name, clock, usual, least) in cases {
+        for (name, clock, storing, usual, least) in cases {
             assert_eq!(
-                (usual_threshold(&clock), least_threshold(&clock)),
+                (usual_threshold(&clock, storing), least_threshold(&clock)),
                 (usual, least),
                 "case: {name}"
             );

@@ -1,14 +1,20 @@
 //! The job of a detour run: watches the counter until the common end.
 
-use super::buffers::Sink;
+use super::buffers::{Arena, BlockExchange, Sink};
 use super::gate::Gate;
 use super::sinks::{Done, moved};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::{Gap, Watch};
+use anechoic_recording::Clock;
 use std::sync::atomic::Ordering;
 
 /// Number of gaps in the warm-up, all of which are discarded.
 const WARM_UP: usize = 1_000;
+
+/// How long one trial stores gaps, all of which are discarded.
+const STORING_NS: u64 = 20_000;
+/// Number of trials; an interrupt disturbs one of them.
+const STORING_TRIALS: u32 = 5;
 
 /// How to watch the counter.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +32,25 @@ impl Watching {
         for _ in 0..WARM_UP {
             std::hint::black_box(warm.next_gap(0, u64::MAX));
         }
+    }
+
+    /// Returns how long the loop's iterations are when each follows a gap that is stored, in ticks; 0 if there is no
+    /// memory to find out. It is the mean of the least disturbed of some trials.
+    pub(crate) fn storing_ticks(clock: &Clock) -> u64 {
+        let Ok(mut arena) = Arena::small() else { return 0 };
+        let blocks = BlockExchange::new(&mut arena);
+        let cpu = counter::current_cpu().unwrap_or(0);
+        let mut sink = Sink::new(&blocks, cpu);
+        let watching =
+            Watching { cpu, threshold_ticks: 0, slice_ticks: u64::MAX >> 1, fifo: false };
+        let trials = (0..STORING_TRIALS).filter_map(|_| {
+            let gate = Gate::new(1);
+            gate.end.store(counter::ordered() + clock.ticks(STORING_NS), Ordering::Relaxed);
+            let done = watching.run(&gate, &mut sink);
+            let iterations = done.watch.map_or(0, |watch| watch.iterations);
+            (done.last_ticks - done.first_ticks).checked_div(iterations)
+        });
+        trials.min().unwrap_or(0)
     }
 
     /// Runs the measurement itself.

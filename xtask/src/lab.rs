@@ -1,0 +1,188 @@
+//! The laboratory: boots kernels in QEMU's emulation with the tool, and runs checks inside.
+//!
+//! Kernels, machines, command lines, boots and checks are rows of tables below `lab/`. Timings under emulation mean
+//! nothing; counts are what the checks judge.
+
+mod boots;
+mod checks;
+mod debian;
+mod evidence;
+mod guest;
+mod kernels;
+mod machines;
+mod qemu;
+mod results;
+
+use anyhow::Context;
+use boots::Boot;
+use checks::{CHECKS, Check};
+use debian::{Debian, output};
+use evidence::Evidence;
+use results::{Row, Verdict};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// What the laboratory runs.
+const PROGRAMS: &[&str] = &[
+    "qemu-system-x86_64",
+    "busybox",
+    "cpio",
+    "zstd",
+    "ldd",
+    "tar",
+    "timeout",
+    "apt-get",
+    "apt-cache",
+    "dpkg-deb",
+];
+
+/// What the boots have in common.
+struct Laboratory {
+    repository: PathBuf,
+    /// Where kernels, file systems and results are kept.
+    dir: PathBuf,
+    tool: PathBuf,
+    debian: Debian,
+    initramfs: PathBuf,
+    /// The rate of this machine's counter.
+    counter_khz: u64,
+    qemu: u32,
+}
+
+/// Runs `lab TOOL [--fast] [--store] [TEXT]`: the boots whose name contains the text, with this tool. The checks fail
+/// if one of them does; where there is no emulator, or no kernel can be had, they are skipped with the reason.
+///
+/// # Errors
+/// The arguments are wrong, or the file system for the machines cannot be made.
+pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let (options, texts): (Vec<&str>, Vec<&str>) =
+        arguments.iter().map(String::as_str).partition(|argument| argument.starts_with("--"));
+    let tool = texts.first().context("lab TOOL [--fast] [--store] [TEXT]")?;
+    let boots = boots::boots(options.contains(&"--fast"), texts.get(1).unwrap_or(&""));
+    anyhow::ensure!(!boots.is_empty(), "no boot has this in its name: {:?}", texts.get(1));
+    if let Some(program) = PROGRAMS.iter().find(|program| !installed(program)) {
+        println!("skipped: {program} is not installed (make lab-packages)");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let laboratory = Laboratory::open(Path::new(tool))?;
+    let mut rows = Vec::new();
+    for boot in &boots {
+        println!("# booting {}", boot.name());
+        rows.extend(laboratory.boot(boot));
+    }
+    let text = results::ktap(&rows);
+    fs::write(laboratory.dir.join("results.ktap"), &text)?;
+    print!("{text}");
+    if options.contains(&"--store") {
+        results::store(&laboratory.repository, &rows)?;
+    }
+    let failed = rows.iter().any(|row| matches!(row.verdict, Verdict::Failed(_)));
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+impl Laboratory {
+    /// Makes the file system for the machines.
+    fn open(tool: &Path) -> anyhow::Result<Laboratory> {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a parent")?;
+        let dir = repository.join("target/laboratory");
+        fs::create_dir_all(&dir)?;
+        let tool = tool.canonicalize().with_context(|| tool.display().to_string())?;
+        Ok(Laboratory {
+            repository: repository.to_owned(),
+            debian: Debian::new(dir.join("debian")),
+            initramfs: guest::build(repository, &tool, &dir)?,
+            counter_khz: counter_khz(&tool)?,
+            dir,
+            tool,
+            qemu: qemu::version()?,
+        })
+    }
+
+    /// Boots, and judges what each check left.
+    fn boot(&self, boot: &Boot) -> Vec<Row> {
+        let slug = boot.name().replace(", ", "_").replace(' ', "-");
+        let results = self.dir.join("results").join(slug);
+        fs::remove_dir_all(&results).ok();
+        let image = match self.image(boot) {
+            Ok(image) => image,
+            Err(why) => {
+                let skipped = |_: &_| Verdict::Skipped(format!("{why:#}"));
+                return rows(boot, "", skipped);
+            }
+        };
+        let booted = qemu::boot(boot, &image, &self.initramfs, self.counter_khz, &results);
+        rows(boot, &image.release, |check| {
+            if let Some(why) = (check.skipped)(boot) {
+                return Verdict::Skipped(why.to_owned());
+            }
+            if let Err(why) = &booted {
+                return Verdict::Failed(format!("{why:#}"));
+            }
+            let evidence = Evidence {
+                dir: results.join(check.name),
+                boot,
+                image: &image,
+                tool: &self.tool,
+                repository: &self.repository,
+            };
+            match (check.judge)(&evidence) {
+                Ok(seen) => Verdict::Passed(seen),
+                Err(why) => Verdict::Failed(format!("{why:#}")),
+            }
+        })
+    }
+
+    /// Returns the kernel of a boot, or why it cannot be booted here.
+    fn image(&self, boot: &Boot) -> anyhow::Result<debian::Image> {
+        let since = boot.machine.since;
+        anyhow::ensure!(self.qemu >= since, "needs QEMU {since}, this is {}", self.qemu);
+        self.debian.kernel(boot.kernel).context("the kernel cannot be had")
+    }
+}
+
+/// Returns a row for each check of a boot.
+fn rows(boot: &Boot, release: &str, verdict: impl Fn(&Check) -> Verdict) -> Vec<Row> {
+    let name = [boot.kernel.name, release, boot.machine.name, boot.command_line.name];
+    let checks = boot.checks.iter().map(|name| boots::named(CHECKS, name, |check| check.name));
+    let row = |check: &'static Check| Row {
+        boot: name.map(str::to_owned),
+        check: check.name.to_owned(),
+        verdict: verdict(check),
+    };
+    checks.map(row).collect()
+}
+
+/// Returns the rate of this machine's counter, as the tool finds it.
+fn counter_khz(tool: &Path) -> anyhow::Result<u64> {
+    let check = output(Command::new(tool).args(["check", "--json"]))?;
+    let check: serde_json::Value = serde_json::from_str(&check)?;
+    let found = evidence::rows(&check, "/findings").iter();
+    let mut found = found.filter(|finding| finding["what"] == "frequency");
+    let mhz = found.next().and_then(|finding| finding["found"].as_str()?.split(' ').next());
+    Ok((mhz.context("no rate of the counter")?.parse::<f64>()? * 1000.0) as u64)
+}
+
+/// Returns whether a program can be started.
+fn installed(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|path| path.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_names_what_there_is_and_no_boot_occurs_twice() {
+        let all = boots::boots(false, "");
+        let mut names: Vec<_> = all.iter().map(Boot::name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+        assert!(!boots::boots(true, "").is_empty());
+        for boot in &all {
+            assert_eq!(rows(boot, "", |_| Verdict::Passed(String::new())).len(), boot.checks.len());
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Fixed time.
+
+use super::{Check, everywhere};
+use crate::lab::evidence::{Evidence, rows};
+use anyhow::{Context, ensure};
+
+pub(super) const CHECK: Check = Check {
+    name: "ftq",
+    tests: "every window of `measure ftq` has its sample, and no work is lost or wrong; \
+            in exact time the spectrum has a line at the kernel's tick rate",
+    script: "anechoic measure ftq --window 500us -d 2s --allow-variant-tsc -q -o rec --json >ftq.json",
+    skipped: everywhere,
+    judge,
+};
+
+fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
+    evidence.succeeded()?;
+    let ftq = evidence.json("ftq.json")?;
+    let series = rows(&ftq, "/series");
+    let cpus = evidence.boot.machine.cpus as usize;
+    ensure!(series.len() == cpus, "{} series on {cpus} CPUs", series.len());
+    for of in series {
+        let facts = &of["facts"];
+        ensure!(facts["ended"] == "complete" && facts["samples"] == 4_000, "{facts}");
+        let faultless = ["lost", "missing", "wrong"].iter().all(|count| facts[count] == 0);
+        ensure!(faultless, "{facts}");
+    }
+    if evidence.boot.machine.exact {
+        let lines = rows(&series[0], "/spectrum/lines").iter();
+        let lowest = lines.filter_map(|line| line["hz"].as_f64()).reduce(f64::min);
+        let lowest = lowest.context("no line in the spectrum")?;
+        let hertz = evidence.image.hertz as f64;
+        ensure!((lowest - hertz).abs() < 1.0, "the lowest line is at {lowest} Hz");
+    }
+    Ok(format!("{} samples on {cpus} CPUs", 4_000 * cpus))
+}

@@ -1,0 +1,186 @@
+//! Kernels and programs from Debian's packages, kept in a directory of their own: nothing is installed, and the
+//! system's list of sources stays as it is.
+
+use super::kernels::Kernel;
+use anyhow::{Context, ensure};
+use std::cell::OnceCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where the packages' signatures are checked against.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// The suites that have the kernels.
+const SUITES: &[&str] = &["bookworm", "trixie", "trixie-backports"];
+
+/// A directory of packages and what was unpacked of them.
+pub struct Debian {
+    dir: PathBuf,
+    updated: OnceCell<()>,
+}
+
+/// A kernel that can be booted.
+pub struct Image {
+    /// The kernel without its wrapping, an ELF file: it boots by PVH, some seconds faster.
+    pub vmlinux: PathBuf,
+    /// Its release, as `uname -r` calls it.
+    pub release: String,
+    /// Its timer ticks per second (CONFIG_HZ).
+    pub hertz: u64,
+}
+
+impl Debian {
+    /// Keeps what it fetches in `dir`.
+    #[must_use]
+    pub fn new(dir: PathBuf) -> Self {
+        Debian { dir, updated: OnceCell::new() }
+    }
+
+    /// Returns the kernel, from an earlier time or from the archive.
+    ///
+    /// # Errors
+    /// The archive cannot be reached, or has another kind of package than expected.
+    pub fn kernel(&self, kernel: &Kernel) -> anyhow::Result<Image> {
+        let dir = self.dir.join(kernel.name);
+        let image = dir.join("vmlinux");
+        if !image.exists() {
+            let depends = self.shown(kernel.package, kernel.suite, "Depends: ")?;
+            let names = depends.split([',', ' ']).filter(|word| word.starts_with("linux-image-"));
+            let package = names.last().context("the package depends on no image")?;
+            self.unpack(package, kernel.suite, &dir, &["./boot"])?;
+            let packed = fs::read_dir(dir.join("boot"))?.flatten().map(|entry| entry.path());
+            let mut packed = packed.filter(|path| path.to_string_lossy().contains("/vmlinuz-"));
+            extract(&packed.next().context("no vmlinuz in the package")?, &image)?;
+        }
+        let mut files = fs::read_dir(dir.join("boot"))?.flatten();
+        let release = files.find_map(|entry| {
+            entry.file_name().to_str()?.strip_prefix("config-").map(str::to_owned)
+        });
+        let release = release.context("the package has no configuration of the kernel")?;
+        let configuration = fs::read_to_string(dir.join(format!("boot/config-{release}")))?;
+        let hertz = configuration.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
+        let hertz = hertz.context("the kernel has no tick rate")?.parse()?;
+        Ok(Image { vmlinux: image, release, hertz })
+    }
+
+    /// Unpacks the files of a package below `into` whose path begins with one of `paths`.
+    fn unpack(
+        &self,
+        package: &str,
+        suite: &str,
+        into: &Path,
+        paths: &[&str],
+    ) -> anyhow::Result<()> {
+        fs::create_dir_all(into)?;
+        self.update()?;
+        println!("# fetching {package} of {suite}");
+        let word = format!("{package}/{suite}");
+        run(self.apt("apt-get").args(["download", "--quiet", &word]).current_dir(into))?;
+        let mut files = fs::read_dir(into)?.flatten().map(|entry| entry.path());
+        let of = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&format!("{package}_")) && name.ends_with(".deb")
+        };
+        let archive = files.find(of).context("apt-get left no package")?;
+        let mut unpacking = Command::new("dpkg-deb");
+        unpacking.arg("--fsys-tarfile").arg(&archive).stdout(Stdio::piped());
+        let mut unpacking = unpacking.spawn().context("dpkg-deb")?;
+        let tar = unpacking.stdout.take().context("a pipe")?;
+        run(Command::new("tar").args(["-x"]).args(paths).current_dir(into).stdin(tar))?;
+        ensure!(unpacking.wait()?.success(), "dpkg-deb: {} is damaged", archive.display());
+        Ok(fs::remove_file(archive)?)
+    }
+
+    /// Returns a field of a package's description.
+    fn shown(&self, package: &str, suite: &str, field: &str) -> anyhow::Result<String> {
+        self.update()?;
+        let shown = output(self.apt("apt-cache").args(["show", &format!("{package}/{suite}")]))?;
+        let value = shown.lines().find_map(|line| line.strip_prefix(field));
+        Ok(value.with_context(|| format!("{package} of {suite} has no {field}"))?.to_owned())
+    }
+
+    /// Fetches the lists of packages once.
+    fn update(&self) -> anyhow::Result<()> {
+        if self.updated.get().is_some() {
+            return Ok(());
+        }
+        let apt = self.dir.join("apt");
+        for dir in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(apt.join(dir))?;
+        }
+        let from = archive()?;
+        let source = |suite| format!("deb [signed-by={KEYRING}] {from} {suite} main\n");
+        fs::write(apt.join("sources.list"), SUITES.iter().map(source).collect::<String>())?;
+        let path = apt.display();
+        let configuration = format!(
+            "Dir::Etc::SourceList \"{path}/sources.list\";\nDir::Etc::SourceParts \"/dev/null\";\n\
+             Dir::State::Lists \"{path}/lists\";\nDir::Cache \"{path}/cache\";\n\
+             Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
+             APT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n"
+        );
+        fs::write(apt.join("apt.conf"), configuration)?;
+        run(self.apt("apt-get").args(["update", "--quiet", "--quiet"]))?;
+        let _ = self.updated.set(());
+        Ok(())
+    }
+
+    /// Prepares a command of apt with the laboratory's own sources.
+    fn apt(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("APT_CONFIG", self.dir.join("apt/apt.conf"));
+        command
+    }
+}
+
+/// Returns the address of the Debian archive that this system's apt uses.
+fn archive() -> anyhow::Result<String> {
+    let format = "$(CREATED_BY) $(ORIGIN) $(CODENAME) $(REPO_URI)";
+    let targets = output(Command::new("apt-get").args(["indextargets", "--format", format]))?;
+    let main = targets.lines().find_map(|line| {
+        let rest = line.strip_prefix("Packages Debian ")?;
+        let (suite, address) = rest.split_once(' ')?;
+        (!suite.contains('-')).then(|| address.trim_end_matches('/').to_owned())
+    });
+    main.context("apt on this machine knows no archive of Debian")
+}
+
+/// Takes the kernel out of its wrapping (Documentation/arch/x86/boot.rst: `payload_offset`, `payload_length`).
+fn extract(vmlinuz: &Path, vmlinux: &Path) -> anyhow::Result<()> {
+    let bytes = fs::read(vmlinuz)?;
+    let number = |at: usize| {
+        let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(|bytes| u32::from_le_bytes(bytes) as usize).context("vmlinuz is cut short")
+    };
+    let sectors = usize::from(*bytes.get(0x1f1).context("vmlinuz is cut short")?);
+    let begin = (sectors + 1) * 512 + number(0x248)?;
+    // The length of the kernel stands behind what is packed.
+    let end = begin + number(0x24c)? - 4;
+    let packed = bytes.get(begin..end).context("vmlinuz is cut short")?;
+    let tool: &[&str] = match packed {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => &["zstd", "-dc"],
+        [0xfd, b'7', b'z', ..] => &["busybox", "xzcat"],
+        _ => anyhow::bail!("vmlinuz is packed neither by zstd nor by xz"),
+    };
+    let (payload, partial) = (vmlinux.with_extension("packed"), vmlinux.with_extension("partial"));
+    fs::write(&payload, packed)?;
+    let mut unpack = Command::new(tool[0]);
+    unpack.args(&tool[1..]).stdin(fs::File::open(&payload)?).stdout(fs::File::create(&partial)?);
+    run(&mut unpack)?;
+    fs::remove_file(payload)?;
+    Ok(fs::rename(partial, vmlinux)?)
+}
+
+/// Runs a command to its end.
+pub(super) fn run(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status().with_context(|| format!("{:?}", command.get_program()))?;
+    ensure!(status.success(), "{:?} failed: {status}", command.get_program());
+    Ok(())
+}
+
+/// Returns what a command prints.
+pub(super) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("{:?}", command.get_program()))?;
+    ensure!(output.status.success(), "{:?} failed: {}", command.get_program(), output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,65 @@
+//! The file system that a kernel of the laboratory starts with: busybox, the tool, old recordings, the checks.
+
+use super::checks::CHECKS;
+use super::debian::{output, run};
+use anyhow::{Context, ensure};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// PID 1.
+const INIT: &str = include_str!("init.sh");
+/// Where busybox is, which needs no libraries (package busybox-static).
+const BUSYBOX: &str = "/bin/busybox";
+
+/// Writes the file system with this tool to `dir`, and returns the archive's path.
+///
+/// # Errors
+/// A program or a file is missing.
+pub fn build(repository: &Path, tool: &Path, dir: &Path) -> anyhow::Result<PathBuf> {
+    let root = dir.join("root");
+    if root.exists() {
+        fs::remove_dir_all(&root)?;
+    }
+    for of in ["bin", "proc", "sys", "dev", "tmp", "root", "etc", "lab"] {
+        fs::create_dir_all(root.join(of))?;
+    }
+    ensure!(libraries(Path::new(BUSYBOX))?.is_empty(), "{BUSYBOX}: not static; busybox-static is");
+    fs::copy(BUSYBOX, root.join("bin/busybox")).context(BUSYBOX)?;
+    fs::copy(tool, root.join("bin/anechoic")).with_context(|| tool.display().to_string())?;
+    for library in libraries(tool)? {
+        let to = root.join(library.strip_prefix("/")?);
+        fs::create_dir_all(to.parent().context("a library has a directory")?)?;
+        fs::copy(&library, to)?;
+    }
+    run(Command::new("cp").arg("-a").arg(repository.join("fixtures")).arg(&root))?;
+    for check in CHECKS {
+        fs::write(root.join("lab").join(check.name), check.script)?;
+    }
+    fs::write(root.join("init"), INIT)?;
+    fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755))?;
+    let archive = dir.join("initramfs");
+    pack(&root, &archive)?;
+    Ok(archive)
+}
+
+/// Returns the libraries that a program needs, its loader too; none of a static one.
+fn libraries(program: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let listed = Command::new("ldd").arg(program).stderr(Stdio::null()).output().context("ldd")?;
+    if !listed.status.success() {
+        return Ok(Vec::new()); // "not a dynamic executable"
+    }
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    Ok(text.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect())
+}
+
+/// Packs a directory as the kernel expects it. It is not compressed: an emulated CPU would take seconds to undo that.
+pub fn pack(root: &Path, archive: &Path) -> anyhow::Result<()> {
+    let names = output(Command::new("find").arg(".").current_dir(root))?;
+    let list = archive.with_extension("list");
+    fs::write(&list, names)?;
+    let mut cpio = Command::new("cpio");
+    cpio.args(["-o", "-H", "newc", "-R", "0:0", "--quiet"]).current_dir(root);
+    run(cpio.stdin(fs::File::open(&list)?).stdout(fs::File::create(archive)?))
+}

@@ -1,0 +1,58 @@
+//! The machines and command lines that kernels are booted with.
+
+/// One machine of the emulator.
+#[derive(Debug)]
+pub struct Machine {
+    /// How the laboratory calls it.
+    pub name: &'static str,
+    /// Number of CPUs.
+    pub cpus: u32,
+    /// QEMU's options for CPUs and sockets, and devices.
+    pub options: &'static [&'static str],
+    /// Memory, in MiB.
+    pub memory_mib: u32,
+    /// Whether its time is the number of its instructions. Then every boot is the same, whatever the host does
+    /// meanwhile, and its clocks keep time. Otherwise its time is the host's, and what the host takes looks like a
+    /// hypervisor's.
+    pub exact: bool,
+    /// The oldest version of QEMU that emulates it.
+    pub since: u32,
+}
+
+/// The cores of a machine: 2 sockets of 2 cores with 2 threads each.
+const EIGHT: &[&str] = &["-smp", "8,sockets=2,cores=2,threads=2"];
+/// More than 255 CPUs need x2APIC numbers, which interrupts reach through an IOMMU.
+const MANY: &[&str] = &["-smp", "300", "-device", "intel-iommu,intremap=on,eim=on"];
+
+/// All machines.
+pub const MACHINES: &[Machine] = &[
+    Machine { name: "1 CPU, exact time", cpus: 1, exact: true, ..PLAIN },
+    Machine { name: "2 CPUs", cpus: 2, options: &["-smp", "2"], ..PLAIN },
+    Machine { name: "8 CPUs, 2 sockets, SMT", cpus: 8, options: EIGHT, ..PLAIN },
+    Machine { name: "32 CPUs", cpus: 32, options: &["-smp", "32"], memory_mib: 4096, ..PLAIN },
+    Machine { name: "300 CPUs", cpus: 300, options: MANY, memory_mib: 8192, since: 9, ..PLAIN },
+];
+
+/// What most machines have.
+const PLAIN: Machine =
+    Machine { name: "", cpus: 1, options: &[], memory_mib: 1024, exact: false, since: 7 };
+
+/// What a kernel is told at its start.
+#[derive(Debug)]
+pub struct CommandLine {
+    /// How the laboratory calls it.
+    pub name: &'static str,
+    /// Parameters of the kernel.
+    pub words: &'static str,
+}
+
+/// All command lines.
+pub const COMMAND_LINES: &[CommandLine] = &[
+    CommandLine { name: "default", words: "" },
+    CommandLine {
+        name: "isolated",
+        words: "isolcpus=nohz,domain,managed_irq,1 nohz_full=1 rcu_nocbs=1",
+    },
+    CommandLine { name: "threadirqs", words: "threadirqs" },
+    CommandLine { name: "lockdown", words: "lockdown=confidentiality" },
+];

@@ -1,0 +1,75 @@
+//! One boot: a machine in QEMU's emulation, which ends by itself and leaves its results.
+
+use super::boots::Boot;
+use super::debian::{Image, output};
+use anyhow::{Context, ensure};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The longest that one machine may run, in seconds: one that hangs is ended, and its checks have failed.
+const LIMIT_S: u32 = 3_000;
+/// What every kernel is told. A host that is busy with something else would make the kernel's tests of its timers fail.
+const ALWAYS: &str = "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check tsc=reliable";
+
+/// Returns the version of QEMU.
+///
+/// # Errors
+/// It prints something else.
+pub fn version() -> anyhow::Result<u32> {
+    let text = output(Command::new("qemu-system-x86_64").arg("--version"))?;
+    let version = text.split_whitespace().nth(3).and_then(|version| version.split('.').next());
+    Ok(version.context("QEMU has no version")?.parse()?)
+}
+
+/// Boots, waits for the end, and unpacks the results into `results`. The console's output lies beside them.
+///
+/// # Errors
+/// The machine did not end in time, or left no results: the last lines of its console are in the message.
+pub fn boot(
+    boot: &Boot,
+    image: &Image,
+    initramfs: &Path,
+    counter_khz: u64,
+    results: &Path,
+) -> anyhow::Result<()> {
+    fs::create_dir_all(results)?;
+    let (console, archive) = (results.join("console"), results.join("results.tar.gz"));
+    let limit = LIMIT_S.to_string();
+    let mut qemu = Command::new("timeout");
+    qemu.args([&limit, "nice", "-n", "19", "qemu-system-x86_64", "-M", "q35", "-cpu", "max"]);
+    qemu.args(["-nodefaults", "-display", "none", "-no-reboot", "-monitor", "none"]);
+    qemu.args(["-m", &boot.machine.memory_mib.to_string()]).args(boot.machine.options);
+    qemu.args(match boot.machine.exact {
+        true => &["-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off"][..],
+        false => &["-accel", "tcg,thread=multi"],
+    });
+    for file in [&console, &archive] {
+        qemu.arg("-serial").arg(format!("file:{}", file.display()));
+    }
+    qemu.arg("-kernel").arg(&image.vmlinux).arg("-initrd").arg(initramfs);
+    let status = qemu.args(["-append", &command_line(boot, counter_khz)]).stdin(Stdio::null());
+    let status = status.status().context("timeout")?;
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(&archive)
+        .current_dir(results)
+        .stderr(Stdio::null())
+        .status()
+        .context("tar")?;
+    let text = String::from_utf8_lossy(&fs::read(&console).unwrap_or_default()).into_owned();
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    ensure!(status.success(), "the machine did not end in {LIMIT_S} s ({status}): {last}");
+    ensure!(unpacked.success(), "the machine left no results: {last}");
+    Ok(fs::remove_file(archive)?)
+}
+
+/// Returns what the kernel is told. Where time is the host's, the counter is the host's as well: a kernel that
+/// measures its rate while the host runs something else is far off.
+fn command_line(boot: &Boot, counter_khz: u64) -> String {
+    let time = match boot.machine.exact {
+        true => "nokaslr".to_owned(),
+        false => format!("tsc_early_khz={counter_khz}"),
+    };
+    format!("{ALWAYS} {time} {} lab.checks={}", boot.command_line.words, boot.checks.join(","))
+}
