@@ -4,10 +4,13 @@
 #![no_std]
 
 pub mod acpi;
+pub mod apic;
 pub mod arena;
 pub mod calibrate;
 pub mod clock;
 pub mod cpu;
+pub mod crew;
+mod failure;
 pub mod interrupts;
 pub mod machine;
 pub mod measuring;
@@ -15,6 +18,9 @@ pub mod measuring;
 pub mod methods;
 pub mod parameters;
 pub mod run;
+pub mod seat;
 pub mod serial;
+pub mod skew;
 pub mod text;
 pub mod timed;
+pub mod trampoline;
