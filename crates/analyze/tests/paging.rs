@@ -64,7 +64,8 @@ fn analyzed(series: &[Made<'_>]) -> Paging {
                 ("page_walk_cycles", (number as usize) < series.len() / 2),
             ]
             .into_iter()
-            .filter_map(|(name, counted)| counted.then(|| (name.to_owned(), ACCESSES)))
+            .filter(|(_, counted)| *counted)
+            .map(|(name, _)| (name.to_owned(), ACCESSES))
             .collect(),
         });
         all.push(Series {
