@@ -16,6 +16,7 @@ pub mod machine;
 pub mod measuring;
 #[path = "../../crates/recording/src/methods.rs"]
 pub mod methods;
+pub mod pages;
 pub mod parameters;
 pub mod run;
 pub mod seat;

@@ -4,6 +4,7 @@ use crate::acpi::Acpi;
 use crate::clock::{Clock, ReadCost};
 use crate::cpu::{self, Place, cpuid};
 use crate::text::Text;
+use anechoic_kernels::tlb::{self, DataTlb};
 use core::fmt::{self, Display};
 
 /// Adds a line for each thing that is known of the machine.
@@ -20,7 +21,22 @@ pub fn describe(text: &mut Text<'_>, acpi: &Acpi, memory_bytes: u64) {
     if cpu::is_emulated() {
         text.line(format_args!("emulated"));
     }
+    if let Some(DataTlb { entries, entries_2m }) = data_tlb() {
+        match entries_2m {
+            Some(of_large) => text.line(format_args!("tlb {entries} {of_large}")),
+            None => text.line(format_args!("tlb {entries}")),
+        }
+    }
     registers(text);
+}
+
+/// Returns the data TLB of the CPU that runs this, if it describes it.
+#[must_use]
+pub fn data_tlb() -> Option<DataTlb> {
+    tlb::data(&|leaf, subleaf| {
+        let of = cpuid(leaf, subleaf);
+        [of.eax, of.ebx, of.ecx, of.edx]
+    })
 }
 
 /// A CPU that measures, as it describes itself.

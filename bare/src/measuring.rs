@@ -3,6 +3,7 @@
 
 mod lines;
 mod memory;
+mod paging;
 
 use crate::calibrate::{self, Amount, rounded};
 use crate::clock::{Clock, ReadCost};
@@ -100,6 +101,7 @@ impl Measuring {
                 Ok(())
             }
             methods::MEMORY => self.memory(request),
+            methods::PAGING => self.paging(request),
             _ => request.kernels().try_for_each(|kernel| self.plain(request, kernel)),
         }
     }

@@ -11,6 +11,7 @@
 mod values;
 
 use crate::methods;
+use crate::pages::{KINDS, Kind};
 use anechoic_kernels::work::{self, Family};
 use core::fmt;
 use values::{is_list, iterations, members, number, read, sizes, time};
@@ -53,6 +54,8 @@ pub struct Request<'t> {
     pub sizes: (u64, Option<u64>),
     /// Whether there is one working set per octave instead of eight.
     pub quick: bool,
+    /// Number of times that everything is measured; it follows from `quick` if absent.
+    pub blocks: Option<u64>,
 }
 
 /// All that the file asks for.
@@ -220,6 +223,7 @@ impl<'t> Request<'t> {
             iterations: None,
             sizes: (4 << 10, None),
             quick: false,
+            blocks: None,
         };
         Some(match name {
             "run" => plain,
@@ -245,6 +249,9 @@ impl<'t> Request<'t> {
             methods::MEMORY => {
                 Request { method: methods::MEMORY, kernels: "", duration_ns: 400_000_000, ..plain }
             }
+            methods::PAGING => {
+                Request { method: methods::PAGING, duration_ns: 50_000_000, ..plain }
+            }
             _ => return None,
         })
     }
@@ -259,12 +266,14 @@ impl<'t> Request<'t> {
         let mut text = || words.next().ok_or((word, "its value is missing"));
         match (self.method, option) {
             (methods::FWQ | methods::TICK | methods::LOOPS, "pure") => self.pure = true,
-            (methods::MEMORY, "quick") => self.quick = true,
+            (methods::MEMORY | methods::PAGING, "quick") => self.quick = true,
             (methods::FWQ | methods::FTQ, "work")
             | (methods::TICK, "kernel")
             | (methods::LOOPS, "variants")
-            | (methods::MEMORY, "experiments") => self.kernels = text()?,
-            (methods::DETOURS | methods::FTQ, "duration") | (methods::MEMORY, "point-time") => {
+            | (methods::MEMORY, "experiments")
+            | (methods::PAGING, "pages") => self.kernels = text()?,
+            (methods::DETOURS | methods::FTQ, "duration")
+            | (methods::MEMORY | methods::PAGING, "point-time") => {
                 self.duration_ns = read(text()?, time)?;
             }
             (methods::FWQ | methods::LOOPS, "grain")
@@ -278,6 +287,9 @@ impl<'t> Request<'t> {
             (methods::DETOURS, "threshold") => self.threshold_ns = Some(read(text()?, time)?),
             (methods::FWQ | methods::TICK | methods::LOOPS, "iterations") => {
                 self.iterations = Some(read(text()?, iterations)?);
+            }
+            (methods::PAGING, "blocks") => {
+                self.blocks = Some(read(text()?, number)?);
             }
             (methods::MEMORY, "sizes") => self.sizes = read(text()?, sizes)?,
             _ => return Err((word, "this method has no such option")),
@@ -296,6 +308,12 @@ impl<'t> Request<'t> {
         self.kernels.is_empty() || self.kernels.split(',').any(|asked| asked == id)
     }
 
+    /// Returns whether the request is for this kind of pages.
+    #[must_use]
+    pub fn has_pages(&self, kind: &Kind) -> bool {
+        self.has_experiment(kind.id)
+    }
+
     fn check(&mut self) -> Result<(), Refused<'t>> {
         match self.method {
             methods::DETOURS => {}
@@ -304,6 +322,16 @@ impl<'t> Request<'t> {
                 let asked = self.kernels.split(',').filter(|id| !id.is_empty());
                 if let Some(id) = { asked }.find(unknown) {
                     return Err((id, "not an experiment without an operating system"));
+                }
+            }
+            methods::PAGING => {
+                let unknown = |id: &&str| !KINDS.iter().any(|kind| kind.id == *id);
+                let asked = self.kernels.split(',').filter(|id| !id.is_empty());
+                if let Some(id) = { asked }.find(unknown) {
+                    return Err((id, "not base, huge-2m or huge-1g"));
+                }
+                if self.blocks == Some(1) {
+                    return Err(("--blocks", "at least 2 blocks show their variation"));
                 }
             }
             _ => {

@@ -24,10 +24,21 @@ fn boot(parameters: &str) -> Option<(i32, String)> {
 
 /// Boots an image on CPUs of this model.
 fn boot_image(image: &str, model: &str, cpus: u32, parameters: &str) -> Option<(i32, String)> {
+    boot_with(image, model, cpus, 160, parameters)
+}
+
+/// Boots an image in a machine with this many MiB of memory.
+fn boot_with(
+    image: &str,
+    model: &str,
+    cpus: u32,
+    mib: u32,
+    parameters: &str,
+) -> Option<(i32, String)> {
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args(["-M", "q35", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]);
     qemu.args(["-cpu", model, "-smp", &cpus.to_string()]);
-    qemu.args(["-m", "160", "-nodefaults", "-display", "none", "-no-reboot"]);
+    qemu.args(["-m", &mib.to_string(), "-nodefaults", "-display", "none", "-no-reboot"]);
     qemu.args(["-serial", "stdio", "-monitor", "none"]);
     qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
     qemu.args(["-kernel", image, "-append", &parameters.replace('\n', ";")]);
@@ -173,6 +184,36 @@ fn interrupt_controllers_by_registers_start_cpus_too() {
     }
     assert!(text.contains("held 1 0 1"), "{text}");
     assert_eq!(series_of(&text.lines().collect::<Vec<_>>()).len(), 2, "{text}");
+}
+
+#[test]
+fn a_matrix_is_walked_on_pages_of_each_size() {
+    let parameters = "paging --quick --blocks 2 --point-time 1ms --pages base,huge-2m";
+    let Some((code, text)) = boot_with(IMAGE, "max", 1, 40, parameters) else { return };
+    assert_eq!(code, DONE, "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut walks = std::collections::BTreeMap::new();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("series ")) {
+        let [bytes, page, on_pages] = ["bytes", "page", "on-pages"].map(|name| field(line, name));
+        let size = if field(line, "experiment") == "base" { "4096" } else { "2097152" };
+        assert_eq!((page, on_pages), (size, bytes), "{line}");
+        assert_eq!(field(lines[at + 1], "wrong"), "0", "{line}");
+        let durations = lines[at + 2].strip_prefix("s ").expect("its passes");
+        let of = (field(line, "kernel"), bytes);
+        walks.entry(of).or_insert_with(Vec::new).extend(durations.split(' '));
+    }
+    // Instructions are the same on all pages: one tick each. Three sizes fit, in two builds.
+    assert_eq!(walks.len(), 2 * 3, "{walks:?}");
+    for (of, passes) in &walks {
+        assert!(
+            passes.len() >= 4 && passes.iter().all(|pass| *pass == passes[0]),
+            "{of:?} {passes:?}"
+        );
+    }
+    assert!(text.contains("impossible paging matrix: working sets of 33554432 bytes"), "{text}");
+    // Pages of 1 GiB do not fit into this machine.
+    let Some((_, text)) = boot_with(IMAGE, "max", 1, 40, "paging --pages huge-1g") else { return };
+    assert!(text.contains("absent huge-1g the image's memory holds no whole page"), "{text}");
 }
 
 #[test]

@@ -64,6 +64,8 @@ fn a_wrong_line_is_refused_with_its_number_word_and_reason() {
         ("cpus 3-1\nrun", "'3-1': not 'all' or a list"),
         ("cpus\nrun", "'cpus': no such method, or a setting without its value"),
         ("together maybe\nrun", "'maybe': not a value of this setting"),
+        ("paging --pages thp-2m", "'thp-2m': not base, huge-2m or huge-1g"),
+        ("paging --blocks 1", "at least 2 blocks"),
         ("caches none\nrun", "'none': not a value of this setting"),
     ];
     for (text, expected) in cases {

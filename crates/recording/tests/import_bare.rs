@@ -12,6 +12,9 @@ const RESULT: &str = include_str!("../../../fixtures/bare-1/result.txt");
 /// The same of two CPUs that measured at the same time, in version 2 of the text.
 const TWO_CPUS: &str = include_str!("../../../fixtures/bare-2/result.txt");
 
+/// A result of a walk on pages of several sizes.
+const WALK: &str = include_str!("../../../fixtures/bare-2/paging.txt");
+
 /// Imports this text as a result of the image and returns its methods.
 fn bare(text: &str) -> (tempfile::TempDir, Result<Vec<String>, Problem>) {
     let dir = tempfile::tempdir().unwrap();
@@ -160,6 +163,25 @@ fn what_is_no_whole_result_is_refused_with_the_reason() {
         assert!(error.contains(expected) && error.contains("result-1.txt"), "{name}: {error}");
         assert!(!dir.path().join("recording").exists(), "{name}: nothing is written");
     }
+}
+
+#[test]
+fn pages_of_a_walk_are_those_of_the_page_tables() {
+    let (dir, imported) = bare(WALK);
+    imported.unwrap();
+    let recording = Recording::open(&dir.path().join("recording")).unwrap();
+    let run = recording.run();
+    assert_eq!((&*run.method, run.machine.data_tlb.unwrap().entries), ("paging", 512));
+    let series = recording.series().unwrap();
+    assert_eq!(series.len(), run.allocations.len());
+    for ((series, _), memory) in series.iter().zip(&run.allocations) {
+        let page =
+            if series.parameters.experiment.as_deref() == Some("base") { 4096 } else { 2 << 20 };
+        assert_eq!((memory.series, memory.share_of(page)), (series.series, 1.0));
+        assert_eq!(memory.verified, anechoic_recording::paging::Verified::PageTables);
+    }
+    let absent = run.not_available.iter().find(|absent| absent.what == "pages huge-1g").unwrap();
+    assert!(absent.why.contains("no whole page of this size"), "{absent:?}");
 }
 
 #[test]

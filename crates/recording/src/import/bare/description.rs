@@ -3,7 +3,7 @@
 use super::places::Places;
 use super::text::{Line, Wrong};
 use crate::clock::{Clock, Skew};
-use crate::machine::{Machine, Setting};
+use crate::machine::{DataTlb, Machine, Setting};
 use crate::policy::Policy;
 use crate::run::{DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
 
@@ -40,6 +40,22 @@ impl Common {
                 let what = format!("CPU {cpu}");
                 let (why, remedy) = (why.to_owned(), "name others with `cpus`".to_owned());
                 not_available.push(NotAvailable { what, why, remedy });
+            }
+            "absent" => {
+                let [kind, why] = line.words()?;
+                not_available.push(NotAvailable {
+                    what: format!("pages {kind}"),
+                    why: why.to_owned(),
+                    remedy: String::new(),
+                });
+            }
+            "tlb" => {
+                let words: Vec<&str> = rest.split(' ').collect();
+                let number = |text: &&str| Ok(line.number(text)? as u32);
+                machine.data_tlb = Some(DataTlb {
+                    entries: words.first().map_or_else(|| number(&""), number)?,
+                    entries_2m: words.get(1).map(number).transpose()?,
+                });
             }
             "caches" if rest == "off" => notes.push(CACHES_OFF.to_owned()),
             "skew" => {

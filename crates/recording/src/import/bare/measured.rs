@@ -6,6 +6,7 @@ use super::text::{Fields, Wrong};
 use crate::import::Recorded;
 use crate::machine::MOST_CPUS;
 use crate::methods;
+use crate::paging::{Allocation, Verified};
 use crate::parameters::Parameters;
 use crate::rows::{Counter, Detour, Fixed, Loss, LossKind, Sample, Series};
 use crate::run::{CpuRun, Ended, Outcome};
@@ -107,6 +108,7 @@ impl Measured<'_> {
         lose(LossKind::Samples, lost);
         of.samples.extend(self.samples(series, start)?);
         of.series.push(self.series(series)?);
+        of.run.allocations.extend(self.allocation(series)?);
         of.run.outcomes.push(Outcome {
             series,
             first_ticks: start,
@@ -118,6 +120,21 @@ impl Measured<'_> {
             step_ticks: ran.find_number("step")?,
         });
         Ok(())
+    }
+
+    /// Returns the memory of this series, if its pages were counted.
+    fn allocation(&self, series: u32) -> Result<Option<Allocation>, Wrong> {
+        let plan = &self.plan;
+        let Some(on_pages) = plan.find_number("on-pages")? else { return Ok(None) };
+        Ok(Some(Allocation {
+            series,
+            bytes: plan.number("bytes")?,
+            pages: BTreeMap::from([(plan.number("page")?, on_pages)]),
+            verified: Verified::PageTables,
+            refused: None,
+            counted_iterations: 0,
+            counts: BTreeMap::new(),
+        }))
     }
 
     /// Returns the rows of the samples.
