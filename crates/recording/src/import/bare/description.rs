@@ -49,22 +49,9 @@ impl Common {
                     remedy: String::new(),
                 });
             }
-            "tlb" => {
-                let words: Vec<&str> = rest.split(' ').collect();
-                let number = |text: &&str| Ok(line.number(text)? as u32);
-                machine.data_tlb = Some(DataTlb {
-                    entries: words.first().map_or_else(|| number(&""), number)?,
-                    entries_2m: words.get(1).map(number).transpose()?,
-                });
-            }
+            "tlb" => machine.data_tlb = Some(data_tlb(line)?),
             "caches" if rest == "off" => notes.push(CACHES_OFF.to_owned()),
-            "skew" => {
-                let [cpu, offset, bound] = line.words()?;
-                let offset_ticks =
-                    offset.parse().map_err(|_| line.wrong("the offset is not a number"))?;
-                let (cpu, bound_ticks) = (line.number(cpu)? as u32, line.number(bound)?);
-                clock.skew.push(Skew { cpu, offset_ticks, bound_ticks });
-            }
+            "skew" => clock.skew.push(skew(line)?),
             "register" => {
                 let [name, value] = line.words()?;
                 let effective = (!value.starts_with("- ")).then(|| value.to_owned());
@@ -120,6 +107,21 @@ impl Common {
         };
         notes.insert(0, rest.to_owned());
     }
+}
+
+/// Reads the entries of the data TLB: for the smallest pages, and for those of 2 MiB if these are known.
+fn data_tlb(line: &Line<'_>) -> Result<DataTlb, Wrong> {
+    let numbers = line.numbers()?;
+    let number = |at: usize| numbers.get(at).map(|&number| number as u32);
+    let entries = number(0).ok_or_else(|| line.wrong("a value is missing"))?;
+    Ok(DataTlb { entries, entries_2m: number(1) })
+}
+
+/// Reads the offset of a CPU's counter.
+fn skew(line: &Line<'_>) -> Result<Skew, Wrong> {
+    let [cpu, offset, bound] = line.words()?;
+    let offset_ticks = offset.parse().map_err(|_| line.wrong("the offset is not a number"))?;
+    Ok(Skew { cpu: line.number(cpu)? as u32, offset_ticks, bound_ticks: line.number(bound)? })
 }
 
 /// The note of a run with caches off.
