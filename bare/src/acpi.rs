@@ -1,15 +1,41 @@
-//! The firmware's ACPI tables: the port of the power-management timer and the number of CPUs.
+//! The firmware's ACPI tables: the port of the power-management timer and the CPUs.
+
+use crate::cpu;
 
 /// The rate of the power-management timer in hertz.
 pub const TIMER_HZ: u64 = 3_579_545;
 
+/// More CPUs than this are not used.
+pub const MOST_CPUS: usize = 1024;
+
 /// What the image reads from the tables.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Acpi {
     /// The port of the power-management timer.
     pub timer_port: Option<u16>,
-    /// CPUs that the firmware reports as usable.
-    pub cpus: u32,
+    /// CPUs that the firmware reports as usable, at least the one that runs this.
+    pub count: usize,
+    /// Numbers of the interrupt controllers of the first CPUs; the CPU that runs this comes first.
+    ids: [u32; MOST_CPUS],
+}
+
+impl Acpi {
+    /// Returns the numbers of the CPUs' interrupt controllers, by the numbers that CPUs have in the result: 0 is the CPU
+    /// that runs this, the others follow in the order of the firmware's table.
+    #[must_use]
+    pub fn ids(&self) -> &[u32] {
+        &self.ids[..self.count.min(MOST_CPUS)]
+    }
+
+    fn add(&mut self, id: u32) {
+        if id == self.ids[0] {
+            return;
+        }
+        if let Some(free) = self.ids.get_mut(self.count) {
+            *free = id;
+        }
+        self.count += 1;
+    }
 }
 
 /// Reads `N` bytes, in any alignment.
@@ -25,7 +51,9 @@ fn word(address: u64) -> u64 {
 /// Reads the tables from their root pointer (RSDP), or returns nothing known if that is absent.
 #[must_use]
 pub fn read_tables(root: Option<u64>) -> Acpi {
-    let mut found = Acpi::default();
+    let mut ids = [0; MOST_CPUS];
+    ids[0] = cpu::controller_id();
+    let mut found = Acpi { timer_port: None, count: 1, ids };
     let Some(root) = root.filter(|&root| read(root) == *b"RSD PTR ") else { return found };
     let extended = read::<1>(root + 15) != [0];
     let (directory, entry_bytes) = match extended {
@@ -39,25 +67,23 @@ pub fn read_tables(root: Option<u64>) -> Acpi {
                 let port = u16::try_from(word(table + 76)).ok();
                 found.timer_port = port.filter(|&port| port != 0);
             }
-            b"APIC" => found.cpus = cpus(table),
+            b"APIC" => cpus(table, &mut found),
             _ => {}
         }
     }
     found
 }
 
-/// Counts the enabled CPUs in the table of interrupt controllers (MADT).
-fn cpus(table: u64) -> u32 {
-    let (mut entry, end, mut count) = (table + 44, table + word(table + 4), 0);
+/// Adds the enabled CPUs in the table of interrupt controllers (MADT). Those that could be plugged in later are not usable.
+fn cpus(table: u64, found: &mut Acpi) {
+    let (mut entry, end) = (table + 44, table + word(table + 4));
     while entry < end {
         let [kind, bytes] = read(entry);
-        let enabled = match kind {
-            0 => word(entry + 4) & 1 == 1,
-            9 => word(entry + 8) & 1 == 1,
-            _ => false,
-        };
-        count += u32::from(enabled);
+        match kind {
+            0 if word(entry + 4) & 1 == 1 => found.add(u32::from(read::<1>(entry + 3)[0])),
+            9 if word(entry + 8) & 1 == 1 => found.add(word(entry + 4) as u32),
+            _ => {}
+        }
         entry += u64::from(bytes.max(2));
     }
-    count
 }

@@ -17,7 +17,7 @@ const STEP_GROUP: u64 = 64;
 const PASSES_NS: u64 = 20_000_000;
 
 /// How a kernel's work fills a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Iterations in a sample, or in a unit if the time is fixed.
     pub iterations: u64,

@@ -57,6 +57,74 @@ pub fn is_made_by(maker: &[u8; 4]) -> bool {
     x86_64::__cpuid(0).ebx == u32::from_le_bytes(*maker)
 }
 
+/// Returns the number of this CPU's interrupt controller.
+#[must_use]
+pub fn controller_id() -> u32 {
+    let topology = cpuid(0xb, 0);
+    if topology.ebx == 0 { cpuid(1, 0).ebx >> 24 } else { topology.edx }
+}
+
+/// The kind of a CPU and its place in the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Number of its interrupt controller.
+    pub id: u32,
+    /// Threads of one core have numbers that agree without these lowest bits.
+    pub core_shift: u32,
+    /// CPUs of one package have numbers that agree without these lowest bits.
+    pub package_shift: u32,
+    /// Family, model and stepping, and above them the type of core where there are several. Equal CPUs have equal ones.
+    pub class: u64,
+}
+
+impl Place {
+    /// Returns those of the CPU that runs this.
+    #[must_use]
+    pub fn here() -> Self {
+        let (mut core_shift, mut package_shift) = (0, 0);
+        for level in 0..8 {
+            let answer = cpuid(0xb, level);
+            match answer.ecx >> 8 & 0xff {
+                1 => core_shift = answer.eax & 31,
+                2 => package_shift = answer.eax & 31,
+                _ => break,
+            }
+        }
+        let package_shift = package_shift.max(core_shift);
+        let class = u64::from(cpuid(0x1a, 0).eax >> 24) << 32 | u64::from(cpuid(1, 0).eax);
+        Place { id: controller_id(), core_shift, package_shift, class }
+    }
+}
+
+/// The caches of the CPU that runs this, switched off while this value lives.
+#[derive(Debug)]
+pub struct CachesOff {
+    before: u64,
+}
+
+/// The bit of CR0 that switches caches off.
+const CACHES_OFF: u64 = 1 << 30;
+
+impl CachesOff {
+    /// Writes back all that the caches hold, and switches them off.
+    #[must_use]
+    pub fn begin() -> Self {
+        let [before, ..] = control();
+        // SAFETY: memory keeps its contents; it is only slower.
+        unsafe {
+            asm!("mov cr0, {}", "wbinvd", in(reg) before | CACHES_OFF, options(nostack));
+        }
+        CachesOff { before }
+    }
+}
+
+impl Drop for CachesOff {
+    fn drop(&mut self) {
+        // SAFETY: as before `begin`.
+        unsafe { asm!("wbinvd", "mov cr0, {}", in(reg) self.before, options(nostack)) };
+    }
+}
+
 global_asm!(
     // Reads register EDI into what RSI points to; 1 if it exists. The handler of the fault continues at probe_failed.
     ".global probe_msr",
@@ -136,16 +204,31 @@ pub fn interrupts_enabled() -> bool {
     flags >> 9 & 1 == 1
 }
 
+/// The bit of CR4 that adds a fifth level of page tables.
+pub(crate) const FIVE_LEVELS: u64 = 1 << 12;
+/// The bits of CR3 and of a page table's entry that are an address.
+pub(crate) const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+/// The register with the modes of 64-bit code.
+pub(crate) const EFER: u32 = 0xc000_0080;
+
+/// Returns the control registers 0, 3 and 4.
+pub(crate) fn control() -> [u64; 3] {
+    let (cr0, cr3, cr4): (u64, u64, u64);
+    // SAFETY: reads three control registers.
+    unsafe {
+        asm!(
+            "mov {}, cr0", "mov {}, cr3", "mov {}, cr4",
+            out(reg) cr0, out(reg) cr3, out(reg) cr4, options(nomem, nostack),
+        );
+    }
+    [cr0, cr3, cr4]
+}
+
 /// Returns the size of the page that maps `address`, from the page tables in use.
 #[must_use]
 pub fn page_bytes(address: u64) -> u64 {
-    const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
-    let (cr3, cr4): (u64, u64);
-    // SAFETY: reads two control registers.
-    unsafe {
-        asm!("mov {}, cr3", "mov {}, cr4", out(reg) cr3, out(reg) cr4, options(nomem, nostack))
-    };
-    let levels = if cr4 >> 12 & 1 == 1 { 5 } else { 4 };
+    let [_, cr3, cr4] = control();
+    let levels = if cr4 & FIVE_LEVELS == 0 { 4 } else { 5 };
     let mut table = cr3 & ADDRESS;
     for level in (0..levels).rev() {
         let shift = 12 + 9 * level;

@@ -1,21 +1,21 @@
 //! Interrupts are off in the whole image. This module counts those that come nevertheless, and proves that they are
 //! held back: it makes one pending while a loop runs.
 
+use crate::apic::{
+    Controller, END_OF_INTERRUPT, REQUESTED, SPURIOUS, TASK_PRIORITY, TIMER, TIMER_COUNT,
+    TIMER_DIVIDER,
+};
 use crate::cpu;
+use anechoic_kernels::counter;
 use core::arch::{asm, global_asm};
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Interrupts delivered to the image, other than NMIs.
-#[unsafe(no_mangle)]
-static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
-/// Non-maskable interrupts delivered to the image.
-#[unsafe(no_mangle)]
-static NMIS: AtomicU64 = AtomicU64::new(0);
-
-/// Returns how many interrupts and how many NMIs were delivered so far.
+/// Returns how many interrupts and how many NMIs were delivered to this CPU so far. The table of this module must be in
+/// use.
 #[must_use]
 pub fn delivered() -> [u64; 2] {
-    [&INTERRUPTS, &NMIS].map(|count| count.load(Ordering::Relaxed))
+    current().counts.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
 global_asm!(
@@ -48,11 +48,24 @@ global_asm!(
     "pop rax",
     "add rsp, 16",
     "iretq",
+    // The counts lie at the lower end of the stack, which is aligned to its size.
     "2:",
-    "lock inc qword ptr [rip + INTERRUPTS]",
+    "mov rcx, rsp",
+    "and rcx, -{STACK}",
+    "lock inc qword ptr [rcx]",
     "jmp 4f",
     "3:",
-    "lock inc qword ptr [rip + NMIS]",
+    "mov rcx, rsp",
+    "and rcx, -{STACK}",
+    "lock inc qword ptr [rcx + 8]",
+    // An NMI wakes a CPU. One that was about to halt looks again first.
+    "lea rcx, [rip + sleep_begin]",
+    "cmp qword ptr [rsp + 24], rcx",
+    "jb 4f",
+    "lea rax, [rip + sleep_end]",
+    "cmp qword ptr [rsp + 24], rax",
+    "jae 4f",
+    "mov qword ptr [rsp + 24], rcx",
     "4:",
     "pop rcx",
     "pop rax",
@@ -65,10 +78,29 @@ global_asm!(
     "mov rdx, qword ptr [rsp + 32]",
     "and rsp, -16",
     "call exception",
+    //
+    // Halts until the number at RDI is not RSI any more. Interrupts are off: only an NMI wakes the CPU.
+    ".global sleep_while",
+    "sleep_while:",
+    "sleep_begin:",
+    "cmp qword ptr [rdi], rsi",
+    "jne sleep_end",
+    "hlt",
+    "jmp sleep_begin",
+    "sleep_end:",
+    "ret",
+    STACK = const STACK,
 );
 
 unsafe extern "C" {
     static interrupt_stubs: u8;
+    fn sleep_while(number: *const AtomicU64, value: u64);
+}
+
+/// Halts until an NMI has been delivered since there were `nmis` of them on this CPU.
+pub(crate) fn sleep(nmis: u64) {
+    // SAFETY: reads a count of this CPU, which its handler of NMIs changes.
+    unsafe { sleep_while(&raw const current().counts[1], nmis) };
 }
 
 /// Ends the image at an exception, which only a fault of its own can raise.
@@ -87,36 +119,92 @@ struct Table {
 
 /// Entries of the descriptor table: those in use before, and two for the task segment.
 const DESCRIPTORS: usize = 64;
+/// Size of the stack for interrupts.
 const STACK: usize = 16 << 10;
 
-/// What the CPU reads when an interrupt comes. Interrupts have a stack of their own, because the code below uses the
+/// What a CPU reads when an interrupt comes. Interrupts have a stack of their own, because the code below uses the
 /// bytes under its stack pointer.
-#[repr(C, align(16))]
-struct State {
+#[repr(C, align(16384))]
+pub struct State {
+    /// Interrupts other than NMIs, and NMIs, that were delivered to this CPU.
+    counts: [AtomicU64; 2],
+    stack: [u8; STACK - 16],
     descriptors: [u64; DESCRIPTORS],
-    gates: [[u64; 2]; 256],
     task: [u32; 26],
-    stack: [u8; STACK],
     before: [Table; 2],
 }
 
-static mut STATE: State = State {
-    descriptors: [0; DESCRIPTORS],
-    gates: [[0; 2]; 256],
-    task: [0; 26],
-    stack: [0; STACK],
-    before: [Table { limit: 0, base: 0 }; 2],
-};
+const _: () = assert!(align_of::<State>() == STACK && offset_of!(State, descriptors) == STACK);
 
-/// Replaces the loader's interrupt table by one that counts. Interrupts must be off.
-pub fn install() {
-    let state = &raw mut STATE;
-    let code_segment: u16;
-    // SAFETY: one CPU runs this with interrupts off, and nothing else refers to the state.
+static mut GATES: [[u64; 2]; 256] = [[0; 2]; 256];
+
+/// The segments of code and of data that the loader gave the first CPU.
+static mut SEGMENTS: [u64; 2] = [0; 2];
+
+/// Fills the interrupt table, which is the same for all CPUs. Interrupts must be off.
+fn fill_gates() {
+    // SAFETY: the first CPU runs this, always with the same outcome.
+    unsafe {
+        let (code_segment, data_segment): (u16, u16);
+        asm!("mov {0:x}, cs", out(reg) code_segment, options(nomem, nostack));
+        asm!("mov {0:x}, ss", out(reg) data_segment, options(nomem, nostack));
+        SEGMENTS = [code_segment, data_segment].map(u64::from);
+        let gates = &raw mut GATES;
+        for (vector, gate) in (*gates).iter_mut().enumerate() {
+            let stub = &raw const interrupt_stubs as u64 + 16 * vector as u64;
+            let (low, middle, high) = (stub & 0xffff, stub >> 16 & 0xffff, stub >> 32);
+            *gate = [low | u64::from(code_segment) << 16 | 0x8e01 << 32 | middle << 48, high];
+        }
+    }
+}
+
+/// Replaces the loader's tables on the first CPU by this one's. Interrupts must be off.
+///
+/// # Safety
+/// The state must be this CPU's, and stay where it is.
+pub unsafe fn install(state: *mut State) {
+    // SAFETY: the caller vouches for the state; the tables in use belong to the loader.
     unsafe {
         asm!("sgdt [{}]", in(reg) &raw mut (*state).before[0], options(nostack));
         asm!("sidt [{}]", in(reg) &raw mut (*state).before[1], options(nostack));
-        asm!("mov {0:x}, cs", out(reg) code_segment, options(nomem, nostack));
+        fill_gates();
+        load(state);
+    }
+}
+
+/// Gives another CPU the tables of the first one, with its own state.
+///
+/// # Safety
+/// As for [`install`]; `first` must be the state of the first CPU, and in use there.
+pub(crate) unsafe fn join(state: *mut State, first: *const State) {
+    // SAFETY: the caller vouches for both states; the descriptors have the segments of the first CPU.
+    unsafe {
+        (*state).before = (*first).before;
+        load(state);
+        let [code, data] = SEGMENTS;
+        asm!(
+            "mov ds, {data:e}",
+            "mov es, {data:e}",
+            "mov ss, {data:e}",
+            "push {code}",
+            "lea {next}, [rip + 2f]",
+            "push {next}",
+            "retfq",
+            "2:",
+            data = in(reg) data,
+            code = in(reg) code,
+            next = out(reg) _,
+        );
+    }
+}
+
+/// Puts the descriptors, the task segment and the interrupt table into use.
+///
+/// # Safety
+/// As for [`install`]; the gates are filled, and `before` is stored.
+unsafe fn load(state: *mut State) {
+    // SAFETY: the caller vouches for the state, which one CPU changes with interrupts off.
+    unsafe {
         let before = (*state).before[0];
         let used = (usize::from(before.limit) + 1) / 8;
         assert!(used + 2 <= DESCRIPTORS, "the firmware's descriptor table has {used} entries");
@@ -126,32 +214,45 @@ pub fn install() {
         descriptors[used] =
             limit | (task & 0xff_ffff) << 16 | 0x89 << 40 | (task >> 24 & 0xff) << 56;
         descriptors[used + 1] = task >> 32;
-        let stack = (&raw const (*state).stack as u64 + STACK as u64) & !15;
+        let stack = state as u64 + STACK as u64;
         (*state).task[9] = stack as u32; // the first stack of the interrupt stack table
         (*state).task[10] = (stack >> 32) as u32;
         (*state).task[25] = (limit as u32 + 1) << 16; // no map of ports
-        for vector in 0..256 {
-            let stub = &raw const interrupt_stubs as u64 + 16 * vector as u64;
-            let (low, middle, high) = (stub & 0xffff, stub >> 16 & 0xffff, stub >> 32);
-            (*state).gates[vector] =
-                [low | u64::from(code_segment) << 16 | 0x8e01 << 32 | middle << 48, high];
-        }
         let table = |base, limit: usize| Table { limit: limit as u16, base };
         let mine = table(descriptors.as_ptr() as u64, (used + 2) * 8 - 1);
-        let gates = table(&raw const (*state).gates as u64, 256 * 16 - 1);
+        let gates = table(&raw const GATES as u64, 256 * 16 - 1);
         asm!("lgdt [{}]", in(reg) &raw const mine, options(nostack));
         asm!("lidt [{}]", in(reg) &raw const gates, options(nostack));
         asm!("ltr {0:x}", in(reg) used * 8, options(nostack));
     }
 }
 
-/// Returns to the loader's interrupt table, as the firmware expects it when it is called.
+/// Returns the state of this CPU, from the address of its descriptors. The table of this module must be in use.
+fn current() -> &'static State {
+    let mut table = Table { limit: 0, base: 0 };
+    // SAFETY: the descriptors in use are part of a state, which stays where it is.
+    unsafe {
+        asm!("sgdt [{}]", in(reg) &raw mut table, options(nostack));
+        &*((table.base - offset_of!(State, descriptors) as u64) as *const State)
+    }
+}
+
+/// Returns whether the table of this module is in use on this CPU.
+#[must_use]
+pub fn is_installed() -> bool {
+    let mut table = Table { limit: 0, base: 0 };
+    // SAFETY: stores a register.
+    unsafe { asm!("sidt [{}]", in(reg) &raw mut table, options(nostack)) };
+    table.base == &raw const GATES as u64
+}
+
+/// Returns the first CPU to the loader's tables, as the firmware expects it when it is called.
 pub fn uninstall() {
-    let state = &raw const STATE;
+    let before = current().before;
     // SAFETY: `install` stored both operands, and the tables belong to the firmware, which stays in memory.
     unsafe {
-        asm!("lgdt [{}]", in(reg) &raw const (*state).before[0], options(nostack));
-        asm!("lidt [{}]", in(reg) &raw const (*state).before[1], options(nostack));
+        asm!("lgdt [{}]", in(reg) &raw const before[0], options(nostack));
+        asm!("lidt [{}]", in(reg) &raw const before[1], options(nostack));
     }
 }
 
@@ -171,9 +272,10 @@ const VECTOR: u32 = 0xf5;
 /// Counts of the local timer until the interrupt is due.
 const SOON: u32 = 1_000;
 
-/// Lets the CPU's own timer raise an interrupt while `work` runs, and delivers it afterwards. Returns `None` if the CPU's
-/// interrupt controller is switched off.
-pub fn hold(work: impl FnOnce()) -> Option<Held> {
+/// Lets the CPU's own timer raise an interrupt while a loop reads the counter, holds it back for `held_ticks`, and delivers it
+/// afterwards. If none comes, the loop ends after `most_ticks`. Returns `None` if the CPU's interrupt controller is switched
+/// off.
+pub fn hold(held_ticks: u64, most_ticks: u64) -> Option<Held> {
     let controller = Controller::find()?;
     let saved = [TASK_PRIORITY, SPURIOUS, TIMER, TIMER_DIVIDER, TIMER_COUNT]
         .map(|register| (register, controller.read(register)));
@@ -188,8 +290,16 @@ pub fn hold(work: impl FnOnce()) -> Option<Held> {
         controller.write(TIMER_COUNT, SOON);
     }
     let before = delivered()[0];
-    work();
-    let pending = controller.read(REQUESTED + VECTOR / 32) >> (VECTOR % 32) & 1 == 1;
+    let is_pending = || controller.read(REQUESTED + VECTOR / 32) >> (VECTOR % 32) & 1 == 1;
+    let begin = counter::now();
+    let mut since = None;
+    while match since {
+        None => counter::now() - begin < most_ticks,
+        Some(since) => counter::now() - since < held_ticks,
+    } {
+        since = since.or_else(|| is_pending().then(counter::now));
+    }
+    let pending = is_pending();
     let inside = delivered()[0] - before;
     // SAFETY: the table of this module is in use; the interrupt is counted, and acknowledged here.
     unsafe {
@@ -202,56 +312,5 @@ pub fn hold(work: impl FnOnce()) -> Option<Held> {
         saved.iter().for_each(|&(register, value)| controller.write(register, value));
         masks.iter().for_each(|&(port, mask)| cpu::write_port(port, mask));
         Some(Held { pending, inside, after })
-    }
-}
-
-/// Registers of the CPU's interrupt controller, by their numbers as model-specific registers.
-const TASK_PRIORITY: u32 = 0x08;
-const END_OF_INTERRUPT: u32 = 0x0b;
-const SPURIOUS: u32 = 0x0f;
-const REQUESTED: u32 = 0x20;
-const TIMER: u32 = 0x32;
-const TIMER_COUNT: u32 = 0x38;
-const TIMER_DIVIDER: u32 = 0x3e;
-
-/// The CPU's interrupt controller.
-enum Controller {
-    /// Its registers lie in memory, from this address on (xAPIC).
-    Memory(u64),
-    /// Its registers are model-specific registers (x2APIC).
-    Registers,
-}
-
-impl Controller {
-    fn find() -> Option<Self> {
-        let base = cpu::msr(0x1b)?;
-        match base >> 10 & 3 {
-            0b11 => Some(Controller::Registers),
-            0b10 => Some(Controller::Memory(base & 0x000f_ffff_ffff_f000)),
-            _ => None,
-        }
-    }
-
-    fn read(&self, register: u32) -> u32 {
-        match self {
-            // SAFETY: one of the registers above, which are mapped as uncached memory.
-            Self::Memory(base) => unsafe {
-                ((base + u64::from(register) * 16) as *const u32).read_volatile()
-            },
-            Self::Registers => cpu::msr(0x800 + register).unwrap_or(0) as u32,
-        }
-    }
-
-    /// # Safety
-    /// The caller must restore what it changes.
-    unsafe fn write(&self, register: u32, value: u32) {
-        match self {
-            // SAFETY: as for `read`.
-            Self::Memory(base) => unsafe {
-                ((base + u64::from(register) * 16) as *mut u32).write_volatile(value);
-            },
-            // SAFETY: a register of the controller that is in use.
-            Self::Registers => unsafe { cpu::write_msr(0x800 + register, u64::from(value)) },
-        }
     }
 }

@@ -4,17 +4,24 @@
 #![no_std]
 
 pub mod acpi;
+pub mod apic;
 pub mod arena;
 pub mod calibrate;
 pub mod clock;
 pub mod cpu;
+pub mod crew;
+mod failure;
 pub mod interrupts;
 pub mod machine;
 pub mod measuring;
 #[path = "../../crates/recording/src/methods.rs"]
 pub mod methods;
+pub mod pages;
 pub mod parameters;
 pub mod run;
+pub mod seat;
 pub mod serial;
+pub mod skew;
 pub mod text;
 pub mod timed;
+pub mod trampoline;

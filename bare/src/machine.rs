@@ -2,8 +2,9 @@
 
 use crate::acpi::Acpi;
 use crate::clock::{Clock, ReadCost};
-use crate::cpu::{self, cpuid};
+use crate::cpu::{self, Place, cpuid};
 use crate::text::Text;
+use anechoic_kernels::tlb::{self, DataTlb};
 use core::fmt::{self, Display};
 
 /// Adds a line for each thing that is known of the machine.
@@ -12,7 +13,7 @@ pub fn describe(text: &mut Text<'_>, acpi: &Acpi, memory_bytes: u64) {
     text.line(format_args!("vendor {}", cpu::text([vendor.ebx, vendor.edx, vendor.ecx])));
     text.line(format_args!("model {}", Model));
     text.line(format_args!("signature {:#x}", cpuid(1, 0).eax));
-    text.line(format_args!("cpus {}", acpi.cpus.max(1)));
+    text.line(format_args!("cpus {}", acpi.count));
     text.line(format_args!("memory {memory_bytes}"));
     if let Some(name) = cpu::hypervisor() {
         text.line(format_args!("hypervisor {name}"));
@@ -20,11 +21,55 @@ pub fn describe(text: &mut Text<'_>, acpi: &Acpi, memory_bytes: u64) {
     if cpu::is_emulated() {
         text.line(format_args!("emulated"));
     }
-    caches(|cache| {
-        let Cache { level, kind, bytes, line } = cache;
-        text.line(format_args!("cache {level} {kind} {bytes} {line}"));
-    });
+    if let Some(DataTlb { entries, entries_2m }) = data_tlb() {
+        match entries_2m {
+            Some(of_large) => text.line(format_args!("tlb {entries} {of_large}")),
+            None => text.line(format_args!("tlb {entries}")),
+        }
+    }
     registers(text);
+}
+
+/// Returns the data TLB of the CPU that runs this, if it describes it.
+#[must_use]
+pub fn data_tlb() -> Option<DataTlb> {
+    tlb::data(&|leaf, subleaf| {
+        let of = cpuid(leaf, subleaf);
+        [of.eax, of.ebx, of.ecx, of.edx]
+    })
+}
+
+/// A CPU that measures, as it describes itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Described {
+    place: Place,
+    caches: [Option<Cache>; MOST_CACHES],
+}
+
+impl Described {
+    /// Describes the CPU that runs this.
+    #[must_use]
+    pub fn here() -> Self {
+        let mut found = Described { place: Place::here(), ..Self::default() };
+        let mut free = found.caches.iter_mut();
+        caches(|cache| {
+            if let Some(free) = free.next() {
+                *free = Some(cache);
+            }
+        });
+        found
+    }
+
+    /// Adds a line for this CPU, and one for each of its caches.
+    pub fn describe(&self, text: &mut Text<'_>, cpu: usize) {
+        let Place { id, core_shift, package_shift, class } = self.place;
+        text.line(format_args!(
+            "cpu {cpu} id={id} core={core_shift} package={package_shift} class={class:#x}"
+        ));
+        for Cache { level, kind, bytes, line, shift } in self.caches.iter().flatten() {
+            text.line(format_args!("cache {level} {kind} {bytes} {line} {shift}"));
+        }
+    }
 }
 
 /// Adds the rate of the counter and the cost of a read.
@@ -52,6 +97,9 @@ impl Display for Model {
     }
 }
 
+/// More caches than a CPU has.
+const MOST_CACHES: usize = 8;
+
 /// A cache of the CPU that runs this.
 #[derive(Debug, Clone, Copy)]
 struct Cache {
@@ -59,6 +107,8 @@ struct Cache {
     kind: &'static str,
     bytes: u64,
     line: u32,
+    /// CPUs that share it have numbers that agree without these lowest bits.
+    shift: u32,
 }
 
 /// Calls `each` with every cache that CPUID describes.
@@ -74,7 +124,8 @@ fn caches(mut each: impl FnMut(Cache)) {
         };
         let part = |shift: u32, bits: u32| u64::from(cache.ebx >> shift & ((1 << bits) - 1)) + 1;
         let bytes = part(22, 10) * part(12, 10) * part(0, 12) * (u64::from(cache.ecx) + 1);
-        each(Cache { level: cache.eax >> 5 & 7, kind, bytes, line: part(0, 12) as u32 });
+        let shift = ((cache.eax >> 14 & 0xfff) + 1).next_power_of_two().trailing_zeros();
+        each(Cache { level: cache.eax >> 5 & 7, kind, bytes, line: part(0, 12) as u32, shift });
     }
 }
 
@@ -115,7 +166,7 @@ fn registers(text: &mut Text<'_>) {
 }
 
 /// Counters of the CPU around a measurement.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Counters {
     /// Core cycles and reference cycles (APERF and MPERF).
     pub performance: Option<[u64; 2]>,

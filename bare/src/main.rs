@@ -8,6 +8,7 @@ mod libc;
 mod pvh;
 mod uefi;
 
+use anechoic_bare::crew;
 use anechoic_bare::serial::Serial;
 use core::fmt::Write;
 use core::panic::PanicInfo;
@@ -26,6 +27,13 @@ impl Write for Last {
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
+    if !crew::is_first() {
+        crew::leave_to_first(format_args!("{info}"));
+    }
     let _ = writeln!(Last(Serial::open()), "\nanechoic-bare failed: {info}");
+    if let Some(mut screen) = uefi::Screen::after_failure() {
+        let _ = write!(screen, "anechoic-bare failed: {info}\nswitch the machine off; ");
+        let _ = writeln!(screen, "what was measured before is in the result's file");
+    }
     pvh::leave_after_failure()
 }

@@ -8,9 +8,13 @@
 //! memory --experiments bandwidth-read-random-warm --sizes 4k-64m
 //! ```
 
+mod values;
+
 use crate::methods;
+use crate::pages::{KINDS, Kind};
 use anechoic_kernels::work::{self, Family};
 use core::fmt;
+use values::{is_list, iterations, members, number, read, sizes, time};
 
 /// What is measured if there is no parameter file.
 pub const DEFAULT: &str = "\
@@ -20,6 +24,9 @@ ftq --work counter-reg --window 1ms --duration 1s
 tick --kernel intadd,intmul,intdiv --repetition 100us --repetitions 1000
 loops --variants counter,sum,fibonacci,call --grain 1ms --samples 1000
 ";
+
+/// The list of all CPUs.
+const ALL: &str = "all";
 
 /// The largest number of lines that measure something.
 const MOST: usize = 64;
@@ -47,6 +54,8 @@ pub struct Request<'t> {
     pub sizes: (u64, Option<u64>),
     /// Whether there is one working set per octave instead of eight.
     pub quick: bool,
+    /// Number of times that everything is measured; it follows from `quick` if absent.
+    pub blocks: Option<u64>,
 }
 
 /// All that the file asks for.
@@ -58,6 +67,12 @@ pub struct Parameters<'t> {
     pub serial: bool,
     /// What happens at the end.
     pub at_end: AtEnd,
+    /// Whether the CPUs measure at the same time.
+    pub together: bool,
+    /// Whether caches are off in all measurements.
+    pub caches_off: bool,
+    /// The CPUs that measure, and the line that names them.
+    cpus: (&'t str, usize),
     requests: [Option<Request<'t>>; MOST],
 }
 
@@ -103,14 +118,21 @@ impl<'t> Parameters<'t> {
     /// # Errors
     /// Returns how many lines are wrong, or 0 if none measures anything.
     pub fn parse(text: &'t str, mut report: impl FnMut(Fault<'t>)) -> Result<Self, usize> {
-        let mut all =
-            Parameters { host: "bare", serial: true, at_end: AtEnd::Wait, requests: [None; MOST] };
+        let mut all = Parameters {
+            host: "bare",
+            serial: true,
+            at_end: AtEnd::Wait,
+            together: false,
+            caches_off: false,
+            cpus: (ALL, 0),
+            requests: [None; MOST],
+        };
         let (mut faults, mut used) = (0, 0);
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or("").trim();
             let read = match line {
                 "" => Ok(None),
-                line => all.line(line),
+                line => all.line(line, number + 1),
             };
             let read = match read {
                 Ok(Some(_)) if used == MOST => Err((line, "there are at most 64 measurements")),
@@ -140,7 +162,20 @@ impl<'t> Parameters<'t> {
         self.requests().any(|request| request.method == method)
     }
 
-    fn line(&mut self, line: &'t str) -> Result<Option<Request<'t>>, Refused<'t>> {
+    /// Returns the numbers of the CPUs that measure, on a machine with CPUs 0 to `count` − 1.
+    ///
+    /// # Errors
+    /// Fails if the machine lacks one of them.
+    pub fn cpus(&self, count: usize) -> Result<impl Iterator<Item = usize> + use<'t>, Fault<'t>> {
+        let (text, line) = self.cpus;
+        let lacks = |cpu: &usize| *cpu >= count;
+        if text != ALL && members(text).any(|cpu| lacks(&cpu)) {
+            return Err(Fault { line, word: text, why: "this machine has fewer CPUs" });
+        }
+        Ok((0..count).filter(move |&cpu| text == ALL || members(text).any(|of| of == cpu)))
+    }
+
+    fn line(&mut self, line: &'t str, number: usize) -> Result<Option<Request<'t>>, Refused<'t>> {
         let mut words = line.split_ascii_whitespace();
         let first = words.next().unwrap_or("");
         let Some(mut request) = Request::named(first) else {
@@ -153,7 +188,13 @@ impl<'t> Parameters<'t> {
                 ("at-end", "wait") => self.at_end = AtEnd::Wait,
                 ("at-end", "reboot") => self.at_end = AtEnd::Reboot,
                 ("at-end", "poweroff") => self.at_end = AtEnd::PowerOff,
-                ("host" | "serial-port" | "at-end", _) => {
+                ("cpus", list) if list == ALL || is_list(list) => self.cpus = (list, number),
+                ("cpus", _) => return Err((value, "not 'all' or a list such as 0 or 0,2-3")),
+                ("together", "yes") => self.together = true,
+                ("together", "no") => self.together = false,
+                ("caches", "on") => self.caches_off = false,
+                ("caches", "off") => self.caches_off = true,
+                ("host" | "serial-port" | "at-end" | "together" | "caches", _) => {
                     return Err((value, "not a value of this setting"));
                 }
                 _ => return Err((first, "no such method or setting")),
@@ -182,6 +223,7 @@ impl<'t> Request<'t> {
             iterations: None,
             sizes: (4 << 10, None),
             quick: false,
+            blocks: None,
         };
         Some(match name {
             "run" => plain,
@@ -207,6 +249,9 @@ impl<'t> Request<'t> {
             methods::MEMORY => {
                 Request { method: methods::MEMORY, kernels: "", duration_ns: 400_000_000, ..plain }
             }
+            methods::PAGING => {
+                Request { method: methods::PAGING, duration_ns: 50_000_000, ..plain }
+            }
             _ => return None,
         })
     }
@@ -221,12 +266,14 @@ impl<'t> Request<'t> {
         let mut text = || words.next().ok_or((word, "its value is missing"));
         match (self.method, option) {
             (methods::FWQ | methods::TICK | methods::LOOPS, "pure") => self.pure = true,
-            (methods::MEMORY, "quick") => self.quick = true,
+            (methods::MEMORY | methods::PAGING, "quick") => self.quick = true,
             (methods::FWQ | methods::FTQ, "work")
             | (methods::TICK, "kernel")
             | (methods::LOOPS, "variants")
-            | (methods::MEMORY, "experiments") => self.kernels = text()?,
-            (methods::DETOURS | methods::FTQ, "duration") | (methods::MEMORY, "point-time") => {
+            | (methods::MEMORY, "experiments")
+            | (methods::PAGING, "pages") => self.kernels = text()?,
+            (methods::DETOURS | methods::FTQ, "duration")
+            | (methods::MEMORY | methods::PAGING, "point-time") => {
                 self.duration_ns = read(text()?, time)?;
             }
             (methods::FWQ | methods::LOOPS, "grain")
@@ -240,6 +287,9 @@ impl<'t> Request<'t> {
             (methods::DETOURS, "threshold") => self.threshold_ns = Some(read(text()?, time)?),
             (methods::FWQ | methods::TICK | methods::LOOPS, "iterations") => {
                 self.iterations = Some(read(text()?, iterations)?);
+            }
+            (methods::PAGING, "blocks") => {
+                self.blocks = Some(read(text()?, number)?);
             }
             (methods::MEMORY, "sizes") => self.sizes = read(text()?, sizes)?,
             _ => return Err((word, "this method has no such option")),
@@ -258,6 +308,12 @@ impl<'t> Request<'t> {
         self.kernels.is_empty() || self.kernels.split(',').any(|asked| asked == id)
     }
 
+    /// Returns whether the request is for this kind of pages.
+    #[must_use]
+    pub fn has_pages(&self, kind: &Kind) -> bool {
+        self.has_experiment(kind.id)
+    }
+
     fn check(&mut self) -> Result<(), Refused<'t>> {
         match self.method {
             methods::DETOURS => {}
@@ -266,6 +322,16 @@ impl<'t> Request<'t> {
                 let asked = self.kernels.split(',').filter(|id| !id.is_empty());
                 if let Some(id) = { asked }.find(unknown) {
                     return Err((id, "not an experiment without an operating system"));
+                }
+            }
+            methods::PAGING => {
+                let unknown = |id: &&str| !KINDS.iter().any(|kind| kind.id == *id);
+                let asked = self.kernels.split(',').filter(|id| !id.is_empty());
+                if let Some(id) = { asked }.find(unknown) {
+                    return Err((id, "not base, huge-2m or huge-1g"));
+                }
+                if self.blocks == Some(1) {
+                    return Err(("--blocks", "at least 2 blocks show their variation"));
                 }
             }
             _ => {
@@ -318,123 +384,5 @@ pub static EXPERIMENTS: &[(&str, &str, bool)] = &[
     ("bandwidth-write-random-local-warm", "write-random-local", false),
 ];
 
-/// Reads a value, and names it if it is refused.
-fn read<T>(text: &str, of: fn(&str) -> Result<T, &'static str>) -> Result<T, Refused<'_>> {
-    of(text).map_err(|why| (text, why))
-}
-
-/// Reads the iterations of a sample and, after a slash, those of a step of it.
-fn iterations(text: &str) -> Result<(u64, u64), &'static str> {
-    let (sample, step) = text.split_once('/').unwrap_or((text, text));
-    let (sample, step) = (number(sample)?, number(step)?);
-    if sample % step == 0 {
-        Ok((sample, step))
-    } else {
-        Err("a sample is not a number of whole steps")
-    }
-}
-
-/// Reads the smallest and the largest working set.
-fn sizes(text: &str) -> Result<(u64, Option<u64>), &'static str> {
-    let (from, to) = text.split_once('-').ok_or("not a range such as 4k-64m")?;
-    let (from, to) = (bytes(from)?, bytes(to)?);
-    if from > to { Err("the range ends before it begins") } else { Ok((from, Some(to))) }
-}
-
-/// Reads a whole number of at least 1.
-fn number(text: &str) -> Result<u64, &'static str> {
-    match text.parse() {
-        Ok(0) => Err("must be at least 1"),
-        Ok(number) => Ok(number),
-        Err(_) => Err("not a whole number"),
-    }
-}
-
-/// Reads a whole number with one of these units.
-fn with_unit(text: &str, units: &[(&str, u64)], why: &'static str) -> Result<u64, &'static str> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = units.iter().find(|unit| unit.0 == &text[digits.len()..]).ok_or(why)?;
-    number(digits)?.checked_mul(unit.1).ok_or("too large")
-}
-
-fn time(text: &str) -> Result<u64, &'static str> {
-    let units = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-    with_unit(text, &units, "not a time such as 250us, 1ms or 10s")
-}
-
-fn bytes(text: &str) -> Result<u64, &'static str> {
-    let units = [("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30)];
-    with_unit(text, &units, "not a size such as 4k or 64m")
-}
-
 #[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use std::string::{String, ToString};
-    use std::vec::Vec;
-
-    fn read(text: &str) -> Result<Vec<Request<'_>>, String> {
-        let mut faults = Vec::new();
-        let read = Parameters::parse(text, |fault| faults.push(fault.to_string()));
-        match read {
-            Ok(read) => Ok(read.requests().copied().collect()),
-            Err(count) => {
-                assert_eq!(count, faults.len());
-                Err(faults.join("\n"))
-            }
-        }
-    }
-
-    #[test]
-    fn lines_are_read_as_on_the_command_line() {
-        let text = "# nothing\n\nhost lab-1 # named\nat-end reboot\nserial-port off\r\n\
-                    fwq --work intdiv,intadd --grain 250us --repetitions 40 --pure\n\
-                    memory --experiments bandwidth-read-random-dirty --sizes 4k-1m --quick\n\
-                    tick --repetition 1s --iterations 6000/500";
-        let all = Parameters::parse(text, |fault| panic!("{fault}")).unwrap();
-        assert_eq!((all.host, all.serial, all.at_end), ("lab-1", false, AtEnd::Reboot));
-        let [fwq, memory, tick] = [0, 1, 2].map(|at| *all.requests().nth(at).unwrap());
-        assert_eq!(fwq.kernels().map(|kernel| kernel.id).collect::<Vec<_>>(), ["intdiv", "intadd"]);
-        assert_eq!((fwq.grain_ns, fwq.samples, fwq.pure), (250_000, Some(40), true));
-        assert_eq!((memory.sizes, memory.quick), ((4096, Some(1 << 20)), true));
-        assert!(memory.has_experiment("bandwidth-read-random-dirty"));
-        assert!(!memory.has_experiment("bandwidth-read-random-warm"));
-        assert_eq!((tick.samples, tick.iterations), (Some(100), Some((6000, 500))));
-        assert_eq!(read(DEFAULT).unwrap().len(), 5);
-        let bodies = work::KERNELS.iter().filter(|kernel| kernel.family == Family::DoNothing);
-        let variants = read("loops --variants all").unwrap();
-        assert_eq!(variants[0].kernels().count(), bodies.count());
-    }
-
-    #[test]
-    fn a_wrong_line_is_refused_with_its_number_word_and_reason() {
-        let cases = [
-            ("", ""),
-            ("fqw", "line 1: 'fqw': no such method"),
-            ("\nfwq --grian 1ms", "line 2: '--grian': this method has no such option"),
-            ("fwq --grain", "line 1: '--grain': its value is missing"),
-            ("fwq --grain 1", "'1': not a time"),
-            ("fwq --grain 0ms", "'0ms': must be at least 1"),
-            ("fwq --grain 99999999999999999s", "too large"),
-            ("fwq --work intsub", "'intsub': no such work kernel"),
-            ("fwq --work trap", "'trap': a system call needs an operating system"),
-            ("loops --variants intadd", "'intadd': not the body of a do-nothing loop"),
-            ("fwq grain 1ms", "'grain': an option begins with --"),
-            ("fwq --repetitions -3", "'-3': not a whole number"),
-            ("ftq --window 1s --duration 1ms", "shorter than one window"),
-            ("memory --sizes 1m-4k", "ends before it begins"),
-            ("memory --experiments migration-read-random-l3", "not an experiment"),
-            ("fwq --iterations 10/3", "'10/3': a sample is not a number of whole steps"),
-            ("run\nrun", "line 2: 'run': there is one run at most"),
-            ("at-end explode\nrun", "'explode': not a value of this setting"),
-            ("host a b", "'b': one word too many"),
-        ];
-        for (text, expected) in cases {
-            let why = read(text).unwrap_err();
-            assert!(why.contains(expected), "{text}: {why}");
-        }
-        assert_eq!(read("fwq --grain 1\nfoo\nfwq").unwrap_err().lines().count(), 2);
-        assert!(read(&"fwq\n".repeat(65)).unwrap_err().contains("line 65"));
-    }
-}
+mod tests;

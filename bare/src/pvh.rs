@@ -1,13 +1,14 @@
 //! PVH: how virtual machines start a kernel directly. Parameters come as a module (`-initrd`) or on the command line, where
 //! `;` separates lines; everything is shown and saved on the serial port.
 
-use anechoic_bare::arena::Arena;
+use anechoic_bare::arena::Region;
 use anechoic_bare::cpu;
 use anechoic_bare::run::{self, Loader, Refused};
 use anechoic_bare::serial::Serial;
+use anechoic_bare::trampoline;
 use core::fmt::{Arguments, Write};
-use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::{ptr, slice};
 
 /// What the loader passes: `hvm_start_info`.
 #[repr(C)]
@@ -68,6 +69,8 @@ pub fn leave_after_failure() -> ! {
 struct Pvh<'l> {
     info: &'l StartInfo,
     memory: &'l [MemoryEntry],
+    /// The parameter file, if there is one: its address and size.
+    modules: &'l [[u64; 4]],
     serial: Option<Serial>,
 }
 
@@ -82,6 +85,18 @@ impl Write for Pvh<'_> {
 
 impl Loader for Pvh<'_> {
     const NAME: &'static str = "pvh";
+    const OWNS_MACHINE: bool = true;
+
+    fn low_pages(&mut self) -> Option<u64> {
+        const FIRST: u64 = 0x8000; // beyond what the firmware had in the first pages
+        const BYTES: u64 = trampoline::PAGES << 12;
+        let is_free = |at: &u64| {
+            let is_in = |(begin, end): (u64, u64)| begin <= *at && at + BYTES <= end;
+            let around = at.saturating_sub(4096)..at + BYTES;
+            self.regions().any(is_in) && !self.passed().any(|passed| around.contains(&passed))
+        };
+        (FIRST..1 << 20).step_by(4096).find(is_free)
+    }
 
     fn acpi_root(&self) -> Option<u64> {
         Some(self.info.acpi_root).filter(|&root| root != 0)
@@ -127,7 +142,7 @@ fn start(info: &StartInfo) -> Result<(), Refused> {
         };
         (slice::from_raw_parts(info.memory_map as *const MemoryEntry, entries), modules)
     };
-    let mut loader = Pvh { info, memory, serial: Serial::open() };
+    let mut loader = Pvh { info, memory, modules, serial: Serial::open() };
     let mut line = [0; 4096];
     let text = match modules {
         [[start, bytes, ..]] => {
@@ -144,22 +159,33 @@ fn start(info: &StartInfo) -> Result<(), Refused> {
     let parameters = run::parameters(text, &mut loader)?;
     // The first 4 GiB are mapped; the image and what the loader passes stay outside of the region.
     let image = &raw const image_end as u64;
-    let passed =
-        [info.command_line, info.module_list, info as *const StartInfo as u64, info.memory_map]
-            .into_iter()
-            .chain(modules.iter().map(|module| module[0]));
-    let regions = memory.iter().filter(|entry| entry.kind == 1).map(|entry| {
-        let begin = entry.start.max(image);
-        let end = (entry.start + entry.bytes).min(1 << 32);
-        (begin, passed.clone().filter(|&at| at >= begin).fold(end, u64::min))
+    let regions = loader.regions().map(|(begin, end)| {
+        let begin = begin.max(image);
+        (begin, loader.passed().filter(|&at| at >= begin).fold(end, u64::min))
     });
     let largest = regions.max_by_key(|(begin, end)| end.saturating_sub(*begin));
     // SAFETY: the region is mapped memory, and nothing else lies in it.
-    let Some(arena) = largest.and_then(|(begin, end)| unsafe { Arena::divide(begin, end) }) else {
+    let Some(region) = largest.and_then(|(begin, end)| unsafe { Region::new(begin, end) }) else {
         loader.show(format_args!("this machine has too little memory: 32 MiB are enough"));
         return Err(Refused);
     };
-    run::run(&parameters, arena, &mut loader)
+    run::run(&parameters, region, &mut loader)
+}
+
+impl<'l> Pvh<'l> {
+    /// Returns the usable regions of the first 4 GiB, which are mapped.
+    fn regions(&self) -> impl Iterator<Item = (u64, u64)> + use<'l> {
+        let usable = self.memory.iter().filter(|entry| entry.kind == 1);
+        usable.map(|entry| (entry.start, (entry.start + entry.bytes).min(1 << 32)))
+    }
+
+    /// Returns the addresses of what the loader passes.
+    fn passed(&self) -> impl Iterator<Item = u64> + use<'l> {
+        let info = self.info;
+        let own = [info.command_line, info.module_list, ptr::from_ref(info).addr() as u64];
+        let modules = self.modules.iter().map(|module| module[0]);
+        own.into_iter().chain([info.memory_map]).chain(modules)
+    }
 }
 
 /// Copies the command line, with lines instead of `;`; `None` if it is empty.

@@ -1,16 +1,18 @@
 //! The whole run: describes the machine, checks itself, measures what the parameters ask for.
 
-use crate::acpi;
-use crate::arena::Arena;
+use crate::acpi::{self, Acpi};
+use crate::arena::{Arena, Region};
 use crate::clock::{Clock, ReadCost, TimeOfDay};
 use crate::cpu;
+use crate::crew::Crew;
 use crate::interrupts;
-use crate::machine;
+use crate::machine::{self, Described};
 use crate::measuring::Measuring;
 use crate::parameters::{DEFAULT, Parameters};
+use crate::skew::{self, Skew};
 use crate::text::VERSION;
-use anechoic_kernels::counter;
-use core::fmt::Arguments;
+use crate::trampoline::Trampoline;
+use core::fmt::{self, Arguments, Display, Formatter};
 
 /// What started the image: where parameters come from and results go.
 pub trait Loader {
@@ -19,6 +21,12 @@ pub trait Loader {
 
     /// Returns the address of ACPI's root pointer, if known.
     fn acpi_root(&self) -> Option<u64>;
+
+    /// Whether the whole machine is the image's, so that no mode of the CPU need be kept for a firmware.
+    const OWNS_MACHINE: bool;
+
+    /// Returns the address of [`crate::trampoline::PAGES`] pages in one piece below 1 MiB.
+    fn low_pages(&mut self) -> Option<u64>;
 
     /// Returns the size of the machine's memory in bytes.
     fn memory_bytes(&self) -> u64;
@@ -39,8 +47,9 @@ pub struct Refused;
 
 /// Number of back-to-back reads from which the cost of one is taken.
 const READS: usize = 4_000;
-/// Time that the check of interrupts takes, in nanoseconds.
+/// How long an interrupt must be held back, and how long it may take to come at all (in an emulator), in nanoseconds.
 const HELD_NS: u64 = 2_000_000;
+const MOST_HELD_NS: u64 = 500_000_000;
 
 /// Reads the parameters; if there are none, the default ones are shown and used.
 ///
@@ -67,10 +76,10 @@ pub fn parameters<'t>(
 ///
 /// # Errors
 /// Fails if this CPU cannot measure.
-pub fn run(
+pub fn run<L: Loader>(
     parameters: &Parameters<'_>,
-    arena: Arena,
-    loader: &mut impl Loader,
+    mut region: Region,
+    loader: &mut L,
 ) -> Result<(), Refused> {
     let has_rdtscp = cpu::cpuid(0x8000_0001, 0).edx >> 27 & 1 == 1;
     let acpi = acpi::read_tables(loader.acpi_root());
@@ -79,13 +88,39 @@ pub fn run(
         loader.show(format_args!("this CPU cannot measure: {why}"));
         return Err(Refused);
     };
-    let mut all = Measuring::new(arena, clock);
+    let chosen = parameters.cpus(acpi.ids().len()).map_err(|fault| {
+        loader.show(format_args!("{fault}"));
+        Refused
+    })?;
+    let count = acpi.ids().len();
+    let Some((members, numbers)) = region.members(count).zip(region.numbers(count)) else {
+        return Err(too_little_memory(loader));
+    };
+    let used = numbers.iter_mut().zip(chosen).map(|(number, cpu)| *number = cpu).count();
+    let together = parameters.together;
+    let Some(arena) = Arena::divide(region, if together { used } else { 1 }) else {
+        return Err(too_little_memory(loader));
+    };
+    let mut all = Measuring {
+        clock,
+        reads: ReadCost::default(),
+        text: arena.text,
+        crew: Crew::begin(&acpi, members, L::OWNS_MACHINE),
+        cpus: &[],
+        together,
+        caches_off: parameters.caches_off,
+        seats: arena.seats,
+        series: 0,
+        round: 0,
+    };
     describe(&mut all, parameters, &acpi, loader);
+    let missing = start(&mut all, &mut numbers[..used], loader);
     loader.save(all.text.news());
-    let mut state = "complete";
+    let mut state = if missing { "interrupted" } else { "complete" };
+    let on = On(all.cpus.len(), together);
     for request in parameters.requests() {
-        loader.show(format_args!("measuring: {}", request.method));
-        interrupts::install();
+        loader.show(format_args!("measuring: {}{on}", request.method));
+        all.crew.install();
         let result = all.request(request);
         interrupts::uninstall();
         if let Err(why) = result {
@@ -110,7 +145,7 @@ pub fn run(
 fn describe<L: Loader>(
     all: &mut Measuring,
     parameters: &Parameters<'_>,
-    acpi: &acpi::Acpi,
+    acpi: &Acpi,
     loader: &mut L,
 ) {
     let text = &mut all.text;
@@ -118,19 +153,22 @@ fn describe<L: Loader>(
     text.line(format_args!("loader {}", L::NAME));
     text.line(format_args!("host {}", parameters.host));
     text.line(format_args!("began {}", TimeOfDay::now()));
-    interrupts::install();
+    all.crew.install();
     machine::describe(text, acpi, loader.memory_bytes());
-    let page = cpu::page_bytes(all.workspace.as_ptr().addr() as u64);
-    text.line(format_args!("workspace {} {page}", size_of_val(all.workspace)));
+    let room = all.seats[0].room();
+    let page = cpu::page_bytes(all.seats[0].address());
+    text.line(format_args!("workspace {room} {page}"));
+    if let Some(controller) = all.crew.controller() {
+        text.line(format_args!("controller {}", controller.mode()));
+    }
+    if all.caches_off {
+        text.line(format_args!("caches off"));
+    }
     let mut reads = [0; READS];
     ReadCost::measure(&mut reads); // warms the core
     all.reads = ReadCost::measure(&mut reads);
     machine::describe_clock(text, &all.clock, &all.reads);
-    let ticks = all.clock.ticks(HELD_NS);
-    let held = interrupts::hold(|| {
-        let end = counter::now() + ticks;
-        while counter::now() < end {}
-    });
+    let held = interrupts::hold(all.clock.ticks(HELD_NS), all.clock.ticks(MOST_HELD_NS));
     interrupts::uninstall();
     match held {
         Some(held) => {
@@ -141,5 +179,70 @@ fn describe<L: Loader>(
     }
     if cpu::is_emulated() {
         loader.show(format_args!("instructions are emulated: durations mean nothing, counts do"));
+    }
+}
+
+/// Starts the CPUs that measure, describes each, and adds the offset of its counter. Returns whether one is missing.
+fn start<L: Loader>(all: &mut Measuring, cpus: &'static mut [usize], loader: &mut L) -> bool {
+    all.crew.install();
+    let mut trampoline = None;
+    let others = cpus.iter().any(|&cpu| cpu > 0);
+    if let Some(page) = others.then(|| loader.low_pages()).flatten() {
+        // SAFETY: the loader vouches for the pages.
+        trampoline = Some(unsafe { Trampoline::place(page) });
+    }
+    let mut started = 0;
+    for at in 0..cpus.len() {
+        let cpu = cpus[at];
+        let answer = match &mut trampoline {
+            _ if cpu == 0 => Ok(()),
+            Some(trampoline) => all.crew.start(cpu, &all.clock, trampoline),
+            None => Err("there is no memory below 1 MiB for its first instructions"),
+        };
+        match answer {
+            Ok(()) => {
+                cpus[started] = cpu;
+                started += 1;
+                add(all, cpu);
+            }
+            Err(why) => all.text.line(format_args!("missing {cpu} {why}")),
+        }
+    }
+    interrupts::uninstall();
+    let missing = cpus.len() - started;
+    if missing > 0 {
+        loader.show(format_args!("{missing} of {} CPUs cannot be started", cpus.len()));
+    }
+    all.cpus = &cpus[..started];
+    missing > 0
+}
+
+/// Describes a CPU that was started, and the offset of its counter.
+fn add(all: &mut Measuring, cpu: usize) {
+    let mut found = [Described::default()];
+    all.crew.each(&[cpu], &mut found, |found| *found = Described::here());
+    found[0].describe(&mut all.text, cpu);
+    let Skew { offset_ticks, bound_ticks } = match cpu {
+        0 => Skew { offset_ticks: 0, bound_ticks: 0 },
+        cpu => skew::measure(&all.crew, &all.clock, cpu),
+    };
+    all.text.line(format_args!("skew {cpu} {offset_ticks} {bound_ticks}"));
+}
+
+fn too_little_memory(loader: &mut impl Loader) -> Refused {
+    loader.show(format_args!("this machine has too little memory for its CPUs"));
+    Refused
+}
+
+/// The CPUs that measure, for the screen.
+struct On(usize, bool);
+
+impl Display for On {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            On(1, _) => Ok(()),
+            On(cpus, true) => write!(f, " on {cpus} CPUs at the same time"),
+            On(cpus, false) => write!(f, " on {cpus} CPUs, one after the other"),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 
 /// The version of the text's format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Text that grows in memory which was set aside.
 #[derive(Debug)]

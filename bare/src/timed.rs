@@ -72,7 +72,7 @@ pub struct Buffers<'m> {
 }
 
 /// What a loop does.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Plan {
     /// Iterations between two counter reads.
     pub iterations: u64,

@@ -4,13 +4,17 @@
 //! The firmware stays in charge of the disk, so its services are not ended. It runs only between measurements, with its own
 //! interrupt table and with interrupts on.
 
-use anechoic_bare::arena::Arena;
+use anechoic_bare::arena::Region;
 use anechoic_bare::cpu;
+use anechoic_bare::interrupts;
 use anechoic_bare::parameters::AtEnd;
 use anechoic_bare::run::{self, Loader, Refused};
 use anechoic_bare::serial::Serial;
+use anechoic_bare::trampoline;
 use core::arch::asm;
 use core::fmt::{Arguments, Write};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A table of the firmware: its functions and data by their offsets, as the specification lists them.
 #[derive(Clone, Copy)]
@@ -99,10 +103,10 @@ struct Configuration {
     table: u64,
 }
 
-/// A region of the memory map; entries may be longer.
+/// An entry of the memory map; entries may be longer.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Region {
+struct MapEntry {
     kind: u32,
     start: u64,
     mapped_at: u64,
@@ -112,9 +116,11 @@ struct Region {
 /// Memory that is free, and the kinds that are free once the firmware's boot services end.
 const FREE: u32 = 7;
 const USABLE: [u32; 5] = [1, 2, 3, 4, FREE];
-/// The type of the image's memory.
+/// The types of the image's memory, for code and for data.
+const LOADER_CODE: usize = 1;
 const LOADER_DATA: usize = 2;
-/// Allocates at the address that is asked for.
+/// Allocates up to this address, or at it.
+const BELOW_ADDRESS: usize = 1;
 const AT_ADDRESS: usize = 2;
 /// More memory than any experiment needs.
 const MOST_BYTES: u64 = 16 << 30;
@@ -129,9 +135,29 @@ struct Uefi {
     memory_bytes: u64,
 }
 
-impl Write for Uefi {
+/// The firmware's screen.
+pub struct Screen(Table);
+
+/// The firmware's system table, if it started the image.
+static SYSTEM: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+
+impl Screen {
+    /// Returns the screen if the firmware started the image. Its own interrupt table is in use from then on.
+    pub fn after_failure() -> Option<Self> {
+        let system = SYSTEM.load(Ordering::Relaxed);
+        if system.is_null() {
+            return None;
+        }
+        if interrupts::is_installed() {
+            interrupts::uninstall();
+        }
+        Some(Screen(Table(system)))
+    }
+}
+
+impl Write for Screen {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let console = Table(self.system.value(CONSOLE_OUT));
+        let console = Table(self.0.value(CONSOLE_OUT));
         for letter in text.chars() {
             let letter = u16::try_from(u32::from(letter)).unwrap_or(u16::from(b'?'));
             let text = if letter == 10 { [13, 10, 0] } else { [letter, 0, 0] };
@@ -143,6 +169,14 @@ impl Write for Uefi {
 
 impl Loader for Uefi {
     const NAME: &'static str = "uefi";
+    const OWNS_MACHINE: bool = false;
+
+    fn low_pages(&mut self) -> Option<u64> {
+        let mut last = 0xf_ffff_u64;
+        let (pages, into) = (trampoline::PAGES as usize, (&raw mut last).addr());
+        let status = self.boot.call(ALLOCATE_PAGES, &[BELOW_ADDRESS, LOADER_CODE, pages, into]);
+        (status == 0).then_some(last)
+    }
 
     fn acpi_root(&self) -> Option<u64> {
         let count: usize = self.system.value(CONFIGURATIONS);
@@ -158,7 +192,7 @@ impl Loader for Uefi {
     }
 
     fn show(&mut self, line: Arguments<'_>) {
-        let _ = writeln!(self, "{line}");
+        let _ = writeln!(Screen(self.system), "{line}");
     }
 
     fn save(&mut self, news: &[u8]) {
@@ -233,7 +267,7 @@ impl Uefi {
     }
 
     /// Allocates most of the largest free region.
-    fn arena(&mut self) -> Option<Arena> {
+    fn region(&mut self) -> Option<Region> {
         let mut map = [0_u64; 4096];
         let (mut bytes, mut key, mut entry_bytes) = (size_of_val(&map), 0_usize, 0_usize);
         let mut version = 0_u32;
@@ -251,7 +285,7 @@ impl Uefi {
             return None;
         }
         // SAFETY: the firmware filled the map with entries of this size.
-        let region = |at: usize| unsafe { map.as_ptr().byte_add(at).cast::<Region>().read() };
+        let region = |at: usize| unsafe { map.as_ptr().byte_add(at).cast::<MapEntry>().read() };
         let regions = || (0..bytes).step_by(entry_bytes).map(region);
         let usable = regions().filter(|region| USABLE.contains(&region.kind));
         self.memory_bytes = usable.map(|region| region.pages << 12).sum();
@@ -264,7 +298,7 @@ impl Uefi {
         let into = (&raw mut start).addr();
         let status = self.boot.call(ALLOCATE_PAGES, &[AT_ADDRESS, LOADER_DATA, pages, into]);
         // SAFETY: the firmware gave us these pages, and maps all memory at its own addresses.
-        (status == 0).then(|| unsafe { Arena::divide(start, start + bytes) })?
+        (status == 0).then(|| unsafe { Region::new(start, start + bytes) })?
     }
 
     /// Ends the use of this machine.
@@ -301,6 +335,7 @@ impl Write for Wide {
 
 #[unsafe(no_mangle)]
 extern "C" fn uefi_main(image: usize, system: *const u8) -> ! {
+    SYSTEM.store(system.cast_mut(), Ordering::Relaxed);
     let mut loader = Uefi::new(image, Table(system));
     let at_end = start(&mut loader).unwrap_or(AtEnd::Wait);
     loader.leave(at_end)
@@ -317,11 +352,11 @@ fn start(loader: &mut Uefi) -> Result<AtEnd, Refused> {
     if !parameters.serial {
         loader.serial = None;
     }
-    let Some(arena) = loader.arena() else {
+    let Some(region) = loader.region() else {
         loader.show(format_args!("the firmware gives no memory: 32 MiB in one piece are enough"));
         return Err(Refused);
     };
     loader.create_result();
-    run::run(&parameters, arena, loader)?;
+    run::run(&parameters, region, loader)?;
     Ok(parameters.at_end)
 }

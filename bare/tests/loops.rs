@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The code of a function, and where it begins.
-type Code<'f> = (&'f [u8], u64);
+pub(crate) type Code<'f> = (&'f [u8], u64);
 
 /// Reads a number of `N` bytes.
 fn number<const N: usize>(file: &[u8], at: usize) -> usize {
@@ -13,7 +13,7 @@ fn number<const N: usize>(file: &[u8], at: usize) -> usize {
 }
 
 /// Finds the functions of this project in an ELF file, by their names without the hash at the end.
-fn functions(file: &[u8]) -> BTreeMap<String, Code<'_>> {
+pub(crate) fn functions(file: &[u8]) -> BTreeMap<String, Code<'_>> {
     let headers = number::<8>(file, 40);
     let header = |index: usize| &file[headers + index * 64..][..64];
     let sections = || (0..number::<2>(file, 60)).map(header);
@@ -98,7 +98,7 @@ const LOOPS: [&str; 20] = [
 ];
 
 /// Returns the first function whose name contains this, with its name.
-fn find<'f, 'a>(all: &'a BTreeMap<String, Code<'f>>, part: &str) -> (&'a str, Code<'f>) {
+pub(crate) fn find<'f, 'a>(all: &'a BTreeMap<String, Code<'f>>, part: &str) -> (&'a str, Code<'f>) {
     let found = all.iter().find(|of| of.0.contains(part));
     found.map(|of| (&**of.0, *of.1)).unwrap_or_else(|| panic!("{part} is not in {:?}", all.keys()))
 }

@@ -21,6 +21,7 @@ mod loops;
 pub mod counter;
 pub mod detour;
 pub mod memory;
+pub mod tlb;
 pub mod work;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

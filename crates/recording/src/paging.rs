@@ -76,6 +76,8 @@ pub enum Verified {
     PageFlags,
     /// The kernel's counters of transparent pages of each size, which also count those of other programs.
     Counters,
+    /// The page tables, which the image without an operating system fills itself.
+    PageTables,
     /// Not at all: the kernel shows neither.
     Not,
 }

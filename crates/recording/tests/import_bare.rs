@@ -9,6 +9,12 @@ use std::path::Path;
 /// A result of the image in an emulator that counts instructions, so that all repetitions are equal.
 const RESULT: &str = include_str!("../../../fixtures/bare-1/result.txt");
 
+/// The same of two CPUs that measured at the same time, in version 2 of the text.
+const TWO_CPUS: &str = include_str!("../../../fixtures/bare-2/result.txt");
+
+/// A result of a walk on pages of several sizes.
+const WALK: &str = include_str!("../../../fixtures/bare-2/paging.txt");
+
 /// Imports this text as a result of the image and returns its methods.
 fn bare(text: &str) -> (tempfile::TempDir, Result<Vec<String>, Problem>) {
     let dir = tempfile::tempdir().unwrap();
@@ -144,10 +150,11 @@ fn what_is_no_whole_result_is_refused_with_the_reason() {
         ("cut off in its last line", RESULT[..RESULT.len() - 3].to_owned(), "checksum"),
         ("a changed digit", changed("ran 1 start=1", "ran 1 start=2"), "checksum"),
         ("a lost line", changed("state complete\n", ""), "checksum"),
-        ("a newer version", changed("anechoic-bare 1", "anechoic-bare 2"), "version 2"),
+        ("a newer version", changed("anechoic-bare 1", "anechoic-bare 3"), "version 3"),
         ("a word for a number", mended("asked=40", "asked=many"), "'many' is not a number"),
         ("a missing value", mended(" asked=40", ""), "it has no asked"),
         ("samples before a series", mended("loader", "s 1 2\nloader"), "no series before it"),
+        ("no such CPU", mended("series 1 ", "series 1 cpu=9999 "), "there is no such CPU"),
         ("a time without end", mended("\ns ", "\ns 18446744073709551615 "), "a time is too large"),
     ];
     for (name, text, expected) in cases {
@@ -156,4 +163,54 @@ fn what_is_no_whole_result_is_refused_with_the_reason() {
         assert!(error.contains(expected) && error.contains("result-1.txt"), "{name}: {error}");
         assert!(!dir.path().join("recording").exists(), "{name}: nothing is written");
     }
+}
+
+#[test]
+fn pages_of_a_walk_are_those_of_the_page_tables() {
+    let (dir, imported) = bare(WALK);
+    imported.unwrap();
+    let recording = Recording::open(&dir.path().join("recording")).unwrap();
+    let run = recording.run();
+    assert_eq!((&*run.method, run.machine.data_tlb.unwrap().entries), ("paging", 512));
+    let series = recording.series().unwrap();
+    assert_eq!(series.len(), run.allocations.len());
+    for ((series, _), memory) in series.iter().zip(&run.allocations) {
+        let page =
+            if series.parameters.experiment.as_deref() == Some("base") { 4096 } else { 2 << 20 };
+        assert_eq!((memory.series, memory.share_of(page)), (series.series, 1.0));
+        assert_eq!(memory.verified, anechoic_recording::paging::Verified::PageTables);
+    }
+    let absent = run.not_available.iter().find(|absent| absent.what == "pages huge-1g").unwrap();
+    assert!(absent.why.contains("no whole page of this size"), "{absent:?}");
+}
+
+#[test]
+fn series_of_several_cpus_keep_their_cpus() {
+    // Two threads of one core, and a third CPU that could not be started.
+    let text = TWO_CPUS
+        .replace(" core=0 package=1 ", " core=1 package=3 ")
+        .replace("skew 1 ", "missing 2 it does not start\nskew 1 ");
+    let (dir, imported) = bare(&with_checksum(&text));
+    assert_eq!(imported.unwrap(), ["detours", "fwq", "loops"]);
+    let place = dir.path().join("recording/fwq");
+    let recording = Recording::open(&place).unwrap();
+    let run = recording.run();
+    let cpus: Vec<_> = run.cpus.iter().map(|cpu| (cpu.cpu, cpu.class.as_str())).collect();
+    assert_eq!(cpus, [0, 1].map(|cpu| (cpu, run.machine.model.as_str())));
+    assert!(run.cpus.iter().all(|cpu| cpu.first_ticks < cpu.last_ticks));
+    let skew: Vec<_> = run.clock.skew.iter().map(|skew| (skew.cpu, skew.bound_ticks)).collect();
+    assert_eq!(skew, [(0, 0), (1, 22)]);
+    let machine: Vec<_> = { run.machine.cpus.iter() }
+        .map(|cpu| (cpu.cpu, cpu.package, cpu.core, cpu.siblings.as_str()))
+        .collect();
+    assert_eq!(machine, [0, 1].map(|cpu| (cpu, Some(0), Some(0), "0-1")));
+    assert_eq!(run.machine.smt, Some(true));
+    let missing = run.not_available.iter().find(|missing| missing.what == "CPU 2").unwrap();
+    assert_eq!(missing.why, "it does not start");
+    let series = recording.series().unwrap();
+    let rounds: Vec<_> = series.iter().map(|(of, _)| (of.series, of.cpu, of.round)).collect();
+    assert_eq!(rounds, [(0, Some(0), 1), (1, Some(1), 1)]);
+    let samples: Vec<Sample> = rows(&place);
+    let of_cpu = |cpu| samples.iter().filter(|sample| sample.cpu == cpu).count();
+    assert_eq!([of_cpu(0), of_cpu(1)], [20, 20]);
 }

@@ -2,13 +2,13 @@
 
 mod description;
 mod measured;
+mod places;
 mod text;
 
 use super::{Importer, Read, Recorded};
 use crate::bounded::read_file;
 use crate::problem::{Problem, ProblemKind};
-use crate::rows::Counter;
-use crate::run::{CpuRun, Run};
+use crate::run::Run;
 use description::Common;
 use measured::Measured;
 use std::path::Path;
@@ -27,8 +27,8 @@ pub(super) static IMPORTER: Importer = Importer {
 
 /// More bytes than the image's memory for the result has.
 const MOST_BYTES: u64 = 4 << 30;
-/// The only CPU that the image measures.
-const CPU: u32 = 0;
+/// The CPU that runs the image; in version 1 of the text the only one that it measures.
+const FIRST_CPU: u32 = 0;
 
 fn read(file: &Path) -> Result<Vec<Recorded>, Problem> {
     let content = match read_file(file, MOST_BYTES) {
@@ -113,42 +113,15 @@ impl<'t> Whole<'t> {
         let (series, samples, detours, losses, counters) = empty;
         let mut of = Recorded { run, series, samples, detours, losses, counters };
         let measured = || self.measured.iter().filter(|measured| measured.method == method);
-        let first = measured().map(|of| of.ran.number("start")).next().unwrap_or(Ok(0))?;
-        let last = measured().map(|of| of.ran.number("end")).next_back().unwrap_or(Ok(0))?;
-        (of.run.start_ticks, of.run.end_ticks) = (first, last);
-        let class = of.run.machine.model.clone();
-        of.run.cpus = vec![cpu_run(class, first, last)];
-        let mut counts =
-            [("interrupts/NMI", "nmis"), ("interrupts/SMI", "smis")].map(|of| (of, None));
         for (series, measured) in (0..).zip(measured()) {
-            measured.add_to(&mut of, series)?;
-            for ((_, field), sum) in &mut counts {
-                let more = measured.ran.find_number(field)?;
-                *sum = more.map(|more| more.saturating_add(sum.unwrap_or(0))).or(*sum);
-            }
+            measured.add_to(&mut of, series, &self.common)?;
         }
-        for ((name, _), sum) in counts {
-            let reading = |ticks, value| Counter { name: name.to_owned(), cpu: CPU, ticks, value };
-            of.counters
-                .extend(sum.into_iter().flat_map(|sum| [reading(first, 0), reading(last, sum)]));
-        }
+        let cpus = || of.run.cpus.iter();
+        of.run.start_ticks = cpus().map(|cpu| cpu.first_ticks).min().unwrap_or(0);
+        of.run.end_ticks = cpus().map(|cpu| cpu.last_ticks).max().unwrap_or(0);
+        let (skew, cpus) = (&mut of.run.clock.skew, &of.run.cpus);
+        skew.retain(|skew| cpus.iter().any(|cpu| cpu.cpu == skew.cpu));
+        of.counters = measured::counters(measured())?;
         Ok(of)
-    }
-}
-
-fn cpu_run(class: String, first_ticks: u64, last_ticks: u64) -> CpuRun {
-    CpuRun {
-        cpu: CPU,
-        tid: 0,
-        class,
-        first_ticks,
-        last_ticks,
-        iterations: 0,
-        own_shortest_gap_ticks: 0,
-        shortest_gap_ticks: 0,
-        detours: 0,
-        lost_detours: 0,
-        page_faults: 0,
-        last_cpu: CPU,
     }
 }

@@ -127,6 +127,7 @@ pub(crate) fn verified(found: &Paging) -> Option<String> {
         (Verified::PageFlags, "by the flags of each page"),
         (Verified::Smaps, "by the list of mappings"),
         (Verified::Counters, "by the kernel's counters, which include other programs"),
+        (Verified::PageTables, "by the page tables"),
         (Verified::Not, "not at all"),
     ];
     let texts: Vec<String> = ways

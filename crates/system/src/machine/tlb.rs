@@ -2,111 +2,19 @@
 
 use anechoic_recording::machine::DataTlb;
 
-/// A leaf and subleaf of CPUID, as EAX, EBX, ECX and EDX.
-type Leaf<'a> = &'a dyn Fn(u32, u32) -> [u32; 4];
-
 /// Returns the data TLB of the CPU that this thread runs on.
 pub(super) fn live() -> Option<DataTlb> {
     #[cfg(target_arch = "x86_64")]
     {
-        decode(&|leaf, subleaf| {
+        let leaf = |leaf, subleaf| {
             let of = raw_cpuid::native_cpuid::cpuid_count(leaf, subleaf);
             [of.eax, of.ebx, of.ecx, of.edx]
-        })
+        };
+        let found = anechoic_kernels::tlb::data(&leaf);
+        found.map(|of| DataTlb { entries: of.entries, entries_2m: of.entries_2m })
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
         None
-    }
-}
-
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 has CPUID"))]
-fn decode(leaf: Leaf<'_>) -> Option<DataTlb> {
-    of_amd(leaf).or_else(|| of_intel(leaf))
-}
-
-/// Returns the second level (leaf 8000_0006h), or else the first (leaf 8000_0005h). Intel's CPUs have zeros there.
-fn of_amd(leaf: Leaf<'_>) -> Option<DataTlb> {
-    if leaf(0x8000_0000, 0)[0] < 0x8000_0006 {
-        return None;
-    }
-    let ([second_2m, second, ..], [first_2m, first, ..]) =
-        (leaf(0x8000_0006, 0), leaf(0x8000_0005, 0));
-    // In the second level bits 28 to 31 are the associativity, 0 if it is off, and bits 16 to 27 the entries.
-    let of_second = |register: u32| (register >> 28 > 0).then_some(register >> 16 & 0xfff);
-    let of_first = |register: u32| Some(register >> 16 & 0xff);
-    let known = |entries: Option<u32>| entries.filter(|&entries| entries > 0);
-    let entries = known(of_second(second)).or_else(|| known(of_first(first)))?;
-    let entries_2m = known(of_second(second_2m)).or_else(|| known(of_first(first_2m)));
-    Some(DataTlb { entries, entries_2m })
-}
-
-/// Returns the largest TLB for data (leaf 18h).
-fn of_intel(leaf: Leaf<'_>) -> Option<DataTlb> {
-    /// More subleaves than any CPU has.
-    const MOST: u32 = 64;
-    if leaf(0, 0)[0] < 0x18 {
-        return None;
-    }
-    let subleaves = leaf(0x18, 0)[0].min(MOST);
-    let all = || (0..=subleaves).map(|subleaf| leaf(0x18, subleaf));
-    // Data, unified, and for loads; bits 0 and 1 of EBX are pages of 4 KiB and 2 MiB.
-    let holds_data = |edx: u32| matches!(edx & 0x1f, 1 | 3 | 4);
-    let largest = |page: u32| {
-        let of_page = all().filter(|&[_, ebx, _, edx]| holds_data(edx) && ebx >> page & 1 == 1);
-        of_page.map(|[_, ebx, ecx, _]| (ebx >> 16).saturating_mul(ecx)).max()
-    };
-    let entries = largest(0).filter(|&entries| entries > 0)?;
-    Some(DataTlb { entries, entries_2m: largest(1) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_cpu_describes_is_decoded() {
-        type Leaves<'a> = &'a [((u32, u32), [u32; 4])];
-        let tlb = |entries, entries_2m| Some(DataTlb { entries, entries_2m });
-        let cases: [(&str, Leaves<'_>, Option<DataTlb>); 5] = [
-            (
-                "EPYC 9004",
-                &[
-                    ((0x8000_0000, 0), [0x8000_0028, 0, 0, 0]),
-                    ((0x8000_0005, 0), [0xff48_ff40, 0xff48_ff40, 0, 0]),
-                    ((0x8000_0006, 0), [0x5c00_2200, 0x6c00_4200, 0, 0]),
-                ],
-                tlb(3072, Some(3072)),
-            ),
-            (
-                "first level only",
-                &[
-                    ((0x8000_0000, 0), [0x8000_0008, 0, 0, 0]),
-                    ((0x8000_0005, 0), [0xff40_ff40, 0xff48_ff40, 0, 0]),
-                ],
-                tlb(72, Some(64)),
-            ),
-            (
-                "Sapphire Rapids",
-                &[
-                    ((0, 0), [0x20, 0, 0, 0]),
-                    ((0x8000_0000, 0), [0x8000_0008, 0, 0, 0]),
-                    ((0x18, 0), [3, 0, 0, 0]),
-                    ((0x18, 1), [0, 0x0006_0001, 16, 0x4024]),
-                    ((0x18, 2), [0, 0x0008_0003, 256, 0x4043]),
-                    ((0x18, 3), [0, 0x0008_0001, 512, 0x4022]), // for instructions
-                ],
-                tlb(2048, Some(2048)),
-            ),
-            ("hidden", &[((0, 0), [0x20, 0, 0, 0])], None),
-            ("an old CPU", &[((0, 0), [0xd, 0, 0, 0])], None),
-        ];
-        for (name, leaves, expected) in cases {
-            let leaf = |leaf, subleaf| {
-                let found = leaves.iter().find(|(of, _)| *of == (leaf, subleaf));
-                found.map_or([0; 4], |(_, registers)| *registers)
-            };
-            assert_eq!(decode(&leaf), expected, "case: {name}");
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! What all recordings of a result have in common: the machine and its counter.
 
-use super::CPU;
+use super::places::Places;
 use super::text::{Line, Wrong};
-use crate::clock::Clock;
-use crate::machine::{Cache, Cpu, Machine, Setting};
+use crate::clock::{Clock, Skew};
+use crate::machine::{DataTlb, Machine, Setting};
 use crate::policy::Policy;
 use crate::run::{DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
 
@@ -11,11 +11,12 @@ use crate::run::{DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
 pub(super) struct Common {
     pub(super) run: Run,
     emulated: bool,
+    places: Places,
 }
 
 impl Common {
     pub(super) fn new() -> Self {
-        Common { run: description(), emulated: false }
+        Common { run: description(), emulated: false, places: Places::default() }
     }
 
     /// Takes in a line about the machine or the whole run.
@@ -33,17 +34,24 @@ impl Common {
             "emulated" => self.emulated = true,
             "cpus" => machine.online = format!("0-{}", line.number(rest)?.clamp(1, 4096) - 1),
             "memory" => machine.memory_bytes = line.number(rest)?,
-            "cache" => {
-                let [level, kind, bytes, width] = line.words()?;
-                machine.cpus[0].caches.push(Cache {
-                    level: line.number(level)? as u32,
-                    kind: kind.to_owned(),
-                    size_bytes: line.number(bytes)?,
-                    line_bytes: line.number(width)? as u32,
-                    ways: 0,
-                    shared_cpus: CPU.to_string(),
+            "cpu" | "cache" => self.places.take(line)?,
+            "missing" => {
+                let [cpu, why] = line.words()?;
+                let what = format!("CPU {cpu}");
+                let (why, remedy) = (why.to_owned(), "name others with `cpus`".to_owned());
+                not_available.push(NotAvailable { what, why, remedy });
+            }
+            "absent" => {
+                let [kind, why] = line.words()?;
+                not_available.push(NotAvailable {
+                    what: format!("pages {kind}"),
+                    why: why.to_owned(),
+                    remedy: String::new(),
                 });
             }
+            "tlb" => machine.data_tlb = Some(data_tlb(line)?),
+            "caches" if rest == "off" => notes.push(CACHES_OFF.to_owned()),
+            "skew" => clock.skew.push(skew(line)?),
             "register" => {
                 let [name, value] = line.words()?;
                 let effective = (!value.starts_with("- ")).then(|| value.to_owned());
@@ -76,9 +84,15 @@ impl Common {
         Ok(())
     }
 
+    /// Returns the class of a CPU.
+    pub(super) fn class(&self, cpu: u32) -> String {
+        self.places.class(cpu, &self.run.machine.model)
+    }
+
     pub(super) fn complete(&mut self) {
         let Run { machine, notes, command, .. } = &mut self.run;
-        machine.cpus[0].class = machine.model.clone();
+        machine.cpus = self.places.cpus(&machine.model);
+        machine.smt = self.places.smt();
         *command = vec!["anechoic-bare".to_owned(), machine.command_line.clone()];
         let rest = match (&machine.hypervisor, self.emulated) {
             (_, true) => {
@@ -94,6 +108,25 @@ impl Common {
         notes.insert(0, rest.to_owned());
     }
 }
+
+/// Reads the entries of the data TLB: for the smallest pages, and for those of 2 MiB if these are known.
+fn data_tlb(line: &Line<'_>) -> Result<DataTlb, Wrong> {
+    let numbers = line.numbers()?;
+    let number = |at: usize| numbers.get(at).map(|&number| number as u32);
+    let entries = number(0).ok_or_else(|| line.wrong("a value is missing"))?;
+    Ok(DataTlb { entries, entries_2m: number(1) })
+}
+
+/// Reads the offset of a CPU's counter.
+fn skew(line: &Line<'_>) -> Result<Skew, Wrong> {
+    let [cpu, offset, bound] = line.words()?;
+    let offset_ticks = offset.parse().map_err(|_| line.wrong("the offset is not a number"))?;
+    Ok(Skew { cpu: line.number(cpu)? as u32, offset_ticks, bound_ticks: line.number(bound)? })
+}
+
+/// The note of a run with caches off.
+const CACHES_OFF: &str =
+    "caches were off in all measurements (CR0.CD); a hypervisor or an emulator may ignore that";
 
 /// Takes in a line about the counter.
 fn read_clock(line: &Line<'_>, clock: &mut Clock) -> Result<(), Wrong> {
@@ -175,7 +208,7 @@ fn description() -> Run {
     }
 }
 
-/// Describes a machine with one CPU of which nothing is known yet.
+/// Describes a machine of which nothing is known yet.
 fn machine() -> Machine {
     Machine {
         host: String::new(),
@@ -187,20 +220,11 @@ fn machine() -> Machine {
         hypervisor: None,
         confidential: None,
         data_tlb: None,
-        online: CPU.to_string(),
-        allowed: CPU.to_string(),
+        online: "0".to_owned(),
+        allowed: "0".to_owned(),
         smt: None,
         memory_bytes: 0,
-        cpus: vec![Cpu {
-            cpu: CPU,
-            class: String::new(),
-            package: None,
-            core: None,
-            node: None,
-            siblings: CPU.to_string(),
-            caches: vec![],
-            governor: None,
-        }],
+        cpus: vec![],
         settings: vec![],
     }
 }
@@ -228,6 +252,7 @@ fn hypervisor(signature: &str) -> String {
 fn held(found: &str) -> String {
     match found {
         "1 0 1" => "interrupts were off: one that was raised while a loop ran came only after it",
+        "0 0 0" => "whether interrupts were off could not be checked: none could be raised",
         "-" => "whether interrupts were off was not checked: the CPU's interrupt controller is off",
         _ => "the check of interrupts failed: they may have been delivered in the loops",
     }

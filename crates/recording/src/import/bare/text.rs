@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The version of the text that is read.
-const VERSION: u64 = 1;
+/// The newest version of the text that is read. Version 1 had one CPU.
+const VERSION: u64 = 2;
 /// The word of the first line.
 const FIRST: &str = "anechoic-bare";
 
@@ -106,9 +106,10 @@ pub(super) fn lines<'t>(file: &Path, content: &'t str) -> Result<Vec<Line<'t>>, 
         return Err(data(why, "name the file that the image wrote, or what its serial port sent"));
     };
     let found = version(first).unwrap_or(VERSION);
-    if found != VERSION {
-        let why =
-            format!("its format has version {found}, and this anechoic reads version {VERSION}");
+    if found > VERSION {
+        let why = format!(
+            "its format has version {found}, and this anechoic reads versions up to {VERSION}"
+        );
         return Err(data(why, "use a newer anechoic"));
     }
     let (mut lines, mut sum) = (vec![], Sum::default().line(first));

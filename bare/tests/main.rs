@@ -1,0 +1,4 @@
+//! The image: in a virtual machine, and its loops beside those of a program for Linux.
+
+mod image;
+mod loops;
