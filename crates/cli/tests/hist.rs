@@ -9,8 +9,10 @@ fn example() -> String {
     arg(&example).to_owned()
 }
 
-/// Returns the rows of a histogram of one CPU, and the totals below it.
-fn read(text: &str) -> (Vec<(f64, u64)>, Vec<(String, f64)>) {
+/// The rows of a histogram of one CPU, and the totals below it.
+type Histogram = (Vec<(f64, u64)>, Vec<(String, f64)>);
+
+fn read(text: &str) -> Histogram {
     let (mut rows, mut totals) = (vec![], vec![]);
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,8 +1,27 @@
 //! [`Problem`]: what prevents a command's result, and what the user can do about it.
 
-use crate::run::NotAvailable;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 use std::io;
+
+/// Something requested or usual that was not available.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotAvailable {
+    /// What is not available.
+    pub what: String,
+    /// The reason.
+    pub why: String,
+    /// What would enable it.
+    pub remedy: String,
+}
+
+impl NotAvailable {
+    /// Builds it from its three texts.
+    pub fn new(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into(), remedy: remedy.into() }
+    }
+}
 
 /// The kind of a problem. It decides the exit code of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use crate::paging::Allocation;
 use crate::parallel::Parallel;
 use crate::policy::Policy;
+pub use crate::problem::NotAvailable;
 use crate::stop::Stop;
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
@@ -34,24 +35,6 @@ pub enum DrainPolicy {
     AtEnd,
     /// When they were half full; the time of the writer is source `anechoic`.
     HighWater,
-}
-
-/// Something requested or usual that was not available.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotAvailable {
-    /// What is not available.
-    pub what: String,
-    /// The reason.
-    pub why: String,
-    /// What would enable it.
-    pub remedy: String,
-}
-
-impl NotAvailable {
-    /// Builds it from its three texts.
-    pub fn new(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), remedy: remedy.into() }
-    }
 }
 
 /// The loop of one measured CPU.

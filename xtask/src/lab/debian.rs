@@ -45,8 +45,9 @@ impl Debian {
         let image = dir.join("vmlinux");
         if !image.exists() {
             let depends = self.shown(kernel.package, kernel.suite, "Depends: ")?;
-            let names = depends.split([',', ' ']).filter(|word| word.starts_with("linux-image-"));
-            let package = names.last().context("the package depends on no image")?;
+            let mut names =
+                depends.split([',', ' ']).filter(|word| word.starts_with("linux-image-"));
+            let package = names.next_back().context("the package depends on no image")?;
             self.unpack(package, kernel.suite, &dir, &["./boot"])?;
             let packed = fs::read_dir(dir.join("boot"))?.flatten().map(|entry| entry.path());
             let mut packed = packed.filter(|path| path.to_string_lossy().contains("/vmlinuz-"));

@@ -12,7 +12,7 @@ use anechoic_predict::laws::{GrainLaws, LINEAR_ERROR, Laws, OPTIONS, RankLaws, l
 use anechoic_recording::Problem;
 
 /// The row of the result.
-pub static LAWS: Row<Laws> = Row {
+pub(crate) static LAWS: Row<Laws> = Row {
     compute: Some(compute),
     headline,
     model: Some(Model {
@@ -151,17 +151,16 @@ fn ranks_axis() -> Axis {
 }
 
 fn probabilities(of: &GrainLaws) -> Chart {
-    let forms: [(&str, char, fn(&RankLaws) -> f64); 3] = [
-        ("1 − (1 − p)^n", 'd', |law| law.probability),
-        ("p·n", 'l', |law| law.linear.min(1.0)),
-        ("1 − e^(−pn)", 'e', |law| law.exponential),
-    ];
-    let curve = |(number, (name, letter, value)): (usize, (&str, char, fn(&RankLaws) -> f64))| {
+    let curve = |number: usize, name: &str, letter: char, value: fn(&RankLaws) -> f64| {
         let points: Vec<(f64, f64)> =
             of.ranks.iter().map(|law| (law.ranks as f64, value(law))).collect();
         Curve::numbered(number, name.into(), Draw::Line, &points).lettered(Some(letter))
     };
-    let curves: Vec<Curve> = forms.into_iter().enumerate().map(curve).collect();
+    let curves = vec![
+        curve(0, "1 − (1 − p)^n", 'd', |law| law.probability),
+        curve(1, "p·n", 'l', |law| law.linear.min(1.0)),
+        curve(2, "1 − e^(−pn)", 'e', |law| law.exponential),
+    ];
     let grain = asked(of.grain_ns);
     Chart::of(ranks_axis(), Axis::log("probability", Quantity::Number), curves)
         .titled(format!("probability that a phase is delayed, grain {grain}"), ROWS)
