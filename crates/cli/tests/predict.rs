@@ -74,7 +74,7 @@ fn each_defect_is_one_clear_line() {
             "wrong headers",
             TIMES.as_bytes().to_vec(),
             b"cpu,trap,handler\nP-IV,0.5,0.5\n".to_vec(),
-            "the columns must be processor,trap_us,handler_us",
+            "the columns must be processor,[mode],trap_us,handler_us",
         ),
         (
             "not UTF-8",

@@ -155,7 +155,12 @@ fn the_longest_detours_have_their_story() {
     let whole = detour["length_ns"].as_u64().expect("a number");
     assert!(own.abs_diff(whole) < 10, "{own} of {whole}: rounding alone");
     let done = within(dir.path(), "longest before --cpus 0");
-    assert!(done.out.contains("No detour was recorded"), "{}", done.out);
+    assert_eq!(done.code, Some(64));
+    assert!(
+        done.err.contains("CPU 0 was not measured in before; it has the CPUs [1]"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
