@@ -28,7 +28,8 @@ impl Acpi {
     }
 
     fn add(&mut self, id: u32) {
-        if id == self.ids[0] {
+        // Some firmwares list a CPU in both forms; all ones address all CPUs.
+        if id == u32::MAX || self.ids().contains(&id) {
             return;
         }
         if let Some(free) = self.ids.get_mut(self.count) {

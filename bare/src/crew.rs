@@ -148,7 +148,13 @@ impl Crew {
                 controller.send(member.id, Command::StartAt(trampoline.number()));
             }
         }
-        if wait(MISSING_NS) { Ok(()) } else { Err("it does not start") }
+        if wait(MISSING_NS) {
+            return Ok(());
+        }
+        // It must not come later: the next CPU gets the stack that the trampoline then names.
+        // SAFETY: the CPU goes back to waiting for its start.
+        unsafe { controller.send(member.id, Command::Init) };
+        Err("it does not start")
     }
 
     /// Lets each of these CPUs do `work` on its own seat, all at the same time. The others stay halted, and this CPU too if it

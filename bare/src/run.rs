@@ -118,7 +118,8 @@ pub fn run<L: Loader>(
     loader.save(all.text.news());
     let mut state = if missing { "interrupted" } else { "complete" };
     let on = On(all.cpus.len(), together);
-    for request in parameters.requests() {
+    let measures = !all.cpus.is_empty();
+    for request in parameters.requests().filter(|_| measures) {
         loader.show(format_args!("measuring: {}{on}", request.method));
         all.crew.install();
         let result = all.request(request);
@@ -184,10 +185,12 @@ fn describe<L: Loader>(
 
 /// Starts the CPUs that measure, describes each, and adds the offset of its counter. Returns whether one is missing.
 fn start<L: Loader>(all: &mut Measuring, cpus: &'static mut [usize], loader: &mut L) -> bool {
-    all.crew.install();
     let mut trampoline = None;
     let others = cpus.iter().any(|&cpu| cpu > 0);
-    if let Some(page) = others.then(|| loader.low_pages()).flatten() {
+    // The loader may call the firmware, which needs its own interrupt table.
+    let page = others.then(|| loader.low_pages()).flatten();
+    all.crew.install();
+    if let Some(page) = page {
         // SAFETY: the loader vouches for the pages.
         trampoline = Some(unsafe { Trampoline::place(page) });
     }

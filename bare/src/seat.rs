@@ -2,6 +2,7 @@
 
 use crate::calibrate::Pace;
 use crate::cpu;
+use crate::failure;
 use crate::machine::Counters;
 use crate::timed::{Buffers, Done, Plan};
 use anechoic_kernels::memory::Line;
@@ -118,6 +119,7 @@ impl Gate {
     fn pass(&self) {
         self.missing.fetch_sub(1, Ordering::AcqRel);
         while self.missing.load(Ordering::Acquire) > 0 {
+            failure::pass_on();
             spin_loop();
         }
     }

@@ -379,7 +379,7 @@ impl Side {
             between_runs: if positive { deviation(&logarithms) } else { None },
             within_runs: plan::within(runs),
             rate_per_s: of(&runs.iter().map(|run| run.rate_per_s).collect::<Vec<_>>()),
-            wall_ns: runs.iter().map(|run| run.wall_ns).sum::<u64>() / runs.len().max(1) as u64,
+            wall_ns: runs.iter().map(|run| run.wall_ns / runs.len() as u64).sum(),
             threshold_ns: (thresholds().min().unwrap_or(0), thresholds().max().unwrap_or(0)),
             noise_of_runs: noise,
         }

@@ -93,7 +93,8 @@ impl<'a> Ledger<'a> {
 
     fn put(&mut self, kind: OwnerKind, name: &str, ns: u64) {
         if ns > 0 {
-            *self.lost_ns.entry((kind, name.to_owned())).or_default() += ns;
+            let lost_ns = self.lost_ns.entry((kind, name.to_owned())).or_default();
+            *lost_ns = lost_ns.saturating_add(ns);
         }
     }
 

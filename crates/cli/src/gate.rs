@@ -27,7 +27,7 @@ use std::process::ExitCode;
 ///
 /// A rule must hold on every CPU of every recording: the worst decides. It passes only where the recordings show that it
 /// holds, with 95 % confidence, and fails where they show that it does not; in between it is undecided. Nothing passes
-/// with a recording that ended early, that lost too much, or that is too short for its rule.
+/// with a recording that ended early, that lost too much, or that is shorter than --min-time.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/gate.schema.json)")),
@@ -38,7 +38,7 @@ use std::process::ExitCode;
                   anechoic gate now --baseline main --max-increase 10%   # both with `anechoic run --repeat 5`\n\n\
                   A file of rules has the same names: max-noise = \"1%\", max-rate = [\"thread:*=5/s\", \">50us=1/min\"]. \
                   What is given on the command line replaces it. SOURCE is an identifier of `anechoic sources --json`, \
-                  as timer-tick, or with a name, as thread:kworker/*.\n\n\
+                  for example timer-tick, or with a name thread:kworker/*.\n\n\
                   Exits with 0 if all rules hold, with 2 if one is exceeded, and with 3 if none is exceeded but one is \
                   undecided."
 )]
@@ -51,7 +51,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Repeated runs to compare with, for --max-increase: a directory, or recordings separated by commas
-    #[arg(long, value_name = "RECORDINGS")]
+    #[arg(long, value_name = "RECORDINGS", value_hint = clap::ValueHint::AnyPath)]
     baseline: Option<String>,
     /// Append the result to this file as Markdown, as the summary of a job
     #[arg(long, value_name = "FILE")]
@@ -140,8 +140,9 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
     let inputs = args.input.open()?;
     let baseline = baseline.as_ref().map(sides::open).transpose()?;
     sides::refuse_overlap(baseline.iter().chain([&inputs]))?;
-    let mut worst = inputs.report_unread();
-    worst = worst.max(baseline.as_ref().map_or(0, Inputs::report_unread));
+    baseline.iter().chain([&inputs]).for_each(|of| {
+        of.report_unread();
+    });
     let all = baseline.iter().chain([&inputs]).flat_map(|of| &of.unread);
     let mut unread: Vec<String> = all.map(|(_, problem)| problem.to_string()).collect();
     let busy = Busy::with("judging", false);
@@ -152,13 +153,22 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
             Ok(of) => examined.push((recording, of)),
             Err(problem) if problem.kind == ProblemKind::Usage => return Err(problem),
             Err(problem) => {
-                worst = worst.max(exit::print_error(&problem));
+                exit::print_error(&problem);
                 unread.push(problem.to_string());
             }
         }
     }
-    let compared =
-        baseline.as_ref().map(|baseline| with_baseline(baseline, &examined)).transpose()?;
+    let compared = match &baseline {
+        Some(baseline) if !examined.is_empty() => match with_baseline(baseline, &examined) {
+            Err(problem) if problem.kind == ProblemKind::Data => {
+                exit::print_error(&problem);
+                unread.push(problem.to_string());
+                None
+            }
+            compared => Some(compared?),
+        },
+        _ => None,
+    };
     let (recordings, examined): (Vec<&Recording>, Vec<Examined>) = examined.into_iter().unzip();
     let gate = conclude(examined, rules, requirements, compared.as_ref(), unread);
     drop(busy);
@@ -172,7 +182,8 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
     }
     let code = printer.print(&Found::of(&GATE, gate, &recordings), None)?;
     printer.finish()?;
-    Ok(ExitCode::from(worst.max(code)))
+    // What could not be read keeps all rules from passing.
+    Ok(ExitCode::from(code))
 }
 
 /// Refuses limits of which nothing can come.

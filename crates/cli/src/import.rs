@@ -76,10 +76,13 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     let detours = args.importer.import(&args.files.file, &args.answers, &dir)?;
     drop(busy);
     let mut out = terminal::stdout();
-    let number = anechoic_report::count(detours);
     let dir_name = dir.display();
+    let what = match detours {
+        0 => String::new(),
+        detours => format!("{} detours; ", anechoic_report::count(detours)),
+    };
     if anechoic_recording::Recording::open(&dir).is_ok() {
-        writeln!(out, "{dir_name} · {number} detours; `anechoic summary {dir_name}` shows them")?;
+        writeln!(out, "{dir_name} · {what}`anechoic summary {dir_name}` shows what was measured")?;
     } else {
         writeln!(
             out,

@@ -42,7 +42,7 @@ pub(crate) const RADOJKOVIC_THESIS: Paper = Paper {
 /// Detours on a server and on a laptop.
 pub(crate) const KARNER: Paper = Paper {
     short: "Kärner 2014",
-    full: "Kärner: thesis on operating-system noise. University of Tartu, 2014",
+    full: "Kärner, M.: Understanding noise introduced by operating systems and its effects on high performance computing. University of Tartu, 2014",
 };
 
 /// The memory experiments.

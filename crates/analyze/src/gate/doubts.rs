@@ -1,5 +1,6 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
+use super::rules::Unit;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
@@ -110,6 +111,18 @@ pub enum Doubt {
         /// Number of counters that differ.
         counters: u64,
     },
+    /// The kernel counted interrupts of which it has no events.
+    NoEvents {
+        /// Which interrupts, with their number.
+        what: String,
+    },
+    /// Hosts of the parallel job are missing.
+    MissingHosts {
+        /// Number of hosts that are present.
+        present: u64,
+        /// Number of hosts of the job.
+        of: u64,
+    },
     /// The sources of the lost time are unknown.
     NotAttributed,
     /// The threshold hides detours that count.
@@ -187,7 +200,22 @@ impl Requirements {
         if !sources.audit_differences.is_empty() {
             doubts.push(Doubt::Audit { counters: sources.audit_differences.len() as u64 });
         }
+        if !sources.untraced.is_empty() {
+            doubts.push(Doubt::NoEvents { what: sources.untraced.join(", ") });
+        }
         doubts
+    }
+}
+
+impl Doubt {
+    /// Returns whether what a recording shows may be wrong, so that it proves nothing, not even that a limit is exceeded.
+    pub(super) fn may_be_wrong(&self, unit: Unit) -> bool {
+        match self {
+            // A share of the time does not depend on the rate.
+            Doubt::WrongRate { .. } => unit != Unit::Share,
+            Doubt::Misaligned { .. } | Doubt::Audit { .. } => true,
+            _ => unit == Unit::Increase,
+        }
     }
 }
 

@@ -37,13 +37,20 @@ pub(super) struct GateFold<'a> {
     rules: Vec<Judging<'a>>,
     /// When the CPU was watched last.
     last_ticks: u64,
+    /// Its longest detour.
+    longest_ticks: u64,
 }
 
 impl<'a> GateFold<'a> {
     pub(super) fn new(rules: &'a [Rule], threshold_ns: u64) -> Self {
         let judging =
             |rule| Judging { rule, places: vec![], seen: None, possible: None, findings: vec![] };
-        Self { threshold_ns, rules: rules.iter().map(judging).collect(), last_ticks: 0 }
+        Self {
+            threshold_ns,
+            rules: rules.iter().map(judging).collect(),
+            last_ticks: 0,
+            longest_ticks: 0,
+        }
     }
 
     /// Returns the findings of each rule, one for each CPU that was watched.
@@ -55,7 +62,7 @@ impl<'a> GateFold<'a> {
 impl Fold for GateFold<'_> {
     fn begin_cpu(&mut self, of: &CpuLoops<'_>) {
         let (first_ticks, last_ticks) = watched_from_to(of.run, of.cpu);
-        self.last_ticks = last_ticks;
+        (self.last_ticks, self.longest_ticks) = (last_ticks, 0);
         for judging in &mut self.rules {
             let over_ticks = of.run.clock.ticks(judging.rule.counts_over_ns());
             let tally = Tally::new(first_ticks, last_ticks, over_ticks, &of.run.clock);
@@ -66,6 +73,7 @@ impl Fold for GateFold<'_> {
 
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         self.last_ticks = self.last_ticks.max(detour.view.end_ticks);
+        self.longest_ticks = self.longest_ticks.max(detour.view.lost_ticks);
         self.rules.iter_mut().for_each(|judging| judging.add(detour));
     }
 
@@ -81,6 +89,7 @@ impl Fold for GateFold<'_> {
                 last_ticks: self.last_ticks,
                 threshold_ns: self.threshold_ns,
                 lost_detours: of.cpu.lost_detours,
+                longest_ticks: self.longest_ticks,
                 seen,
                 possible: judging.possible.as_ref().unwrap_or(seen),
             };

@@ -8,8 +8,10 @@ use crate::compare::Comparison;
 use crate::fold::{Progress, read_once};
 use crate::loops::watched;
 use crate::summary::{Summary, SummaryBuilder};
+use anechoic_recording::parallel::Parallel;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// A recording on which rules were judged.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub struct Examined {
     of: Judged,
     /// The findings of each rule.
     findings: Vec<Vec<Finding>>,
+    /// The parallel job that it is a part of.
+    job: Option<Parallel>,
 }
 
 /// Judges rules on the CPUs of a recording, which is read once.
@@ -55,10 +59,10 @@ pub fn examine(
         doubts: requirements.doubts(recording, &summary),
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
-    Ok(Examined { summary, of, findings: gate.finish() })
+    Ok(Examined { summary, of, findings: gate.finish(), job: run.parallel.clone() })
 }
 
-/// Returns what recordings come to together: a rule must hold on every CPU of each. `unread` says what could not be
+/// Returns what recordings come to together: a rule must hold on every CPU of each. `unread` names what could not be
 /// read; with any of that nothing is passed.
 #[must_use]
 pub fn conclude(
@@ -104,6 +108,7 @@ fn doubts(rule: &Rule, examined: &[Examined], some_unread: bool) -> Vec<Doubtful
     if examined.is_empty() {
         doubts.push(Doubtful { recording: None, doubt: Doubt::NotMeasured { cpu: None } });
     }
+    doubts.extend(missing_hosts(examined));
     for (recording, Examined { of, .. }) in (0..).zip(examined) {
         let of_sources = of.doubts_of_sources.iter().filter(|_| rule.source.is_some());
         let all = of.doubts.iter().chain(of_sources);
@@ -111,6 +116,14 @@ fn doubts(rule: &Rule, examined: &[Examined], some_unread: bool) -> Vec<Doubtful
             .extend(all.map(|doubt| Doubtful { recording: Some(recording), doubt: doubt.clone() }));
     }
     doubts
+}
+
+/// Returns a doubt if hosts of a parallel job are missing.
+fn missing_hosts(examined: &[Examined]) -> Option<Doubtful> {
+    let jobs = || examined.iter().filter_map(|of| of.job.as_ref());
+    let present = jobs().map(|job| &*job.host).collect::<BTreeSet<_>>().len() as u64;
+    let of = jobs().map(|job| u64::from(job.hosts)).max().filter(|of| *of > present)?;
+    Some(Doubtful { recording: None, doubt: Doubt::MissingHosts { present, of } })
 }
 
 fn rule_outcome(rule: &Rule, findings: Vec<Finding>, mut doubts: Vec<Doubtful>) -> RuleOutcome {
@@ -127,6 +140,9 @@ fn rule_outcome(rule: &Rule, findings: Vec<Finding>, mut doubts: Vec<Doubtful>) 
     let found = decisive.map_or(Outcome::Undecided, |at| findings[at].outcome);
     let outcome = match found {
         Outcome::Pass if !doubts.is_empty() => Outcome::Undecided,
+        Outcome::Fail if doubts.iter().any(|of| of.doubt.may_be_wrong(rule.row.unit)) => {
+            Outcome::Undecided
+        }
         outcome => outcome,
     };
     if outcome == Outcome::Fail {

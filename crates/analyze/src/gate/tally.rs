@@ -66,6 +66,8 @@ pub(super) struct Watched<'a> {
     pub(super) last_ticks: u64,
     pub(super) threshold_ns: u64,
     pub(super) lost_detours: u64,
+    /// Its longest detour, of any source.
+    pub(super) longest_ticks: u64,
     /// What certainly counts.
     pub(super) seen: &'a Tally,
     /// The same, and detours whose source is unknown.

@@ -99,6 +99,12 @@ pub fn laws(answers: &Answers) -> Result<Laws, Problem> {
         .into_iter()
         .map(|grain| duration("grain", grain))
         .collect::<Result<_, _>>()?;
+    if grains.iter().any(|&grain_ns| grain_ns > every_ns) || delay_ns >= every_ns {
+        let why = "--every is shorter than a grain, or not longer than --delay: several delays would fall into one phase";
+        return Err(
+            ProblemKind::Usage.problem(why, "give a longer --every, or shorter ones of the others")
+        );
+    }
     let ranks: Vec<u64> = answers.one("ranks")?;
     let grain = |grain_ns| of_grain(grain_ns, (delay_ns, every_ns), &ranks);
     Ok(Laws { delay_ns, every_ns, grains: grains.into_iter().map(grain).collect() })
@@ -175,12 +181,14 @@ mod tests {
     #[test]
     fn ticks_of_one_rank() {
         let ticks =
-            of(&[("delay", "20us"), ("every", "1ms"), ("grain", "100us,1ms,5ms"), ("ranks", "1")]);
+            of(&[("delay", "20us"), ("every", "1ms"), ("grain", "100us,1ms"), ("ranks", "1")]);
         let one: Vec<(f64, f64)> =
             ticks.grains.iter().map(|grain| (grain.p, grain.ranks[0].linear_slowdown)).collect();
-        assert_eq!(one, [(0.1, 1.02), (1.0, 1.02), (1.0, 1.02)]);
+        assert_eq!(one, [(0.1, 1.02), (1.0, 1.02)]);
         assert!((ticks.grains[0].ranks[0].slowdown - 1.02).abs() < 1e-12);
         assert_eq!(ticks.grains[1].linear_up_to, 0);
         assert!(Answers::read(OPTIONS, &[("every", "0s")]).is_err());
+        let several = Answers::read(OPTIONS, &[("every", "1ms"), ("grain", "5ms")]).expect("sound");
+        assert!(laws(&several).is_err(), "five delays in a phase");
     }
 }

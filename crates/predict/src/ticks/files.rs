@@ -20,8 +20,8 @@ pub static OPTIONS: &[OptionRow] = &[
         "costs",
         Value::Path,
         "FILE",
-        "Costs of an interrupt: CSV with the columns processor,trap_us,handler_us, and mode for several modes of the \
-         handler, of which the first row of a processor is that of its times",
+        "Costs of an interrupt: CSV with the columns processor,trap_us,handler_us; a further column mode names the ways in \
+         which the kernel handles a tick, and the first row of a processor is the one in which its times were measured",
     )
     .requires("times"),
     OptionRow::new(
@@ -99,6 +99,9 @@ fn point(row: &Row<'_, 4>) -> Result<Point, Problem> {
 fn read_costs(file: &Path) -> Result<BTreeMap<String, Costs>, Problem> {
     let mut modes: BTreeMap<String, Vec<HandlerMode>> = BTreeMap::new();
     let rows = csv::read(file, COSTS)?;
+    if let Some(row) = rows.get(MOST_POINTS) {
+        return Err(row.wrong(format!("more than {MOST_POINTS} rows"), "remove some"));
+    }
     for row in &rows {
         let (name, mode) = (row.text(0), row.text(1));
         let of = modes.entry(name.to_owned()).or_default();

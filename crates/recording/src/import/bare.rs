@@ -93,6 +93,9 @@ impl<'t> Whole<'t> {
             }
         }
         whole.common.complete();
+        if whole.common.run.clock.frequency_millihertz == 0 {
+            return Err((1, "it has no rate of the counter".to_owned()));
+        }
         Ok(whole)
     }
 

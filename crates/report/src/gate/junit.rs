@@ -16,7 +16,7 @@ pub fn gate_junit(of: &Gate) -> String {
     let first = of.recordings.first();
     let host = first.map_or("", |of| &of.host);
     let start = first.map_or("", |of| of.start_utc.split(['.', 'Z']).next().unwrap_or_default());
-    let seconds = of.recordings.iter().map(|of| of.wall_ns).sum::<u64>() as f64 / 1e9;
+    let seconds = of.recordings.iter().map(|of| of.wall_ns as f64 / 1e9).sum::<f64>();
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
     // Writing to a string does not fail.
     let _ = writeln!(xml, "<testsuites name=\"anechoic gate\" {counts} time=\"{seconds:.3}\">");

@@ -55,6 +55,9 @@ fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     let place = place(finding, of).map(|place| format!("{place}: ")).unwrap_or_default();
     let exceeded = rule.findings.iter().filter(|of| of.outcome == Outcome::Fail).count();
     let others = match (rule.outcome, rule.findings.len()) {
+        (Outcome::Fail, all) if all > 1 && of.recordings.len() > 1 => {
+            format!("; exceeded in {exceeded} of {all} places (CPUs of recordings)")
+        }
         (Outcome::Fail, all) if all > 1 => format!("; exceeded on {exceeded} of {all} CPUs"),
         _ => String::new(),
     };
@@ -74,9 +77,15 @@ fn bound(unit: Unit, finding: &Finding) -> String {
 
 fn share(finding: &Finding) -> String {
     let longer = match finding.outcome {
+        Outcome::Undecided if finding.uncertain > 0 => {
+            "; what is lost or not attributable may be too much"
+        }
         Outcome::Undecided => "; measure for longer",
         _ => "",
     };
+    if finding.value == 0.0 && finding.at_most == Some(0.0) {
+        return format!("none seen in {}", span(finding.wall_ns));
+    }
     format!("{}, {}{longer}", noise(finding.value), bound(Unit::Share, finding))
 }
 
@@ -164,6 +173,10 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::Audit { counters } => {
             let counters = counted(*counters, "kernel counter differs", "kernel counters differ");
             format!("{counters} from the recorded events")
+        }
+        Doubt::NoEvents { what } => format!("no kernel event covers {}", plain(what)),
+        Doubt::MissingHosts { present, of } => {
+            format!("{present} of the {} of the job are present", counted(*of, "host", "hosts"))
         }
         Doubt::NotAttributed => {
             "the sources are unknown, because no kernel events were recorded or attributed".into()

@@ -38,7 +38,8 @@ pub static OPTIONS: &[OptionRow] = &[
         "N",
         "With --bucket: number of buckets; longer detours are counted together",
     )
-    .default("256"),
+    .default("256")
+    .requires("bucket"),
 ];
 
 fn compute(input: &Input<'_>) -> Result<Histogram, Problem> {

@@ -39,6 +39,7 @@ impl Births {
             // Another thread may have had its number.
             self.names.remove(&child);
             self.programs.remove(&child);
+            self.before.remove(&child);
         }
         for name in &batch.names {
             match name.kind {
@@ -192,11 +193,14 @@ mod tests {
             ("proc/10/cgroup", "0::/system.slice/build.service\n"),
             ("proc/10/task/10/stat", ""),
             ("proc/10/task/11/stat", ""),
+            ("proc/12/status", "Name:\tservice\nTgid:\t12\n"),
         ]);
         let (_empty, now) = Root::tree(&[("proc/1/status", "Name:\tinit\nTgid:\t1\n")]);
         let mut births = Births::default();
         births.census(&before, &mut Units::new());
-        births.note(&mut batch(&[], &[(NameKind::Task, 11, "opt cgu.1")]));
+        births.note(&mut batch(&[(20, 12, 0)], &[(NameKind::Task, 11, "opt cgu.1")]));
+        let again = births.ended(&now, 12, &mut Units::new());
+        assert_eq!(again, None, "its number was used again");
         for (tid, name) in [(10, "rustc"), (11, "opt cgu.1")] {
             let found = births.ended(&now, tid, &mut Units::new()).expect("seen before the run");
             assert_eq!((found.tid, found.pid, &*found.name), (tid, 10, name));

@@ -24,8 +24,8 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
     let at_most = of_parts(of.possible, of).interval.map(|interval| interval.high);
     let parts = of.possible.lost.up_to(of.last_ticks);
     let few = || most_in_sum(parts.iter().map(|&ticks| ticks as f64)) / of.wall_ticks as f64;
-    // What was lost is taken to be as long as the longest of the others.
-    let lost = of.lost_detours as f64 * of.possible.longest_ticks as f64 / of.wall_ticks as f64;
+    // Each lost detour is taken to be as long as the longest of all others, and of this source.
+    let lost = of.lost_detours as f64 * of.longest_ticks as f64 / of.wall_ticks as f64;
     let at_most = at_most.unwrap_or_else(few) + lost;
     Finding {
         outcome: Outcome::of(rule.limit, at_least, Some(at_most)),

@@ -6,6 +6,9 @@ use crate::machine::{Cache, Cpu};
 use crate::topology::list;
 use std::collections::BTreeSet;
 
+/// The image measures on so many CPUs.
+const MOST_CPUS: u32 = 1_024;
+
 /// The CPUs that measured.
 #[derive(Debug, Default)]
 pub(super) struct Places {
@@ -37,8 +40,11 @@ impl Places {
     pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), Wrong> {
         if line.word == "cpu" {
             let (cpu, fields) = line.fields()?;
+            let known = |cpu: u32| self.places.iter().any(|place| place.cpu == cpu);
+            let number = u32::try_from(cpu).ok().filter(|&cpu| cpu < MOST_CPUS && !known(cpu));
+            let wrong = || line.wrong("there is no such CPU, or it is described twice");
             self.places.push(Place {
-                cpu: cpu as u32,
+                cpu: number.ok_or_else(wrong)?,
                 id: fields.number("id")?,
                 core_shift: fields.number("core")?,
                 package_shift: fields.number("package")?,
