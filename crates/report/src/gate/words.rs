@@ -56,7 +56,7 @@ fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     let exceeded = rule.findings.iter().filter(|of| of.outcome == Outcome::Fail).count();
     let others = match (rule.outcome, rule.findings.len()) {
         (Outcome::Fail, all) if all > 1 && of.recordings.len() > 1 => {
-            format!("; exceeded in {exceeded} of {all} places (CPUs of recordings)")
+            format!("; exceeded in {exceeded} of {all} places")
         }
         (Outcome::Fail, all) if all > 1 => format!("; exceeded on {exceeded} of {all} CPUs"),
         _ => String::new(),
