@@ -140,7 +140,7 @@ fn rows_of_files() {
             Limited,
             "powersave, turbo off",
         ),
-        ("settings met", cpus::settings, &[ONLINE], Good, "0 requested"),
+        ("settings met", cpus::settings, &[ONLINE], Good, "0 on the kernel command line"),
         (
             "settings unmet",
             cpus::settings,
