@@ -1,6 +1,5 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
-use super::rules::Unit;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
@@ -204,18 +203,6 @@ impl Requirements {
             doubts.push(Doubt::NoEvents { what: sources.untraced.join(", ") });
         }
         doubts
-    }
-}
-
-impl Doubt {
-    /// Returns whether what a recording shows may be wrong, so that it proves nothing, not even that a limit is exceeded.
-    pub(super) fn may_be_wrong(&self, unit: Unit) -> bool {
-        match self {
-            // A share of the time does not depend on the rate.
-            Doubt::WrongRate { .. } => unit != Unit::Share,
-            Doubt::Misaligned { .. } | Doubt::Audit { .. } => true,
-            _ => unit == Unit::Increase,
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Judges recordings one by one, and what they come to together.
 
 use super::fold::GateFold;
-use super::rules::{Rule, judge_increase};
+use super::rules::{Rule, Unit, judge_increase};
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
 use crate::cluster::host_name;
 use crate::compare::Comparison;
@@ -140,7 +140,7 @@ fn rule_outcome(rule: &Rule, findings: Vec<Finding>, mut doubts: Vec<Doubtful>) 
     let found = decisive.map_or(Outcome::Undecided, |at| findings[at].outcome);
     let outcome = match found {
         Outcome::Pass if !doubts.is_empty() => Outcome::Undecided,
-        Outcome::Fail if doubts.iter().any(|of| of.doubt.may_be_wrong(rule.row.unit)) => {
+        Outcome::Fail if doubts.iter().any(|of| may_be_wrong(&of.doubt, rule.row.unit)) => {
             Outcome::Undecided
         }
         outcome => outcome,
@@ -159,6 +159,17 @@ fn rule_outcome(rule: &Rule, findings: Vec<Finding>, mut doubts: Vec<Doubtful>) 
         decisive: decisive.map(|at| at as u64),
         findings,
         doubts,
+    }
+}
+
+/// Returns whether a doubt means that what a recording shows may be wrong, so that it proves nothing, not even that a
+/// limit is exceeded.
+fn may_be_wrong(doubt: &Doubt, unit: Unit) -> bool {
+    match doubt {
+        // A share of the time does not depend on the rate.
+        Doubt::WrongRate { .. } => unit != Unit::Share,
+        Doubt::Misaligned { .. } | Doubt::Audit { .. } => true,
+        _ => unit == Unit::Increase,
     }
 }
 
