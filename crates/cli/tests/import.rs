@@ -1,4 +1,4 @@
-//! Results of the image without an operating system: imported, and read by every command.
+//! What other tools and the image without an operating system measured: imported, and read by every command.
 
 use crate::tool::{anechoic, arg};
 use std::path::Path;
@@ -33,4 +33,20 @@ fn an_imported_result_is_read_by_every_command() {
     assert!(shown.contains("durations mean nothing"), "labelled on the screen: {shown}");
     let again = anechoic(&["import", "bare", arg(&result), "-o", arg(&dir)]);
     assert_eq!(again.code, Some(73), "it is not empty: {}", again.err);
+}
+
+#[test]
+fn an_imported_table_has_no_machine_and_no_suspects() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (table, dir) = (place.path().join("detours.csv"), place.path().join("imported"));
+    std::fs::write(&table, "start_ns,duration_ns\n1000,500\n9000,700\n").expect("written");
+    let done = anechoic(&["import", "csv", arg(&table), "-o", arg(&dir)]);
+    assert!(done.code == Some(0) && done.out.contains("2 detours; "), "{} {}", done.out, done.err);
+    let shown = anechoic(&["summary", arg(&dir)]).out;
+    assert!(shown.contains("a measurement of another tool"), "{shown}");
+    assert!(!shown.contains("unknown") && !shown.contains("suspects"), "{shown}");
+    let absent = place.path().join("absent/report.html");
+    let done = anechoic(&["report", arg(&dir), "-o", arg(&absent)]);
+    let named = format!("there is no directory {}", place.path().join("absent").display());
+    assert!(done.code == Some(73) && done.err.contains(&named), "{:?} {}", done.code, done.err);
 }

@@ -98,8 +98,8 @@ fn place(finding: &Finding, of: &Gate) -> Option<String> {
     Some(recording.map_or(cpu.clone(), |name| format!("{cpu} of {name}")))
 }
 
-/// Returns the name of a recording; nothing if there is only one. Of several hosts it is the host, of which each mostly has
-/// one recording.
+/// Returns the name of a recording; nothing if there is only one. With several hosts it is the name of the host,
+/// because most hosts have one recording.
 fn recording(at: u64, of: &Gate) -> Option<String> {
     let recording = of.recordings.get(usize::try_from(at).ok()?)?;
     let last = Path::new(&recording.path).file_name();

@@ -8,11 +8,12 @@ use anechoic_analyze::coverage::{AuditDifference, Coverage};
 use anechoic_analyze::histogram::{Bucket, HistogramCpu};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::owners::{Owner, OwnerKind};
-use anechoic_analyze::sources::SourceRow;
+use anechoic_analyze::sources::{SourceRow, ThreadShare};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
 use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Histogram, Sources, Stopped, Summary, summarize_many};
+use anechoic_recording::Policy;
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::check::{Check, Finding, Verdict};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
@@ -45,6 +46,36 @@ macro_rules! golden {
 #[test]
 fn usual() {
     golden!("usual", screen(&made::summary()));
+}
+
+/// A machine that other programs use is called that, and not compared with published noise.
+#[test]
+fn competition_is_no_noise() {
+    let said = "Other programs ran on them for 54.0 % of the time";
+    for (command, noise, fifo, named) in [
+        ("make -j", 0.6, false, true),
+        ("make -j", 0.2, false, false),
+        ("make -j", 0.6, true, false),
+        ("", 0.6, false, false),
+    ] {
+        let mut summary = made::summary();
+        summary.total.noise = noise;
+        summary.run.policy = if fifo { Policy::fifo(1) } else { Policy::other() };
+        let sources = summary.sources.as_mut().expect("attributed");
+        let mut row = made::source("thread", "cc1", 0.9, [31_000, 55_000, 310_000, 310_000]);
+        let command = Some(command.into());
+        let (pid, cgroup, unit) = (Some(7), None, None);
+        row.threads = vec![ThreadShare { tid: 7, pid, command, cgroup, unit, share: 1.0 }];
+        sources.rows = vec![row];
+        let text = screen(&summary);
+        let case = format!("{noise}, {fifo}: {text}");
+        assert_eq!(
+            text.split_whitespace().collect::<Vec<_>>().join(" ").contains(said),
+            named,
+            "{case}"
+        );
+        assert_eq!(text.contains("For comparison"), !named, "{case}");
+    }
 }
 
 /// A detour of 1.2 ms that ended a run, as the summary stores it.

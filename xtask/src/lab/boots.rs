@@ -48,7 +48,7 @@ pub struct Boot {
     pub kernel: &'static Kernel,
     /// The machine.
     pub machine: &'static Machine,
-    /// What the kernel is told.
+    /// The kernel command line.
     pub command_line: &'static CommandLine,
     /// The names of the checks, in order.
     pub checks: &'static [&'static str],

@@ -37,7 +37,7 @@ pub const MACHINES: &[Machine] = &[
 const PLAIN: Machine =
     Machine { name: "", cpus: 1, options: &[], memory_mib: 1024, exact: false, since: 7 };
 
-/// What a kernel is told at its start.
+/// A kernel command line.
 #[derive(Debug)]
 pub struct CommandLine {
     /// How the laboratory calls it.

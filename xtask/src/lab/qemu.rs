@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 /// The longest that one machine may run, in seconds: one that hangs is ended, and its checks have failed.
 const LIMIT_S: u32 = 3_000;
-/// What every kernel is told. A host that is busy with something else would make the kernel's tests of its timers fail.
+/// The parameters of every kernel. A busy host would make the kernel's tests of its timers fail.
 const ALWAYS: &str = "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check tsc=reliable";
 
 /// Returns the version of QEMU.
@@ -64,8 +64,8 @@ pub fn boot(
     Ok(fs::remove_file(archive)?)
 }
 
-/// Returns what the kernel is told. Where time is the host's, the counter is the host's as well: a kernel that
-/// measures its rate while the host runs something else is far off.
+/// Returns the kernel command line. Where the time is that of the host, the rate of the counter is given too: a kernel
+/// that measures it on a busy host is far off.
 fn command_line(boot: &Boot, counter_khz: u64) -> String {
     let time = match boot.machine.exact {
         true => "nokaslr".to_owned(),

@@ -15,8 +15,7 @@ const LARGE_SHAPE: f64 = 10_000.0;
 
 /// Returns the largest mean number of events that agrees with `count` of them (Garwood 1936).
 ///
-/// `dispersion`, at least 1, is by how much their variance exceeds that of independent events: so many make up one
-/// independent event.
+/// `dispersion` is the variance of the number of events divided by that of independent events, at least 1.
 pub(crate) fn most_events(count: f64, dispersion: f64) -> f64 {
     gamma_quantile(CONFIDENCE, count / dispersion + 1.0) * dispersion
 }
@@ -149,7 +148,7 @@ mod tests {
             assert!(missed(rate_hz, 1.0, |_| 1.0) < 0.05, "{rate_hz}");
             assert!(missed(rate_hz, 1.0, exponential) < 0.05, "{rate_hz}");
             assert!(heavy(2.5) < 0.05 && heavy(1.5) < 0.06, "{rate_hz}");
-            // Here the longest event is yet to come; docs/methodology.md says so.
+            // The longest event mostly did not occur yet; see docs/methodology.md.
             assert!((0.1..0.25).contains(&heavy(1.2)), "{rate_hz}");
         }
     }

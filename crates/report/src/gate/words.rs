@@ -83,10 +83,11 @@ fn share(finding: &Finding) -> String {
         Outcome::Undecided => "; measure for longer",
         _ => "",
     };
-    if finding.value == 0.0 && finding.at_most == Some(0.0) {
-        return format!("none seen in {}", span(finding.wall_ns));
-    }
-    format!("{}, {}{longer}", noise(finding.value), bound(Unit::Share, finding))
+    let seen = match finding.value {
+        0.0 => format!("none seen in {}", span(finding.wall_ns)),
+        value => noise(value),
+    };
+    format!("{seen}, {}{longer}", bound(Unit::Share, finding))
 }
 
 fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {

@@ -7,7 +7,7 @@ use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{asked, count, share, slowdown};
+use crate::units::{asked, count, noise, share, slowdown};
 use anechoic_predict::laws::{GrainLaws, LINEAR_ERROR, Laws, OPTIONS, RankLaws, laws};
 use anechoic_recording::Problem;
 
@@ -118,7 +118,7 @@ fn table(of: &GrainLaws) -> Table {
         .captioned("Probability of a delay and slowdown")
 }
 
-/// Writes a probability with three digits; the linear form may exceed 1.
+/// Writes a probability with three digits, a small one as a percentage; the linear form may exceed 1.
 fn probability(of: f64) -> String {
     match of {
         _ if of >= 100.0 => format!("{of:.0}"),
@@ -126,7 +126,7 @@ fn probability(of: f64) -> String {
             let decimals = (2.0 - of.log10().floor()).clamp(0.0, 5.0) as usize;
             format!("{of:.decimals$}")
         }
-        _ => format!("{of:.2e}"),
+        _ => noise(of),
     }
 }
 

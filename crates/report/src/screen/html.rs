@@ -125,12 +125,14 @@ mod tests {
         table.total(vec!["all".into(), "3".into()]);
         let mut screen = Screen::default();
         screen.warning("<i>");
-        screen.sentence("Run `a <b`, or 3` of it");
+        screen.sentence("Run `a <b`, or not");
+        screen.sentence("3` of it");
         screen.table(table.captioned("Costs").folded(2, "1 more"));
         screen.details("More", Screen::of(|inner| inner.note("why")));
         let text = screen.render().into_string();
         assert!(text.starts_with("<p class=\"warning\">&lt;i&gt;</p>"), "{text}");
         assert!(text.contains("<td class=\"\">&lt;/td&gt;&lt;b&gt;</td>"), "{text}");
+        assert!(text.contains("<p>Run <code>a &lt;b</code>, or not</p><p>3` of it</p>"), "{text}");
         let (shown, folded) = text.split_once("<summary>The other 1</summary>").expect("a fold");
         assert!(shown.contains(">all</td>") && !shown.contains(">c</td>"), "{shown}");
         assert!(folded.contains(">c</td>") && !folded.contains(">all</td>"), "{folded}");

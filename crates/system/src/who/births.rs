@@ -4,7 +4,7 @@ use super::{Units, thread};
 use crate::machine::Root;
 use crate::tracefs::Batch;
 use anechoic_recording::who::SeenThread;
-use anechoic_recording::{EventKind, NameKind};
+use anechoic_recording::{EventKind, Name, NameKind};
 use std::collections::HashMap;
 
 /// Number of threads of which each of the maps below knows something.
@@ -18,13 +18,16 @@ const MOST_NAMES: usize = 5;
 /// The flag of clone(2) for a thread of the same process.
 const CLONE_THREAD: u64 = 0x0001_0000;
 
+/// Texts with the time from which each holds, in the order of these times: batches of several CPUs are not in order.
+type Since = Vec<(u64, String)>;
+
 /// What kernel events show of threads: who began them, and what they are.
 #[derive(Debug, Default)]
 pub(super) struct Births {
     /// The thread that began each, and whether both are of the same process.
     parents: HashMap<i32, (i32, bool)>,
-    programs: HashMap<i32, String>,
-    names: HashMap<i32, Vec<String>>,
+    programs: HashMap<i32, Since>,
+    names: HashMap<i32, Since>,
     /// The processes before the run.
     before: HashMap<i32, SeenThread>,
 }
@@ -37,35 +40,24 @@ impl Births {
             let child = child as i32;
             insert(&mut self.parents, child, (event.pid, flags & CLONE_THREAD != 0));
             // Another thread may have had its number.
-            self.names.remove(&child);
-            self.programs.remove(&child);
+            for known in [&mut self.names, &mut self.programs] {
+                known.entry(child).and_modify(|of| of.retain(|of| of.0 >= event.ticks));
+            }
             self.before.remove(&child);
         }
         for name in &batch.names {
             match name.kind {
-                NameKind::Task => self.name(name.key as i32, &name.name),
-                NameKind::Program => insert(&mut self.programs, name.key as i32, name.name.clone()),
+                NameKind::Task => add(&mut self.names, name),
+                NameKind::Program => add(&mut self.programs, name),
                 NameKind::Symbol | NameKind::Irq => {}
             }
         }
         batch.names.retain(|name| name.kind != NameKind::Program);
     }
 
-    fn name(&mut self, tid: i32, name: &str) {
-        if self.names.len() >= MOST && !self.names.contains_key(&tid) {
-            return;
-        }
-        let names = self.names.entry(tid).or_default();
-        names.retain(|known| known != name);
-        names.push(name.to_owned());
-        if names.len() > MOST_NAMES {
-            names.remove(0);
-        }
-    }
-
     /// Adds the other names that a thread had.
     pub(super) fn with_names(&self, seen: SeenThread) -> SeenThread {
-        let names = self.names.get(&seen.tid).into_iter().flatten();
+        let names = self.names.get(&seen.tid).into_iter().flatten().map(|(_, name)| name);
         let other_names = names.filter(|name| **name != seen.name).cloned().collect();
         SeenThread { other_names, ..seen }
     }
@@ -87,12 +79,11 @@ impl Births {
     pub(super) fn ended(&self, root: &Root, tid: i32, units: &mut Units) -> Option<SeenThread> {
         let (mut process, mut at, mut program) = (tid, tid, None);
         for _ in 0..MOST_ANCESTORS {
-            program = program.or(self.programs.get(&at));
+            program = program.or_else(|| last(&self.programs, at));
             let known = thread(root, at, units).or_else(|| self.before.get(&at).cloned());
             if let Some(ancestor) = known {
                 let pid = if process == at { ancestor.pid } else { process };
-                let names = self.names.get(&tid);
-                let name = names.and_then(|names| names.last()).cloned().unwrap_or(ancestor.name);
+                let name = last(&self.names, tid).cloned().unwrap_or(ancestor.name);
                 let command = program.cloned().unwrap_or(ancestor.command);
                 return Some(SeenThread { tid, pid, name, command, ..ancestor });
             }
@@ -106,6 +97,28 @@ impl Births {
     }
 }
 
+/// Adds a name or a program to those of its thread, of which the last ones are kept.
+fn add(known: &mut HashMap<i32, Since>, name: &Name) {
+    let tid = name.key as i32;
+    if known.len() >= MOST && !known.contains_key(&tid) {
+        return;
+    }
+    let of = known.entry(tid).or_default();
+    of.retain(|(since, text)| *text != name.name || *since > name.ticks);
+    if of.iter().all(|(_, text)| *text != name.name) {
+        of.push((name.ticks, name.name.clone()));
+    }
+    of.sort_by_key(|&(since, _)| since);
+    if of.len() > MOST_NAMES {
+        of.remove(0);
+    }
+}
+
+/// Returns the last text of a thread.
+fn last(known: &HashMap<i32, Since>, tid: i32) -> Option<&String> {
+    known.get(&tid)?.last().map(|(_, text)| text)
+}
+
 /// Adds to a map of limited size what it does not have yet, or replaces what it has.
 fn insert<T>(map: &mut HashMap<i32, T>, tid: i32, value: T) {
     if map.len() < MOST || map.contains_key(&tid) {
@@ -116,7 +129,7 @@ fn insert<T>(map: &mut HashMap<i32, T>, tid: i32, value: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_recording::{KernelEvent, Name};
+    use anechoic_recording::KernelEvent;
 
     fn batch(births: &[(i32, u64, u64)], names: &[(NameKind, u64, &str)]) -> Batch {
         let events = births.iter().map(|&(parent, child, flags)| KernelEvent {
@@ -126,10 +139,10 @@ mod tests {
             pid: parent,
             args: [child, flags, 0],
         });
-        let names = names.iter().map(|&(kind, key, name)| Name {
+        let names = (1..).zip(names).map(|(ticks, &(kind, key, name))| Name {
             kind,
             key,
-            ticks: 0,
+            ticks,
             name: name.to_owned(),
         });
         Batch { cpu: 0, events: events.collect(), names: names.collect(), losses: vec![] }
@@ -180,6 +193,11 @@ mod tests {
         let cc1 = births.with_names(ended(12).expect("an ancestor lives"));
         assert_eq!(cc1.other_names, ["gcc"]);
         assert!(cc1.is_named("gcc") && cc1.is_named("cc1") && !cc1.is_named("make"));
+        // What another CPU did before, read later, is not its last program.
+        let mut early = batch(&[], &[(NameKind::Program, 12, "/usr/bin/sh")]);
+        births.note(&mut early);
+        let ended = |tid| births.ended(&root, tid, &mut Units::new());
+        assert_eq!(ended(12).map(|found| found.command).as_deref(), Some("/usr/lib/cc1"));
         assert!(ended(15).is_some_and(|found| found.is_of_kernel()));
         assert_eq!(ended(31), None, "its ancestors have ended and began before the run");
         assert_eq!(ended(99), None, "it began before the run");

@@ -137,7 +137,7 @@ impl Rule {
         of(self) == of(other)
     }
 
-    /// Returns detours over which length are counted for it, in ns.
+    /// Returns the length above which detours count for it, in ns.
     pub(super) fn counts_over_ns(&self) -> u64 {
         let own = self.longer_than_ns.unwrap_or(0);
         if std::ptr::eq(self.row, &detour::DETOUR) { self.limit as u64 } else { own }

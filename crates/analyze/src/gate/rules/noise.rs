@@ -5,7 +5,7 @@ use crate::blocks::bounds;
 use crate::gate::doubts::share;
 use crate::gate::tally::{Tally, Watched};
 use crate::gate::{Finding, Outcome};
-use crate::stats::{Bounds, most_in_sum};
+use crate::stats::{Bounds, most_events, most_in_sum};
 
 /// The rule.
 pub(super) static NOISE: RuleRow = RuleRow {
@@ -26,7 +26,12 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
     let few = || most_in_sum(parts.iter().map(|&ticks| ticks as f64)) / of.wall_ticks as f64;
     // Each lost detour is taken to be as long as the longest of all others, and of this source.
     let lost = of.lost_detours as f64 * of.longest_ticks as f64 / of.wall_ticks as f64;
-    let at_most = at_most.unwrap_or_else(few) + lost;
+    // Of what was never seen, as many detours as the longest may come as agree with none in this time.
+    let unseen = || most_events(0.0, 1.0) * of.longest_ticks as f64 / of.wall_ticks as f64;
+    let at_most = match of.possible.sum_ticks {
+        0 => unseen(),
+        _ => at_most.unwrap_or_else(few),
+    } + lost;
     Finding {
         outcome: Outcome::of(rule.limit, at_least, Some(at_most)),
         value,

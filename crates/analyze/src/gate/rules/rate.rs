@@ -19,7 +19,7 @@ pub(super) static RATE: RuleRow = RuleRow {
 
 /// Units of time in which rates are given, in seconds.
 const UNITS: [(&str, f64); 4] = [("s", 1.0), ("min", 60.0), ("h", 3_600.0), ("d", 86_400.0)];
-/// Most times that a measurement would have to be longer for the tool to say so.
+/// Largest factor by which a measurement would have to be longer that is still reported.
 const MOST_TIMES: f64 = 1e6;
 
 fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {

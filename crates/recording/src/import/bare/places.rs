@@ -6,7 +6,7 @@ use crate::machine::{Cache, Cpu};
 use crate::topology::list;
 use std::collections::BTreeSet;
 
-/// The image measures on so many CPUs.
+/// Largest number of CPUs that the image measures on.
 const MOST_CPUS: u32 = 1_024;
 
 /// The CPUs that measured.
