@@ -11,7 +11,7 @@ use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all};
 use anechoic_report::export::{Export, FORMATS, Format, Holds};
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -189,6 +189,12 @@ fn names(
 }
 
 fn to_stdout(format: &Format, export: &Export<'_>) -> Result<(), Problem> {
+    if format.binary && std::io::stdout().is_terminal() {
+        let remedy =
+            format!("name a file with -o, such as -o trace.{}, or pipe it", format.extension);
+        return Err(ProblemKind::Usage
+            .problem("a terminal cannot show this format, which is binary", remedy));
+    }
     let mut out = terminal::stdout();
     (format.write)(export, &mut out)?;
     Ok(out.flush()?)

@@ -8,6 +8,8 @@ use anechoic_recording::sources;
 
 /// Share of the time from which on other programs are at work, and not a disturbance.
 const AT_WORK: f64 = 0.2;
+/// Share of the lost time from which an artefact of the measurement is stated.
+const ARTEFACT: f64 = 0.05;
 
 /// Returns what ended the run if a condition did, how much time was lost, and what took most of it.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
@@ -45,6 +47,13 @@ fn noise_and_source(summary: &Summary) -> Vec<String> {
             share(part)
         )
     });
+    let artefact = artefact(summary).map(|part| {
+        format!(
+            "{} of it is an artefact of --fifo: the kernel takes real-time threads off a CPU so that others run there. The rest is {} of the time.",
+            share(part),
+            noise(summary.total.noise * (1.0 - part))
+        )
+    });
     let mut second = String::new();
     if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
         let name = source_name(&row.source, &row.name, run);
@@ -56,7 +65,7 @@ fn noise_and_source(summary: &Summary) -> Vec<String> {
         length(lengths.max_ns),
         length(lengths.p50_by_time_ns),
     );
-    [Some(first), competition, Some(second)].into_iter().flatten().collect()
+    [Some(first), competition, artefact, Some(second)].into_iter().flatten().collect()
 }
 
 /// Returns the share of the time in which other programs had the CPUs, if that is most of what was lost and so much
@@ -70,4 +79,14 @@ pub(crate) fn competition(summary: &Summary) -> Option<f64> {
     let of_lost: f64 = threads.map(|row| row.share).sum();
     let part = of_lost * summary.total.noise;
     (of_lost > 0.5 && part >= AT_WORK && !summary.run.policy.is_fifo()).then_some(part)
+}
+
+/// Returns the share of the lost time that only the policy of the measuring threads caused, if it changes the picture.
+fn artefact(summary: &Summary) -> Option<f64> {
+    let rows = summary.sources.iter().flat_map(|sources| &sources.rows);
+    let of_policy = rows.filter(|row| {
+        sources::FAIR_SERVER.is(&row.source) || sources::RT_THROTTLING.is(&row.source)
+    });
+    let part: f64 = of_policy.map(|row| row.share).sum();
+    (part >= ARTEFACT).then_some(part)
 }

@@ -3,6 +3,7 @@
 use crate::names::title_of;
 use crate::palette;
 use crate::picture::braille::EIGHTHS;
+pub use crate::style::clip;
 use crate::style::plain;
 use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::live::{LiveCpu, LiveDetour, LiveSource};

@@ -95,7 +95,8 @@ pub(crate) fn pad_left(text: &str, columns: usize) -> String {
 }
 
 /// Cuts the text to this many columns; a cut shows as `…`.
-pub(crate) fn clip(text: &str, columns: usize) -> String {
+#[must_use]
+pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }

@@ -78,6 +78,24 @@ fn competition_is_no_noise() {
     }
 }
 
+#[test]
+fn what_only_the_policy_causes_is_stated() {
+    for (source, part, named) in
+        [("fair-server", 0.9, true), ("rt-throttling", 0.5, true), ("thread", 0.9, false)]
+    {
+        let mut summary = made::summary();
+        summary.total.noise = 0.05;
+        let sources = summary.sources.as_mut().expect("attributed");
+        sources.rows = vec![made::source(source, "cc1", part, [31_000, 55_000, 310_000, 310_000])];
+        let text = screen(&summary);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = format!("{:.1} % of it is an artefact of --fifo", part * 100.0);
+        assert_eq!(words.contains(&said), named, "{source}: {text}");
+        let rest = format!("The rest is {:.2} % of the time", 5.0 * (1.0 - part));
+        assert_eq!(words.contains(&rest), named, "{source}: {text}");
+    }
+}
+
 /// A detour of 1.2 ms that ended a run, as the summary stores it.
 fn stopped() -> Stopped {
     let activity = |start_ns: u64, self_ns: u64, kind: &str, source: &str| {

@@ -11,6 +11,7 @@ use births::Births;
 
 use crate::machine::Root;
 use crate::tracefs::{self, Batch};
+use anechoic_recording::NameKind;
 use anechoic_recording::who::SeenThread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -37,6 +38,8 @@ pub fn shows_all() -> bool {
 #[derive(Debug, Default)]
 pub struct Threads {
     known: BTreeSet<i32>,
+    /// Those of `found` that have executed another program since.
+    again: BTreeSet<i32>,
     found: Vec<SeenThread>,
     units: Units,
     births: Births,
@@ -51,8 +54,11 @@ impl Threads {
     }
 
     /// Notes which threads the events show to begin, for [`Threads::look`] once they have ended. Removes from `batch`
-    /// what a recording does not store.
+    /// what a recording does not store. A thread that has executed a program is looked up once more.
     pub fn note(&mut self, batch: &mut Batch) {
+        let programs = batch.names.iter().filter(|name| name.kind == NameKind::Program);
+        self.again
+            .extend(programs.map(|name| name.key as i32).filter(|tid| self.known.remove(tid)));
         self.births.note(batch);
     }
 
@@ -74,6 +80,9 @@ impl Threads {
             if self.known.insert(tid) {
                 let lives = thread(root, tid, &mut self.units);
                 let seen = lives.or_else(|| self.births.ended(root, tid, &mut self.units));
+                if self.again.remove(&tid) && seen.is_some() {
+                    self.found.retain(|before| before.tid != tid);
+                }
                 self.found.extend(seen.map(|seen| self.births.with_names(seen)));
             }
         }
@@ -232,6 +241,7 @@ fn last_cpu(stat: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_recording::{EventKind, KernelEvent, Name};
 
     fn stat(tid: i32, cpu: u32) -> String {
         let rest = vec!["0"; 35].join(" ");
@@ -281,6 +291,26 @@ mod tests {
             let seen = thread(&root, 5, &mut Units::new()).expect("it lives");
             assert_eq!(seen.command, expected, "case: {name}");
         }
+    }
+
+    #[test]
+    fn a_thread_that_executes_a_program_is_looked_up_once_more() {
+        let (_directory, forked) = Root::tree(&[
+            ("proc/7/status", "Name:\tbash\nTgid:\t7\n"),
+            ("proc/7/cmdline", "bash\0"),
+        ]);
+        let (_ended, now) = Root::tree(&[("proc/1/status", "Name:\tinit\nTgid:\t1\n")]);
+        let mut threads = Threads::default();
+        threads.look_in(&forked, [7].into_iter());
+        let name = |kind, name: &str| Name { kind, key: 7, ticks: 1, name: name.into() };
+        let names = vec![name(NameKind::Task, "cat"), name(NameKind::Program, "/usr/bin/cat")];
+        let born =
+            KernelEvent { cpu: 0, ticks: 0, kind: EventKind::NewTask, pid: 1, args: [7, 0, 0] };
+        let mut batch = Batch { cpu: 0, events: vec![born], names, losses: vec![] };
+        threads.note(&mut batch);
+        threads.look_in(&now, [7, 7].into_iter());
+        let [seen] = threads.found() else { panic!("one thread") };
+        assert_eq!((seen.tid, &*seen.name, &*seen.command), (7, "cat", "/usr/bin/cat"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::app::{App, Order, Typing};
 use super::keys::KEYS;
 use anechoic_report::live::{
-    CPU_COLUMNS, SOURCE_COLUMNS, cpu, duration, elapsed, noise_share, picture, source, story,
+    CPU_COLUMNS, SOURCE_COLUMNS, clip, cpu, duration, elapsed, noise_share, picture, source, story,
 };
 use anechoic_system::cpus;
 use ratatui::Frame;
@@ -24,10 +24,11 @@ const MINUTE: usize = 60;
 const STORIES: u16 = 3;
 
 pub fn draw(frame: &mut Frame, app: &App) {
+    let text = headline(app, usize::from(frame.area().width));
+    let lines = Constraint::Length(text.height() as u16);
     let [head, body, foot] =
-        Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)])
-            .areas(frame.area());
-    frame.render_widget(Paragraph::new(headline(app)), head);
+        Layout::vertical([lines, Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
+    frame.render_widget(Paragraph::new(text), head);
     match app.run() {
         None => frame.render_widget(Paragraph::new("starting …"), body),
         Some(_) => tables(frame, app, body),
@@ -38,27 +39,36 @@ pub fn draw(frame: &mut Frame, app: &App) {
     }
 }
 
-/// Draws what is measured, and how noisy it is.
-fn headline(app: &App) -> Text<'static> {
+/// Returns what is measured and how noisy it is, in lines of this width. What does not fit gets a line of its own; the
+/// host's name is left out first.
+fn headline(app: &App, room: usize) -> Text<'static> {
     let Some(run) = app.run() else { return Text::from("anechoic top") };
     let of = &app.snapshot;
     let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     let name = if measured.len() == 1 { "CPU" } else { "CPUs" };
-    let threshold = duration(run.clock.ns(run.threshold_ticks));
-    let first = format!(
-        "anechoic top · {} · {name} {} · detours over {threshold} · {}",
-        run.machine.host,
-        cpus::list(&measured),
-        elapsed(of.elapsed_ns)
-    );
+    let mut what = vec![
+        "anechoic top".to_owned(),
+        run.machine.host.clone(),
+        format!("{name} {}", cpus::list(&measured)),
+        format!("detours over {}", duration(run.clock.ns(run.threshold_ticks))),
+        elapsed(of.elapsed_ns),
+    ];
+    if what.join(" · ").chars().count() > room {
+        what.remove(1);
+    }
+    let first = Line::styled(what.join(" · "), app.colors.accent());
     let paused = if app.paused { "paused (space resumes) · " } else { "" };
-    let second = vec![
+    let mut second = Line::from(vec![
         paused.bold(),
         format!("noise {} now", noise_share(of.noise_now)).bold(),
         Span::raw(format!(", {} since the start", noise_share(of.noise))),
-        Span::raw(cost(app)),
-    ];
-    Text::from(vec![Line::styled(first, app.colors.accent()), Line::from(second)])
+    ]);
+    let cost = cost(app);
+    if second.width() + cost.chars().count() + 3 > room {
+        return Text::from(vec![first, second, Line::from(cost)]);
+    }
+    second.push_span(Span::raw(format!(" · {cost}")));
+    Text::from(vec![first, second])
 }
 
 /// Returns the overhead of the tool, and which CPU it uses.
@@ -69,7 +79,7 @@ fn cost(app: &App) -> String {
         free => format!("of one of CPUs {}", cpus::list(free)),
     };
     let share = app.own_cost().map_or("…".to_owned(), |share| format!("{:.1} %", share * 100.0));
-    format!(" · anechoic itself {share} {whose}")
+    format!("anechoic itself {share} {whose}")
 }
 
 fn footline(app: &App) -> Line<'static> {
@@ -169,17 +179,18 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
         Order::Worst => Some(5),
         Order::Number => Some(0),
     };
-    let mut rows = Vec::new();
-    let mut longest = 0;
-    for of in app.sources().skip(scroll(app, area, app.sources().count())) {
-        let [title, numbers @ ..] = source(of, app.guest());
-        longest = longest.max(title.chars().count());
-        let title =
-            Line::from(vec![Span::styled("■ ", app.colors.source(&of.source)), Span::raw(title)]);
-        rows.push(Row::new(std::iter::once(Cell::from(title)).chain(numbers.map(right))));
-    }
+    let first = scroll(app, area, app.sources().count());
+    let sources: Vec<_> =
+        app.sources().skip(first).map(|of| (of, source(of, app.guest()))).collect();
+    let longest = sources.iter().map(|(_, cells)| cells[0].chars().count()).max().unwrap_or(0);
     let numbers = SOURCE_WIDTHS.iter().sum::<u16>() + SOURCE_WIDTHS.len() as u16;
     let title = (longest.max(NAME) as u16 + 2).min(area.width.saturating_sub(numbers));
+    let rows = sources.into_iter().map(|(of, [name, numbers @ ..])| {
+        let mark = Span::styled("■ ", app.colors.source(&of.source));
+        let name = Span::raw(clip(&name, usize::from(title.saturating_sub(2))));
+        let title = Cell::from(Line::from(vec![mark, name]));
+        Row::new(std::iter::once(title).chain(numbers.map(right)))
+    });
     let widths = [title].into_iter().chain(SOURCE_WIDTHS).map(Constraint::Length);
     frame.render_widget(Table::new(rows, widths).header(heading(&SOURCE_COLUMNS, ordered)), area);
 }
@@ -192,8 +203,9 @@ fn scroll(app: &App, area: Rect, rows: usize) -> usize {
 
 fn longest(frame: &mut Frame, app: &App, area: Rect) {
     let shown = usize::from(area.height.saturating_sub(1));
-    let lines =
-        app.snapshot.longest.iter().take(shown).map(|of| Line::from(story(of, app.guest())));
+    let width = usize::from(area.width);
+    let line = |of| Line::from(clip(&story(of, app.guest()), width));
+    let lines = app.snapshot.longest.iter().take(shown).map(line);
     let title = Line::from("longest detours since the start").bold();
     let text: Vec<Line> = std::iter::once(title).chain(lines).collect();
     frame.render_widget(Paragraph::new(text), area);

@@ -16,6 +16,7 @@ pub(super) static FORMAT: Format = Format {
               noise. Their measures are noise-percent, of all CPUs with its 95 % interval as lower and upper value; and \
               detours-per-second, detour-p99-ns and detour-max-ns. Smaller is better for each.",
     extension: "json",
+    binary: false,
     holds: Holds::Summary,
     options: &[],
     examples: "  anechoic export bencher before -o bmf.json\n  bencher run --adapter json --file bmf.json",

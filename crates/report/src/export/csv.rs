@@ -14,6 +14,7 @@ pub(super) static FORMAT: Format = Format {
               without the loop's own iteration, cpu, and source and name of what took most of the detour, which are empty \
               without attribution. Rows are sorted by CPU, then by time.",
     extension: "csv",
+    binary: false,
     holds: Holds::Detours,
     options: &[],
     examples: "  anechoic export csv before -o detours.csv\n  anechoic export csv before --cpus 1 | head",

@@ -17,6 +17,8 @@ pub struct Format {
     pub details: &'static str,
     /// The ending of the names of its files, without the dot.
     pub extension: &'static str,
+    /// Whether its files are not text, so that no terminal shows them.
+    pub binary: bool,
     /// What one file holds.
     pub holds: Holds,
     /// Its own options.

@@ -13,6 +13,7 @@ pub(super) static FORMAT: Format = Format {
     details: "The GitHub action benchmark-action/github-action-benchmark reads it with `tool: customSmallerIsBetter`, draws its history, \
               and fails above a threshold. The benchmarks and measures are those of `anechoic export bencher`.",
     extension: "json",
+    binary: false,
     holds: Holds::Summary,
     options: &[],
     examples: "  anechoic export github-benchmark before -o benchmark.json",

@@ -24,6 +24,7 @@ pub(super) static FORMAT: Format = Format {
               Values are the durations of detours in nanoseconds. Each CPU is a tag (cpu0); its lines are intervals of one \
               second, or longer where more than 20,000 would be needed. An interval without detours has no line.",
     extension: "hlog",
+    binary: false,
     holds: Holds::Detours,
     options: &[],
     examples: "  anechoic export hdr-log before -o before.hlog",

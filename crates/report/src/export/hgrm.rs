@@ -18,6 +18,7 @@ pub(super) static FORMAT: Format = Format {
     details: "HdrHistogram's plotter (plotFiles.html) and the tools of wrk2 draw it. Values are the durations of detours in \
               microseconds, of all exported CPUs together.",
     extension: "hgrm",
+    binary: false,
     holds: Holds::Detours,
     options: &[],
     examples: "  anechoic export hgrm before -o before.hgrm",

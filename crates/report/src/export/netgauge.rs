@@ -11,6 +11,7 @@ pub(super) static FORMAT: Format = Format {
     details: "Comments begin with #. Each other line has the start of a detour and its duration in nanoseconds, separated by a \
               tab; times count from the first detour. A file is the noise of one process, so each CPU has one of its own.",
     extension: "txt",
+    binary: false,
     holds: Holds::OneCpu,
     options: &[],
     examples: "  anechoic export netgauge before --cpus 1 -o noise.txt\n  LogGOPSim --noise-trace noise.txt -f schedule.bin",

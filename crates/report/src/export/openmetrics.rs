@@ -11,6 +11,7 @@ pub(super) static FORMAT: Format = Format {
     details: "Prometheus reads it from a web server. node_exporter's textfile collector does not: \
               export prometheus for it. The metrics are those of `anechoic export prometheus`, each with its unit.",
     extension: "om",
+    binary: false,
     holds: Holds::Summary,
     options: OPTIONS,
     examples: "  anechoic export openmetrics before --per-cpu -o before.om",

@@ -20,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
               of the CPU where it ran. That time is not recorded: it is drawn at the start of the activity. Times count from \
               the start of the run.",
     extension: "pftrace",
+    binary: true,
     holds: Holds::Detours,
     options: &[],
     examples: "  anechoic export perfetto before -o before.pftrace",

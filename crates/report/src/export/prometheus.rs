@@ -18,6 +18,7 @@ pub(super) static FORMAT: Format = Format {
               whole; -o does so. The metrics are the noise of the run with its interval, the number and length of detours, and \
               what each source took; they have no timestamps. There is one label (source), and one more with --per-cpu.",
     extension: "prom",
+    binary: false,
     holds: Holds::Summary,
     options: OPTIONS,
     examples: "  anechoic export prometheus before -o /var/lib/node_exporter/anechoic.prom --force",

@@ -15,6 +15,7 @@ pub(super) static FORMAT: Format = Format {
               whole time between two readings of the counter, the loop's own iteration included, and cpu_mhz is the rate \
               of the counter. Percentiles carry three digits; minimum, mean, maximum and total are exact.",
     extension: "txt",
+    binary: false,
     holds: Holds::Detours,
     options: &[],
     examples: "  anechoic export sysjitter before | column -t",

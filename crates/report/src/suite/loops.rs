@@ -143,11 +143,25 @@ fn here(sets: &[Measured]) -> Vec<String> {
     let mut texts = vec![];
     let costs: Vec<(f64, &SeriesResult)> =
         all().filter_map(|series| Some((part_at_paper_rate(series)?, series))).collect();
+    let known = || costs.iter().filter(|(_, series)| is_known(series));
     let by_cost = |a: &&(f64, &SeriesResult), b: &&(f64, &SeriesResult)| a.0.total_cmp(&b.0);
-    match (costs.iter().min_by(by_cost), costs.iter().max_by(by_cost)) {
-        (Some(least), Some(most)) => texts.push(range(least, most)),
-        _ => texts.push(
+    match (known().min_by(by_cost), known().max_by(by_cost)) {
+        (Some(least), Some(most)) => {
+            texts.push(range(least, most));
+            let (known, all) = (known().count(), costs.len());
+            if known < all {
+                texts.push(format!(
+                    "The intervals of {} of {all} series are wider than half of what a tick costs; these are left out here.",
+                    all - known
+                ));
+            }
+        }
+        _ if costs.is_empty() => texts.push(
             "The cost of ticks is unknown: it needs kernel events (run as root) and samples with and without a tick."
+                .to_owned(),
+        ),
+        _ => texts.push(
+            "The cost of ticks is unknown: the samples vary too much. Take more of them (--samples), on a quiet machine."
                 .to_owned(),
         ),
     }
@@ -155,22 +169,36 @@ fn here(sets: &[Measured]) -> Vec<String> {
     texts
 }
 
-/// States the smallest share accounted for, with slow changes of speed removed if possible.
+/// Returns whether half of the interval's width is at most half of what a tick costs.
+fn is_known(series: &SeriesResult) -> bool {
+    let overhead = alone(series);
+    let interval = overhead.and_then(|overhead| Some((overhead.per_tick_ns, overhead.interval?)));
+    interval.is_some_and(|(cost, interval)| interval.high - interval.low <= cost)
+}
+
+/// States how much of the spread the kernel's time accounts for, with slow changes of speed removed if possible.
 fn judged(sets: &[Measured]) -> Option<String> {
     let all = || sets.iter().flat_map(|set| &set.series);
     let verdicts = || all().filter_map(|series| Some(&series.subtraction.as_ref()?.verdict));
     let paced: Vec<f64> = verdicts().filter_map(|verdict| verdict.paced?.accounted).collect();
     let as_they_were = || verdicts().filter_map(|verdict| verdict.accounted).collect();
-    let (shares, how) = if paced.is_empty() {
+    let (mut shares, how) = if paced.is_empty() {
         (as_they_were(), "")
     } else {
         (paced, ", with slow changes of the core's speed removed")
     };
-    let least = shares.iter().copied().min_by(f64::total_cmp)?;
+    shares.sort_by(f64::total_cmp);
+    let (least, most) = (*shares.first()?, *shares.last()?);
+    let whose = match shares[shares.len() / 2] {
+        half if half < 0.5 => "most of it has another cause",
+        _ => "most of it is time that the kernel recorded",
+    };
     Some(format!(
-        "At least {} of the spread that the kernel caused is accounted for{how}, in the {} of {} series that can be \
-         judged.",
+        "Subtracting the time of the kernel takes away {} of the spread by which disturbed samples exceed undisturbed ones\
+         {how} ({} to {}, the {} of {} series that can be judged): {whose}.",
+        share(shares[shares.len() / 2]),
         share(least),
+        share(most),
         shares.len(),
         all().count()
     ))

@@ -1,7 +1,7 @@
 //! The prediction in sentences.
 
 use crate::names::title_of;
-use crate::units::{asked, between, count, counted, long, slowdown, time};
+use crate::units::{asked, between, count, counted, long, rough_share, slowdown, time};
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
 
 /// States the slowdown for the largest number of ranks that the recording supports, and the costliest source.
@@ -11,27 +11,26 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
     }
     let known = of.cells.iter().filter(|cell| cell.supported);
     let cell = known.max_by_key(|cell| cell.ranks).or_else(|| of.cells.first())?;
-    let free = cell.free_start.slowdown;
     let mut text = format!(
-        "With {} and a grain of {} the job takes {} times as long as without noise{}",
+        "With {} and a grain of {} the job takes {} times as long as without noise{}.",
         ranks(cell.ranks),
         asked(of.grain_ns),
         slowdown(cell.slowdown()),
         certainty(cell),
     );
-    text += "; ";
     text += &match culprit(cell) {
-        Some(most) => format!(
-            "the costliest source is {} (free start: {} with all sources, {} without it, {} with it alone).",
-            title_of(&most.source, &most.name, model.guest),
-            slowdown(free),
-            slowdown(most.without),
-            slowdown(most.alone),
-        ),
-        None => format!(
-            "{} times if all ranks were delayed simultaneously.",
-            slowdown(model.co_scheduled)
-        ),
+        Some(most) => {
+            let free = cell.free_start.slowdown;
+            let shorter = rough_share((free - most.without) / (free - 1.0));
+            let title = title_of(&most.source, &most.name, model.guest);
+            format!(" Without {title} the noise would add {shorter} less.")
+        }
+        None => {
+            let together = slowdown(model.co_scheduled);
+            format!(
+                " If all ranks were delayed simultaneously it would take {together} times as long."
+            )
+        }
     };
     Some(text)
 }
@@ -46,15 +45,15 @@ fn certainty(cell: &Cell) -> String {
             format!(" (95 %: {})", between(&slowdown(low), &slowdown(high)))
         }
         (Some((low, high)), _) => format!(
-            " (independent ranks: {}, 95 %; the CPUs of a host are delayed together)",
+            " (95 % if ranks are independent: {}; the CPUs of a host are delayed together)",
             between(&slowdown(low), &slowdown(high))
         ),
         (None, Some(least)) => format!(
-            " (independent ranks: at least {} with 97.5 % confidence; {})",
+            " (at least {} with 97.5 % confidence if ranks are independent{})",
             slowdown(least),
             match cell.supported {
-                true => "too few events for an upper limit",
-                false => "the estimate is too low, with more ranks than a tenth of the windows",
+                true => "",
+                false => "; an underestimate, with more ranks than a tenth of the windows",
             }
         ),
         (None, None) => " (the recording is too short for an interval)".into(),
