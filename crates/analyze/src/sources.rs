@@ -148,10 +148,10 @@ impl SourcesBuilder {
 
 impl SourceBuilder {
     fn add(&mut self, activity: &Activity, gap: bool, activities: u64) {
-        self.activities += activities;
+        self.activities = self.activities.saturating_add(activities);
         if let Some(steal_ns) = activity.steal_ns {
             self.steal_ns = self.steal_ns.saturating_add(steal_ns);
-            self.steal_read_ticks += activity.self_ticks;
+            self.steal_read_ticks = self.steal_read_ticks.saturating_add(activity.self_ticks);
         }
         if gap {
             return;
@@ -241,8 +241,8 @@ fn tally<K: Clone + Eq + std::hash::Hash>(
         tallies.insert(key.clone(), Tally::default());
     }
     if let Some(tally) = tallies.get_mut(key) {
-        tally.activities += activities;
-        tally.ticks += ticks;
+        tally.activities = tally.activities.saturating_add(activities);
+        tally.ticks = tally.ticks.saturating_add(ticks);
     }
 }
 
@@ -307,6 +307,21 @@ mod tests {
         assert_eq!((tick.charged.min_ns, tick.charged.mean_ns, tick.gap_p50_ns), (38, 39.0, 0));
         assert_eq!((tick.share_without_gaps, tick.detour_share), (0.3, 0.5));
         assert_eq!((tick.rate_per_s, tick.noise, &tick.cpus[..]), (2.0, 3.9e-8, &[0][..]));
+    }
+
+    #[test]
+    fn sums_of_a_damaged_recording_end_at_the_largest_number() {
+        let huge = |detour| Activity {
+            steal_ns: Some(u64::MAX - 1),
+            thread: Some(7),
+            function: Some("evil".into()),
+            sent_by_cpu: Some(1),
+            ..activity(detour, Ran, "thread", "evil", u64::MAX - 1)
+        };
+        let sources = add_all(&[huge(0), huge(1), huge(2)]);
+        let rows = sources.rows(u64::MAX, 3, &BTreeMap::from([(0, u64::MAX)]), (&clock_ns(), &[]));
+        assert_eq!((rows.len(), rows[0].detours), (1, 3));
+        assert!(rows[0].steal.as_ref().is_some_and(|steal| steal.ns == u64::MAX));
     }
 
     #[test]

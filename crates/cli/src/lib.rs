@@ -23,6 +23,7 @@ mod longest;
 mod man;
 mod measure;
 mod merge;
+mod minimal;
 mod options;
 mod predict;
 mod progress;
@@ -83,6 +84,7 @@ enum Command {
     Run(run::RunCommand),
     Measure(OfRows<measure::MeasureArgs>),
     Suite(suite::SuiteArgs),
+    Minimal(minimal::MinimalArgs),
     Inject(inject::InjectArgs),
     Predict(OfRows<predict::PredictArgs>),
     List(list::ListArgs),
@@ -125,6 +127,7 @@ pub fn anechoic() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Measure(OfRows(args)) => measure::run(&args),
         Command::Suite(args) => suite::run(&args),
+        Command::Minimal(args) => minimal::run(&args),
         Command::Inject(args) => inject::run(&args),
         Command::Predict(OfRows(args)) => predict::run(&args),
         Command::List(args) => list::run(&args),

@@ -3,8 +3,7 @@
 use crate::names::title_of;
 use crate::palette;
 use crate::picture::braille::EIGHTHS;
-pub use crate::style::clip;
-use crate::style::plain;
+use crate::style::{clip, plain};
 use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::live::{LiveCpu, LiveDetour, LiveSource};
 
@@ -58,6 +57,12 @@ pub fn story(of: &LiveDetour, guest: bool) -> String {
     let at = elapsed(of.start_ns);
     let what = if parts.is_empty() { "unknown cause".into() } else { parts.join(", ") };
     plain(&format!("{} on CPU {} at {at}: {what}", length(of.length_ns), of.cpu))
+}
+
+/// Cuts a text that is wider than these columns, and marks that.
+#[must_use]
+pub fn fitted(text: &str, columns: usize) -> String {
+    clip(text, columns)
 }
 
 /// Writes a time since the start: `00:01:07`.

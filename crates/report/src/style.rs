@@ -95,8 +95,7 @@ pub(crate) fn pad_left(text: &str, columns: usize) -> String {
 }
 
 /// Cuts the text to this many columns; a cut shows as `…`.
-#[must_use]
-pub fn clip(text: &str, columns: usize) -> String {
+pub(crate) fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }

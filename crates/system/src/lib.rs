@@ -17,6 +17,7 @@ pub mod clock;
 pub mod counters;
 pub mod cpus;
 pub mod huge_pages;
+pub mod init;
 pub mod machine;
 pub mod perf;
 mod rlimits;

@@ -3,7 +3,8 @@
 use super::app::{App, Order, Typing};
 use super::keys::KEYS;
 use anechoic_report::live::{
-    CPU_COLUMNS, SOURCE_COLUMNS, clip, cpu, duration, elapsed, noise_share, picture, source, story,
+    CPU_COLUMNS, SOURCE_COLUMNS, cpu, duration, elapsed, fitted, noise_share, picture, source,
+    story,
 };
 use anechoic_system::cpus;
 use ratatui::Frame;
@@ -101,7 +102,7 @@ fn footline(app: &App) -> Line<'static> {
     }
     for (key, what) in keys.into_iter().chain(more) {
         line.push_span(format!(" {key} ").reversed());
-        line.push_span(Span::raw(format!(" {what}  ")));
+        line.push_span(Span::raw(format!(" {what} ")));
     }
     line
 }
@@ -187,7 +188,7 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
     let title = (longest.max(NAME) as u16 + 2).min(area.width.saturating_sub(numbers));
     let rows = sources.into_iter().map(|(of, [name, numbers @ ..])| {
         let mark = Span::styled("■ ", app.colors.source(&of.source));
-        let name = Span::raw(clip(&name, usize::from(title.saturating_sub(2))));
+        let name = Span::raw(fitted(&name, usize::from(title.saturating_sub(2))));
         let title = Cell::from(Line::from(vec![mark, name]));
         Row::new(std::iter::once(title).chain(numbers.map(right)))
     });
@@ -204,7 +205,7 @@ fn scroll(app: &App, area: Rect, rows: usize) -> usize {
 fn longest(frame: &mut Frame, app: &App, area: Rect) {
     let shown = usize::from(area.height.saturating_sub(1));
     let width = usize::from(area.width);
-    let line = |of| Line::from(clip(&story(of, app.guest()), width));
+    let line = |of| Line::from(fitted(&story(of, app.guest()), width));
     let lines = app.snapshot.longest.iter().take(shown).map(line);
     let title = Line::from("longest detours since the start").bold();
     let text: Vec<Line> = std::iter::once(title).chain(lines).collect();

@@ -8,6 +8,7 @@ mod inject;
 mod irregular;
 mod measure;
 mod memory;
+mod minimal;
 mod paging;
 mod self_test;
 mod serial;

@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// A name that is taken is not tried again with a serial number above this.
+const MOST_SERIALS: u32 = 1_000;
+
 /// An enabled event, with the kernel's description of it.
 #[derive(Debug, Clone)]
 pub struct EnabledEvent {
@@ -43,9 +46,19 @@ impl Instance {
     pub fn create(tracefs: &Tracefs, clock: &str, buffer_kb: u64) -> Result<Self, TraceError> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         leftovers::remove(tracefs);
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let root = tracefs.root().join("instances").join(leftovers::own_name(serial));
-        fs::create_dir(&root).map_err(TraceError::file("make the trace instance", &root))?;
+        let root = loop {
+            let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+            let root = tracefs.root().join("instances").join(leftovers::own_name(serial));
+            match fs::create_dir(&root) {
+                Ok(()) => break root,
+                // In containers that started at the same time, processes may have the same number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && serial < MOST_SERIALS => {
+                }
+                Err(error) => {
+                    return Err(TraceError::file("make the trace instance", &root)(error));
+                }
+            }
+        };
         // From here on, an early return removes the instance.
         let instance = Self { root, events: Vec::new(), missing: Vec::new() };
         instance.set_tracing(false)?;

@@ -9,8 +9,16 @@ const PREFIX: &str = "anechoic-";
 
 /// Returns the name of an instance of this process.
 pub(crate) fn own_name(serial: u32) -> String {
-    let pid = std::process::id();
+    let pid = own_number();
     format!("{PREFIX}{pid}-{}-{serial}", start_time(pid).unwrap_or(0))
+}
+
+/// Returns the number of this process in /proc. It is another one than its own in a PID namespace that shows the /proc of
+/// its parent, where two namespaces would use the same.
+fn own_number() -> u32 {
+    let shown = fs::read_link("/proc/self").ok();
+    let number = shown.as_deref().and_then(Path::to_str).and_then(|number| number.parse().ok());
+    number.unwrap_or_else(std::process::id)
 }
 
 /// Removes the instances left by killed processes.

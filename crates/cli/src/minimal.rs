@@ -1,0 +1,258 @@
+//! `anechoic minimal`: measures a kernel on which nothing else runs.
+
+use crate::{exit, terminal};
+use anechoic_recording::{Problem, ProblemKind, create_dir_all};
+use anechoic_system::init::{self, End};
+use clap::ValueEnum;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// Measure a kernel without services: anechoic is its first and only process
+///
+/// Started by hand, it checks what that needs and prints the commands that boot the running kernel once more with
+/// anechoic in the place of init. There it measures, writes the recording to a directory of the root file system, and
+/// restarts the machine, which then comes up as usual. What such a recording has less than one of the usual system is
+/// the noise of services and daemons; what is left is the kernel's, the hardware's and the hypervisor's.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MinimalArgs {
+    /// Directory for the recording, on the root file system
+    #[arg(long, short, value_name = "DIR", default_value = "/var/lib/anechoic")]
+    output: PathBuf,
+    /// What follows the measurement
+    #[arg(long, value_enum, default_value_t = AtEnd::Restart, value_name = "WHAT")]
+    at_end: AtEnd,
+    /// Shell command between the measurement and the end, for example one that copies the recording elsewhere
+    #[arg(long, value_name = "COMMAND")]
+    then: Option<String>,
+    /// What measures: a command of anechoic with its options [default: run --duration 60s]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "MEASUREMENT")]
+    measurement: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AtEnd {
+    /// The machine starts again.
+    Restart,
+    /// It is switched off.
+    PowerOff,
+    /// The process ends, for containers: a kernel whose first process ends panics.
+    Exit,
+}
+
+const EXAMPLES: &str = "Examples:
+  anechoic minimal                                    how to boot it, with a run of a minute
+  anechoic minimal measure fwq --cpus 1               the same with another measurement
+  anechoic compare anechoic-before /var/lib/anechoic  what the services cost";
+
+/// What measures if nothing is said.
+const USUAL: [&str; 3] = ["run", "--duration", "60s"];
+/// What the measurement prints, beside its recording.
+const LOG: &str = "minimal.log";
+/// How long an error stands on the screen before the machine restarts.
+const TO_READ: Duration = Duration::from_secs(20);
+/// Parameters of the running kernel that the next one must not have.
+const NOT_AGAIN: [&str; 5] = ["BOOT_IMAGE=", "initrd=", "init=", "rdinit=", "panic="];
+
+pub fn run(args: &MinimalArgs) -> Result<ExitCode, Problem> {
+    match init::is_first() {
+        true => Ok(first_process(args)),
+        false => explain(args),
+    }
+}
+
+/// Returns the command that measures, without the program.
+fn measurement(args: &MinimalArgs) -> Vec<String> {
+    match args.measurement.is_empty() {
+        true => USUAL.map(String::from).to_vec(),
+        false => args.measurement.clone(),
+    }
+}
+
+/// Measures as the first process, and ends the machine.
+fn first_process(args: &MinimalArgs) -> ExitCode {
+    for problem in init::mount_missing() {
+        exit::print_error(&problem);
+    }
+    let done = init::make_root_writable().and_then(|made| Ok((made, measure(args)?)));
+    let (read_only, code) = match done {
+        Ok((read_only, code)) => (read_only, code),
+        Err(problem) => (false, exit::print_error(&problem)),
+    };
+    if code > exit::WARNING && args.at_end != AtEnd::Exit {
+        eprintln!("anechoic: nothing was measured; the machine ends in {} s", TO_READ.as_secs());
+        std::thread::sleep(TO_READ);
+    }
+    init::leave_disks(read_only);
+    let end = match args.at_end {
+        AtEnd::Restart => End::Restart,
+        AtEnd::PowerOff => End::PowerOff,
+        AtEnd::Exit => return code.into(),
+    };
+    exit::print_error(&init::end(end)).into()
+}
+
+/// Runs the measurement in the directory of the recordings, and what follows it. Returns the exit code of the
+/// measurement.
+fn measure(args: &MinimalArgs) -> Result<u8, Problem> {
+    let (dir, words) = (&args.output, measurement(args));
+    create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
+    eprintln!("anechoic {} in {}: the machine ends afterwards", words.join(" "), dir.display());
+    let place = dir.join(LOG);
+    let unwritable = |error: io::Error| Problem::unwritable(&place, &error);
+    let log = File::create(&place).map_err(unwritable)?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args(words).current_dir(dir).env_clear();
+    command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.stdout(log.try_clone().map_err(unwritable)?).stderr(log);
+    let not_started = |error: io::Error| {
+        ProblemKind::Unavailable.problem(format!("cannot start a process: {error}"), "")
+    };
+    let status = command.status().map_err(not_started)?;
+    io::stderr().write_all(&fs::read(&place).unwrap_or_default())?;
+    if let Some(then) = &args.then {
+        let after = Command::new("/bin/sh").args(["-c", then]).current_dir(dir).status();
+        if !after.is_ok_and(|status| status.success()) {
+            eprintln!("anechoic: failed: {then}");
+        }
+    }
+    // A signal that ended the measurement has no code of ours.
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::NO_VERDICT))
+}
+
+/// The kernel that runs, as its files are called, and its command line.
+struct Kernel {
+    image: Option<PathBuf>,
+    initramfs: Option<PathBuf>,
+    command_line: String,
+}
+
+impl Kernel {
+    /// Finds the files of the running kernel where distributions put them.
+    fn running() -> Self {
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let found = |names: &[String]| names.iter().map(PathBuf::from).find(|path| path.exists());
+        let modules = format!("/lib/modules/{release}");
+        Self {
+            image: found(&[format!("/boot/vmlinuz-{release}"), format!("{modules}/vmlinuz")]),
+            initramfs: found(&[
+                format!("/boot/initrd.img-{release}"),
+                format!("/boot/initramfs-{release}.img"),
+                format!("/boot/initrd-{release}"),
+            ]),
+            command_line: fs::read_to_string("/proc/cmdline").unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the parameters that boot this program as the first process.
+fn parameters(args: &MinimalArgs, program: &Path, running: &str) -> String {
+    let kept = running.split_whitespace().take_while(|word| *word != "--");
+    let kept = kept.filter(|word| !NOT_AGAIN.iter().any(|name| word.starts_with(name)));
+    let mut words: Vec<String> = kept.map(String::from).collect();
+    words.push(format!("panic=30 init={} -- minimal", program.display()));
+    if args.output != Path::new("/var/lib/anechoic") {
+        words.push(format!("--output {}", args.output.display()));
+    }
+    if args.at_end == AtEnd::PowerOff {
+        words.push("--at-end power-off".into());
+    }
+    words.extend(args.then.as_ref().map(|then| format!("--then {}", quoted(then))));
+    words.extend(measurement(args));
+    words.join(" ")
+}
+
+/// Quotes a word of the kernel's command line that has spaces. It knows double quotes only.
+fn quoted(word: &str) -> String {
+    if word.contains(char::is_whitespace) { format!("\"{word}\"") } else { word.into() }
+}
+
+/// Prints how to boot it.
+fn explain(args: &MinimalArgs) -> Result<ExitCode, Problem> {
+    let program = std::env::current_exe().map_err(|error| {
+        ProblemKind::Unavailable.problem(format!("cannot find this program: {error}"), "")
+    })?;
+    let shell = args.then.as_deref().is_some_and(|then| then.contains(['"', '\'']));
+    if shell {
+        let remedy = "write it to a script, and name that";
+        return Err(
+            ProblemKind::Usage.problem("--then: the kernel's command line has no quotes", remedy)
+        );
+    }
+    let kernel = Kernel::running();
+    let line = parameters(args, &program, &kernel.command_line);
+    let mut out = terminal::stdout();
+    writeln!(
+        out,
+        "This boots the running kernel with anechoic as its first and only process. It runs\n"
+    )?;
+    writeln!(out, "  anechoic {}\n", measurement(args).join(" "))?;
+    let end = match args.at_end {
+        AtEnd::PowerOff => "switches the machine off",
+        AtEnd::Restart | AtEnd::Exit => "restarts the machine, which comes up as usual",
+    };
+    writeln!(out, "writes the recording to {}, and {end}.", args.output.display())?;
+    writeln!(out, "Everything that runs now ends: services, logins, connections.\n")?;
+    let warnings = warnings(args, &program, &kernel);
+    for warning in &warnings {
+        writeln!(out, "! {warning}")?;
+    }
+    if !warnings.is_empty() {
+        writeln!(out)?;
+    }
+    let name = |path: &Option<PathBuf>, unknown: &str| {
+        path.as_ref().map_or(unknown.to_owned(), |path| path.display().to_string())
+    };
+    let image = name(&kernel.image, "KERNEL");
+    writeln!(out, "Now, by kexec (package kexec-tools):\n")?;
+    let initramfs = match (&kernel.image, &kernel.initramfs) {
+        (Some(_), None) => String::new(),
+        (_, initramfs) => format!(" --initrd={}", name(initramfs, "INITRAMFS")),
+    };
+    writeln!(out, "  sudo kexec -l {image}{initramfs} \\\n    --command-line='{line}'")?;
+    writeln!(out, "  sudo systemctl kexec\n")?;
+    writeln!(out, "Or once, from the menu of the boot loader: end the line of the kernel with\n")?;
+    let own = line.find("panic=30").map_or(&*line, |at| &line[at..]);
+    writeln!(out, "  {own}\n")?;
+    writeln!(out, "Afterwards: anechoic list {}", args.output.display())?;
+    out.flush()?;
+    Ok(if warnings.is_empty() { ExitCode::SUCCESS } else { exit::WARNING.into() })
+}
+
+/// Returns what would prevent it.
+fn warnings(args: &MinimalArgs, program: &Path, kernel: &Kernel) -> Vec<String> {
+    let mut warnings = vec![];
+    let root = device(Path::new("/"));
+    if device(program) != root {
+        warnings.push(format!(
+            "{} is not on the root file system, where the kernel looks for it: copy it to /usr/local/bin, and start it there",
+            program.display()
+        ));
+    }
+    let parent = args.output.ancestors().find(|path| path.exists());
+    if parent.is_none_or(|parent| device(parent) != root) {
+        warnings.push(format!(
+            "{} is not on the root file system, the only one that is mounted then: name another directory (--output)",
+            args.output.display()
+        ));
+    }
+    if kernel.image.is_none() {
+        warnings.push("the running kernel's image is not in /boot: put its path in the place of KERNEL and INITRAMFS".into());
+    }
+    let denied = fs::read_to_string("/proc/sys/kernel/kexec_load_disabled");
+    if denied.is_ok_and(|value| value.trim() != "0") {
+        warnings.push(
+            "kernel.kexec_load_disabled is set until the next boot: use the boot loader".into(),
+        );
+    }
+    warnings
+}
+
+/// Returns the file system of a path.
+fn device(path: &Path) -> Option<u64> {
+    path.metadata().ok().map(|of| of.dev())
+}
