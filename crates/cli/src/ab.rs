@@ -4,13 +4,12 @@ mod commands;
 mod order;
 mod trial;
 
-use crate::ask;
 use crate::compare::{JobArgs, compared};
 use crate::run_args::WatchArgs;
 use crate::setup::SetupArgs;
 use crate::show::Printer;
 use crate::sides::PageArgs;
-use crate::stop;
+use crate::{ask, exit, stop};
 use anechoic_analyze::compare::Trials;
 use anechoic_analyze::history::flaws;
 use anechoic_recording::{
@@ -100,7 +99,7 @@ ended early; the pairs that are complete then count.";
 pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
     args.page.refuse(false)?;
     if let Some(dir) = &args.show {
-        return show(args, dir, read(dir)?);
+        return show(args, dir, read(dir)?).map(ExitCode::from);
     }
     let cpus = args.setup.cpus();
     let trials = order::plan(args, &cpus)?;
@@ -116,11 +115,11 @@ pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
     let put_back = PutBack::armed(args.after.clone());
     let session = Session::new(args, &trials, &plan, dir, &stop);
     let ended = session.all();
-    put_back.now()?;
+    let back = put_back.now().map_or_else(|problem| exit::print_error(&problem), |()| 0);
     if ended? == Ended::Early && complete(&trials, dir).is_empty() {
         return Err(Problem::called_off());
     }
-    show(args, dir, trials)
+    Ok(ExitCode::from(show(args, dir, trials)?.max(back)))
 }
 
 /// Says how many trials there are and how long they take at least.
@@ -179,8 +178,8 @@ fn complete(trials: &Trials, dir: &Path) -> Vec<u32> {
     pairs.filter(|pair| places(trials, dir, *pair).iter().all(is_complete)).collect()
 }
 
-/// Compares the complete pairs and shows the result.
-fn show(args: &AbArgs, dir: &Path, mut trials: Trials) -> Result<ExitCode, Problem> {
+/// Compares the complete pairs, shows the result and returns its exit code.
+fn show(args: &AbArgs, dir: &Path, mut trials: Trials) -> Result<u8, Problem> {
     trials.complete = complete(&trials, dir);
     if trials.complete.is_empty() {
         let why = format!("{} has no complete pair of trials", dir.display());
@@ -200,8 +199,9 @@ fn show(args: &AbArgs, dir: &Path, mut trials: Trials) -> Result<ExitCode, Probl
     let recordings = sides.each_ref().map(|side| side.iter().collect::<Vec<&Recording>>());
     let names = ["A".to_owned(), "B".to_owned()];
     let found = compared(names, recordings, &args.job, Some(&trials), None)?;
-    let printer = Printer::stdout(args.json, args.all).unsaved(args.setup.no_save);
-    let code = printer.print_one(&found, Some(dir))?;
+    let mut printer = Printer::stdout(args.json, args.all).unsaved(args.setup.no_save);
+    let code = printer.print(&found, Some(dir))?;
+    printer.finish()?;
     args.page.write(found, false)?;
     Ok(code)
 }

@@ -184,9 +184,10 @@ impl<'a> Session<'a> {
         if self.stopped() {
             return Ok(false);
         }
+        let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
+        workloads.iter_mut().try_for_each(Workload::still_runs)?;
         let what = format!("{what} ({} left in all)", self.left(done, of));
         measure_as(what, self.plan, dir, self.stop, self.args.setup.quiet)?;
-        let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
         workloads.iter_mut().try_for_each(Workload::still_runs)?;
         drop(workloads);
         let recording = explained(dir, self.args.setup.quiet)?;
@@ -210,9 +211,14 @@ type Signal = std::sync::atomic::AtomicUsize;
 /// Settings and their values.
 type Settings = BTreeMap<String, Option<String>>;
 
+/// Parts of the names of files whose settings are of single CPUs, or say which CPUs are meant.
+const OF_CPUS: [&str; 6] = ["cpu*", "machinecheck*", "mask", "affinity", "cpuset", "isolated"];
+
 /// Returns the settings that hold for all CPUs.
 fn of_the_system(of: Machine) -> Settings {
-    of.settings.into_iter().map(|of| (of.name, of.effective)).collect()
+    let of_cpus = |file: &str| OF_CPUS.iter().any(|part| file.contains(part));
+    let settings = of.settings.into_iter().filter(|of| !of_cpus(&of.file));
+    settings.map(|of| (of.name, of.effective)).collect()
 }
 
 /// Refuses a command that changed a setting of the whole system, which both sides of a duet have.
@@ -235,6 +241,11 @@ mod tests {
             Settings::from([("x.y".to_owned(), Some(value.to_owned())), ("z".to_owned(), None)])
         };
         assert!(refuse_change(&of("1"), &of("1"), "A").is_ok());
+        let here = of_the_system(machine::describe());
+        assert!(here.contains_key("kernel.numa_balancing") && here.contains_key("irqbalance"));
+        for of_cpus in ["cpufreq governor", "C-states", "irqaffinity", "kernel.watchdog_cpumask"] {
+            assert!(!here.contains_key(of_cpus), "{of_cpus}");
+        }
         let problem = refuse_change(&of("1"), &of("0"), "B").expect_err("changed");
         assert!(problem.why.starts_with("command B changed x.y"), "{problem}");
     }
