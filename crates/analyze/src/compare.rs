@@ -7,17 +7,26 @@
 //! they moved, the host moved.
 
 mod contrast;
+mod on_file;
 mod one_run;
 mod parts;
 mod plan;
 mod ranks;
+mod result;
+mod trials;
+
+pub use on_file::OnFile;
+pub use result::{
+    Change, ChangedSetting, CpuChange, Difference, JobChange, LengthChange, Order, Planned, Side,
+    SourceChange,
+};
+pub use trials::Trials;
 
 use crate::cluster::settings;
 use crate::curve::CurvePoint;
+use crate::history::{History, beneath, flaws, is_beneath};
 use crate::stats::{Interval, deviation, mean};
 use crate::summary::Summary;
-use anechoic_recording::run::RunState;
-use anechoic_recording::sources::{Class, find};
 use anechoic_recording::{Problem, ProblemKind, Run, methods};
 use contrast::{Contrast, Design};
 use schemars::JsonSchema;
@@ -76,135 +85,12 @@ pub struct Comparison {
     pub lengths: Vec<LengthChange>,
     /// What the noise costs a parallel job; absent unless requested.
     pub job: Option<JobChange>,
-}
-
-/// The runs of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Side {
-    /// Its name.
-    pub name: String,
-    /// Number of runs.
-    pub runs: u64,
-    /// Noise of each run, in order of time.
-    pub noise_of_runs: Vec<f64>,
-    /// Geometric mean of the noise over runs; the mean if a run has none.
-    pub noise: f64,
-    /// Standard deviation between runs, relative to the mean; absent for one run.
-    pub between_runs: Option<f64>,
-    /// Part of it that the variation within the runs explains, which longer runs would reduce; absent if no run has an
-    /// interval.
-    pub within_runs: Option<f64>,
-    /// Detours per second and CPU, the mean over runs.
-    pub rate_per_s: f64,
-    /// Mean length of a run.
-    pub wall_ns: u64,
-    /// Lowest and highest threshold of the runs, in ns.
-    pub threshold_ns: (u64, u64),
-}
-
-/// Whether the noise changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    /// The noise decreased.
-    Quieter,
-    /// The noise increased.
-    Noisier,
-    /// No change is shown; [`Comparison::detectable`] is how large one would have to be.
-    NotShown,
-    /// The noise changed, but so did sources that the change cannot affect.
-    Unproven,
-    /// A side has only one run, and the two recordings differ by more than the variation within them.
-    OneRunDiffers,
-    /// A side has only one run, and no difference exceeds the variation within the recordings.
-    OneRun,
-}
-
-/// How the runs of both sides follow each other in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Each run of one side is next to one of the other side; they are compared in pairs.
-    Paired,
-    /// The runs of both sides are mixed: the side changes after two runs or fewer, on average.
-    Mixed,
-    /// The runs of a side follow each other in long blocks, so that drift of the host looks like a change.
-    Apart,
-}
-
-/// A setting or property that differs between the sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ChangedSetting {
-    /// Name of the setting.
-    pub name: String,
-    /// Its value before; absent if unknown.
-    pub before: Option<String>,
-    /// Its value after; absent if unknown.
-    pub after: Option<String>,
-}
-
-/// One source of noise on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct SourceChange {
-    /// Identifier of the source.
-    pub source: String,
-    /// Name within the source; empty if there is only one.
-    pub name: String,
-    /// Whether it is a control: the hypervisor or the hardware, which a change of the system hardly affects.
-    pub control: bool,
-    /// Its noise on both sides.
-    pub difference: Difference,
-}
-
-/// One CPU on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct CpuChange {
-    /// The CPU.
-    pub cpu: u32,
-    /// Its noise on both sides.
-    pub difference: Difference,
-}
-
-/// Detours longer than a threshold on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct LengthChange {
-    /// Threshold in ns: longer gaps count.
-    pub threshold_ns: u64,
-    /// Their rate per second and CPU on both sides.
-    pub difference: Difference,
-}
-
-/// What the noise costs a bulk-synchronous job, on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct JobChange {
-    /// Number of ranks.
-    pub ranks: u64,
-    /// Noise-free time between two synchronisations, in ns.
-    pub grain_ns: u64,
-    /// Time lost to noise, relative to the time without noise, on both sides.
-    pub difference: Difference,
-}
-
-/// Means over the runs of both sides.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Difference {
-    /// Mean over the runs before.
-    pub before: f64,
-    /// Mean over the runs after.
-    pub after: f64,
-    /// 95 % interval of after - before; absent with one run on a side.
-    pub interval: Option<Interval>,
-    /// Whether the difference is significant among all of its table (Holm 1979, at 5 %).
-    pub clear: bool,
-}
-
-/// Number of runs that a comparison needs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Planned {
-    /// Length of a run in ns.
-    pub wall_ns: u64,
-    /// Number of runs on each side.
-    pub runs: u64,
+    /// The trials of `anechoic ab` that these runs are; absent for other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trials: Option<Trials>,
+    /// What earlier runs of the host show about a single run on a side; absent if they were not asked for or not needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<OnFile>,
 }
 
 /// What is compared of one run.
@@ -224,8 +110,12 @@ struct Values {
     flaws: Vec<&'static str>,
     settings: BTreeMap<String, String>,
     guest: bool,
+    /// Noise below the kernel, if that is known.
+    beneath: Option<f64>,
     /// Slowdown of the requested job, less 1.
     job: Option<f64>,
+    /// In a duet: whether the sides had swapped their CPUs.
+    swapped: Option<bool>,
 }
 
 /// A job whose cost is compared: its slowdown less 1 in each run before and after.
@@ -239,6 +129,17 @@ pub struct JobCosts {
     pub costs: [Vec<f64>; 2],
 }
 
+/// What is known besides the runs of both sides.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// What the noise of each run costs a job, if that was requested.
+    pub job: Option<&'a JobCosts>,
+    /// How the runs were made, if they are trials. Runs have the order of its complete pairs.
+    pub trials: Option<&'a Trials>,
+    /// Earlier runs of the host. They show how much its runs differ where a side has only one.
+    pub history: Option<&'a History>,
+}
+
 /// Compares runs of `anechoic run` before and after a change. `names` are those of the sides.
 ///
 /// # Errors
@@ -247,8 +148,35 @@ pub struct JobCosts {
 pub fn compare(
     names: [String; 2],
     runs: [&[ComparedRun<'_>]; 2],
-    job: Option<&JobCosts>,
+    beside: Beside<'_>,
 ) -> Result<Comparison, Problem> {
+    refuse(&names, runs)?;
+    let Beside { job, trials, history } = beside;
+    let values = |at: usize| {
+        let of = |(number, of): (usize, &ComparedRun<'_>)| Values {
+            job: job.and_then(|job| job.costs[at].get(number).copied()),
+            swapped: trials.and_then(|trials| trials.duet_swapped(number)),
+            ..Values::of(of)
+        };
+        let mut values: Vec<Values> = runs[at].iter().enumerate().map(of).collect();
+        values.sort_by(|a, b| a.start_utc.cmp(&b.start_utc));
+        values
+    };
+    let sides = [values(0), values(1)];
+    let by_history = history.map(|history| on_file::judge(history, runs, &sides));
+    let mut found = of_values(names, sides);
+    if let (Some(job), Some(found)) = (job, found.job.as_mut()) {
+        (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
+    }
+    found.trials = trials.cloned();
+    if let (Change::OneRun | Change::OneRunDiffers, Some(judged)) = (found.verdict, by_history) {
+        judged.add_to(&mut found);
+    }
+    Ok(found)
+}
+
+/// Refuses runs that cannot be compared.
+fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Problem> {
     for (name, side) in names.iter().zip(runs) {
         for of in side {
             if of.run.method != methods::DETOURS {
@@ -267,22 +195,11 @@ pub fn compare(
             );
         }
     }
-    let values = |at: usize| {
-        let cost = |number: usize| job.and_then(|job| job.costs[at].get(number).copied());
-        let of = |(number, of): (usize, &ComparedRun<'_>)| Values::of(of, cost(number));
-        let mut values: Vec<Values> = runs[at].iter().enumerate().map(of).collect();
-        values.sort_by(|a, b| a.start_utc.cmp(&b.start_utc));
-        values
-    };
-    let mut found = of_values(names, [values(0), values(1)]);
-    if let (Some(job), Some(found)) = (job, found.job.as_mut()) {
-        (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
-    }
-    Ok(found)
+    Ok(())
 }
 
 impl Values {
-    fn of(of: &ComparedRun<'_>, job: Option<f64>) -> Self {
+    fn of(of: &ComparedRun<'_>) -> Self {
         let ComparedRun { run, summary } = of;
         let total = &summary.total;
         let by_name = |breakdown: &crate::Breakdown| {
@@ -302,7 +219,9 @@ impl Values {
             flaws: flaws(run),
             settings: settings(run),
             guest: run.machine.hypervisor.is_some(),
-            job,
+            beneath: beneath(run, summary),
+            job: None,
+            swapped: None,
         }
     }
 }
@@ -318,6 +237,7 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
     let contrast = Contrast::of(scale, &design);
     let [before, after] = names;
     let [first, second] = &sides;
+    let duet = design.order() == Order::Duet;
     let sources = parts::sources(&sides, &design);
     let verdict = match &contrast {
         Some(contrast) => {
@@ -333,20 +253,25 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
         after: Side::of(after, second, positive),
         verdict,
         order: design.order(),
-        ratio: positive.then(|| (means[1] - means[0]).exp()),
+        ratio: positive
+            .then(|| contrast.as_ref().map_or(means[1] - means[0], |of| of.difference).exp()),
         interval: contrast_of_ratio.map(|of| exact(of.interval())),
         probability: contrast.as_ref().map(Contrast::probability),
         mann_whitney: contrast.as_ref().and_then(|_| ranks::mann_whitney(&noise)),
         length_distance: parts::length_distance(&sides),
         detectable: contrast_of_ratio.map(|of| of.detectable().exp()),
         notes,
-        plan: if positive { plan::runs(&sides, &logarithms) } else { vec![] },
+        // The variation of a side has the difference of the two sets of CPUs in it, which a duet takes off.
+        plan: if positive && !duet { plan::runs(&sides, &logarithms) } else { vec![] },
         changed: changed(&sides),
         sources,
         cpus: parts::cpus(&sides, &design),
-        other_cpus: sides.iter().flatten().any(|run| !run.cpus.keys().eq(first_cpus(&sides))),
+        other_cpus: !duet
+            && sides.iter().flatten().any(|run| !run.cpus.keys().eq(first_cpus(&sides))),
         lengths: parts::lengths(&sides, &design),
         job: parts::job(&sides, &design),
+        trials: None,
+        history: None,
     }
 }
 
@@ -391,16 +316,6 @@ fn first_cpus(sides: &[Vec<Values>; 2]) -> impl Iterator<Item = &u32> {
     sides[0].first().into_iter().flat_map(|run| run.cpus.keys())
 }
 
-/// Returns what makes the result of a run doubtful.
-fn flaws(run: &Run) -> Vec<&'static str> {
-    let all = [
-        (run.state != RunState::Complete, "ended early"),
-        (run.cpus.iter().any(|cpu| cpu.lost_detours > 0), "lost detours"),
-        (run.clock.rate_is_wrong(), "has a counter whose rate is wrong"),
-    ];
-    all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
-}
-
 /// Names the runs that are not whole.
 fn notes(sides: &[Vec<Values>; 2], names: &[String; 2]) -> Vec<String> {
     let side = |(side, name): (&Vec<Values>, &String)| -> Vec<String> {
@@ -434,11 +349,6 @@ fn changed(sides: &[Vec<Values>; 2]) -> Vec<ChangedSetting> {
         })
     };
     names.into_iter().filter_map(differs).collect()
-}
-
-/// Returns whether a change of the system hardly affects this source, in a guest.
-fn is_control(source: &str) -> bool {
-    find(source).is_some_and(|source| source.class == Class::Beneath)
 }
 
 #[cfg(test)]

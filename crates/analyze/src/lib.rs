@@ -28,6 +28,7 @@ pub mod facts;
 mod fold;
 pub mod gate;
 pub mod histogram;
+pub mod history;
 pub mod injection;
 pub mod interference;
 pub mod lengths;

@@ -1,7 +1,7 @@
 //! The gate: each rule is passed, exceeded and undecided on made-up recordings, and nothing passes where something was
 //! lost, cut off or not watched.
 
-use anechoic_analyze::compare::{ComparedRun, Comparison, compare};
+use anechoic_analyze::compare::{Beside, ComparedRun, Comparison, compare};
 use anechoic_analyze::gate::{
     Doubt, Gate, Outcome, RULES, Requirements, Rule, RuleOutcome, conclude, examine,
 };
@@ -335,7 +335,8 @@ fn compared(dir: &Path, sides: [&[f64]; 2]) -> Comparison {
     let runs = runs.each_ref().map(|side| {
         side.iter().map(|(run, summary)| ComparedRun { run, summary }).collect::<Vec<_>>()
     });
-    compare(["a".into(), "b".into()], [&runs[0], &runs[1]], None).expect("they can be compared")
+    compare(["a".into(), "b".into()], [&runs[0], &runs[1]], Beside::default())
+        .expect("they can be compared")
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! `anechoic compare`
 
 use crate::ask;
+use crate::history;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
 use crate::sides::{PageArgs, Sides};
-use anechoic_analyze::compare::{ComparedRun, compare};
+use anechoic_analyze::compare::{Beside, ComparedRun, Trials, compare};
+use anechoic_analyze::history::History;
 use anechoic_analyze::{Summary, summarize};
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::Found;
 use anechoic_report::results::compare::{COMPARE, job_costs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,15 +19,16 @@ use std::time::Duration;
 ///
 /// Each side is a directory of repeated runs (`anechoic run --repeat 5 -o before`), or recordings separated by commas.
 /// The verdict comes from the variation between runs. With one run on a side there is none, only whether the two
-/// recordings differ. If the runs of both sides alternate in time, neighbours are compared in pairs, so that drift of the
-/// host does not look like a change. In a guest, time below the kernel is a control: if it moved, the verdict is
-/// "unproven".
+/// recordings differ, unless earlier runs of the host show how much its runs differ (--history). If the runs of both sides
+/// alternate in time, as those of `anechoic ab` do, neighbours are compared in pairs, so that drift of the host does not
+/// look like a change. In a guest, time below the kernel is a control: if it moved, the verdict is "unproven".
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/compare.schema.json)")),
     after_help = "Examples:\n  anechoic run --repeat 5 -d 5s -o before\n  sysctl kernel.numa_balancing=0\n  \
                   anechoic run --repeat 5 -d 5s -o after\n  anechoic compare before after --html change.html\n  \
-                  anechoic compare a1,a2,a3 b1,b2,b3 --ranks 1000 --grain 1ms   # and what it is worth for a job\n\n\
+                  anechoic compare a1,a2,a3 b1,b2,b3 --ranks 1000 --grain 1ms   # and what it is worth for a job\n  \
+                  anechoic compare today yesterday --history /data/nightly      # one run a side\n\n\
                   Exits with 0 if there is a verdict, also that no change is shown, with 3 if there is none (one run on a \
                   side, or the control moved), and with 1 if a recording is not complete."
 )]
@@ -35,16 +39,26 @@ pub struct CompareArgs {
     /// Runs after the change
     #[arg(value_name = "AFTER")]
     after: String,
+    /// Directory with earlier runs of this host: twenty or more that were measured alike show how much single runs differ
+    #[arg(long, value_name = "DIR")]
+    history: Option<PathBuf>,
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+// The job whose cost is compared. No doc comment: clap would print it as the command's help.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JobArgs {
     /// Predict the cost for a job of this many ranks from each run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     ranks: Option<u64>,
     /// Undisturbed time between two synchronisations of that job
     #[arg(long, value_name = "TIME", value_parser = ask::duration, default_value = "1ms", requires = "ranks")]
     grain: Duration,
-    #[command(flatten)]
-    page: PageArgs,
-    #[command(flatten)]
-    show: ShowArgs,
 }
 
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
@@ -53,10 +67,37 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
     let named = [args.before.clone(), args.after.clone()];
     let sides = Sides::open(&named)?;
     sides.refuse_overlap()?;
-    let worst = sides.report_unread();
-    let busy = Busy::with("comparing", false);
+    let mut worst = sides.report_unread();
     let recordings = |at: usize| sides.inputs[at].recordings.iter().collect::<Vec<&Recording>>();
-    let [before, after] = [recordings(0), recordings(1)];
+    let both = [recordings(0), recordings(1)];
+    let earlier = match &args.history {
+        Some(dir) => {
+            let (history, code) = history::of_others(dir, &both)?;
+            worst = worst.max(code);
+            history
+        }
+        None => None,
+    };
+    let names = <[String; 2]>::try_from(sides.names()).unwrap_or_default();
+    let found = compared(names, both, &args.job, None, earlier.as_ref())?;
+    let code = printer.print(&found, None)?;
+    printer.finish()?;
+    args.page.write(found, args.show.force)?;
+    Ok(ExitCode::from(worst.max(code)))
+}
+
+/// Compares the recordings of both sides, which may be trials, or have earlier runs beside them.
+///
+/// # Errors
+/// A recording cannot be read or compared, or is too short for the job.
+pub(crate) fn compared(
+    names: [String; 2],
+    [before, after]: [Vec<&Recording>; 2],
+    of_job: &JobArgs,
+    trials: Option<&Trials>,
+    history: Option<&History>,
+) -> Result<Found, Problem> {
+    let busy = Busy::with("comparing", false);
     let all = before.len() + after.len();
     let mut done = 0;
     let mut summaries = |side: &[&Recording]| -> Result<Vec<Summary>, Problem> {
@@ -68,20 +109,15 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
         side.iter().map(one).collect()
     };
     let summaries = [summaries(&before)?, summaries(&after)?];
-    let grain_ns = u64::try_from(args.grain.as_nanos()).unwrap_or(u64::MAX);
-    let job = args.ranks.map(|ranks| job_costs([&before, &after], ranks, grain_ns)).transpose()?;
-    let [first, second] = <[String; 2]>::try_from(sides.names()).unwrap_or_default();
+    let grain_ns = u64::try_from(of_job.grain.as_nanos()).unwrap_or(u64::MAX);
+    let job =
+        of_job.ranks.map(|ranks| job_costs([&before, &after], ranks, grain_ns)).transpose()?;
     let compared = compare(
-        [first, second],
+        names,
         [&runs(&before, &summaries[0]), &runs(&after, &summaries[1])],
-        job.as_ref(),
+        Beside { job: job.as_ref(), trials, history },
     )?;
-    drop(busy);
-    let found = Found::of(&COMPARE, compared, &[before, after].concat());
-    let code = printer.print(&found, None)?;
-    printer.finish()?;
-    args.page.write(found, args.show.force)?;
-    Ok(ExitCode::from(worst.max(code)))
+    Ok(Found::of(&COMPARE, compared, &[before, after].concat()))
 }
 
 /// Pairs recordings with their summaries.

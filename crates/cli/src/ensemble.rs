@@ -79,7 +79,7 @@ impl RankReport {
 pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> Result<ExitCode, Problem> {
     let launched = Launched::from_env()?;
     let (rank, stop, dir) = (launched.rank, stop::flag()?, args.setup.dir());
-    let patience = Patience { others: join.patience, work: args.duration };
+    let patience = Patience { others: join.patience, work: args.watch.duration };
     let joined = || -> Result<ExitCode, Problem> {
         let ensemble = SharedDirectory::join(&dir, launched, patience, stop.clone());
         let ensemble = Arc::new(ensemble?);
@@ -203,7 +203,7 @@ fn together(
     // A rank that fails in here has missed collective steps of the others, so it can only leave.
     let measured = match plan? {
         Some(plan) => setup::measure(&plan, &host_dir, stop, quiet).map(|()| true)?,
-        None => follow(team, args.duration, stop).map(|()| false)?,
+        None => follow(team, args.watch.duration, stop).map(|()| false)?,
     };
     let report = match measured.then(|| add_up(&host_dir, quiet)).transpose() {
         Ok(summary) => RankReport::by(team, None, summary),

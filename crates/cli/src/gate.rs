@@ -7,7 +7,7 @@ use crate::inputs::{InputArgs, Inputs};
 use crate::progress::Busy;
 use crate::show::ShowArgs;
 use crate::{exit, files, sides};
-use anechoic_analyze::compare::{Comparison, compare};
+use anechoic_analyze::compare::{Beside, Comparison, compare};
 use anechoic_analyze::gate::{
     Examined, REQUIREMENTS, RULES, Requirement, Requirements, Rule, conclude, examine,
 };
@@ -215,7 +215,7 @@ fn with_baseline(
     let after: Vec<&Recording> = examined.iter().map(|(recording, _)| *recording).collect();
     let of_after: Vec<Summary> = examined.iter().map(|(_, of)| of.summary.clone()).collect();
     let names = ["the baseline".to_owned(), "these runs".to_owned()];
-    compare(names, [&runs(&before, &of_before), &runs(&after, &of_after)], None)
+    compare(names, [&runs(&before, &of_before), &runs(&after, &of_after)], Beside::default())
 }
 
 /// Appends a text to a file. What stands there stays: a job has one summary for all of its steps.

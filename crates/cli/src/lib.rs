@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ab;
 mod ask;
 mod attribute;
 mod check;
@@ -15,6 +16,7 @@ mod export;
 mod files;
 mod gate;
 mod hist;
+mod history;
 mod import;
 mod inject;
 mod inputs;
@@ -92,6 +94,8 @@ enum Command {
     Merge(merge::MergeArgs),
     #[command(visible_alias = "diff")]
     Compare(compare::CompareArgs),
+    Ab(ab::AbArgs),
+    History(history::HistoryArgs),
     Gate(gate::GateArgs),
     Rank(rank::RankArgs),
     Summary(summary::SummaryArgs),
@@ -134,6 +138,8 @@ pub fn anechoic() -> ExitCode {
         Command::Attribute(args) => attribute::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Ab(args) => ab::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Gate(args) => gate::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Summary(args) => summary::run(&args),

@@ -17,22 +17,12 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// How long to measure, for example 10s, 500ms or 10m
-    #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) duration: Duration,
-    /// Shortest gap that counts as a detour, for example 100ns or 1us [default: 8 loop iterations]
-    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
-    threshold: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
     /// End the run at the first detour that is longer, on any measured CPU ('detour>100us', exit code 2), or after
     /// this many detours of all of them ('detours>=100000')
     #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
     pub(crate) stop_on: Option<StopCondition>,
-    /// Run the loops under SCHED_FIFO, so that only the kernel can interrupt them
-    #[arg(long)]
-    fifo: bool,
-    /// With --fifo: measure every CPU of the machine, leaving none for anything else
-    #[arg(long, requires = "fifo")]
-    all_cpus: bool,
     /// Measure N times and report mean and standard deviation
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
     pub(crate) repeat: u32,
@@ -48,6 +38,23 @@ pub struct RunArgs {
     pub(crate) setup: SetupArgs,
 }
 
+// How the loops watch their CPUs. No doc comment: clap would print it as the command's help.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    /// How long to measure, for example 10s, 500ms or 10m
+    #[arg(long, short, value_parser = ask::duration, default_value = "10s", value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) duration: Duration,
+    /// Shortest gap that counts as a detour, for example 100ns or 1us [default: 8 loop iterations]
+    #[arg(long, short, value_parser = ask::duration, value_name = "TIME", allow_hyphen_values = true)]
+    threshold: Option<Duration>,
+    /// Run the loops under SCHED_FIFO, so that only the kernel can interrupt them
+    #[arg(long)]
+    fifo: bool,
+    /// With --fifo: measure every CPU of the machine, leaving none for anything else
+    #[arg(long, requires = "fifo")]
+    all_cpus: bool,
+}
+
 const EXAMPLES: &str = "Examples:
   anechoic run                                    ten seconds on every CPU
   anechoic run --cpus 2-5 --duration 60s -o before
@@ -59,22 +66,33 @@ const EXAMPLES: &str = "Examples:
 /// The time for which kernel events are on, then off, under `--tracer-cost`.
 const ALTERNATE: Duration = Duration::from_millis(250);
 
+impl WatchArgs {
+    /// Returns how to record detours on `cpus`.
+    ///
+    /// # Errors
+    /// Fails if SCHED_FIFO would take all CPUs.
+    pub(crate) fn detours(&self, cpus: &[u32]) -> Result<Detours, Problem> {
+        if self.fifo {
+            leave_one(cpus, self.all_cpus, "--fifo")?;
+        }
+        Ok(Detours {
+            duration: self.duration,
+            threshold_ns: self.threshold.map(|threshold| threshold.as_nanos() as u64),
+            fifo: self.fifo,
+            alternate: None,
+            injection: None,
+        })
+    }
+}
+
 impl RunArgs {
     /// Returns the plan for `cpus`.
     ///
     /// # Errors
     /// Fails if SCHED_FIFO would take all CPUs.
     pub(crate) fn plan(&self, cpus: Vec<u32>) -> Result<Plan, Problem> {
-        if self.fifo {
-            leave_one(&cpus, self.all_cpus, "--fifo")?;
-        }
-        let detours = Detours {
-            duration: self.duration,
-            threshold_ns: self.threshold.map(|threshold| threshold.as_nanos() as u64),
-            fifo: self.fifo,
-            alternate: self.tracer_cost.then_some(ALTERNATE),
-            injection: None,
-        };
+        let alternate = self.tracer_cost.then_some(ALTERNATE);
+        let detours = Detours { alternate, ..self.watch.detours(&cpus)? };
         Ok(Plan { stop_on: self.stop_on, ..self.setup.plan(detours.on(cpus)) })
     }
 }

@@ -123,6 +123,17 @@ pub fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Resul
         Some((number, of)) => format!("{cpus}, run {number} of {of},"),
         None => cpus,
     };
+    measure_as(what, plan, dir, stop, quiet)
+}
+
+/// Measures as planned into `dir`; progress says what.
+pub(crate) fn measure_as(
+    what: String,
+    plan: &Plan,
+    dir: &Path,
+    stop: &AtomicBool,
+    quiet: bool,
+) -> Result<(), Problem> {
     let mut progress = Progress::new(what, quiet);
     anechoic_measure::run::run(plan, dir, stop, &mut |stage| progress.stage(stage))?;
     Ok(())

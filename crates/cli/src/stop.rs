@@ -10,8 +10,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -40,6 +40,14 @@ pub fn flag() -> Result<Arc<AtomicBool>, Problem> {
     Ok(stop)
 }
 
+/// What must be done before a signal ends the process at once.
+static BEFORE_THE_END: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
+
+/// Has this done also before a signal ends the process at once, without its usual end.
+pub(crate) fn before_sudden_end(act: impl FnOnce() + Send + 'static) {
+    BEFORE_THE_END.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(act));
+}
+
 /// Waits for an interruption and then for the signal that drops the results, and ends the process with it.
 fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
     if next(&mut arrived).is_none() {
@@ -54,6 +62,9 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
     if next(&mut arrived).is_some() {
         tracefs::end_own();
         huge_pages::undo_all();
+        let acts =
+            std::mem::take(&mut *BEFORE_THE_END.lock().unwrap_or_else(PoisonError::into_inner));
+        acts.into_iter().for_each(|act| act());
         let signal = i32::try_from(newest.load(Ordering::Acquire)).unwrap_or(SIGTERM);
         let _ = low_level::emulate_default_handler(signal);
     }

@@ -1,5 +1,6 @@
 //! The built `anechoic`, run as a user would.
 
+mod ab;
 mod bad_input;
 mod change;
 mod documents;
@@ -8,6 +9,7 @@ mod faults;
 mod fuzz;
 mod gate;
 mod hist;
+mod history;
 mod import;
 mod measuring;
 mod merge;

@@ -63,6 +63,13 @@ impl Recording {
         &self.run
     }
 
+    /// Returns the same recording with these CPUs alone: to its readers, no others were measured.
+    #[must_use]
+    pub fn of_cpus(mut self, cpus: &[u32]) -> Self {
+        self.run.cpus.retain(|of| cpus.contains(&of.cpu));
+        self
+    }
+
     /// Returns the directory of the recording.
     #[must_use]
     pub fn dir(&self) -> &Path {

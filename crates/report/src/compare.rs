@@ -1,18 +1,23 @@
 //! The screen of a comparison: whether the noise changed, in which sources, on which CPUs, at which lengths.
 
+mod certainty;
+mod trials;
+
 use crate::names::title_of;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::screen::Screen;
 use crate::style::{View, capital, clip, listed, plain};
 use crate::table::Table;
 use crate::units::{
-    asked, between, count, counted, cpu_list, noise, number, rate, ratio, rough_share, span,
+    asked, between, count, counted, cpu_list, noise, number, rate, rough_share, span,
 };
 use anechoic_analyze::compare::{
     Change, ChangedSetting, Comparison, CpuChange, Difference, LengthChange, Order, Side,
     SourceChange,
 };
 use anechoic_analyze::stats::Interval;
+use certainty::certainty;
+use trials::{commands, not_complete};
 
 /// Widest name in a table.
 const NAME: usize = 28;
@@ -20,8 +25,6 @@ const NAME: usize = 28;
 const SHOWN: usize = 10;
 /// A source is named in the headline if it makes up this part of the change.
 const NAMED: f64 = 0.3;
-/// The probability below which a difference counts.
-const SIGNIFICANT: f64 = 0.05;
 
 /// Shows whether the noise changed, and where.
 #[must_use]
@@ -40,6 +43,10 @@ pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     for warning in warnings(of) {
         screen.warning(&warning);
+    }
+    if let Some(trials) = &of.trials {
+        screen.section("trials");
+        screen.facts(commands(trials));
     }
     screen.section("both sides");
     screen.table(sides(of));
@@ -224,10 +231,13 @@ fn warnings(of: &Comparison) -> Vec<String> {
             highest,
         ));
     }
+    warnings.extend(of.trials.as_ref().and_then(not_complete));
+    let unusable = of.history.as_ref().and_then(|history| history.unusable.as_ref());
+    warnings.extend(unusable.map(|why| format!("The earlier runs make no verdict: {why}.")));
     match (of.verdict, of.order) {
         (Change::OneRun | Change::OneRunDiffers, _) => warnings.push(
             "Measure both sides repeatedly: `anechoic run --repeat 5 -o before`, change the setting, \
-             `anechoic run --repeat 5 -o after`."
+             `anechoic run --repeat 5 -o after`; or name earlier runs of this host with --history."
                 .into(),
         ),
         (Change::Quieter | Change::Noisier, Order::Apart) => warnings.push(
@@ -351,51 +361,4 @@ pub(crate) fn chart(of: &Comparison) -> Chart {
     let y = Axis::log("per second and CPU", Quantity::Number);
     Chart::of(x, y, curves)
         .titled("detours per second and CPU that are longer than a threshold", 10)
-}
-
-/// Returns how the verdict was reached, and what would make it more certain.
-fn certainty(of: &Comparison) -> Vec<String> {
-    let mut lines = vec![];
-    if let Some(probability) = of.probability {
-        let how = match of.order {
-            Order::Paired => "neighbouring runs of both sides are compared in pairs",
-            Order::Mixed => "the runs of both sides are mixed in time",
-            Order::Apart => "widened by the correlation of successive runs",
-        };
-        lines.push(format!(
-            "Without a change, so large a difference of the runs has a probability of {} (Student's t; {how}). Below 5 % it \
-             {}.",
-            chance(probability),
-            if probability < SIGNIFICANT { "counts as a change" } else { "would count as a change" },
-        ));
-    }
-    let ranks = of.mann_whitney.map(|of| format!("by ranks (Mann and Whitney) {}", chance(of)));
-    let apart = of.length_distance.map(|of| {
-        format!(
-            "the distributions of lengths differ by up to {} at these thresholds (Kolmogorov and Smirnov)",
-            ratio(of)
-        )
-    });
-    let beside: Vec<String> = ranks.into_iter().chain(apart).collect();
-    if !beside.is_empty() {
-        lines.push(format!("{}; these are not part of the verdict.", capital(&beside.join("; "))));
-    }
-    let plan = of.plan.iter().map(|of| format!("{} runs of {}", count(of.runs), span(of.wall_ns)));
-    let plan: Vec<String> = plan.collect();
-    if !plan.is_empty() {
-        lines.push(format!(
-            "To find a change of 10 % with a probability of 80 %, measure on each side {}.",
-            plan.join(", or ")
-        ));
-    }
-    lines
-}
-
-/// Writes a probability: `0.3 %`, `below 0.1 %`.
-fn chance(probability: f64) -> String {
-    match probability * 100.0 {
-        ..0.1 => "below 0.1 %".into(),
-        percent @ ..9.95 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
-    }
 }

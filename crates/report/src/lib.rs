@@ -29,6 +29,7 @@ mod gate;
 mod heading;
 mod headline;
 mod histogram;
+mod history;
 mod html;
 mod injected;
 mod injection;

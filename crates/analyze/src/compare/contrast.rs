@@ -21,11 +21,20 @@ pub(super) enum Design {
     Paired(Vec<[usize; 2]>),
     Mixed,
     Apart,
+    /// Both sides at the same time: whether they had swapped their CPUs, pair by pair.
+    Duet(Vec<bool>),
 }
 
 impl Design {
     /// Finds the order of the runs, which are in order of time on each side.
     pub(super) fn of(sides: &[Vec<Values>; 2]) -> Self {
+        let swapped = |side: &[Values]| side.iter().map(|run| run.swapped).collect();
+        let swapped: [Option<Vec<bool>>; 2] = sides.each_ref().map(|side| swapped(side));
+        if let [Some(before), Some(after)] = swapped
+            && before == after
+        {
+            return Self::Duet(before);
+        }
         let starts = |side: usize| {
             sides[side].iter().enumerate().map(move |(at, run)| (run.start_utc.as_str(), side, at))
         };
@@ -51,6 +60,7 @@ impl Design {
             Self::Paired(_) => Order::Paired,
             Self::Mixed => Order::Mixed,
             Self::Apart => Order::Apart,
+            Self::Duet(_) => Order::Duet,
         }
     }
 }
@@ -75,6 +85,9 @@ impl Contrast {
                 degrees: differences.len() as u64 - 1,
             });
         }
+        if let Design::Duet(swapped) = design {
+            return Self::duet(sides, swapped);
+        }
         let errors = [standard_error(before)?, standard_error(after)?];
         let squares = errors.map(|error| error * error);
         let degrees = [before.len() as u64 - 1, after.len() as u64 - 1];
@@ -87,6 +100,30 @@ impl Contrast {
             standard_error: ((squares[0] + squares[1]) * inflation).sqrt(),
             degrees: welch_degrees(squares, degrees).min(effective),
         })
+    }
+
+    /// Returns the difference of sides that ran at the same time on two sets of CPUs. Each pair differs by the sides, and
+    /// by the sets with a sign that the swap turns; least squares separate the two. Absent with fewer than three pairs,
+    /// or if all had the sets alike.
+    fn duet([before, after]: &[Vec<f64>; 2], swapped: &[bool]) -> Option<Self> {
+        let signs = swapped.iter().map(|swapped| if *swapped { -1.0 } else { 1.0 });
+        let differences = after.iter().zip(before).map(|(after, before)| after - before);
+        let pairs: Vec<(f64, f64)> = signs.zip(differences).collect();
+        let count = pairs.len() as f64;
+        let signs: f64 = pairs.iter().map(|(sign, _)| sign).sum();
+        let sum: f64 = pairs.iter().map(|(_, difference)| difference).sum();
+        let signed: f64 = pairs.iter().map(|(sign, difference)| sign * difference).sum();
+        let determinant = count * count - signs * signs;
+        if pairs.len() < 3 || determinant <= 0.0 {
+            return None;
+        }
+        let difference = (count * sum - signs * signed) / determinant;
+        let of_sets = (count * signed - signs * sum) / determinant;
+        let left = |(sign, of): &(f64, f64)| (of - difference - sign * of_sets).powi(2);
+        let degrees = pairs.len() as u64 - 2;
+        let variance = pairs.iter().map(left).sum::<f64>() / degrees as f64;
+        let standard_error = (variance * count / determinant).sqrt();
+        Some(Self { difference, standard_error, degrees })
     }
 
     /// Returns the 95 % interval of the difference.

@@ -1,7 +1,7 @@
 //! Where the change is: sources, CPUs and lengths.
 
 use super::contrast::{Contrast, Design, LEVEL};
-use super::{CpuChange, Difference, JobChange, LengthChange, SourceChange, Values, is_control};
+use super::{CpuChange, Difference, JobChange, LengthChange, SourceChange, Values, is_beneath};
 use crate::stats::mean;
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ pub(super) fn sources(sides: &[Vec<Values>; 2], design: &Design) -> Vec<SourceCh
     // Controls are tested among themselves, so that many sources do not hide that one moved.
     let (mut controls, mut others) = (vec![], vec![]);
     for (name, row) in names.into_iter().zip(rows) {
-        let control = guest && is_control(&name.0);
+        let control = guest && is_beneath(&name.0);
         if control { controls.push((name, row)) } else { others.push((name, row)) }
     }
     let mut found = vec![];

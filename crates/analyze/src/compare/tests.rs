@@ -234,3 +234,57 @@ fn ranks_as_in_the_tables() {
     assert!(close(p(&[1.0, 2.0], &[1.0, 2.0]), 1.0));
     assert_eq!(p(&[0.0; 61], &[1.0]), None);
 }
+
+/// Returns both sides of a duet: pairs at the same time, whose CPUs differ by a factor and are swapped as by `ab`.
+fn duet(pairs: usize, of_sets: f64, ratio: f64, random: &mut Pcg64Mcg) -> [Vec<Values>; 2] {
+    let host = series(pairs, 0.5, 0.9, random);
+    let mut sides = [vec![], vec![]];
+    let mut swapped = false;
+    for (pair, host) in host.iter().enumerate() {
+        swapped = if pair % 2 == 0 { random.random() } else { !swapped };
+        for (side, runs) in sides.iter_mut().enumerate() {
+            let second = (side == 1) != swapped;
+            let of_set = if second { of_sets } else { 1.0 };
+            let of_side = if side == 1 { ratio } else { 1.0 };
+            let noise = host * of_set * of_side * (0.1 * normal(random)).exp();
+            runs.push(Values { swapped: Some(swapped), ..run(pair, noise) });
+        }
+    }
+    sides
+}
+
+#[test]
+fn a_duet_takes_off_what_its_cpus_differ_by() {
+    let mut random = Pcg64Mcg::seed_from_u64(21);
+    for (pairs, of_sets) in [(4, 1.0), (5, 3.0), (10, 3.0), (20, 1.5)] {
+        let (mut changed, mut covered) = (0, 0);
+        for _ in 0..2_000 {
+            let found = of_values(names(), duet(pairs, of_sets, 1.0, &mut random));
+            assert_eq!((found.order, found.other_cpus), (Order::Duet, false));
+            changed += i32::from(found.verdict != Change::NotShown);
+            let interval = of_values(names(), duet(pairs, of_sets, 1.3, &mut random)).interval;
+            let interval = interval.expect("pairs enough");
+            covered += i32::from(interval.low <= 1.3 && 1.3 <= interval.high);
+        }
+        let [changed, covered] = [changed, covered].map(|of| f64::from(of) / 20.0);
+        println!(
+            "{pairs} pairs, sets differ {of_sets} times: {changed} % changed, {covered} % covered"
+        );
+        assert!(changed <= 6.5, "{pairs} pairs: {changed} %");
+        assert!((93.0..=97.0).contains(&covered), "{pairs} pairs: {covered} %");
+    }
+    // Fifty-fold differences of the CPUs hide nothing: 10 pairs find 30 %.
+    let found = of_values(names(), duet(10, 50.0, 1.3, &mut random));
+    assert_eq!(found.verdict, Change::Noisier, "{:?}", found.interval);
+}
+
+/// Three pairs of which none is swapped do not separate the sides from the CPUs.
+#[test]
+fn a_duet_that_was_never_swapped_shows_nothing() {
+    let side = |noise: f64| -> Vec<Values> {
+        let of = |at| Values { swapped: Some(false), ..run(at, noise + 1e-4 * at as f64) };
+        (0..3).map(of).collect()
+    };
+    let found = of_values(names(), [side(0.010), side(0.020)]);
+    assert_eq!((found.verdict, found.interval), (Change::OneRun, None));
+}

@@ -1,5 +1,6 @@
 //! Tests that measure this machine, or disturb it, for long.
 
+mod ab;
 mod bad_weather;
 mod causes;
 mod ensemble;

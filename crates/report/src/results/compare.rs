@@ -3,7 +3,7 @@
 use super::described::Grouping;
 use super::row::{Print, Row};
 use crate::compare::sentences;
-use anechoic_analyze::compare::{Change, Comparison, JobCosts};
+use anechoic_analyze::compare::{Change, Comparison, JobCosts, Trials};
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::phases::{Ask, Noise, predict};
 use anechoic_recording::run::RunState;
@@ -17,7 +17,7 @@ pub static COMPARE: Row<Comparison> = Row {
     ..Row::new("compare", "did the noise change", Grouping::Live)
 };
 
-/// Returns `Nothing` if there is no verdict on a change, and `Warning` if a recording is not whole.
+/// Returns `Nothing` if there is no verdict on a change, and `Warning` if a recording is not whole or trials are missing.
 fn verdict(found: &Comparison, recordings: &[&Recording]) -> Verdict {
     if matches!(found.verdict, Change::Unproven | Change::OneRun | Change::OneRunDiffers) {
         return Verdict::Nothing;
@@ -26,7 +26,8 @@ fn verdict(found: &Comparison, recordings: &[&Recording]) -> Verdict {
         let run = recording.run();
         run.state == RunState::Complete && run.cpus.iter().all(|cpu| cpu.lost_detours == 0)
     };
-    if recordings.iter().all(whole) { Verdict::Good } else { Verdict::Warning }
+    let complete = found.trials.as_ref().is_none_or(Trials::all_complete);
+    if complete && recordings.iter().all(whole) { Verdict::Good } else { Verdict::Warning }
 }
 
 /// Predicts what the noise of each recording costs a job: its slowdown less 1.

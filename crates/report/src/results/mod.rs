@@ -10,6 +10,7 @@ mod described;
 mod found;
 pub mod gate;
 pub mod histogram;
+pub mod history;
 mod input;
 pub mod interference;
 pub mod laws;
@@ -58,6 +59,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &cluster::CLUSTER,
     &rank::RANK,
     &compare::COMPARE,
+    &history::HISTORY,
     &gate::GATE,
     &list::LIST,
     &live::VERIFICATION,

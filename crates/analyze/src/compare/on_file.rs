@@ -1,0 +1,126 @@
+//! One run on a side, where earlier runs of the host show how much its runs differ.
+
+use super::contrast::LEVEL;
+use super::{Change, ComparedRun, Comparison, Values};
+use crate::history::{FEWEST, History, Kind, Past, seconds};
+use crate::stats::{Interval, mean};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What earlier runs of the host show about a single run on a side.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OnFile {
+    /// Number of earlier runs.
+    pub runs: u64,
+    /// Start of the first of them, RFC 3339 in UTC; absent if there is none.
+    pub first_utc: Option<String>,
+    /// Start of the last of them.
+    pub last_utc: Option<String>,
+    /// Their standard deviation, relative to their noise.
+    pub between_runs: Option<f64>,
+    /// Why they do not make the verdict; absent if they do.
+    pub unusable: Option<String>,
+}
+
+/// What the history of the host makes of two sides, one of which has a single run.
+pub(super) struct Judged {
+    on_file: OnFile,
+    found: Option<Found>,
+}
+
+/// A verdict.
+struct Found {
+    probability: f64,
+    verdict: Change,
+    interval: Option<Interval>,
+    detectable: Option<f64>,
+}
+
+/// Judges two sides by the earlier runs.
+pub(super) fn judge(
+    history: &History,
+    runs: [&[ComparedRun<'_>]; 2],
+    sides: &[Vec<Values>; 2],
+) -> Judged {
+    let on_file = |unusable: Option<String>| OnFile {
+        runs: history.runs.len() as u64,
+        first_utc: history.runs.first().map(|run| run.start_utc.clone()),
+        last_utc: history.runs.last().map(|run| run.start_utc.clone()),
+        between_runs: history.between_runs,
+        unusable,
+    };
+    match usable(history, runs, sides) {
+        Err(why) => Judged { on_file: on_file(Some(why)), found: None },
+        Ok(past) => Judged { on_file: on_file(None), found: Some(found(&past, history, sides)) },
+    }
+}
+
+impl Judged {
+    /// Makes this the verdict of a comparison.
+    pub(super) fn add_to(self, of: &mut Comparison) {
+        of.history = Some(self.on_file);
+        if let Some(found) = self.found {
+            of.verdict = found.verdict;
+            of.probability = Some(found.probability);
+            of.interval = found.interval;
+            of.detectable = found.detectable;
+        }
+    }
+}
+
+/// Returns the logarithms of the noise of earlier runs, or why they show nothing about these.
+fn usable(
+    history: &History,
+    runs: [&[ComparedRun<'_>]; 2],
+    sides: &[Vec<Values>; 2],
+) -> Result<Past, String> {
+    if history.runs.len() < FEWEST {
+        return Err(format!("{FEWEST} earlier runs of this kind are needed"));
+    }
+    let kinds = runs.iter().flat_map(|side| side.iter()).map(|of| Kind::of(of.run));
+    if !kinds.into_iter().all(|kind| kind.is_like(&history.kind)) {
+        return Err("the sides differ in CPUs, length, threshold, policy or tracing".into());
+    }
+    let starts = || sides.iter().flatten().filter_map(|run| seconds(&run.start_utc));
+    let apart = starts().fold(f64::MIN, f64::max) - starts().fold(f64::MAX, f64::min);
+    if apart > history.span_s() {
+        return Err("both sides lie farther apart in time than the earlier runs".into());
+    }
+    let all = sides.iter().flatten().all(|run| run.noise > 0.0);
+    history
+        .past(|run| (run.noise > 0.0).then(|| run.noise.ln()))
+        .filter(|_| all)
+        .ok_or_else(|| "a run has no noise".to_owned())
+}
+
+fn found(past: &Past, history: &History, sides: &[Vec<Values>; 2]) -> Found {
+    let of_sides = |value: fn(&Values) -> Option<f64>| -> Option<[f64; 2]> {
+        let side =
+            |side: &Vec<Values>| mean(&side.iter().map(value).collect::<Option<Vec<f64>>>()?);
+        Some([side(&sides[0])?, side(&sides[1])?])
+    };
+    let [before, after] = of_sides(|run| Some(run.noise.ln())).unwrap_or_default();
+    let probability = past.probability(before, after);
+    let moved = || {
+        let [before, after] = of_sides(|run| run.beneath)?;
+        Some(history.past(|run| run.beneath)?.probability(before, after) < LEVEL)
+    };
+    let verdict = match (probability < LEVEL, moved()) {
+        (false, _) => Change::NotShown,
+        (true, Some(true)) => Change::Unproven,
+        (true, _) if after < before => Change::Quieter,
+        (true, _) => Change::Noisier,
+    };
+    let (fall, rise) = (past.shown(before, -1.0), past.shown(before, 1.0));
+    let difference = after - before;
+    let both = fall.zip(rise);
+    Found {
+        probability,
+        verdict,
+        interval: both.map(|(fall, rise)| Interval {
+            low: (difference - rise).exp(),
+            high: (difference + fall).exp(),
+        }),
+        detectable: both.map(|(fall, rise)| fall.max(rise).exp()),
+    }
+}

@@ -1,0 +1,68 @@
+//! How a run was measured, as far as that decides which runs compare.
+
+use anechoic_recording::{Policy, Run, methods};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Runs whose lengths differ by more than this ratio vary differently.
+const SAME_LENGTH: f64 = 1.5;
+/// Thresholds that differ by more than this ratio make noise incomparable.
+const SAME_THRESHOLD: f64 = 1.2;
+
+/// How a run was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Kind {
+    /// Host name.
+    pub host: String,
+    /// Method of measurement: `detours`, `fwq`, ….
+    pub method: String,
+    /// Measured CPUs.
+    pub cpus: Vec<u32>,
+    /// Length of the run in ns.
+    pub wall_ns: u64,
+    /// Threshold in ns.
+    pub threshold_ns: u64,
+    /// Scheduling of the loops.
+    pub policy: Policy,
+    /// Whether kernel events were recorded.
+    pub traced: bool,
+    /// Period of switching them on and off, if the tracer's cost was measured.
+    pub alternate_ns: Option<u64>,
+    /// Whether noise was injected.
+    pub injected: bool,
+}
+
+impl Kind {
+    /// Returns how a run was measured.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        Self {
+            host: run.machine.host.clone(),
+            method: run.method.clone(),
+            cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
+            wall_ns: run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks)),
+            threshold_ns: run.clock.ns(run.threshold_ticks),
+            policy: run.policy.clone(),
+            traced: run.trace.is_some(),
+            alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
+            injected: !run.injections.is_empty(),
+        }
+    }
+
+    /// Returns whether a history has runs of this kind: of detours, without noise of our own.
+    #[must_use]
+    pub fn has_history(&self) -> bool {
+        self.method == methods::DETOURS && !self.injected
+    }
+
+    /// Returns whether noise of both kinds compares: the same but for lengths and thresholds that hardly differ.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        let near = |a: u64, b: u64, most: f64| a.max(b) as f64 <= most * a.min(b) as f64;
+        let wall_ns = near(self.wall_ns, other.wall_ns, SAME_LENGTH);
+        let threshold_ns = near(self.threshold_ns, other.threshold_ns, SAME_THRESHOLD);
+        let (wall, threshold) = (other.wall_ns, other.threshold_ns);
+        let same = Self { wall_ns: wall, threshold_ns: threshold, ..self.clone() };
+        wall_ns && threshold_ns && same == *other
+    }
+}

@@ -1,0 +1,207 @@
+//! `anechoic ab`: trials of two commands in random order, and what they show.
+
+mod commands;
+mod order;
+mod trial;
+
+use crate::compare::{JobArgs, compared};
+use crate::run_args::WatchArgs;
+use crate::setup::SetupArgs;
+use crate::show::Printer;
+use crate::sides::PageArgs;
+use crate::{ask, exit, stop};
+use anechoic_analyze::compare::Trials;
+use anechoic_analyze::history::flaws;
+use anechoic_recording::{
+    Problem, ProblemKind, Recording, create_dir_all, read_file, replace_file,
+};
+use anechoic_report::{counted, long_time};
+use commands::PutBack;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use trial::{Ended, Session};
+
+/// The file with the plan, beside the recordings.
+const PLAN: &str = "ab.json";
+/// More bytes than a plan has.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Which of two settings has less noise? Measure both in turn, in random order, and compare them in pairs
+///
+/// Each COMMAND is run by the shell (sh -c) before each trial of its side. It makes a setting and ends; then the noise is
+/// measured like `anechoic run` measures it. Each command must undo what the other one did; '' stands for no command. A
+/// pair is one trial of each side. Which side comes first is random (Abedi & Brecht 2017), so that drift of the host, or a
+/// rhythm of it, does not look like a difference. The result is that of `anechoic compare`.
+///
+/// With --during a COMMAND is a workload: it runs while the noise beside it is measured, and is then ended.
+///
+/// With --duet both sides are measured at the same time, each on one half of the CPUs, and the halves are swapped at random
+/// (Bulej et al. 2020): what happens on the whole host meets both. A COMMAND finds the CPUs of its side in $CPUS. This
+/// suits what belongs to a CPU: its governor, idle states and interrupts, and programs that are pinned to it. A setting
+/// that holds for the whole system cannot be measured so, and is refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct AbArgs {
+    /// Makes the setting of side A, or runs its workload (--during)
+    #[arg(value_name = "COMMAND_A", required_unless_present = "show")]
+    a: Option<String>,
+    /// The same for side B
+    #[arg(value_name = "COMMAND_B", required_unless_present = "show")]
+    b: Option<String>,
+    /// Number of pairs
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pairs: u32,
+    /// Run this at the end, and on every signal that can be caught: it puts back what the commands changed
+    #[arg(long, value_name = "COMMAND")]
+    after: Option<String>,
+    /// Run the commands while their side is measured, and end them then
+    #[arg(long)]
+    during: bool,
+    /// Measure both sides at the same time, on two halves of the CPUs
+    #[arg(long, conflicts_with = "ranks")]
+    duet: bool,
+    /// How long to wait between a command and the measurement
+    #[arg(long, value_name = "TIME", value_parser = ask::duration, default_value = "1s", allow_hyphen_values = true)]
+    settle: Duration,
+    /// Seed of the random order; the same seed gives the same order [default: another one each time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Measure nothing; show the trials that were measured into this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["a", "b"])]
+    show: Option<PathBuf>,
+    #[command(flatten)]
+    watch: WatchArgs,
+    #[command(flatten)]
+    job: JobArgs,
+    /// Print JSON (schema/compare.schema.json)
+    #[arg(long)]
+    json: bool,
+    /// Show every row, not only the first ones
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    setup: SetupArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  sudo anechoic ab 'sysctl kernel.numa_balancing=1' 'sysctl kernel.numa_balancing=0' --after 'sysctl kernel.numa_balancing=1'
+  sudo anechoic ab 'systemctl start irqbalance' 'systemctl stop irqbalance' --after 'systemctl start irqbalance' -d 5s
+  anechoic ab --during '' 'while :; do ls -R /usr; done' --pairs 20   what a workload costs
+  sudo anechoic ab --duet 'cpupower -c $CPUS idle-set -D 0' 'cpupower -c $CPUS idle-set -E' --cpus 2-3
+  anechoic ab --show anechoic-2026... --html ab.html                  the same trials again, as a page
+
+Exits with 0 if there is a verdict, also that no change is shown, with 3 if there is none, and with 1 if the trials
+ended early; the pairs that are complete then count.";
+
+pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
+    args.page.refuse(false)?;
+    if let Some(dir) = &args.show {
+        return show(args, dir, read(dir)?).map(ExitCode::from);
+    }
+    let cpus = args.setup.cpus();
+    let trials = order::plan(args, &cpus)?;
+    let plan = args.setup.plan(args.watch.detours(&cpus)?.on(cpus));
+    let stop = stop::flag()?;
+    let place = args.setup.place()?;
+    let dir = place.dir();
+    refuse_used(dir)?;
+    create_dir_all(dir)?;
+    let text = serde_json::to_vec_pretty(&trials).unwrap_or_default();
+    replace_file(&dir.join(PLAN), &text)?;
+    announce(args, trials.swapped.len());
+    let put_back = PutBack::armed(args.after.clone());
+    let session = Session::new(args, &trials, &plan, dir, &stop);
+    let ended = session.all();
+    let back = put_back.now().map_or_else(|problem| exit::print_error(&problem), |()| 0);
+    if ended? == Ended::Early && complete(&trials, dir).is_empty() {
+        return Err(Problem::called_off());
+    }
+    Ok(ExitCode::from(show(args, dir, trials)?.max(back)))
+}
+
+/// Says how many trials there are and how long they take at least.
+fn announce(args: &AbArgs, pairs: usize) {
+    if args.setup.quiet {
+        return;
+    }
+    let each = args.settle + args.watch.duration;
+    let number = if args.duet { pairs } else { 2 * pairs };
+    let least = each.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
+    let least = u64::try_from(least.as_nanos()).unwrap_or(u64::MAX);
+    let trials = counted(number as u64, "trial", "trials");
+    eprintln!(
+        "{trials}, at least {}; Ctrl-C ends early and keeps complete pairs",
+        long_time(least)
+    );
+}
+
+/// Refuses a directory that has something in it.
+fn refuse_used(dir: &Path) -> Result<(), Problem> {
+    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        let why = format!("{} is not empty", dir.display());
+        let remedy = "name a new directory with -o, or show the trials in it with --show";
+        return Err(ProblemKind::Usage.problem(why, remedy));
+    }
+    Ok(())
+}
+
+/// Reads the plan of trials that were measured into this directory.
+fn read(dir: &Path) -> Result<Trials, Problem> {
+    let file = dir.join(PLAN);
+    let text = read_file(&file, MOST_BYTES).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            let why = format!("{} has no trials ({PLAN})", dir.display());
+            ProblemKind::NoInput.problem(why, "name the directory that `anechoic ab` wrote")
+        }
+        _ => Problem::unreadable(&file, &error),
+    })?;
+    serde_json::from_slice(&text).map_err(|error| Problem::damaged(&file, error))
+}
+
+/// Returns where the recordings of a pair are, that of A first; in a duet both are one.
+fn places(trials: &Trials, dir: &Path, pair: u32) -> [PathBuf; 2] {
+    match trials.duet {
+        Some(_) => [(); 2].map(|()| dir.join(format!("{pair:03}"))),
+        None => ["a", "b"].map(|side| dir.join(side).join(format!("{pair:03}"))),
+    }
+}
+
+/// Returns the numbers of the pairs of which both recordings are complete.
+fn complete(trials: &Trials, dir: &Path) -> Vec<u32> {
+    let is_complete = |path: &PathBuf| {
+        Recording::open(path).is_ok_and(|of| !flaws(of.run()).contains(&"ended early"))
+    };
+    let pairs = (1..).zip(&trials.swapped).map(|(pair, _)| pair);
+    pairs.filter(|pair| places(trials, dir, *pair).iter().all(is_complete)).collect()
+}
+
+/// Compares the complete pairs, shows the result and returns its exit code.
+fn show(args: &AbArgs, dir: &Path, mut trials: Trials) -> Result<u8, Problem> {
+    trials.complete = complete(&trials, dir);
+    if trials.complete.is_empty() {
+        let why = format!("{} has no complete pair of trials", dir.display());
+        return Err(ProblemKind::NoVerdict.problem(why, "measure again"));
+    }
+    let mut sides = [vec![], vec![]];
+    for &pair in &trials.complete {
+        let swapped = usize::from(trials.swapped[pair as usize - 1]);
+        for (side, path) in places(&trials, dir, pair).iter().enumerate() {
+            let recording = Recording::open(path)?;
+            sides[side].push(match &trials.duet {
+                Some(sets) => recording.of_cpus(&sets[(side + swapped) % 2]),
+                None => recording,
+            });
+        }
+    }
+    let recordings = sides.each_ref().map(|side| side.iter().collect::<Vec<&Recording>>());
+    let names = ["A".to_owned(), "B".to_owned()];
+    let found = compared(names, recordings, &args.job, Some(&trials), None)?;
+    let mut printer = Printer::stdout(args.json, args.all).unsaved(args.setup.no_save);
+    let code = printer.print(&found, Some(dir))?;
+    printer.finish()?;
+    args.page.write(found, false)?;
+    Ok(code)
+}

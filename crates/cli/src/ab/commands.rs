@@ -1,0 +1,218 @@
+//! The commands of the sides: run before a trial or during it, and what puts things back.
+
+use crate::{command, exit, stop};
+use anechoic_recording::{Problem, ProblemKind};
+use anechoic_system::cpus;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Most of what a command printed that an error repeats.
+const REPEATED: u64 = 4096;
+/// How long a workload may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A command of a user, named for errors.
+#[derive(Debug, Clone)]
+pub(super) struct ShellCommand {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+}
+
+impl ShellCommand {
+    /// Prepares the shell. What it prints goes to a file, which a service that it starts may keep open.
+    fn shell(&self, of_cpus: &[u32]) -> Result<(Command, File), Problem> {
+        let printed = tempfile::tempfile()?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &self.text]).env("CPUS", cpus::list(of_cpus)).stdin(Stdio::null());
+        shell.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
+        Ok((shell, printed))
+    }
+
+    fn spawn(&self, shell: &mut Command) -> Result<Child, Problem> {
+        shell.spawn().map_err(|error| {
+            let why = format!("cannot run sh for {}: {error}", self.name);
+            ProblemKind::Unavailable.problem(why, "install a shell")
+        })
+    }
+
+    /// Runs it to its end, for the side that has these CPUs. Signals are passed on to it.
+    ///
+    /// # Errors
+    /// It cannot be run, or it fails.
+    pub(super) fn run(&self, cpus: &[u32], signal: &AtomicUsize) -> Result<(), Problem> {
+        if self.text.trim().is_empty() {
+            return Ok(());
+        }
+        let (mut shell, printed) = self.shell(cpus)?;
+        let mut child = self.spawn(&mut shell)?;
+        match command::wait(&mut child, None, signal)? {
+            Some(status) if !status.success() => Err(self.failed(status, printed)),
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, status: ExitStatus, printed: File) -> Problem {
+        let last = last_line(printed).map(|line| format!(": {line}")).unwrap_or_default();
+        let why = format!("{} (`{}`) failed, {status}{last}", self.name, self.text);
+        ProblemKind::Unavailable
+            .problem(why, "try it in a shell first; it is run as `sh -c COMMAND`")
+    }
+
+    /// Starts it as a workload in a process group of its own.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub(super) fn start(&self, cpus: &[u32]) -> Result<Option<Workload>, Problem> {
+        if self.text.trim().is_empty() {
+            return Ok(None);
+        }
+        let (mut shell, printed) = self.shell(cpus)?;
+        let child = self.spawn(shell.process_group(0))?;
+        let slot = group_slot();
+        slot.store(child.id().cast_signed(), Ordering::Release);
+        Ok(Some(Workload { command: self.clone(), child, printed, slot }))
+    }
+}
+
+/// Returns the last line of what a command printed.
+fn last_line(mut printed: File) -> Option<String> {
+    let end = printed.seek(SeekFrom::End(0)).ok()?;
+    printed.seek(SeekFrom::Start(end.saturating_sub(REPEATED))).ok()?;
+    let mut text = vec![];
+    printed.take(REPEATED).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+}
+
+/// The process groups of the workloads that run now, which a signal that ends this process at once must end.
+static GROUPS: OnceLock<[AtomicI32; 2]> = OnceLock::new();
+
+fn group_slot() -> &'static AtomicI32 {
+    let groups = GROUPS.get_or_init(|| {
+        stop::before_sudden_end(|| {
+            for group in GROUPS.get().into_iter().flatten() {
+                end_group(group.load(Ordering::Acquire), Signal::KILL);
+            }
+        });
+        [AtomicI32::new(0), AtomicI32::new(0)]
+    });
+    let free = groups.iter().find(|group| group.load(Ordering::Acquire) == 0);
+    free.unwrap_or(&groups[0])
+}
+
+fn end_group(group: i32, signal: Signal) {
+    if let Some(group) = Pid::from_raw(group).filter(|_| group > 0) {
+        let _ = kill_process_group(group, signal); // fails if all have ended
+    }
+}
+
+/// A workload that runs until it is dropped.
+#[derive(Debug)]
+pub(super) struct Workload {
+    command: ShellCommand,
+    child: Child,
+    printed: File,
+    slot: &'static AtomicI32,
+}
+
+impl Workload {
+    /// Refuses a workload that has failed, or ended before its trial did.
+    ///
+    /// # Errors
+    /// It has.
+    pub(super) fn still_runs(&mut self) -> Result<(), Problem> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) if !status.success() => {
+                Err(self.command.failed(status, self.printed.try_clone()?))
+            }
+            Some(_) => {
+                let ShellCommand { name, text } = &self.command;
+                let why = format!("{name} (`{text}`) ended before its trial did");
+                let remedy = "name a workload that lasts, for example 'while :; do …; done', or measure for less time";
+                Err(ProblemKind::Unavailable.problem(why, remedy))
+            }
+        }
+    }
+}
+
+impl Drop for Workload {
+    fn drop(&mut self) {
+        let group = self.child.id().cast_signed();
+        end_group(group, Signal::TERM);
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        end_group(group, Signal::KILL); // also what the shell has left
+        let _ = self.child.wait();
+        self.slot.store(0, Ordering::Release);
+    }
+}
+
+/// The command that puts things back. It runs once: when it is asked to, when this is dropped, or before a signal ends the
+/// process at once.
+#[derive(Debug)]
+pub(super) struct PutBack(Arc<After>);
+
+#[derive(Debug)]
+struct After {
+    command: Option<ShellCommand>,
+    done: AtomicBool,
+}
+
+impl PutBack {
+    /// Returns what puts things back with this command.
+    pub(super) fn armed(text: Option<String>) -> Self {
+        let command = text.map(|text| ShellCommand { name: "the command of --after", text });
+        let after = Arc::new(After { command, done: AtomicBool::new(false) });
+        let before_end = Arc::clone(&after);
+        stop::before_sudden_end(move || before_end.report());
+        Self(after)
+    }
+
+    /// Puts things back.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub(super) fn now(self) -> Result<(), Problem> {
+        self.0.run()
+    }
+}
+
+impl Drop for PutBack {
+    fn drop(&mut self) {
+        self.0.report();
+    }
+}
+
+impl After {
+    /// Runs the command, unless it ran. A Ctrl-C on the terminal does not reach it.
+    fn run(&self) -> Result<(), Problem> {
+        let command = self.command.as_ref().filter(|of| !of.text.trim().is_empty());
+        let Some(command) = command.filter(|_| !self.done.swap(true, Ordering::AcqRel)) else {
+            return Ok(());
+        };
+        let (mut shell, printed) = command.shell(&cpus::allowed())?;
+        let mut child = command.spawn(shell.process_group(0))?;
+        let status = loop {
+            match child.wait() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                status => break status?,
+            }
+        };
+        if status.success() { Ok(()) } else { Err(command.failed(status, printed)) }
+    }
+
+    fn report(&self) {
+        if let Err(problem) = self.run() {
+            exit::print_error(&problem);
+        }
+    }
+}

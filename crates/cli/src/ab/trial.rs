@@ -1,0 +1,252 @@
+//! One trial after the other.
+
+use super::commands::{ShellCommand, Workload};
+use super::{AbArgs, places};
+use crate::setup::{explained, measure_as};
+use crate::stop;
+use anechoic_analyze::compare::Trials;
+use anechoic_measure::run::Plan;
+use anechoic_recording::machine::Machine;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, ProblemKind};
+use anechoic_report::long_time;
+use anechoic_system::machine;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How the trials ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// All pairs are complete.
+    Complete,
+    /// A signal came before that.
+    Early,
+}
+
+/// What all trials have in common.
+pub(super) struct Session<'a> {
+    args: &'a AbArgs,
+    trials: &'a Trials,
+    plan: &'a Plan,
+    dir: &'a Path,
+    stop: &'a AtomicBool,
+    commands: [ShellCommand; 2],
+    begun: Instant,
+}
+
+/// Names of the sides.
+const SIDES: [&str; 2] = ["A", "B"];
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        args: &'a AbArgs,
+        trials: &'a Trials,
+        plan: &'a Plan,
+        dir: &'a Path,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let [a, b] = trials.commands.clone();
+        let commands =
+            [("command A", a), ("command B", b)].map(|(name, text)| ShellCommand { name, text });
+        Self { args, trials, plan, dir, stop, commands, begun: Instant::now() }
+    }
+
+    /// Measures all pairs. A pair that does not become complete is removed.
+    ///
+    /// # Errors
+    /// A command fails, or a measurement does.
+    pub(super) fn all(&self) -> Result<Ended, Problem> {
+        let signal = stop::newest()?;
+        for (pair, swapped) in (1..).zip(self.trials.swapped.iter().copied()) {
+            let done = match &self.trials.duet {
+                Some(sets) => self.duet(pair, swapped, sets, &signal),
+                None => self.in_turn(pair, swapped, &signal),
+            };
+            match done {
+                Ok(true) => {}
+                _ if self.stopped() => {
+                    self.remove(pair)?;
+                    return Ok(Ended::Early);
+                }
+                failed => {
+                    self.remove(pair)?;
+                    let problem = failed.err().unwrap_or_else(Problem::called_off);
+                    return Err(self.with_what_is_kept(problem, pair - 1));
+                }
+            }
+        }
+        Ok(Ended::Complete)
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Removes the recordings of a pair.
+    fn remove(&self, pair: u32) -> Result<(), Problem> {
+        for path in places(self.trials, self.dir, pair).iter().filter(|path| path.exists()) {
+            fs::remove_dir_all(path).map_err(|error| Problem::unwritable(path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Adds to a problem where the pairs before it are.
+    fn with_what_is_kept(&self, problem: Problem, pairs: u32) -> Problem {
+        if pairs == 0 || self.args.setup.no_save {
+            return problem;
+        }
+        let dir = self.dir.display();
+        let kept =
+            format!("`anechoic ab --show {dir}` compares the {pairs} complete pairs before it");
+        let remedy = match &*problem.remedy {
+            "" => kept,
+            remedy => format!("{remedy}; {kept}"),
+        };
+        Problem { remedy, ..problem }
+    }
+
+    /// Measures one side after the other; returns whether the pair is complete.
+    fn in_turn(&self, pair: u32, swapped: bool, signal: &Signal) -> Result<bool, Problem> {
+        let places = places(self.trials, self.dir, pair);
+        let cpus = self.plan.experiment.cpus();
+        let order = if swapped { [1, 0] } else { [0, 1] };
+        for (before, side) in order.into_iter().enumerate() {
+            let workload = self.begin(side, &cpus, signal)?;
+            let done = 2 * (pair as usize - 1) + before;
+            let what = format!("{}, trial {} of {}", SIDES[side], done + 1, 2 * self.pairs());
+            if !self.measure(&what, done, 2 * self.pairs(), &places[side], vec![workload])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Measures both sides at the same time; returns whether the pair is complete.
+    fn duet(
+        &self,
+        pair: u32,
+        swapped: bool,
+        sets: &[Vec<u32>; 2],
+        signal: &Signal,
+    ) -> Result<bool, Problem> {
+        let [place, _] = places(self.trials, self.dir, pair);
+        let cpus = |side: usize| &sets[(side + usize::from(swapped)) % 2];
+        let watched = pair == 1 && !self.trials.during;
+        let mut settings = watched.then(|| of_the_system(machine::describe()));
+        let mut workloads = vec![];
+        for (side, name) in SIDES.iter().enumerate() {
+            workloads.push(self.begin(side, cpus(side), signal)?);
+            if let Some(before) = &settings {
+                let after = of_the_system(machine::describe());
+                refuse_change(before, &after, name)?;
+                settings = Some(after);
+            }
+        }
+        let what = format!("both sides, pair {pair} of {}", self.pairs());
+        self.measure(&what, pair as usize - 1, self.pairs(), &place, workloads)
+    }
+
+    fn pairs(&self) -> usize {
+        self.trials.swapped.len()
+    }
+
+    /// Runs the command of a side, or starts its workload.
+    fn begin(
+        &self,
+        side: usize,
+        cpus: &[u32],
+        signal: &Signal,
+    ) -> Result<Option<Workload>, Problem> {
+        let command = &self.commands[side];
+        if self.trials.during {
+            return command.start(cpus);
+        }
+        command.run(cpus, signal)?;
+        Ok(None)
+    }
+
+    /// Waits until things have settled, and measures; returns whether the recording is complete.
+    fn measure(
+        &self,
+        what: &str,
+        done: usize,
+        of: usize,
+        dir: &Path,
+        workloads: Vec<Option<Workload>>,
+    ) -> Result<bool, Problem> {
+        let until = Instant::now() + self.args.settle;
+        while !self.stopped() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20).min(until - Instant::now()));
+        }
+        if self.stopped() {
+            return Ok(false);
+        }
+        let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
+        workloads.iter_mut().try_for_each(Workload::still_runs)?;
+        let what = format!("{what} ({} left in all)", self.left(done, of));
+        measure_as(what, self.plan, dir, self.stop, self.args.setup.quiet)?;
+        workloads.iter_mut().try_for_each(Workload::still_runs)?;
+        drop(workloads);
+        let recording = explained(dir, self.args.setup.quiet)?;
+        Ok(recording.run().state == RunState::Complete)
+    }
+
+    /// Returns how long the trials that are left take, if they take as long as those before.
+    fn left(&self, done: usize, of: usize) -> String {
+        let each = match done {
+            0 => self.args.settle + self.args.watch.duration,
+            done => self.begun.elapsed() / u32::try_from(done).unwrap_or(u32::MAX),
+        };
+        let left = each.saturating_mul(u32::try_from(of - done).unwrap_or(u32::MAX));
+        long_time(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// The latest signal that arrived.
+type Signal = std::sync::atomic::AtomicUsize;
+
+/// Settings and their values.
+type Settings = BTreeMap<String, Option<String>>;
+
+/// Parts of the names of files whose settings are of single CPUs, or say which CPUs are meant.
+const OF_CPUS: [&str; 6] = ["cpu*", "machinecheck*", "mask", "affinity", "cpuset", "isolated"];
+
+/// Returns the settings that hold for all CPUs.
+fn of_the_system(of: Machine) -> Settings {
+    let of_cpus = |file: &str| OF_CPUS.iter().any(|part| file.contains(part));
+    let settings = of.settings.into_iter().filter(|of| !of_cpus(&of.file));
+    settings.map(|of| (of.name, of.effective)).collect()
+}
+
+/// Refuses a command that changed a setting of the whole system, which both sides of a duet have.
+fn refuse_change(before: &Settings, after: &Settings, side: &str) -> Result<(), Problem> {
+    let differs = after.iter().find(|(name, value)| before.get(*name) != Some(*value));
+    let Some((name, _)) = differs else { return Ok(()) };
+    let why = format!(
+        "command {side} changed {name}, which holds for the whole system, so both sides of a duet would have it"
+    );
+    Err(ProblemKind::Usage.problem(why, "leave --duet out"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_of_the_whole_system_is_no_duet() {
+        let of = |value: &str| {
+            Settings::from([("x.y".to_owned(), Some(value.to_owned())), ("z".to_owned(), None)])
+        };
+        assert!(refuse_change(&of("1"), &of("1"), "A").is_ok());
+        let here = of_the_system(machine::describe());
+        assert!(here.contains_key("kernel.numa_balancing") && here.contains_key("irqbalance"));
+        for of_cpus in ["cpufreq governor", "C-states", "irqaffinity", "kernel.watchdog_cpumask"] {
+            assert!(!here.contains_key(of_cpus), "{of_cpus}");
+        }
+        let problem = refuse_change(&of("1"), &of("0"), "B").expect_err("changed");
+        assert!(problem.why.starts_with("command B changed x.y"), "{problem}");
+    }
+}

@@ -1,0 +1,120 @@
+//! `anechoic history`
+
+use crate::exit;
+use crate::inputs::Inputs;
+use crate::progress::Busy;
+use crate::show::ShowArgs;
+use crate::sides::PageArgs;
+use anechoic_analyze::history::{History, Kind, LeftOut, MOST, PastRun, flaws};
+use anechoic_analyze::summarize;
+use anechoic_analyze::threads::in_order_at_most;
+use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_report::results::Found;
+use anechoic_report::results::history::HISTORY;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The largest number of recordings that are read at a time; each needs memory.
+const MOST_AT_ONCE: usize = 4;
+
+/// How much do runs of this host differ? The noise of its earlier runs, and what a single run must show
+///
+/// The newest recording of `anechoic run` decides which runs count: those of its host that measured the same CPUs for about
+/// as long, with the same threshold, policy and kernel events. Keep runs of one configuration in a directory of their own:
+/// what was changed between them counts as variation. With twenty runs or more, `anechoic compare BEFORE AFTER --history
+/// DIR` makes a verdict of one run a side.
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("json", |arg| arg.help("Print JSON (schema/history.schema.json)")),
+    after_help = "Examples:\n  anechoic run --repeat 20 -d 5s -o nightly    # or one run a night, each into nightly/DATE\n  \
+                  anechoic history nightly --html history.html\n  anechoic compare before after --history nightly"
+)]
+pub struct HistoryArgs {
+    /// Directories with recordings [default: this directory]
+    #[arg(value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
+    args.page.refuse(args.show.force)?;
+    let mut printer = args.show.printer()?;
+    let here = [PathBuf::from(".")];
+    let dirs = if args.dirs.is_empty() { &here[..] } else { &args.dirs };
+    let (mut recordings, mut worst) = (vec![], 0);
+    for dir in dirs {
+        let inputs = Inputs::below(dir)?;
+        worst = worst.max(inputs.report_unread());
+        recordings.extend(inputs.recordings);
+    }
+    let with_history = recordings.iter().filter(|of| Kind::of(of.run()).has_history());
+    let newest = with_history.max_by_key(|of| &of.run().start_utc).ok_or_else(|| {
+        let why = "there is no recording of `anechoic run`";
+        ProblemKind::NoInput.problem(why, "measure some: `anechoic run --repeat 20 -o nightly`")
+    })?;
+    let kind = Kind::of(newest.run());
+    let (history, code) = of_kind(kind, &recordings.iter().collect::<Vec<_>>());
+    let found = Found::of(&HISTORY, history, &[]);
+    let place = dirs.first().filter(|_| dirs.len() == 1);
+    worst = worst.max(code).max(printer.print(&found, place.map(PathBuf::as_path))?);
+    printer.finish()?;
+    args.page.write(found, args.show.force)?;
+    Ok(ExitCode::from(worst))
+}
+
+/// Returns the runs in a directory that were measured like the first run of these sides and belong to neither; absent if a
+/// side has no run. With the exit code of what could not be read.
+///
+/// # Errors
+/// There is no recording in the directory.
+pub(crate) fn of_others(
+    dir: &Path,
+    sides: &[Vec<&Recording>; 2],
+) -> Result<(Option<History>, u8), Problem> {
+    let inputs = Inputs::below(dir)?;
+    let worst = inputs.report_unread();
+    let real = |of: &Recording| of.dir().canonicalize().unwrap_or_else(|_| of.dir().to_owned());
+    let compared: BTreeSet<PathBuf> = sides.iter().flatten().map(|of| real(of)).collect();
+    let others = inputs.recordings.iter().filter(|of| !compared.contains(&real(of)));
+    let Some(first) = sides[0].first() else { return Ok((None, worst)) };
+    let (history, code) = of_kind(Kind::of(first.run()), &others.collect::<Vec<_>>());
+    Ok((Some(history), worst.max(code)))
+}
+
+/// Reads the runs of this kind. What cannot be read is reported and left out, and returned as an exit code.
+fn of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
+    let alike = |of: &&&Recording| {
+        let of = Kind::of(of.run());
+        of.has_history() && of.is_like(&kind)
+    };
+    let mut runs: Vec<&Recording> = recordings.iter().filter(alike).copied().collect();
+    let others = recordings.len() - runs.len();
+    let of_kind = runs.len();
+    runs.retain(|of| flaws(of.run()).is_empty());
+    let not_whole = of_kind - runs.len();
+    runs.sort_by_key(|of| &of.run().start_utc);
+    let older = runs.len().saturating_sub(MOST);
+    let runs = &runs[older..];
+    let busy = Busy::steps("reading", runs.len() as u64, false);
+    let read = in_order_at_most(MOST_AT_ONCE, runs.len(), |at| {
+        let path = runs[at].dir();
+        let path = path.strip_prefix(".").unwrap_or(path).display().to_string();
+        let summary = summarize(runs[at]);
+        busy.step();
+        summary.map(|summary| PastRun::of(path, runs[at].run(), &summary))
+    });
+    drop(busy);
+    let (mut past, mut worst) = (vec![], 0);
+    for run in read {
+        match run {
+            Ok(run) => past.push(run),
+            Err(problem) => worst = worst.max(exit::print_error(&problem)),
+        }
+    }
+    let [not_whole, older, others] = [not_whole, older, others].map(|number| number as u64);
+    (History::of(kind, past, LeftOut { not_whole, older, others }), worst)
+}

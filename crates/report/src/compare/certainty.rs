@@ -1,0 +1,82 @@
+//! How the verdict of a comparison was reached, and what would make it more certain.
+
+use crate::style::capital;
+use crate::units::{count, counted, local_time, ratio, span};
+use anechoic_analyze::compare::{Comparison, OnFile, Order};
+
+/// The probability below which a difference counts.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Returns how the verdict was reached, and what would make it more certain.
+pub(super) fn certainty(of: &Comparison) -> Vec<String> {
+    let mut lines = vec![];
+    let counts = |probability: f64| match probability < SIGNIFICANT {
+        true => "counts as a change",
+        false => "would count as a change",
+    };
+    if let (Some(history), Some(probability)) = (&of.history, of.probability) {
+        lines.push(format!(
+            "{} Two of them differ as much with a probability of {} (rank among the differences of all pairs). Below 5 % it \
+             {}.",
+            earlier(history),
+            chance(probability),
+            counts(probability),
+        ));
+    } else if let Some(probability) = of.probability {
+        let how = match of.order {
+            Order::Paired => "neighbouring runs of both sides are compared in pairs",
+            Order::Mixed => "the runs of both sides are mixed in time",
+            Order::Apart => "widened by the correlation of successive runs",
+            Order::Duet => {
+                "both sides ran at the same time; what the two sets of CPUs differ by is taken off"
+            }
+        };
+        lines.push(format!(
+            "Without a change, so large a difference of the runs has a probability of {} (Student's t; {how}). Below 5 % it \
+             {}.",
+            chance(probability),
+            counts(probability),
+        ));
+    }
+    let ranks = of.mann_whitney.map(|of| format!("by ranks (Mann and Whitney) {}", chance(of)));
+    let apart = of.length_distance.map(|of| {
+        format!(
+            "the distributions of lengths differ by up to {} at these thresholds (Kolmogorov and Smirnov)",
+            ratio(of)
+        )
+    });
+    let beside: Vec<String> = ranks.into_iter().chain(apart).collect();
+    if !beside.is_empty() {
+        lines.push(format!("{}; these are not part of the verdict.", capital(&beside.join("; "))));
+    }
+    let plan = of.plan.iter().map(|of| format!("{} runs of {}", count(of.runs), span(of.wall_ns)));
+    let plan: Vec<String> = plan.collect();
+    if !plan.is_empty() {
+        lines.push(format!(
+            "To find a change of 10 % with a probability of 80 %, measure on each side {}.",
+            plan.join(", or ")
+        ));
+    }
+    lines
+}
+
+/// Writes how many earlier runs there are, since when, and how much they differ.
+fn earlier(history: &OnFile) -> String {
+    let spread = history.between_runs.map(|of| format!(" (± {:.1} %)", of * 100.0));
+    let [first, last] = [&history.first_utc, &history.last_utc]
+        .map(|utc| utc.as_deref().map(local_time).unwrap_or_default());
+    format!(
+        "How much single runs differ is known from {} of this host from {first} to {last}{}.",
+        counted(history.runs, "earlier run", "earlier runs"),
+        spread.unwrap_or_default()
+    )
+}
+
+/// Writes a probability: `0.3 %`, `below 0.1 %`.
+fn chance(probability: f64) -> String {
+    match probability * 100.0 {
+        ..0.1 => "below 0.1 %".into(),
+        percent @ ..9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}

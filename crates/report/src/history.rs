@@ -1,0 +1,186 @@
+//! The screen of the earlier runs of a host: their noise over time, how much it varies, and what one run must show.
+
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::screen::Screen;
+use crate::style::{View, capital, listed, plain};
+use crate::table::Table;
+use crate::units::{
+    asked, between, count, counted, cpu_list, local_time, noise, number, rate, ratio, span,
+};
+use anechoic_analyze::history::{FEWEST, History, Kind, PastRun};
+
+/// Number of runs in a shortened table, the newest.
+const SHOWN: usize = 15;
+/// From this correlation on, successive runs are alike.
+const ALIKE: f64 = 0.3;
+
+/// Shows the noise of each run, and how much runs differ.
+#[must_use]
+pub(crate) fn history(of: &History, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.heading(&format!(
+        "history: {} of {}",
+        counted(of.runs.len() as u64, "run", "runs"),
+        plain(&of.kind.host)
+    ));
+    screen.context(&kind(&of.kind));
+    screen.gap();
+    screen.headline(&sentences(of).join(" "));
+    for warning in warnings(of) {
+        screen.warning(&warning);
+    }
+    if of.runs.len() > 1 {
+        screen.gap();
+        screen.charts([chart(of)]);
+    }
+    screen.section("runs, the newest last");
+    screen.table(runs(of, view));
+    left_out(of).iter().for_each(|line| screen.note(line));
+    screen.section("how much runs differ");
+    certainty(of).iter().for_each(|line| screen.sentence(line));
+    screen
+}
+
+/// Writes how the runs were measured.
+fn kind(of: &Kind) -> String {
+    let events = match (of.traced, of.alternate_ns) {
+        (true, None) => "with kernel events",
+        (true, Some(_)) => "with kernel events on and off",
+        (false, _) => "without kernel events",
+    };
+    let cpus = if of.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!(
+        "{cpus} {} · {} · over {} · scheduling {} · {events}",
+        cpu_list(&of.cpus),
+        span(of.wall_ns),
+        asked(of.threshold_ns),
+        of.policy
+    )
+}
+
+/// Returns what was found: how much runs differ, and what one more must show.
+pub(crate) fn sentences(of: &History) -> Vec<String> {
+    let Some((mean, deviation)) = of.noise.zip(of.between_runs) else {
+        return vec![match of.runs.len() {
+            0 | 1 => "One run does not show how much runs differ.".into(),
+            _ => "Some runs have no noise, so how much they differ has no ratio.".into(),
+        }];
+    };
+    let first = format!("The noise of a run is {} ± {:.1} %.", noise(mean), deviation * 100.0);
+    let second = match of.needed {
+        Some(times) => format!(
+            "One run shows a change if its noise rises to {} times or falls to {}.",
+            number(times),
+            number(1.0 / times)
+        ),
+        None if of.runs.len() < FEWEST => format!(
+            "With {} more, two single runs can show a change.",
+            counted((FEWEST - of.runs.len()) as u64, "run", "runs")
+        ),
+        None => {
+            "Single runs differ too much to show a change: more earlier runs are needed.".into()
+        }
+    };
+    let step = of.step.as_ref().map(|step| {
+        let verb = if step.after < step.before { "fell" } else { "rose" };
+        format!(
+            "It {verb} from {} to {} at {}.",
+            noise(step.before),
+            noise(step.after),
+            local_time(&step.since_utc)
+        )
+    });
+    let trend = of.trend.as_ref().filter(|_| step.is_none()).map(|trend| {
+        let verb = if trend.per_day < 1.0 { "falls" } else { "rises" };
+        format!("It {verb} with time, to {} times in a day.", number(trend.per_day))
+    });
+    [first, second].into_iter().chain(step).chain(trend).collect()
+}
+
+fn warnings(of: &History) -> Vec<String> {
+    let mut warnings = vec![];
+    if !of.changed.is_empty() {
+        let names: Vec<String> = of.changed.iter().map(|name| plain(name)).collect();
+        warnings.push(format!(
+            "{} changed between these runs, which may be part of how much they differ.",
+            capital(&listed(&names))
+        ));
+    }
+    warnings
+}
+
+/// Draws the noise of the runs in their order.
+fn chart(of: &History) -> Chart {
+    let point = |(number, run): (u32, &PastRun)| (f64::from(number), run.noise);
+    let points: Vec<(f64, f64)> = (1..).zip(&of.runs).map(point).collect();
+    let curve = Curve::numbered(0, "noise of a run".into(), Draw::Points, &points);
+    let x = Axis::linear("run", Quantity::Count);
+    let y = Axis::linear("noise", Quantity::Share);
+    let chart = Chart::of(x, y, vec![curve]).titled("noise of each run, in order of time", 10);
+    Chart { level: of.noise, ..chart }
+}
+
+fn runs(of: &History, view: &View<'_>) -> Table {
+    let first = if view.all { 0 } else { of.runs.len().saturating_sub(SHOWN) };
+    let interval = |run: &PastRun| {
+        run.interval.map(|of| between(&noise(of.low).replace(" %", ""), &noise(of.high)))
+    };
+    Table::of_rows(&of.runs[first..])
+        .name("started", |run| local_time(&run.start_utc))
+        .name("recording", |run| plain(&run.path))
+        .number("noise", |run| noise(run.noise))
+        .some_numbers("95 % within the run", 1, interval)
+        .number("detours/s", |run| rate(run.rate_per_s))
+        .captioned("Noise of each run, over all its CPUs")
+}
+
+/// Returns what is not in the table, or not in the history.
+fn left_out(of: &History) -> Vec<String> {
+    let hidden = of.runs.len().saturating_sub(SHOWN) as u64;
+    let [one, many] = ["earlier run is shown", "earlier runs are shown"];
+    let all = [
+        (hidden, format!("{} with --all", counted(hidden, one, many))),
+        (of.older, format!("{} left out", counted(of.older, "older run is", "older runs are"))),
+        (
+            of.not_whole,
+            format!(
+                "{} left out: ended early, lost detours, or had a counter whose rate is wrong",
+                counted(of.not_whole, "run is", "runs are")
+            ),
+        ),
+        (
+            of.others,
+            format!(
+                "{} of other hosts, CPUs, lengths or options left out; the newest run decides",
+                counted(of.others, "run is", "runs are")
+            ),
+        ),
+    ];
+    all.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text).collect()
+}
+
+/// Returns how much runs differ, and how that was found.
+fn certainty(of: &History) -> Vec<String> {
+    let mut lines = vec![];
+    if let (Some(deviation), Some(interval)) = (of.between_runs, of.between_runs_interval) {
+        let percent = |of: f64| format!("{:.1}", of * 100.0);
+        lines.push(format!(
+            "Standard deviation between runs: {} % of the noise (95 %: {}).",
+            percent(deviation),
+            between(&percent(interval.low), &percent(interval.high))
+        ));
+    }
+    if let Some(correlation) = of.successive {
+        let so = match correlation {
+            ALIKE.. => "they are alike, because the host drifts: the interval above is too narrow",
+            _ => "they hardly depend on each other",
+        };
+        lines.push(format!("Correlation of successive runs: {}; {so}.", ratio(correlation)));
+    }
+    lines.push(format!(
+        "`anechoic compare BEFORE AFTER --history DIR` makes a verdict of one run a side from {} runs on: their difference \
+         counts if fewer than 5 % of all pairs of runs differ as much.",
+        count(FEWEST as u64)
+    ));
+    lines
+}
