@@ -16,7 +16,7 @@ LIBCLANG := ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev
 BARE_PACKAGES := qemu-system-x86 ovmf
 BARE := target/bare/release/anechoic-bare
 # What boots other kernels, in emulation: the emulator, the programs inside, what packs and unpacks.
-LAB_PACKAGES := qemu-system-x86 busybox-static cpio zstd
+LAB_PACKAGES := qemu-system-x86 busybox-static cpio zstd xz-utils
 STATIC := x86_64-unknown-linux-gnu
 # The emulator's accelerator. With kvm times are real, on hosts whose kernel code runs in hardware.
 ACCEL ?= tcg

@@ -5,6 +5,7 @@ use crate::cpu;
 use crate::failure;
 use crate::machine::Counters;
 use crate::timed::{Buffers, Done, Plan};
+use anechoic_kernels::counter;
 use anechoic_kernels::memory::Line;
 use core::hint::spin_loop;
 use core::ptr;
@@ -45,6 +46,8 @@ pub struct Outcome {
     pub counters: [Counters; 2],
     /// Whether interrupts were enabled before or after it.
     pub enabled: bool,
+    /// The counter when the last CPU had ended: until then this one stayed busy.
+    pub until_ticks: u64,
 }
 
 impl Seat {
@@ -89,7 +92,7 @@ impl Seat {
         self.workspace.len() as u64 * Line::BYTES
     }
 
-    /// Runs a timed loop, once all CPUs have come to the gate.
+    /// Runs a timed loop, once all CPUs have come to the gate, and stays busy until all have ended theirs.
     pub fn timed(&mut self, gate: &Gate, take: impl FnOnce(&mut Buffers<'static>) -> Done) {
         self.buffers.samples.clear();
         self.buffers.gaps.clear();
@@ -99,21 +102,24 @@ impl Seat {
         let done = take(&mut self.buffers);
         let after = Counters::read();
         let enabled = enabled || cpu::interrupts_enabled();
-        self.outcome = Outcome { done, counters: [before, after], enabled };
+        let until_ticks = gate.stay();
+        self.outcome = Outcome { done, counters: [before, after], enabled, until_ticks };
     }
 }
 
-/// Where CPUs wait for each other.
+/// Where CPUs wait for each other. Its cache line holds nothing else.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Gate {
     missing: AtomicUsize,
+    working: AtomicUsize,
 }
 
 impl Gate {
     /// Creates a gate for this number of CPUs, which pass it once.
     #[must_use]
     pub fn new(cpus: usize) -> Self {
-        Gate { missing: AtomicUsize::new(cpus) }
+        Gate { missing: AtomicUsize::new(cpus), working: AtomicUsize::new(cpus) }
     }
 
     fn pass(&self) {
@@ -122,5 +128,16 @@ impl Gate {
             failure::pass_on();
             spin_loop();
         }
+    }
+
+    /// Stays busy until all CPUs have ended, so that none measures beside an idle one: reads the counter and stores
+    /// nothing. Returns the counter at the end.
+    fn stay(&self) -> u64 {
+        self.working.fetch_sub(1, Ordering::AcqRel);
+        while self.working.load(Ordering::Acquire) > 0 {
+            failure::pass_on();
+            let _ = counter::now();
+        }
+        counter::ordered()
     }
 }

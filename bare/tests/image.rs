@@ -169,6 +169,13 @@ fn chosen_cpus_measure_at_the_same_time() {
     let expected: Vec<_> = [("fwq", "0"), ("ftq", "1")].into_iter().flat_map(expected).collect();
     assert_eq!(series_of(&lines), expected);
     assert!(!text.contains("cpu 1 "), "{text}");
+    // Each of a group stays busy until the last of them has ended.
+    let ran: Vec<&str> = lines.iter().copied().filter(|line| line.starts_with("ran ")).collect();
+    for group in ran.chunks(3) {
+        let tick = |line, name| field(line, name).parse::<u64>().expect("a number");
+        let last = group.iter().map(|line| tick(line, "end")).max();
+        assert!(group.iter().all(|line| Some(tick(line, "until")) >= last), "{group:?}");
+    }
     let Some((code, text)) = boot_on(2, "run\ncpus 0,2") else { return };
     assert_eq!(code, REFUSED, "{text}");
     assert!(text.contains("line 2: '0,2': this machine has fewer CPUs"), "{text}");

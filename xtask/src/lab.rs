@@ -18,10 +18,11 @@ use boots::Boot;
 use checks::{CHECKS, Check};
 use debian::{Debian, output};
 use evidence::Evidence;
-use results::{Row, Verdict};
+use results::{Ktap, Row, Verdict};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 /// What the laboratory runs.
 const PROGRAMS: &[&str] = &[
@@ -29,6 +30,7 @@ const PROGRAMS: &[&str] = &[
     "busybox",
     "cpio",
     "zstd",
+    "xz",
     "ldd",
     "tar",
     "timeout",
@@ -48,10 +50,13 @@ struct Laboratory {
     /// The rate of this machine's counter.
     counter_khz: u64,
     qemu: u32,
+    /// Whether to judge what earlier boots left, and boot nothing.
+    judges_only: bool,
 }
 
-/// Runs `lab TOOL [--fast] [--store] [TEXT]`: the boots whose name contains the text, with this tool. The checks fail
-/// if one of them does; where there is no emulator, or no kernel can be had, they are skipped with the reason.
+/// Runs `lab TOOL [--fast] [--store] [--judge] [TEXT]`: the boots whose name contains the text, with this tool; with
+/// `--judge` what they left the last time is judged again. The checks fail if one of them does; where there is no
+/// emulator, or no kernel can be had, they are skipped with the reason.
 ///
 /// # Errors
 /// The arguments are wrong, or the file system for the machines cannot be made.
@@ -65,19 +70,22 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         println!("skipped: {program} is not installed (make lab-packages)");
         return Ok(ExitCode::SUCCESS);
     }
-    let laboratory = Laboratory::open(Path::new(tool))?;
-    let mut rows = Vec::new();
+    let judges_only = options.contains(&"--judge");
+    let laboratory = Laboratory { judges_only, ..Laboratory::open(Path::new(tool))? };
+    let mut ktap = Ktap::begin(boots.iter().map(|boot| boot.checks.len()).sum());
+    let mut failed = false;
     for boot in &boots {
-        println!("# booting {}", boot.name());
-        rows.extend(laboratory.boot(boot));
+        ktap.note(&format!("booting {}", boot.name()));
+        let began = Instant::now();
+        let rows = laboratory.boot(boot);
+        rows.iter().for_each(|row| ktap.add(row));
+        ktap.note(&format!("this took {} s", began.elapsed().as_secs()));
+        if options.contains(&"--store") {
+            results::store(&laboratory.repository, &rows)?;
+        }
+        failed |= rows.iter().any(|row| matches!(row.verdict, Verdict::Failed(_)));
     }
-    let text = results::ktap(&rows);
-    fs::write(laboratory.dir.join("results.ktap"), &text)?;
-    print!("{text}");
-    if options.contains(&"--store") {
-        results::store(&laboratory.repository, &rows)?;
-    }
-    let failed = rows.iter().any(|row| matches!(row.verdict, Verdict::Failed(_)));
+    fs::write(laboratory.dir.join("results.ktap"), ktap.text())?;
     Ok(ExitCode::from(u8::from(failed)))
 }
 
@@ -88,14 +96,18 @@ impl Laboratory {
         let dir = repository.join("target/laboratory");
         fs::create_dir_all(&dir)?;
         let tool = tool.canonicalize().with_context(|| tool.display().to_string())?;
+        let debian = Debian::new(dir.join("debian"));
+        // What cannot be had without the archive is missing in the machines, whose kernels are from there too.
+        let programs = debian.programs().map_err(|why| println!("# {why:#}")).ok();
         Ok(Laboratory {
             repository: repository.to_owned(),
-            debian: Debian::new(dir.join("debian")),
-            initramfs: guest::build(repository, &tool, &dir)?,
+            debian,
+            initramfs: guest::build(repository, &tool, programs.as_deref(), &dir)?,
             counter_khz: counter_khz(&tool)?,
             dir,
             tool,
             qemu: qemu::version()?,
+            judges_only: false,
         })
     }
 
@@ -103,7 +115,6 @@ impl Laboratory {
     fn boot(&self, boot: &Boot) -> Vec<Row> {
         let slug = boot.name().replace(", ", "_").replace(' ', "-");
         let results = self.dir.join("results").join(slug);
-        fs::remove_dir_all(&results).ok();
         let image = match self.image(boot) {
             Ok(image) => image,
             Err(why) => {
@@ -111,12 +122,21 @@ impl Laboratory {
                 return rows(boot, "", skipped);
             }
         };
-        let booted = qemu::boot(boot, &image, &self.initramfs, self.counter_khz, &results);
+        let booted = if self.judges_only {
+            Ok(())
+        } else {
+            fs::remove_dir_all(&results).ok();
+            qemu::boot(boot, &image, &self.initramfs, self.counter_khz, &results)
+        };
         rows(boot, &image.release, |check| {
             if let Some(why) = (check.skipped)(boot) {
                 return Verdict::Skipped(why.to_owned());
             }
             if let Err(why) = &booted {
+                if qemu::emulation_failed(&results) {
+                    let why = "QEMU's emulation of several CPUs ran into a breakpoint that the kernel had removed";
+                    return Verdict::Skipped(why.to_owned());
+                }
                 return Verdict::Failed(format!("{why:#}"));
             }
             let evidence = Evidence {

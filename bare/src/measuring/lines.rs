@@ -93,10 +93,11 @@ impl Measuring {
         let performance = |of: usize| Some(after.performance?[of] - before.performance?[of]);
         let smis = after.smis.zip(before.smis).map(|(after, before)| after - before);
         self.text.line(format_args!(
-            "ran {number} start={} end={} taken={} wrong={} lost={} lost-gaps={} shortest={} enabled={} \
+            "ran {number} start={} end={} until={} taken={} wrong={} lost={} lost-gaps={} shortest={} enabled={} \
              interrupts={interrupts} nmis={nmis}{}{}{}{}",
             done.first_ticks,
             done.last_ticks,
+            outcome.until_ticks,
             done.taken,
             done.wrong,
             buffers.samples.lost,

@@ -52,23 +52,26 @@ pub struct Part {
 /// Order of detours by length; of equal ones the earlier counts as longer.
 type Rank = (Reverse<u64>, u64, u32);
 
+/// What makes the kept form of a detour.
+type Make<T> = fn(&DetourView<'_>, &Run) -> T;
+
 /// Collects the longest detours, in the form that `make` gives them.
 #[derive(Debug)]
-pub(crate) struct LongestBuilder<'a, T> {
+pub(crate) struct LongestBuilder<'a, T, M = Make<T>> {
     run: &'a Run,
     /// Number of detours that are kept.
     most: usize,
     /// Detours of other CPUs are skipped; absent if all count.
     cpus: Option<&'a [u32]>,
-    make: fn(&DetourView<'_>, &Run) -> T,
+    make: M,
     /// The longest detours, sorted by decreasing length.
     kept: Vec<(Rank, T)>,
     pub(crate) seen: u64,
 }
 
-impl<'a, T> LongestBuilder<'a, T> {
+impl<'a, T, M> LongestBuilder<'a, T, M> {
     /// Returns an empty collection for this run.
-    pub(crate) fn new(run: &'a Run, most: usize, make: fn(&DetourView<'_>, &Run) -> T) -> Self {
+    pub(crate) fn new(run: &'a Run, most: usize, make: M) -> Self {
         Self { run, most, cpus: None, make, kept: vec![], seen: 0 }
     }
 
@@ -90,7 +93,7 @@ impl<'a> LongestBuilder<'a, LongDetour> {
     }
 }
 
-impl<T> Fold for LongestBuilder<'_, T> {
+impl<T, M: Fn(&DetourView<'_>, &Run) -> T> Fold for LongestBuilder<'_, T, M> {
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         let view = &detour.view;
         if self.cpus.is_some_and(|cpus| !cpus.contains(&view.cpu)) {

@@ -4,6 +4,7 @@ use crate::fold::Fold;
 use crate::longest::{LongDetour, long_detour};
 use crate::split::SplitDetour;
 use crate::story::{DetourStory, name_threads, story};
+use crate::timeline::MOST_ROWS;
 use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
 use anechoic_recording::{Problem, Recording, Run};
 use schemars::JsonSchema;
@@ -77,7 +78,7 @@ impl Fold for StoppedBuilder<'_> {
         let Some(met) = self.met.filter(|met| met.cpu == view.cpu) else { return };
         let before = self.since_ticks..met.start_ticks;
         if view.start_ticks == met.start_ticks {
-            self.found = Some(story(view, self.run));
+            self.found = Some(story(view, self.run, MOST_ROWS));
         } else if before.contains(&view.start_ticks) {
             if self.before.len() == BEFORE {
                 self.before.pop_front();

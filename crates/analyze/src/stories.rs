@@ -6,7 +6,7 @@ use crate::longest::LongestBuilder;
 use crate::loops::watched;
 use crate::story::{DetourStory, name_threads, story};
 use crate::summary::SummaryBuilder;
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{DetourView, Problem, ProblemKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,8 @@ pub struct LongestDetours {
     pub detours: Vec<DetourStory>,
 }
 
-/// Returns the `most` longest detours of a recording, of all measured CPUs or of these.
+/// Returns the `most` longest detours of a recording, of all measured CPUs or of these, each with so many activities at
+/// most.
 ///
 /// # Errors
 ///
@@ -30,6 +31,7 @@ pub struct LongestDetours {
 pub fn longest_detours(
     recording: &Recording,
     most: usize,
+    activities: usize,
     cpus: Option<&[u32]>,
 ) -> Result<LongestDetours, Problem> {
     let run = recording.run();
@@ -40,7 +42,8 @@ pub fn longest_detours(
     }
     let loops = watched(recording)?;
     let mut summary = SummaryBuilder::new(run, &loops);
-    let mut longest = LongestBuilder::new(run, most, story).on(cpus);
+    let make = |view: &DetourView<'_>, run: &Run| story(view, run, activities);
+    let mut longest = LongestBuilder::new(run, most, make).on(cpus);
     let mut folds = summary.folds();
     folds.push(&mut longest);
     let strays = read_once(recording, &loops, &mut folds, &mut |_| {})?;
@@ -57,12 +60,12 @@ mod tests {
     use crate::split::Split;
     use crate::testing::{clock_ns, detour};
     use anechoic_lab::builders::run;
-    use anechoic_recording::DetourView;
 
     #[test]
     fn only_the_asked_cpus_count() {
         let run = run("detours", clock_ns(), vec![]);
-        let mut longest = LongestBuilder::new(&run, 5, story).on(Some(&[1]));
+        let make = |view: &DetourView<'_>, run: &Run| story(view, run, 1);
+        let mut longest = LongestBuilder::new(&run, 5, make).on(Some(&[1]));
         for (cpu, length) in [(0, 9), (1, 3), (1, 5)] {
             longest.detour(&Split::default().split(DetourView { cpu, ..detour(0, length) }));
         }

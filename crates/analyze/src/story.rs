@@ -21,7 +21,7 @@ pub struct DetourStory {
     pub length_ns: u64,
     /// Hypervisor steal in it; absent if it was not read.
     pub steal_ns: Option<u64>,
-    /// Its activities in order; of more than 16 those that took most. Empty if it was not attributed.
+    /// Its activities in order; of more than asked for those that took most. Empty if it was not attributed.
     pub activities: Vec<StoryActivity>,
     /// Number of activities that are left out.
     pub more: u64,
@@ -57,11 +57,11 @@ pub struct StoryActivity {
     pub sent_by_task: Option<String>,
 }
 
-/// Returns the story of a detour, without the ids of its threads.
-pub(crate) fn story(view: &DetourView<'_>, run: &Run) -> DetourStory {
+/// Returns the story of a detour with so many activities at most, without the ids of its threads.
+pub(crate) fn story(view: &DetourView<'_>, run: &Run, most: usize) -> DetourStory {
     let (rows, clock) = (view.activities, &run.clock);
     let numbers: Vec<u32> = (0..).take(rows.len()).collect();
-    let (parts, more, more_ns) = story_rows(rows, &numbers, view.start_ticks, clock);
+    let (parts, more, more_ns) = story_rows(rows, &numbers, view.start_ticks, clock, most);
     let activities = parts.into_iter().map(|part| {
         let row = &rows[part.source as usize]; // each has the number of its row
         StoryActivity {
@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn a_story_has_its_parts_in_order_with_the_threads_that_ran() {
         let (run, rows) = (run("detours", clock_ns(), vec![]), rows());
-        let mut longest = LongestBuilder::new(&run, 1, story);
+        let make = |view: &DetourView<'_>, run: &Run| story(view, run, 16);
+        let mut longest = LongestBuilder::new(&run, 1, make);
         for view in [detour(0, 99), DetourView { activities: &rows, ..detour(1_000, 100) }] {
             longest.detour(&Split::default().split(view));
         }

@@ -10,6 +10,7 @@ use anechoic_measure::inject::{
     INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing,
 };
 use anechoic_measure::methods::detours::Detours;
+use anechoic_measure::run::Plan;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
 use anechoic_report::results::Found;
@@ -321,7 +322,39 @@ fn watch(
     dir: &Path,
     stop: &AtomicBool,
 ) -> Result<Recording, Problem> {
+    record(&watching(args, injection, duration), dir, stop, args.quiet)
+}
+
+fn watching(args: &InjectArgs, injection: Injection, duration: Duration) -> Plan {
     let cpus = injection.cpus.clone();
     let detours = Detours { injection: Some(injection), ..Detours::lasting(duration) };
-    record(&plan(detours.on(cpus)), dir, stop, args.quiet)
+    Plan { allow_variant_tsc: args.allow_variant_tsc, ..plan(detours.on(cpus)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: InjectArgs,
+    }
+
+    #[test]
+    fn a_counter_that_is_allowed_is_allowed_in_the_measurement_too() {
+        let words = ["anechoic", "--kind", "interrupt", "--rate", "1hz", "--verify"];
+        for more in [&[][..], &["--allow-variant-tsc"]] {
+            let args = Command::parse_from(words.iter().chain(more)).args;
+            let injection = Injection {
+                kind: InjectionKind::Interrupt,
+                timing: Timing::Periodic { period: Duration::from_secs(1) },
+                duration: Duration::ZERO,
+                cpus: vec![0],
+            };
+            let plan = watching(&args, injection, Duration::from_secs(1));
+            assert_eq!(plan.allow_variant_tsc, !more.is_empty());
+        }
+    }
 }

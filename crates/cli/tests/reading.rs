@@ -143,6 +143,11 @@ fn the_longest_detours_have_their_story() {
     assert!(done.out.contains("10 µs  2.6 ms  thread cargo · thread 1121"), "{}", done.out);
     assert!(done.out.contains("2. 2.4 ms on CPU 1 at 3.252 s · no steal"), "{}", done.out);
     assert!(!done.out.contains("3. "), "{}", done.out);
+    let done = within(dir.path(), "longest -n 1 --activities 1 --json");
+    let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let detour = &json["detours"][0];
+    assert_eq!(detour["activities"].as_array().map(Vec::len), Some(1), "{}", done.out);
+    assert!(detour["more"].as_u64() > Some(0), "{}", done.out);
     let done = within(dir.path(), "longest before -n 1 --json");
     let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     let detour = &json["detours"][0];

@@ -15,16 +15,27 @@ struct Row {
 }
 
 /// What a kernel must pass wherever it runs.
-const EVERYWHERE: &[&str] =
-    &["check", "run", "old-recordings", "inject", "ftq", "unprivileged", "killed", "container"];
+const EVERYWHERE: &[&str] = &[
+    "check",
+    "run",
+    "old-recordings",
+    "inject",
+    "ftq",
+    "unprivileged",
+    "killed",
+    "container",
+    "no-bpf",
+    "osnoise",
+];
 const ALL: &[&str] = &["6.1", "6.1-rt", "6.12", "6.12-rt", "newest", "newest-rt"];
 
 const ROWS: &[Row] = &[
-    Row { checks: &["check", "run", "old-recordings"], fast: true, ..EXACT },
+    Row { checks: &["check", "run", "osnoise", "old-recordings"], fast: true, ..EXACT },
     Row { kernels: &["6.1", "6.1-rt", "6.12", "newest", "newest-rt"], ..EXACT },
     Row { kernels: ALL, command_line: "isolated", checks: &["check", "isolated"], ..TWO },
     Row { command_line: "threadirqs", checks: &["check", "run", "inject"], ..TWO },
-    Row { command_line: "lockdown", checks: &["check", "unprivileged"], ..TWO },
+    Row { command_line: "lockdown", checks: &["check", "run", "unprivileged"], ..TWO },
+    Row { command_line: "tracefs not mounted", checks: &["check", "run"], ..EXACT },
     Row { machine: "8 CPUs, 2 sockets, SMT", checks: &["check", "run", "interference"], ..TWO },
     Row { machine: "32 CPUs", checks: &["check", "run"], ..EXACT },
     Row { machine: "300 CPUs", checks: &["check"], ..EXACT },

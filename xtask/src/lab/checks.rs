@@ -6,7 +6,9 @@ mod inject;
 mod interference;
 mod isolated;
 mod killed;
+mod no_bpf;
 mod old_recordings;
+mod osnoise;
 mod run;
 mod unprivileged;
 mod what_is_possible;
@@ -41,6 +43,8 @@ pub const CHECKS: &[Check] = &[
     unprivileged::CHECK,
     killed::CHECK,
     container::CHECK,
+    no_bpf::CHECK,
+    osnoise::CHECK,
 ];
 
 /// No boot lacks what the check needs.

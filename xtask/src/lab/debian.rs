@@ -12,6 +12,9 @@ use std::process::{Command, Stdio};
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// The suites that have the kernels.
 const SUITES: &[&str] = &["bookworm", "trixie", "trixie-backports"];
+/// The packages of the programs that checks need beside the tool, and of their libraries, of the oldest suite: they run
+/// with the C library of that system and of all newer ones.
+const PROGRAMS: &[&str] = &["rtla", "libtracefs1", "libtraceevent1"];
 
 /// A directory of packages and what was unpacked of them.
 pub struct Debian {
@@ -44,24 +47,51 @@ impl Debian {
         let dir = self.dir.join(kernel.name);
         let image = dir.join("vmlinux");
         if !image.exists() {
-            let depends = self.shown(kernel.package, kernel.suite, "Depends: ")?;
-            let mut names =
-                depends.split([',', ' ']).filter(|word| word.starts_with("linux-image-"));
-            let package = names.next_back().context("the package depends on no image")?;
-            self.unpack(package, kernel.suite, &dir, &["./boot"])?;
-            let packed = fs::read_dir(dir.join("boot"))?.flatten().map(|entry| entry.path());
-            let mut packed = packed.filter(|path| path.to_string_lossy().contains("/vmlinuz-"));
-            extract(&packed.next().context("no vmlinuz in the package")?, &image)?;
+            self.unpack_kernel(kernel, &dir)?;
+            extract(&unpacked(&dir)?.packed, &image)?;
         }
-        let mut files = fs::read_dir(dir.join("boot"))?.flatten();
-        let release = files.find_map(|entry| {
-            entry.file_name().to_str()?.strip_prefix("config-").map(str::to_owned)
-        });
-        let release = release.context("the package has no configuration of the kernel")?;
-        let configuration = fs::read_to_string(dir.join(format!("boot/config-{release}")))?;
+        let Unpacked { release, configuration, .. } = unpacked(&dir)?;
+        let configuration = fs::read_to_string(configuration)?;
         let hertz = configuration.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
         let hertz = hertz.context("the kernel has no tick rate")?.parse()?;
         Ok(Image { vmlinux: image, release, hertz })
+    }
+
+    /// Unpacks the newest kernel of its kind below `dir`. The package names another one; in newer suites that one has
+    /// its files in packages of their own.
+    fn unpack_kernel(&self, kernel: &Kernel, dir: &Path) -> anyhow::Result<()> {
+        let named = |package: &str, prefixes: [&str; 2]| -> anyhow::Result<Vec<String>> {
+            let depends = self.shown(package, kernel.suite, "Depends: ")?;
+            let words = depends.split([',', ' ', '|']).map(str::to_owned);
+            let is_one = |word: &String| prefixes.iter().any(|prefix| word.starts_with(prefix));
+            Ok(words.filter(is_one).collect())
+        };
+        let images = named(kernel.package, ["linux-image-"; 2])?;
+        let image = images.last().context("the package depends on no image")?;
+        let parts = named(image, ["linux-binary-", "linux-base-"])?;
+        if parts.is_empty() {
+            return self.unpack(image, kernel.suite, dir, &["./boot"]);
+        }
+        parts
+            .iter()
+            .try_for_each(|part| self.unpack(part, kernel.suite, dir, &["./usr/lib/modules"]))
+    }
+
+    /// Returns the directory of the programs that the checks need beside the tool, with their libraries, from an
+    /// earlier time or from the archive.
+    ///
+    /// # Errors
+    /// The archive cannot be reached.
+    pub fn programs(&self) -> anyhow::Result<PathBuf> {
+        let dir = self.dir.join("programs");
+        if !dir.exists() {
+            let partial = dir.with_extension("partial");
+            for package in PROGRAMS {
+                self.unpack(package, SUITES[0], &partial, &["./usr"])?;
+            }
+            fs::rename(partial, &dir)?;
+        }
+        Ok(dir)
     }
 
     /// Unpacks the files of a package below `into` whose path begins with one of `paths`.
@@ -133,6 +163,31 @@ impl Debian {
     }
 }
 
+/// The files of an unpacked kernel.
+struct Unpacked {
+    release: String,
+    packed: PathBuf,
+    configuration: PathBuf,
+}
+
+/// Finds the files of the kernel in `dir`: in newer packages beside its modules, in older ones in `boot`.
+fn unpacked(dir: &Path) -> anyhow::Result<Unpacked> {
+    let first = |dir: &Path, prefix: &str| {
+        let mut names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name());
+        names.find_map(|name| Some(name.to_str()?.strip_prefix(prefix)?.to_owned()))
+    };
+    let [modules, boot] = ["usr/lib/modules", "boot"].map(|of| dir.join(of));
+    if let Some(release) = first(&modules, "") {
+        let [packed, configuration] =
+            ["vmlinuz", "config"].map(|file| modules.join(&release).join(file));
+        return Ok(Unpacked { release, packed, configuration });
+    }
+    let release = first(&boot, "config-").context("the package has no configuration")?;
+    let [packed, configuration] =
+        ["vmlinuz", "config"].map(|file| boot.join(format!("{file}-{release}")));
+    Ok(Unpacked { release, packed, configuration })
+}
+
 /// Returns the address of the Debian archive that this system's apt uses.
 fn archive() -> anyhow::Result<String> {
     let format = "$(CREATED_BY) $(ORIGIN) $(CODENAME) $(REPO_URI)";
@@ -159,7 +214,7 @@ fn extract(vmlinuz: &Path, vmlinux: &Path) -> anyhow::Result<()> {
     let packed = bytes.get(begin..end).context("vmlinuz is cut short")?;
     let tool: &[&str] = match packed {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => &["zstd", "-dc"],
-        [0xfd, b'7', b'z', ..] => &["busybox", "xzcat"],
+        [0xfd, b'7', b'z', ..] => &["xz", "-dc"],
         _ => anyhow::bail!("vmlinuz is packed neither by zstd nor by xz"),
     };
     let (payload, partial) = (vmlinux.with_extension("packed"), vmlinux.with_extension("partial"));

@@ -13,11 +13,16 @@ const INIT: &str = include_str!("init.sh");
 /// Where busybox is, which needs no libraries (package busybox-static).
 const BUSYBOX: &str = "/bin/busybox";
 
-/// Writes the file system with this tool to `dir`, and returns the archive's path.
+/// Writes the file system with this tool, and what was unpacked to `others`, to `dir`. Returns the archive's path.
 ///
 /// # Errors
 /// A program or a file is missing.
-pub fn build(repository: &Path, tool: &Path, dir: &Path) -> anyhow::Result<PathBuf> {
+pub fn build(
+    repository: &Path,
+    tool: &Path,
+    others: Option<&Path>,
+    dir: &Path,
+) -> anyhow::Result<PathBuf> {
     let root = dir.join("root");
     if root.exists() {
         fs::remove_dir_all(&root)?;
@@ -27,11 +32,13 @@ pub fn build(repository: &Path, tool: &Path, dir: &Path) -> anyhow::Result<PathB
     }
     ensure!(libraries(Path::new(BUSYBOX))?.is_empty(), "{BUSYBOX}: not static; busybox-static is");
     fs::copy(BUSYBOX, root.join("bin/busybox")).context(BUSYBOX)?;
-    fs::copy(tool, root.join("bin/anechoic")).with_context(|| tool.display().to_string())?;
-    for library in libraries(tool)? {
-        let to = root.join(library.strip_prefix("/")?);
-        fs::create_dir_all(to.parent().context("a library has a directory")?)?;
-        fs::copy(&library, to)?;
+    add(tool, "anechoic", &root)?;
+    // That of busybox cannot take capabilities away.
+    add(Path::new("/usr/bin/setpriv"), "setpriv", &root)?;
+    if let Some(others) = others {
+        for program in fs::read_dir(others.join("usr/bin"))?.flatten() {
+            add(&program.path(), &program.file_name().to_string_lossy(), &root)?;
+        }
     }
     run(Command::new("cp").arg("-a").arg(repository.join("fixtures")).arg(&root))?;
     for check in CHECKS {
@@ -44,9 +51,26 @@ pub fn build(repository: &Path, tool: &Path, dir: &Path) -> anyhow::Result<PathB
     Ok(archive)
 }
 
-/// Returns the libraries that a program needs, its loader too; none of a static one.
+/// Adds a program under this name, and its libraries.
+fn add(program: &Path, name: &str, root: &Path) -> anyhow::Result<()> {
+    fs::copy(program, root.join("bin").join(name))
+        .with_context(|| program.display().to_string())?;
+    for library in libraries(program)? {
+        // One that was unpacked beside its program has its place in the system's directory.
+        let path = library.to_string_lossy();
+        let to = root.join(path.rsplit("/../").next().unwrap_or(&path).trim_start_matches('/'));
+        fs::create_dir_all(to.parent().context("a library has a directory")?)?;
+        fs::copy(&library, to)?;
+    }
+    Ok(())
+}
+
+/// Returns the libraries that a program needs, its loader too; none of a static one. Those beside it come first.
 fn libraries(program: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let listed = Command::new("ldd").arg(program).stderr(Stdio::null()).output().context("ldd")?;
+    let beside = program.with_file_name("../lib/x86_64-linux-gnu");
+    let mut ldd = Command::new("ldd");
+    ldd.arg(program).env("LD_LIBRARY_PATH", beside).stderr(Stdio::null());
+    let listed = ldd.output().context("ldd")?;
     if !listed.status.success() {
         return Ok(Vec::new()); // "not a dynamic executable"
     }

@@ -55,4 +55,14 @@ pub const COMMAND_LINES: &[CommandLine] = &[
     },
     CommandLine { name: "threadirqs", words: "threadirqs" },
     CommandLine { name: "lockdown", words: "lockdown=confidentiality" },
+    // Words for init.sh: the tool mounts tracefs for itself.
+    CommandLine { name: "tracefs not mounted", words: "lab.tracefs=no" },
 ];
+
+impl CommandLine {
+    /// Returns whether nothing may read what the kernel does.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.words.contains("lockdown")
+    }
+}

@@ -37,20 +37,50 @@ pub struct Row {
     pub verdict: Verdict,
 }
 
-/// Returns the rows as KTAP, the format in which the kernel's own tests report: a test each.
-#[must_use]
-pub fn ktap(rows: &[Row]) -> String {
-    let mut text = format!("KTAP version 1\n1..{}\n", rows.len());
-    for (row, number) in rows.iter().zip(1..) {
-        let [kernel, _, machine, line] = &row.boot;
-        let name = format!("{kernel}, {machine}, {line}: {}", row.check);
-        let _ = match &row.verdict {
-            Verdict::Passed(seen) => writeln!(text, "# {seen}\nok {number} {name}"),
-            Verdict::Skipped(why) => writeln!(text, "ok {number} {name} # SKIP {why}"),
-            Verdict::Failed(why) => writeln!(text, "# {why}\nnot ok {number} {name}"),
-        };
+/// Results as KTAP, the format in which the kernel's own tests report: a test each, printed as soon as it is known.
+#[derive(Debug)]
+pub struct Ktap {
+    text: String,
+    number: usize,
+}
+
+impl Ktap {
+    /// Begins with the number of results that will follow.
+    #[must_use]
+    pub fn begin(results: usize) -> Self {
+        let mut ktap = Ktap { text: String::new(), number: 0 };
+        ktap.print(&format!("KTAP version 1\n1..{results}\n"));
+        ktap
     }
-    text
+
+    /// Adds a result.
+    pub fn add(&mut self, row: &Row) {
+        self.number += 1;
+        let [kernel, _, machine, line] = &row.boot;
+        let (number, check) = (self.number, &row.check);
+        let test = format!("{number} {kernel}, {machine}, {line}: {check}");
+        self.print(&match &row.verdict {
+            Verdict::Passed(seen) => format!("# {seen}\nok {test}\n"),
+            Verdict::Skipped(why) => format!("ok {test} # SKIP {why}\n"),
+            Verdict::Failed(why) => format!("# {why}\nnot ok {test}\n"),
+        });
+    }
+
+    /// Adds what is no result.
+    pub fn note(&mut self, text: &str) {
+        self.print(&format!("# {text}\n"));
+    }
+
+    /// Returns all of it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn print(&mut self, text: &str) {
+        print!("{text}");
+        self.text += text;
+    }
 }
 
 /// Replaces the results of the boots that ran in the file of results, and rewrites the page. A kernel that could not be
@@ -193,7 +223,9 @@ mod tests {
             "KTAP version 1\n1..3\n# 2 CPUs\nok 1 {name}: run\nok 2 {name}: inject # SKIP no BPF\n\
              # an instance\tis left\nnot ok 3 {name}: kill\n"
         );
-        assert_eq!(ktap(&three()), expected);
+        let mut ktap = Ktap::begin(3);
+        three().iter().for_each(|row| ktap.add(row));
+        assert_eq!(ktap.text(), expected);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use super::cells::Cells;
 use super::durations::Durations;
 use super::stories::{Stories, rows};
-use super::{Budget, CpuTimeline, FEWEST_CELLS, MOST_NAMES, SourceName, Story, Timeline};
+use super::{
+    Budget, CpuTimeline, FEWEST_CELLS, MOST_NAMES, MOST_ROWS, SourceName, Story, Timeline,
+};
 use crate::fold::{CpuLoops, Fold};
 use crate::longest::steal_ns;
 use crate::loops::{wall_ticks, watched_from_to};
@@ -189,7 +191,7 @@ fn story(
 ) -> Story {
     let view = &detour.view;
     let sources: Vec<u32> = detour.places.iter().map(|&place| numbers[place]).collect();
-    let (rows, more, more_ns) = rows(view.activities, &sources, view.start_ticks, clock);
+    let (rows, more, more_ns) = rows(view.activities, &sources, view.start_ticks, clock, MOST_ROWS);
     let steal_ns = steal_ns(view.activities);
     Story { cpu: view.cpu, start_ns, length_ns, source, steal_ns, rows, more, more_ns }
 }

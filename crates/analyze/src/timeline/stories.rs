@@ -1,7 +1,7 @@
 //! Selects the detours that keep all their parts: the longest, and one for each source, CPU and length.
 
 use super::durations::bin;
-use super::{MOST_ROWS, Story, StoryRow};
+use super::{Story, StoryRow};
 use anechoic_recording::{Activity, Clock};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -88,13 +88,14 @@ impl Stories {
     }
 }
 
-/// Returns the rows of a story from the activities of its detour with these source numbers, the number of omitted rows,
-/// and their time.
+/// Returns the rows of a story from the activities of its detour with these source numbers, at most `most` of them, the
+/// number of omitted rows, and their time.
 pub(crate) fn rows(
     activities: &[Activity],
     sources: &[u32],
     detour_start: u64,
     clock: &Clock,
+    most: usize,
 ) -> (Vec<StoryRow>, u64, u64) {
     let mut depths: Vec<u32> = Vec::with_capacity(activities.len());
     for activity in activities {
@@ -103,7 +104,7 @@ pub(crate) fn rows(
     }
     let mut order: Vec<usize> = (0..activities.len()).collect();
     order.sort_by_key(|&row| (Reverse(activities[row].self_ticks), row));
-    let left_out = order.split_off(order.len().min(MOST_ROWS));
+    let left_out = order.split_off(order.len().min(most));
     let more_ticks =
         left_out.iter().map(|&row| activities[row].self_ticks).fold(0, u64::saturating_add);
     order.sort_unstable();
@@ -170,8 +171,8 @@ mod tests {
         activities[1].parent = Some(0);
         activities[2].parent = Some(1);
         activities[3].parent = Some(999); // damaged
-        let (rows, more, more_ns) = rows(&activities, &[7; 20], 0, &clock_ns());
-        assert_eq!((rows.len(), more, more_ns), (MOST_ROWS, 4, 2 * 10 + 2));
+        let (rows, more, more_ns) = rows(&activities, &[7; 20], 0, &clock_ns(), 16);
+        assert_eq!((rows.len(), more, more_ns), (16, 4, 2 * 10 + 2));
         assert_eq!([0, 1, 2, 3].map(|at| rows[at].depth), [0, 1, 2, 0]);
     }
 }

@@ -24,10 +24,20 @@ pub static OPTIONS: &[OptionRow] = &[
         .default("10"),
     OptionRow::new("cpus", Value::Cpus, "LIST", "Only detours of these CPUs, for example 2-5")
         .short('c'),
+    OptionRow::new(
+        "activities",
+        Value::Count { least: 1, most: 10_000 },
+        "N",
+        "How many activities of each, those that took most",
+    )
+    .default("16"),
 ];
 
 fn compute(input: &Input<'_>) -> Result<LongestDetours, Problem> {
     let answers = input.answers(OPTIONS)?;
-    let (number, cpus) = (answers.one::<u64>("number")?, answers.given::<Vec<u32>>("cpus"));
-    longest_detours(input.one()?, usize::try_from(number).unwrap_or(usize::MAX), cpus.as_deref())
+    let count = |name| -> Result<usize, Problem> {
+        Ok(usize::try_from(answers.one::<u64>(name)?).unwrap_or(usize::MAX))
+    };
+    let cpus = answers.given::<Vec<u32>>("cpus");
+    longest_detours(input.one()?, count("number")?, count("activities")?, cpus.as_deref())
 }

@@ -227,3 +227,13 @@ fn other_tracing_is_seen() {
         assert_eq!(tracing::active(directory.path()), *expected, "case: {case}");
     }
 }
+
+#[test]
+fn an_empty_tracefs_is_that_of_a_kernel_that_is_locked_down() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let found = tracing::unreadable(directory.path());
+    assert_eq!(found.found, "tracefs is empty: the kernel is locked down");
+    assert!(found.remedy.is_some_and(|remedy| remedy.contains("lockdown=confidentiality")));
+    let found = tracing::unreadable(&directory.path().join("absent"));
+    assert_eq!(found.remedy.as_deref(), Some("mount -t proc proc /proc"));
+}

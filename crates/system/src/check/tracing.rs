@@ -13,7 +13,7 @@ pub(super) fn events(_: &Scene) -> RowResult {
     };
     let root = tracefs.root();
     let Some(clocks) = read(root, "trace_clock") else {
-        return unreadable();
+        return unreadable(root);
     };
     let has_clock = clocks.split_whitespace().any(|c| c.trim_matches(['[', ']']) == DEFAULT_CLOCK);
     if !has_clock {
@@ -40,8 +40,12 @@ pub(super) fn events(_: &Scene) -> RowResult {
     )
 }
 
-/// The finding if a private mount, which is accessed through /proc/self/fd, is not readable.
-fn unreadable() -> RowResult {
+/// The finding if tracefs has no files, or is a private mount, accessed through /proc/self/fd, that is not readable.
+pub(super) fn unreadable(root: &Path) -> RowResult {
+    if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_none()) {
+        let remedy = "boot without lockdown=confidentiality on the kernel command line; lockdown=integrity permits tracing";
+        return RowResult::missing("tracefs is empty: the kernel is locked down", remedy);
+    }
     RowResult::missing("tracefs exists but cannot be read", "mount -t proc proc /proc")
 }
 

@@ -8,7 +8,8 @@ pub(super) const CHECK: Check = Check {
     name: "ftq",
     tests: "every window of `measure ftq` has its sample, and no work is lost or wrong; \
             in exact time the spectrum has a line at the kernel's tick rate",
-    script: "anechoic measure ftq --window 500us -d 2s --allow-variant-tsc -q -o rec --json >ftq.json",
+    // Without a verdict it exits with 3: an emulated loop takes as long for its own instructions as for its work.
+    script: "anechoic measure ftq --window 500us -d 2s --allow-variant-tsc -q -o rec --json >ftq.json || test $? = 3",
     skipped: everywhere,
     judge,
 };

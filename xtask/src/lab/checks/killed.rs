@@ -8,8 +8,9 @@ pub(super) const CHECK: Check = Check {
     name: "killed",
     tests: "after `kill -9` the next run removes what the kernel still has of the killed one, \
             whose recording is reported as cut off",
-    script: "anechoic run --allow-variant-tsc -d 100s -q -o rec &
-sleep 4
+    script: "anechoic run --allow-variant-tsc -d 1000s -q -o rec &
+until test -e rec/run.json; do sleep 1; done
+sleep 2
 kill -9 $!
 wait $!
 ls /sys/kernel/tracing/instances >left

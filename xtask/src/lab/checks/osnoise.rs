@@ -1,0 +1,197 @@
+//! The kernel's own observer of noise, in the same seconds.
+//!
+//! Both are loops that look for time that they did not get, so one CPU cannot run both at once. Here the kernel's loop
+//! has the higher priority: while it runs, ours is away, and the tool's events show what interrupted the kernel's loop.
+//! What that loop says it lost is therefore compared with what the tool says happened to it, one by one.
+
+use super::Check;
+use crate::lab::boots::Boot;
+use crate::lab::evidence::{Evidence, rows};
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+pub(super) const CHECK: Check = Check {
+    name: "osnoise",
+    tests: "in the same seconds the kernel's tracer osnoise (`rtla`) and the tool count the same NMIs, interrupts, \
+            softirqs and threads, each at the same time, and no hardware noise",
+    script: "instance=/sys/kernel/tracing/instances/truth
+mkdir $instance
+echo x86-tsc >$instance/trace_clock
+for kind in nmi irq softirq thread; do echo 1 >$instance/events/osnoise/${kind}_noise/enable; done
+anechoic run --allow-variant-tsc -d 26s -q -o rec --json >summary.json &
+# Its loop runs after five seconds of preparations.
+sleep 7
+# A thread of higher priority than the kernel's loop.
+anechoic inject --kind thread --rate 20hz --length 1ms --cpus 0 --for 22s --force --allow-variant-tsc -q &
+rtla osnoise top -q -c 0 -P f:1 -p 500000 -r 300000 -d 2 >rtla 2>&1
+wait
+cat $instance/trace >trace
+anechoic longest -n 100 --activities 10000 --json rec >longest.json",
+    skipped,
+    judge,
+};
+
+/// The thread of the kernel's loop.
+const OBSERVER: &str = "osnoise/0";
+/// How long it runs each time, in nanoseconds: `-r` of `rtla`.
+const RUNTIME_NS: u64 = 300_000_000;
+/// How the tracer's events are called, in the order of the columns in `rtla`'s table.
+const KINDS: [&str; 4] = ["nmi_noise", "irq_noise", "softirq_noise", "thread_noise"];
+/// The longest time between the tool's and the tracer's start of one interruption, in nanoseconds: the code of both, and
+/// what interrupted a thread, which the tracer takes off its duration.
+const NEAR_NS: u64 = 50_000;
+
+fn skipped(boot: &Boot) -> Option<&'static str> {
+    let has_tracer = boot.kernel.name.ends_with("-rt");
+    (!has_tracer).then_some("Debian's kernels without real-time lack the tracer osnoise")
+}
+
+fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
+    evidence.succeeded()?;
+    let [hardware, totals @ ..] = totals(&evidence.text("rtla")?)?;
+    ensure!(hardware == 0, "rtla: {hardware} times hardware noise");
+    let run: Value = serde_json::from_slice(&std::fs::read(evidence.dir.join("rec/run.json"))?)?;
+    let traced = traced(&evidence.text("trace")?, &run)?;
+    let longest = evidence.json("longest.json")?;
+    let seen = seen(rows(&longest, "/detours"));
+    for (at, kind) in KINDS.iter().enumerate() {
+        let (traced, seen) = (&traced[at], &seen[at]);
+        ensure!(
+            [traced.len(), seen.len()] == [totals[at]; 2],
+            "{kind}: rtla {}, tracer {}, tool {}",
+            totals[at],
+            traced.len(),
+            seen.len()
+        );
+        for (traced, seen) in traced.iter().zip(seen) {
+            ensure!(traced.abs_diff(*seen) < NEAR_NS, "{kind}: at {traced} ns, not at {seen} ns");
+        }
+    }
+    let [nmis, interrupts, softirqs, threads] = totals;
+    ensure!(interrupts > 0 && threads > 0, "{interrupts} interrupts and {threads} threads");
+    Ok(format!(
+        "both saw {nmis} NMIs, {interrupts} interrupts, {softirqs} softirqs, {threads} threads, and no hardware noise"
+    ))
+}
+
+/// Returns what `rtla` counted: hardware noise, NMIs, interrupts, softirqs, threads.
+fn totals(table: &str) -> anyhow::Result<[usize; 5]> {
+    let row = table.lines().rev().find(|line| line.trim_start().starts_with("0 #"));
+    let row = row.with_context(|| format!("rtla printed no row of CPU 0: {table}"))?;
+    let numbers: Vec<usize> = row.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let last = numbers.len().checked_sub(5).context("rtla's row is too short")?;
+    Ok(numbers[last..].try_into()?)
+}
+
+/// Returns when each interruption began for the tracer, by kind, in nanoseconds since the start of the run.
+fn traced(trace: &str, run: &Value) -> anyhow::Result<[Vec<u64>; 4]> {
+    let number = |of: &Value| of.as_u64().context("run.json lacks a number");
+    let millihertz = u128::from(number(&run["clock"]["frequency_millihertz"])?);
+    let [start, end] = [number(&run["start_ticks"])?, number(&run["end_ticks"])?];
+    let mut found = [const { Vec::new() }; 4];
+    for line in trace.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let kind = words
+            .iter()
+            .find_map(|word| KINDS.iter().position(|kind| word.strip_suffix(':') == Some(kind)));
+        let ticks = words.iter().find_map(|word| word.strip_suffix(':')?.parse::<u64>().ok());
+        let duration = words.iter().skip_while(|word| **word != "duration").nth(1);
+        let duration = duration.and_then(|word| word.parse::<u64>().ok());
+        if let (Some(kind), Some(ticks), Some(duration)) = (kind, ticks, duration) {
+            ensure!((start..end).contains(&ticks), "the tracer ran beyond the run: {line}");
+            let ended = u128::from(ticks - start) * 1_000_000_000_000 / millihertz;
+            found[kind].push(u64::try_from(ended)?.saturating_sub(duration));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns when each interruption of the kernel's loop began for the tool, in the same form.
+fn seen(detours: &[Value]) -> [Vec<u64>; 4] {
+    let mut found = [const { Vec::new() }; 4];
+    for detour in detours {
+        let activities = rows(detour, "/activities");
+        let at = |row: &Value| row["start_ns"].as_u64().unwrap_or(0);
+        let is_observer = |row: &&Value| row["kind"] == "off_cpu" && row["name"] == OBSERVER;
+        let Some(first) = activities.iter().position(|row| is_observer(&row)) else { continue };
+        // Its own interrupt follows, by which it announces what it counted.
+        let end = at(&activities[first]) + RUNTIME_NS;
+        for row in activities[first..].iter().filter(|row| at(row) < end) {
+            if let Some(kind) = kind(row) {
+                found[kind].push(detour["start_ns"].as_u64().unwrap_or(0) + at(row));
+            }
+        }
+    }
+    found.iter_mut().for_each(|times| times.sort_unstable());
+    found
+}
+
+/// Returns which of the kinds an activity is.
+fn kind(row: &Value) -> Option<usize> {
+    let source = row["source"].as_str()?;
+    match row["kind"].as_str()? {
+        "off_cpu" if row["name"] != OBSERVER => Some(3),
+        // A row with a function is what ran in the interrupt.
+        "activity" if !row["function"].is_null() => None,
+        "activity" if source == "nmi" => Some(0),
+        "activity" if source == "softirq" => Some(2),
+        "activity" => Some(1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn both_sides_of_the_comparison_are_read() {
+        let table = "CPU Period Runtime Noise % CPU Aval Max Noise Max Single HW NMI IRQ Softirq Thread\n\
+                       0 #4  1200000  33007  97.24941  8290  1059  0  1  329  0  25\n";
+        assert_eq!(totals(table).unwrap(), [0, 1, 329, 0, 25]);
+        assert!(totals("CPU Period\n").is_err());
+        let run = json!({
+            "clock": { "frequency_millihertz": 500_000_000_000_u64 },
+            "start_ticks": 1_000, "end_ticks": 2_000,
+        });
+        let event = |ticks: u32, of: &str| {
+            format!("  osnoise/0-180  [000] d.h11  {ticks}: {of} start 39.5 duration 100 ns\n")
+        };
+        let text = ["# tracer\n", &event(1_100, "irq_noise: local_timer:236")].concat();
+        let text = text + &event(1_200, "thread_noise: inject 0:180");
+        assert_eq!(traced(&text, &run).unwrap(), [vec![], vec![100], vec![], vec![300]]);
+        assert!(traced(&event(2_001, "nmi_noise:"), &run).is_err());
+    }
+
+    #[test]
+    fn what_interrupts_the_kernels_loop_is_counted_while_it_looks() {
+        let row = |start_ns: u64, kind: &str, source: &str, name: &str, function: Option<&str>| {
+            json!({
+                "start_ns": start_ns,
+                "kind": kind,
+                "source": source,
+                "name": name,
+                "function": function,
+            })
+        };
+        let activities = [
+            row(0, "activity", "timer", "hrtimer_wakeup", None), // which wakes the loop
+            row(10, "off_cpu", "thread", OBSERVER, None),
+            row(20, "activity", "timer-tick", "", None),
+            row(21, "activity", "timer-tick", "", Some("tick_nohz_handler")),
+            row(30, "off_cpu", "thread", "inject 0", None),
+            row(40, "activity", "softirq", "TIMER", None),
+            row(50, "off_cpu", "thread", OBSERVER, None),
+            row(9 + RUNTIME_NS, "activity", "timer-tick", "", None),
+            row(11 + RUNTIME_NS, "activity", "ipi", "irq work", None),
+            row(60 + RUNTIME_NS, "off_cpu", "thread", "rtla", None),
+        ];
+        let others = json!({ "start_ns": 5, "activities": [row(0, "activity", "nmi", "", None)] });
+        let detours = [json!({ "start_ns": 1_000, "activities": activities }), others];
+        assert_eq!(
+            seen(&detours),
+            [vec![], vec![1_020, 1_009 + RUNTIME_NS], vec![1_040], vec![1_030]]
+        );
+    }
+}
