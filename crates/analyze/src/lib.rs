@@ -21,6 +21,7 @@
 pub mod blocks;
 pub mod cluster;
 pub mod compare;
+pub mod counted;
 pub mod coverage;
 pub mod curve;
 pub(crate) mod detours;
@@ -61,6 +62,7 @@ pub mod ticks;
 pub mod timeline;
 pub mod tracer;
 
+pub use counted::{Counted, counted};
 pub use fold::Progress;
 pub use histogram::Histogram;
 pub use injection::{SelfTestResult, Verification, verify};

@@ -24,9 +24,9 @@ pub struct ImportArgs {
 // What is read and written. No doc comment: clap would print it as the command's help.
 #[derive(Debug, clap::Args)]
 struct FileArgs {
-    /// File to read
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// File to read; several become one recording
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
     /// Directory for the recording, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -73,7 +73,7 @@ fn subcommand(importer: &'static Importer) -> Command {
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     let dir = args.files.output.clone().unwrap_or_else(default_dir);
     let busy = Busy::with("importing", false);
-    let detours = args.importer.import(&args.files.file, &args.answers, &dir)?;
+    let detours = args.importer.import(&args.files.files, &args.answers, &dir)?;
     drop(busy);
     let mut out = terminal::stdout();
     let dir_name = dir.display();

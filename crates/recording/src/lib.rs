@@ -90,8 +90,8 @@ pub use recorder::Recorder;
 pub use recording::{Recording, find};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
-    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, LossKind, Name, Sample,
-    Series, VictimState,
+    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, LengthCount, Loss, LossKind,
+    Name, Sample, Series, VictimState,
 };
 pub use run::Run;
 pub use stint::Stint;

@@ -6,6 +6,7 @@ mod foreign;
 mod format;
 mod hostile;
 mod import;
+mod import_counts;
 mod import_bare;
 mod joined;
 mod redacted;
