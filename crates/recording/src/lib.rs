@@ -68,6 +68,7 @@ pub mod stop;
 mod table;
 mod text;
 pub mod topology;
+pub mod trace;
 mod view;
 pub mod who;
 
