@@ -89,7 +89,8 @@ pub fn counted(recording: &Recording) -> Result<Counted, Problem> {
     let mut all = Ranges { total_ns: Some(0), ..Ranges::default() };
     run.cpus.iter().for_each(|cpu| all.merge(&of(cpu)));
     let wall = run.cpus.iter().map(wall_ns);
-    let all_wall = if wall.clone().any(|ns| ns == 0) { 0 } else { wall.fold(0, u64::saturating_add) };
+    let all_wall =
+        if wall.clone().any(|ns| ns == 0) { 0 } else { wall.fold(0, u64::saturating_add) };
     let longest = run.cpus.iter().map(|cpu| cpu.last_ticks.saturating_sub(cpu.first_ticks)).max();
     Ok(Counted {
         run: Facts::of(run, longest.unwrap_or(0)),
@@ -192,7 +193,13 @@ impl Ranges {
         Some(LengthAt { share, ns: Within { at_least, at_most } })
     }
 
-    fn summary(&self, cpu: Option<u32>, wall_ns: u64, latencies: bool, clock: &Clock) -> CountedCpu {
+    fn summary(
+        &self,
+        cpu: Option<u32>,
+        wall_ns: u64,
+        latencies: bool,
+        clock: &Clock,
+    ) -> CountedCpu {
         let (number, sum) = (self.number(), self.sum_ns(clock));
         let share = |ns: u64| ns as f64 / wall_ns as f64;
         let noise = Within { at_least: share(sum.at_least), at_most: share(sum.at_most).min(1.0) };

@@ -11,6 +11,7 @@ mod hist;
 mod import;
 mod measuring;
 mod merge;
+mod notebook;
 mod predict;
 mod predict_phases;
 mod reading;

@@ -67,7 +67,8 @@ impl Recording {
 
 /// Returns an error: what was requested needs the time of each detour.
 fn without_times(recording: &Recording) -> Problem {
-    let why = "it has only counts by length, which another tool made: when each detour was is not known";
+    let why =
+        "it has only counts by length, which another tool made: when each detour was is not known";
     let remedy = "`anechoic summary` shows the counts; `anechoic run` records the times";
     ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }

@@ -6,8 +6,8 @@
 use anechoic_lab::sample;
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, Counter, Detour, EVENTS, KernelEvent, LengthCount, Loss, Name, Parameters, Recording, Row, Sample,
-    Series, find,
+    Activity, Counter, Detour, EVENTS, KernelEvent, LengthCount, Loss, Name, Parameters, Recording,
+    Row, Sample, Series, find,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;

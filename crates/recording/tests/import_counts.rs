@@ -85,12 +85,14 @@ fn the_table_of_sysjitter_gives_counts_between_its_quantiles() {
         assert!(rows.contains(&first), "{rows:?}");
         assert_eq!(rows.iter().map(|row| row.1).max(), Some(at("int_max(ns)") + 1));
         let number = at("int_n");
-        let below = |ns: u64| rows.iter().filter(|row| row.1 <= ns + 1).map(|row| row.2).sum::<u64>();
+        let below =
+            |ns: u64| rows.iter().filter(|row| row.1 <= ns + 1).map(|row| row.2).sum::<u64>();
         assert_eq!(below(at("int_90(ns)")), (number as f64 * 0.9) as u64 + 1, "CPU {cpu}");
     }
     let totals = recording.rows::<Counter>().flat_map(|rows| rows.expect("readable"));
     let totals: Vec<_> = totals.map(|row| (row.name, row.cpu, row.value)).collect();
-    let expected = [0, 1].map(|cpu| (TOTAL_LENGTH.to_owned(), cpu, value("int_total(ns)", cpu as usize)));
+    let expected =
+        [0, 1].map(|cpu| (TOTAL_LENGTH.to_owned(), cpu, value("int_total(ns)", cpu as usize)));
     assert_eq!(totals, expected);
 }
 
@@ -101,7 +103,10 @@ fn oslat_counts_detours_above_the_undisturbed_loop() {
     let of = &found[&1];
     assert_eq!(done.expect("imported"), of.iter().map(|row| row.2).sum::<u64>());
     assert_eq!(of[0], (1_001, 2_001, 231), "the bucket that oslat calls 2");
-    assert!(of.contains(&(9_946_001, 9_947_001, 1)) && of.contains(&(31_001, 9_947_001, 329)), "{of:?}");
+    assert!(
+        of.contains(&(9_946_001, 9_947_001, 1)) && of.contains(&(31_001, 9_947_001, 329)),
+        "{of:?}"
+    );
     let run = recording.run();
     assert_eq!((run.threshold_ticks, run.cpus[0].last_ticks), (1_000, 1_999_000_000));
     let (dir, done) = import("oslat", &[foreign("oslat.json")], &[("over", "5us")]);
@@ -169,9 +174,19 @@ fn what_is_wrong_is_named() {
         ("no JSON", "oslat", "{\"thread\": 5}", "invalid type"),
         ("cut off", "oslat", "{\"thread\": {", "EOF while parsing"),
         ("no result", "oslat", "oslat V 2.40\n", "it has no detour"),
-        ("columns", "oslat", "        Core:\t 0 1\n    001 (us):\t 5\n", "it has 1 values, for 2 CPUs"),
+        (
+            "columns",
+            "oslat",
+            "        Core:\t 0 1\n    001 (us):\t 5\n",
+            "it has 1 values, for 2 CPUs",
+        ),
         ("nothing counted", "oslat", "Core:\t 0\n001 (us):\t 0\n", "it counted nothing on CPU 0"),
-        ("no longest", "cyclictest", "000001 5\n# Histogram Overflows: 00002\n", "how long the longest"),
+        (
+            "no longest",
+            "cyclictest",
+            "000001 5\n# Histogram Overflows: 00002\n",
+            "how long the longest",
+        ),
     ];
     for (name, id, text, expected) in cases {
         let problem = made(id, text, &[]).expect_err(name);

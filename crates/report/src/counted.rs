@@ -22,7 +22,11 @@ pub(crate) fn counted(found: &Counted, view: &View<'_>) -> Screen {
         0 => "for a time that is not known".to_owned(),
         ns => format!("for {}", span(ns)),
     };
-    screen.context(&format!("{cpus} ({}) {time} · {}", cpu_list(&run.cpus), heading::by_length(run)));
+    screen.context(&format!(
+        "{cpus} ({}) {time} · {}",
+        cpu_list(&run.cpus),
+        heading::by_length(run)
+    ));
     screen.gap();
     screen.sentence(&headline(found));
     screen.gap();
@@ -41,7 +45,9 @@ pub(crate) fn counted(found: &Counted, view: &View<'_>) -> Screen {
     for note in &run.notes {
         screen.note(note);
     }
-    screen.note("only counts are known: nothing can be said of causes, of times, or of what comes together");
+    screen.note(
+        "only counts are known: nothing can be said of causes, of times, or of what comes together",
+    );
     screen
 }
 

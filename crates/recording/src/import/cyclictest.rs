@@ -16,7 +16,7 @@ pub(super) static IMPORTER: Importer = Importer {
     title: "cyclictest's histogram, JSON, or printed lines",
     details: "It is what `cyclictest -h`, `-H`, `--json` or `-v` writes, or only its last lines. A latency is how late a timer \
               woke a thread, not time that a running program lost: the recording has latencies by length, without times, which \
-              `summary` and `gate` read. Without a histogram only number, shortest and longest latency are known.",
+              `summary` reads. Without a histogram only number, shortest and longest latency are known.",
     options: &[
         OptionRow::new(
             "cpus",
@@ -24,8 +24,13 @@ pub(super) static IMPORTER: Importer = Importer {
             "LIST",
             "The CPU of each thread, where the file names none [default: the number of the thread]",
         ),
-        OptionRow::new("unit", Value::Choice(units), "UNIT", "Unit of a printed latency (-N prints ns)")
-            .default("us"),
+        OptionRow::new(
+            "unit",
+            Value::Choice(units),
+            "UNIT",
+            "Unit of a printed latency (-N prints ns)",
+        )
+        .default("us"),
     ],
     examples: "  anechoic import cyclictest cyclictest.json -o wakeups\n  anechoic import cyclictest hist.txt --duration 60s -o wakeups",
     read: Read::Detours(read),
@@ -126,7 +131,8 @@ impl Thread {
         let (Some(least), Some(most)) = (self.least, self.most) else {
             return Err(wrong("it does not say how long the longest latency was"));
         };
-        let longer = self.histogram.keys().next_back().map_or(least, |longest| longest.saturating_add(1));
+        let longer =
+            self.histogram.keys().next_back().map_or(least, |longest| longest.saturating_add(1));
         let from = longer.min(most);
         add(most, most.saturating_add(1), 1)?;
         match (rest.checked_sub(1), counted) {

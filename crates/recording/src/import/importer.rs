@@ -29,6 +29,8 @@ pub struct Importer {
 pub enum Read {
     /// Passes on the detours in it; they become one recording.
     Detours(fn(&mut Lines, &Answers, &mut Imported) -> Result<(), Problem>),
+    /// Makes the recording of a file in a directory, which must be empty or not exist; returns its number of detours.
+    Recording(fn(&Path, &Answers, &Path) -> Result<u64, Problem>),
     /// Returns whole recordings, which need no other description.
     Recordings(fn(&Path) -> Result<Vec<Recorded>, Problem>),
 }
@@ -74,10 +76,11 @@ impl Importer {
         };
         let read = match self.read {
             Read::Detours(read) => read,
-            Read::Recordings(_) if files.len() > 1 => {
+            Read::Recording(_) | Read::Recordings(_) if files.len() > 1 => {
                 let why = format!("{} takes one file", self.id);
                 return Err(ProblemKind::Usage.problem(why, "import the others one by one"));
             }
+            Read::Recording(read) => return read(first, answers, dir),
             Read::Recordings(read) => return write(&read(first)?, dir),
         };
         let mut imported = Imported::create(dir, first, self.id, answers)?;

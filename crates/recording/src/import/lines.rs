@@ -14,6 +14,25 @@ const MOST_JSON: u64 = 16 << 20;
 /// The mark with which some programs begin a text in UTF-8.
 const BYTE_ORDER: &[u8] = "\u{feff}".as_bytes();
 
+/// Opens a file; returns it and when it was written, if that is known.
+pub(super) fn open(path: &Path) -> Result<(File, Option<SystemTime>), Problem> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let why = format!("there is no {}", path.display());
+            ProblemKind::NoInput.problem(why, "check the path")
+        }
+        _ => Problem::unreadable(path, &error),
+    };
+    let file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    if about.is_dir() {
+        let why = format!("{} is a directory", path.display());
+        return Err(ProblemKind::Usage.problem(why, "name a file"));
+    }
+    let modified = about.modified().ok().filter(|_| about.is_file());
+    Ok((file, modified))
+}
+
 /// A file that is read line by line.
 #[derive(Debug)]
 pub struct Lines {
@@ -24,20 +43,7 @@ pub struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self, Problem> {
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                let why = format!("there is no {}", path.display());
-                ProblemKind::NoInput.problem(why, "check the path")
-            }
-            _ => Problem::unreadable(path, &error),
-        };
-        let file = File::open(path).map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
-        if about.is_dir() {
-            let why = format!("{} is a directory", path.display());
-            return Err(ProblemKind::Usage.problem(why, "name a file"));
-        }
-        let modified = about.modified().ok().filter(|_| about.is_file());
+        let (file, modified) = open(path)?;
         Ok(Self { path: path.to_owned(), reader: BufReader::new(file), modified })
     }
 
@@ -65,8 +71,9 @@ impl Lines {
         let mut text = vec![];
         let read = self.reader.by_ref().take(MOST_JSON).read_to_end(&mut text);
         if read.map_err(unreadable)? as u64 == MOST_JSON {
-            return Err(wrong(format!("it has over {} MiB", MOST_JSON >> 20))
-                .about(self.path.display()));
+            return Err(
+                wrong(format!("it has over {} MiB", MOST_JSON >> 20)).about(self.path.display())
+            );
         }
         let text = text.strip_prefix(BYTE_ORDER).unwrap_or(&text);
         let parsed = serde_json::from_slice(text);

@@ -11,6 +11,7 @@ mod netgauge;
 mod oslat;
 mod recorded;
 mod sysjitter;
+mod trace_cmd;
 mod writer;
 
 pub use importer::{COMMON, Importer, Read};
@@ -28,5 +29,6 @@ pub const IMPORTERS: &[&Importer] = &[
     &sysjitter::IMPORTER,
     &oslat::IMPORTER,
     &cyclictest::IMPORTER,
+    &trace_cmd::IMPORTER,
     &bare::IMPORTER,
 ];

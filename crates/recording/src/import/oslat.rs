@@ -16,7 +16,7 @@ pub(super) static IMPORTER: Importer = Importer {
     id: "oslat",
     title: "the result of oslat, as it is printed or from --json",
     details: "oslat counts every round of its loop by length and keeps no times: the recording has counts by length, which \
-              `summary` and `gate` read. The shortest bucket that has any is the undisturbed loop; rounds of the buckets above it \
+              `summary` reads. The shortest bucket that has any is the undisturbed loop; rounds of the buckets above it \
               are the detours, each with the loop's own round in it.",
     options: &[OptionRow::new(
         "over",

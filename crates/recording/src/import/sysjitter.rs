@@ -60,7 +60,8 @@ fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result
             if table.iter().any(|row| row.0 == known) {
                 return Err(wrong(format!("there are two lines {known}")));
             }
-            let number = |word: &str| word.parse().map_err(|_| wrong(format!("'{word}' is no number")));
+            let number =
+                |word: &str| word.parse().map_err(|_| wrong(format!("'{word}' is no number")));
             let values: Result<Vec<u64>, Problem> = values.split_whitespace().map(number).collect();
             table.push((known, values?));
             Ok(())

@@ -1,7 +1,7 @@
 //! The recording that an import makes.
 
-use super::lines::wrong;
 use super::IMPORTED;
+use super::lines::wrong;
 use crate::clock::Clock;
 use crate::machine::{MOST_CPUS, Machine};
 use crate::methods;
@@ -246,7 +246,7 @@ impl Imported {
 pub const TOTAL_LENGTH: &str = "lengths/total_ns";
 
 /// Describes the run as far as it is known before the file was read.
-fn run(file: &Path, format: &str, host: String) -> Run {
+pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
     let file = file.file_name().unwrap_or_default().to_string_lossy();
     Run {
         format_version: FORMAT_VERSION,
@@ -290,9 +290,7 @@ fn run(file: &Path, format: &str, host: String) -> Run {
             why: "another tool measured".into(),
             remedy: "measure with `anechoic run`".into(),
         }],
-        notes: vec![format!(
-            "imported from {file} ({format}); its dates are those of the file"
-        )],
+        notes: vec![format!("imported from {file} ({format}); its dates are those of the file")],
         threads: vec![],
         limits: None,
         machine: Machine {

@@ -13,12 +13,12 @@ mod pipe;
 mod stats;
 pub(crate) mod symbols;
 
+pub use anechoic_recording::trace::{
+    EnabledEvent, EventDecoder, Format, FormatField, Missed, Page, PageError, PageLayout, Record,
+    Records, Storage, ToTicks, page_layout,
+};
 pub(crate) use collector::DEFAULT_CLOCK;
 pub use collector::{Collector, Config, LateNames};
-pub use anechoic_recording::trace::{
-    EnabledEvent, EventDecoder, Format, FormatField, Missed, Page, PageError, PageLayout, Record, Records, Storage,
-    ToTicks, page_layout,
-};
 pub use error::TraceError;
 pub use instance::Instance;
 pub(crate) use leftovers::list as leftovers;
