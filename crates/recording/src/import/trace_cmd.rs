@@ -8,7 +8,7 @@ mod sink;
 
 use super::lines::open;
 use super::{Importer, Read, writer};
-use crate::event::{EVENTS, NameKind};
+use crate::event::{EVENTS, EventSpec, NameKind};
 use crate::options::{Answers, OptionRow, Value};
 use crate::problem::{Problem, ProblemKind};
 use crate::recorder::Recorder;
@@ -16,7 +16,7 @@ use crate::rows::Name;
 use crate::run::{CpuRun, RecordedEvent, Run, RunState, Trace};
 use crate::trace::{EnabledEvent, EventDecoder, Page, Record, resolve_from};
 use file::TraceFile;
-use handlers::Handlers;
+use handlers::{Handlers, VICTIM};
 use jiff::Timestamp;
 use osnoise::Osnoise;
 use sink::Sink;
@@ -63,7 +63,7 @@ fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
     let mut run = describe(path, &file, &finder, answers).map_err(about)?;
     let start = first_ticks(&mut file, &finder).map_err(about)?;
     (run.start_ticks, run.end_ticks) = (start, start);
-    let mut sink = Sink::new(Recorder::create(dir, &run)?, start);
+    let mut sink = Sink::new(Recorder::create(dir, &run)?, &run);
     let read = read(&mut file, &mut finder, &mut sink, &mut run).map_err(about);
     let read = read.and_then(|()| match run.cpus.iter().any(|cpu| cpu.detours > 0) {
         true => Ok(()),
@@ -158,7 +158,7 @@ impl Finder {
         match self {
             Self::Handlers(handlers) => {
                 handlers.forget();
-                0
+                VICTIM
             }
             Self::Osnoise(osnoise) => {
                 osnoise.forget();
@@ -244,12 +244,16 @@ fn describe(
     if !of_osnoise {
         set_clock(&mut run, file, answers)?;
     }
-    let recorded = |event: &EnabledEvent| RecordedEvent {
-        number: event.spec.kind as u16,
-        name: format!("{}:{}", event.spec.system, event.spec.name),
-        args: event.spec.args.iter().map(|&arg| arg.to_owned()).collect(),
+    let recorded = |spec: &&EventSpec| RecordedEvent {
+        number: spec.kind as u16,
+        name: format!("{}:{}", spec.system, spec.name),
+        args: spec.args.iter().map(|&arg| arg.to_owned()).collect(),
     };
-    let events = if of_osnoise { vec![] } else { enabled(file) };
+    let events = if of_osnoise {
+        Osnoise::specs()
+    } else {
+        enabled(file).iter().map(|of| of.spec).collect()
+    };
     run.trace = Some(Trace {
         clock: file.clock.clone(),
         buffer_kb: 0,

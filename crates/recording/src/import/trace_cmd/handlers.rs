@@ -9,6 +9,9 @@ use crate::trace::{EventDecoder, Record};
 /// More events than handlers in one interrupt have.
 const MOST_EVENTS: usize = 256 << 10;
 
+/// The number of the thread that is interrupted, whichever that was.
+pub(super) const VICTIM: i32 = 0;
+
 /// The handlers that are open on a CPU.
 pub(super) struct Handlers {
     pub(super) decoder: EventDecoder,
@@ -44,6 +47,8 @@ impl Handlers {
     }
 
     fn event(&mut self, event: KernelEvent, sink: &mut Sink) -> Result<(), Problem> {
+        // Whatever thread was interrupted takes the place of one that measures.
+        let event = KernelEvent { pid: VICTIM, ..event };
         let outermost = |of| matches!(of, Handler::Vector(_) | Handler::Irq | Handler::Softirq);
         match event.kind.role() {
             Role::Enter(handler) if !self.open.is_empty() || outermost(handler) => {
@@ -51,7 +56,8 @@ impl Handlers {
             }
             // Told at its end, with the time that it took.
             Role::Instant if event.kind == EventKind::Nmi && self.open.is_empty() => {
-                let start = event.ticks.saturating_sub(event.args[1]).max(sink.reached());
+                let start =
+                    event.ticks.saturating_sub(sink.ticks(event.args[1])).max(sink.reached());
                 return sink.add((start, event.ticks), &[event]);
             }
             _ if self.open.is_empty() => return Ok(()),

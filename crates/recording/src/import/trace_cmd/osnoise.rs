@@ -5,7 +5,7 @@
 //! another thread and back.
 
 use super::sink::Sink;
-use crate::event::{EVENTS, EventKind, NameKind};
+use crate::event::{EVENTS, EventKind, EventSpec, NameKind};
 use crate::problem::Problem;
 use crate::rows::{KernelEvent, Name};
 use crate::trace::decode::{Bytes, Number};
@@ -85,6 +85,14 @@ impl Osnoise {
         let fields: Vec<Fields> = EVENTS_OF.iter().filter_map(of).collect();
         let has_samples = fields.iter().any(|of| of.what == What::Sample);
         has_samples.then_some(Self { fields, victim: 0, since: vec![], names: BTreeMap::new() })
+    }
+
+    /// Returns the events that interferences become.
+    pub(super) fn specs() -> Vec<&'static EventSpec> {
+        use EventKind::{IrqEntry, IrqExit, Nmi, SoftirqEntry, SoftirqExit, Switch};
+        let others = [IrqEntry, IrqExit, SoftirqEntry, SoftirqExit, Nmi, Switch];
+        let made = |spec: &&EventSpec| spec.system == "irq_vectors" || others.contains(&spec.kind);
+        EVENTS.iter().filter(made).collect()
     }
 
     /// Returns the measuring thread of the last CPU.

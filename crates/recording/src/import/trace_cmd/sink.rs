@@ -1,5 +1,6 @@
 //! Writes detours, their events and losses, some at a time.
 
+use crate::clock::Clock;
 use crate::problem::Problem;
 use crate::recorder::Recorder;
 use crate::rows::{Detour, KernelEvent, Loss, LossKind, Name};
@@ -22,6 +23,7 @@ pub(super) struct CpuSums {
 /// The recording in progress.
 pub(super) struct Sink {
     recorder: Recorder,
+    clock: Clock,
     start: u64,
     end: u64,
     shortest: u64,
@@ -33,10 +35,11 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new(recorder: Recorder, start: u64) -> Self {
+    pub(super) fn new(recorder: Recorder, run: &Run) -> Self {
+        let (clock, start) = (run.clock.clone(), run.start_ticks);
         let (at, cpu, shortest) = (0, CpuSums::default(), u64::MAX);
         let (detours, events, losses) = (vec![], vec![], vec![]);
-        Self { recorder, start, end: start, shortest, at, cpu, detours, events, losses }
+        Self { recorder, clock, start, end: start, shortest, at, cpu, detours, events, losses }
     }
 
     /// Begins the rows of a CPU.
@@ -51,6 +54,11 @@ impl Sink {
     /// Returns the CPU whose rows are written.
     pub(super) fn at(&self) -> u32 {
         self.at
+    }
+
+    /// Converts nanoseconds to ticks.
+    pub(super) fn ticks(&self, ns: u64) -> u64 {
+        self.clock.ticks(ns)
     }
 
     pub(super) fn start_ticks(&self) -> u64 {
