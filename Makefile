@@ -23,7 +23,7 @@ ACCEL ?= tcg
 PARAMETERS ?= bare/anechoic.txt
 ARGS ?=
 
-.PHONY: run mpi bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench packages mpi-packages bare-packages lab-packages
+.PHONY: run mpi bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench notebook packages mpi-packages bare-packages lab-packages
 
 # The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -57,9 +57,17 @@ bare-test: bare
 
 # All that does not measure for long. The last lines say how many tests passed, and which were skipped and why.
 test: packages
+	@$(MAKE) --no-print-directory notebook || echo "no Python environment: the notebook is not tested (make notebook)"
 	$(CARGO) run --quiet --release -p xtask -- test quick $(ARGS)
 	@if command -v qemu-system-x86_64 >/dev/null; then $(MAKE) bare-test; \
 	else echo "no qemu-system-x86_64: the image without an operating system is not tested (make bare-packages bare-test)"; fi
+
+# What the notebook in docs/examples needs, in an environment of its own; a test runs it where this is there.
+notebook: target/notebook/ready
+target/notebook/ready:
+	python3 -m venv target/notebook
+	target/notebook/bin/pip install --quiet duckdb polars pyarrow
+	touch $@
 
 # What measures this machine, one test after the other. Where the host is busy a test may not be able to judge.
 test-machine: packages

@@ -1,14 +1,16 @@
 //! How often detours of each length occurred on each CPU: a histogram in buckets of equal width, or of equal ratio.
 
+use crate::counted::{Ranges, ranges};
 use crate::facts::Facts;
 use crate::fold::{CpuLoops, Fold, read_once};
 use crate::loops::watched;
 use crate::split::SplitDetour;
 use crate::stopped::Stopped;
 use crate::summary::{Summary, SummaryBuilder};
-use anechoic_recording::{Clock, Problem, Recording};
+use anechoic_recording::{Clock, Problem, ProblemKind, Recording, methods};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Number of buckets in which lengths grow tenfold.
 const PER_DECADE: i32 = 10;
@@ -37,7 +39,7 @@ pub struct Histogram {
     /// What was to end the run before its time, and what did; absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// Width of the buckets in ns; absent if ten of them are a power of ten.
+    /// Width of the buckets in ns; absent if ten of them are a power of ten, or if another tool counted.
     pub bucket_ns: Option<u64>,
     /// The buckets that have a detour, in order.
     pub buckets: Vec<Bucket>,
@@ -67,11 +69,12 @@ pub struct HistogramCpu {
     pub over: u64,
     /// Number of detours that were lost for lack of space, which no bucket has.
     pub lost: u64,
-    /// The shortest length, less the shortest gap; absent without a detour.
+    /// The shortest length, less the shortest gap; of counts of another tool, what it is not less than; absent without a
+    /// detour.
     pub min_ns: Option<u64>,
-    /// Mean length; absent without a detour.
+    /// Mean length; absent without a detour, or if another tool counted and did not sum the lengths.
     pub mean_ns: Option<f64>,
-    /// The longest length; absent without a detour.
+    /// The longest length; of counts of another tool, what it is not more than; absent without a detour.
     pub max_ns: Option<u64>,
 }
 
@@ -79,10 +82,13 @@ pub struct HistogramCpu {
 ///
 /// # Errors
 ///
-/// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples, whose
-/// gaps were not watched.
+/// A file is damaged, the activities do not belong to these detours, the recording is one of whole samples, whose gaps
+/// were not watched, or buckets were asked for and another tool counted in its own.
 pub fn histogram(recording: &Recording, buckets: Buckets) -> Result<Histogram, Problem> {
     let run = recording.run();
+    if methods::COUNTED.contains(&&*run.method) {
+        return of_counts(recording, buckets);
+    }
     let loops = watched(recording)?;
     let mut summary = SummaryBuilder::new(run, &loops);
     let mut builder = Builder::new(buckets, run.clock.clone());
@@ -97,6 +103,45 @@ pub fn histogram(recording: &Recording, buckets: Buckets) -> Result<Histogram, P
     let (buckets, cpus) = builder.finish();
     let Summary { run, stopped, .. } = summary;
     Ok(Histogram { run, stopped, bucket_ns, buckets, cpus })
+}
+
+/// Returns the histogram of a recording that has only counts by length: its own buckets, which may differ from CPU to CPU.
+fn of_counts(recording: &Recording, buckets: Buckets) -> Result<Histogram, Problem> {
+    if let Buckets::Equal { .. } = buckets {
+        let why = "it has only counts by length, whose buckets are given";
+        let problem = ProblemKind::Usage.problem(why, "leave out --bucket");
+        return Err(problem.about(recording.dir().display()));
+    }
+    let (run, by_cpu) = (recording.run(), ranges(recording)?);
+    let mut merged = BTreeMap::<(u64, u64), Vec<u64>>::new();
+    let mut cpus = vec![];
+    for (place, cpu) in run.cpus.iter().enumerate() {
+        let none = Ranges::default();
+        let of = by_cpu.get(&cpu.cpu).unwrap_or(&none);
+        for (shortest, longest, count) in of.iter() {
+            let bounds = (run.clock.ns(shortest), run.clock.ns(longest) + 1);
+            merged.entry(bounds).or_insert_with(|| vec![0; run.cpus.len()])[place] += count;
+        }
+        let detours = of.number();
+        cpus.push(HistogramCpu {
+            cpu: cpu.cpu,
+            detours,
+            over: 0,
+            lost: 0,
+            min_ns: of.at(0.0, &run.clock).map(|of| of.ns.at_least),
+            mean_ns: of.total_ns().filter(|_| detours > 0).map(|ns| ns as f64 / detours as f64),
+            max_ns: of.at(1.0, &run.clock).map(|of| of.ns.at_most),
+        });
+    }
+    let longest = run.cpus.iter().map(|cpu| cpu.last_ticks.saturating_sub(cpu.first_ticks)).max();
+    let bucket = |((from_ns, to_ns), counts)| Bucket { from_ns, to_ns, counts };
+    Ok(Histogram {
+        run: Facts::of(run, longest.unwrap_or(0)),
+        stopped: None,
+        bucket_ns: None,
+        buckets: merged.into_iter().map(bucket).collect(),
+        cpus,
+    })
 }
 
 /// A histogram in progress.

@@ -3,13 +3,16 @@
 //! Everything is added up in integer ticks while a recording is read part by part, and converted to nanoseconds, shares
 //! and intervals only at the end. Nothing here prints.
 //!
-//! ```no_run
+//! Computes the noise of a recording, and how often each source interrupted it:
+//!
+//! ```
 //! use anechoic_recording::{Problem, Recording};
 //! use std::path::Path;
 //!
-//! let recording = Recording::open(Path::new("anechoic-20261121T080000"))?;
+//! let recording = Recording::open(Path::new("../../docs/examples/before"))?;
 //! let summary = anechoic_analyze::summarize(&recording)?;
 //! println!("noise {:.3} %", 100.0 * summary.total.noise);
+//! assert!(summary.total.noise > 0.0 && summary.total.noise < 1.0);
 //! for row in summary.sources.iter().flat_map(|sources| &sources.rows) {
 //!     println!("{}: {:.1} detours per second", row.source, row.rate_per_s);
 //! }
@@ -21,6 +24,7 @@
 pub mod blocks;
 pub mod cluster;
 pub mod compare;
+pub mod counted;
 pub mod coverage;
 pub mod curve;
 pub(crate) mod detours;
@@ -62,6 +66,7 @@ pub mod ticks;
 pub mod timeline;
 pub mod tracer;
 
+pub use counted::{Counted, counted};
 pub use fold::Progress;
 pub use histogram::Histogram;
 pub use injection::{SelfTestResult, Verification, verify};

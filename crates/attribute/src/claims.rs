@@ -72,7 +72,9 @@ fn timer_tick(frame: &Frame, known: &RunContext) -> Option<Claim> {
 fn timer(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let name = |expired| known.names().function(expired);
     match frame.what {
-        What::Vector(Vector::LocalTimer) if frame.function == 0 => named("nothing expired"),
+        What::Vector(Vector::LocalTimer) if frame.function == 0 => {
+            named(if known.has_expirations() { "nothing expired" } else { "not recorded" })
+        }
         What::Irq(_) if frame.function == 0 => None,
         What::Vector(Vector::LocalTimer) | What::Irq(_) => named(name(frame.function)),
         What::Hrtimer { function: expired, .. } | What::Timer { function: expired, .. } => {

@@ -5,9 +5,9 @@ use crate::progress::Busy;
 use crate::rows::Rows;
 use crate::setup::default_dir;
 use crate::terminal;
-use anechoic_recording::Problem;
 use anechoic_recording::import::{IMPORTERS, Importer};
 use anechoic_recording::options::Answers;
+use anechoic_recording::{Problem, Recording, methods};
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,17 +24,17 @@ pub struct ImportArgs {
 // What is read and written. No doc comment: clap would print it as the command's help.
 #[derive(Debug, clap::Args)]
 struct FileArgs {
-    /// File to read
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// File to read; several become one recording
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
     /// Directory for the recording, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 
 const ABOUT: &str = "Make a recording from what another tool or the bare image measured";
-const DETAILS: &str = "Every reading command accepts the recording. It has no kernel events, so it has no causes. Lines that cannot be read are \
-                       refused with their number.";
+const DETAILS: &str = "Every reading command accepts a recording with times. Only a trace has causes. What cannot be read is \
+                       refused with its line or byte.";
 
 impl Rows for ImportArgs {
     fn describe(command: Command) -> Command {
@@ -73,15 +73,22 @@ fn subcommand(importer: &'static Importer) -> Command {
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     let dir = args.files.output.clone().unwrap_or_else(default_dir);
     let busy = Busy::with("importing", false);
-    let detours = args.importer.import(&args.files.file, &args.answers, &dir)?;
+    let detours = args.importer.import(&args.files.files, &args.answers, &dir)?;
+    let recording = Recording::open(&dir).ok();
+    // What has kernel events has causes.
+    if let Some(recording) = recording.as_ref().filter(|of| of.run().trace.is_some()) {
+        anechoic_attribute::attribute(recording)?;
+    }
     drop(busy);
     let mut out = terminal::stdout();
     let dir_name = dir.display();
+    let latencies = recording.as_ref().is_some_and(|of| of.run().method == methods::LATENCIES);
     let what = match detours {
         0 => String::new(),
-        detours => format!("{} detours; ", anechoic_report::count(detours)),
+        number if latencies => format!("{} latencies; ", anechoic_report::count(number)),
+        number => format!("{} detours; ", anechoic_report::count(number)),
     };
-    if anechoic_recording::Recording::open(&dir).is_ok() {
+    if recording.is_some() {
         writeln!(out, "{dir_name} · {what}`anechoic summary {dir_name}` shows what was measured")?;
     } else {
         writeln!(

@@ -50,3 +50,61 @@ fn an_imported_table_has_no_machine_and_no_suspects() {
     let named = format!("there is no directory {}", place.path().join("absent").display());
     assert!(done.code == Some(73) && done.err.contains(&named), "{:?} {}", done.code, done.err);
 }
+
+#[test]
+fn what_only_counts_by_length_is_summarized_and_nothing_else() {
+    let place = tempfile::tempdir().expect("a directory");
+    let foreign = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/foreign");
+    let import = |format: &str, name: &str| {
+        let dir = place.path().join(format);
+        let done = anechoic(&["import", format, arg(&foreign.join(name)), "-o", arg(&dir)]);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        (dir, done.out)
+    };
+    let (oslat, out) = import("oslat", "oslat.txt");
+    assert!(out.contains("detours; "), "{out}");
+    let shown = anechoic(&["summary", arg(&oslat)]);
+    assert!(
+        shown.code == Some(0) && shown.out.contains("of the CPU time was lost"),
+        "{}",
+        shown.out
+    );
+    let hist = anechoic(&["summary", "--hist", arg(&oslat)]);
+    assert!(hist.code == Some(0) && hist.out.contains("as another tool counted"), "{}", hist.out);
+    let (wakeups, out) = import("cyclictest", "cyclictest.json");
+    assert!(out.contains("latencies; "), "{out}");
+    let shown = anechoic(&["summary", arg(&wakeups)]).out;
+    assert!(shown.contains("latencies") && !shown.contains("noise"), "{shown}");
+    let refused: [&[&str]; 5] = [
+        &["longest", arg(&oslat)],
+        &["predict", "phases", arg(&oslat), "--grain", "1ms"],
+        &["gate", arg(&oslat), "--max-detour", "1ms"],
+        &["compare", arg(&oslat), arg(&oslat)],
+        &["export", "netgauge", arg(&oslat), "-o", "-"],
+    ];
+    for command in refused {
+        let done = anechoic(command);
+        assert!(
+            !matches!(done.code, Some(0 | 101)) && done.is_one_clear_line(),
+            "{command:?}: {:?} {}",
+            done.code,
+            done.err
+        );
+    }
+    let html = place.path().join("report.html");
+    assert_eq!(anechoic(&["report", arg(&oslat), "-o", arg(&html)]).code, Some(0));
+}
+
+#[test]
+fn a_trace_is_imported_with_its_causes() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/foreign/trace-7.dat");
+    let dir = place.path().join("traced");
+    let done =
+        anechoic(&["import", "trace-cmd", arg(&file), "--hz", "2597000000", "-o", arg(&dir)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let shown = anechoic(&["sources", arg(&dir)]).out;
+    assert!(shown.contains("timer tick"), "its table of symbols names the tick: {shown}");
+    let summary = anechoic(&["summary", arg(&dir), "--all"]).out;
+    assert!(summary.contains("nobody measured"), "{summary}");
+}

@@ -13,6 +13,7 @@ mod history;
 mod import;
 mod measuring;
 mod merge;
+mod notebook;
 mod predict;
 mod predict_phases;
 mod reading;

@@ -20,6 +20,29 @@
 //! }
 //! # Ok::<(), Problem>(())
 //! ```
+//!
+//! Prints what each source took, from the activities that attribution has derived:
+//!
+//! ```
+//! use anechoic_recording::{Activity, Problem, Recording, sources};
+//! use std::collections::BTreeMap;
+//! use std::path::Path;
+//!
+//! let recording = Recording::open(Path::new("../../docs/examples/before"))?;
+//! let mut ticks = BTreeMap::new();
+//! for rows in recording.rows::<Activity>() {
+//!     for row in rows? {
+//!         *ticks.entry(row.source).or_insert(0) += row.self_ticks;
+//!     }
+//! }
+//! for (source, ticks) in &ticks {
+//!     let row = sources::SOURCES.iter().find(|row| row.id == &**source);
+//!     let title = row.map_or(&**source, |row| row.title);
+//!     println!("{title}: {} ns", recording.run().clock.ns(*ticks));
+//! }
+//! assert!(ticks.contains_key("timer-tick"));
+//! # Ok::<(), Problem>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -68,6 +91,7 @@ pub mod stop;
 mod table;
 mod text;
 pub mod topology;
+pub mod trace;
 mod view;
 pub mod who;
 
@@ -90,8 +114,8 @@ pub use recorder::Recorder;
 pub use recording::{Recording, find};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
-    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, Loss, LossKind, Name, Sample,
-    Series, VictimState,
+    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, LengthCount, Loss, LossKind, Name,
+    Sample, Series, VictimState,
 };
 pub use run::Run;
 pub use stint::Stint;

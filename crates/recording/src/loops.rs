@@ -1,7 +1,7 @@
 //! Which loops ran on the measured CPUs and when, and what part of their gaps is the loop itself.
 
 use crate::methods;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::recording::Recording;
 use crate::run::{CpuRun, Run};
 use crate::stint::Stint;
@@ -43,9 +43,12 @@ impl Recording {
     /// Reads when loops ran that recorded gaps, on all measured CPUs.
     ///
     /// # Errors
-    /// Fails if a table is damaged.
+    /// Fails if the recording has only counts by length, or if a table is damaged.
     pub fn loops(&self) -> Result<Loops, Problem> {
         let run = self.run();
+        if methods::COUNTED.contains(&&*run.method) {
+            return Err(without_times(self));
+        }
         let series = if run.method == methods::DETOURS { vec![] } else { self.series()? };
         let mut some_unwatched = false;
         let mut watched_of = |cpu: &CpuRun| {
@@ -60,4 +63,12 @@ impl Recording {
         let threshold_ticks = highest.unwrap_or(run.threshold_ticks);
         Ok(Loops { by_cpu, threshold_ticks, some_unwatched })
     }
+}
+
+/// Returns an error: what was requested needs the time of each detour.
+fn without_times(recording: &Recording) -> Problem {
+    let why =
+        "it has only counts by length, which another tool made: when each detour was is not known";
+    let remedy = "`anechoic summary` shows the counts; `anechoic run` records the times";
+    ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }

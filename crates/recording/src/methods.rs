@@ -2,6 +2,12 @@
 
 /// Gaps of a loop that does nothing but read the counter (`anechoic run`).
 pub const DETOURS: &str = "detours";
+/// Detours that another tool counted by length; when they were is not known.
+pub const LENGTHS: &str = "lengths";
+/// How late a timer woke a thread, counted by length by another tool.
+pub const LATENCIES: &str = "latencies";
+/// The methods whose recordings have counts by length and no times.
+pub const COUNTED: &[&str] = &[LENGTHS, LATENCIES];
 /// Fixed work, repeated.
 pub const FWQ: &str = "fwq";
 /// Work done in equal times.

@@ -7,7 +7,9 @@ use crate::problem::Problem;
 use crate::recorder::Recorder;
 use crate::recording::Recording;
 use crate::row::Row;
-use crate::rows::{Activity, Counter, Detour, KernelEvent, Loss, Name, Sample, Series};
+use crate::rows::{
+    Activity, Counter, Detour, KernelEvent, LengthCount, Loss, Name, Sample, Series,
+};
 use crate::run::{NotAvailable, Run, RunState};
 use crate::scrub::{REMOVED, Scrubber};
 use crate::sources::Source;
@@ -67,6 +69,7 @@ impl Recording {
         self.copy_to::<KernelEvent>(&mut copy, |_| {})?;
         self.copy_to::<Loss>(&mut copy, |_| {})?;
         self.copy_to::<Counter>(&mut copy, |_| {})?;
+        self.copy_to::<LengthCount>(&mut copy, |_| {})?;
         self.copy_to::<Sample>(&mut copy, |_| {})?;
         self.copy_to::<Series>(&mut copy, |_| {})?;
         self.copy_to::<Name>(&mut copy, |name| threads.name(name))?;

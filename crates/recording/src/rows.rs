@@ -69,7 +69,8 @@ tables! {
     ///
     /// Names: `interrupts/KEY` and `softirqs/KEY` (a row of that file in /proc), `schedstat/run_delay_ns`,
     /// `stat/steal_ns`; for the measuring thread `switches/involuntary`, `faults/minor`, `faults/major`,
-    /// `victim/run_delay_ns`; and `steal_ns` (the run queue's own count, read at a timer tick).
+    /// `victim/run_delay_ns`; `steal_ns` (the run queue's own count, read at a timer tick); and `lengths/total_ns`, the
+    /// sum of all lengths that another tool counted.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Counter: measured "counters", cpu cpu, span ticks ticks {
         /// Name of the counter.
@@ -80,6 +81,21 @@ tables! {
         ticks: u64 as rising,
         /// Value of the counter.
         value: u64,
+    }
+
+    /// How many detours, or latencies, of a range of lengths another tool counted (measured table `lengths`).
+    ///
+    /// Ranges of a CPU may overlap, where only some quantiles are known.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct LengthCount: measured "lengths", cpu cpu {
+        /// The CPU.
+        cpu: u32,
+        /// Shortest length in the range.
+        from_ticks: u64 as rising,
+        /// Shortest length that is too long for it.
+        to_ticks: u64 as rising,
+        /// Number of detours.
+        count: u64,
     }
 
     /// A name that events refer to (measured table `names`).

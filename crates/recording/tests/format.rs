@@ -6,8 +6,8 @@
 use anechoic_lab::sample;
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, Counter, Detour, EVENTS, KernelEvent, Loss, Name, Parameters, Recording, Row, Sample,
-    Series, find,
+    Activity, Counter, Detour, EVENTS, KernelEvent, LengthCount, Loss, Name, Parameters, Recording,
+    Row, Sample, Series, find,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -72,6 +72,7 @@ fn the_reference_lists_every_column_and_event() {
     check::<KernelEvent>(&reference);
     check::<Loss>(&reference);
     check::<Counter>(&reference);
+    check::<LengthCount>(&reference);
     check::<Name>(&reference);
     check::<Sample>(&reference);
     check::<Series>(&reference);

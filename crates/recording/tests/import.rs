@@ -18,7 +18,7 @@ fn import(id: &str, text: &[u8], given: &[(&str, &str)]) -> (TempDir, Result<u64
     fs::write(&file, text).expect("a file");
     let rows: Vec<OptionRow> = importer(id).options.iter().chain(COMMON).copied().collect();
     let answers = Answers::read(&rows, given).expect("options");
-    let done = importer(id).import(&file, &answers, &dir.path().join("r"));
+    let done = importer(id).import(&[file], &answers, &dir.path().join("r"));
     (dir, done)
 }
 
@@ -132,7 +132,7 @@ fn what_is_wrong_is_named_with_its_line() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn no_text_makes_an_importer_panic(text in "([0-9.,;\\-# \tecpurationsl]{0,20}\n){0,12}", bytes in prop::collection::vec(any::<u8>(), 0..64)) {

@@ -7,6 +7,8 @@ mod format;
 mod hostile;
 mod import;
 mod import_bare;
+mod import_counts;
+mod import_trace;
 mod joined;
 mod redacted;
 mod round_trip;

@@ -6,6 +6,7 @@ use crate::style::{View, clip, width};
 use crate::units::{asked, counted, cpu_list, span, timestamp};
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::import::IMPORTED;
+use anechoic_recording::methods;
 use anechoic_recording::run::RunState;
 
 /// Adds the machine, what ran, and whether it ran to its end.
@@ -22,8 +23,19 @@ pub(crate) fn all(run: &Facts, view: &View<'_>, screen: &mut Screen) {
     warnings(run).iter().for_each(|warning| screen.warning(warning));
 }
 
+/// Returns what another tool counted by length.
+pub(crate) fn by_length(run: &Facts) -> String {
+    match run.method == methods::LATENCIES {
+        true => "latencies of wake-ups by length".into(),
+        false => format!("detours over {} by length", asked(run.threshold_ns)),
+    }
+}
+
 /// Returns the threshold over which detours were recorded.
 pub(crate) fn over(run: &Facts) -> String {
+    if methods::COUNTED.contains(&&*run.method) {
+        return String::new();
+    }
     format!(" · detours over {} ({})", asked(run.threshold_ns), run.threshold_source)
 }
 

@@ -7,6 +7,7 @@ use crate::style::View;
 use crate::units::{asked, counted, cpu_list, span};
 use anechoic_analyze::Histogram;
 use anechoic_analyze::histogram::HistogramCpu;
+use anechoic_recording::methods;
 
 /// Width of the first column, and of the column of a CPU.
 const COLUMNS: [usize; 2] = [12, 11];
@@ -53,7 +54,9 @@ fn head(found: &Histogram) -> Vec<String> {
     ];
     lines.extend(heading::warnings(run));
     lines.extend(found.stopped.iter().map(|stopped| stopped::sentence(stopped, run)));
+    let counted = methods::COUNTED.contains(&&*run.method);
     lines.push(match found.bucket_ns {
+        None if counted => format!("{}, as another tool counted them", heading::by_length(run)),
         None => "number of detours by length: the shortest length of a bucket, ten of which are a power of ten".into(),
         Some(ns) => format!("number of detours by length: the shortest length of a bucket of {}", asked(ns)),
     });

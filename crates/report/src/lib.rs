@@ -21,6 +21,7 @@ mod certainty;
 mod check;
 mod cluster;
 mod compare;
+mod counted;
 mod cpus;
 mod curve;
 pub mod export;

@@ -37,6 +37,9 @@ pub fn examine(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Examined, Problem> {
     let run = recording.run();
+    if methods::COUNTED.contains(&&*run.method) {
+        watched(recording)?; // says why it cannot be judged
+    }
     if run.method != methods::DETOURS {
         let why = format!("it is a recording of `measure {}`", run.method);
         let problem = ProblemKind::Usage.problem(why, "the gate judges those of `anechoic run`");

@@ -161,6 +161,10 @@ targets! {
     times_csv: targets::times, targets::read_times, 1_000;
     costs_csv: targets::costs, targets::read_costs, 1_000;
     detours_text: targets::detours, targets::read_detours, 200;
+    import_sysjitter: targets::sysjitter, targets::read_sysjitter, 100;
+    import_oslat: targets::oslat, targets::read_oslat, 100;
+    import_cyclictest: targets::cyclictest, targets::read_cyclictest, 100;
+    import_trace_dat: targets::trace_dat, targets::read_trace_dat, 60;
     host_summaries: recordings::host_summaries, recordings::read_host_summary, 500;
     run_json: recordings::runs, recordings::read_run, 30;
     attribution_json: recordings::attributions, recordings::read_attribution, 5;

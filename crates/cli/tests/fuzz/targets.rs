@@ -3,11 +3,13 @@
 use super::Reader;
 use anechoic_predict::phases::{Ask, Noise, predict};
 use anechoic_predict::ticks;
-use anechoic_recording::EVENTS;
+use anechoic_recording::import::IMPORTERS;
+use anechoic_recording::options::Answers;
+use anechoic_recording::{EVENTS, Recording};
 use anechoic_report::View;
-use anechoic_report::results::Found;
 use anechoic_report::results::phases::PHASES;
 use anechoic_report::results::ticks::TICKS;
+use anechoic_report::results::{Found, Input, for_summary};
 use anechoic_system::machine::{self, Root};
 use anechoic_system::steal::btf::{Btf, Kind};
 use anechoic_system::tracefs::{
@@ -247,5 +249,67 @@ pub fn read_detours(dir: &Path) -> Reader {
         anechoic_report::json(&model, &mut std::io::sink()).expect("numbers");
         let view = View::default();
         let _ = Found::of(&PHASES, model, &[]).screen(&view).to_text(&view);
+    })
+}
+
+fn foreign(names: &[&str]) -> Vec<Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/foreign");
+    names.iter().map(|name| fs::read(dir.join(name)).expect("a file")).collect()
+}
+
+pub fn sysjitter() -> Vec<Vec<u8>> {
+    foreign(&["sysjitter.txt", "sysjitter-raw.0"])
+}
+
+pub fn oslat() -> Vec<Vec<u8>> {
+    foreign(&["oslat.json", "oslat.txt", "oslat-bias.txt"])
+}
+
+pub fn cyclictest() -> Vec<Vec<u8>> {
+    let names =
+        ["cyclictest.json", "cyclictest.txt", "cyclictest-verbose.txt", "cyclictest-status.txt"];
+    foreign(&names)
+}
+
+pub fn trace_dat() -> Vec<Vec<u8>> {
+    foreign(&["trace-6.dat", "trace-7.dat"])
+}
+
+pub fn read_sysjitter(dir: &Path) -> Reader {
+    imported("sysjitter", dir, &[])
+}
+
+pub fn read_oslat(dir: &Path) -> Reader {
+    imported("oslat", dir, &[])
+}
+
+pub fn read_cyclictest(dir: &Path) -> Reader {
+    imported("cyclictest", dir, &[])
+}
+
+pub fn read_trace_dat(dir: &Path) -> Reader {
+    imported("trace-cmd", dir, &[("hz", "2597000000")])
+}
+
+/// Imports an input, and shows what was counted or computes the summary of what has times.
+fn imported(id: &str, dir: &Path, given: &[(&str, &str)]) -> Reader {
+    let importer = *IMPORTERS.iter().find(|importer| importer.id == id).expect("a format");
+    let answers = Answers::read(&importer.all_options(), given).expect("options");
+    let (file, place) = (dir.join("input.0"), dir.join("recording"));
+    Box::new(move |input| {
+        fs::write(&file, input).expect("there is space");
+        let _ = fs::remove_dir_all(&place);
+        if importer.import(&[file.clone()], &answers, &place).is_err() {
+            assert!(!place.exists(), "nothing is left of a failure");
+            return;
+        }
+        let recording = Recording::open(&place).expect("what was imported");
+        recording.verify().expect("whole");
+        let recordings = [&recording];
+        for job in for_summary(&recordings, false) {
+            let found = job.row.compute(&Input::of(&job.recordings)).expect("a result");
+            let view = View::default();
+            found.screen(&view).write(&view, &mut std::io::sink()).expect("written");
+        }
     })
 }

@@ -4,7 +4,8 @@ use super::recorded::{Recorded, write};
 use super::{Imported, Lines};
 use crate::options::{Answers, OptionRow, Value};
 use crate::problem::{Problem, ProblemKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// An import format.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Importer {
 pub enum Read {
     /// Passes on the detours in it; they become one recording.
     Detours(fn(&mut Lines, &Answers, &mut Imported) -> Result<(), Problem>),
+    /// Makes the recording of a file in a directory, which must be empty or not exist; returns its number of detours.
+    Recording(fn(&Path, &Answers, &Path) -> Result<u64, Problem>),
     /// Returns whole recordings, which need no other description.
     Recordings(fn(&Path) -> Result<Vec<Recorded>, Problem>),
 }
@@ -61,31 +64,52 @@ impl Importer {
         self.options.iter().chain(common).copied().collect()
     }
 
-    /// Makes a recording in `dir`, which must be empty or not exist, of a file of this format. Returns its number of
+    /// Makes a recording in `dir`, which must be empty or not exist, of files of this format. Returns its number of
     /// detours.
     ///
     /// # Errors
-    /// The file cannot be read, a line of it is wrong, it has no detour, or the recording cannot be written.
-    pub fn import(&self, file: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
+    /// A file cannot be read, a line of it is wrong, they have nothing that was measured, or the recording cannot be
+    /// written.
+    pub fn import(&self, files: &[PathBuf], answers: &Answers, dir: &Path) -> Result<u64, Problem> {
+        let [first, ..] = files else {
+            return Err(ProblemKind::Usage.problem("there is no file", "name one"));
+        };
         let read = match self.read {
             Read::Detours(read) => read,
-            Read::Recordings(read) => return write(&read(file)?, dir),
+            Read::Recording(_) | Read::Recordings(_) if files.len() > 1 => {
+                let why = format!("{} takes one file", self.id);
+                return Err(ProblemKind::Usage.problem(why, "import the others one by one"));
+            }
+            Read::Recording(read) => return read(first, answers, dir),
+            Read::Recordings(read) => return write(&read(first)?, dir),
         };
-        let mut lines = Lines::open(file)?;
-        let mut imported = Imported::create(dir, file, self.id, answers)?;
-        let read = read(&mut lines, answers, &mut imported);
-        let read = read.and_then(|()| match imported.detours() {
-            0 => Err(ProblemKind::Data
-                .problem("it has no detour", "check the format")
-                .about(file.display())),
-            _ => Ok(()),
-        });
-        match read {
-            Ok(()) => imported.finish(&lines),
+        let mut imported = Imported::create(dir, first, self.id, answers)?;
+        match read_all(read, files, answers, &mut imported) {
+            Ok(written) => imported.finish(written),
             Err(problem) => {
                 imported.discard();
                 Err(problem)
             }
         }
     }
+}
+
+/// Reads the files one after the other; returns when the last was written.
+fn read_all(
+    read: fn(&mut Lines, &Answers, &mut Imported) -> Result<(), Problem>,
+    files: &[PathBuf],
+    answers: &Answers,
+    imported: &mut Imported,
+) -> Result<Option<SystemTime>, Problem> {
+    let mut written = None;
+    for file in files {
+        let mut lines = Lines::open(file)?;
+        read(&mut lines, answers, imported)?;
+        written = written.max(lines.modified());
+    }
+    if imported.is_empty() {
+        let nothing = ProblemKind::Data.problem("it has no detour", "check the format");
+        return Err(nothing.about(files[0].display()));
+    }
+    Ok(written)
 }

@@ -1,15 +1,37 @@
 //! The lines of an imported file, one in memory at a time.
 
 use crate::problem::{Problem, ProblemKind};
+use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// More bytes than a line of any format has.
 const MOST_BYTES: u64 = 64 << 10;
+/// More bytes than a result in JSON has.
+const MOST_JSON: u64 = 16 << 20;
 /// The mark with which some programs begin a text in UTF-8.
 const BYTE_ORDER: &[u8] = "\u{feff}".as_bytes();
+
+/// Opens a file; returns it and when it was written, if that is known.
+pub(super) fn open(path: &Path) -> Result<(File, Option<SystemTime>), Problem> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let why = format!("there is no {}", path.display());
+            ProblemKind::NoInput.problem(why, "check the path")
+        }
+        _ => Problem::unreadable(path, &error),
+    };
+    let file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    if about.is_dir() {
+        let why = format!("{} is a directory", path.display());
+        return Err(ProblemKind::Usage.problem(why, "name a file"));
+    }
+    let modified = about.modified().ok().filter(|_| about.is_file());
+    Ok((file, modified))
+}
 
 /// A file that is read line by line.
 #[derive(Debug)]
@@ -21,26 +43,49 @@ pub struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self, Problem> {
-        let failed = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                let why = format!("there is no {}", path.display());
-                ProblemKind::NoInput.problem(why, "check the path")
-            }
-            _ => Problem::unreadable(path, &error),
-        };
-        let file = File::open(path).map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
-        if about.is_dir() {
-            let why = format!("{} is a directory", path.display());
-            return Err(ProblemKind::Usage.problem(why, "name a file"));
-        }
-        let modified = about.modified().ok().filter(|_| about.is_file());
+        let (file, modified) = open(path)?;
         Ok(Self { path: path.to_owned(), reader: BufReader::new(file), modified })
     }
 
     /// Returns when the file was written, if that is known.
     pub(super) fn modified(&self) -> Option<SystemTime> {
         self.modified
+    }
+
+    /// Returns the number at the end of the file's name after a dot, as in `raw.03`.
+    pub(super) fn number_in_name(&self) -> Option<u32> {
+        self.path.extension()?.to_str()?.parse().ok()
+    }
+
+    /// Returns the content if it is a JSON object; `None` if the file begins with something else.
+    ///
+    /// # Errors
+    /// The file cannot be read, is too long, or is not such an object.
+    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Problem> {
+        let unreadable = |error: io::Error| Problem::unreadable(&self.path, &error);
+        let begin = self.reader.fill_buf().map_err(unreadable)?;
+        let begin = begin.strip_prefix(BYTE_ORDER).unwrap_or(begin);
+        if begin.trim_ascii_start().first() != Some(&b'{') {
+            return Ok(None);
+        }
+        let mut text = vec![];
+        let read = self.reader.by_ref().take(MOST_JSON).read_to_end(&mut text);
+        if read.map_err(unreadable)? as u64 == MOST_JSON {
+            return Err(
+                wrong(format!("it has over {} MiB", MOST_JSON >> 20)).about(self.path.display())
+            );
+        }
+        let text = text.strip_prefix(BYTE_ORDER).unwrap_or(&text);
+        let parsed = serde_json::from_slice(text);
+        parsed.map(Some).map_err(|error| wrong(error.to_string()).about(self.path.display()))
+    }
+
+    /// Adds the name of the file to what is wrong with it as a whole.
+    pub(super) fn about(&self, problem: Problem) -> Problem {
+        match problem.kind {
+            ProblemKind::Data => problem.about(self.path.display()),
+            _ => problem,
+        }
     }
 
     /// Passes each line to `take`, without its end and blanks around it. Empty lines are skipped. What is wrong with one

@@ -4,19 +4,31 @@
 
 mod bare;
 mod csv;
+mod cyclictest;
 mod importer;
 mod lines;
 mod netgauge;
+mod oslat;
 mod recorded;
+mod sysjitter;
+mod trace_cmd;
 mod writer;
 
 pub use importer::{COMMON, Importer, Read};
 pub use lines::Lines;
 pub use recorded::Recorded;
-pub use writer::Imported;
+pub use writer::{Imported, TOTAL_LENGTH};
 
 /// What stands in an imported recording for where its threshold and its clock come from.
 pub const IMPORTED: &str = "imported";
 
 /// All formats, in the order of the help.
-pub const IMPORTERS: &[&Importer] = &[&csv::IMPORTER, &netgauge::IMPORTER, &bare::IMPORTER];
+pub const IMPORTERS: &[&Importer] = &[
+    &csv::IMPORTER,
+    &netgauge::IMPORTER,
+    &sysjitter::IMPORTER,
+    &oslat::IMPORTER,
+    &cyclictest::IMPORTER,
+    &trace_cmd::IMPORTER,
+    &bare::IMPORTER,
+];

@@ -1,41 +1,59 @@
 //! The recording that an import makes.
 
+use super::IMPORTED;
 use super::lines::wrong;
-use super::{IMPORTED, Lines};
 use crate::clock::Clock;
 use crate::machine::{MOST_CPUS, Machine};
 use crate::methods;
 use crate::options::Answers;
 use crate::problem::{Problem, ProblemKind};
 use crate::recorder::Recorder;
-use crate::rows::Detour;
+use crate::rows::{Counter, Detour, LengthCount};
 use crate::run::{CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Detours that are written at once.
 const ROWS: usize = 64 << 10;
+/// More ranges of lengths than any tool counts in.
+const MOST_RANGES: usize = 4 << 20;
 /// Nanoseconds in ten years. Later times are no times since the beginning of a measurement.
-const LATEST_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
+pub(super) const LATEST_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// Two detours may overlap by this much, because each time is rounded to nanoseconds.
 const ROUNDING_NS: u64 = 1;
 
-/// A recording that is made of a file. Its counter counts nanoseconds.
+/// A recording that is made of files. Its counter counts nanoseconds.
 pub struct Imported {
     dir: PathBuf,
     recorder: Recorder,
     run: Run,
     rows: Vec<Detour>,
-    /// End of the last detour and number of detours of each CPU.
-    cpus: BTreeMap<u32, (u64, u64)>,
+    cpus: BTreeMap<u32, Cpu>,
+    /// Lengths that the file counts, without times.
+    lengths: Vec<LengthCount>,
     /// The loop's own iteration, which the durations of the file do not contain.
     iteration_ns: u64,
     shortest_ns: u64,
+    /// Longer intervals are detours, if the file says so.
+    threshold_ns: Option<u64>,
     /// How long was measured, if that was given.
     duration_ns: Option<u64>,
+}
+
+/// What is known of a measured CPU.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpu {
+    /// End of its last detour.
+    reached_ns: u64,
+    detours: u64,
+    /// How long it was measured, if the file says so.
+    watched_ns: u64,
+    /// Sum of all lengths that the file counts, if it says so.
+    total_ns: Option<u64>,
 }
 
 impl std::fmt::Debug for Imported {
@@ -60,8 +78,10 @@ impl Imported {
             run,
             rows: Vec::with_capacity(ROWS),
             cpus: BTreeMap::new(),
+            lengths: vec![],
             iteration_ns: 0,
             shortest_ns: u64::MAX,
+            threshold_ns: None,
             duration_ns: duration.and_then(|time| u64::try_from(time.as_nanos()).ok()),
         })
     }
@@ -71,8 +91,28 @@ impl Imported {
         self.iteration_ns = ns.min(LATEST_NS);
     }
 
-    pub(super) fn detours(&self) -> u64 {
-        self.cpus.values().map(|(_, number)| number).sum()
+    /// Sets the threshold: longer intervals are detours. The longest of several counts.
+    pub(super) fn threshold(&mut self, ns: u64) {
+        self.threshold_ns = self.threshold_ns.max(Some(ns.min(LATEST_NS)));
+    }
+
+    /// Adds a note for the reader, once.
+    pub(super) fn note(&mut self, note: &str) {
+        if !self.run.notes.iter().any(|known| known == note) {
+            self.run.notes.push(note.to_owned());
+        }
+    }
+
+    /// Returns whether anything was measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.cpus.values().all(|cpu| cpu.detours == 0 && cpu.watched_ns == 0)
+    }
+
+    fn cpu(&mut self, cpu: u32) -> Result<&mut Cpu, Problem> {
+        if cpu >= MOST_CPUS {
+            return Err(wrong(format!("there is no CPU {cpu}")));
+        }
+        Ok(self.cpus.entry(cpu).or_default())
     }
 
     /// Adds a detour, which must begin after the one before it on the same CPU.
@@ -80,22 +120,66 @@ impl Imported {
         if start_ns.max(duration_ns) > LATEST_NS {
             return Err(wrong("it is later than ten years after the beginning"));
         }
-        if cpu >= MOST_CPUS {
-            return Err(wrong(format!("there is no CPU {cpu}")));
+        if self.run.method != methods::DETOURS {
+            return Err(wrong("it has times, and what came before has none"));
         }
-        let (reached, number) = self.cpus.entry(cpu).or_default();
-        let early = reached.saturating_sub(start_ns);
-        if early > ROUNDING_NS + self.iteration_ns {
+        let iteration_ns = self.iteration_ns;
+        let of = self.cpu(cpu)?;
+        let early = of.reached_ns.saturating_sub(start_ns);
+        if early > ROUNDING_NS + iteration_ns {
             let why =
                 format!("this detour begins {early} ns before the previous one on CPU {cpu} ends");
             return Err(wrong(why));
         }
-        let start_ticks = start_ns.max(*reached);
-        let end_ticks = start_ticks + duration_ns + self.iteration_ns;
-        (*reached, *number) = (end_ticks, *number + 1);
+        let start_ticks = start_ns.max(of.reached_ns);
+        let end_ticks = start_ticks + duration_ns + iteration_ns;
+        (of.reached_ns, of.detours) = (end_ticks, of.detours + 1);
         self.shortest_ns = self.shortest_ns.min(end_ticks - start_ticks);
         self.rows.push(Detour { cpu, start_ticks, end_ticks });
         if self.rows.len() == ROWS { self.write() } else { Ok(()) }
+    }
+
+    /// Adds the number of detours, or latencies, of a range of lengths, for a recording of this method without times.
+    pub(super) fn count(
+        &mut self,
+        method: &str,
+        cpu: u32,
+        lengths_ns: Range<u64>,
+        number: u64,
+    ) -> Result<(), Problem> {
+        if lengths_ns.end > LATEST_NS || lengths_ns.is_empty() {
+            return Err(wrong("there is no such length"));
+        }
+        if self.lengths.len() == MOST_RANGES {
+            return Err(wrong(format!("it has more than {MOST_RANGES} ranges of lengths")));
+        }
+        let of = self.cpu(cpu)?;
+        if of.reached_ns > 0 {
+            return Err(wrong("it has no times, and what came before has them"));
+        }
+        of.detours = of.detours.checked_add(number).ok_or_else(|| wrong("it counts too many"))?;
+        let Range { start: from_ticks, end: to_ticks } = lengths_ns;
+        self.shortest_ns = self.shortest_ns.min(from_ticks);
+        method.clone_into(&mut self.run.method);
+        if number > 0 {
+            self.lengths.push(LengthCount { cpu, from_ticks, to_ticks, count: number });
+        }
+        Ok(())
+    }
+
+    /// States the sum of all lengths that were counted on a CPU.
+    pub(super) fn total(&mut self, cpu: u32, ns: u64) -> Result<(), Problem> {
+        self.cpu(cpu)?.total_ns = Some(ns);
+        Ok(())
+    }
+
+    /// States for how long a CPU was measured.
+    pub(super) fn watched(&mut self, cpu: u32, ns: u64) -> Result<(), Problem> {
+        if ns > LATEST_NS {
+            return Err(wrong("it was measured for longer than ten years"));
+        }
+        self.cpu(cpu)?.watched_ns = ns;
+        Ok(())
     }
 
     fn write(&mut self) -> Result<(), Problem> {
@@ -104,31 +188,52 @@ impl Imported {
         Ok(())
     }
 
-    /// Completes the recording and returns its number of detours.
-    pub(super) fn finish(mut self, lines: &Lines) -> Result<u64, Problem> {
+    /// Completes the recording and returns its number of detours. `written` is when its files were written.
+    pub(super) fn finish(mut self, written: Option<SystemTime>) -> Result<u64, Problem> {
         self.write()?;
-        let last = self.cpus.values().map(|(end, _)| *end).max().unwrap_or(0);
-        let end = self.duration_ns.unwrap_or(last);
+        let last = self.cpus.values().map(|cpu| cpu.reached_ns).max().unwrap_or(0);
+        let watched = self.cpus.values().map(|cpu| cpu.watched_ns).max().unwrap_or(0);
+        let end = self.duration_ns.unwrap_or(last.max(watched));
         if end < last {
             let why = format!("the last detour ends at {last} ns, after the given duration");
             self.discard();
             return Err(ProblemKind::Usage.problem(why, "give the whole duration (--duration)"));
         }
-        let (number, iteration) = (self.detours(), self.iteration_ns);
-        let cpu =
-            |(&cpu, &(_, detours)): (&u32, &(u64, u64))| cpu_run(cpu, end, iteration, detours);
+        let (iteration, given) = (self.iteration_ns, self.duration_ns);
+        let cpu = |(&cpu, of): (&u32, &Cpu)| {
+            // What a file says is rounded, and may end before the last detour.
+            let own = Some(of.watched_ns).filter(|ns| *ns > 0).map(|ns| ns.max(of.reached_ns));
+            cpu_run(cpu, given.or(own).unwrap_or(end), iteration, of.detours)
+        };
         self.run.cpus = self.cpus.iter().map(cpu).collect();
         self.run.end_ticks = end;
-        self.run.threshold_ticks = self.shortest_ns.saturating_sub(1);
+        let known = self.threshold_ns.is_some();
+        self.run.threshold_ticks = self.threshold_ns.unwrap_or(self.shortest_ns.saturating_sub(1));
+        if !known && self.lengths.is_empty() {
+            self.note("the threshold is the shortest detour of the file");
+        }
         self.run.clock.read_min_ticks = iteration;
-        if let Some(written) = lines.modified().and_then(|at| Timestamp::try_from(at).ok()) {
+        self.write_counts(end)?;
+        if let Some(written) = written.and_then(|at| Timestamp::try_from(at).ok()) {
             let length = SignedDuration::from_nanos(i64::try_from(end).unwrap_or(i64::MAX));
             self.run.end_utc = Some(format!("{written:.0}"));
             self.run.start_utc = format!("{:.0}", written.checked_sub(length).unwrap_or(written));
         }
         self.run.state = RunState::Complete;
         self.recorder.finish(&self.run)?;
-        Ok(number)
+        Ok(self.cpus.values().map(|cpu| cpu.detours).fold(0, u64::saturating_add))
+    }
+
+    /// Writes the counted lengths and their sums.
+    fn write_counts(&mut self, end: u64) -> Result<(), Problem> {
+        self.lengths.sort_by_key(|row| (row.cpu, row.from_ticks, row.to_ticks));
+        self.recorder.append(&self.lengths)?;
+        let total = |(&cpu, of): (&u32, &Cpu)| {
+            let name = TOTAL_LENGTH.to_owned();
+            of.total_ns.map(|value| Counter { name, cpu, ticks: end, value })
+        };
+        let totals: Vec<Counter> = self.cpus.iter().filter_map(total).collect();
+        Ok(self.recorder.append(&totals)?)
     }
 
     /// Removes what was written.
@@ -137,8 +242,11 @@ impl Imported {
     }
 }
 
+/// The counter with the sum of all lengths that another tool counted on a CPU, in ns.
+pub const TOTAL_LENGTH: &str = "lengths/total_ns";
+
 /// Describes the run as far as it is known before the file was read.
-fn run(file: &Path, format: &str, host: String) -> Run {
+pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
     let file = file.file_name().unwrap_or_default().to_string_lossy();
     Run {
         format_version: FORMAT_VERSION,
@@ -182,9 +290,7 @@ fn run(file: &Path, format: &str, host: String) -> Run {
             why: "another tool measured".into(),
             remedy: "measure with `anechoic run`".into(),
         }],
-        notes: vec![format!(
-            "imported from {file} ({format}); its dates are those of the file, and the threshold is its shortest detour"
-        )],
+        notes: vec![format!("imported from {file} ({format}); its dates are those of the file")],
         threads: vec![],
         limits: None,
         machine: Machine {

@@ -6,6 +6,7 @@
 pub mod bsp;
 pub mod cluster;
 pub mod compare;
+pub mod counted;
 mod described;
 mod found;
 pub mod gate;
@@ -47,6 +48,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &memory::MEMORY,
     &paging::PAGING,
     &summary::SUMMARY,
+    &counted::COUNTED,
     &timeline::TIMELINE,
     &timeline::PERIODS,
     &phases::PHASES,

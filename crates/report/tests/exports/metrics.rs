@@ -1,7 +1,9 @@
 //! Metrics, by the rules of Prometheus' text format 0.0.4 and of OpenMetrics 1.0.
 
 use super::{export_of, lost, record, text};
+use anechoic_recording::Recording;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Reads samples as `name{labels} value`, and checks what both formats ask: each family is described once, before its
 /// samples, which follow it without others between; no sample comes twice; the text ends with a line feed.
@@ -89,5 +91,66 @@ fn each_cpu_has_metrics_on_demand_and_losses_are_a_metric() {
         assert_eq!(value(&samples, "anechoic_run_sound"), 0.0);
         assert_eq!(value(&samples, "anechoic_cpu_detours{cpu=\"1\"}"), 3.0);
         assert_eq!(value(&samples, "anechoic_cpu_longest_detour_seconds{cpu=\"0\"}"), 200e-6);
+    }
+}
+
+/// Returns the texts of all queries in a dashboard: of its panels, and of its variables.
+fn queries(of: &serde_json::Value, found: &mut Vec<String>) {
+    match of {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_str() {
+                    Some(text) if name == "expr" || name == "definition" => found.push(text.into()),
+                    _ => queries(value, found),
+                }
+            }
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|of| queries(of, found)),
+        _ => {}
+    }
+}
+
+/// Returns the words of a query that name metrics.
+fn metrics(query: &str) -> impl Iterator<Item = &str> {
+    query
+        .split(|of: char| !of.is_ascii_alphanumeric() && of != '_')
+        .filter(|word| word.starts_with("anechoic_"))
+}
+
+#[test]
+fn the_dashboard_asks_for_metrics_that_are_written() {
+    let dashboard = include_str!("../../../../docs/grafana/anechoic.json");
+    let dashboard: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
+    let mut found = vec![];
+    queries(&dashboard, &mut found);
+    assert!(found.len() > 10, "{found:?}");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/before");
+    let example = Recording::open(&example).expect("a recording with an interval");
+    let files = export_of(&example, "prometheus", &[("per-cpu", "")], None).expect("metrics");
+    let text = String::from_utf8(files.concat()).expect("text");
+    let written: BTreeSet<String> = samples(&text)
+        .into_iter()
+        .map(|(sample, _)| sample.split('{').next().unwrap_or_default().to_owned())
+        .collect();
+    let mut asked = BTreeSet::new();
+    for query in &found {
+        for metric in metrics(query) {
+            assert!(written.contains(metric), "nothing writes {metric}, of: {query}");
+            asked.insert(metric.to_owned());
+        }
+        for (label, values) in
+            [("bound", &["low", "high"][..]), ("quantile", &["0.5", "0.99", "1"])]
+        {
+            let given = query.split_once(&format!("{label}=\"")).map(|of| of.1);
+            let given = given.and_then(|rest| rest.split('"').next());
+            assert!(given.is_none_or(|value| values.contains(&value)), "{query}");
+        }
+    }
+    assert!(asked.contains("anechoic_noise_ratio") && asked.contains("anechoic_run_sound"));
+    assert!(dashboard["__inputs"][0]["name"] == "DS_PROMETHEUS");
+    let variables = dashboard["templating"]["list"].as_array().expect("variables");
+    assert!(variables.iter().any(|of| of["name"] == "datasource" && of["type"] == "datasource"));
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        assert_eq!(panel["datasource"]["uid"], "$datasource", "{}", panel["title"]);
     }
 }

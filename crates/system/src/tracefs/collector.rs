@@ -1,17 +1,16 @@
 //! Collects the kernel events of all CPUs from a private instance.
 
-use super::decode::{EventDecoder, ToTicks};
 use super::error::TraceError;
 use super::instance::Instance;
 use super::marks::{self, Marker};
 use super::mount::Tracefs;
-use super::page::PageLayout;
 use super::pipe::{Batch, Pipe};
 use super::symbols;
 use crate::cpus;
 use crate::machine::Root;
 use crate::rlimits::limits;
 use anechoic_recording::run::{RecordedEvent, Trace};
+use anechoic_recording::trace::{EnabledEvent, EventDecoder, PageLayout, ToTicks};
 use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -161,7 +160,7 @@ impl Collector {
     /// Describes the recording of events for `run.json`.
     #[must_use]
     pub fn description(&self) -> Trace {
-        let recorded = |event: &super::instance::EnabledEvent| RecordedEvent {
+        let recorded = |event: &EnabledEvent| RecordedEvent {
             number: event.spec.kind as u16,
             name: format!("{}:{}", event.spec.system, event.spec.name),
             args: event.spec.args.iter().map(|&arg| arg.to_owned()).collect(),

@@ -1,12 +1,11 @@
 //! A private tracing instance, with our own buffers and events.
 
 use super::error::TraceError;
-use super::format::{Format, page_layout};
 use super::leftovers;
 use super::mount::Tracefs;
-use super::page::PageLayout;
 use super::stats::Stats;
 use super::symbols::{self, TICK_FUNCTIONS};
+use anechoic_recording::trace::{EnabledEvent, Format, PageLayout, page_layout};
 use anechoic_recording::{EVENTS, EventKind, EventSpec, Problem};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,15 +17,6 @@ use std::time::{Duration, Instant};
 
 /// A name that is taken is not tried again with a serial number above this.
 const MOST_SERIALS: u32 = 1_000;
-
-/// An enabled event, with the kernel's description of it.
-#[derive(Debug, Clone)]
-pub struct EnabledEvent {
-    /// Its row.
-    pub spec: &'static EventSpec,
-    /// The description of its fields.
-    pub format: Format,
-}
 
 /// A private instance. Dropping it removes it.
 ///

@@ -1,9 +1,8 @@
 //! The pipe of one CPU's pages: reads it, and accounts for events lost in between.
 
-use super::decode::EventDecoder;
 use super::error::TraceError;
 use super::instance::Instance;
-use super::page::{Missed, Page, PageError, PageLayout};
+use anechoic_recording::trace::{EventDecoder, Missed, Page, PageError, PageLayout};
 use anechoic_recording::{KernelEvent, Loss, LossKind, Name};
 use rustix::io::Errno;
 use std::fs::File;

@@ -1,34 +1,42 @@
 //! Decodes payloads of the ring buffer to [`KernelEvent`]s, and the names in them.
 
 use super::format::{Format, FormatField, Storage};
-use super::instance::EnabledEvent;
 use super::marks::Marks;
 use super::page::Record;
-use anechoic_recording::event::Role;
-use anechoic_recording::{EventKind, EventSpec, KernelEvent, Name, NameKind};
+use crate::event::{EventKind, EventSpec, NameKind, Role};
+use crate::rows::{KernelEvent, Name};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 
 /// Converts a timestamp of the trace clock to ticks of the run's counter.
 pub type ToTicks = Box<dyn Fn(u64) -> u64 + Send>;
 
+/// An event that is recorded, with the kernel's own description.
+#[derive(Debug, Clone)]
+pub struct EnabledEvent {
+    /// Its row of [`crate::EVENTS`].
+    pub spec: &'static EventSpec,
+    /// Its fields.
+    pub format: Format,
+}
+
 /// A number in a payload. A signed number is extended to 64 bits.
 #[derive(Debug, Clone, Copy)]
-struct Number {
+pub(crate) struct Number {
     offset: usize,
     size: usize,
     signed: bool,
 }
 
 impl Number {
-    fn from_field(field: &FormatField) -> Option<Self> {
+    pub(crate) fn from_field(field: &FormatField) -> Option<Self> {
         let Storage::Number { signed } = field.storage else { return None };
         Some(Self { offset: field.offset, size: field.size, signed })
     }
 
     /// Reads the number; 0 if the payload is too short.
     #[inline]
-    fn read(self, payload: &[u8]) -> u64 {
+    pub(crate) fn read(self, payload: &[u8]) -> u64 {
         let Some(rest) = payload.get(self.offset..) else { return 0 };
         macro_rules! number {
             ($unsigned:ty, $signed:ty) => {
@@ -49,14 +57,14 @@ impl Number {
 
 /// Bytes in a payload: a text or a CPU mask.
 #[derive(Debug, Clone, Copy)]
-struct Bytes {
+pub(crate) struct Bytes {
     offset: usize,
     size: usize,
     storage: Storage,
 }
 
 impl Bytes {
-    fn from_field(field: &FormatField) -> Option<Self> {
+    pub(crate) fn from_field(field: &FormatField) -> Option<Self> {
         let number = matches!(field.storage, Storage::Number { .. });
         (!number).then_some(Self { offset: field.offset, size: field.size, storage: field.storage })
     }
@@ -75,7 +83,7 @@ impl Bytes {
         payload.get(start..start + length).unwrap_or_default()
     }
 
-    fn text(self, payload: &[u8]) -> &[u8] {
+    pub(crate) fn text(self, payload: &[u8]) -> &[u8] {
         let bytes = self.read(payload);
         bytes.split(|&byte| byte == 0).next().unwrap_or_default()
     }
@@ -181,12 +189,13 @@ impl EventDecoder {
     }
 
     /// Also reads the marks of threads, whose event has this format.
-    pub(super) fn read_marks(&mut self, format: &Format) {
+    pub fn read_marks(&mut self, format: &Format) {
         self.marks = Marks::new(format);
     }
 
     /// Returns the number in events of the thread that knows itself as `own`, if its mark was read.
-    pub(super) fn thread(&self, own: i32) -> Option<i32> {
+    #[must_use]
+    pub fn thread(&self, own: i32) -> Option<i32> {
         self.marks.as_ref()?.thread(own)
     }
 
@@ -275,7 +284,7 @@ impl EventDecoder {
     }
 
     /// Returns the tasks that have events on measured CPUs, or caused something there.
-    pub(super) fn tasks(&self) -> impl Iterator<Item = u64> {
+    pub fn tasks(&self) -> impl Iterator<Item = u64> {
         self.tasks.all.iter().copied()
     }
 

@@ -1,0 +1,308 @@
+//! Files of trace-cmd: what the osnoise tracer found, or the time in interrupt handlers.
+
+mod bytes;
+mod file;
+mod handlers;
+mod osnoise;
+mod sink;
+
+use super::lines::open;
+use super::{Importer, Read, writer};
+use crate::event::{EVENTS, EventSpec, NameKind};
+use crate::options::{Answers, OptionRow, Value};
+use crate::problem::{Problem, ProblemKind};
+use crate::recorder::Recorder;
+use crate::rows::Name;
+use crate::run::{CpuRun, RecordedEvent, Run, RunState, Trace};
+use crate::trace::{EnabledEvent, EventDecoder, Page, Record, resolve_from};
+use file::TraceFile;
+use handlers::{Handlers, VICTIM};
+use jiff::Timestamp;
+use osnoise::Osnoise;
+use sink::Sink;
+use std::path::Path;
+
+/// The row of the format.
+pub(super) static IMPORTER: Importer = Importer {
+    id: "trace-cmd",
+    title: "a trace.dat of trace-cmd, version 6 or 7",
+    details: "With events of the osnoise tracer (`trace-cmd record -p osnoise -e osnoise`) its samples over the threshold are the \
+              detours, and what the tracer charges them to are their causes. Without, nobody measured: a detour is the time in \
+              interrupt handlers (events of irq, irq_vectors, nmi and others), and what threads took from each other is not in it.",
+    options: &[OptionRow::new(
+        "hz",
+        Value::Count { least: 1_000_000, most: 100_000_000_000 },
+        "N",
+        "Rate of the counter, where the trace clock is x86-tsc and the file does not state it",
+    )],
+    examples: "  anechoic import trace-cmd trace.dat -o traced\n  anechoic import trace-cmd trace.dat --hz 2597000000 -o traced",
+    read: Read::Recording(import),
+};
+
+const OF_HANDLERS: &str = "nobody measured: a detour is the time from the entry to the exit of an interrupt's handler; time that threads took \
+                           from each other, and what the kernel and a hypervisor did around the handlers, is not in it";
+const OF_OSNOISE: &str = "a detour is a sample over the threshold of the osnoise tracer, and its events are what the tracer found in it";
+
+/// How detours are found in the events.
+enum Finder {
+    Handlers(Handlers),
+    Osnoise(Osnoise),
+}
+
+fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
+    let about = |problem: Problem| match problem.kind {
+        ProblemKind::Data => problem.about(path.display()),
+        _ => problem,
+    };
+    let (source, written) = open(path)?;
+    let mut file = TraceFile::open(source).map_err(about)?;
+    let mut finder = match Osnoise::new(&file.formats) {
+        Some(osnoise) => Finder::Osnoise(osnoise),
+        None => Finder::Handlers(Handlers::new(decoder(&file).map_err(about)?)),
+    };
+    let mut run = describe(path, &file, &finder, answers).map_err(about)?;
+    let start = first_ticks(&mut file, &finder).map_err(about)?;
+    (run.start_ticks, run.end_ticks) = (start, start);
+    let mut sink = Sink::new(Recorder::create(dir, &run)?, &run);
+    let read = read(&mut file, &mut finder, &mut sink, &mut run).map_err(about);
+    let read = read.and_then(|()| match run.cpus.iter().any(|cpu| cpu.detours > 0) {
+        true => Ok(()),
+        false => {
+            let remedy =
+                "record with `trace-cmd record -p osnoise -e osnoise`, or `-e irq -e irq_vectors`";
+            Err(about(
+                ProblemKind::Data
+                    .problem("it has no detour: no event of osnoise or of an interrupt", remedy),
+            ))
+        }
+    });
+    if let Err(problem) = read {
+        drop(sink);
+        let _ = std::fs::remove_dir_all(dir); // it was empty before
+        return Err(problem);
+    }
+    if let Some(written) = written.and_then(|at| Timestamp::try_from(at).ok()) {
+        (run.start_utc, run.end_utc) = (format!("{written:.0}"), Some(format!("{written:.0}")));
+    }
+    run.state = RunState::Complete;
+    sink.finish(&run)?;
+    Ok(run.cpus.iter().map(|cpu| cpu.detours).sum())
+}
+
+/// Reads the pages of all CPUs, and the names in the file.
+fn read(
+    file: &mut TraceFile,
+    finder: &mut Finder,
+    sink: &mut Sink,
+    run: &mut Run,
+) -> Result<(), Problem> {
+    let layout = file.layout;
+    for of in file.cpus.clone() {
+        sink.begin(of.cpu);
+        let mut reached = None;
+        file.pages(of, &mut |bytes| {
+            let page = Page::parse(bytes, &layout).map_err(|error| damaged(&error))?;
+            let mut missed = Some(page.missed);
+            for record in page.records() {
+                let record = record.map_err(|error| damaged(&error))?;
+                if let Some(missed) = missed.take() {
+                    // The events of osnoise have times of their own, and losses those of the trace.
+                    let before = reached.unwrap_or(page.time);
+                    let (from, to) = match finder {
+                        Finder::Handlers(_) => (before, record.time),
+                        Finder::Osnoise(_) => (sink.reached(), sink.reached()),
+                    };
+                    finder.lost(sink.missed(missed, from, to));
+                }
+                reached = Some(record.time);
+                finder.take(of.cpu, &record, sink)?;
+            }
+            Ok(true)
+        })?;
+        let victim = finder.end();
+        let measured = matches!(finder, Finder::Handlers(_)) && of.size > 0;
+        if measured || sink.cpu().detours > 0 {
+            run.cpus.push(cpu_run(of.cpu, victim, sink));
+        }
+    }
+    let end = sink.end_ticks();
+    run.end_ticks = end;
+    run.cpus.iter_mut().for_each(|cpu| cpu.last_ticks = end);
+    run.threshold_ticks = sink.shortest_ticks().saturating_sub(1);
+    sink.names(&finder.names(file, run))
+}
+
+fn damaged(error: &impl std::fmt::Display) -> Problem {
+    super::lines::wrong(format!("a page is damaged: {error}"))
+}
+
+impl Finder {
+    fn take(&mut self, cpu: u32, record: &Record<'_>, sink: &mut Sink) -> Result<(), Problem> {
+        match self {
+            Self::Handlers(handlers) => handlers.take(cpu, record, sink),
+            Self::Osnoise(osnoise) => osnoise.take(record, sink),
+        }
+    }
+
+    /// Forgets what was open, if events were lost.
+    fn lost(&mut self, lost: bool) {
+        match self {
+            Self::Handlers(handlers) if lost => handlers.forget(),
+            Self::Osnoise(osnoise) if lost => osnoise.forget(),
+            _ => {}
+        }
+    }
+
+    /// Ends the events of a CPU and returns the measuring thread.
+    fn end(&mut self) -> i32 {
+        match self {
+            Self::Handlers(handlers) => {
+                handlers.forget();
+                VICTIM
+            }
+            Self::Osnoise(osnoise) => {
+                osnoise.forget();
+                osnoise.victim()
+            }
+        }
+    }
+
+    /// Returns the names of what is in the events.
+    fn names(&mut self, file: &TraceFile, run: &mut Run) -> Vec<Name> {
+        let decoder = match self {
+            Self::Osnoise(osnoise) => return osnoise.take_names(),
+            Self::Handlers(handlers) => &mut handlers.decoder,
+        };
+        let mut names = decoder.take_names();
+        match resolve_from(&file.symbols[..], decoder.addresses().iter().copied()) {
+            Ok(found) => {
+                names.extend(
+                    found.into_iter().map(|name| Name { key: decoder.hide(name.key), ..name }),
+                );
+            }
+            Err(problem) => {
+                run.not_available.push(problem.not_available("names of kernel functions"))
+            }
+        }
+        let command = |pid: u64| {
+            let own = |line: &str| line.strip_prefix(&format!("{pid} ")).map(str::to_owned);
+            let name = file.commands.lines().find_map(own)?;
+            Some(Name { kind: NameKind::Task, key: pid, ticks: 0, name })
+        };
+        names.extend(decoder.unnamed_tasks().filter_map(command));
+        names
+    }
+}
+
+/// Returns the decoder of the known events of the file.
+fn decoder(file: &TraceFile) -> Result<EventDecoder, Problem> {
+    EventDecoder::new(&enabled(file), None)
+        .map_err(|of| super::lines::wrong(format!("its description of {of} has no common_pid")))
+}
+
+fn enabled(file: &TraceFile) -> Vec<EnabledEvent> {
+    let known = |(system, name, format): &(String, String, crate::trace::Format)| {
+        let spec = EVENTS.iter().find(|spec| spec.system == system && spec.name == name)?;
+        Some(EnabledEvent { spec, format: format.clone() })
+    };
+    file.formats.iter().filter_map(known).collect()
+}
+
+/// Returns the start of the recording: the first time in the file.
+fn first_ticks(file: &mut TraceFile, finder: &Finder) -> Result<u64, Problem> {
+    let (layout, mut first) = (file.layout, u64::MAX);
+    for of in file.cpus.clone() {
+        file.pages(of, &mut |bytes| {
+            let page = Page::parse(bytes, &layout).map_err(|error| damaged(&error))?;
+            let time = |record: Record<'_>| match finder {
+                Finder::Handlers(_) => Some(record.time),
+                Finder::Osnoise(osnoise) => osnoise.start_of(record.payload),
+            };
+            let found = page.records().map_while(Result::ok).find_map(time);
+            first = first.min(found.unwrap_or(u64::MAX));
+            Ok(found.is_none())
+        })?;
+    }
+    Ok(if first == u64::MAX { 0 } else { first })
+}
+
+fn describe(
+    path: &Path,
+    file: &TraceFile,
+    finder: &Finder,
+    answers: &Answers,
+) -> Result<Run, Problem> {
+    let mut words = file.system.as_deref().unwrap_or_default().split_whitespace().skip(1);
+    let host = words.next().unwrap_or("imported").to_owned();
+    let mut run = writer::run(path, IMPORTER.id, host);
+    if let Some(release) = words.next() {
+        release.clone_into(&mut run.machine.kernel);
+    }
+    run.not_available.clear();
+    let of_osnoise = matches!(finder, Finder::Osnoise(_));
+    run.notes.push(if of_osnoise { OF_OSNOISE } else { OF_HANDLERS }.to_owned());
+    if !of_osnoise {
+        set_clock(&mut run, file, answers)?;
+    }
+    let recorded = |spec: &&EventSpec| RecordedEvent {
+        number: spec.kind as u16,
+        name: format!("{}:{}", spec.system, spec.name),
+        args: spec.args.iter().map(|&arg| arg.to_owned()).collect(),
+    };
+    let events = if of_osnoise {
+        Osnoise::specs()
+    } else {
+        enabled(file).iter().map(|of| of.spec).collect()
+    };
+    run.trace = Some(Trace {
+        clock: file.clock.clone(),
+        buffer_kb: 0,
+        events: events.iter().map(recorded).collect(),
+        missing: vec![],
+        alternate_ns: None,
+    });
+    Ok(run)
+}
+
+/// Sets the clock of a recording whose times are those of the trace.
+fn set_clock(run: &mut Run, file: &TraceFile, answers: &Answers) -> Result<(), Problem> {
+    match &*file.clock {
+        "x86-tsc" => {
+            let stated = file.rate.filter(|of| of.0 > 0 && of.1 < 64);
+            let stated = stated.map(|(multiplier, shift)| {
+                (u128::from(1_000_000_000_000_u64) << shift) / u128::from(multiplier)
+            });
+            let given = answers.given::<u64>("hz").map(|hz| u128::from(hz) * 1_000);
+            let rate = given.or(stated).and_then(|rate| u64::try_from(rate).ok());
+            run.clock.frequency_millihertz = rate.filter(|rate| *rate > 0).ok_or_else(|| {
+                let remedy = "give --hz (dmesg shows the rate as `tsc: Refined TSC clocksource calibration`), or record with -C mono";
+                ProblemKind::Usage.problem("its clock is x86-tsc, whose rate it does not state", remedy)
+            })?;
+            run.clock.counter = "tsc".into();
+            Ok(())
+        }
+        "counter" | "uptime" => {
+            let why = format!("its clock {} is too coarse for detours", file.clock);
+            Err(ProblemKind::Data.problem(why, "record with `trace-cmd record -C mono`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cpu_run(cpu: u32, victim: i32, sink: &Sink) -> CpuRun {
+    let of = sink.cpu();
+    CpuRun {
+        cpu,
+        tid: victim,
+        class: super::IMPORTED.into(),
+        first_ticks: sink.start_ticks(),
+        last_ticks: sink.start_ticks(),
+        iterations: 1,
+        own_shortest_gap_ticks: 0,
+        shortest_gap_ticks: 0,
+        detours: of.detours,
+        lost_detours: of.lost,
+        page_faults: 0,
+        last_cpu: cpu,
+    }
+}

@@ -1,0 +1,217 @@
+//! Detours that the osnoise tracer found, and what it charges them to.
+//!
+//! The tracer tells an interference when it has ended, with its start and the time that it took alone, and a sample over
+//! its threshold after all interferences in it. Each interference becomes the events of a handler or of a switch to
+//! another thread and back.
+
+use super::sink::Sink;
+use crate::event::{EVENTS, EventKind, EventSpec, NameKind};
+use crate::problem::Problem;
+use crate::rows::{KernelEvent, Name};
+use crate::trace::decode::{Bytes, Number};
+use crate::trace::{Format, Record};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// More interferences than a sample has; with more of them the earliest are not kept.
+const MOST: usize = 256 << 10;
+/// More different names than a trace has.
+const MOST_NAMES: usize = 64 << 10;
+
+/// An event of the tracer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Sample,
+    Irq,
+    Softirq,
+    Thread,
+    Nmi,
+}
+
+const EVENTS_OF: [(&str, What, &str, &str); 5] = [
+    ("sample_threshold", What::Sample, "common_pid", ""),
+    ("irq_noise", What::Irq, "vector", "desc"),
+    ("softirq_noise", What::Softirq, "vector", ""),
+    ("thread_noise", What::Thread, "pid", "comm"),
+    ("nmi_noise", What::Nmi, "common_pid", ""),
+];
+
+/// Where the values of an event lie.
+#[derive(Debug)]
+struct Fields {
+    what: What,
+    id: u16,
+    start: Number,
+    duration: Number,
+    /// Vector, thread, or the measuring thread.
+    number: Number,
+    name: Option<Bytes>,
+}
+
+/// Something that took time of a sample.
+#[derive(Debug, Clone, Copy)]
+struct Interference {
+    start: u64,
+    end: u64,
+    enter: EventKind,
+    exit: EventKind,
+    number: u64,
+}
+
+/// The events of the tracer on a CPU since its last sample.
+#[derive(Debug)]
+pub(super) struct Osnoise {
+    fields: Vec<Fields>,
+    victim: i32,
+    since: Vec<Interference>,
+    names: BTreeMap<(NameKind, u64), String>,
+}
+
+impl Osnoise {
+    /// Returns a reader, if the file has samples of the tracer.
+    pub(super) fn new(formats: &[(String, String, Format)]) -> Option<Self> {
+        let of = |row: &(&str, What, &str, &str)| {
+            let format = &formats.iter().find(|of| of.0 == "osnoise" && of.1 == row.0)?.2;
+            let number = |name| format.field(name).and_then(Number::from_field);
+            Some(Fields {
+                what: row.1,
+                id: format.id,
+                start: number("start")?,
+                duration: number("duration")?,
+                number: number(row.2)?,
+                name: format.field(row.3).and_then(Bytes::from_field),
+            })
+        };
+        let fields: Vec<Fields> = EVENTS_OF.iter().filter_map(of).collect();
+        let has_samples = fields.iter().any(|of| of.what == What::Sample);
+        has_samples.then_some(Self { fields, victim: 0, since: vec![], names: BTreeMap::new() })
+    }
+
+    /// Returns the events that interferences become.
+    pub(super) fn specs() -> Vec<&'static EventSpec> {
+        use EventKind::{IrqEntry, IrqExit, Nmi, SoftirqEntry, SoftirqExit, Switch};
+        let others = [IrqEntry, IrqExit, SoftirqEntry, SoftirqExit, Nmi, Switch];
+        let made = |spec: &&EventSpec| spec.system == "irq_vectors" || others.contains(&spec.kind);
+        EVENTS.iter().filter(made).collect()
+    }
+
+    /// Returns the measuring thread of the last CPU.
+    pub(super) fn victim(&mut self) -> i32 {
+        std::mem::take(&mut self.victim)
+    }
+
+    /// Forgets the interferences of a sample that was lost.
+    pub(super) fn forget(&mut self) {
+        self.since.clear();
+    }
+
+    fn fields(&self, payload: &[u8]) -> Option<&Fields> {
+        let id = payload.first_chunk().map(|id| u16::from_le_bytes(*id))?;
+        self.fields.iter().find(|of| of.id == id)
+    }
+
+    /// Returns the start of a sample, if this event is one.
+    pub(super) fn start_of(&self, payload: &[u8]) -> Option<u64> {
+        let of = self.fields(payload).filter(|of| of.what == What::Sample)?;
+        Some(of.start.read(payload))
+    }
+
+    pub(super) fn take(&mut self, record: &Record<'_>, sink: &mut Sink) -> Result<(), Problem> {
+        let payload = record.payload;
+        let Some(of) = self.fields(payload) else { return Ok(()) };
+        let (start, number) = (of.start.read(payload), of.number.read(payload));
+        let end = start.saturating_add(of.duration.read(payload));
+        let what = of.what;
+        let name = of.name.map(|name| String::from_utf8_lossy(name.text(payload)).into_owned());
+        if what == What::Sample {
+            self.victim = number as i32;
+            return self.sample(start.max(sink.reached()), end, sink);
+        }
+        let (enter, exit) = events(what, name.as_deref().unwrap_or_default());
+        let kind = match enter {
+            EventKind::IrqEntry => Some(NameKind::Irq),
+            EventKind::Switch => Some(NameKind::Task),
+            _ => None,
+        };
+        if let (Some(kind), Some(name), true) = (kind, name, self.names.len() < MOST_NAMES) {
+            self.names.entry((kind, number)).or_insert(name);
+        }
+        if self.since.len() == MOST {
+            self.since.drain(..MOST / 2);
+        }
+        self.since.push(Interference { start, end, enter, exit, number });
+        Ok(())
+    }
+
+    /// Adds a sample with the interferences in it.
+    fn sample(&mut self, start: u64, end: u64, sink: &mut Sink) -> Result<(), Problem> {
+        let mut since = std::mem::take(&mut self.since);
+        since.sort_by_key(|of| (of.start, Reverse(of.end)));
+        let (mut events, mut open): (Vec<KernelEvent>, Vec<Interference>) = (vec![], vec![]);
+        let close = |open: &mut Vec<Interference>, events: &mut Vec<KernelEvent>, before: u64| {
+            while let Some(of) = open.pop_if(|of| of.end <= before) {
+                events.push(self.event(of.exit, of, of.end, sink));
+            }
+        };
+        for mut of in since {
+            (of.start, of.end) = (of.start.max(start), of.end.min(end));
+            if of.end <= of.start {
+                continue;
+            }
+            close(&mut open, &mut events, of.start);
+            // Times are of the interference alone: what contains another one lasts longer by that.
+            let taken = of.end - of.start;
+            for around in &mut open {
+                around.end = around.end.saturating_add(taken).min(end);
+            }
+            if of.enter == EventKind::Nmi {
+                open.push(of);
+                continue;
+            }
+            events.push(self.event(of.enter, of, of.start, sink));
+            open.push(of);
+        }
+        close(&mut open, &mut events, u64::MAX);
+        events.sort_by_key(|event| event.ticks);
+        sink.add((start, end), &events)
+    }
+
+    /// Returns an event of an interference.
+    fn event(&self, kind: EventKind, of: Interference, ticks: u64, sink: &Sink) -> KernelEvent {
+        let entered = ticks == of.start;
+        let thread = of.number as i32;
+        let (pid, args) = match kind {
+            EventKind::Switch if entered => (self.victim, [of.number, 0, 120]),
+            EventKind::Switch => (thread, [self.victim as u64, 0, 120]),
+            EventKind::Nmi => (self.victim, [0, of.end - of.start, 1]),
+            _ => (self.victim, [of.number, 0, 0]),
+        };
+        KernelEvent { cpu: sink.at(), ticks, kind, pid, args }
+    }
+
+    /// Takes the names of interrupts and threads.
+    pub(super) fn take_names(&mut self) -> Vec<Name> {
+        let name = |((kind, key), name)| Name { kind, key, ticks: 0, name };
+        std::mem::take(&mut self.names).into_iter().map(name).collect()
+    }
+}
+
+/// Returns the events with which an interference begins and ends. The tracer names an interrupt as the kernel's vectors or
+/// by its device.
+fn events(what: What, name: &str) -> (EventKind, EventKind) {
+    let vector = |suffix: &str| {
+        let named = |event: &str| event.strip_suffix(suffix) == Some(name);
+        EVENTS
+            .iter()
+            .find(|spec| spec.system == "irq_vectors" && named(spec.name))
+            .map(|spec| spec.kind)
+    };
+    match what {
+        What::Irq => vector("_entry")
+            .zip(vector("_exit"))
+            .unwrap_or((EventKind::IrqEntry, EventKind::IrqExit)),
+        What::Softirq => (EventKind::SoftirqEntry, EventKind::SoftirqExit),
+        What::Nmi => (EventKind::Nmi, EventKind::Nmi),
+        What::Thread | What::Sample => (EventKind::Switch, EventKind::Switch),
+    }
+}
