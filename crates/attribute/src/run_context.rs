@@ -37,7 +37,7 @@ impl RunContext {
 
     /// Returns whether the recording has the expirations of timers, as far as it lists its events.
     #[must_use]
-    pub fn has_expirations(&self) -> bool {
+    pub(crate) fn has_expirations(&self) -> bool {
         self.expirations
     }
 

@@ -58,7 +58,7 @@ const DATA: [&str; 6] = ["address", "ip", "csd", "hrtimer", "timer", "work"];
 impl EventSpec {
     /// Returns whether this field is an address, of code or data, which a recording must not show.
     #[must_use]
-    pub fn is_address(&self, field: &str) -> bool {
+    pub(crate) fn is_address(&self, field: &str) -> bool {
         self.symbols.contains(&field) || DATA.contains(&field)
     }
 }

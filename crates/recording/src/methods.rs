@@ -3,9 +3,9 @@
 /// Gaps of a loop that does nothing but read the counter (`anechoic run`).
 pub const DETOURS: &str = "detours";
 /// Detours that another tool counted by length; when they were is not known.
-pub const LENGTHS: &str = "lengths";
+pub const LENGTHS: &str = "counted-lengths";
 /// How late a timer woke a thread, counted by length by another tool.
-pub const LATENCIES: &str = "latencies";
+pub const LATENCIES: &str = "counted-latencies";
 /// The methods whose recordings have counts by length and no times.
 pub const COUNTED: &[&str] = &[LENGTHS, LATENCIES];
 /// Fixed work, repeated.

@@ -23,7 +23,7 @@ fn bare(text: &str) -> (tempfile::TempDir, Result<Vec<String>, Problem>) {
     let importer = IMPORTERS.iter().find(|importer| importer.id == "bare").unwrap();
     let answers = Answers::read(&importer.all_options(), &[]).unwrap();
     let place = dir.path().join("recording");
-    let done = importer.import(&[file.clone()], &answers, &place);
+    let done = importer.import(std::slice::from_ref(&file), &answers, &place);
     let made = |_| {
         let found = METHODS.iter().filter(|method| place.join(method).exists());
         found.map(|method| (*method).to_owned()).collect()

@@ -43,12 +43,11 @@ fn all<R: anechoic_recording::Row>(recording: &Recording) -> Vec<R> {
 
 #[test]
 fn real_files_of_both_versions_have_the_interrupts_that_trace_cmd_reports() {
-    let cases: [(&str, &[(&str, &str)], u64); 2] = [
-        ("trace-6.dat", &[], 1_000_000_000_000),
-        ("trace-7.dat", &[("hz", "2597000000")], 2_597_000_000_000),
-    ];
-    for (name, given, rate) in cases {
-        let (dir, done) = import(&foreign(name), given);
+    for (name, hz, rate) in [
+        ("trace-6.dat", None, 1_000_000_000_000),
+        ("trace-7.dat", Some(("hz", "2597000000")), 2_597_000_000_000),
+    ] {
+        let (dir, done) = import(&foreign(name), hz.as_slice());
         let number = done.expect(name);
         let recording = opened(&dir);
         let run = recording.run();

@@ -45,7 +45,7 @@ const OF_OSNOISE: &str = "a detour is a sample over the threshold of the osnoise
 
 /// How detours are found in the events.
 enum Finder {
-    Handlers(Handlers),
+    Handlers(Box<Handlers>),
     Osnoise(Osnoise),
 }
 
@@ -58,7 +58,7 @@ fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
     let mut file = TraceFile::open(source).map_err(about)?;
     let mut finder = match Osnoise::new(&file.formats) {
         Some(osnoise) => Finder::Osnoise(osnoise),
-        None => Finder::Handlers(Handlers::new(decoder(&file).map_err(about)?)),
+        None => Finder::Handlers(Box::new(Handlers::new(decoder(&file).map_err(about)?))),
     };
     let mut run = describe(path, &file, &finder, answers).map_err(about)?;
     let start = first_ticks(&mut file, &finder).map_err(about)?;
