@@ -20,7 +20,7 @@ const FEWEST_OF_DUET: u32 = 4;
 pub(super) fn plan(args: &AbArgs, cpus: &[u32]) -> Result<Trials, Problem> {
     let commands = [&args.a, &args.b].map(|command| command.clone().unwrap_or_default());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seed = args.seed.unwrap_or_else(|| now.as_micros() as u64 % SEEDS);
+    let seed = args.seed.unwrap_or(now.as_micros() as u64 % SEEDS);
     let duet = args.duet.then(|| duet(args.pairs, &commands, cpus)).transpose()?;
     Ok(Trials {
         commands,
