@@ -102,14 +102,3 @@ fn earlier_runs_that_show_nothing_make_no_verdict_and_say_why() {
         assert!(done.code == Some(3) && text.contains(why), "case: {name}: {:?} {text}", done.code);
     }
 }
-
-#[test]
-fn tmp_schemas() {
-    for (name, text) in anechoic_report::schemas() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema").join(name);
-        if std::fs::read_to_string(&file).unwrap_or_default() != text {
-            println!("written {}", file.display());
-            std::fs::write(file, text).expect("written");
-        }
-    }
-}
