@@ -87,6 +87,8 @@ pub use screen::Screen;
 pub use self_test::self_test;
 pub use sources::sources;
 pub use style::{Style, View};
-pub use suite::{suite_cmt, suite_loops, suite_memory};
+pub use suite::{
+    suite_cmt, suite_ferreira, suite_loops, suite_memory, suite_paging, suite_selfish, suite_ticks,
+};
 pub use summary::summary;
 pub use units::{bytes, count, counted, long as long_time, more};

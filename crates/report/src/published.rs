@@ -51,6 +51,13 @@ pub(crate) const WAECHTLER: Paper = Paper {
     full: "S. Wächtler, M. Sojka: Operating system noise: Linux vs. microkernel. Real-Time Linux Workshop, 2012",
 };
 
+/// Noise of one share and several rates.
+pub(crate) const FERREIRA: Paper = Paper {
+    short: "Ferreira 2008",
+    full: "K. B. Ferreira, P. Bridges, R. Brightwell: Characterizing application sensitivity to OS interference using \
+           kernel-level noise injection. SC 2008",
+};
+
 /// Footprints in the cache.
 pub(crate) const THIEBAUT: Paper = Paper {
     short: "Thiébaut & Stone 1987",
@@ -109,9 +116,16 @@ pub(crate) const OPTIMISED: &str = "-O3";
 /// Experiment: noise of detours over [`NOISE_OVER_NS`].
 pub(crate) const NOISE: &str = "noise of detours over 1 µs";
 /// The threshold of it.
-pub(crate) const NOISE_OVER_NS: u64 = 1_000;
+pub const NOISE_OVER_NS: u64 = 1_000;
 /// Column: machines in use, without services that are not needed.
 pub(crate) const ALL_CPUS: &str = "all CPUs";
+
+/// Experiment: time of one call that reads a clock.
+pub(crate) const CLOCK_COST: &str = "cost of a clock";
+/// Experiment: what part of the noise a class of sources takes.
+pub(crate) const PART_OF_NOISE: &str = "part of the noise";
+/// Experiment: noise by the size of the job.
+pub(crate) const JOB_NOISE: &str = "noise of jobs";
 
 /// Experiment: the distribution of loops of 1 ms.
 pub(crate) const LOOP: &str = "loop of 1 ms";
@@ -157,6 +171,35 @@ pub const CMT_SETS: [CmtSet; 3] = [
 pub const CMT_MAIV_PPM: u32 = 10_000;
 /// Smallest number of repetitions of the stopping rule.
 pub const CMT_LEAST_REPETITIONS: u64 = 5;
+
+/// Parameters of the paper: noise of one length and rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// Name of the set.
+    pub id: &'static str,
+    /// Mean time between two detours of a CPU.
+    pub period_ns: u64,
+    /// Length of a detour.
+    pub length_ns: u64,
+    /// Whether all CPUs have them at the same times; otherwise each has random times of its own.
+    pub coordinated: bool,
+}
+
+impl Signature {
+    const fn of(id: &'static str, period_ns: u64, length_ns: u64, coordinated: bool) -> Self {
+        Self { id, period_ns, length_ns, coordinated }
+    }
+}
+
+/// The signatures of Ferreira 2008 that take 2.5 % of a CPU.
+pub const SIGNATURES: [Signature; 6] = [
+    Signature::of("10hz-together", 100_000_000, 2_500_000, true),
+    Signature::of("100hz-together", 10_000_000, 250_000, true),
+    Signature::of("1000hz-together", 1_000_000, 25_000, true),
+    Signature::of("10hz-random", 100_000_000, 2_500_000, false),
+    Signature::of("100hz-random", 10_000_000, 250_000, false),
+    Signature::of("1000hz-random", 1_000_000, 25_000, false),
+];
 
 /// The grain of the do-nothing loops.
 pub const LOOPS_GRAIN_NS: u64 = 1_000_000;

@@ -1,13 +1,21 @@
 //! The screens of the papers' experiments: measured values beside published ones.
 
 mod cmt;
+mod ferreira;
 mod loops;
 mod memory;
+mod paging;
+mod selfish;
+mod serial;
 mod ticks;
 
 pub use cmt::suite_cmt;
+pub use ferreira::suite_ferreira;
 pub use loops::suite_loops;
 pub use memory::suite_memory;
+pub use paging::suite_paging;
+pub use selfish::suite_selfish;
+pub use serial::suite_ticks;
 
 use crate::heading;
 use crate::published::{Paper, Published};

@@ -166,7 +166,7 @@ fn headline(found: &TickModel) -> Vec<String> {
 }
 
 /// Shows the model of every processor.
-fn screen(model: &TickModel, view: &View<'_>) -> Screen {
+pub(crate) fn screen(model: &TickModel, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.heading("serial tick model (Tsafrir 2007)");
     match &model.origin {

@@ -1,0 +1,69 @@
+//! `anechoic suite loops`: do-nothing loops (Tsafrir 2007, second half).
+
+use super::row::{Done, Set, Suite, of_type};
+use crate::setup::leave_one;
+use anechoic_analyze::Measured;
+use anechoic_measure::experiment::Host;
+use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::{Problem, methods};
+use anechoic_report::published::{LOOPS_GRAIN_NS, LOOPS_TICK_PARTS};
+use anechoic_report::results::measured::MEASURED;
+use anechoic_report::{Screen, View};
+
+/// The rate of the timer tick, if the kernel does not report it.
+const USUAL_TICK_HZ: u64 = 250;
+/// One in this many samples is taken at grains other than the paper's usual one.
+const OTHER_GRAINS_PART: u64 = 10;
+
+pub(super) static SUITE: Suite = Suite {
+    id: "loops",
+    paper: "Tsafrir 2007",
+    about: "Do-nothing loops: how much they vary, and what accounts for it (Tsafrir 2007)",
+    details: "",
+    examples: "  anechoic suite loops --samples 10000 --cpus 1 -o loops",
+    options: &[
+        OptionRow::new(
+            "samples",
+            Value::Count { least: 1, most: u64::MAX },
+            "N",
+            "Samples of each variant and policy at 1 ms; a tenth of them at half and at a third of the tick period",
+        )
+        .default("100000"),
+        OptionRow::new(
+            "all-cpus",
+            Value::Flag,
+            "",
+            "Also measure every CPU of the machine under SCHED_FIFO, leaving none for anything else",
+        ),
+    ],
+    one_cpu: true,
+    results: &[(methods::LOOPS, &MEASURED)],
+    sets,
+    screen,
+};
+
+fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
+    leave_one(&host.cpus, answers.flag("all-cpus"), "the part under SCHED_FIFO")?;
+    let samples: u64 = answers.one("samples")?;
+    let set = |name: String, grain_ns: u64, samples: u64, policies: &str| {
+        let options = [
+            ("variants", "all".to_owned()),
+            ("grain", format!("{grain_ns}ns")),
+            ("samples", samples.to_string()),
+            ("policy", policies.to_owned()),
+            ("all-cpus", String::new()), // already checked that a CPU is left
+        ];
+        Set::of_method(name, methods::LOOPS, &options, host)
+    };
+    let tick_ns = 1_000_000_000 / host.machine.tick_hz.map_or(USUAL_TICK_HZ, u64::from).max(1);
+    let fewer = (samples / OTHER_GRAINS_PART).max(1);
+    let usual = set("1ms".to_owned(), LOOPS_GRAIN_NS, samples, "other,fifo");
+    let parts = LOOPS_TICK_PARTS
+        .iter()
+        .map(|&part| set(format!("tick-by-{part}"), tick_ns / part, fewer, "other"));
+    std::iter::once(usual).chain(parts).collect()
+}
+
+fn screen(done: &[Done], view: &View<'_>) -> Screen {
+    anechoic_report::suite_loops(&of_type::<Measured>(done), view)
+}

@@ -1,0 +1,45 @@
+//! `anechoic suite memory`: memory experiments (Wächtler & Sojka 2012).
+
+use super::row::{Done, Set, Suite, of_type};
+use anechoic_analyze::Memory;
+use anechoic_measure::experiment::Host;
+use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::{Problem, methods};
+use anechoic_report::results::memory::MEMORY;
+use anechoic_report::{Screen, View};
+
+pub(super) static SUITE: Suite = Suite {
+    id: "memory",
+    paper: "Wächtler & Sojka 2012",
+    about: "Memory experiments: time per access, preemption and migration delays, and their noise (Wächtler & Sojka 2012)",
+    details: "Each kind of access is a set of its own, about a quarter of an hour.",
+    examples: "  anechoic suite memory --quick -o first    a first look in under four minutes
+  anechoic suite memory -o memory --resume  what is left after an interruption",
+    options: &[OptionRow::new(
+        "quick",
+        Value::Flag,
+        "",
+        "One working set per octave instead of 8, and an eighth of the repetitions",
+    )],
+    one_cpu: true,
+    results: &[(methods::MEMORY, &MEMORY)],
+    sets,
+    screen,
+};
+
+/// Returns a set for each kind of access. Each has its warm curve, from which its preemptions are predicted.
+fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
+    let set = |access: &str| {
+        let mut options = vec![("experiments", format!("*-{access}-*"))];
+        options.extend(answers.flag("quick").then(|| ("quick", String::new())));
+        Set::of_method(access, methods::MEMORY, &options, host)
+    };
+    ["read-random", "write-random", "read-sequential", "write-sequential"]
+        .into_iter()
+        .map(set)
+        .collect()
+}
+
+fn screen(done: &[Done], view: &View<'_>) -> Screen {
+    anechoic_report::suite_memory(&of_type::<Memory>(done), view)
+}

@@ -1,0 +1,38 @@
+//! `anechoic suite paging`: page sizes and the TLB (Radojković 2009).
+
+use super::row::{Done, Set, Suite, of_type};
+use anechoic_analyze::Paging;
+use anechoic_measure::experiment::Host;
+use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::{Problem, methods};
+use anechoic_report::results::paging::PAGING;
+use anechoic_report::{Screen, View};
+
+pub(super) static SUITE: Suite = Suite {
+    id: "paging",
+    paper: "Radojković 2009",
+    about: "Page sizes: what large pages save a matrix × vector in two builds (Radojković 2009)",
+    details: "One set, because only page sizes that alternate in one run can be compared.",
+    examples: "  anechoic suite paging --quick -o paging  a first look in about a minute
+  anechoic suite paging --show paging      the same screen again",
+    options: &[OptionRow::new(
+        "quick",
+        Value::Flag,
+        "",
+        "Four sizes of the matrix up to 16 times the reach of the TLB instead of nine up to 64 times, and 3 blocks",
+    )],
+    one_cpu: true,
+    results: &[(methods::PAGING, &PAGING)],
+    sets,
+    screen,
+};
+
+fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
+    let quick = answers.flag("quick").then(|| ("quick", String::new()));
+    let options: Vec<_> = quick.into_iter().collect();
+    Ok(vec![Set::of_method("pages", methods::PAGING, &options, host)?])
+}
+
+fn screen(done: &[Done], view: &View<'_>) -> Screen {
+    anechoic_report::suite_paging(&of_type::<Paging>(done), view)
+}

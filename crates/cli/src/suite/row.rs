@@ -1,0 +1,107 @@
+//! The row of a suite, its sets, and what was measured of them.
+
+use crate::setup::plan;
+use anechoic_measure::experiment::{Experiment, Host};
+use anechoic_measure::methods;
+use anechoic_measure::run::Plan;
+use anechoic_recording::options::{Answers, OptionRow};
+use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
+use anechoic_report::results::{AnyRow, Found};
+use anechoic_report::{Screen, View};
+use anechoic_system::cpus;
+
+/// The experiments of a paper.
+#[derive(Debug)]
+pub(super) struct Suite {
+    /// The name on the command line.
+    pub id: &'static str,
+    /// The paper, as cited in the text.
+    pub paper: &'static str,
+    /// What it asks, in one line.
+    pub about: &'static str,
+    /// What a user must know in addition; may be empty.
+    pub details: &'static str,
+    /// Example command lines, one per line, indented by two spaces.
+    pub examples: &'static str,
+    /// Its own options.
+    pub options: &'static [OptionRow],
+    /// Whether it measures a single CPU unless the user names several.
+    pub one_cpu: bool,
+    /// The methods of its sets, each with the result that is computed of a set.
+    pub results: &'static [(&'static str, &'static dyn AnyRow)],
+    /// Returns its sets in the order in which they are measured.
+    pub sets: fn(&Answers, &Host) -> Result<Vec<Set>, Problem>,
+    /// Shows what was measured beside what was published.
+    pub screen: fn(&[Done], &View<'_>) -> Screen,
+}
+
+impl Suite {
+    /// Returns the result that is computed of recordings of this method, if the suite has such sets.
+    pub(super) fn result(&self, method: &str) -> Option<&'static dyn AnyRow> {
+        self.results.iter().find(|(of, _)| *of == method).map(|(_, row)| *row)
+    }
+
+    /// Returns the CPUs that are measured unless the user names others.
+    pub(super) fn usual_cpus(&self) -> Vec<u32> {
+        let allowed = cpus::allowed();
+        if self.one_cpu { allowed.last().copied().into_iter().collect() } else { allowed }
+    }
+}
+
+/// A set of a suite: one recording.
+#[derive(Debug, Clone)]
+pub(super) struct Set {
+    /// The name of its directory.
+    pub name: String,
+    /// What is measured.
+    pub plan: Plan,
+}
+
+impl Set {
+    /// Returns a set that measures this experiment with kernel events.
+    pub(super) fn of(name: impl Into<String>, experiment: Experiment) -> Self {
+        Self { name: name.into(), plan: plan(experiment) }
+    }
+
+    /// Returns a set of a method with these options, as a user would type them.
+    ///
+    /// # Errors
+    /// The method refuses them.
+    pub(super) fn of_method(
+        name: impl Into<String>,
+        method: &str,
+        options: &[(&'static str, String)],
+        host: &Host,
+    ) -> Result<Self, Problem> {
+        let method = methods::find(method).ok_or_else(|| {
+            let why = format!("there is no method '{method}'");
+            ProblemKind::Usage.problem(why, "`anechoic measure --help` lists the methods")
+        })?;
+        let options: Vec<_> = options.iter().map(|(name, text)| (*name, &text[..])).collect();
+        Ok(Self::of(name, method.with(&options, host)?))
+    }
+}
+
+/// A set that was measured.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// The name of the set: that of its directory.
+    pub name: String,
+    /// Its result.
+    pub found: Found,
+    /// The clock of its recording.
+    pub clock: Clock,
+}
+
+impl Done {
+    /// Returns the result of a recording.
+    pub(super) fn of(recording: &Recording, found: Found) -> Self {
+        let name = recording.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name, found, clock: recording.run().clock.clone() }
+    }
+}
+
+/// Returns the results of this type.
+pub(super) fn of_type<T: Clone + 'static>(done: &[Done]) -> Vec<T> {
+    done.iter().filter_map(|done| done.found.get()).cloned().collect()
+}

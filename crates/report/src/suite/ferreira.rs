@@ -1,0 +1,170 @@
+//! The screen of injected noise of one share: what it costs a job by its rate and length, and by whether it comes to all
+//! CPUs at the same time.
+
+use super::begin;
+use crate::published::{FERREIRA, SIGNATURES, Signature};
+use crate::results::bsp::host_line;
+use crate::screen::Screen;
+use crate::style::View;
+use crate::table::Table;
+use crate::units::{asked, between, bounds, loss, loss_number};
+use anechoic_predict::bsp::{Bsp, Cell};
+
+/// The name of the set without injected noise.
+const NONE: &str = "none";
+/// Terms of the expected maximum of which later ones are below any error here.
+const TERMS: u32 = 200;
+
+/// Shows what each signature of Ferreira 2008 costs, beside what the signature predicts. Each set has its name.
+#[must_use]
+pub fn suite_ferreira(sets: &[(String, Bsp)], view: &View<'_>) -> Screen {
+    const TITLE: &str = "injected noise of 2.5 %";
+    let Some((_, first)) = sets.first() else { return begin(TITLE, &FERREIRA, None) };
+    let mut screen = Screen::default();
+    screen.heading(TITLE);
+    screen.note(FERREIRA.full);
+    screen.contexts(&first.hosts, host_line, ["host", "hosts"]);
+    let sets = in_order(sets);
+    for (name, set) in &sets {
+        set.notes.iter().for_each(|note| screen.warning(&format!("{name}: {note}")));
+    }
+    for cell in &first.cells {
+        screen.section(&format!("slowdown at a grain of {}", asked(cell.grain_ns)));
+        screen.table(table(&sets, cell.grain_ns));
+    }
+    screen.note(LEGEND);
+    screen.section("what it comes to");
+    screen.sentence(&comes_to(&sets));
+    screen.path("recordings", view);
+    screen
+}
+
+/// Explains the columns.
+const LEGEND: &str = "measured: time over that without any noise; added: by the injected noise, over the set without it; signature: what its rate \
+                      and length predict; detours: what all recorded detours predict. together: on all CPUs at the same times; random: \
+                      at random times of each CPU. A thread that spins also takes the switch to it and back, which the signature leaves out.";
+
+/// Returns the sets without noise first, then in the order of the signatures, and others as they come.
+fn in_order(sets: &[(String, Bsp)]) -> Vec<&(String, Bsp)> {
+    let place = |name: &str| match SIGNATURES.iter().position(|of| of.id == name) {
+        _ if name == NONE => 0,
+        Some(at) => at + 1,
+        None => SIGNATURES.len() + 1,
+    };
+    let mut sorted: Vec<&(String, Bsp)> = sets.iter().collect();
+    sorted.sort_by_key(|(name, _)| place(name));
+    sorted
+}
+
+fn cell_of(set: &Bsp, grain_ns: u64) -> Option<&Cell> {
+    set.cells.iter().find(|cell| cell.grain_ns == grain_ns)
+}
+
+/// Returns the slowdown that the injected noise adds to that of the set without it.
+fn added(sets: &[&(String, Bsp)], cell: &Cell) -> Option<f64> {
+    let (_, none) = sets.iter().find(|(name, _)| name == NONE)?;
+    let base = cell_of(none, cell.grain_ns)?.measured.value;
+    Some((1.0 + cell.measured.value) / (1.0 + base) - 1.0)
+}
+
+/// Returns one row for each set.
+fn table(sets: &[&(String, Bsp)], grain_ns: u64) -> Table {
+    let heads = ["measured", "95 %", "added", "signature", "detours"];
+    let mut table = Table::of_named("noise", &heads).captioned("Slowdown by injected noise");
+    for (name, set) in sets {
+        let Some(cell) = cell_of(set, grain_ns) else { continue };
+        let signature = SIGNATURES.iter().find(|of| of.id == name);
+        let of = cell.measured;
+        table.row(vec![
+            signature.map_or_else(|| name.clone(), words),
+            loss(of.value),
+            bounds(of.interval, of.at_least, |bound| loss_number(bound, of.value)),
+            signature.and_then(|_| added(sets, cell)).map_or("–".into(), loss),
+            signature.map_or("–".into(), |of| loss(predicted(of, cell.grain_ns, cell.ranks))),
+            cell.predicted.map_or("–".into(), |of| loss(of.value)),
+        ]);
+    }
+    table
+}
+
+/// Describes a signature: `10 Hz × 2.5 ms, together`.
+fn words(of: &Signature) -> String {
+    let hz = 1e9 / of.period_ns as f64;
+    let how = if of.coordinated { "together" } else { "random" };
+    format!("{hz} Hz × {}, {how}", asked(of.length_ns))
+}
+
+/// Returns the slowdown that a signature predicts for ranks that meet after each grain, minus 1.
+///
+/// Coordinated noise delays all ranks at once, so that the job loses its share of the time. Noise at random times delays a
+/// phase by the rank that has most of it: the expected maximum over the ranks of a Poisson number of detours. Ranks that
+/// wait absorb noise, which is why only the time of the work counts.
+fn predicted(of: &Signature, grain_ns: u64, ranks: u64) -> f64 {
+    let part = of.length_ns as f64 / of.period_ns as f64;
+    if of.coordinated {
+        return part / (1.0 - part);
+    }
+    let mean = grain_ns as f64 / of.period_ns as f64 / (1.0 - part);
+    most_of(mean, ranks) * of.length_ns as f64 / grain_ns.max(1) as f64
+}
+
+/// Returns the expected maximum of `ranks` Poisson numbers with this mean.
+fn most_of(mean: f64, ranks: u64) -> f64 {
+    let (mut at, mut up_to, mut expected) = ((-mean).exp(), 0.0, 0.0);
+    for k in 0..TERMS.max((4.0 * mean) as u32) {
+        up_to += at;
+        expected += 1.0 - f64::powf(f64::min(up_to, 1.0), ranks as f64);
+        at *= mean / f64::from(k + 1);
+    }
+    expected
+}
+
+/// States in one sentence which of the signatures cost most.
+fn comes_to(sets: &[&(String, Bsp)]) -> String {
+    let mut all: Vec<(f64, &Signature, u64)> = vec![];
+    for (name, set) in sets {
+        let Some(signature) = SIGNATURES.iter().find(|of| of.id == name) else { continue };
+        let cells = set.cells.iter();
+        all.extend(cells.filter_map(|cell| Some((added(sets, cell)?, signature, cell.grain_ns))));
+    }
+    let by_cost = |a: &&(f64, &Signature, u64), b: &&(f64, &Signature, u64)| a.0.total_cmp(&b.0);
+    match (all.iter().min_by(by_cost), all.iter().max_by(by_cost)) {
+        (Some(least), Some(most)) => format!(
+            "Noise that takes the same 2.5 % of each CPU costs this job {}: least {} at a grain of {}, most {} at {}.",
+            between(&loss(least.0), &loss(most.0)),
+            words(least.1),
+            asked(least.2),
+            words(most.1),
+            asked(most.2)
+        ),
+        _ => "What the noise costs cannot be said without the set without noise and one with it."
+            .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rank_loses_the_share_of_the_noise_and_two_more_of_it() {
+        let [together, .., random] = SIGNATURES;
+        for grain_ns in [100_000, 10_000_000] {
+            let alone = 0.025 / 0.975;
+            assert!((predicted(&together, grain_ns, 64) - alone).abs() < 1e-12);
+            assert!((predicted(&random, grain_ns, 1) - alone).abs() < 1e-9);
+            let two = predicted(&random, grain_ns, 2);
+            assert!(two > alone * 1.05 && two < alone * 2.0, "{two}");
+        }
+        // With many ranks each phase has a detour: 25 µs on 100 µs, and now and then a second one.
+        let many = predicted(&random, 100_000, 100_000);
+        assert!(many > 0.25, "{many}");
+    }
+
+    #[test]
+    fn the_largest_of_two_numbers_is_known() {
+        // For two numbers with mean m: m + m·e^(−2m)·(I0(2m) + I1(2m)); at m = 1 the parenthesis is 3.870222.
+        let expected = 1.0 + (-2.0f64).exp() * 3.870_222;
+        assert!((most_of(1.0, 2) - expected).abs() < 1e-5, "{}", most_of(1.0, 2));
+    }
+}

@@ -1,0 +1,62 @@
+//! The screen of the serial tick model as a suite: this machine as one more processor in the tables of the paper.
+
+use super::begin;
+use crate::published::{TSAFRIR, serial_table};
+use crate::results::ticks::screen as of_model;
+use crate::results::ticks::several::{add_tables, charts};
+use crate::screen::Screen;
+use crate::style::View;
+use crate::units::{between, percent, share};
+use anechoic_predict::ticks::{Model, ProcessorModel, model};
+
+/// Shows what ticks cost here, and then beside the six processors of Tsafrir 2007.
+#[must_use]
+pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Screen {
+    if sets.is_empty() {
+        return begin("ticks and a program that sorts", &TSAFRIR, None);
+    }
+    let mut screen = Screen::default();
+    screen.note(TSAFRIR.full);
+    for set in sets {
+        screen.append(of_model(set, view));
+    }
+    let there = model(&serial_table());
+    let here = || sets.iter().flat_map(|set| &set.processors);
+    screen.section(
+        "Tables 1 and 2, Figures 4 to 6: published processors, and this machine below them",
+    );
+    let processors = there.processors.iter().chain(here()).cloned().collect();
+    let all = Model { processors, ..there.clone() };
+    add_tables(&all, &mut screen);
+    screen.charts(charts(&all).into_iter().map(|(chart, _)| chart));
+    screen.section("what has changed since");
+    here().for_each(|of| screen.sentence(&changed(&there.processors, of)));
+    screen.path("recordings", view);
+    screen
+}
+
+/// States in one sentence what 1,000 ticks per second cost here and in the paper.
+fn changed(there: &[ProcessorModel], here: &ProcessorModel) -> String {
+    let range = |of: fn(&ProcessorModel) -> Option<f64>, text: fn(f64) -> String| {
+        let values: Vec<f64> = there.iter().filter_map(of).collect();
+        let low = values.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
+        let high = values.iter().copied().max_by(f64::total_cmp).unwrap_or_default();
+        between(&text(low), &text(high))
+    };
+    let total = |of: &ProcessorModel| Some(of.per_1000.as_ref()?.total);
+    let indirect = |of: &ProcessorModel| of.cost.indirect_share;
+    let published = format!(
+        "On the six processors of the paper 1,000 interrupts per second take {} of the CPU, {} of that indirectly (by the fit)",
+        range(total, percent),
+        range(indirect, share)
+    );
+    match (total(here), indirect(here)) {
+        (Some(total), Some(indirect)) => {
+            format!("{published}; here {}, {} of that indirectly.", percent(total), share(indirect))
+        }
+        (Some(total), None) => {
+            format!("{published}; here {}, without a measurable indirect part.", percent(total))
+        }
+        (None, _) => format!("{published}; here their cost does not differ significantly from 0."),
+    }
+}
