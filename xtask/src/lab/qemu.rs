@@ -1,6 +1,7 @@
 //! One boot: a machine in QEMU's emulation, which ends by itself and leaves its results.
 
-use super::boots::Boot;
+use super::boots::{Boot, named};
+use super::checks::{CHECKS, Check};
 use super::debian::{Image, output};
 use anyhow::{Context, ensure};
 use std::fs;
@@ -107,5 +108,10 @@ fn command_line(boot: &Boot, counter_khz: u64) -> String {
         true => "nokaslr".to_owned(),
         false => format!("tsc_early_khz={counter_khz}"),
     };
-    format!("{ALWAYS} {time} {} lab.checks={}", boot.command_line.words, boot.checks.join(","))
+    let runs = |name: &&&str| {
+        let check = named(CHECKS, name, |check: &Check| check.name);
+        (check.skipped)(boot).is_none()
+    };
+    let checks: Vec<&str> = boot.checks.iter().filter(runs).copied().collect();
+    format!("{ALWAYS} {time} {} lab.checks={}", boot.command_line.words, checks.join(","))
 }

@@ -29,8 +29,9 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
         let cpu = rows(&verified, "/cpus").first().context("no CPU was verified")?;
         let count = |path| cpu.pointer(path).and_then(serde_json::Value::as_u64).unwrap_or(0);
         let delivered = count("/delivered");
-        // One may lie on either side of the window's edge.
-        ensure!(delivered > 0 && count("/asked").abs_diff(delivered) <= 1, "{kind}: {cpu}");
+        // One may lie on either side of the window's edge. On a busy host some are due while one still runs.
+        let due = delivered + count("/overruns");
+        ensure!(delivered > 0 && count("/asked").abs_diff(due) <= 1, "{kind}: {cpu}");
         ensure!(count("/seen/found") == delivered, "{kind}: detected: {}", cpu["seen"]);
         let counted = count("/own_count/injector").abs_diff(count("/own_count/kernel"));
         ensure!(counted <= 1, "{kind}: the kernel counted another number: {}", cpu["own_count"]);
