@@ -16,7 +16,7 @@ const USUAL_TICK_HZ: u64 = 250;
 const OTHER_GRAINS_PART: u64 = 10;
 
 pub(super) static SUITE: Suite = Suite {
-    id: "loops",
+    id: methods::LOOPS,
     paper: "Tsafrir 2007",
     about: "Do-nothing loops: how much they vary, and what accounts for it (Tsafrir 2007)",
     details: "",
