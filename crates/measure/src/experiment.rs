@@ -248,7 +248,7 @@ impl Experiment {
     }
 
     /// Returns the injections, in the order of their numbers in recordings.
-    pub(crate) fn injections(&self) -> Vec<&Injection> {
+    pub fn injections(&self) -> Vec<&Injection> {
         let mut injections: Vec<&Injection> = Vec::new();
         for noise in self.cells.iter().filter_map(|cell| cell.noise.as_ref()) {
             if !injections.contains(&noise) {
