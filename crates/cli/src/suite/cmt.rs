@@ -14,7 +14,6 @@ const MOST_REPETITIONS: u64 = 100;
 
 pub(super) static SUITE: Suite = Suite {
     id: "cmt",
-    paper: "Radojković 2008",
     about: "Tick overhead of additions, multiplications and divisions on each CPU in turn (Radojković 2008)",
     details: "",
     examples: "  anechoic suite cmt --cpus 0-3 -o cmt",

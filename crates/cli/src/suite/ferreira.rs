@@ -17,7 +17,6 @@ const SEED: u64 = 1;
 
 pub(super) static SUITE: Suite = Suite {
     id: "ferreira",
-    paper: "Ferreira 2008",
     about: "Injected noise of 2.5 %: few long detours against many short ones, for ranks that compute and meet (Ferreira 2008)",
     details: "Threads under SCHED_FIFO spin on every measured CPU: 10 Hz × 2.5 ms, 100 Hz × 250 µs, 1 kHz × 25 µs, at the same times on all \
               CPUs (coordinated) or at random times of their own. One rank a CPU computes and meets the others; a set without injected \

@@ -17,7 +17,6 @@ const OTHER_GRAINS_PART: u64 = 10;
 
 pub(super) static SUITE: Suite = Suite {
     id: methods::LOOPS,
-    paper: "Tsafrir 2007",
     about: "Do-nothing loops: how much they vary, and what accounts for it (Tsafrir 2007)",
     details: "",
     examples: "  anechoic suite loops --samples 10000 --cpus 1 -o loops",

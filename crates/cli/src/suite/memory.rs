@@ -10,7 +10,6 @@ use anechoic_report::{Screen, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: "memory",
-    paper: "Wächtler & Sojka 2012",
     about: "Memory experiments: time per access, preemption and migration delays, and their noise (Wächtler & Sojka 2012)",
     details: "Each kind of access is a set of its own, about a quarter of an hour.",
     examples: "  anechoic suite memory --quick -o first    a first look in under four minutes

@@ -10,7 +10,6 @@ use anechoic_report::{Screen, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: methods::PAGING,
-    paper: "Radojković 2009",
     about: "Page sizes: what large pages save a matrix × vector in two builds (Radojković 2009)",
     details: "One set, because only page sizes that alternate in one run can be compared.",
     examples: "  anechoic suite paging --quick -o paging  a first look in about a minute

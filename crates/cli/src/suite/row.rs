@@ -15,8 +15,6 @@ use anechoic_system::cpus;
 pub(super) struct Suite {
     /// The name on the command line.
     pub id: &'static str,
-    /// The paper, as cited in the text.
-    pub paper: &'static str,
     /// What it asks, in one line.
     pub about: &'static str,
     /// What a user must know in addition; may be empty.

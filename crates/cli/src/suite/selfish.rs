@@ -13,7 +13,6 @@ use anechoic_report::{Screen, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: "selfish",
-    paper: "Kärner 2014",
     about: "Detours over 1 µs: how much time they take on all CPUs, and what causes them (Kärner 2014)",
     details: "Several runs, each until it has as many detours as the paper's, or until its time is over. A quiet machine with few CPUs \
               does not reach that number in a minute; the noise is then that of the time measured.",

@@ -10,7 +10,6 @@ use anechoic_report::{Screen, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: "ticks",
-    paper: "Tsafrir 2007",
     about: "Ticks: direct and indirect cost of interrupts for a program that sorts, at several rates and in several copies (Tsafrir 2007)",
     details: "The machine stands as one more processor in the tables of the paper. Needs kernel events (run as root).",
     examples: "  anechoic suite ticks -o ticks               about a minute on the last CPU

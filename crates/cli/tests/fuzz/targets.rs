@@ -299,7 +299,7 @@ fn imported(id: &str, dir: &Path, given: &[(&str, &str)]) -> Reader {
     Box::new(move |input| {
         fs::write(&file, input).expect("there is space");
         let _ = fs::remove_dir_all(&place);
-        if importer.import(&[file.clone()], &answers, &place).is_err() {
+        if importer.import(std::slice::from_ref(&file), &answers, &place).is_err() {
             assert!(!place.exists(), "nothing is left of a failure");
             return;
         }
