@@ -141,6 +141,9 @@ pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
 /// their names.
 fn thread(row: &SourceRow) -> Option<String> {
     let most = row.threads.first().filter(|most| most.command.as_deref() != Some(""))?;
+    if most.pid.is_none() && sources::ANECHOIC.is(&row.source) {
+        return None; // it is known without /proc
+    }
     let who = owners::described(most.tid, most.pid, most.command.as_deref(), most.unit.as_deref());
     mostly(most.share, who)
 }

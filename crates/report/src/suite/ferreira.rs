@@ -7,7 +7,7 @@ use crate::results::bsp::host_line;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{asked, between, bounds, loss, loss_number};
+use crate::units::{asked, between, bounds, counted, loss, loss_number};
 use anechoic_predict::bsp::{Bsp, Cell};
 
 /// The name of the set without injected noise.
@@ -119,24 +119,50 @@ fn most_of(mean: f64, ranks: u64) -> f64 {
     expected
 }
 
-/// States in one sentence which of the signatures cost most.
+/// Returns whether the interval of a cell lies apart from that of the set without noise.
+fn is_clear(sets: &[&(String, Bsp)], cell: &Cell) -> bool {
+    let none = sets.iter().find(|(name, _)| name == NONE);
+    let base = none.and_then(|(_, none)| cell_of(none, cell.grain_ns)?.measured.interval);
+    base.zip(cell.measured.interval)
+        .is_some_and(|(base, with)| with.low > base.high || with.high < base.low)
+}
+
+/// States in one sentence which of the signatures cost most, of those whose cost is clear.
 fn comes_to(sets: &[&(String, Bsp)]) -> String {
     let mut all: Vec<(f64, &Signature, u64)> = vec![];
+    let mut hidden = 0;
     for (name, set) in sets {
         let Some(signature) = SIGNATURES.iter().find(|of| of.id == name) else { continue };
-        let cells = set.cells.iter();
-        all.extend(cells.filter_map(|cell| Some((added(sets, cell)?, signature, cell.grain_ns))));
+        for cell in &set.cells {
+            match added(sets, cell) {
+                Some(added) if is_clear(sets, cell) => all.push((added, signature, cell.grain_ns)),
+                Some(_) => hidden += 1,
+                None => {}
+            }
+        }
     }
     let by_cost = |a: &&(f64, &Signature, u64), b: &&(f64, &Signature, u64)| a.0.total_cmp(&b.0);
     match (all.iter().min_by(by_cost), all.iter().max_by(by_cost)) {
-        (Some(least), Some(most)) => format!(
-            "Noise that takes the same 2.5 % of each CPU costs this job {}: least {} at a grain of {}, most {} at {}.",
-            between(&loss(least.0), &loss(most.0)),
-            words(least.1),
-            asked(least.2),
-            words(most.1),
-            asked(most.2)
-        ),
+        (Some(least), Some(most)) => {
+            let left = match hidden {
+                0 => String::new(),
+                hidden => format!(
+                    " {} left out: the intervals overlap with that of the set without injected noise.",
+                    counted(hidden, "combination is", "combinations are")
+                ),
+            };
+            format!(
+                "Noise that takes the same 2.5 % of each CPU costs this job {}: least {} at a grain of {}, most {} at {}.{left}",
+                between(&loss(least.0), &loss(most.0)),
+                words(least.1),
+                asked(least.2),
+                words(most.1),
+                asked(most.2)
+            )
+        }
+        _ if hidden > 0 => "What 2.5 % of injected noise cost is hidden by the noise that was there anyway: all intervals overlap with that of \
+                            the set without injected noise. Measure for longer (--duration), on a quiet machine."
+            .into(),
         _ => "What the noise costs cannot be said without the set without noise and one with it."
             .into(),
     }

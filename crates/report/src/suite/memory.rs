@@ -13,9 +13,11 @@ use anechoic_analyze::memory::{Experiment, REGIONS};
 /// Shows the experiments of all sets as those of one recording, and what the paper found beside it.
 #[must_use]
 pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Screen {
-    let joined = Memory::joined(sets);
-    let mut screen = begin("memory experiments", &WAECHTLER, joined.as_ref().map(|of| &of.run));
-    let Some(found) = joined else { return screen };
+    const TITLE: &str = "memory experiments";
+    let Some(found) = Memory::joined(sets) else { return begin(TITLE, &WAECHTLER, None) };
+    let mut screen = Screen::default();
+    screen.heading(TITLE);
+    screen.note(WAECHTLER.full);
     screen.append(memory(&found, &View { all: true, ..*view }));
     screen.section(&format!("published ({}) and measured", WAECHTLER.short));
     for (published, measured) in beside(&found) {

@@ -111,7 +111,7 @@ fn beside(here: &Spread, cpus: usize) -> Table {
     for cell in DETOURS.iter().filter(|cell| of.contains(&cell.experiment)) {
         let name = match cell.column {
             ALL_CPUS => cell.row.to_owned(),
-            "nodes/CPUs" => format!("{}, {} nodes/CPUs", cell.machine, cell.row),
+            "nodes/CPUs" => format!("{}, {}", cell.machine, cell.row),
             column => format!("{}, {column}", cell.row),
         };
         table.row(vec![name, cell.value.text()]);
@@ -129,7 +129,8 @@ fn classes(runs: &[Summary]) -> Option<Vec<(&'static str, Spread)>> {
     let of_run = |run: &Summary| -> Option<Vec<f64>> {
         let rows = &run.sources.as_ref()?.rows;
         let share = |ids: &[&str]| -> f64 {
-            rows.iter().filter(|row| ids.contains(&&*row.source)).map(|row| row.share).sum()
+            let of_class = rows.iter().filter(|row| ids.contains(&&*row.source));
+            of_class.fold(0.0, |sum, row| sum + row.share)
         };
         let mut shares: Vec<f64> = CLASSES.iter().map(|(_, ids)| share(ids)).collect();
         shares.push((1.0 - shares.iter().sum::<f64>()).max(0.0));
@@ -169,7 +170,8 @@ fn changed(total: &Spread, classes: Option<&[(&'static str, Spread)]>) -> String
     let largest = classes
         .and_then(|all| all.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)))
         .map_or(String::new(), |(name, of)| {
-            format!("; {name} take most of it, {}", percent(of.mean * 100.0))
+            let name = if *name == OTHERS { "other sources" } else { *name };
+            format!(", most of it to {name} ({})", percent(of.mean * 100.0))
         });
     format!(
         "On a server and a laptop of the paper 1.8 to 9.1 % of the time was lost, nearly all of it to timer interrupts (95.75 and \

@@ -22,9 +22,7 @@ pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Screen {
     }
     let there = model(&serial_table());
     let here = || sets.iter().flat_map(|set| &set.processors);
-    screen.section(
-        "Tables 1 and 2, Figures 4 to 6: published processors, and this machine below them",
-    );
+    screen.section("the published processors, and this machine below them");
     let processors = there.processors.iter().chain(here()).cloned().collect();
     let all = Model { processors, ..there.clone() };
     add_tables(&all, &mut screen);
