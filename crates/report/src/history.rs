@@ -66,7 +66,11 @@ pub(crate) fn sentences(of: &History) -> Vec<String> {
             _ => "Some runs have no noise, so how much they differ has no ratio.".into(),
         }];
     };
-    let first = format!("The noise of a run is {} ± {:.1} %.", noise(mean), deviation * 100.0);
+    let first = format!(
+        "The noise of a run is {}; runs vary by {:.1} % of it (standard deviation).",
+        noise(mean),
+        deviation * 100.0
+    );
     let second = match of.needed {
         Some(times) => format!(
             "One run shows a change if its noise rises to {} times or falls to {}.",
