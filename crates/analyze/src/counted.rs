@@ -201,8 +201,8 @@ impl Ranges {
         clock: &Clock,
     ) -> CountedCpu {
         let (number, sum) = (self.number(), self.sum_ns(clock));
-        let share = |ns: u64| ns as f64 / wall_ns as f64;
-        let noise = Within { at_least: share(sum.at_least), at_most: share(sum.at_most).min(1.0) };
+        let share = |ns: u64| (ns as f64 / wall_ns as f64).min(1.0);
+        let noise = Within { at_least: share(sum.at_least), at_most: share(sum.at_most) };
         CountedCpu {
             cpu,
             wall_ns,

@@ -194,3 +194,41 @@ fn what_is_wrong_is_named() {
     }
     assert!(made("cyclictest", "{\"resolution_in_ns\":0,\"thread\":{}}", &[]).is_err());
 }
+
+#[test]
+fn counts_that_cannot_be_are_refused() {
+    let oslat = |min: u64, max: u64, histogram: &str| {
+        format!(
+            r#"{{"thread":{{"0":{{"cpu":0,"min":{min},"max":{max},"duration":1,"histogram":{{{histogram}}}}}}}}}"#
+        )
+    };
+    let huge = oslat(1, u64::MAX, r#""1.0":1,"2.0":1"#);
+    let problem = made("oslat", &huge, &[]).expect_err("ten years");
+    assert!(problem.why.contains("ten years"), "{problem}");
+
+    // A bucket without rounds is neither the loop nor a detour.
+    let empty = oslat(1, 9, r#""1":0,"2":1000,"3":7,"9":0"#);
+    assert_eq!(made("oslat", &empty, &[]).expect("imported"), 7);
+
+    // What is longer than the last bucket begins is not known one by one.
+    let problem = import("oslat", &[foreign("oslat.json")], &[("over", "50us")]).1;
+    let problem = problem.expect_err("beyond the last bucket");
+    assert!(problem.why.contains("in one bucket"), "{problem}");
+}
+
+#[test]
+fn files_that_cannot_be_joined_are_refused() {
+    let twice = [foreign("oslat.json"), foreign("oslat.txt")];
+    let problem = import("oslat", &twice, &[]).1.expect_err("one CPU in two files");
+    assert!(problem.why.contains("another file has counts"), "{problem}");
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let table = fs::read_to_string(foreign("sysjitter.txt")).expect("a file");
+    let raw = dir.path().join("raw.7");
+    let of_another = fs::read_to_string(foreign("sysjitter-raw.0")).expect("a file");
+    fs::write(&raw, of_another.replace("cpu: 0", "cpu: 7")).expect("written");
+    let file = dir.path().join("table.txt");
+    fs::write(&file, table).expect("written");
+    let problem = import("sysjitter", &[raw, file], &[]).1.expect_err("times and counts");
+    assert!(problem.why.contains("no times"), "{problem}");
+}

@@ -265,6 +265,17 @@ fn what_is_wrong_is_named_with_its_byte() {
 }
 
 #[test]
+fn pages_beyond_all_files_are_refused() {
+    let mut file = fs::read(foreign("trace-6.dat")).expect("a file");
+    let table = b"flyrecord\0";
+    let at = file.windows(table.len()).position(|bytes| bytes == table).expect("a table of CPUs");
+    let size = at + table.len() + 8;
+    file[size..size + 8].fill(0xff);
+    let problem = import_bytes(&file).1.expect_err("no such place");
+    assert!(problem.why.contains("no place for the pages"), "{problem}");
+}
+
+#[test]
 fn no_cut_or_changed_file_makes_the_importer_panic() {
     for name in ["trace-6.dat", "trace-7.dat"] {
         let valid = fs::read(foreign(name)).expect("a file");

@@ -105,6 +105,7 @@ fn read_all(
     for file in files {
         let mut lines = Lines::open(file)?;
         read(&mut lines, answers, imported)?;
+        imported.next_file();
         written = written.max(lines.modified());
     }
     if imported.is_empty() {

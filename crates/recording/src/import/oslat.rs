@@ -1,10 +1,11 @@
 //! The result of oslat, as text or JSON.
 
 use super::lines::{time_ns, wrong};
+use super::writer::LATEST_NS;
 use super::{Imported, Importer, Lines, Read};
 use crate::methods::LENGTHS;
 use crate::options::{Answers, OptionRow, Value};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use serde::Deserialize;
 use serde_json::Number;
 use std::collections::BTreeMap;
@@ -84,12 +85,13 @@ fn column(of: &Thread) -> Result<Column, Problem> {
     let bucket = |(label, &number): (&String, &u64)| {
         time_ns(label, MICROSECOND).map(|label_ns| (label_ns, number))
     };
+    let buckets = of.histogram.iter().filter(|(_, number)| **number > 0);
     Ok(Column {
         cpu: of.cpu,
         least_ns: time_ns(&of.min.to_string(), unit_ns)?,
         most_ns: time_ns(&of.max.to_string(), unit_ns)?,
         duration_ns: time_ns(&of.duration.to_string(), 1_000_000_000)?,
-        buckets: of.histogram.iter().map(bucket).collect::<Result<_, _>>()?,
+        buckets: buckets.map(bucket).collect::<Result<_, _>>()?,
         unit_ns,
     })
 }
@@ -156,9 +158,19 @@ impl Column {
         let (Some(&first), Some(&last)) = (labels.first(), labels.last()) else {
             return Err(wrong(format!("it counted nothing on CPU {}", self.cpu)));
         };
+        if last.max(self.most_ns).max(self.least_ns) >= LATEST_NS {
+            return Err(wrong(format!("a round of CPU {} is longer than ten years", self.cpu)));
+        }
         let distances = labels.windows(2).map(|pair| pair[1] - pair[0]);
         let width = distances.min().unwrap_or(self.unit_ns).max(self.unit_ns);
         let exact = self.least_ns >= first;
+        let last_start = self.lengths(last, exact, width).start;
+        if let Some(over) = over_ns.filter(|over| *over > last_start) {
+            let why = format!(
+                "--over {over}ns: rounds longer than {last_start} ns are counted in one bucket"
+            );
+            return Err(ProblemKind::Usage.problem(why, format!("take at most {last_start}ns")));
+        }
         imported.count(LENGTHS, self.cpu, 0..1, 0)?;
         for (&label, &number) in &self.buckets {
             let Range { start, end } = self.lengths(label, exact, width);

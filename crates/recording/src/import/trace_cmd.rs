@@ -14,12 +14,13 @@ use crate::problem::{Problem, ProblemKind};
 use crate::recorder::Recorder;
 use crate::rows::Name;
 use crate::run::{CpuRun, RecordedEvent, Run, RunState, Trace};
-use crate::trace::{EnabledEvent, EventDecoder, Page, Record, resolve_from};
+use crate::trace::{EnabledEvent, EventDecoder, Missed, Page, Record, resolve_from};
 use file::TraceFile;
 use handlers::{Handlers, VICTIM};
 use jiff::Timestamp;
 use osnoise::Osnoise;
 use sink::Sink;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// The row of the format.
@@ -41,7 +42,8 @@ pub(super) static IMPORTER: Importer = Importer {
 
 const OF_HANDLERS: &str = "nobody measured: a detour is the time from the entry to the exit of an interrupt's handler; time that threads took \
                            from each other, and what the kernel and a hypervisor did around the handlers, is not in it";
-const OF_OSNOISE: &str = "a detour is a sample over the threshold of the osnoise tracer, and its events are what the tracer found in it";
+const OF_OSNOISE: &str = "a detour is a sample over the threshold of the osnoise tracer, and its events are what the tracer found in it; the \
+                          measured time is taken to be that from the first sample to the last, so with few samples the noise is too high";
 
 /// How detours are found in the events.
 enum Finder {
@@ -56,12 +58,24 @@ fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
     };
     let (source, written) = open(path)?;
     let mut file = TraceFile::open(source).map_err(about)?;
-    let mut finder = match Osnoise::new(&file.formats) {
-        Some(osnoise) => Finder::Osnoise(osnoise),
-        None => Finder::Handlers(Box::new(Handlers::new(decoder(&file).map_err(about)?))),
+    // A trace of all events describes those of osnoise too.
+    let (finder, start) = match Osnoise::new(&file.formats).map(Finder::Osnoise) {
+        Some(osnoise) => {
+            let start = first_ticks(&mut file, &osnoise).map_err(about)?;
+            (start.map(|_| osnoise), start)
+        }
+        None => (None, None),
+    };
+    let (mut finder, start) = match (finder, start) {
+        (Some(finder), Some(start)) => (finder, start),
+        _ => {
+            let handlers = Handlers::new(decoder(&file).map_err(about)?);
+            let finder = Finder::Handlers(Box::new(handlers));
+            let start = first_ticks(&mut file, &finder).map_err(about)?;
+            (finder, start.unwrap_or(0))
+        }
     };
     let mut run = describe(path, &file, &finder, answers).map_err(about)?;
-    let start = first_ticks(&mut file, &finder).map_err(about)?;
     (run.start_ticks, run.end_ticks) = (start, start);
     let mut sink = Sink::new(Recorder::create(dir, &run)?, &run);
     let read = read(&mut file, &mut finder, &mut sink, &mut run).map_err(about);
@@ -99,20 +113,22 @@ fn read(
     let layout = file.layout;
     for of in file.cpus.clone() {
         sink.begin(of.cpu);
-        let mut reached = None;
+        let (mut reached, mut missed) = (None, None);
         file.pages(of, &mut |bytes| {
             let page = Page::parse(bytes, &layout).map_err(|error| damaged(&error))?;
-            let mut missed = Some(page.missed);
+            // A page without records leaves its loss to the next one.
+            missed =
+                missed.take().filter(|before| *before != Missed::Nothing).or(Some(page.missed));
             for record in page.records() {
                 let record = record.map_err(|error| damaged(&error))?;
                 if let Some(missed) = missed.take() {
                     // The events of osnoise have times of their own, and losses those of the trace.
-                    let before = reached.unwrap_or(page.time);
+                    let before = reached.unwrap_or(run.start_ticks);
                     let (from, to) = match finder {
                         Finder::Handlers(_) => (before, record.time),
                         Finder::Osnoise(_) => (sink.reached(), sink.reached()),
                     };
-                    finder.lost(sink.missed(missed, from, to));
+                    finder.lost(sink.missed(missed, from, to)?);
                 }
                 reached = Some(record.time);
                 finder.take(of.cpu, &record, sink)?;
@@ -184,9 +200,10 @@ impl Finder {
                 run.not_available.push(problem.not_available("names of kernel functions"))
             }
         }
+        let commands = file.commands.lines().filter_map(|line| line.split_once(' '));
+        let commands: HashMap<&str, &str> = commands.collect();
         let command = |pid: u64| {
-            let own = |line: &str| line.strip_prefix(&format!("{pid} ")).map(str::to_owned);
-            let name = file.commands.lines().find_map(own)?;
+            let name = (*commands.get(&*pid.to_string())?).to_owned();
             Some(Name { kind: NameKind::Task, key: pid, ticks: 0, name })
         };
         names.extend(decoder.unnamed_tasks().filter_map(command));
@@ -208,8 +225,8 @@ fn enabled(file: &TraceFile) -> Vec<EnabledEvent> {
     file.formats.iter().filter_map(known).collect()
 }
 
-/// Returns the start of the recording: the first time in the file.
-fn first_ticks(file: &mut TraceFile, finder: &Finder) -> Result<u64, Problem> {
+/// Returns the start of the recording: the first time in the file; `None` if it has none for this finder.
+fn first_ticks(file: &mut TraceFile, finder: &Finder) -> Result<Option<u64>, Problem> {
     let (layout, mut first) = (file.layout, u64::MAX);
     for of in file.cpus.clone() {
         file.pages(of, &mut |bytes| {
@@ -223,7 +240,7 @@ fn first_ticks(file: &mut TraceFile, finder: &Finder) -> Result<u64, Problem> {
             Ok(found.is_none())
         })?;
     }
-    Ok(if first == u64::MAX { 0 } else { first })
+    Ok(Some(first).filter(|first| *first < u64::MAX))
 }
 
 fn describe(

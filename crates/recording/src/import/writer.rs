@@ -33,6 +33,8 @@ pub struct Imported {
     run: Run,
     rows: Vec<Detour>,
     cpus: BTreeMap<u32, Cpu>,
+    /// The number of the file that is read.
+    file: usize,
     /// Lengths that the file counts, without times.
     lengths: Vec<LengthCount>,
     /// The loop's own iteration, which the durations of the file do not contain.
@@ -54,6 +56,8 @@ struct Cpu {
     watched_ns: u64,
     /// Sum of all lengths that the file counts, if it says so.
     total_ns: Option<u64>,
+    /// The number of the file that has counts of it.
+    counted_in: Option<usize>,
 }
 
 impl std::fmt::Debug for Imported {
@@ -78,12 +82,18 @@ impl Imported {
             run,
             rows: Vec::with_capacity(ROWS),
             cpus: BTreeMap::new(),
+            file: 0,
             lengths: vec![],
             iteration_ns: 0,
             shortest_ns: u64::MAX,
             threshold_ns: None,
             duration_ns: duration.and_then(|time| u64::try_from(time.as_nanos()).ok()),
         })
+    }
+
+    /// Notes that another file begins.
+    pub(super) fn next_file(&mut self) {
+        self.file += 1;
     }
 
     /// Sets the loop's own iteration.
@@ -153,10 +163,17 @@ impl Imported {
         if self.lengths.len() == MOST_RANGES {
             return Err(wrong(format!("it has more than {MOST_RANGES} ranges of lengths")));
         }
-        let of = self.cpu(cpu)?;
-        if of.reached_ns > 0 {
+        if self.cpus.values().any(|of| of.reached_ns > 0) {
             return Err(wrong("it has no times, and what came before has them"));
         }
+        let file = self.file;
+        let of = self.cpu(cpu)?;
+        if of.counted_in.is_some_and(|before| before != file) {
+            let why =
+                format!("another file has counts of CPU {cpu} as well: import each by itself");
+            return Err(wrong(why));
+        }
+        of.counted_in = Some(file);
         of.detours = of.detours.checked_add(number).ok_or_else(|| wrong("it counts too many"))?;
         let Range { start: from_ticks, end: to_ticks } = lengths_ns;
         self.shortest_ns = self.shortest_ns.min(from_ticks);
@@ -178,7 +195,8 @@ impl Imported {
         if ns > LATEST_NS {
             return Err(wrong("it was measured for longer than ten years"));
         }
-        self.cpu(cpu)?.watched_ns = ns;
+        let of = self.cpu(cpu)?;
+        of.watched_ns = of.watched_ns.max(ns);
         Ok(())
     }
 

@@ -240,12 +240,20 @@ impl TraceFile {
         let compressed = self.bytes.section_header()?.1;
         self.clock = clock;
         self.cpus.clear();
-        for index in 0..cpus.min(MOST_CPUS) as usize {
+        if cpus > MOST_CPUS {
+            return Err(self.bytes.wrong(&format!("it has {cpus} CPUs, more than {MOST_CPUS}")));
+        }
+        for index in 0..cpus as usize {
             let at = 8 + 20 * index;
             let (Some(cpu), Some(place), Some(size)) = (word(at), long(at + 4), long(at + 12))
             else {
                 return Err(self.bytes.wrong("a buffer with fewer CPUs than it states"));
             };
+            if cpu >= MOST_CPUS || self.cpus.iter().any(|known| known.cpu == cpu) {
+                return Err(self
+                    .bytes
+                    .wrong(&format!("CPU {cpu} does not exist, or stands there twice")));
+            }
             self.cpus.push(CpuData { cpu, at: place, size, compressed });
         }
         Ok(())
@@ -260,6 +268,11 @@ impl TraceFile {
         if of.size == 0 {
             return Ok(());
         }
+        let Some(end) = of.at.checked_add(of.size) else {
+            return Err(self
+                .bytes
+                .wrong(&format!("there is no place for the pages of CPU {}", of.cpu)));
+        };
         self.bytes.seek(of.at)?;
         let size = self.layout.size;
         let chunks = match of.compressed {
@@ -269,7 +282,7 @@ impl TraceFile {
         for _ in 0..chunks {
             let chunk = match of.compressed {
                 true => self.bytes.block(self.codec)?,
-                false => self.bytes.take((of.at + of.size - self.bytes.at()).min(size as u64))?,
+                false => self.bytes.take(end.saturating_sub(self.bytes.at()).min(size as u64))?,
             };
             for page in chunk.chunks(size) {
                 if !take(page).map_err(|problem| self.bytes.wrong(&problem.why))? {

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 
 /// More interferences than a sample has; with more of them the earliest are not kept.
 const MOST: usize = 256 << 10;
+/// The largest number of interferences that are open inside each other; more do not occur.
+const MOST_NESTED: usize = 64;
 /// More different names than a trace has.
 const MOST_NAMES: usize = 64 << 10;
 
@@ -159,6 +161,9 @@ impl Osnoise {
                 continue;
             }
             close(&mut open, &mut events, of.start);
+            if open.len() == MOST_NESTED {
+                continue;
+            }
             // Times are of the interference alone: what contains another one lasts longer by that.
             let taken = of.end - of.start;
             for around in &mut open {

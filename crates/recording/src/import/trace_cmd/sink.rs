@@ -102,9 +102,9 @@ impl Sink {
     }
 
     /// Notes events that were lost between two instants; returns whether any were.
-    pub(super) fn missed(&mut self, missed: Missed, from: u64, to: u64) -> bool {
+    pub(super) fn missed(&mut self, missed: Missed, from: u64, to: u64) -> Result<bool, Problem> {
         let count = match missed {
-            Missed::Nothing => return false,
+            Missed::Nothing => return Ok(false),
             Missed::Count(count) => count,
             Missed::Unknown => 0,
         };
@@ -113,7 +113,10 @@ impl Sink {
             let (start_ticks, end_ticks) = (from.min(to), to);
             self.losses.push(Loss { what, cpu: self.at, start_ticks, end_ticks, count });
         }
-        true
+        if self.losses.len() >= ROWS {
+            self.write()?;
+        }
+        Ok(true)
     }
 
     fn write(&mut self) -> Result<(), Problem> {
