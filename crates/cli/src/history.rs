@@ -52,7 +52,8 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
         recordings.extend(inputs.recordings);
     }
     let with_history = recordings.iter().filter(|of| Kind::of(of.run()).has_history());
-    let newest = with_history.max_by_key(|of| &of.run().start_utc).ok_or_else(|| {
+    let whole_and_new = |of: &&Recording| (flaws(of.run()).is_empty(), of.run().start_utc.clone());
+    let newest = with_history.max_by_key(whole_and_new).ok_or_else(|| {
         let why = "there is no recording of `anechoic run`";
         ProblemKind::NoInput.problem(why, "measure some: `anechoic run --repeat 20 -o nightly`")
     })?;

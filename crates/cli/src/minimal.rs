@@ -78,11 +78,11 @@ fn first_process(args: &MinimalArgs) -> ExitCode {
     for problem in init::mount_missing() {
         exit::print_error(&problem);
     }
-    let done = init::make_root_writable().and_then(|made| Ok((made, measure(args)?)));
-    let (read_only, code) = match done {
-        Ok((read_only, code)) => (read_only, code),
-        Err(problem) => (false, exit::print_error(&problem)),
+    let (read_only, done) = match init::make_root_writable() {
+        Ok(made) => (made, measure(args)),
+        Err(problem) => (false, Err(problem)),
     };
+    let code = done.unwrap_or_else(|problem| exit::print_error(&problem));
     if code > exit::WARNING && args.at_end != AtEnd::Exit {
         eprintln!("anechoic: nothing was measured; the machine ends in {} s", TO_READ.as_secs());
         std::thread::sleep(TO_READ);
@@ -113,7 +113,7 @@ fn measure(args: &MinimalArgs) -> Result<u8, Problem> {
         ProblemKind::Unavailable.problem(format!("cannot start a process: {error}"), "")
     };
     let status = command.status().map_err(not_started)?;
-    io::stderr().write_all(&fs::read(&place).unwrap_or_default())?;
+    let _ = io::stderr().write_all(&fs::read(&place).unwrap_or_default()); // the log has it
     if let Some(then) = &args.then {
         let after = Command::new("/bin/sh").args(["-c", then]).current_dir(dir).status();
         if !after.is_ok_and(|status| status.success()) {
@@ -156,7 +156,7 @@ fn parameters(args: &MinimalArgs, program: &Path, running: &str) -> String {
     let mut words: Vec<String> = kept.map(String::from).collect();
     words.push(format!("panic=30 init={} -- minimal", program.display()));
     if args.output != Path::new("/var/lib/anechoic") {
-        words.push(format!("--output {}", args.output.display()));
+        words.push(format!("--output {}", output(args).display()));
     }
     if args.at_end == AtEnd::PowerOff {
         words.push("--at-end power-off".into());
@@ -164,6 +164,11 @@ fn parameters(args: &MinimalArgs, program: &Path, running: &str) -> String {
     words.extend(args.then.as_ref().map(|then| format!("--then {}", quoted(then))));
     words.extend(measurement(args));
     words.join(" ")
+}
+
+/// Returns the directory for the recording, whatever the current one is when it is written.
+fn output(args: &MinimalArgs) -> PathBuf {
+    std::path::absolute(&args.output).unwrap_or_else(|_| args.output.clone())
 }
 
 /// Quotes a word of the kernel's command line that has spaces. It knows double quotes only.
@@ -195,7 +200,7 @@ fn explain(args: &MinimalArgs) -> Result<ExitCode, Problem> {
         AtEnd::PowerOff => "switches the machine off",
         AtEnd::Restart | AtEnd::Exit => "restarts the machine, which comes up as usual",
     };
-    writeln!(out, "writes the recording to {}, and {end}.", args.output.display())?;
+    writeln!(out, "writes the recording to {}, and {end}.", output(args).display())?;
     writeln!(out, "Everything that runs now ends: services, logins, connections.\n")?;
     let warnings = warnings(args, &program, &kernel);
     for warning in &warnings {
@@ -218,7 +223,7 @@ fn explain(args: &MinimalArgs) -> Result<ExitCode, Problem> {
     writeln!(out, "Or once, from the menu of the boot loader: end the line of the kernel with\n")?;
     let own = line.find("panic=30").map_or(&*line, |at| &line[at..]);
     writeln!(out, "  {own}\n")?;
-    writeln!(out, "Afterwards: anechoic list {}", args.output.display())?;
+    writeln!(out, "Afterwards: anechoic list {}", output(args).display())?;
     out.flush()?;
     Ok(if warnings.is_empty() { ExitCode::SUCCESS } else { exit::WARNING.into() })
 }
@@ -233,11 +238,12 @@ fn warnings(args: &MinimalArgs, program: &Path, kernel: &Kernel) -> Vec<String> 
             program.display()
         ));
     }
-    let parent = args.output.ancestors().find(|path| path.exists());
+    let output = output(args);
+    let parent = output.ancestors().find(|path| path.exists());
     if parent.is_none_or(|parent| device(parent) != root) {
         warnings.push(format!(
             "{} is not on the root file system, the only one that is mounted then: name another directory (--output)",
-            args.output.display()
+            output.display()
         ));
     }
     if kernel.image.is_none() {

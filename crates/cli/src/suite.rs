@@ -159,10 +159,7 @@ mod tests {
         assert_eq!(ids.len(), SUITES.len(), "two suites have one name");
         for suite in SUITES {
             let about = suite.about;
-            assert!(
-                about.ends_with(|last: char| last == ')') && about.contains(" 20"),
-                "{about}: no paper"
-            );
+            assert!(about.ends_with(')') && about.contains(" 20"), "{about}: no paper");
             let bare = command.clone().try_get_matches_from(["suite", suite.id]);
             let OfRows(read) =
                 OfRows::<SuiteArgs>::from_arg_matches(&bare.expect("defaults")).expect("read");

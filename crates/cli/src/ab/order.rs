@@ -95,8 +95,9 @@ mod tests {
 
     #[test]
     fn a_duet_has_two_halves_or_is_refused() {
+        type Case<'a> = (&'a str, u32, [String; 2], &'a [u32], Result<[Vec<u32>; 2], &'a str>);
         let commands = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
-        let cases: [(&str, u32, [String; 2], &[u32], Result<[Vec<u32>; 2], &str>); 6] = [
+        let cases: [Case<'_>; 6] = [
             ("two", 4, commands("x $CPUS", ""), &[0, 1], Ok([vec![0], vec![1]])),
             ("four", 4, commands("", "x ${CPUS}"), &[2, 3, 6, 7], Ok([vec![2, 3], vec![6, 7]])),
             ("odd", 4, commands("x $CPUS", ""), &[0, 1, 2], Err("equal size, and has 3")),
