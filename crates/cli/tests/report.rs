@@ -484,7 +484,8 @@ fn figures_of_real_recordings() {
         let recording = dir.path().join(format!("recording{number}"));
         let figures = dir.path().join(format!("figures{number}"));
         let measured = anechoic(&[args, &["-o", arg(&recording)]].concat());
-        assert!(matches!(measured.code, Some(0 | 1)), "{args:?}: {}", measured.err);
+        // Where the CPU slows down while it measures, the work is worth no verdict: the figures are made all the same.
+        assert!(matches!(measured.code, Some(0 | 1 | 3)), "{args:?}: {}", measured.err);
         let done = anechoic(&["report", arg(&recording), "--figures", arg(&figures)]);
         assert_eq!(done.code, Some(0), "{args:?}: {}", done.err);
         let found = names(&figures);
