@@ -18,12 +18,17 @@ BARE := target/bare/release/anechoic-bare
 # What boots other kernels, in emulation: the emulator, the programs inside, what packs and unpacks.
 LAB_PACKAGES := qemu-system-x86 busybox-static cpio zstd xz-utils
 STATIC := x86_64-unknown-linux-gnu
+# What builds for AArch64 here, and runs that in emulation. Its standard library comes from rustup.
+AARCH64 := aarch64-unknown-linux-gnu
+AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+ON_AARCH64 := CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 # The emulator's accelerator. With kvm times are real, on hosts whose kernel code runs in hardware.
 ACCEL ?= tcg
 PARAMETERS ?= bare/anechoic.txt
 ARGS ?=
 
-.PHONY: run mpi bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench notebook packages mpi-packages bare-packages lab-packages
+.PHONY: run mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench notebook packages mpi-packages bare-packages lab-packages aarch64-packages
 
 # The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -90,6 +95,13 @@ test-mpi: mpi-packages
 		$(CARGO) clean --quiet --release -p mpi-sys && MPICC=mpicc.$$mpi $(CARGO) test --release $(MPI) --no-fail-fast \
 			--bin anechoic-mpi --test mpi || exit 1; done
 
+# The whole workspace for AArch64 (rustup target add aarch64-unknown-linux-gnu), and in emulation the tests of what
+# neither asks the kernel nor measures. ARGS="-- counter" for those with that in their name.
+aarch64: aarch64-packages
+	$(ON_AARCH64) $(CARGO) build --release --workspace --target $(AARCH64)
+	$(ON_AARCH64) $(CARGO) test --release --target $(AARCH64) -p anechoic-kernels -p anechoic-recording -p anechoic-attribute \
+		-p anechoic-analyze -p anechoic-predict --no-fail-fast $(ARGS)
+
 # Boots kernels on machines in emulation with the tool, linked statically, and checks what it finds there. The results
 # are written to docs/laboratory.tsv and shown in docs/limits.md. ARGS="6.12-rt" for the boots with that in their name.
 lab: lab-packages
@@ -124,6 +136,9 @@ mpi-packages:
 
 bare-packages:
 	$(call install,$(BARE_PACKAGES))
+
+aarch64-packages:
+	$(call install,$(AARCH64_PACKAGES))
 
 lab-packages:
 	$(call install,$(LAB_PACKAGES))

@@ -18,7 +18,7 @@ use crate::stats::{Interval, NORMAL, deviation, mean};
 use crate::summary::Summary;
 use anechoic_recording::Run;
 use anechoic_recording::run::RunState;
-use anechoic_recording::sources::{Class, find};
+use anechoic_recording::sources;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -207,9 +207,10 @@ pub fn flaws(run: &Run) -> Vec<&'static str> {
     all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
 }
 
-/// Returns whether a source is below the kernel, so that a change of the system hardly affects it.
+/// Returns whether a source is below the kernel, so that a change of the system hardly affects it. What slows work down
+/// without interrupting it may be the system's: a program on another hardware thread of the core.
 pub(crate) fn is_beneath(source: &str) -> bool {
-    find(source).is_some_and(|source| source.class == Class::Beneath)
+    sources::VM_OR_HARDWARE.is(source)
 }
 
 /// Returns the noise of what is below the kernel of a guest; absent on bare metal and without attribution.

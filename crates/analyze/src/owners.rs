@@ -112,7 +112,7 @@ impl<'a> Ledger<'a> {
                 OwnerKind::OwnThreads
             }
             () if is(&[&sources::PAGE_FAULT, &sources::VICTIM_KERNEL]) => OwnerKind::OwnThreads,
-            () if is(&[&sources::VM_OR_HARDWARE]) => OwnerKind::Hardware,
+            () if is(&[&sources::VM_OR_HARDWARE, &sources::SLOWER]) => OwnerKind::Hardware,
             () if is(&[&sources::NOT_ATTRIBUTABLE]) => OwnerKind::Unknown,
             () if is(&[&sources::THREAD, &sources::FAIR_SERVER]) => return self.split(of, rest_ns),
             () => OwnerKind::Kernel,

@@ -37,6 +37,7 @@ pub const CLAIMS: &[(&Source, ClaimOf)] = &[
     (&sources::FAIR_SERVER, fair_server),
     (&sources::THREAD, thread),
     (&sources::VICTIM_KERNEL, victim_kernel),
+    (&sources::SLOWER, slower),
     (&sources::VM_OR_HARDWARE, vm_or_hardware),
     (&sources::NOT_ATTRIBUTABLE, not_attributable),
 ];
@@ -210,6 +211,10 @@ fn thread(frame: &Frame, known: &RunContext) -> Option<Claim> {
 
 fn victim_kernel(frame: &Frame, known: &RunContext) -> Option<Claim> {
     nameless(known, frame.what == What::Kernel)
+}
+
+fn slower(frame: &Frame, known: &RunContext) -> Option<Claim> {
+    nameless(known, frame.what == What::Slower)
 }
 
 fn vm_or_hardware(frame: &Frame, known: &RunContext) -> Option<Claim> {

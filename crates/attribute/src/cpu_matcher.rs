@@ -145,7 +145,15 @@ impl<'a> CpuMatcher<'a> {
         }
         let frames = if current.dark { self.scene.whole(What::Dark) } else { self.scene.finish() };
         if current.stint.watched {
-            take_off(frames, current.stint.shortest_gap_ticks);
+            let step = current.stint.shortest_gap_ticks;
+            take_off(frames, step);
+            // A step of work, which may be hundreds of ns long, need not have been interrupted to take longer.
+            if let [frame] = &mut frames[..]
+                && frame.what == What::NoEvent
+                && frame.self_ticks < step
+            {
+                frame.what = What::Slower;
+            }
         } else {
             drop_gaps(frames);
         }

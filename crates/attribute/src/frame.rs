@@ -95,6 +95,8 @@ pub enum What {
     Gap,
     /// A whole detour without an event.
     NoEvent,
+    /// The same, that took less time than the step of work in which it lies.
+    Slower,
     /// A whole detour about which nothing is known, because events were lost or not recorded.
     Dark,
 }

@@ -67,6 +67,7 @@ fn every_frame_has_its_source() {
         (other, thread(7, 120), VMSTAT, "thread", "kworker/1:1"),
         (other, Work { pid: 7, work: 1, function: VMSTAT }, 0, "thread", "kworker/1:1"),
         (other, Kernel, 0, "victim-kernel", ""),
+        (other, Slower, 0, "slower", ""),
         (other, NoEvent, 0, "vm-or-hardware", ""),
         (other, Dark, 0, "not-attributable", ""),
         (other, Unseen, 0, "not-attributable", "unseen switch"),

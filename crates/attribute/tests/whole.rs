@@ -36,6 +36,27 @@ fn detours_in_a_loss_are_not_attributable() {
 }
 
 #[test]
+fn a_step_that_took_less_than_twice_as_long_was_slow() {
+    // A loop whose steps take 100 ticks, and one whose steps take 10.
+    let cases = [
+        ("a slow step", 100, 299, vec![], "slower"),
+        ("an interruption", 100, 300, vec![], "vm-or-hardware"),
+        ("a short step", 10, 299, vec![], "vm-or-hardware"),
+        ("an event", 100, 299, irq(150, 190).to_vec(), "device-irq"),
+    ];
+    for (name, step, end, events, expected) in cases {
+        let mut play = Play::new(vec![detour(100, end)], events);
+        play.run.cpus[0].shortest_gap_ticks = step;
+        play.run.threshold_ticks = step;
+        let (_, rows) = play.attribute();
+        let found: Vec<&str> = rows.iter().map(|row| &*row.source).collect();
+        assert!(found.iter().all(|source| *source == expected), "case: {name}: {found:?}");
+        let lost: u64 = rows.iter().map(|row| row.self_ticks).sum();
+        assert_eq!(lost, end - 100 - step, "case: {name}");
+    }
+}
+
+#[test]
 fn a_detour_cannot_spoil_the_next() {
     let events = vec![
         ev(120, IrqEntry, [24, 0, 0]),   // never ends

@@ -215,6 +215,15 @@ sources! {
         "The measured thread was itself in the kernel: handling a signal, entering or leaving, outside any handler that has events.",
         &["do not send the program signals while it runs"]);
 
+    /// Work that took longer, without an interruption.
+    SLOWER = source("slower", "slower execution", Class::Beneath, "slower",
+        "A step of the work took longer than usual, but less than twice as long, and no kernel event fell into it: something slowed the core down (another hardware thread of it, which may be another guest's, a lower frequency, displaced caches). A VM exit of that length looks the same.",
+        &[
+            "leave the other hardware threads of these cores idle: measure one of each (--cpus), or switch them off (echo off > /sys/devices/system/cpu/smt/control)",
+            "in a guest: an instance type whose cores are not shared; not possible from inside the guest",
+            "on bare metal: a fixed frequency, at the cost of power and heat",
+        ]);
+
     /// What the kernel knows nothing of.
     VM_OR_HARDWARE = source("vm-or-hardware", "VM exit or hardware", Class::Beneath, "host",
         "No kernel event fell into the detour: the hypervisor ran, or something below the operating system (a system management interrupt, a frequency change, a stalled bus).",

@@ -30,7 +30,7 @@ const fn color(name: &'static str, light: &'static str, dark: &'static str) -> C
 
 /// The colours of sources, by the names that the catalogue of sources uses. States of the scheduler share one: they are
 /// rare.
-const SOURCES: [Color; 14] = [
+const SOURCES: [Color; 15] = [
     color("tick", "#d55e00", "#ff8b3d"),
     color("timer", "#b57a00", "#f0c04a"),
     color("softirq", "#009e73", "#33cf9f"),
@@ -43,6 +43,7 @@ const SOURCES: [Color; 14] = [
     color("own", "#2f8f83", "#74d6c8"),
     color("anechoic", "#6b4423", "#d3a279"),
     color("host", "#1a1d22", "#f7f9fb"),
+    color("slower", "#56616f", "#c3ccd6"),
     color("unknown", "#a3a5aa", "#666972"),
     color("scheduler", "#84841f", "#cfcf5a"),
 ];
