@@ -4,7 +4,7 @@
 //! the quotient is shorter, so all quotients of a kernel have the same length: about 64 bits on x86-64, 32
 //! bits on AArch64.
 
-use super::{Kernel, TICK_INSTRUCTIONS, tick};
+use super::{Kernel, tick};
 
 #[cfg(target_arch = "aarch64")]
 use aarch64 as arch;
@@ -29,7 +29,7 @@ pub(super) const CHAIN: Kernel = tick(
 /// `rdx`.
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::TICK_INSTRUCTIONS;
+    use super::super::TICK_INSTRUCTIONS;
     use core::arch::asm;
 
     /// The divisor is under 2^63, so that sums modulo [`MODULUS`] fit in 128 bits.
