@@ -1,9 +1,8 @@
 //! Converts frames to rows: finds the source of each frame, and its names.
 
-use crate::claims::{CLAIMS, Claim};
+use crate::claims::{CLAIMS, Claim, RunContext};
 use crate::frame::{Frame, Sender, VictimState, What};
 use crate::names::Names;
-use crate::run_context::RunContext;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Activity, ActivityKind};
 use std::sync::Arc;

@@ -35,15 +35,13 @@ mod merge;
 mod names;
 mod own_time;
 mod read;
-mod run_context;
 mod scene;
 mod steal;
 mod tick;
 mod track;
 
-pub use claims::{CLAIMS, Claim, ClaimOf};
+pub use claims::{CLAIMS, Claim, ClaimOf, RunContext};
 pub use input::{CpuInput, Feed, Input};
 pub use live::{Explained, Live};
 pub use names::Names;
 pub use read::attribute;
-pub use run_context::RunContext;

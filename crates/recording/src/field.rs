@@ -1,7 +1,6 @@
 //! The Rust types that a field of a row can have, and how each is stored in columns.
 
-use crate::decode::{Decoder, Texts};
-use crate::encode::{Copies, Encoder};
+use crate::columns::{Copies, Decoder, Encoder, Texts};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use std::sync::Arc;

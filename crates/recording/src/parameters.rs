@@ -1,8 +1,7 @@
 //! The parameters of a series: one column with a JSON object, so that a method can add parameters without
 //! adding columns.
 
-use crate::decode::Decoder;
-use crate::encode::Encoder;
+use crate::columns::{Decoder, Encoder};
 use crate::field::{Field, Kind};
 use crate::parallel::Meeting;
 use parquet::data_type::{ByteArray, ByteArrayType};

@@ -5,8 +5,8 @@
 
 use crate::boundaries::Boundaries;
 use crate::checksums::Sum;
+use crate::columns::Encoder;
 use crate::durable;
-use crate::encode::Encoder;
 use crate::row::Row;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{

@@ -1,6 +1,6 @@
 //! Reads the rows of a table, one row group at a time.
 
-use crate::decode::{Decoder, cpu_of};
+use crate::columns::{Decoder, cpu_of};
 use crate::guard::guarded;
 use crate::pages;
 use crate::problem::Problem;

@@ -1,7 +1,6 @@
 //! Defines a row type and its table from one list of fields.
 
-use crate::decode::Decoder;
-use crate::encode::Encoder;
+use crate::columns::{Decoder, Encoder};
 use crate::table::Table;
 use parquet::errors::ParquetError;
 

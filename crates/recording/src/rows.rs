@@ -3,8 +3,7 @@
 //! Times are ticks of the run's counter ([`crate::Clock`]); intervals are half open.
 
 use crate::EventKind;
-use crate::decode::Decoder;
-use crate::encode::Encoder;
+use crate::columns::{Decoder, Encoder};
 use crate::event::NameKind;
 use crate::field::{Field, numbers};
 use crate::parameters::Parameters;

@@ -25,6 +25,8 @@ const NAME: usize = 28;
 const SHOWN: usize = 10;
 /// A source is named in the headline if it makes up this part of the change.
 const NAMED: f64 = 0.3;
+/// A source that changed while the sum did not is named if its change is this part of the noise.
+const LEAST_ALONE: f64 = 0.02;
 
 /// Shows whether the noise changed, and where.
 #[must_use]
@@ -128,8 +130,10 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
         }
     };
     let mut sentences = vec![first];
-    if matches!(of.verdict, Change::Quieter | Change::Noisier | Change::Unproven) {
-        sentences.extend(explained(of));
+    match of.verdict {
+        Change::Quieter | Change::Noisier | Change::Unproven => sentences.extend(explained(of)),
+        Change::NotShown => sentences.extend(changed_alone(of)),
+        Change::OneRunDiffers | Change::OneRun => {}
     }
     if let Some(job) = &of.job {
         let Difference { before, after, clear, .. } = job.difference;
@@ -207,6 +211,26 @@ fn explained(of: &Comparison) -> Option<String> {
     }
     let (sources, cpus) = (capital(&listed(&named)), cpus.unwrap_or_default());
     Some(format!("{sources}.{cpus}"))
+}
+
+/// Names sources that changed clearly where the noise as a whole did not: what varies in the rest hides them.
+fn changed_alone(of: &Comparison) -> Option<String> {
+    let least = LEAST_ALONE * of.before.noise.max(of.after.noise);
+    let change = |of: &SourceChange| of.difference.after - of.difference.before;
+    let alone = |source: &&SourceChange| {
+        source.difference.clear && !source.control && change(source).abs() >= least
+    };
+    let words = |source: &SourceChange| {
+        let Difference { before, after, .. } = source.difference;
+        format!("{} ({} before, {} after)", source_name(source), noise(before), noise(after))
+    };
+    let named: Vec<String> = of.sources.iter().filter(alone).take(2).map(words).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "Alone, {} changed clearly; the rest varies too much for that to show in the sum.",
+            listed(&named)
+        )
+    })
 }
 
 fn source_name(of: &SourceChange) -> String {
@@ -361,4 +385,64 @@ pub(crate) fn chart(of: &Comparison) -> Chart {
     let y = Axis::log("per second and CPU", Quantity::Number);
     Chart::of(x, y, curves)
         .titled("detours per second and CPU that are longer than a threshold", 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(name: &str, noise: f64) -> Side {
+        Side {
+            name: name.into(),
+            runs: 10,
+            noise_of_runs: vec![noise; 10],
+            noise,
+            between_runs: None,
+            within_runs: None,
+            rate_per_s: 0.0,
+            wall_ns: 1,
+            threshold_ns: (1, 1),
+        }
+    }
+
+    fn source(name: &str, after: f64, clear: bool, control: bool) -> SourceChange {
+        let difference = Difference { before: 0.001, after, interval: None, clear };
+        SourceChange { source: "thread".into(), name: name.into(), control, difference }
+    }
+
+    #[test]
+    fn a_source_that_changed_is_named_where_the_sum_hides_it() {
+        let mut of = Comparison {
+            before: side("A", 0.05),
+            after: side("B", 0.054),
+            verdict: Change::NotShown,
+            order: Order::Paired,
+            ratio: Some(1.08),
+            interval: None,
+            probability: None,
+            mann_whitney: None,
+            length_distance: None,
+            detectable: None,
+            plan: vec![],
+            notes: vec![],
+            changed: vec![],
+            sources: vec![
+                source("far", 0.9, false, false),
+                source("host", 0.9, true, true),
+                source("tiny", 0.0011, true, false),
+            ],
+            cpus: vec![],
+            other_cpus: false,
+            lengths: vec![],
+            job: None,
+            trials: None,
+            history: None,
+        };
+        assert_eq!(sentences(&of), ["No change is shown: 5.00 % in A, 5.40 % in B (1.08 times)."]);
+        of.sources.push(source("new", 0.005, true, false));
+        assert_eq!(
+            sentences(&of)[1],
+            "Alone, thread new (0.10 % before, 0.50 % after) changed clearly; the rest varies too much for that to show in the sum."
+        );
+    }
 }

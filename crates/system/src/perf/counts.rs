@@ -112,7 +112,10 @@ fn walk_cycles() -> Option<u64> {
 
 /// Returns the event of a CPU model: DTLB_LOAD_MISSES.WALK_ACTIVE, before Skylake WALK_DURATION (event 08h, umask 10h; event 12h
 /// since Golden Cove). AMD has none.
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 has CPUID"))]
+#[cfg_attr(
+    not(any(target_arch = "x86_64", test)),
+    expect(dead_code, reason = "only x86-64 has CPUID")
+)]
 fn walk_cycles_of(vendor: &str, family: u8, model: u8) -> Option<u64> {
     /// From Haswell to Tiger Lake and Rocket Lake.
     const EVENT_08: [u8; 24] = [

@@ -1,26 +1,87 @@
-//! Decodes the columns of one row group into rows.
+//! The columns of one row group: rows are encoded to them and decoded from them.
 
+use crate::boundaries::Boundaries;
 use parquet::basic::Type as Physical;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::{ByteArray, DataType};
+use parquet::data_type::{ByteArray, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::RowGroupReader;
 use parquet::file::statistics::Statistics;
+use parquet::file::writer::SerializedRowGroupWriter;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// More rows than a row group can have, so that a damaged file cannot cause unbounded allocation.
 pub(crate) const MAX_GROUP_ROWS: usize = 1 << 20;
 
+type Result<T, E = String> = std::result::Result<T, E>;
+
+/// Writes the columns of one row group, in the order of the table.
+pub struct Encoder<'a> {
+    pub(crate) group: SerializedRowGroupWriter<'a, Vec<u8>>,
+    pub(crate) boundaries: &'a Boundaries,
+}
+
+impl Encoder<'_> {
+    /// Writes a column without nulls.
+    pub fn required<T: DataType>(
+        &mut self,
+        values: impl Iterator<Item = T::T>,
+    ) -> Result<(), ParquetError> {
+        self.put::<T>(&values.collect::<Vec<_>>(), None)
+    }
+
+    /// Writes a column that may have nulls.
+    pub(crate) fn optional<T: DataType>(
+        &mut self,
+        values: impl Iterator<Item = Option<T::T>>,
+    ) -> Result<(), ParquetError> {
+        let mut present = Vec::new();
+        let mut levels = Vec::new();
+        for value in values {
+            levels.push(i16::from(value.is_some()));
+            present.extend(value);
+        }
+        self.put::<T>(&present, Some(&levels))
+    }
+
+    /// Writes a column of nanoseconds since the run's start, from ticks.
+    pub fn ns(&mut self, ticks: impl Iterator<Item = u64>) -> Result<(), ParquetError> {
+        let boundaries = self.boundaries;
+        self.required::<Int64Type>(ticks.map(|ticks| boundaries.ns(ticks).cast_signed()))
+    }
+
+    fn put<T: DataType>(
+        &mut self,
+        values: &[T::T],
+        levels: Option<&[i16]>,
+    ) -> Result<(), ParquetError> {
+        let column = self.group.next_column()?;
+        let mut column = column
+            .ok_or_else(|| ParquetError::General("more columns than the table has".into()))?;
+        column.typed::<T>().write_batch(values, levels, None)?;
+        column.close()
+    }
+}
+
+/// Keeps one copy of each text in a row group, because the encoder needs owned values.
+#[derive(Default)]
+pub(crate) struct Copies<'t>(HashMap<&'t str, ByteArray>);
+
+impl<'t> Copies<'t> {
+    /// Returns the copy of `text`.
+    pub fn get(&mut self, text: &'t str) -> ByteArray {
+        self.0.entry(text).or_insert_with(|| ByteArray::from(text)).clone()
+    }
+}
+
 /// Reads the columns of one row group by name. Errors are descriptions of what is wrong with the file.
 pub struct Decoder<'a> {
     group: &'a dyn RowGroupReader,
     rows: usize,
 }
-
-type Result<T> = std::result::Result<T, String>;
 
 impl<'a> Decoder<'a> {
     /// Opens a row group of a file that is `file_bytes` long.
