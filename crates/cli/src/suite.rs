@@ -128,7 +128,8 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
             let host = Host { cpus, machine: machine::describe() };
             let dir = common.output.clone().unwrap_or_else(default_dir);
             let sets = (suite.sets)(answers, &host)?;
-            let measured = measure_sets(suite, &sets, &dir, common.resume, common.quiet)?;
+            let resume = common.resume.then_some(&host.machine);
+            let measured = measure_sets(suite, &sets, &dir, resume, common.quiet)?;
             (dir, measured)
         }
     };

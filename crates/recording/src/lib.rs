@@ -110,7 +110,7 @@ pub use policy::Policy;
 pub use problem::{Problem, ProblemKind, remedy_of};
 pub use read::Rows;
 pub use recorder::Recorder;
-pub use recording::{Recording, find};
+pub use recording::{Recording, find, find_each};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
     Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, LengthCount, Loss, LossKind, Name,

@@ -190,18 +190,25 @@ impl Recording {
 /// # Errors
 /// Fails if there is none, or if a recording cannot be opened.
 pub fn find(path: &Path) -> Result<Vec<Recording>, Problem> {
+    find_each(path)?.into_iter().collect()
+}
+
+/// The same, where one that cannot be opened hides no other.
+///
+/// # Errors
+/// Fails if there is none, or if a directory cannot be read.
+pub fn find_each(path: &Path) -> Result<Vec<Result<Recording, Problem>>, Problem> {
     if path.join(RUN).exists() {
-        return Ok(vec![Recording::open(path)?]);
+        return Ok(vec![Recording::open(path)]);
     }
     let mut found = Vec::new();
     for below in subdirectories(path)? {
         if below.join(RUN).exists() {
-            found.push(Recording::open(&below)?);
+            found.push(Recording::open(&below));
             continue;
         }
-        for two_below in subdirectories(&below)?.into_iter().filter(|dir| dir.join(RUN).exists()) {
-            found.push(Recording::open(&two_below)?);
-        }
+        let two_below = subdirectories(&below)?.into_iter().filter(|dir| dir.join(RUN).exists());
+        found.extend(two_below.map(|dir| Recording::open(&dir)));
     }
     if found.is_empty() {
         return Err(Problem::no_recording_below(path));

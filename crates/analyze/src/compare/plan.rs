@@ -25,7 +25,7 @@ pub(super) fn runs(sides: &[Vec<Values>; 2], logarithms: &[Vec<f64>; 2]) -> Vec<
     let within = mean(&within).unwrap_or(0.0).min(variance);
     let planned = |length: u64| {
         let variance = variance - within + within / length as f64;
-        let wall_ns = mean(&walls)? as u64 * length;
+        let wall_ns = (mean(&walls)? as u64).saturating_mul(length);
         Some(Planned { wall_ns, runs: runs_needed(variance, PLANNED.ln())? })
     };
     let mut planned: Vec<Planned> = LENGTHS.into_iter().filter_map(planned).collect();

@@ -3,11 +3,12 @@
 use super::row::{Done, Set, Suite};
 use crate::exit;
 use crate::progress::Busy;
-use crate::setup::record;
+use crate::setup::{explained, record};
 use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
+use anechoic_recording::machine::Machine;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Problem, ProblemKind, Recording, find};
+use anechoic_recording::{Problem, ProblemKind, Recording, Run, find_each};
 use anechoic_report::published::CMT_LEAST_REPETITIONS;
 use anechoic_report::results::Input;
 use std::collections::BTreeMap;
@@ -34,12 +35,16 @@ fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Pro
     Ok(Done::of(recording, row.compute(&Input::of(&[recording]))?))
 }
 
-/// Reads the sets of a suite that was measured before.
+/// Reads the sets of a suite that was measured before. One that cannot be read hides no other.
 pub(super) fn read_sets(suite: &Suite, dir: &Path, quiet: bool) -> Result<Results, Problem> {
     let mut read = Results { done: Vec::new(), worst: 0 };
-    let fits = |recording: &&Recording| suite.result(&recording.run().method).is_some();
-    for recording in find(dir)?.iter().filter(fits) {
-        match add_up(suite, recording, quiet) {
+    for recording in find_each(dir)? {
+        let fits = |recording: &Recording| suite.result(&recording.run().method).is_some();
+        let done = match recording {
+            Ok(recording) if !fits(&recording) => continue,
+            recording => recording.and_then(|recording| add_up(suite, &recording, quiet)),
+        };
+        match done {
             Ok(done) => read.done.push(done),
             Err(error) => read.worst = read.worst.max(exit::print_error(&error)),
         }
@@ -57,15 +62,18 @@ pub(super) fn measure_sets(
     suite: &Suite,
     sets: &[Set],
     dir: &Path,
-    resume: bool,
+    resume: Option<&Machine>,
     quiet: bool,
 ) -> Result<Results, Problem> {
-    if !resume && dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    if resume.is_none() && dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         let why = format!("{} is not empty", dir.display());
         let remedy = "name a new directory with -o, measure what is missing with --resume, or show what is in it with --show";
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
-    let mut kept = if resume { complete(sets, dir)? } else { BTreeMap::new() };
+    let mut kept = match resume {
+        Some(machine) => complete(sets, dir, machine)?,
+        None => BTreeMap::new(),
+    };
     if !quiet {
         announce(sets, &kept);
     }
@@ -73,6 +81,10 @@ pub(super) fn measure_sets(
     let mut results = Results { done: Vec::new(), worst: 0 };
     for set in sets {
         let recorded = match kept.remove(&set.name) {
+            // The attempt before may have ended before it explained its last set.
+            Some(recording) if recording.attribution()?.is_none() => {
+                explained(recording.dir(), quiet)
+            }
             Some(recording) => Ok(recording),
             None => record(&set.plan, &dir.join(&set.name), &stop, quiet),
         };
@@ -104,7 +116,11 @@ fn announce(sets: &[Set], kept: &BTreeMap<String, Recording>) {
 }
 
 /// Returns the complete sets of an earlier attempt, and removes those that were interrupted.
-fn complete(sets: &[Set], dir: &Path) -> Result<BTreeMap<String, Recording>, Problem> {
+fn complete(
+    sets: &[Set],
+    dir: &Path,
+    machine: &Machine,
+) -> Result<BTreeMap<String, Recording>, Problem> {
     let (mut done, mut interrupted) = (BTreeMap::new(), vec![]);
     for set in sets {
         let dir = dir.join(&set.name);
@@ -112,8 +128,8 @@ fn complete(sets: &[Set], dir: &Path) -> Result<BTreeMap<String, Recording>, Pro
             continue;
         }
         let recording = Recording::open(&dir)?;
-        if !is_alike(set, &recording)? {
-            let why = format!("{} was measured with other options", dir.display());
+        if let Some(what) = differs(set, recording.run(), machine) {
+            let why = format!("{} was measured {what}", dir.display());
             return Err(ProblemKind::Usage.problem(why, "name a new directory with -o"));
         }
         match recording.run().state {
@@ -127,18 +143,37 @@ fn complete(sets: &[Set], dir: &Path) -> Result<BTreeMap<String, Recording>, Pro
     Ok(done)
 }
 
-/// Returns whether a recording has the method, the CPUs, the number of series, the threshold and the noise of a set.
-fn is_alike(set: &Set, recording: &Recording) -> Result<bool, Problem> {
-    let (run, experiment) = (recording.run(), &set.plan.experiment);
+/// Returns how a recording was measured otherwise than a set would be here and now.
+fn differs(set: &Set, run: &Run, machine: &Machine) -> Option<&'static str> {
+    let plan = &set.plan;
     let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-    let sampling = experiment.cells.iter().filter(|cell| cell.sample().is_some());
-    let loops = |cell: &Cell| cell.on.cpus().len().max(1) * cell.copies as usize;
-    let series = sampling.map(loops).sum::<usize>() * experiment.blocks as usize;
-    Ok(run.method == experiment.method
-        && cpus == experiment.cpus()
-        && recording.series()?.len() == series
-        && run.stop_on.as_ref().map(|stop| stop.condition) == set.plan.stop_on
-        && run.injections.len() == experiment.injections().len())
+    let other = [
+        (
+            run.method != plan.experiment.method
+                || cpus != plan.experiment.cpus()
+                || settings(&run.command) != settings(&plan.command),
+            "with other options",
+        ),
+        (run.machine.host != machine.host, "on another machine"),
+        (run.machine.kernel != machine.kernel, "with another kernel"),
+        (run.tool_version != env!("CARGO_PKG_VERSION"), "by another version of anechoic"),
+    ];
+    other.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
+}
+
+/// Returns the words of a command that decide what a suite measures: neither where it writes nor what it shows.
+fn settings(command: &[String]) -> Vec<&str> {
+    let mut words = command.iter().skip(1).map(String::as_str);
+    let mut settings = vec![];
+    while let Some(word) = words.next() {
+        match word {
+            "-o" | "--output" => drop(words.next()),
+            "--resume" | "-q" | "--quiet" | "--json" => {}
+            _ if word.starts_with("--output=") || word.starts_with("-o") => {}
+            _ => settings.push(word),
+        }
+    }
+    settings
 }
 
 /// Returns how long a set lasts without noise; with a stopping rule, the shortest time.
@@ -158,4 +193,24 @@ fn of_sample(sample: &Sample) -> f64 {
         Samples::Within { time, .. } | Samples::Fill(time) => return time.as_secs_f64(),
     };
     sample.amount.length().unwrap_or_default().as_secs_f64() * count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_suite_writes_is_no_setting() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let first = words("anechoic suite loops -o d --samples 100");
+        let cases = [
+            ("./anechoic suite loops --resume --output=e --samples 100 -q --json", true),
+            ("anechoic suite loops -oe --samples 100 --resume", true),
+            ("anechoic suite loops -o d --resume --samples 1000", false),
+            ("anechoic suite loops -o d --resume", false),
+        ];
+        for (line, same) in cases {
+            assert_eq!(settings(&words(line)) == settings(&first), same, "{line}");
+        }
+    }
 }

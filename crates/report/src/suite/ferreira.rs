@@ -110,11 +110,12 @@ fn predicted(of: &Signature, grain_ns: u64, ranks: u64) -> f64 {
 
 /// Returns the expected maximum of `ranks` Poisson numbers with this mean.
 fn most_of(mean: f64, ranks: u64) -> f64 {
-    let (mut at, mut up_to, mut expected) = ((-mean).exp(), 0.0, 0.0);
+    // In logarithms: the first terms of a large mean are smaller than any number.
+    let (mut ln_at, mut up_to, mut expected) = (-mean, 0.0, 0.0);
     for k in 0..TERMS.max((4.0 * mean) as u32) {
-        up_to += at;
+        up_to += ln_at.exp();
         expected += 1.0 - f64::powf(f64::min(up_to, 1.0), ranks as f64);
-        at *= mean / f64::from(k + 1);
+        ln_at += (mean / f64::from(k + 1)).ln();
     }
     expected
 }
@@ -182,6 +183,8 @@ mod tests {
             let two = predicted(&random, grain_ns, 2);
             assert!(two > alone * 1.05 && two < alone * 2.0, "{two}");
         }
+        // A grain with a thousand detours.
+        assert!((predicted(&random, 1_000_000_000, 1) - 0.025 / 0.975).abs() < 1e-9);
         // With many ranks each phase has a detour: 25 µs on 100 µs, and now and then a second one.
         let many = predicted(&random, 100_000, 100_000);
         assert!(many > 0.25, "{many}");
