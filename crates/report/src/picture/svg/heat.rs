@@ -71,7 +71,7 @@ impl Grid {
         let reach = |(at, head): (usize, &f64)| WIDEST * (at as f64 + 0.5) + head * cos;
         let reach = heads.iter().enumerate().map(reach).fold(WIDEST * heads.len() as f64, f64::max);
         let left = widest(names, TEXT).max(width(&heat.corner, TEXT)) + 8.0;
-        let left = left.min((PAGE - 5.0 - reach).max(PAGE * 0.25));
+        let left = left.min((PAGE - 5.0 - reach.max(scale(heat))).max(PAGE * 0.25));
         // Heads slant out to the right, the last ones beyond their columns.
         let room = PAGE - left - 5.0;
         let slanted = |(at, head): (usize, &f64)| (room - head * cos) / (at as f64 + 0.5);
@@ -94,10 +94,7 @@ impl Grid {
     fn right(&self, heat: &Heat) -> f64 {
         let head = |(at, slant): (usize, &f64)| self.column * (at as f64 + 0.5) + slant;
         let heads = self.slant.iter().enumerate().map(head).fold(0.0, f64::max);
-        let fields = fields(heat);
-        let widest = fields.iter().map(|(_, text)| field(text)).fold(0.0, f64::max);
-        let shades = widest * fields.len() as f64;
-        self.left + heads.max(self.column * heat.columns.len() as f64).max(shades) + 2.0
+        self.left + heads.max(self.column * heat.columns.len() as f64).max(scale(heat)) + 2.0
     }
 
     /// Returns whether a row has space for its name.
@@ -150,6 +147,12 @@ fn fields(heat: &Heat) -> Vec<(f64, String)> {
     let count = if heat.most > 0.0 { heat.decades.ceil() as i32 } else { 0 };
     let values = (0..count).rev().map(|decade| heat.most / 10f64.powi(decade));
     values.map(|value| (value, (heat.write)(value))).collect()
+}
+
+/// Returns the width of the scale of the shades.
+fn scale(heat: &Heat) -> f64 {
+    let fields = fields(heat);
+    fields.iter().map(|(_, text)| field(text)).fold(0.0, f64::max) * fields.len() as f64
 }
 
 /// Returns the width of the field of a shade.
