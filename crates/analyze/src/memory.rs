@@ -3,6 +3,7 @@
 
 mod borders;
 mod delays;
+mod knees;
 mod outliers;
 mod predicted;
 
@@ -148,9 +149,6 @@ impl Memory {
                     Some(_) => {}
                 }
             }
-            for (border, other) in joined.borders.iter_mut().zip(&part.borders) {
-                border.knee_bytes = border.knee_bytes.or(other.knee_bytes);
-            }
             joined.outliers.add(&part.outliers);
             joined.delays.extend(part.delays.iter().cloned());
             joined.page_bytes.extend(&part.page_bytes);
@@ -173,6 +171,7 @@ impl Memory {
         joined.page_bytes.dedup();
         let place = |of: &Experiment| MEMORY_EXPERIMENTS.iter().position(|known| known.id == of.id);
         joined.experiments.sort_by_key(place);
+        borders::find_knees(&mut joined.borders, &joined.experiments);
         Some(joined)
     }
 

@@ -224,6 +224,13 @@ pub struct Host {
 }
 
 impl Experiment {
+    /// Returns whether its memory may need other settings or pools of huge pages than the kernel has.
+    pub(crate) fn changes_huge_pages(&self) -> bool {
+        let of_cells = self.cells.iter().filter_map(|cell| cell.memory).map(|own| own.pages);
+        let mut all = of_cells.chain([self.pages]);
+        all.any(|pages| matches!(pages, Pages::Only(_) | Pages::Explicit(_)))
+    }
+
     /// Creates an experiment that measures these cells once, in this order.
     #[must_use]
     pub fn listed(method: &'static str, cells: Vec<Cell>) -> Self {

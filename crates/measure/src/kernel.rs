@@ -194,6 +194,8 @@ pub(crate) struct Memory {
     prepared: Option<Kernel>,
     /// The memory of the series that has its own: the size and pages asked for, and those found.
     own: Option<(u64, Pages, PageSizes)>,
+    /// How many memories of series were not locked.
+    unlocked: u32,
 }
 
 impl Memory {
@@ -209,7 +211,7 @@ impl Memory {
         // Without a kernel there is nothing to back.
         let pages = if bytes == 0 { Pages::Base } else { pages };
         let mapping = Mapping::obtain(bytes, pages)?;
-        Ok(Memory { mapping, prepared: None, own: None })
+        Ok(Memory { mapping, prepared: None, own: None, unlocked: 0 })
     }
 
     /// Replaces the memory by new memory for a series that has its own, unless the series may use that of the one before.
@@ -223,8 +225,10 @@ impl Memory {
             return Ok(());
         }
         // The old memory is given back first, so that there is room for the new one.
-        *self = Memory::for_largest(std::iter::empty(), Pages::Base)?;
+        let unlocked = self.unlocked;
+        *self = Memory { unlocked, ..Memory::for_largest(std::iter::empty(), Pages::Base)? };
         self.mapping = Mapping::obtain(bytes as usize, pages)?;
+        self.unlocked += u32::from(!self.mapping.locked);
         self.own = Some((bytes, pages, self.mapping.page_sizes()));
         Ok(())
     }
@@ -232,6 +236,13 @@ impl Memory {
     /// Returns the size and the pages of memory that a series has for itself.
     pub(crate) fn own(&self) -> Option<(u64, &PageSizes)> {
         self.own.as_ref().map(|(.., found)| (self.mapping.bytes() as u64, found))
+    }
+
+    /// Returns a note on memory of series that is not locked, if there was any.
+    pub(crate) fn note_on_locks(&self) -> Option<String> {
+        let note = "memory of series is touched but not locked (limit on locked memory):";
+        let times = self.unlocked;
+        (times > 0).then(|| format!("{note} {times} of the allocations"))
     }
 
     /// Returns which pages it has.

@@ -212,6 +212,10 @@ impl Obtained {
     }
 }
 
+/// The lines of a `smaps` file that list huge pages. Linux lists pages of 1 GiB that one process alone has sometimes as
+/// private and sometimes as shared.
+const LISTED: [&str; 3] = ["AnonHugePages", "Private_Hugetlb", "Shared_Hugetlb"];
+
 /// Returns the bytes on huge pages of the mappings between two addresses, from the text of a `smaps` file.
 fn huge_bytes(list: &str, from: u64, to: u64) -> u64 {
     let (mut inside, mut sum) = (false, 0);
@@ -222,7 +226,7 @@ fn huge_bytes(list: &str, from: u64, to: u64) -> u64 {
                 (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))
         {
             inside = start < to && end > from;
-        } else if inside && ["AnonHugePages", "Private_Hugetlb"].contains(&name) {
+        } else if inside && LISTED.contains(&name) {
             let kib = rest.trim().trim_end_matches("kB").trim().parse().unwrap_or(0);
             sum += kib * 1024_u64;
         }
@@ -261,7 +265,8 @@ mod tests {
 
     const LIST: &str = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \n\
         Size:               4096 kB\nAnonHugePages:      2048 kB\nPrivate_Hugetlb:       0 kB\nVmFlags: rd wr\n\
-        7f0000400000-7f0000600000 rw-p 00000000 00:00 0 \nAnonHugePages:         0 kB\nPrivate_Hugetlb:    2048 kB\n";
+        7f0000400000-7f0000600000 rw-p 00000000 00:00 0 \nAnonHugePages:         0 kB\nPrivate_Hugetlb:    2048 kB\n\
+        7f0040000000-7f0080000000 rw-p 00000000 00:00 0 \nShared_Hugetlb:  1048576 kB\nPrivate_Hugetlb:       0 kB\n";
 
     #[test]
     fn huge_pages_are_counted_where_they_are_asked_for() {
@@ -270,6 +275,7 @@ mod tests {
             (0x7f00_0040_0000, 0x7f00_0060_0000, 2 << 20),
             (0x7f00_0000_0000, 0x7f00_0060_0000, 4 << 20),
             (0x7f00_0060_0000, 0x7f00_0080_0000, 0),
+            (0x7f00_4000_0000, 0x7f00_8000_0000, 1 << 30),
         ];
         for (from, to, expected) in cases {
             assert_eq!(huge_bytes(LIST, from, to), expected, "{from:x}");

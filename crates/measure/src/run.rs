@@ -23,4 +23,4 @@ mod unsaved;
 
 pub use conduct::run;
 pub use error::RunError;
-pub use plan::{Plan, Stage};
+pub use plan::{BETWEEN, Plan, Stage};

@@ -86,6 +86,9 @@ const CURVES: [Color; 6] = [
     color("curve-6", "#332288", "#a79bff"),
 ];
 
+/// Curves that stand behind others.
+pub(crate) const REST: Color = color("rest", "#8d93a0", "#8d93a0");
+
 /// What tables are shaded with.
 pub(crate) const HEAT: Color = color("heat", "#d55e00", "#ff8b3d");
 
@@ -130,7 +133,7 @@ pub(crate) fn all() -> Vec<Color> {
     let mut all: Vec<Color> = SOURCES.to_vec();
     all.extend(SHADES.iter().flat_map(|(_, shades)| shades));
     all.extend(CURVES);
-    all.extend([OTHER, MORE]);
+    all.extend([OTHER, MORE, REST]);
     all.sort_by_key(|color| color.name);
     all.dedup();
     all

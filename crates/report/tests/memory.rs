@@ -70,6 +70,7 @@ fn made() -> Memory {
         name: name.into(),
         reported_bytes: bytes,
         knee_bytes: (name != "L3").then_some(bytes * 5 / 4),
+        sequential_knee_bytes: (name == "L3").then_some(bytes / 2),
     };
     Memory {
         run: facts(),

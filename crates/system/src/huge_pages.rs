@@ -1,33 +1,27 @@
 //! Huge pages: which sizes the kernel offers, and changes of its settings that last as long as a [`Change`].
 //!
 //! A change is undone when it is dropped, or by [`undo_all`] before the process ends at once. What a killed process left is
-//! undone by [`undo_leftovers`] of the next start, from a file in /run.
+//! undone by [`undo_leftovers`] of the next start, from a file in /run. Only one process at a time changes them: [`hold`].
 
+mod lock;
 mod undo;
 
+pub use lock::hold;
 pub use undo::{undo_all, undo_leftovers};
 
 use crate::machine::Root;
 use anechoic_recording::{Problem, ProblemKind};
-use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 use undo::{Applied, Undo};
 
 const TRANSPARENT: &str = "/sys/kernel/mm/transparent_hugepage";
 const POOLS: &str = "/sys/kernel/mm/hugepages";
-/// How often, and after which pause, a change waits for that of another process.
-const WAITS: (u32, Duration) = (50, Duration::from_millis(100));
 
 /// Changes of settings that are undone when this is dropped.
 #[derive(Debug, Default)]
 pub struct Change {
-    // Fields are dropped in this order: the lock is released last.
     applied: Vec<Applied>,
-    _lock: Option<File>,
 }
 
 /// Returns the sizes of transparent huge pages that the kernel offers for anonymous memory, in bytes, from the smallest.
@@ -83,8 +77,7 @@ pub fn only_transparent(root: &Root, bytes: u64) -> Result<Change, Problem> {
     if sizes.iter().all(|&size| wanted(size).is_none()) {
         return Ok(Change::default());
     }
-    let lock = lock(root)?;
-    let mut change = Change { applied: Vec::new(), _lock: lock };
+    let mut change = Change::default();
     for (size, value) in sizes.iter().filter_map(|&size| Some((size, wanted(size)?))) {
         let path = root.path(&file(size));
         let before = choice(&fs::read_to_string(&path)?).to_owned();
@@ -140,7 +133,7 @@ pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
     })?;
     let got = number("nr_hugepages").unwrap_or(0).saturating_sub(before);
     applied.got(got);
-    let change = Change { applied: vec![applied], _lock: None };
+    let change = Change { applied: vec![applied] };
     if got < needed {
         drop(change);
         let why =
@@ -152,20 +145,6 @@ pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
         return Err(ProblemKind::Unavailable.problem(why, remedy));
     }
     Ok(change)
-}
-
-/// Waits until no other process has changed the settings of transparent pages.
-fn lock(root: &Root) -> Result<Option<File>, Problem> {
-    let file = File::open(root.path(&format!("{TRANSPARENT}/enabled")))?;
-    for _ in 0..WAITS.0 {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(WAITS.1),
-            Ok(()) => return Ok(Some(file)),
-            Err(error) => return Err(std::io::Error::from(error).into()),
-        }
-    }
-    let why = "another process holds the lock on the settings of transparent pages";
-    Err(ProblemKind::Unavailable.problem(why, "run one measurement at a time"))
 }
 
 /// Returns whether memory with the advice to use huge pages gets pages of this size.

@@ -6,6 +6,7 @@ use crate::progress::Busy;
 use crate::setup::{explained, record};
 use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
+use anechoic_measure::run::BETWEEN;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording, Run, find_each};
@@ -183,7 +184,8 @@ fn seconds(set: &Set) -> f64 {
         Work::Watch(watch) => watch.duration.as_secs_f64(),
         Work::Sample(sample) => of_sample(&sample),
     };
-    experiment.cells.iter().map(of_cell).sum::<f64>() * f64::from(experiment.blocks)
+    let between = BETWEEN.as_secs_f64() * experiment.cells.len() as f64;
+    (experiment.cells.iter().map(of_cell).sum::<f64>() + between) * f64::from(experiment.blocks)
 }
 
 fn of_sample(sample: &Sample) -> f64 {

@@ -118,3 +118,43 @@ fn an_interruption_gives_everything_back() {
         assert_eq!(settings(), before, "after SIG{signal}");
     }
 }
+
+#[test]
+fn only_one_process_at_a_time_changes_huge_pages() {
+    let _alone = tool::alone();
+    if !is_root() {
+        return note::skipped("only root may change the settings of huge pages");
+    }
+    let (before, place) = (settings(), tempfile::tempdir().expect("a directory"));
+    let dir = |name: &str| place.path().join(name).display().to_string();
+    let (first, second, other) = (dir("first"), dir("second"), dir("other"));
+    let long = ["measure", "paging", "-q", "--quick", "--blocks", "9", "--pages", "huge-2m", "-o"];
+    let mut child = tool::start(&[&long[..], &[&first]].concat());
+    // It is stopped where it has changed something.
+    while child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        tool::signal(&child, "STOP");
+        if settings() != before {
+            break;
+        }
+        tool::signal(&child, "CONT");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+        return note::skipped("this machine gives no explicit pages of 2 MiB");
+    }
+    let (number, changed) = (child.id(), settings());
+    let done = tool::anechoic(&[&QUICK[..], &["huge-2m", "-o", &second]].concat());
+    assert_eq!(done.code, Some(69), "{}", done.err);
+    let named = format!("process {number} (");
+    assert!(done.err.contains(&named) && done.err.contains("measure paging"), "{}", done.err);
+    // In another PID namespace the first seems to be dead, and what it changed to be left over.
+    let run = ["run", "-q", "-d", "100ms", "--no-trace", "-o", &other];
+    let apart = ["--pid", "--fork", "--mount-proc", ANECHOIC];
+    let done = command("unshare", &[&apart[..], &run[..]].concat());
+    assert!(matches!(done.code, Some(0 | 1)), "{:?}: {}", done.code, done.err);
+    assert_eq!(settings(), changed, "they are still as the first needs them");
+    tool::signal(&child, "CONT");
+    tool::signal(&child, "INT");
+    tool::wait(child);
+    assert_eq!(settings(), before);
+}

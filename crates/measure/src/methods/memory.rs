@@ -95,7 +95,7 @@ static OPTIONS: &[OptionRow] = &[
         "TIME",
         "Time for the repetitions of one experiment on one working set; large working sets have fewer repetitions",
     )
-    .default("400ms"),
+    .default("300ms"),
     OptionRow::new(
         "co-runner",
         Value::Choice(co_runners),

@@ -8,7 +8,7 @@ use super::housekeeper::Housekeeper;
 use super::injectors::Injectors;
 use super::kernel_side::KernelSide;
 use super::patience::{Patience, release};
-use super::plan::{Plan, Stage};
+use super::plan::{BETWEEN, Plan, Stage};
 use super::schedule::{Scheduled, schedule};
 use super::store::Store;
 use crate::ensemble::Team;
@@ -40,8 +40,6 @@ const READING: Duration = Duration::from_millis(1);
 
 /// Rounds with less expected time do not show how long later ones take.
 const PACE_AFTER: Duration = Duration::from_secs(5);
-/// Approximate time between two rounds, used to estimate the length of a run.
-const BETWEEN: Duration = Duration::from_millis(40);
 
 /// Measures as planned and writes the recording to `dir`, which must be empty or not exist.
 ///
@@ -57,6 +55,9 @@ pub fn run(
 ) -> Result<Run, RunError> {
     tracefs::remove_leftovers();
     huge_pages::undo_leftovers();
+    if plan.experiment.changes_huge_pages() {
+        huge_pages::hold()?;
+    }
     let left = leave_real_time();
     let measured = plan.experiment.cpus();
     cpus::verify(&measured)?;

@@ -85,6 +85,9 @@ impl Plan {
     }
 }
 
+/// Approximate time between two rounds, used to estimate the length of a run.
+pub const BETWEEN: Duration = Duration::from_millis(40);
+
 /// What a run reports while it is going on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {

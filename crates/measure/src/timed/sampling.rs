@@ -103,6 +103,11 @@ impl Workspaces {
         })
     }
 
+    /// Returns a note on memory of series that is not locked, if there was any.
+    pub(super) fn note_on_locks(&self) -> Option<String> {
+        self.own.note_on_locks()
+    }
+
     /// Returns which pages the loop's own memory has.
     pub(crate) fn obtained(&self) -> Obtained {
         self.own.obtained()

@@ -112,8 +112,8 @@ impl Worker<'_> {
         }
         let mut losses = sinks.gaps.finish();
         losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));
-        let notes =
-            workspaces.preemptor.as_ref().and_then(|of| of.note.clone()).into_iter().collect();
+        let of_preemptor = workspaces.preemptor.as_ref().and_then(|of| of.note.clone());
+        let notes = of_preemptor.into_iter().chain(workspaces.note_on_locks()).collect();
         let not_counted = counts.map(|counts| counts.not_available).unwrap_or_default();
         Ok(Report { seen, losses, notes, not_counted })
     }

@@ -2,13 +2,15 @@
 
 use super::words::{PREDICTION, size};
 use crate::palette;
-use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
+use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity, ROWS};
 use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{Border, Experiment, Point};
 
+/// The pair whose measured borders are those of sequential accesses.
+const SEQUENTIAL: &str = "sequential";
 /// Pairs of experiments that one figure compares: without and with what happens before each pass.
 const PAIRS: [(&str, &[&str]); 6] = [
-    ("sequential", &["bandwidth-read-sequential-warm", "bandwidth-read-sequential-dirty"]),
+    (SEQUENTIAL, &["bandwidth-read-sequential-warm", "bandwidth-read-sequential-dirty"]),
     ("random", &["bandwidth-read-random-warm", "bandwidth-read-random-dirty"]),
     ("writes", &["bandwidth-write-random-warm", "bandwidth-write-random-dirty"]),
     ("TLB", &["bandwidth-read-random-warm", "bandwidth-read-random-local-warm"]),
@@ -129,7 +131,8 @@ fn with_caches(found: &Memory, x: Axis, mut curves: Vec<Curve>, place: fn(u64) -
     let reported = |border: &Border| Some(border.reported_bytes);
     let number = curves.len();
     curves.extend(lines(found, number, "reported cache", reported, place, ends));
-    Chart::of(x, Axis::log(QUANTITIES[0].0, Quantity::Number), curves)
+    let marks = names(found, place, ends.1);
+    Chart { marks, ..Chart::of(x, Axis::log(QUANTITIES[0].0, Quantity::Number), curves) }
 }
 
 fn kib(bytes: u64) -> f64 {
@@ -160,7 +163,7 @@ pub(crate) fn for_page(found: &Memory) -> Vec<(Chart, String)> {
 }
 
 /// Returns the figure of a pair in one quantity; nothing if none of it was measured.
-fn of_pair(found: &Memory, (_, ids): (&str, &[&str]), quantity: usize) -> Option<Chart> {
+fn of_pair(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> Option<Chart> {
     let measured: Vec<&Experiment> = ids.iter().filter_map(|id| found.experiment(id)).collect();
     let (name, value) = QUANTITIES[quantity];
     let mut curves = Vec::new();
@@ -188,9 +191,19 @@ fn of_pair(found: &Memory, (_, ids): (&str, &[&str]), quantity: usize) -> Option
     let number = curves.len();
     let reported = |border: &Border| Some(border.reported_bytes);
     curves.extend(lines(found, number, "reported cache", reported, log2, (low, high)));
-    let knee = |border: &Border| border.knee_bytes;
+    let knee: fn(&Border) -> Option<u64> = match pair {
+        SEQUENTIAL => |border| border.sequential_knee_bytes,
+        _ => |border| border.knee_bytes,
+    };
     curves.extend(lines(found, number + 1, "measured knee", knee, log2, (low, high)));
-    Some(Chart::of(axis(found), Axis::log(name, Quantity::Number), curves))
+    let marks = names(found, log2, high);
+    Some(Chart { marks, ..Chart::of(axis(found), Axis::log(name, Quantity::Number), curves) })
+}
+
+/// Returns the name of each cache at its reported size and this height.
+fn names(found: &Memory, place: fn(u64) -> f64, y: f64) -> Vec<Mark> {
+    let mark = |of: &Border| Mark { x: place(of.reported_bytes), y, label: of.name.clone() };
+    found.borders.iter().map(mark).collect()
 }
 
 fn log2(bytes: u64) -> f64 {

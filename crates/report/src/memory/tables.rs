@@ -18,7 +18,8 @@ pub(crate) fn borders(found: &Memory) -> Table {
     Table::of_rows(&found.borders)
         .name("cache", |border| border.name.clone())
         .number("reported", |border| size(border.reported_bytes))
-        .number("knee", |border| border.knee_bytes.map_or("–".into(), size))
+        .number("random", |border| border.knee_bytes.map_or("–".into(), size))
+        .number("sequential", |border| border.sequential_knee_bytes.map_or("–".into(), size))
         .captioned("Borders of the caches, reported and measured")
 }
 

@@ -8,8 +8,9 @@ use anechoic_analyze::memory::{Cause, Experiment, Prediction, REGIONS};
 use anechoic_analyze::stats::quantile;
 
 /// How the borders are found.
-pub(crate) const BORDERS: &str = "Reported: what the machine reports, which in a guest need not be what it has. Knee: the working set at which the \
-time per access crosses the geometric mean of the times in the regions on either side; – if it rises by less than 30 %.";
+pub(crate) const BORDERS: &str = "Reported: what the machine reports, which in a guest need not be what it has. Random, sequential: the working set at \
+which the time per access of random or of sequential accesses steps from one level to the next; – if no step of 30 % or more belongs to this \
+cache. Of a cache that other CPUs or guests use too, sequential accesses keep more, because they use its lines again sooner.";
 
 /// Why there are no borders.
 pub(crate) const NO_CACHES: &str =

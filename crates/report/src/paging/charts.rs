@@ -2,22 +2,22 @@
 
 use super::words::{build, kind};
 use crate::memory::words::size;
+use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
 use anechoic_analyze::Paging;
-use anechoic_analyze::paging::{Kind, Point};
+use anechoic_analyze::paging::{Estimate, Kind, Point};
 use anechoic_recording::paging::BUILDS;
 
-/// The page sizes that the terminal draws: more curves could not be distinguished.
-const FEW: [&str; 5] = ["base", "thp-64k", "thp-2m", "huge-2m", "huge-1g"];
+/// The page sizes with curves of their own: more could not be distinguished.
+const FEW: [&str; 4] = ["base", "thp-2m", "huge-2m", "huge-1g"];
 
 /// Returns the figure for the terminal: the optimised build on some page sizes.
 pub(crate) fn for_terminal(found: &Paging) -> Option<Chart> {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let kinds = found.kinds.iter().filter(|kind| FEW.contains(&&*kind.id));
-    let curves: Vec<Curve> = kinds
-        .enumerate()
-        .filter_map(|(number, kind)| curve(found, kind, number, BUILDS[0], &mib))
-        .collect();
+    let of_kind = |(number, kind): (usize, &Kind)| {
+        Some(curve(found, kind, number, BUILDS[0], &mib)?.spanning(vec![]))
+    };
+    let curves: Vec<Curve> = few(found).filter_map(of_kind).collect();
     let x = Axis::log("MiB", Quantity::Number);
     let chart = Chart::of(x, Axis::linear("ns", Quantity::Number), curves);
     let titled = chart.titled("ns per access by size of the matrix in MiB, optimised build", ROWS);
@@ -28,17 +28,40 @@ pub(crate) fn for_terminal(found: &Paging) -> Option<Chart> {
 pub(crate) fn for_page(found: &Paging) -> Vec<(Chart, String)> {
     let log2 = |bytes: u64| (bytes as f64).log2();
     let figure = |id: &'static str| {
-        let numbered = found.kinds.iter().enumerate();
-        let curves: Vec<Curve> =
-            numbered.filter_map(|(number, kind)| curve(found, kind, number, id, &log2)).collect();
+        let few = few(found).filter_map(|(number, kind)| curve(found, kind, number, id, &log2));
+        let curves: Vec<Curve> = others(found, id, &log2).into_iter().chain(few).collect();
         let place = |&bytes: &u64| Place { at: log2(bytes), name: size(bytes) };
         let x = Axis::named("matrix", found.sizes().iter().map(place).collect());
         let chart = Chart::of(x, Axis::linear("ns per access", Quantity::Number), curves);
-        let caption =
-            format!("Time per access by size of the matrix, {}: mean over blocks.", build(id));
+        let caption = format!(
+            "Time per access by size of the matrix, {}: mean over blocks, with 95 % intervals for the pages that have a curve of their own.",
+            build(id)
+        );
         (!chart.is_empty()).then(|| (chart.named(build(id)), caption))
     };
     BUILDS.into_iter().filter_map(figure).collect()
+}
+
+/// Returns the page sizes with curves of their own, numbered.
+fn few(found: &Paging) -> impl Iterator<Item = (usize, &Kind)> {
+    found.kinds.iter().filter(|kind| FEW.contains(&&*kind.id)).enumerate()
+}
+
+/// Returns the lines of all other page sizes as one grey curve; nothing if none of them was measured.
+fn others(found: &Paging, build: &str, place: &dyn Fn(u64) -> f64) -> Option<Curve> {
+    let others = found.kinds.iter().filter(|kind| !FEW.contains(&&*kind.id));
+    let lines: Vec<(&Kind, Curve)> =
+        others.filter_map(|of| Some((of, curve(found, of, 0, build, place)?))).collect();
+    let steps = |(_, line): &(&Kind, Curve)| -> Vec<(f64, f64)> {
+        let points: Vec<(f64, f64)> = line.points().collect();
+        points.windows(2).flatten().copied().collect()
+    };
+    let points: Vec<(f64, f64)> = lines.iter().flat_map(steps).collect();
+    let [(first, _), .., (last, _)] = &lines[..] else {
+        return lines.into_iter().next().map(|(_, line)| line.recolored(palette::REST));
+    };
+    let name = format!("{} to {}", kind(first), size(last.page_bytes));
+    Some(Curve::numbered(0, name, Draw::Segments, &points).recolored(palette::REST))
 }
 
 /// Returns the curve of a page size; nothing if it was not measured.
@@ -54,5 +77,8 @@ fn curve(
         sizes.iter().filter_map(|&bytes| found.point(&of.id, build, bytes)).collect();
     let places: Vec<(f64, f64)> =
         points.iter().map(|point| (place(point.bytes), point.ns.value)).collect();
-    (!places.is_empty()).then(|| Curve::numbered(number, kind(of), Draw::Line, &places))
+    let ends = |of: &Estimate| of.interval.map_or((of.value, of.value), |of| (of.low, of.high));
+    let spans = points.iter().map(|point| ends(&point.ns)).collect();
+    let curve = || Curve::numbered(number, kind(of), Draw::Line, &places).spanning(spans);
+    (!places.is_empty()).then(curve)
 }

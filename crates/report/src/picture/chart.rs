@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Draw {
-    /// Straight lines between points.
+    /// Straight lines between points; with spans, an error bar at each in the report.
     Line,
     /// Each value holds up to the next point.
     Steps,
@@ -75,6 +75,11 @@ impl Curve {
         let (spans, labels) = (vec![], vec![]);
         let shape = shape % SHAPES;
         Self { name, color, shape, draw, area: false, x, y, spans, labels, letter: None }
+    }
+
+    /// Sets the colour.
+    pub(crate) fn recolored(self, color: Color) -> Self {
+        Self { color, ..self }
     }
 
     /// Sets the letter for the curve in the terminal.

@@ -1,5 +1,6 @@
 //! How changes of settings are undone: when they are dropped, before the process ends at once, or by the next start.
 
+use super::lock::Lock;
 use super::{choice, is_ours};
 use crate::tracefs::{is_leftover, own_name};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The directory for the file of changes: only root writes there, and it is empty after a start of the machine.
-const RUN: &str = "/run";
+pub(super) const RUN: &str = "/run";
 
 /// How a change is undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +119,10 @@ pub fn undo_leftovers() {
     undo_leftovers_in(Path::new(RUN));
 }
 
+/// Does nothing while another process has the lock: what it changed is no leftover, and in another PID namespace it seems
+/// to be dead. The next start undoes what is left.
 fn undo_leftovers_in(directory: &Path) {
+    let Ok(Some(_lock)) = Lock::take(directory, 1) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| is_leftover(name)) else { continue };
@@ -252,6 +256,10 @@ mod tests {
         for name in [&dead, &alive] {
             fs::write(directory.path().join(name), &line).expect("a file");
         }
+        let lock = Lock::take(directory.path(), 1).expect("free");
+        undo_leftovers_in(directory.path());
+        assert!(directory.path().join(&dead).exists(), "its process may live in another namespace");
+        drop(lock);
         undo_leftovers_in(directory.path());
         assert_eq!(fs::read_to_string(&other).expect("a file"), "5", "not a setting of huge pages");
         assert!(!directory.path().join(dead).exists());

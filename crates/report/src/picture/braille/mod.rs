@@ -15,6 +15,7 @@ use crate::style::{Tone, View};
 use canvas::ACROSS;
 use frame::Frame;
 use layers::{Columns, held};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Character cells filled from below, in eighths.
@@ -37,6 +38,7 @@ impl Chart {
 }
 
 fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let chart = &lettered(chart);
     if !chart.y.names.is_empty() {
         return rows::write(chart, view, out);
     }
@@ -59,6 +61,19 @@ fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> 
         chart.marks.iter().map(|mark| (frame.x_dot(mark.x) / ACROSS, mark.label.clone())).collect();
     frame.key = key(chart);
     frame.write(view, out)
+}
+
+/// Returns the chart with letters for its lines if there are several, which colour alone would distinguish.
+fn lettered(chart: &Chart) -> Cow<'_, Chart> {
+    let is_line = |curve: &Curve| matches!(curve.draw, Draw::Line | Draw::Steps);
+    let lines = || chart.curves.iter().filter(|curve| is_line(curve));
+    if lines().count() < 2 || lines().any(|curve| curve.letter.is_some()) {
+        return Cow::Borrowed(chart);
+    }
+    let mut chart = chart.clone();
+    let lines = chart.curves.iter_mut().filter(|curve| is_line(curve));
+    lines.zip('a'..='z').for_each(|(curve, letter)| curve.letter = Some(letter));
+    Cow::Owned(chart)
 }
 
 /// Returns the axis of the counts in the columns of a histogram. It depends on the heights of the columns, and its
@@ -85,6 +100,7 @@ fn key(chart: &Chart) -> Vec<(String, Tone)> {
                 .extend([("⣿ least to most".into(), tone), (format!("━ {name}"), Tone::Series(1))]),
             (Draw::Bars | Draw::Spikes, _) if chart.curves.len() == 1 => {}
             (Draw::Bars | Draw::Spikes, _) => key.push((format!("⣿ {name}"), tone)),
+            (Draw::Segments, _) if is_upright(curve) => key.push((format!("⢸ {name}"), tone)),
             (Draw::Line | Draw::Segments, _) => key.push((format!("⠤ {name}"), tone)),
             (Draw::Points, _) => key.push((format!("{} {name}", layers::sign(curve)), tone)),
             (Draw::Steps, _) => key.push((name.clone(), tone)),
@@ -92,4 +108,9 @@ fn key(chart: &Chart) -> Vec<(String, Tone)> {
     }
     key.extend(chart.notes.iter().map(|note| (note.clone(), Tone::Quiet)));
     key
+}
+
+/// Returns whether all segments of a curve are vertical.
+fn is_upright(curve: &Curve) -> bool {
+    curve.x.chunks_exact(2).all(|ends| ends[0] == ends[1])
 }

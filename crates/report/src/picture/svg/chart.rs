@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 /// Height of a row of named things, and margin.
 const ROW: f64 = 17.0;
 const ROWS_LEAST: f64 = 50.0;
+/// Distance between the error bars of two lines at one place.
+const ASIDE: f64 = 1.6;
 /// Data closer along the horizontal axis is drawn as its extremes.
 const NEAR: f64 = 0.2;
 
@@ -244,14 +246,19 @@ impl Plot {
             Draw::Bars => html! {},
             // Its area tells it from others, too.
             _ if curve.area => path.stroked(color, 0.6, ""),
-            Draw::Line | Draw::Steps => path.stroked(color, 1.0, dashes(pattern)),
+            Draw::Line | Draw::Steps => {
+                html! { (self.error_bars(curve)) (path.stroked(color, 1.0, dashes(pattern))) }
+            }
         }
     }
 
     fn error_bars(&self, curve: &Curve) -> Markup {
         let mut path = Path::default();
+        // Those of several lines at one place stand beside each other.
+        let aside = if curve.draw == Draw::Line { curve.shape as f64 * ASIDE } else { 0.0 };
         for (&x, &(low, high)) in curve.x.iter().zip(&curve.spans) {
-            path.to(self.x.at(x), self.y.at(low)).line(self.x.at(x), self.y.at(high));
+            let x = self.x.at(x) + aside;
+            path.to(x, self.y.at(low)).line(x, self.y.at(high));
         }
         path.stroked(&self.frame.sheet.color(curve.color), 0.8, "")
     }

@@ -10,8 +10,9 @@ use maud::{Markup, html};
 /// Height of a row with numbers, and largest height of all rows.
 const ROW: f64 = 11.0;
 const MOST_HEIGHT: f64 = 560.0;
-/// Largest width of a column.
+/// Largest width of a column, and where the table needs both columns of the paper.
 const WIDEST: f64 = 52.0;
+const WIDER: f64 = 80.0;
 /// Longest heading.
 const HEAD: f64 = 130.0;
 /// Angle of the headings, in degrees.
@@ -52,19 +53,29 @@ pub(super) fn draw(heat: &Heat) -> Drawing {
 
 impl Grid {
     fn of(heat: &Heat) -> Self {
+        let narrow = Self::up_to(heat, WIDEST);
+        if narrow.right(heat) <= COLUMN { narrow } else { Self::up_to(heat, WIDER) }
+    }
+
+    /// Returns the sizes with columns up to this width.
+    fn up_to(heat: &Heat, widest_column: f64) -> Self {
         let widest = |texts: &mut dyn Iterator<Item = &str>, size: f64| {
             texts.map(|text| width(text, size)).fold(0.0, f64::max)
         };
         let names = &mut heat.rows.iter().map(|row| row.label.as_str());
-        let left = (widest(names, TEXT).max(width(&heat.corner, TEXT)) + 8.0).min(PAGE * 0.25);
         let (sin, cos) = SLANT.to_radians().sin_cos();
         let heads: Vec<f64> =
             heat.columns.iter().map(|column| width(&column.label, TEXT).min(HEAD)).collect();
         let head = heads.iter().copied().fold(0.0, f64::max);
+        // The names take what the widest columns leave, at least a quarter.
+        let reach = |(at, head): (usize, &f64)| WIDEST * (at as f64 + 0.5) + head * cos;
+        let reach = heads.iter().enumerate().map(reach).fold(WIDEST * heads.len() as f64, f64::max);
+        let left = widest(names, TEXT).max(width(&heat.corner, TEXT)) + 8.0;
+        let left = left.min((PAGE - 5.0 - reach.max(scale(heat))).max(PAGE * 0.25));
         // Heads slant out to the right, the last ones beyond their columns.
         let room = PAGE - left - 5.0;
         let slanted = |(at, head): (usize, &f64)| (room - head * cos) / (at as f64 + 0.5);
-        let column = heads.iter().enumerate().map(slanted).fold(WIDEST, f64::min);
+        let column = heads.iter().enumerate().map(slanted).fold(widest_column, f64::min);
         let column = column.min(room / heads.len().max(1) as f64);
         let row = (MOST_HEIGHT / heat.rows.len().max(1) as f64).min(ROW);
         let cells = &mut heat.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.text.as_str());
@@ -83,10 +94,7 @@ impl Grid {
     fn right(&self, heat: &Heat) -> f64 {
         let head = |(at, slant): (usize, &f64)| self.column * (at as f64 + 0.5) + slant;
         let heads = self.slant.iter().enumerate().map(head).fold(0.0, f64::max);
-        let fields = fields(heat);
-        let widest = fields.iter().map(|(_, text)| field(text)).fold(0.0, f64::max);
-        let shades = widest * fields.len() as f64;
-        self.left + heads.max(self.column * heat.columns.len() as f64).max(shades) + 2.0
+        self.left + heads.max(self.column * heat.columns.len() as f64).max(scale(heat)) + 2.0
     }
 
     /// Returns whether a row has space for its name.
@@ -139,6 +147,12 @@ fn fields(heat: &Heat) -> Vec<(f64, String)> {
     let count = if heat.most > 0.0 { heat.decades.ceil() as i32 } else { 0 };
     let values = (0..count).rev().map(|decade| heat.most / 10f64.powi(decade));
     values.map(|value| (value, (heat.write)(value))).collect()
+}
+
+/// Returns the width of the scale of the shades.
+fn scale(heat: &Heat) -> f64 {
+    let fields = fields(heat);
+    fields.iter().map(|(_, text)| field(text)).fold(0.0, f64::max) * fields.len() as f64
 }
 
 /// Returns the width of the field of a shade.
