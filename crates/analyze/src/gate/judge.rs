@@ -2,7 +2,9 @@
 
 use super::fold::GateFold;
 use super::rules::{Rule, Unit, judge_increase};
-use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
+use super::{
+    Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, counts, doubts,
+};
 use crate::cluster::host_name;
 use crate::compare::Comparison;
 use crate::fold::{Progress, read_once};
@@ -16,13 +18,15 @@ use std::collections::BTreeSet;
 /// A recording on which rules were judged.
 #[derive(Debug, Clone)]
 pub struct Examined {
-    /// Its summary, for a comparison with a baseline.
-    pub summary: Summary,
-    of: Judged,
+    /// Its summary, for a comparison with a baseline; absent if it has only counts by length.
+    pub summary: Option<Summary>,
+    pub(super) of: Judged,
     /// The findings of each rule.
-    findings: Vec<Vec<Finding>>,
+    pub(super) findings: Vec<Vec<Finding>>,
+    /// Why each rule cannot be judged, if so.
+    pub(super) refused: Vec<Option<Doubt>>,
     /// The parallel job that it is a part of.
-    job: Option<Parallel>,
+    pub(super) job: Option<Parallel>,
 }
 
 /// Judges rules on the CPUs of a recording, which is read once.
@@ -38,7 +42,7 @@ pub fn examine(
 ) -> Result<Examined, Problem> {
     let run = recording.run();
     if methods::COUNTED.contains(&&*run.method) {
-        watched(recording)?; // says why it cannot be judged
+        return counts::examine(recording, rules, requirements);
     }
     if run.method != methods::DETOURS {
         let why = format!("it is a recording of `measure {}`", run.method);
@@ -59,10 +63,12 @@ pub fn examine(
         wall_ns: doubts::shortest_ns(&summary),
         threshold_ns: summary.run.threshold_ns,
         cpus: summary.run.cpus.clone(),
+        counts_only: false,
         doubts: requirements.doubts(recording, &summary),
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
-    Ok(Examined { summary, of, findings: gate.finish(), job: run.parallel.clone() })
+    let (summary, findings) = (Some(summary), gate.finish());
+    Ok(Examined { summary, of, findings, refused: vec![], job: run.parallel.clone() })
 }
 
 /// Returns what recordings come to together: a rule must hold on every CPU of each. `unread` names what could not be
@@ -80,7 +86,7 @@ pub fn conclude(
             Some(comparison) => vec![judge_increase(rule, comparison)],
             None => findings(&examined, number),
         };
-        rule_outcome(rule, findings, doubts(rule, &examined, !unread.is_empty()))
+        rule_outcome(rule, findings, doubts((number, rule), &examined, !unread.is_empty()))
     };
     let rules: Vec<RuleOutcome> = rules.iter().enumerate().map(outcome).collect();
     Gate {
@@ -103,7 +109,11 @@ fn findings(examined: &[Examined], rule: usize) -> Vec<Finding> {
 }
 
 /// Returns what keeps recordings from passing a rule.
-fn doubts(rule: &Rule, examined: &[Examined], some_unread: bool) -> Vec<Doubtful> {
+fn doubts(
+    (number, rule): (usize, &Rule),
+    examined: &[Examined],
+    some_unread: bool,
+) -> Vec<Doubtful> {
     let mut doubts = vec![];
     if some_unread {
         doubts.push(Doubtful { recording: None, doubt: Doubt::Unread });
@@ -112,9 +122,11 @@ fn doubts(rule: &Rule, examined: &[Examined], some_unread: bool) -> Vec<Doubtful
         doubts.push(Doubtful { recording: None, doubt: Doubt::NotMeasured { cpu: None } });
     }
     doubts.extend(missing_hosts(examined));
-    for (recording, Examined { of, .. }) in (0..).zip(examined) {
+    for (recording, Examined { of, refused, .. }) in (0..).zip(examined) {
         let of_sources = of.doubts_of_sources.iter().filter(|_| rule.source.is_some());
-        let all = of.doubts.iter().chain(of_sources);
+        let refused = refused.get(number).and_then(Option::as_ref);
+        let others = of.doubts.iter().filter(|doubt| refused != Some(doubt));
+        let all = refused.into_iter().chain(others).chain(of_sources);
         doubts
             .extend(all.map(|doubt| Doubtful { recording: Some(recording), doubt: doubt.clone() }));
     }
