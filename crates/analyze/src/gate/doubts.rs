@@ -178,6 +178,17 @@ impl Requirements {
         doubts
     }
 
+    /// Returns why a recording of counts can pass no rule.
+    pub(super) fn doubts_of_counts(&self, run: &Run, wall_ns: u64) -> Vec<Doubt> {
+        let mut doubts: Vec<Doubt> = of_state(run).into_iter().collect();
+        match wall_ns {
+            _ if run.cpus.is_empty() => doubts.push(Doubt::NotMeasured { cpu: None }),
+            0 => doubts.push(Doubt::NoTime),
+            _ => doubts.extend(self.too_short(wall_ns)),
+        }
+        doubts
+    }
+
     /// Returns a doubt if a CPU was watched for too short a time. Loops end at one instant, microseconds before or after
     /// what was requested.
     pub(super) fn too_short(&self, wall_ns: u64) -> Option<Doubt> {

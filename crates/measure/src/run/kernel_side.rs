@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::store::Store;
-use super::window::Part;
+use super::window::{Before, Part};
 use anechoic_kernels::counter;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemKind};
@@ -22,13 +22,6 @@ const BATCH: usize = 128 * 1024;
 /// While a live view is open, resolving the names of new addresses takes at most one part in this many of the time,
 /// because the kernel needs tens of milliseconds to list all its symbols.
 const NAMING: u32 = 200;
-
-/// What the kernel had counted at one time: of the limits, and without events of all threads.
-#[derive(Debug, Default)]
-pub(super) struct Before {
-    limits: Limits,
-    census: Option<Census>,
-}
 
 /// Kernel events and steal readings of one run, as far as they are available.
 #[derive(Default)]

@@ -1,11 +1,10 @@
 //! Writes the recording during a run. After the first failure nothing more is written, and what is dropped
 //! becomes a loss.
 
-use super::kernel_side::Before;
 use super::plan::Plan;
 use super::stop_watch::{OwnWork, StopWatch};
 use super::unsaved::Counted;
-use super::window::{Part, Waits, Window};
+use super::window::{Before, Part, Waits, Window};
 use crate::timed::buffers::{BlockExchange, StoredSample};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;

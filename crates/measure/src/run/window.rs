@@ -5,11 +5,11 @@
 //! recording can begin with any of them. The oldest part is dropped as soon as the later ones are long enough.
 
 use super::describe;
-use super::kernel_side::Before;
 use anechoic_recording::run::{CpuRun, Run};
 use anechoic_recording::stop::{Kept, StoppedBy};
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Counter, Detour, KernelEvent, Loss, LossKind, Name, Row, Sample, Series};
+use anechoic_system::who::{Census, Limits};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -31,6 +31,13 @@ pub(super) struct Window {
     most_bytes: u64,
     /// At least one; rows are added to the last.
     parts: VecDeque<Part>,
+}
+
+/// What the kernel had counted at one time: of the limits, and without events of all threads.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    pub(super) limits: Limits,
+    pub(super) census: Option<Census>,
 }
 
 /// A part of the run.
