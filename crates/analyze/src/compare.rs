@@ -25,7 +25,7 @@ pub use trials::Trials;
 use crate::cluster::settings;
 use crate::curve::CurvePoint;
 use crate::history::{History, beneath, flaws, is_beneath};
-use crate::stats::{Interval, deviation, mean};
+use crate::stats::{Interval, deviation, mean, relative};
 use crate::summary::Summary;
 use anechoic_recording::{Problem, ProblemKind, Run, methods};
 use contrast::{Contrast, Design};
@@ -301,8 +301,8 @@ impl Side {
             name,
             runs: runs.len() as u64,
             noise: if positive { of(&logarithms).exp() } else { of(&noise) },
-            between_runs: if positive { deviation(&logarithms) } else { None },
-            within_runs: plan::within(runs),
+            between_runs: deviation(&logarithms).filter(|_| positive).map(relative),
+            within_runs: plan::within(runs).map(relative),
             rate_per_s: of(&runs.iter().map(|run| run.rate_per_s).collect::<Vec<_>>()),
             wall_ns: runs.iter().map(|run| run.wall_ns / runs.len() as u64).sum(),
             threshold_ns: (thresholds().min().unwrap_or(0), thresholds().max().unwrap_or(0)),

@@ -137,6 +137,13 @@ pub(crate) fn ranges(recording: &Recording) -> Result<BTreeMap<u32, Ranges>, Pro
 }
 
 impl Ranges {
+    /// Returns these ranges: the shortest length in each, the shortest that is too long for it, in ticks, and the number.
+    #[cfg(test)]
+    pub(crate) fn of(counts: impl Iterator<Item = (u64, u64, u64)>) -> Self {
+        let counts = counts.map(|(from, to, count)| ((from, to), count)).collect();
+        Self { counts, total_ns: None }
+    }
+
     /// Returns each range, its shortest and its longest length, and the number in it.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         self.counts.iter().map(|(&(from, to), &count)| (from, to - 1, count))

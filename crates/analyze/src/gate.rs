@@ -4,6 +4,7 @@
 //! nothing that was lost, cut off or not watched could hide more. It fails where they show that it does not hold. In
 //! between it is undecided.
 
+mod counts;
 mod doubts;
 mod fold;
 mod judge;
@@ -61,6 +62,9 @@ pub struct Judged {
     pub threshold_ns: u64,
     /// The measured CPUs.
     pub cpus: Vec<u32>,
+    /// Whether it has only counts by length, of another tool. The ranges that it counted in bound what is found, and its
+    /// detours are taken to be independent of each other.
+    pub counts_only: bool,
     /// Why no rule can be passed with it.
     pub doubts: Vec<Doubt>,
     /// Why no rule on sources can be passed with it.
@@ -109,7 +113,8 @@ pub struct Finding {
     pub at_most: Option<f64>,
     /// Number of detours that count; for a comparison the number of runs.
     pub events: u64,
-    /// Number of detours that may count as well, because they were lost or are not attributable.
+    /// Number of detours that may count as well: they were lost or are not attributable, or their length is known too
+    /// roughly.
     pub uncertain: u64,
     /// Time for which the CPU was watched; of all together the sum.
     pub wall_ns: u64,

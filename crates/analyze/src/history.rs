@@ -14,7 +14,7 @@ pub(crate) use past::Past;
 pub use trend::{Step, Trend};
 
 use crate::cluster::settings;
-use crate::stats::{Interval, NORMAL, deviation, mean};
+use crate::stats::{Interval, NORMAL, deviation, mean, relative};
 use crate::summary::Summary;
 use anechoic_recording::Run;
 use anechoic_recording::run::RunState;
@@ -43,7 +43,7 @@ pub struct History {
     pub others: u64,
     /// Geometric mean of the noise over runs; absent if a run has none.
     pub noise: Option<f64>,
-    /// Standard deviation between runs, relative to the mean; absent for one run.
+    /// Standard deviation between runs, relative to the mean, from that of the logarithms; absent for one run.
     pub between_runs: Option<f64>,
     /// Its 95 % interval, which assumes that runs are independent; absent for fewer than five runs.
     pub between_runs_interval: Option<Interval>,
@@ -113,13 +113,14 @@ impl History {
         runs.sort_by(|a, b| (&a.start_utc, &a.path).cmp(&(&b.start_utc, &b.path)));
         let logarithms = logarithms(&runs);
         let of = |values: &Vec<f64>| deviation(values);
+        let ends = |of: Interval| Interval { low: relative(of.low), high: relative(of.high) };
         let long = || logarithms.as_ref().filter(|of| of.len() >= 5);
         let past = logarithms.clone().map(Past::new);
         let LeftOut { not_whole, older, others } = left_out;
         Self {
             noise: logarithms.as_ref().and_then(|of| mean(of)).map(f64::exp),
-            between_runs: logarithms.as_ref().and_then(of),
-            between_runs_interval: long().and_then(|of| of_deviation(of)),
+            between_runs: logarithms.as_ref().and_then(of).map(relative),
+            between_runs_interval: long().and_then(|of| of_deviation(of)).map(ends),
             successive: long().and_then(|of| successive(of)),
             needed: past.filter(|_| runs.len() >= FEWEST).and_then(|past| past.needed()),
             step: Step::of(&runs),
@@ -140,9 +141,20 @@ impl History {
 
     /// Returns the time from the first to the last start, in seconds.
     pub(crate) fn span_s(&self) -> f64 {
+        self.ends_s().map_or(0.0, |(first, last)| last - first)
+    }
+
+    /// Returns the time from these runs to the nearest start of an earlier one, in seconds; 0 if they began among them.
+    pub(crate) fn apart_s(&self, starts: impl Iterator<Item = f64> + Clone) -> f64 {
+        let (first, last) = self.ends_s().unwrap_or_default();
+        let after = starts.clone().fold(f64::MAX, f64::min) - last;
+        let before = first - starts.fold(f64::MIN, f64::max);
+        after.max(before).max(0.0)
+    }
+
+    fn ends_s(&self) -> Option<(f64, f64)> {
         let start = |run: Option<&PastRun>| run.and_then(|run| seconds(&run.start_utc));
-        let ends = start(self.runs.first()).zip(start(self.runs.last()));
-        ends.map_or(0.0, |(first, last)| last - first)
+        start(self.runs.first()).zip(start(self.runs.last()))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::longest::{LongDetour, long_detour};
 use crate::split::SplitDetour;
 use crate::story::{DetourStory, name_threads, story};
 use crate::timeline::MOST_ROWS;
-use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
+use anechoic_recording::stop::{Kept, Stop, StopCondition, StoppedBy};
 use anechoic_recording::{Problem, Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ pub struct Stopped {
     pub detour: Option<DetourStory>,
     /// The detours of the same CPU in the 100 ms before it, the last five in order.
     pub before: Vec<LongDetour>,
+    /// What is kept of the time before; absent if that is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
 }
 
 impl Stopped {
@@ -61,14 +64,14 @@ impl<'a> StoppedBuilder<'a> {
     /// # Errors
     /// The kernel events are damaged.
     pub(crate) fn finish(self, recording: &Recording) -> Result<Option<Stopped>, Problem> {
-        let Some(Stop { condition, met }) = &self.run.stop_on else { return Ok(None) };
+        let Some(Stop { condition, met, kept }) = &self.run.stop_on else { return Ok(None) };
         let ns = |met: &StoppedBy| {
             self.run.clock.ns(met.start_ticks.saturating_sub(self.run.start_ticks))
         };
         let mut found = self.found;
         name_threads(found.as_mut_slice(), recording)?;
-        let (condition, before) = (*condition, self.before.into());
-        Ok(Some(Stopped { condition, after_ns: met.as_ref().map(ns), detour: found, before }))
+        let (condition, before, kept) = (*condition, self.before.into(), *kept);
+        Ok(Some(Stopped { condition, after_ns: met.as_ref().map(ns), detour: found, before, kept }))
     }
 }
 
@@ -102,7 +105,7 @@ mod tests {
         let ms = 1_000_000;
         let met = StoppedBy { cpu: 0, start_ticks: 300 * ms, end_ticks: 301 * ms };
         let condition = StopCondition::Longer(500_000);
-        run.stop_on = Some(Stop { condition, met: Some(met) });
+        run.stop_on = Some(Stop { condition, met: Some(met), kept: None });
         let mut builder = StoppedBuilder::new(&run);
         let starts_ms = [10, 199, 201, 210, 220, 230, 240, 250, 300, 310];
         for (cpu, start_ms) in [0, 1].into_iter().flat_map(|cpu| starts_ms.map(|ms| (cpu, ms))) {

@@ -50,7 +50,7 @@ pub struct AbArgs {
     #[arg(value_name = "COMMAND_B", required_unless_present = "show")]
     b: Option<String>,
     /// Number of pairs
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(order::PAIRS))]
     pairs: u32,
     /// Run this at the end, and on every signal that can be caught: it puts back what the commands changed
     #[arg(long, value_name = "COMMAND")]
@@ -62,7 +62,7 @@ pub struct AbArgs {
     #[arg(long, conflicts_with = "ranks")]
     duet: bool,
     /// How long to wait between a command and the measurement
-    #[arg(long, value_name = "TIME", value_parser = ask::duration, default_value = "1s", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = ask::pause, default_value = "1s", allow_hyphen_values = true)]
     settle: Duration,
     /// Seed of the random order; the same seed gives the same order [default: another one each time]
     #[arg(long, value_name = "N")]
@@ -158,7 +158,10 @@ fn read(dir: &Path) -> Result<Trials, Problem> {
         }
         _ => Problem::unreadable(&file, &error),
     })?;
-    serde_json::from_slice(&text).map_err(|error| Problem::damaged(&file, error))
+    let trials: Trials =
+        serde_json::from_slice(&text).map_err(|error| Problem::damaged(&file, error))?;
+    order::verify(&trials).map_err(|why| Problem::damaged(&file, why))?;
+    Ok(trials)
 }
 
 /// Returns where the recordings of a pair are, that of A first; in a duet both are one.
@@ -167,6 +170,12 @@ fn places(trials: &Trials, dir: &Path, pair: u32) -> [PathBuf; 2] {
         Some(_) => [(); 2].map(|()| dir.join(format!("{pair:03}"))),
         None => ["a", "b"].map(|side| dir.join(side).join(format!("{pair:03}"))),
     }
+}
+
+/// Returns where the recording of a trial is while it is being made, so that nothing takes it for one that counts.
+fn unfinished(place: &Path) -> PathBuf {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    place.with_file_name(format!(".{name}.part"))
 }
 
 /// Returns the numbers of the pairs of which both recordings are complete.

@@ -2,12 +2,20 @@
 
 use anechoic_recording::stop::StopCondition;
 use anechoic_system::cpus;
+use std::time::Duration;
 
 pub use anechoic_recording::options::{duration, rate};
 
 /// Parses a non-empty CPU list like `0-3,8`, or names of sets of CPUs of this machine.
 pub fn cpu_list(text: &str) -> Result<CpuList, String> {
     cpus::select(text).map(CpuList)
+}
+
+/// Parses a duration that may be zero.
+pub(crate) fn pause(text: &str) -> Result<Duration, String> {
+    let unit = text.trim().strip_prefix('0');
+    let is_zero = unit.is_some_and(|unit| ["", "s", "ms", "us", "ns", "m", "h"].contains(&unit));
+    if is_zero { Ok(Duration::ZERO) } else { duration(text) }
 }
 
 /// Parses what ends a run before its time, like `detour>100us`.

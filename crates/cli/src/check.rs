@@ -23,6 +23,9 @@ pub struct CheckArgs {
     /// With --self-test: the CPU to test [default: the last one that this process may use]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "CPU", requires = "self_test")]
     cpus: Option<CpuList>,
+    /// With --self-test: measure even if the counter's rate may change
+    #[arg(long, requires = "self_test")]
+    allow_variant_tsc: bool,
     /// Print JSON (schema/check.schema.json; with --self-test: schema/self-test.schema.json)
     #[arg(long)]
     json: bool,
@@ -34,7 +37,8 @@ const EXAMPLES: &str = "Examples:
 
 pub fn run(args: &CheckArgs) -> Result<ExitCode, Problem> {
     if args.self_test {
-        return self_test::run(args.cpus.as_ref().map(|list| &list.0[..]), args.json);
+        let asked = args.cpus.as_ref().map(|list| &list.0[..]);
+        return self_test::run(asked, args.allow_variant_tsc, args.json);
     }
     let check = anechoic_system::check::check();
     Printer::stdout(args.json, false).print_one(&Found::of(&CHECK, check, &[]), None)

@@ -8,7 +8,7 @@ use crate::sides::{PageArgs, Sides};
 use anechoic_analyze::compare::{Beside, ComparedRun, Trials, compare};
 use anechoic_analyze::history::History;
 use anechoic_analyze::{Summary, summarize};
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use anechoic_report::results::Found;
 use anechoic_report::results::compare::{COMPARE, job_costs};
 use std::path::PathBuf;
@@ -97,6 +97,7 @@ pub(crate) fn compared(
     trials: Option<&Trials>,
     history: Option<&History>,
 ) -> Result<Found, Problem> {
+    before.iter().chain(&after).try_for_each(|of| refuse_counts(of))?;
     let busy = Busy::with("comparing", false);
     let all = before.len() + after.len();
     let mut done = 0;
@@ -118,6 +119,17 @@ pub(crate) fn compared(
         Beside { job: job.as_ref(), trials, history },
     )?;
     Ok(Found::of(&COMPARE, compared, &[before, after].concat()))
+}
+
+/// Refuses what another tool counted by length: it has neither causes nor the times that intervals come from.
+fn refuse_counts(of: &Recording) -> Result<(), Problem> {
+    if !methods::COUNTED.contains(&&*of.run().method) {
+        return Ok(());
+    }
+    let why = "it has only counts by length, which show neither causes nor how the noise varies within a run";
+    let remedy = "`anechoic summary` shows the counts of both, and `anechoic gate` holds each to limits; \
+                  compare recordings of `anechoic run`";
+    Err(ProblemKind::NoVerdict.problem(why, remedy).about(of.dir().display()))
 }
 
 /// Pairs recordings with their summaries.

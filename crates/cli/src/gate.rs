@@ -210,10 +210,17 @@ fn with_baseline(
     baseline: &Inputs,
     examined: &[(&Recording, Examined)],
 ) -> Result<Comparison, Problem> {
+    let after: Vec<&Recording> = examined.iter().map(|(recording, _)| *recording).collect();
+    let of_after = examined.iter().map(|(recording, of)| {
+        let why = "it has only counts by length, which are not compared with a baseline";
+        let remedy =
+            "limit what was counted (--max-noise, --max-detour), or measure with `anechoic run`";
+        let refused = || ProblemKind::Usage.problem(why, remedy).about(recording.dir().display());
+        of.summary.clone().ok_or_else(refused)
+    });
+    let of_after = of_after.collect::<Result<Vec<Summary>, _>>()?;
     let before: Vec<&Recording> = baseline.recordings.iter().collect();
     let of_before = before.iter().map(|of| summarize(of)).collect::<Result<Vec<Summary>, _>>()?;
-    let after: Vec<&Recording> = examined.iter().map(|(recording, _)| *recording).collect();
-    let of_after: Vec<Summary> = examined.iter().map(|(_, of)| of.summary.clone()).collect();
     let names = ["the baseline".to_owned(), "these runs".to_owned()];
     compare(names, [&runs(&before, &of_before), &runs(&after, &of_after)], Beside::default())
 }

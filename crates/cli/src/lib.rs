@@ -118,7 +118,7 @@ pub fn command_line() -> clap::Command {
 /// Runs the whole command: parses the command line, does what it asks, and returns the exit code.
 #[must_use]
 pub fn anechoic() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(minimal::arguments(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();

@@ -4,6 +4,7 @@ use crate::{exit, terminal};
 use anechoic_recording::{Problem, ProblemKind, create_dir_all};
 use anechoic_system::init::{self, End};
 use clap::ValueEnum;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -55,8 +56,19 @@ const USUAL: [&str; 3] = ["run", "--duration", "60s"];
 const LOG: &str = "minimal.log";
 /// How long an error stands on the screen before the machine restarts.
 const TO_READ: Duration = Duration::from_secs(20);
+/// The kernel panics if its first process gets more words than this (`CONFIG_INIT_ENV_ARG_LIMIT`).
+const MOST_WORDS: usize = 30;
+/// Letters that GRUB replaces, also in double quotes.
+const CHANGED_BY_LOADERS: [char; 3] = ['\'', '$', '\\'];
 /// Parameters of the running kernel that the next one must not have.
 const NOT_AGAIN: [&str; 5] = ["BOOT_IMAGE=", "initrd=", "init=", "rdinit=", "panic="];
+
+/// Returns the arguments of this process without a `--` before all others: an initramfs of dracut without systemd passes on
+/// the one of the kernel's command line.
+pub(crate) fn arguments(all: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    let separator = |(at, word): &(usize, OsString)| *at == 1 && word == "--" && init::is_first();
+    all.enumerate().filter(move |word| !separator(word)).map(|(_, word)| word)
+}
 
 pub fn run(args: &MinimalArgs) -> Result<ExitCode, Problem> {
     match init::is_first() {
@@ -150,20 +162,38 @@ impl Kernel {
 }
 
 /// Returns the parameters that boot this program as the first process.
-fn parameters(args: &MinimalArgs, program: &Path, running: &str) -> String {
+///
+/// # Errors
+/// The kernel's command line cannot have them.
+fn parameters(args: &MinimalArgs, program: &Path, running: &str) -> Result<String, Problem> {
     let kept = running.split_whitespace().take_while(|word| *word != "--");
     let kept = kept.filter(|word| !NOT_AGAIN.iter().any(|name| word.starts_with(name)));
     let mut words: Vec<String> = kept.map(String::from).collect();
-    words.push(format!("panic=30 init={} -- minimal", program.display()));
+    words.push(format!("panic=30 init={} --", program.display()));
+    let own = own_words(args);
+    if own.len() > MOST_WORDS {
+        let why =
+            format!("the kernel passes {MOST_WORDS} words to its first process, not {}", own.len());
+        return Err(ProblemKind::Usage.problem(why, "use fewer options"));
+    }
+    for word in own {
+        words.push(quoted(&word)?);
+    }
+    Ok(words.join(" "))
+}
+
+/// Returns the words that the first process gets.
+fn own_words(args: &MinimalArgs) -> Vec<String> {
+    let mut words = vec!["minimal".to_owned()];
     if args.output != Path::new("/var/lib/anechoic") {
-        words.push(format!("--output {}", output(args).display()));
+        words.extend(["--output".to_owned(), output(args).display().to_string()]);
     }
     if args.at_end == AtEnd::PowerOff {
-        words.push("--at-end power-off".into());
+        words.extend(["--at-end", "power-off"].map(String::from));
     }
-    words.extend(args.then.as_ref().map(|then| format!("--then {}", quoted(then))));
+    words.extend(args.then.iter().flat_map(|then| ["--then".to_owned(), then.clone()]));
     words.extend(measurement(args));
-    words.join(" ")
+    words
 }
 
 /// Returns the directory for the recording, whatever the current one is when it is written.
@@ -171,9 +201,26 @@ fn output(args: &MinimalArgs) -> PathBuf {
     std::path::absolute(&args.output).unwrap_or_else(|_| args.output.clone())
 }
 
-/// Quotes a word of the kernel's command line that has spaces. It knows double quotes only.
-fn quoted(word: &str) -> String {
-    if word.contains(char::is_whitespace) { format!("\"{word}\"") } else { word.into() }
+/// Writes a word so that the kernel's command line, and that of a boot loader, has it as one. The kernel knows double
+/// quotes only, and no way to write one.
+///
+/// # Errors
+/// The word has a double quote, or a character that ends the line.
+fn quoted(word: &str) -> Result<String, Problem> {
+    if word.contains('"') || word.contains(char::is_control) {
+        let why = format!(
+            "{word:?} has a double quote or a line break, which the kernel's command line cannot have"
+        );
+        return Err(ProblemKind::Usage.problem(why, "write the command to a script, and name that"));
+    }
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,@%+".contains(letter);
+    let is_plain = !word.is_empty() && word.chars().all(plain);
+    Ok(if is_plain { word.into() } else { format!("\"{word}\"") })
+}
+
+/// Writes a text as one word of a shell, in single quotes.
+fn for_shell(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Prints how to boot it.
@@ -181,15 +228,8 @@ fn explain(args: &MinimalArgs) -> Result<ExitCode, Problem> {
     let program = std::env::current_exe().map_err(|error| {
         ProblemKind::Unavailable.problem(format!("cannot find this program: {error}"), "")
     })?;
-    let shell = args.then.as_deref().is_some_and(|then| then.contains(['"', '\'']));
-    if shell {
-        let remedy = "write it to a script, and name that";
-        return Err(
-            ProblemKind::Usage.problem("--then: the kernel's command line has no quotes", remedy)
-        );
-    }
     let kernel = Kernel::running();
-    let line = parameters(args, &program, &kernel.command_line);
+    let line = parameters(args, &program, &kernel.command_line)?;
     let mut out = terminal::stdout();
     writeln!(
         out,
@@ -218,11 +258,25 @@ fn explain(args: &MinimalArgs) -> Result<ExitCode, Problem> {
         (Some(_), None) => String::new(),
         (_, initramfs) => format!(" --initrd={}", name(initramfs, "INITRAMFS")),
     };
-    writeln!(out, "  sudo kexec -l {image}{initramfs} \\\n    --command-line='{line}'")?;
+    writeln!(
+        out,
+        "  sudo kexec -l {image}{initramfs} \\\n    --command-line={}",
+        for_shell(&line)
+    )?;
     writeln!(out, "  sudo systemctl kexec\n")?;
-    writeln!(out, "Or once, from the menu of the boot loader: end the line of the kernel with\n")?;
     let own = line.find("panic=30").map_or(&*line, |at| &line[at..]);
-    writeln!(out, "  {own}\n")?;
+    if own.contains(CHANGED_BY_LOADERS) {
+        writeln!(
+            out,
+            "Not from the menu of the boot loader, which changes ', $ and \\. A script has no such limit.\n"
+        )?;
+    } else {
+        writeln!(
+            out,
+            "Or once, from the menu of the boot loader: end the line of the kernel with\n"
+        )?;
+        writeln!(out, "  {own}\n")?;
+    }
     writeln!(out, "Afterwards: anechoic list {}", output(args).display())?;
     out.flush()?;
     Ok(if warnings.is_empty() { ExitCode::SUCCESS } else { exit::WARNING.into() })
@@ -261,4 +315,74 @@ fn warnings(args: &MinimalArgs, program: &Path, kernel: &Kernel) -> Vec<String> 
 /// Returns the file system of a path.
 fn device(path: &Path) -> Option<u64> {
     path.metadata().ok().map(|of| of.dev())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Splits a command line as the kernel does (`next_arg` in lib/cmdline.c): double quotes hold words together and are
+    /// removed at the ends.
+    fn words_of_kernel(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut in_quotes) = (vec![], String::new(), false);
+        for letter in line.chars().chain([' ']) {
+            match letter {
+                ' ' if !in_quotes && !word.is_empty() => {
+                    let bare = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
+                    words.push(bare.unwrap_or(&word).to_owned());
+                    word.clear();
+                }
+                ' ' if !in_quotes => {}
+                letter => {
+                    in_quotes ^= letter == '"';
+                    word.push(letter);
+                }
+            }
+        }
+        words
+    }
+
+    fn args(then: &str, measurement: &[&str]) -> MinimalArgs {
+        MinimalArgs {
+            output: "/var/lib/my recordings".into(),
+            at_end: AtEnd::PowerOff,
+            then: Some(then.into()),
+            measurement: measurement.iter().map(|word| (*word).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_first_process_gets_the_words_that_were_given() {
+        let running = "BOOT_IMAGE=/vmlinuz root=/dev/sda1 quiet init=/bin/x -- single";
+        let measurement = ["run", "--stop-on", "detour>1ms", "--cpus", "1-3", "-d", "1 min"];
+        let args = args("echo it's $HOME; sync", &measurement);
+        let line = parameters(&args, Path::new("/bin/anechoic"), running).expect("a line");
+        let words = words_of_kernel(&line);
+        let expected: Vec<&str> =
+            ["root=/dev/sda1", "quiet", "panic=30", "init=/bin/anechoic", "--"]
+                .into_iter()
+                .chain(["minimal", "--output", "/var/lib/my recordings", "--at-end", "power-off"])
+                .chain(["--then", "echo it's $HOME; sync"])
+                .chain(measurement)
+                .collect();
+        assert_eq!(words, expected, "{line}");
+        let prints = format!("printf %s {}", for_shell(&line));
+        let printed = Command::new("sh").args(["-c", &prints]).output().expect("a shell");
+        assert_eq!(String::from_utf8_lossy(&printed.stdout), line);
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_pass_on_is_refused() {
+        let many = vec!["-q"; MOST_WORDS];
+        let cases: [(&str, &[&str], &str); 3] = [
+            (r#"echo "a""#, &["run"], "double quote"),
+            ("a\nb", &["run"], "line break"),
+            ("true", &many, "30 words"),
+        ];
+        for (then, measurement, expected) in cases {
+            let found = parameters(&args(then, measurement), Path::new("/bin/x"), "");
+            let problem = found.expect_err(expected);
+            assert!(problem.to_string().contains(expected), "{problem}");
+        }
+    }
 }

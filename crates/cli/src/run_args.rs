@@ -23,6 +23,10 @@ pub struct RunArgs {
     /// this many detours of all of them ('detours>=100000')
     #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
     pub(crate) stop_on: Option<StopCondition>,
+    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter more. It stays
+    /// in memory, so that the run may wait for days
+    #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
+    keep: Option<Duration>,
     /// Measure N times and report mean and standard deviation
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
     pub(crate) repeat: u32,
@@ -61,6 +65,8 @@ const EXAMPLES: &str = "Examples:
   anechoic run --repeat 5 --json | jq .noise      mean and standard deviation of five runs
   sudo anechoic run                               with the causes, if only root may trace
   anechoic run -d 8h --stop-on 'detour>100us'     until something takes more than 100 µs
+  anechoic run -d 168h --stop-on 'detour>100us' --keep 10s
+                                                  the same, but only the last ten seconds are kept
   srun anechoic run --rank-from-env -o DIR        every host of a job, without MPI";
 
 /// The time for which kernel events are on, then off, under `--tracer-cost`.
@@ -93,6 +99,7 @@ impl RunArgs {
     pub(crate) fn plan(&self, cpus: Vec<u32>) -> Result<Plan, Problem> {
         let alternate = self.tracer_cost.then_some(ALTERNATE);
         let detours = Detours { alternate, ..self.watch.detours(&cpus)? };
-        Ok(Plan { stop_on: self.stop_on, ..self.setup.plan(detours.on(cpus)) })
+        let (stop_on, keep) = (self.stop_on, self.keep);
+        Ok(Plan { stop_on, keep, ..self.setup.plan(detours.on(cpus)) })
     }
 }

@@ -7,7 +7,7 @@ use crate::stop;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_measure::inject::{InjectError, Injection, Timing};
 use anechoic_measure::methods::detours::Detours;
-use anechoic_measure::run::{self, RunError};
+use anechoic_measure::run::{self, Plan, RunError};
 use anechoic_measure::self_test;
 use anechoic_recording::injection::{InjectionKind, SelfTest};
 use anechoic_recording::run::{NotAvailable, RunState};
@@ -48,14 +48,26 @@ const THREAD: TestNoise = TestNoise { kind: InjectionKind::Thread, ..KERNEL };
 /// A thread that hardly spins; it gives the cost of switching to a thread and back.
 const SHORT_THREAD: TestNoise = TestNoise { spin: Duration::from_micros(1), ..THREAD };
 
+/// The CPU that is tested, and how.
+struct Test<'a> {
+    cpu: u32,
+    /// Whether to measure even if the TSC is not invariant.
+    allow_variant_tsc: bool,
+    stop: &'a AtomicBool,
+}
+
 /// Tests `asked`, or else the last CPU that this process may use; prints and stores the result.
-pub fn run(asked: Option<&[u32]>, json: bool) -> Result<ExitCode, Problem> {
+pub fn run(
+    asked: Option<&[u32]>,
+    allow_variant_tsc: bool,
+    json: bool,
+) -> Result<ExitCode, Problem> {
     let cpu = one_cpu(asked)?;
     let stop = stop::flag()?;
     if !json && std::io::stderr().is_terminal() {
         eprintln!("injecting known noise on CPU {cpu} for about eight seconds");
     }
-    let result = test(cpu, &stop)?;
+    let result = test(&Test { cpu, allow_variant_tsc, stop: &stop })?;
     Printer::stdout(json, false).print_one(&Found::of(&SELF_TEST, result, &[]), None)
 }
 
@@ -77,11 +89,11 @@ fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {
     }
 }
 
-fn test(cpu: u32, stop: &AtomicBool) -> Result<SelfTestResult, Problem> {
+fn test(of: &Test<'_>) -> Result<SelfTestResult, Problem> {
     let dir = Scratch::make("anechoic-self-test-", &std::env::temp_dir())?;
     let mut kinds = Vec::new();
     let mut not_available = Vec::new();
-    let make = |noise: &TestNoise, name: &str| noise.record(cpu, &dir.path().join(name), stop);
+    let make = |noise: &TestNoise, name: &str| noise.record(of, &dir.path().join(name));
     let mut missing = |kinds: &str, error: &InjectError| not_available.push(refused(kinds, error));
     match make(&INTERRUPTS, "interrupts")? {
         Err(error) => missing("kinds interrupt and kernel", &error),
@@ -100,29 +112,25 @@ fn test(cpu: u32, stop: &AtomicBool) -> Result<SelfTestResult, Problem> {
             Ok(spun) => kinds.push(anechoic_analyze::verify(&spun, Some(&bare))?),
         },
     }
-    Ok(kept(cpu, kinds, not_available))
+    Ok(kept(of.cpu, kinds, not_available))
 }
 
 impl TestNoise {
     /// Injects the noise and records it, or returns why this noise is not available here.
-    fn record(
-        &self,
-        cpu: u32,
-        dir: &Path,
-        stop: &AtomicBool,
-    ) -> Result<Result<Recording, InjectError>, Problem> {
+    fn record(&self, of: &Test<'_>, dir: &Path) -> Result<Result<Recording, InjectError>, Problem> {
         let injection = Injection {
             kind: self.kind,
             timing: Timing::Periodic { period: Duration::from_secs(1) / self.rate_hz },
             duration: self.spin,
-            cpus: vec![cpu],
+            cpus: vec![of.cpu],
         };
         if let Err(error) = injection.check(false) {
             return of_kind(error.into()).map(Err);
         }
         let detours = Detours { injection: Some(injection), ..Detours::lasting(self.time) };
-        let plan = plan(detours.on(vec![cpu]));
-        match run::run(&plan, dir, stop, &mut |_| {}) {
+        let allow_variant_tsc = of.allow_variant_tsc;
+        let plan = Plan { allow_variant_tsc, ..plan(detours.on(vec![of.cpu])) };
+        match run::run(&plan, dir, of.stop, &mut |_| {}) {
             Ok(run) if matches!(run.state, RunState::Interrupted(_)) => Err(Problem::called_off()),
             Ok(_) => Ok(Ok(Recording::open(dir)?)),
             Err(error) => of_kind(error).map(Err),

@@ -64,6 +64,9 @@ struct CommonArgs {
     /// Keep the sets that are complete in the output directory and measure the others
     #[arg(long, requires = "output")]
     resume: bool,
+    /// Measure even if the counter's rate may change
+    #[arg(long)]
+    allow_variant_tsc: bool,
     /// Measure nothing; show the suite that was measured into this directory
     #[arg(long, value_name = "DIR")]
     show: Option<PathBuf>,
@@ -127,7 +130,8 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
                 common.cpus.as_ref().map_or_else(|| suite.usual_cpus(), |list| list.0.clone());
             let host = Host { cpus, machine: machine::describe() };
             let dir = common.output.clone().unwrap_or_else(default_dir);
-            let sets = (suite.sets)(answers, &host)?;
+            let mut sets = (suite.sets)(answers, &host)?;
+            sets.iter_mut().for_each(|set| set.plan.allow_variant_tsc = common.allow_variant_tsc);
             let resume = common.resume.then_some(&host.machine);
             let measured = measure_sets(suite, &sets, &dir, resume, common.quiet)?;
             (dir, measured)

@@ -47,6 +47,9 @@ pub struct TopArgs {
     /// detours of all of them ('detours>=100000'), and keep the measurement
     #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
     stop_on: Option<StopCondition>,
+    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter more
+    #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
+    keep: Option<Duration>,
     /// Run the loops under SCHED_FIFO, so that only the kernel can interrupt them
     #[arg(long)]
     fifo: bool,
@@ -67,7 +70,8 @@ const EXAMPLES: &str = "Examples:
   anechoic top -d 10m -o night          ten minutes, kept as a recording
   anechoic top --stop-on 'detour>1ms'   until something takes more than 1 ms
 
-Up to an hour of measurement is held in a hidden directory, until s saves it or top ends.";
+Up to an hour of measurement is held in a hidden directory, until s saves it or top ends. With --keep
+it is held in memory.";
 
 /// Timeout for reading an event that `poll` reported. The library spins for the last millisecond of a longer
 /// wait.
@@ -147,6 +151,7 @@ fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
         allow_variant_tsc: args.allow_variant_tsc,
         output: args.output.clone(),
         stop_on: args.stop_on,
+        keep: args.keep,
     })
 }
 

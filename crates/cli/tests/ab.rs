@@ -197,6 +197,30 @@ fn a_sudden_end_puts_things_back() {
     assert_eq!((done.code, log(&place)), (None, vec!["holds".to_owned(), "after".to_owned()]));
 }
 
+/// The command is in the process group of the tool, so Ctrl-C on a terminal ends both.
+#[test]
+fn an_interruption_while_a_command_runs_keeps_the_pairs_before_it() {
+    let _alone = tool::alone();
+    let place = place();
+    let holds = "echo b >> log; test $(grep -c b log) -lt 3 || exec sleep 30";
+    let options = ["--pairs", "9", "--after", "echo after >> log", "--json", "-o", "trials"];
+    let mut command = command(&place, &[&["echo a >> log", holds][..], &options].concat());
+    let child = tool::spawn(std::os::unix::process::CommandExt::process_group(&mut command, 0));
+    let until = Instant::now() + Duration::from_secs(60);
+    while log(&place).iter().filter(|word| *word == "b").count() < 3 {
+        assert!(Instant::now() < until, "{:?}", log(&place));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let group = format!("-{}", child.id());
+    let sent = Command::new("kill").args(["-s", "INT", "--", &group]).status().expect("kill");
+    assert!(sent.success(), "kill {group}");
+    let done = tool::wait(child);
+    assert!(matches!(done.code, Some(1 | 3)), "{:?}: {} {}", done.code, done.out, done.err);
+    assert_eq!(json(&done)["trials"]["complete"], serde_json::json!([1, 2]), "{}", done.out);
+    assert_eq!(log(&place).last().map(String::as_str), Some("after"));
+    assert_eq!(recorded(&place.path().join("trials/a")).len(), 2, "also of what was not finished");
+}
+
 #[test]
 fn a_workload_runs_during_its_trial_and_not_after_it() {
     let _alone = tool::alone();
@@ -210,8 +234,35 @@ fn a_workload_runs_during_its_trial_and_not_after_it() {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "{state}");
     }
-    let done = ab(&place, &["--during", "true", "", "--pairs", "2", "-o", "more"]);
+    let done = ab(&place, &["--during", "sleep 0.2", "", "--pairs", "2", "-o", "more"]);
     assert!(done.code == Some(69) && done.err.contains("ended before its trial"), "{}", done.err);
+    let left = recorded(&place.path().join("more")).into_iter().flat_map(|dir| recorded(&dir));
+    assert_eq!(left.count(), 0, "a trial that cannot count leaves no recording");
+}
+
+/// While a trial goes on, and after it was killed, nothing takes its recording for one that counts.
+#[test]
+fn a_trial_that_is_not_finished_is_no_recording() {
+    let _alone = tool::alone();
+    let place = place();
+    let options =
+        ["-d", "60s", "--settle", "0s", "--no-trace", "-q", "--pairs", "2", "-o", "trials"];
+    let mut long = Command::new(ANECHOIC);
+    let child = tool::spawn(long.args(["ab", "", ""]).args(options).current_dir(place.path()));
+    let until = Instant::now() + Duration::from_secs(60);
+    let begun =
+        || ["a", "b"].map(|side| place.path().join("trials").join(side).join(".001.part/run.json"));
+    while !begun().iter().any(|file| file.exists()) {
+        assert!(Instant::now() < until, "no trial");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    tool::signal(&child, "KILL");
+    tool::wait(child);
+    let listed =
+        tool::run(Command::new(ANECHOIC).args(["list", "trials"]).current_dir(place.path()));
+    assert_eq!(listed.code, Some(66), "{}", listed.out);
+    let shown = ab(&place, &["--show", "trials"]);
+    assert!(shown.code == Some(3) && shown.err.contains("no complete pair"), "{}", shown.err);
 }
 
 #[test]
@@ -221,7 +272,16 @@ fn what_is_no_comparison_is_refused() {
     fs::write(place.path().join("used/file"), "x").expect("a file");
     fs::create_dir(place.path().join("hostile")).expect("a directory");
     fs::write(place.path().join("hostile/ab.json"), r#"{"commands": ["a"]}"#).expect("a file");
-    let cases: [(&str, &[&str], i32, &str); 9] = [
+    fs::create_dir(place.path().join("none")).expect("a directory");
+    let plan = r#"{"commands": ["a", "b"], "during": false, "after": null, "seed": 1, "duet": null, "swapped": []}"#;
+    fs::write(place.path().join("none/ab.json"), plan).expect("a file");
+    fs::create_dir(place.path().join("duet")).expect("a directory");
+    let duet =
+        plan.replace("\"duet\": null", "\"duet\": [[0], [0]]").replace("[]", "[true, false]");
+    fs::write(place.path().join("duet/ab.json"), duet).expect("a file");
+    let cases: [(&str, &[&str], i32, &str); 11] = [
+        ("no pairs", &["--show", "none"], 65, "0 pairs are planned"),
+        ("CPUs of both sides", &["--show", "duet"], 65, "two halves"),
         ("one command", &["true"], 64, "COMMAND_B"),
         ("one pair", &["true", "true", "--pairs", "1"], 64, "1 is not in"),
         ("in use", &["true", "true", "-o", "used"], 64, "is not empty"),

@@ -7,8 +7,13 @@ use std::path::Path;
 
 /// Writes a run of CPU 1 that began on this day with this noise, in percent.
 fn write(dir: &Path, day: usize, percent: f64, seconds: u64) {
+    write_in(dir, (5, day + 1), percent, seconds);
+}
+
+/// Writes such a run that began on this day of a month.
+fn write_in(dir: &Path, (month, day): (u32, usize), percent: f64, seconds: u64) {
     let mut run = two_cpus::run(seconds * SECOND);
-    run.start_utc = format!("2026-05-{:02}T03:00:00.000000Z", day + 1);
+    run.start_utc = format!("2026-{month:02}-{day:02}T03:00:00.000000Z");
     run.machine.host = "made-up".into();
     let ticks = (0..100 * seconds).map(|tick| (0.005 + tick as f64 / 100.0, percent / 1e4));
     let _ = two_cpus::record(dir, &run, &[("timer-tick", ticks.collect())]);
@@ -49,6 +54,9 @@ fn a_history_has_the_runs_that_were_measured_like_the_newest() {
     for shown in ["26 runs of made-up", "The noise of a run is", "1 run is of other hosts"] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
+    assert!(text.contains("11 earlier runs are not shown; --all shows all"), "{text}");
+    let all = anechoic(&["history", arg(&place), "--all"]).out;
+    assert!(all.contains("nightly/00") && !all.contains("not shown"), "{all}");
     let empty = tempfile::tempdir().expect("a directory");
     let none = anechoic(&["history", arg(empty.path())]);
     assert!(none.code == Some(66) && none.is_one_clear_line(), "{}", none.err);
@@ -80,6 +88,14 @@ fn earlier_runs_make_a_verdict_of_one_run_a_side() {
     let text = anechoic(&["compare", &at("before"), &at("worse"), "--history", &nightly]).out;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("26 earlier runs of this host"), "{text}");
+    assert!(!text.contains("more than all earlier ones lie apart"), "{text}");
+    let (late, worse) = (dir.path().join("late"), dir.path().join("late-worse"));
+    write_in(&late, (6, 29), 1.2, 2);
+    write_in(&worse, (6, 30), 3.0, 2);
+    let done = anechoic(&["compare", arg(&late), arg(&worse), "--history", &nightly]);
+    let text = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let far = "lies 34 days from these, which is more than all earlier ones lie apart";
+    assert!(done.code == Some(0) && text.contains(far), "{:?} {text}", done.code);
 }
 
 #[test]

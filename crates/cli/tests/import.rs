@@ -75,10 +75,9 @@ fn what_only_counts_by_length_is_summarized_and_nothing_else() {
     assert!(out.contains("latencies; "), "{out}");
     let shown = anechoic(&["summary", arg(&wakeups)]).out;
     assert!(shown.contains("latencies") && !shown.contains("noise"), "{shown}");
-    let refused: [&[&str]; 5] = [
+    let refused: [&[&str]; 4] = [
         &["longest", arg(&oslat)],
         &["predict", "phases", arg(&oslat), "--grain", "1ms"],
-        &["gate", arg(&oslat), "--max-detour", "1ms"],
         &["compare", arg(&oslat), arg(&oslat)],
         &["export", "netgauge", arg(&oslat), "-o", "-"],
     ];
@@ -93,6 +92,53 @@ fn what_only_counts_by_length_is_summarized_and_nothing_else() {
     }
     let html = place.path().join("report.html");
     assert_eq!(anechoic(&["report", arg(&oslat), "-o", arg(&html)]).code, Some(0));
+}
+
+#[test]
+fn the_gate_decides_what_counts_by_length_show() {
+    let place = tempfile::tempdir().expect("a directory");
+    let foreign = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/foreign");
+    let files: [(&str, &str, &str, &[&str]); 3] = [
+        ("oslat", "oslat", "oslat.txt", &[]),
+        ("cyclictest", "cyclictest", "cyclictest.json", &[]),
+        ("a minute", "cyclictest", "cyclictest.json", &["--duration", "60s"]),
+    ];
+    for (dir, format, name, more) in files {
+        let (dir, file) = (place.path().join(dir), foreign.join(name));
+        let frame = ["import", format, arg(&file), "-o", arg(&dir)];
+        let done = anechoic(&[&frame[..], more].concat());
+        assert_eq!(done.code, Some(0), "{}", done.err);
+    }
+    let short = ["--min-time", "500ms"];
+    let cases: [(&str, &[&str], i32, &str); 12] = [
+        ("oslat", &["--max-detour", "10s"], 0, "PASS"),
+        ("oslat", &["--max-detour", "2us"], 2, "over 2 µs in all"),
+        ("oslat", &["--max-noise", "100%"], 0, "PASS"),
+        ("oslat", &["--max-noise", "0.0001%"], 2, "at least"),
+        ("oslat", &["--max-rate", ">100ms=1000/s"], 0, "PASS"),
+        ("oslat", &["--max-rate", ">2us=1/h"], 2, "at least"),
+        ("oslat", &["--max-noise", "thread:*=1%"], 3, "the sources are unknown"),
+        ("oslat", &["--max-detour", "100ns"], 2, "exceeded"),
+        ("cyclictest", &["--max-noise", "50%"], 3, "latencies of wake-ups were counted"),
+        ("cyclictest", &["--max-detour", "10s"], 3, "does not say for how long"),
+        ("cyclictest", &["--max-detour", "1us"], 2, "over 1 µs in all"),
+        ("a minute", &["--max-detour", "10s"], 0, "PASS"),
+    ];
+    for (of, rule, code, expected) in cases {
+        let dir = place.path().join(of);
+        let done = anechoic(&[&["gate", arg(&dir)][..], rule, &short].concat());
+        assert_eq!(done.code, Some(code), "{of} {rule:?}: {} {}", done.out, done.err);
+        assert!(done.out.contains(expected), "{of} {rule:?}: {}", done.out);
+        assert!(done.out.contains("another tool counted by length"), "{}", done.out);
+    }
+    let oslat = place.path().join("oslat");
+    let brief = anechoic(&["gate", arg(&oslat), "--max-detour", "10s"]);
+    assert!(brief.code == Some(3) && brief.out.contains("(--min-time)"), "{}", brief.out);
+    let other = place.path().join("cyclictest");
+    let compared =
+        anechoic(&["gate", arg(&oslat), "--max-increase", "10%", "--baseline", arg(&other)]);
+    assert_eq!(compared.code, Some(64), "{}", compared.err);
+    assert!(compared.err.contains("limit what was counted"), "{}", compared.err);
 }
 
 #[test]

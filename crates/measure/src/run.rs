@@ -20,6 +20,7 @@ mod schedule;
 mod stop_watch;
 mod store;
 mod unsaved;
+mod window;
 
 pub use conduct::run;
 pub use error::RunError;

@@ -79,6 +79,11 @@ impl Recorder {
         })
     }
 
+    /// Moves the start of a recording that has no rows yet to that of `run`.
+    pub fn begin_at(&mut self, run: &Run) {
+        self.boundaries = Boundaries::new(&run.clock, run.start_ticks);
+    }
+
     /// Returns the directory of the recording.
     #[must_use]
     pub fn dir(&self) -> &Path {

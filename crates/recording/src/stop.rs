@@ -80,6 +80,18 @@ pub struct Stop {
     pub condition: StopCondition,
     /// The detour that met it; absent if the run ended otherwise.
     pub met: Option<StoppedBy>,
+    /// What is kept of the time before; absent if that is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// How much of a run is kept that was to keep its last part only (`--keep`). The recording begins where that begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// The time before the end, or before the detour that met the condition, that was to be kept at least, in ns.
+    pub asked_ns: u64,
+    /// For how long the run had watched before the part that is kept, in ns.
+    pub dropped_ns: u64,
 }
 
 /// The detour that met the condition of a run.

@@ -116,6 +116,8 @@ fn format_of(name: &str, id: u16, fields: &[String]) -> String {
 
 /// Returns an uncompressed file of version 6 with these events of the osnoise tracer on CPU 0.
 fn osnoise_file(events: &[Vec<u8>]) -> Vec<u8> {
+    let of_window =
+        format_of("osnoise", 9, &[field("u64", "noise", 8, 8), field("u64", "runtime", 16, 8)]);
     let formats = [
         format_of(
             "sample_threshold",
@@ -158,7 +160,9 @@ fn osnoise_file(events: &[Vec<u8>]) -> Vec<u8> {
         [b"header_page\0".to_vec(), sized(&header), b"header_event\0".to_vec(), sized("x")]
             .concat(),
     );
-    file.extend([0_u32, 1].map(u32::to_le_bytes).concat());
+    file.extend(1_u32.to_le_bytes());
+    file.extend(sized(&of_window));
+    file.extend(1_u32.to_le_bytes());
     file.extend(b"osnoise\0");
     file.extend((formats.len() as u32).to_le_bytes());
     formats.iter().for_each(|format| file.extend(sized(format)));
@@ -182,6 +186,11 @@ fn osnoise_file(events: &[Vec<u8>]) -> Vec<u8> {
 
 fn head(id: u16, pid: i32) -> Vec<u8> {
     [&id.to_le_bytes()[..], &[0; 2], &pid.to_le_bytes()].concat()
+}
+
+/// The end of a window, 1 ms after the start of the clock.
+fn window(runtime_us: u64) -> Vec<u8> {
+    [head(9, 77), [2, runtime_us].map(u64::to_le_bytes).concat()].concat()
 }
 
 fn sample(start: u64, duration: u64) -> Vec<u8> {
@@ -236,6 +245,28 @@ fn samples_of_osnoise_are_detours_with_their_causes() {
     assert_eq!(events, expected, "the thread ran for 700 ns without the interrupt");
     let names: Vec<_> = all::<Name>(&recording).into_iter().map(|of| (of.key, of.name)).collect();
     assert_eq!(names, [(9, "kworker".to_owned()), (30, "eth0".to_owned())]);
+}
+
+#[test]
+fn the_measured_time_of_osnoise_is_that_of_its_windows() {
+    let found = |events: &[Vec<u8>]| {
+        let (dir, done) = import_bytes(&osnoise_file(events));
+        done.expect("imported");
+        let recording = opened(&dir);
+        let run = recording.run();
+        let cpu = &run.cpus[0];
+        let notes = run.notes.join("; ");
+        (run.start_ticks, cpu.first_ticks, cpu.last_ticks, run.end_ticks, notes)
+    };
+    let (start, first, last, end, notes) =
+        found(&[sample(400_000, 500), sample(900_000, 1_000), window(800)]);
+    assert_eq!((start, first, last, end), (200_000, 200_000, 1_000_000, 1_000_000), "of 800 µs");
+    assert!(notes.contains("that of its windows") && !notes.contains("paused"), "{notes}");
+    let (_, first, last, ..) = found(&[window(800), sample(1_200_000, 500)]);
+    assert_eq!((first, last), (200_000, 1_200_500), "a window that was not finished");
+    let (_, first, last, _, notes) = found(&[sample(400_000, 500), sample(900_000, 1_000)]);
+    assert_eq!((first, last), (400_000, 901_000), "without a window");
+    assert!(notes.contains("from the first sample to the last"), "{notes}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::screen::Screen;
 use crate::style::{View, capital, clip, listed, plain};
 use crate::table::Table;
 use crate::units::{
-    asked, between, count, counted, cpu_list, noise, number, rate, rough_share, span,
+    asked, between, count, counted, cpu_list, long, noise, number, rate, rough_share, span,
 };
 use anechoic_analyze::compare::{
     Change, ChangedSetting, Comparison, CpuChange, Difference, LengthChange, Order, Side,
@@ -258,6 +258,14 @@ fn warnings(of: &Comparison) -> Vec<String> {
     warnings.extend(of.trials.as_ref().and_then(not_complete));
     let unusable = of.history.as_ref().and_then(|history| history.unusable.as_ref());
     warnings.extend(unusable.map(|why| format!("The earlier runs make no verdict: {why}.")));
+    let apart = of.history.as_ref().and_then(|history| history.apart_ns);
+    warnings.extend(apart.map(|apart| {
+        format!(
+            "The nearest earlier run lies {} from these, which is more than all earlier ones lie apart: whether runs still \
+             differ as they did then is not known. Add newer runs to --history.",
+            long(apart)
+        )
+    }));
     match (of.verdict, of.order) {
         (Change::OneRun | Change::OneRunDiffers, _) => warnings.push(
             "Measure both sides repeatedly: `anechoic run --repeat 5 -o before`, change the setting, \

@@ -34,6 +34,12 @@ pub fn gate(of: &Gate, view: &View<'_>) -> Screen {
         };
         screen.toned_line(tone, &line(rule, of));
     }
+    if of.recordings.iter().any(|of| of.counts_only) {
+        screen.note(
+            "another tool counted by length: the ranges that it counted in bound each result, and detours are taken to be \
+             independent of each other, because their times are not known",
+        );
+    }
     for unread in &of.unread {
         screen.warning(&format!("not judged: {unread}"));
     }

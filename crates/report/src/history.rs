@@ -35,7 +35,7 @@ pub(crate) fn history(of: &History, view: &View<'_>) -> Screen {
     }
     screen.section("runs, the newest last");
     screen.table(runs(of, view));
-    left_out(of).iter().for_each(|line| screen.note(line));
+    left_out(of, view).iter().for_each(|line| screen.note(line));
     screen.section("how much runs differ");
     certainty(of).iter().for_each(|line| screen.sentence(line));
     screen
@@ -125,7 +125,7 @@ fn chart(of: &History) -> Chart {
 }
 
 fn runs(of: &History, view: &View<'_>) -> Table {
-    let first = if view.all { 0 } else { of.runs.len().saturating_sub(SHOWN) };
+    let first = hidden(of, view);
     let interval = |run: &PastRun| {
         run.interval.map(|of| between(&noise(of.low).replace(" %", ""), &noise(of.high)))
     };
@@ -138,12 +138,17 @@ fn runs(of: &History, view: &View<'_>) -> Table {
         .captioned("Noise of each run, over all its CPUs")
 }
 
+/// Returns how many of the oldest runs the table leaves out.
+fn hidden(of: &History, view: &View<'_>) -> usize {
+    if view.all { 0 } else { of.runs.len().saturating_sub(SHOWN) }
+}
+
 /// Returns what is not in the table, or not in the history.
-fn left_out(of: &History) -> Vec<String> {
-    let hidden = of.runs.len().saturating_sub(SHOWN) as u64;
-    let [one, many] = ["earlier run is shown", "earlier runs are shown"];
+fn left_out(of: &History, view: &View<'_>) -> Vec<String> {
+    let hidden = hidden(of, view) as u64;
+    let [one, many] = ["earlier run is not shown", "earlier runs are not shown"];
     let all = [
-        (hidden, format!("{} with --all", counted(hidden, one, many))),
+        (hidden, format!("{}; --all shows all", counted(hidden, one, many))),
         (of.older, format!("{} left out", counted(of.older, "older run is", "older runs are"))),
         (
             of.not_whole,

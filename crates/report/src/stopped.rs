@@ -3,15 +3,29 @@
 use crate::screen::Screen;
 use crate::stories::{activities, took_most};
 use crate::table::Table;
-use crate::units::{asked, count, instant, length};
+use crate::units::{asked, count, instant, length, long, span};
 use crate::{longest, stories};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::LongDetour;
 use anechoic_analyze::{DetourStory, Stopped, Summary};
 use anechoic_recording::stop::StopCondition;
 
-/// Returns how a run ended that a condition was to end before its time.
+/// Returns how a run ended that a condition was to end before its time, and how much of it is kept.
 pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
+    let ended = how_it_ended(stopped, run);
+    let Some(kept) = stopped.kept.filter(|kept| kept.dropped_ns > 0) else { return ended };
+    let all = long(kept.dropped_ns.saturating_add(run.wall_ns));
+    let less = match run.wall_ns < kept.asked_ns / 10 * 9 {
+        true => format!(", not {}: there was no memory for more", asked(kept.asked_ns)),
+        false => String::new(),
+    };
+    format!(
+        "{ended} Of the {all} that were watched, the last {} are kept{less}.",
+        span(run.wall_ns)
+    )
+}
+
+fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
     let condition = stopped.condition;
     let Some(after) = stopped.after_ns.map(instant) else {
         return match condition {

@@ -46,6 +46,7 @@ fn judged(path: &str) -> Judged {
         wall_ns: 10 * SECOND,
         threshold_ns: 70,
         cpus: vec![0, 1],
+        counts_only: false,
         doubts: vec![],
         doubts_of_sources: vec![],
     }

@@ -19,7 +19,7 @@ use anechoic_recording::check::{Check, Finding, Verdict};
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming};
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
-use anechoic_recording::stop::StopCondition;
+use anechoic_recording::stop::{Kept, StopCondition};
 use anechoic_recording::who::CpuLimits;
 use anechoic_report::results::Found;
 use anechoic_report::results::histogram::HISTOGRAM;
@@ -120,6 +120,7 @@ fn stopped() -> Stopped {
         after_ns: Some(3_214_000_000),
         detour: Some(serde_json::from_value(story).expect("a story")),
         before,
+        kept: None,
     }
 }
 
@@ -142,6 +143,15 @@ fn a_detour_that_ended_the_run_comes_first() {
     assert_eq!(first(count.clone()), "The run ended before it had 100,000 detours.");
     let count = Stopped { after_ns: Some(3_214_000_000), ..count };
     assert_eq!(first(count), "The run has its 100,000 detours after 3.214 s.");
+    let kept =
+        |asked_s: u64| Kept { asked_ns: asked_s * 1_000_000_000, dropped_ns: 90_000_000_000_000 };
+    let of = |asked_s| first(Stopped { kept: Some(kept(asked_s)), ..stopped() });
+    assert!(of(1).ends_with("are kept."), "{}", of(1));
+    assert!(
+        of(3_600).ends_with("are kept, not 3,600 s: there was no memory for more."),
+        "{}",
+        of(3_600)
+    );
 }
 
 #[test]

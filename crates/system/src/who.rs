@@ -88,6 +88,14 @@ impl Threads {
         }
     }
 
+    /// Forgets what was found so far: a thread that goes on is looked up again.
+    pub fn forget(&mut self) {
+        self.known.clear();
+        self.again.clear();
+        self.found.clear();
+        self.births.make_room();
+    }
+
     /// Returns whether the limit on the number of threads is reached, so that no others are read.
     #[must_use]
     pub fn is_full(&self) -> bool {

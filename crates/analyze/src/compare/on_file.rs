@@ -18,6 +18,10 @@ pub struct OnFile {
     pub last_utc: Option<String>,
     /// Their standard deviation, relative to their noise.
     pub between_runs: Option<f64>,
+    /// Time between these runs and the nearest earlier one, in ns, if that is more than all earlier ones lie apart: whether
+    /// runs still differ as they did then is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apart_ns: Option<u64>,
     /// Why they do not make the verdict; absent if they do.
     pub unusable: Option<String>,
 }
@@ -42,11 +46,14 @@ pub(super) fn judge(
     runs: [&[ComparedRun<'_>]; 2],
     sides: &[Vec<Values>; 2],
 ) -> Judged {
+    let starts = sides.iter().flatten().filter_map(|run| seconds(&run.start_utc));
+    let apart_s = history.apart_s(starts);
     let on_file = |unusable: Option<String>| OnFile {
         runs: history.runs.len() as u64,
         first_utc: history.runs.first().map(|run| run.start_utc.clone()),
         last_utc: history.runs.last().map(|run| run.start_utc.clone()),
         between_runs: history.between_runs,
+        apart_ns: Some((apart_s * 1e9) as u64).filter(|_| apart_s > history.span_s()),
         unusable,
     };
     match usable(history, runs, sides) {

@@ -15,7 +15,7 @@ pub struct Side {
     pub noise_of_runs: Vec<f64>,
     /// Geometric mean of the noise over runs; the mean if a run has none.
     pub noise: f64,
-    /// Standard deviation between runs, relative to the mean; absent for one run.
+    /// Standard deviation between runs, relative to the mean, from that of the logarithms; absent for one run.
     pub between_runs: Option<f64>,
     /// Part of it that the variation within the runs explains, which longer runs would reduce; absent if no run has an
     /// interval.

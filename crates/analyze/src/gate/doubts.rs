@@ -4,7 +4,7 @@ use crate::coverage::SURELY_SEEN_NS;
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{LossKind, Recording};
+use anechoic_recording::{LossKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -80,6 +80,10 @@ pub enum Doubt {
         /// The CPU; absent if there is none.
         cpu: Option<u32>,
     },
+    /// It is not known for how long another tool measured.
+    NoTime,
+    /// Latencies of wake-ups were counted, which are no lost time.
+    Latencies,
     /// The CPUs were watched for less than the required time.
     TooShort {
         /// Shortest time of a CPU.
@@ -157,20 +161,11 @@ impl Requirements {
     /// Returns why a recording can pass no rule.
     pub(super) fn doubts(&self, recording: &Recording, summary: &Summary) -> Vec<Doubt> {
         let run = recording.run();
-        let mut doubts = vec![];
-        match &run.state {
-            RunState::Complete => {}
-            RunState::Running => doubts.push(Doubt::CutOff),
-            RunState::Interrupted(why) => doubts.push(Doubt::Interrupted { why: why.clone() }),
-        }
+        let mut doubts: Vec<Doubt> = of_state(run).into_iter().collect();
         let unwatched = run.cpus.iter().find(|cpu| cpu.last_ticks <= cpu.first_ticks);
         match shortest_ns(summary) {
             0 => doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) }),
-            // Loops end at one instant, microseconds before or after what was requested.
-            wall_ns if (wall_ns as f64) < 0.99 * self.min_time_ns as f64 => {
-                doubts.push(Doubt::TooShort { wall_ns });
-            }
-            _ => {}
+            wall_ns => doubts.extend(self.too_short(wall_ns)),
         }
         if let Some(ppm) = run.clock.residual_ppm.filter(|_| run.clock.rate_is_wrong()) {
             doubts.push(Doubt::WrongRate { ppm });
@@ -181,6 +176,24 @@ impl Requirements {
             doubts.push(Doubt::LostDetours { share });
         }
         doubts
+    }
+
+    /// Returns why a recording of counts can pass no rule.
+    pub(super) fn doubts_of_counts(&self, run: &Run, wall_ns: u64) -> Vec<Doubt> {
+        let mut doubts: Vec<Doubt> = of_state(run).into_iter().collect();
+        match wall_ns {
+            _ if run.cpus.is_empty() => doubts.push(Doubt::NotMeasured { cpu: None }),
+            0 => doubts.push(Doubt::NoTime),
+            _ => doubts.extend(self.too_short(wall_ns)),
+        }
+        doubts
+    }
+
+    /// Returns a doubt if a CPU was watched for too short a time. Loops end at one instant, microseconds before or after
+    /// what was requested.
+    pub(super) fn too_short(&self, wall_ns: u64) -> Option<Doubt> {
+        let short = (wall_ns as f64) < 0.99 * self.min_time_ns as f64;
+        short.then_some(Doubt::TooShort { wall_ns })
     }
 
     /// Returns why a recording can pass no rule on sources.
@@ -203,6 +216,15 @@ impl Requirements {
             doubts.push(Doubt::NoEvents { what: sources.untraced.join(", ") });
         }
         doubts
+    }
+}
+
+/// Returns a doubt if a run did not end as planned.
+pub(super) fn of_state(run: &Run) -> Option<Doubt> {
+    match &run.state {
+        RunState::Complete => None,
+        RunState::Running => Some(Doubt::CutOff),
+        RunState::Interrupted(why) => Some(Doubt::Interrupted { why: why.clone() }),
     }
 }
 

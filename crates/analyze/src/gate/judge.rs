@@ -1,10 +1,12 @@
 //! Judges recordings one by one, and what they come to together.
 
+use super::counts::Counts;
 use super::fold::GateFold;
 use super::rules::{Rule, Unit, judge_increase};
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
 use crate::cluster::host_name;
 use crate::compare::Comparison;
+use crate::counted::{Ranges, ranges};
 use crate::fold::{Progress, read_once};
 use crate::loops::watched;
 use crate::summary::{Summary, SummaryBuilder};
@@ -16,13 +18,15 @@ use std::collections::BTreeSet;
 /// A recording on which rules were judged.
 #[derive(Debug, Clone)]
 pub struct Examined {
-    /// Its summary, for a comparison with a baseline.
-    pub summary: Summary,
-    of: Judged,
+    /// Its summary, for a comparison with a baseline; absent if it has only counts by length.
+    pub summary: Option<Summary>,
+    pub(super) of: Judged,
     /// The findings of each rule.
-    findings: Vec<Vec<Finding>>,
+    pub(super) findings: Vec<Vec<Finding>>,
+    /// Why each rule cannot be judged, if so.
+    pub(super) refused: Vec<Option<Doubt>>,
     /// The parallel job that it is a part of.
-    job: Option<Parallel>,
+    pub(super) job: Option<Parallel>,
 }
 
 /// Judges rules on the CPUs of a recording, which is read once.
@@ -38,7 +42,7 @@ pub fn examine(
 ) -> Result<Examined, Problem> {
     let run = recording.run();
     if methods::COUNTED.contains(&&*run.method) {
-        watched(recording)?; // says why it cannot be judged
+        return examine_counts(recording, rules, requirements);
     }
     if run.method != methods::DETOURS {
         let why = format!("it is a recording of `measure {}`", run.method);
@@ -59,10 +63,63 @@ pub fn examine(
         wall_ns: doubts::shortest_ns(&summary),
         threshold_ns: summary.run.threshold_ns,
         cpus: summary.run.cpus.clone(),
+        counts_only: false,
         doubts: requirements.doubts(recording, &summary),
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
-    Ok(Examined { summary, of, findings: gate.finish(), job: run.parallel.clone() })
+    let (summary, findings) = (Some(summary), gate.finish());
+    Ok(Examined { summary, of, findings, refused: vec![], job: run.parallel.clone() })
+}
+
+/// Judges rules on the CPUs of a recording that has only counts by length.
+///
+/// # Errors
+/// A file is damaged.
+fn examine_counts(
+    recording: &Recording,
+    rules: &[Rule],
+    requirements: &Requirements,
+) -> Result<Examined, Problem> {
+    let run = recording.run();
+    let by_cpu = ranges(recording)?;
+    let none = Ranges::default();
+    let cpus = run.cpus.iter().map(|cpu| Counts {
+        cpu: cpu.cpu,
+        clock: &run.clock,
+        wall_ns: run.clock.ns(cpu.last_ticks.saturating_sub(cpu.first_ticks)),
+        threshold_ns: run.clock.ns(run.threshold_ticks),
+        latencies: run.method == methods::LATENCIES,
+        ranges: by_cpu.get(&cpu.cpu).unwrap_or(&none),
+    });
+    let cpus: Vec<Counts<'_>> = cpus.collect();
+    let judged = rules.iter().map(|rule| judge_counts(rule, &cpus));
+    let (findings, refused_rules) =
+        judged.map(|of| of.map_or_else(refused, |of| (of, None))).unzip();
+    let wall_ns = cpus.iter().map(|cpu| cpu.wall_ns).min().unwrap_or(0);
+    let of = Judged {
+        path: recording.dir().display().to_string(),
+        host: host_name(recording),
+        start_utc: run.start_utc.clone(),
+        wall_ns,
+        threshold_ns: run.clock.ns(run.threshold_ticks),
+        cpus: cpus.iter().map(|cpu| cpu.cpu).collect(),
+        counts_only: true,
+        doubts: requirements.doubts_of_counts(run, wall_ns),
+        doubts_of_sources: vec![Doubt::NotAttributed],
+    };
+    Ok(Examined { summary: None, of, findings, refused: refused_rules, job: run.parallel.clone() })
+}
+
+fn refused(why: Doubt) -> (Vec<Finding>, Option<Doubt>) {
+    (vec![], Some(why))
+}
+
+/// Returns the finding of a rule on each CPU, or why it cannot be judged.
+fn judge_counts(rule: &Rule, cpus: &[Counts<'_>]) -> Result<Vec<Finding>, Doubt> {
+    if rule.source.is_some() {
+        return Ok(vec![]); // no source is known, which is a doubt about the recording
+    }
+    cpus.iter().filter_map(|cpu| rule.judge_counts(cpu)).collect()
 }
 
 /// Returns what recordings come to together: a rule must hold on every CPU of each. `unread` names what could not be
@@ -80,7 +137,7 @@ pub fn conclude(
             Some(comparison) => vec![judge_increase(rule, comparison)],
             None => findings(&examined, number),
         };
-        rule_outcome(rule, findings, doubts(rule, &examined, !unread.is_empty()))
+        rule_outcome(rule, findings, doubts((number, rule), &examined, !unread.is_empty()))
     };
     let rules: Vec<RuleOutcome> = rules.iter().enumerate().map(outcome).collect();
     Gate {
@@ -103,7 +160,11 @@ fn findings(examined: &[Examined], rule: usize) -> Vec<Finding> {
 }
 
 /// Returns what keeps recordings from passing a rule.
-fn doubts(rule: &Rule, examined: &[Examined], some_unread: bool) -> Vec<Doubtful> {
+fn doubts(
+    (number, rule): (usize, &Rule),
+    examined: &[Examined],
+    some_unread: bool,
+) -> Vec<Doubtful> {
     let mut doubts = vec![];
     if some_unread {
         doubts.push(Doubtful { recording: None, doubt: Doubt::Unread });
@@ -112,9 +173,11 @@ fn doubts(rule: &Rule, examined: &[Examined], some_unread: bool) -> Vec<Doubtful
         doubts.push(Doubtful { recording: None, doubt: Doubt::NotMeasured { cpu: None } });
     }
     doubts.extend(missing_hosts(examined));
-    for (recording, Examined { of, .. }) in (0..).zip(examined) {
+    for (recording, Examined { of, refused, .. }) in (0..).zip(examined) {
         let of_sources = of.doubts_of_sources.iter().filter(|_| rule.source.is_some());
-        let all = of.doubts.iter().chain(of_sources);
+        let refused = refused.get(number).and_then(Option::as_ref);
+        let others = of.doubts.iter().filter(|doubt| refused != Some(doubt));
+        let all = refused.into_iter().chain(others).chain(of_sources);
         doubts
             .extend(all.map(|doubt| Doubtful { recording: Some(recording), doubt: doubt.clone() }));
     }
@@ -182,4 +245,67 @@ fn worse(a: &Finding, b: &Finding) -> Ordering {
     let by_value = a.value.total_cmp(&b.value).then(bounds(a).total_cmp(&bounds(b)));
     let later = (b.recording, b.cpu).cmp(&(a.recording, a.cpu));
     a.outcome.cmp(&b.outcome).then(by_value).then(later)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::RULES;
+    use crate::testing::clock_ns;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Judges a rule on ranges `(from, to, count)` in ns that were counted in 100 s.
+    fn outcome(rule: &str, counts: &[(u64, u64, u64)], latencies: bool) -> Result<Outcome, Doubt> {
+        let (id, text) = rule.split_once(' ').expect("a rule and its limit");
+        let row = RULES.iter().find(|row| row.id == id).expect("a rule");
+        let rule = row.read(text).expect("a limit");
+        let ranges = Ranges::of(counts.iter().copied());
+        let clock = clock_ns();
+        let cpu = Counts {
+            cpu: 0,
+            clock: &clock,
+            wall_ns: 100 * SECOND,
+            threshold_ns: 500,
+            latencies,
+            ranges: &ranges,
+        };
+        let finding = rule.judge_counts(&cpu).expect("a rule on a CPU")?;
+        let at_most = finding.at_most.expect("a bound");
+        assert!(finding.at_least <= at_most, "{finding:?}");
+        Ok(finding.outcome)
+    }
+
+    #[test]
+    fn the_ranges_decide_what_they_can() {
+        let us = 1_000;
+        // 1,000,000 detours of 1 to 2 µs in 100 s: 1 to 2 % of the time; the longest takes 40 to 50 µs.
+        let counts = [(us, 2 * us, 1_000_000), (40 * us, 50 * us, 1)];
+        let cases = [
+            ("max-detour 50us", Outcome::Pass),
+            ("max-detour 45us", Outcome::Undecided),
+            ("max-detour 39us", Outcome::Fail),
+            ("max-noise 2.1%", Outcome::Pass),
+            ("max-noise 1.5%", Outcome::Undecided),
+            ("max-noise 0.9%", Outcome::Fail),
+            ("max-rate 11000/s", Outcome::Pass),
+            ("max-rate 9000/s", Outcome::Fail),
+            ("max-rate >45us=1/s", Outcome::Pass),
+            ("max-rate >1500ns=9000/s", Outcome::Undecided),
+            ("max-rate >30us=1/h", Outcome::Fail),
+        ];
+        for (rule, expected) in cases {
+            assert_eq!(outcome(rule, &counts, false), Ok(expected), "{rule}");
+        }
+        assert_eq!(outcome("max-detour 1us", &[], false), Ok(Outcome::Pass), "nothing was counted");
+    }
+
+    #[test]
+    fn latencies_are_no_lost_time() {
+        let counts = [(5_000, 6_000, 1_000_000)];
+        assert_eq!(outcome("max-noise 1%", &counts, true), Err(Doubt::Latencies));
+        assert_eq!(outcome("max-rate 1/s", &counts, true), Err(Doubt::Latencies));
+        assert_eq!(outcome("max-detour 6us", &counts, true), Ok(Outcome::Pass));
+        assert_eq!(outcome("max-rate >4us=1/s", &counts, true), Ok(Outcome::Fail));
+    }
 }

@@ -6,7 +6,9 @@ mod spread;
 mod student;
 
 pub(crate) use batches::Batches;
-pub(crate) use poisson::{dispersion, fewest_events, most_events, most_in_sum};
+pub(crate) use poisson::{
+    dispersion, fewest_events, fewest_in_sum, most_events, most_in_sum, most_in_sum_of,
+};
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};
 pub(crate) use student::{
@@ -41,6 +43,12 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 /// Returns the sample standard deviation; absent for fewer than two values.
 pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
     variance(values).map(f64::sqrt)
+}
+
+/// Returns the standard deviation relative to the mean of values whose logarithms have this standard deviation, if these
+/// are normally distributed: sqrt(exp(s²) - 1). Where it is small the two are equal; 0.5 is 53 %.
+pub(crate) fn relative(of_logarithms: f64) -> f64 {
+    (of_logarithms * of_logarithms).exp_m1().sqrt()
 }
 
 /// Returns the standard error of the mean; absent for fewer than two values.

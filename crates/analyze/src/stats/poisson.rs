@@ -41,10 +41,15 @@ pub(crate) fn dispersion(counts: &[f64]) -> f64 {
 /// independent events (Fay & Feuer 1997). An event that did not occur is taken to be at most [`UNSEEN`] times as large as
 /// the largest; they take it to be as large, which misses more often than stated where events differ in size.
 pub(crate) fn most_in_sum(summands: impl Iterator<Item = f64>) -> f64 {
+    most_in_sum_of(summands.map(|value| (value, 1.0)))
+}
+
+/// Returns the same for summands of which each value came so often.
+pub(crate) fn most_in_sum_of(summands: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (mut sum, mut squares, mut largest) = (0.0, 0.0, 0.0_f64);
-    for value in summands {
-        sum += value;
-        squares += value * value;
+    for (value, number) in summands.filter(|(_, number)| *number > 0.0) {
+        sum += value * number;
+        squares += value * value * number;
         largest = largest.max(value);
     }
     if largest <= 0.0 {
@@ -53,6 +58,20 @@ pub(crate) fn most_in_sum(summands: impl Iterator<Item = f64>) -> f64 {
     let unseen = UNSEEN * largest;
     let scale = (squares + unseen * unseen) / (sum + unseen);
     gamma_quantile(CONFIDENCE, (sum + unseen) / scale) * scale
+}
+
+/// Returns the smallest mean of a sum that agrees with summands of which each value came so often; see [`most_in_sum`].
+pub(crate) fn fewest_in_sum(summands: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for (value, number) in summands {
+        sum += value * number;
+        squares += value * value * number;
+    }
+    if squares <= 0.0 {
+        return 0.0;
+    }
+    let scale = squares / sum;
+    gamma_quantile(1.0 - CONFIDENCE, sum / scale) * scale
 }
 
 /// Returns the quantile of a gamma distribution of scale 1.

@@ -73,8 +73,8 @@ impl ShellCommand {
             return Ok(None);
         }
         let (mut shell, printed) = self.shell(cpus)?;
+        let slot = group_slot(); // before there is anything to end
         let child = self.spawn(shell.process_group(0))?;
-        let slot = group_slot();
         slot.store(child.id().cast_signed(), Ordering::Release);
         Ok(Some(Workload { command: self.clone(), child, printed, slot }))
     }

@@ -6,8 +6,12 @@ use anechoic_recording::{Problem, ProblemKind};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Numbers of pairs that can be planned.
+pub(super) const PAIRS: RangeInclusive<i64> = 2..=10_000;
 /// Seeds that nobody asked for are short enough to be typed.
 const SEEDS: u64 = 1_000_000;
 /// Fewest pairs of a duet: two unknowns, and some that show the error.
@@ -42,6 +46,23 @@ fn swapped(pairs: u32, seed: u64) -> Vec<bool> {
         [first, !first]
     });
     two.take(pairs as usize).collect()
+}
+
+/// Checks a plan that was read: it could have been made here.
+///
+/// # Errors
+/// Returns what is wrong with it.
+pub(super) fn verify(trials: &Trials) -> Result<(), String> {
+    let pairs = trials.swapped.len();
+    if !PAIRS.contains(&(pairs as i64)) {
+        return Err(format!("{pairs} pairs are planned, not {} to {}", PAIRS.start(), PAIRS.end()));
+    }
+    let Some([first, second]) = &trials.duet else { return Ok(()) };
+    let both: BTreeSet<&u32> = first.iter().chain(second).collect();
+    if first.is_empty() || first.len() != second.len() || both.len() != 2 * first.len() {
+        return Err("the CPUs of a duet are not two halves of equal size".into());
+    }
+    Ok(())
 }
 
 /// Returns the two halves of the CPUs.

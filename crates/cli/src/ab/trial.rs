@@ -1,7 +1,7 @@
 //! One trial after the other.
 
 use super::commands::{ShellCommand, Workload};
-use super::{AbArgs, places};
+use super::{AbArgs, places, unfinished};
 use crate::setup::{explained, measure_as};
 use crate::stop;
 use anechoic_analyze::compare::Trials;
@@ -16,6 +16,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// Time within which a signal that ended a command has also reached this process.
+const LATE: Duration = Duration::from_millis(200);
 
 /// How the trials ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,13 +64,16 @@ impl<'a> Session<'a> {
     pub(super) fn all(&self) -> Result<Ended, Problem> {
         let signal = stop::newest()?;
         for (pair, swapped) in (1..).zip(self.trials.swapped.iter().copied()) {
+            if self.stopped() {
+                return Ok(Ended::Early);
+            }
             let done = match &self.trials.duet {
                 Some(sets) => self.duet(pair, swapped, sets, &signal),
                 None => self.in_turn(pair, swapped, &signal),
             };
             match done {
                 Ok(true) => {}
-                _ if self.stopped() => {
+                _ if self.stopped_now() => {
                     self.remove(pair)?;
                     return Ok(Ended::Early);
                 }
@@ -85,10 +91,21 @@ impl<'a> Session<'a> {
         self.stop.load(Ordering::Acquire)
     }
 
+    /// Returns whether a signal ends the trials that may just have ended a command too, before this process got it.
+    fn stopped_now(&self) -> bool {
+        let until = Instant::now() + LATE;
+        while !self.stopped() && Instant::now() < until {
+            std::thread::sleep(LATE / 10);
+        }
+        self.stopped()
+    }
+
     /// Removes the recordings of a pair.
     fn remove(&self, pair: u32) -> Result<(), Problem> {
-        for path in places(self.trials, self.dir, pair).iter().filter(|path| path.exists()) {
-            fs::remove_dir_all(path).map_err(|error| Problem::unwritable(path, &error))?;
+        let places = places(self.trials, self.dir, pair);
+        let all = places.iter().flat_map(|place| [place.clone(), unfinished(place)]);
+        for path in all.filter(|path| path.exists()) {
+            fs::remove_dir_all(&path).map_err(|error| Problem::unwritable(&path, &error))?;
         }
         Ok(())
     }
@@ -187,11 +204,15 @@ impl<'a> Session<'a> {
         let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
         workloads.iter_mut().try_for_each(Workload::still_runs)?;
         let what = format!("{what} ({} left in all)", self.left(done, of));
-        measure_as(what, self.plan, dir, self.stop, self.args.setup.quiet)?;
+        let part = unfinished(dir);
+        measure_as(what, self.plan, &part, self.stop, self.args.setup.quiet)?;
         workloads.iter_mut().try_for_each(Workload::still_runs)?;
         drop(workloads);
-        let recording = explained(dir, self.args.setup.quiet)?;
-        Ok(recording.run().state == RunState::Complete)
+        let complete = explained(&part, self.args.setup.quiet)?.run().state == RunState::Complete;
+        if complete {
+            fs::rename(&part, dir).map_err(|error| Problem::unwritable(dir, &error))?;
+        }
+        Ok(complete)
     }
 
     /// Returns how long the trials that are left take, if they take as long as those before.

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// The longest run that nobody saves; it is then removed and the next run begins.
 const HOUR: Duration = Duration::from_secs(3_600);
-/// The duration of a run that is kept from the start, which in effect never ends.
+/// The duration of a run that in effect never ends: it is kept from the start, or keeps its last part only.
 const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
 /// What to measure.
@@ -33,6 +33,8 @@ pub struct SessionConfig {
     pub output: Option<PathBuf>,
     /// What ends the session before the user does.
     pub stop_on: Option<StopCondition>,
+    /// How much of the measurement before its end is kept; all of it if absent.
+    pub keep: Option<Duration>,
 }
 
 /// What the session reports to the screen.
@@ -106,6 +108,7 @@ impl Session {
             allow_variant_tsc: config.allow_variant_tsc,
             watcher: Some(watcher),
             stop_on: config.stop_on,
+            keep: config.keep,
             ..plan(experiment)
         };
         let measuring = Measuring {
@@ -253,10 +256,11 @@ fn free(dir: PathBuf) -> PathBuf {
 }
 
 fn detours(config: &SessionConfig, threshold: Option<Duration>) -> Detours {
+    let without_end = config.output.is_some() || config.keep.is_some();
     Detours {
         threshold_ns: threshold.map(|threshold| threshold.as_nanos() as u64),
         fifo: config.fifo,
-        ..Detours::lasting(if config.output.is_some() { YEARS } else { HOUR })
+        ..Detours::lasting(if without_end { YEARS } else { HOUR })
     }
 }
 

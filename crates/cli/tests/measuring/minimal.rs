@@ -69,6 +69,9 @@ fn started_by_hand_it_says_how_to_boot_it() {
     assert!(done.out.contains(&line), "{}", done.out);
     assert!(done.out.contains("kexec -l") && !done.out.contains("BOOT_IMAGE="), "{}", done.out);
     assert!(matches!(done.code, Some(0 | 1)), "{}", done.err);
-    let quotes = anechoic(&["minimal", "--then", "echo 'a'"]);
+    let quotes = anechoic(&["minimal", "--then", "echo \"a\""]);
     assert_eq!(quotes.code, Some(64), "{}", quotes.err);
+    let quotes = anechoic(&["minimal", "--then", "echo 'a'"]).out;
+    assert!(quotes.contains(r#"--then "echo '\''a'\''" run"#), "{quotes}");
+    assert!(quotes.contains("Not from the menu of the boot loader"), "{quotes}");
 }

@@ -1,9 +1,11 @@
 //! Runs that end by `--stop-on`.
 
 use crate::tool::{self, anechoic, arg, ensure, may_trace, noisy, one_of, start, wait};
-use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
+use anechoic_recording::{Detour, KernelEvent, Recording};
 use serde_json::Value;
+use std::thread;
+use std::time::Duration;
 
 /// Runs until a condition on one CPU, and returns the exit code, the summary and the recording.
 fn until(condition: &str, cpu: &str, more: &[&str]) -> (Option<i32>, Value, Recording) {
@@ -56,6 +58,70 @@ fn a_run_without_a_long_detour_ends_at_its_time() {
     assert!(recording.run().stop_on.as_ref().is_some_and(|stop| stop.met.is_none()));
 }
 
+/// After some seconds a thread takes 80 ms and ends a run that keeps one second: the recording is of the last second, its
+/// times, counts and sums are those of that second, and every reading command takes it.
+#[test]
+fn only_the_last_seconds_before_a_long_detour_are_kept() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    one_of(3, || {
+        let noise = ["--kind", "thread", "--period", "700ms", "--length", "80ms", "--for", "4s"];
+        let later = thread::spawn({
+            let cpu = cpu.clone();
+            move || {
+                thread::sleep(Duration::from_secs(5));
+                wait(start(&[&["inject", "--cpus", &cpu, "-q"][..], &noise].concat())).code
+            }
+        });
+        let dir = tempfile::tempdir().expect("a directory");
+        let frame = ["run", "--cpus", &cpu, "-q", "--json", "-o", arg(dir.path()), "-d", "30s"];
+        let more = ["--fifo", "--stop-on", "detour>60ms", "--keep", "1s"];
+        let done = anechoic(&[&frame[..], &more].concat());
+        assert_eq!(later.join().expect("a thread"), Some(0));
+        assert_eq!(done.code, Some(2), "{} {}", done.out, done.err);
+        let summary: Value = serde_json::from_str(&done.out).expect("JSON");
+        let recording = Recording::open(dir.path()).expect("a recording");
+        recording.verify().expect("whole");
+        let run = recording.run();
+        let stop = run.stop_on.as_ref().expect("a condition");
+        let (kept, met) = (stop.kept.expect("some"), stop.met.expect("it was met"));
+        assert_eq!(kept.asked_ns, 1_000_000_000);
+        let early = kept.dropped_ns < 1_000_000_000; // another guest was faster than the injection
+        let ns = |from: u64, to: u64| run.clock.ns(to.saturating_sub(from));
+        let (before, all) =
+            (ns(run.start_ticks, met.start_ticks), ns(run.start_ticks, run.end_ticks));
+        println!("{} s dropped, {} ms kept", kept.dropped_ns / 1_000_000_000, all / 1_000_000);
+        let length_is_right = (900_000_000..1_600_000_000).contains(&before) && all < 3_000_000_000;
+        let measured = &run.cpus[0];
+        let mut rows = 0;
+        for group in recording.rows::<Detour>() {
+            for detour in group.expect("readable") {
+                rows += 1;
+                assert!(detour.start_ticks >= measured.first_ticks, "{detour:?}");
+                assert!(detour.end_ticks <= measured.last_ticks, "{detour:?}");
+            }
+        }
+        assert_eq!(rows, measured.detours);
+        assert_eq!(summary["total"]["detours"].as_u64(), Some(rows));
+        for group in recording.rows::<KernelEvent>() {
+            assert!(group.expect("readable").iter().all(|of| of.ticks >= run.start_ticks));
+        }
+        let story = &summary["stopped"]["detour"];
+        assert!(story["activities"].as_array().is_some_and(|parts| !parts.is_empty()), "{story}");
+        let sources = &summary["sources"];
+        assert_eq!(sources["audit_differences"].as_array().map(Vec::len), Some(0), "{sources}");
+        assert_eq!(sources["alignment"]["outside"], 0, "{}", sources["alignment"]);
+        let text = anechoic(&["summary", arg(dir.path())]).out;
+        assert!(early || text.contains("that were watched, the last"), "{text}");
+        for command in ["sources", "longest", "list"] {
+            assert_eq!(anechoic(&[command, arg(dir.path())]).code, Some(0), "{command}");
+        }
+        let file = std::fs::read_to_string(dir.path().join("run.json")).expect("a file");
+        assert!(file.contains("dropped_ns"), "{file}");
+        ensure(length_is_right && !early, early, || format!("{before} ns of {all} ns: {kept:?}"))
+    });
+}
+
 #[test]
 fn a_number_of_detours_ends_a_run_as_asked() {
     let _alone = tool::alone();
@@ -89,6 +155,8 @@ fn its_own_time_ends_no_run() {
 
 #[test]
 fn what_cannot_end_a_run_is_refused() {
+    let alone = anechoic(&["run", "--no-save", "-q", "--keep", "10s"]);
+    assert!(alone.code == Some(64) && alone.err.contains("--stop-on"), "{}", alone.err);
     let cases: [(&[&str], &str); 3] = [
         (&["detour>1parsec"], "is not a duration"),
         (&["noise>5%"], "for example 'detour>100us'"),

@@ -1,10 +1,11 @@
 //! Merges the recordings of the other ranks of a host into the first rank's recording.
 
 use super::store::Store;
+use super::window::Waits;
 use crate::ensemble::Placement;
 use anechoic_recording::parallel::Rank;
 use anechoic_recording::run::{Run, RunState};
-use anechoic_recording::{Counter, Detour, Loss, Problem, Recording, Row, Sample, Series};
+use anechoic_recording::{Counter, Detour, Loss, Problem, Recording, Sample, Series};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -65,7 +66,7 @@ fn append_all(other: &Recording, store: &mut Store) -> Result<(), Problem> {
     append::<Counter>(other, store)
 }
 
-fn append<R: Row>(other: &Recording, store: &mut Store) -> Result<(), Problem> {
+fn append<R: Waits>(other: &Recording, store: &mut Store) -> Result<(), Problem> {
     for rows in other.rows::<R>() {
         store.append(&rows?);
     }

@@ -164,8 +164,11 @@ impl<'r> Loops<'r, '_> {
         drop(injectors);
         let measured = self.plan.measured();
         store.append(&Snapshot::take(&measured, counter::ordered).counters);
-        kernel.stop(run, begin, &mut store);
         self.lanes.iter().for_each(|lanes| store.take(lanes, true));
+        if let Some(before) = store.close_window(counter::ordered()) {
+            kernel.begin_with(before);
+        }
+        kernel.stop(run, begin, &mut store);
         Ok(finish(run, &reports, begin, store, self.plan)?)
     }
 
@@ -271,7 +274,7 @@ impl<'r> Loops<'r, '_> {
         }));
         run.notes.extend(self.hub.note_on_pages(plan.experiment.pages));
         let recorder = Recorder::create(self.dir, run)?;
-        let mut store = Store::new(recorder, &cpus, plan, &run.clock);
+        let mut store = Store::new(recorder, &cpus, plan, run);
         kernel.begin();
         let anchor = Anchor::take();
         let snapshot = Snapshot::take(&self.plan.measured(), counter::ordered);

@@ -10,7 +10,7 @@ use anechoic_recording::machine::Machine;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
-use anechoic_recording::stop::{Stop, StopCondition};
+use anechoic_recording::stop::{Kept, Stop, StopCondition};
 use anechoic_recording::{Clock, Problem, ProblemKind, methods};
 use anechoic_system::{cpus, machine};
 use std::time::Duration;
@@ -195,7 +195,9 @@ fn stop_on(plan: &Plan, threshold_ticks: u64, clock: &Clock) -> Result<Option<St
             ProblemKind::Usage.problem(why, "wait for a longer detour, or use a lower --threshold")
         );
     }
-    Ok(Some(Stop { condition, met: None }))
+    let asked_ns = |keep: Duration| u64::try_from(keep.as_nanos()).unwrap_or(u64::MAX);
+    let kept = plan.keep.map(|keep| Kept { asked_ns: asked_ns(keep), dropped_ns: 0 });
+    Ok(Some(Stop { condition, met: None, kept }))
 }
 
 fn policies(plan: &Plan) -> anechoic_recording::Policy {
@@ -267,6 +269,12 @@ pub(super) fn complete(cpu: &mut CpuRun, seen: &[&LoopResult]) {
 pub(super) fn now_utc(later: Duration) -> String {
     let now = jiff::Timestamp::now();
     format!("{:.6}", now.checked_add(later).unwrap_or(now))
+}
+
+/// Returns a UTC time moved by `later`; unchanged if it is none.
+pub(super) fn later(utc: &str, later: Duration) -> String {
+    let moved = utc.parse::<jiff::Timestamp>().ok().and_then(|time| time.checked_add(later).ok());
+    moved.map_or_else(|| utc.to_owned(), |time| format!("{time:.6}"))
 }
 
 #[cfg(test)]

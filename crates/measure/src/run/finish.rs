@@ -39,7 +39,9 @@ pub(super) fn finish(
         let seen: Vec<&LoopResult> = seen().filter(|seen| seen.lane == lane).collect();
         describe::complete(&mut run.cpus[lane], &seen);
         let usage = seen.iter().map(|seen| seen.usage).fold(Usage::default(), Usage::and);
-        store.append(&usage.counters(run.cpus[lane].cpu));
+        if !store.keeps_last_part() {
+            store.append(&usage.counters(run.cpus[lane].cpu)); // they are of the whole run
+        }
         notes_of(run, lane, &seen);
     }
     notes_of_others(run, seen());
@@ -63,6 +65,7 @@ pub(super) fn finish(
     if let Some(stop) = &mut run.stop_on {
         stop.met = store.stopped_by();
     }
+    store.write_kept(run);
     if run.method == describe::DETOURS {
         subtract_shortest(run, plan.team.as_ref());
     }

@@ -139,7 +139,8 @@ impl Housekeeper<'_, '_> {
         let keep = if self.may_draw() { KEEP_FREE } else { KEEP };
         let passed = counter::ordered().saturating_sub(run.start_ticks);
         let keep = keep.max(Duration::from_nanos(run.clock.ns(passed)) / KEEP_PARTS);
-        let due = self.drained.elapsed() >= keep && left > keep / 2;
+        let over = store.part_is_over(counter::ordered());
+        let due = over.unwrap_or(self.drained.elapsed() >= keep && left > keep / 2);
         let half_full = |lanes: &LoopBuffers<'_>| {
             lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(BlockExchange::half_full)
         };
@@ -156,7 +157,11 @@ impl Housekeeper<'_, '_> {
         }
         if due {
             kernel.drain_steal(self.begin, store);
-            store.checkpoint(run);
+            match over {
+                None => store.checkpoint(run),
+                Some(_) if store.stopped_by().is_some() => {} // what is kept now is what is needed
+                Some(_) => kernel.begin_part(&self.plan.measured(), run, store),
+            }
             self.drained = Instant::now();
         }
     }

@@ -2,10 +2,12 @@
 
 use super::plan::Plan;
 use super::store::Store;
+use super::window::{Before, Part};
 use anechoic_kernels::counter;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemKind};
 use anechoic_system::clock::Anchor;
+use anechoic_system::counters::Snapshot;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
 use anechoic_system::who::{self, Census, Limits, Threads};
@@ -36,8 +38,8 @@ pub(super) struct KernelSide {
     early: Vec<Batch>,
     /// The threads in the events, looked up while they live.
     threads: Threads,
-    /// What the kernel had counted at the start: of the limits, and without events of all threads.
-    before: (Limits, Option<Census>),
+    /// What the kernel had counted at the start.
+    before: Before,
     /// Since when the events are switched off, if they are.
     off_since: Option<u64>,
     switched: u64,
@@ -76,19 +78,40 @@ impl KernelSide {
 
     /// Reads what the kernel has counted before the loops start.
     pub(super) fn begin(&mut self) {
-        let census = match self.collector {
-            Some(_) => {
-                self.threads.begin();
-                None
-            }
-            None => Some(Census::take()),
-        };
-        self.before = (Limits::read(), census);
+        if self.collector.is_some() {
+            self.threads.begin();
+        }
+        self.before = self.counted();
+    }
+
+    fn counted(&self) -> Before {
+        let census = self.collector.is_none().then(Census::take);
+        Before { limits: Limits::read(), census }
+    }
+
+    /// Lets the run begin where this had been counted.
+    pub(super) fn begin_with(&mut self, before: Before) {
+        self.before = before;
+    }
+
+    /// Begins a part of the run that can be read without those before it: with what the kernel has counted for `cpus`,
+    /// and with events that name their threads again. All buffers must have been read.
+    pub(super) fn begin_part(&mut self, cpus: &[u32], run: &mut Run, store: &mut Store) {
+        if let Some(collector) = &mut self.collector {
+            store.append(&collector.forget());
+        }
+        self.threads.forget();
+        let threads = std::mem::take(&mut run.threads);
+        let from_ticks = counter::ordered();
+        let Snapshot { counters, names } = Snapshot::take(cpus, counter::ordered);
+        let part = Part::new(from_ticks, self.counted(), counters);
+        store.begin_part(part, threads);
+        store.append(&names);
     }
 
     /// Stores what the kernel has counted since the start, and the threads that ran.
     fn end(&mut self, run: &mut Run) {
-        let (limits, census) = std::mem::take(&mut self.before);
+        let Before { limits, census } = std::mem::take(&mut self.before);
         run.limits = Limits::read().since(&limits);
         match census {
             Some(before) => {

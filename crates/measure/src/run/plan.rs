@@ -25,6 +25,8 @@ pub struct Plan {
     pub tool_version: String,
     /// What ends a run of detours before its time.
     pub stop_on: Option<StopCondition>,
+    /// How much time before the end of such a run is kept at least; all of it if absent.
+    pub keep: Option<Duration>,
     /// The number of this run, and the number of runs.
     pub repetition: Option<(u32, u32)>,
     /// The ranks that measure together; absent if this process measures by itself.
@@ -45,6 +47,7 @@ impl Plan {
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             tool_version: tool_version.to_owned(),
             stop_on: None,
+            keep: None,
             repetition: None,
             team: None,
             watcher: None,

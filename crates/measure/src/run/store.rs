@@ -4,13 +4,15 @@
 use super::plan::Plan;
 use super::stop_watch::{OwnWork, StopWatch};
 use super::unsaved::Counted;
+use super::window::{Before, Part, Waits, Window};
 use crate::timed::buffers::{BlockExchange, StoredSample};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::Run;
 use anechoic_recording::stop::StoppedBy;
+use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
-    Clock, Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
+    Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
 };
 use anechoic_system::tracefs::Batch;
 use std::collections::BTreeMap;
@@ -33,6 +35,8 @@ pub(super) struct Store {
     /// What looks for the detour that ends the run, if one may.
     stop_watch: Option<StopWatch>,
     waiting: Waiting,
+    /// The rows of a run of which only the last part is kept.
+    window: Option<Window>,
     /// Up to when the loop of each CPU is known to have watched.
     watched: BTreeMap<u32, u64>,
 }
@@ -47,9 +51,10 @@ struct Waiting {
 impl Store {
     /// Creates the store for the measured CPUs of a plan. If somebody watches, it also keeps what arrives for
     /// [`Store::news`].
-    pub(super) fn new(recorder: Recorder, cpus: &[u32], plan: &Plan, clock: &Clock) -> Self {
+    pub(super) fn new(recorder: Recorder, cpus: &[u32], plan: &Plan, run: &Run) -> Self {
         let news = plan.watcher.is_some().then(News::default);
-        let stop_watch = plan.stop_on.map(|condition| StopWatch::new(condition, clock));
+        let stop_watch = plan.stop_on.map(|condition| StopWatch::new(condition, &run.clock));
+        let window = plan.keep.map(|keep| Window::new(keep, run));
         let cpus = cpus.to_vec();
         let (handed_over, losses) = (Counted::default(), Vec::new());
         Store {
@@ -61,6 +66,7 @@ impl Store {
             news,
             stop_watch,
             waiting: Waiting::default(),
+            window,
             watched: BTreeMap::new(),
         }
     }
@@ -80,8 +86,15 @@ impl Store {
         self.trouble.as_ref()
     }
 
-    /// Writes rows of one table, in time order for each CPU.
-    pub(super) fn append<R: Row>(&mut self, rows: &[R]) {
+    /// Writes rows of one table, in time order for each CPU; or keeps them, if only the last part of the run is kept.
+    pub(super) fn append<R: Waits>(&mut self, rows: &[R]) {
+        match self.window.as_mut().and_then(|window| R::place(window.rows())) {
+            Some(waiting) => waiting.extend_from_slice(rows),
+            None => self.write(rows),
+        }
+    }
+
+    fn write<R: Row>(&mut self, rows: &[R]) {
         self.handed_over.add(rows);
         if self.trouble.is_none() {
             self.trouble = self.recorder.append(rows).err();
@@ -91,7 +104,9 @@ impl Store {
     /// Writes intervals of loss.
     pub(super) fn losses(&mut self, losses: &[Loss]) {
         self.append(losses);
-        self.losses.extend_from_slice(losses);
+        if self.window.is_none() {
+            self.losses.extend_from_slice(losses);
+        }
     }
 
     /// Writes what a loop has stored so far: whole blocks, and with `partial` also what is in the block that it fills.
@@ -214,6 +229,46 @@ impl Store {
         }
         if self.trouble.is_none() {
             self.trouble = self.recorder.describe(&run).err();
+        }
+    }
+
+    /// Returns whether the next part of the run should begin; `None` if all of the run is kept.
+    pub(super) fn part_is_over(&self, now_ticks: u64) -> Option<bool> {
+        self.window.as_ref().map(|window| window.is_over(now_ticks))
+    }
+
+    /// Begins the next part of a run of which only the last part is kept. The last one had these threads.
+    pub(super) fn begin_part(&mut self, part: Part, threads: Vec<SeenThread>) {
+        self.write_waiting();
+        if let Some(window) = &mut self.window {
+            window.begin(part, threads);
+        }
+    }
+
+    /// Decides what is kept of a run that ends now, at `end_ticks`. Returns what the kernel had counted where that begins,
+    /// unless it is all of the run.
+    pub(super) fn close_window(&mut self, end_ticks: u64) -> Option<Before> {
+        let met = self.stopped_by();
+        self.window.as_mut().and_then(|window| window.close(end_ticks, met))
+    }
+
+    /// Returns whether only the last part of the run is kept.
+    pub(super) fn keeps_last_part(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Writes the part of the run that is kept, and describes it in `run`.
+    pub(super) fn write_kept(&mut self, run: &mut Run) {
+        self.write_waiting();
+        let Some(window) = self.window.take() else { return };
+        let parts = window.finish(run);
+        self.recorder.begin_at(run);
+        for rows in parts {
+            self.append(&rows.names);
+            self.append(&rows.detours);
+            self.append(&rows.events);
+            self.append(&rows.counters);
+            self.losses(&rows.losses);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::trace::{EnabledEvent, EventDecoder, Missed, Page, Record, resolve_fro
 use file::TraceFile;
 use handlers::{Handlers, VICTIM};
 use jiff::Timestamp;
-use osnoise::Osnoise;
+use osnoise::{Osnoise, Windows};
 use sink::Sink;
 use std::collections::HashMap;
 use std::path::Path;
@@ -43,7 +43,14 @@ pub(super) static IMPORTER: Importer = Importer {
 const OF_HANDLERS: &str = "nobody measured: a detour is the time from the entry to the exit of an interrupt's handler; time that threads took \
                            from each other, and what the kernel and a hypervisor did around the handlers, is not in it";
 const OF_OSNOISE: &str = "a detour is a sample over the threshold of the osnoise tracer, and its events are what the tracer found in it; the \
-                          measured time is taken to be that from the first sample to the last, so with few samples the noise is too high";
+                          measured time is that of its windows";
+/// The same where the file does not show when the tracer measured.
+const WITHOUT_WINDOWS: &str = "the measured time is taken to be that from the first sample to the last, because the file does not show when the tracer \
+                               measured (record with its own clock, local): with few samples the noise is too high";
+/// Clocks whose times are those of the tracer's samples.
+const CLOCKS_OF_OSNOISE: [&str; 2] = ["local", "global"];
+/// Pauses between the windows of a CPU of less than one part in this many do not matter.
+const PAUSE_PARTS: u64 = 100;
 
 /// How detours are found in the events.
 enum Finder {
@@ -59,7 +66,8 @@ fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
     let (source, written) = open(path)?;
     let mut file = TraceFile::open(source).map_err(about)?;
     // A trace of all events describes those of osnoise too.
-    let (finder, start) = match Osnoise::new(&file.formats).map(Finder::Osnoise) {
+    let windows = file.windows.as_ref().filter(|_| CLOCKS_OF_OSNOISE.contains(&&*file.clock));
+    let (finder, start) = match Osnoise::new(&file.formats, windows).map(Finder::Osnoise) {
         Some(osnoise) => {
             let start = first_ticks(&mut file, &osnoise).map_err(about)?;
             (start.map(|_| osnoise), start)
@@ -111,6 +119,7 @@ fn read(
     run: &mut Run,
 ) -> Result<(), Problem> {
     let layout = file.layout;
+    let mut seen = vec![];
     for of in file.cpus.clone() {
         sink.begin(of.cpu);
         let (mut reached, mut missed) = (None, None);
@@ -135,17 +144,47 @@ fn read(
             }
             Ok(true)
         })?;
-        let victim = finder.end();
-        let measured = matches!(finder, Finder::Handlers(_)) && of.size > 0;
+        let (victim, windows) = finder.end();
+        let measured = matches!(finder, Finder::Handlers(_)) && of.size > 0 || windows.is_some();
         if measured || sink.cpu().detours > 0 {
             run.cpus.push(cpu_run(of.cpu, victim, sink));
+            seen.push((windows, sink.reached()));
         }
     }
     let end = sink.end_ticks();
     run.end_ticks = end;
     run.cpus.iter_mut().for_each(|cpu| cpu.last_ticks = end);
+    if matches!(finder, Finder::Osnoise(_)) {
+        measured_time(run, &seen);
+    }
     run.threshold_ticks = sink.shortest_ticks().saturating_sub(1);
     sink.names(&finder.names(file, run))
+}
+
+/// Sets the measured time of each CPU to its windows, of which these are known with the end of its last detour. A detour
+/// after the last window is of one that was not finished.
+fn measured_time(run: &mut Run, seen: &[(Option<Windows>, u64)]) {
+    if seen.iter().any(|(windows, _)| windows.is_none()) {
+        run.notes.push(WITHOUT_WINDOWS.to_owned());
+        return;
+    }
+    let (mut spans, mut measured) = (0_u64, 0_u64);
+    for (cpu, (windows, reached)) in run.cpus.iter_mut().zip(seen) {
+        let Some(windows) = windows else { continue };
+        cpu.first_ticks = windows.from.max(run.start_ticks);
+        cpu.last_ticks = windows.to.max(*reached);
+        run.end_ticks = run.end_ticks.max(cpu.last_ticks);
+        spans = spans.saturating_add(windows.to.saturating_sub(windows.from));
+        measured = measured.saturating_add(windows.measured_ns);
+    }
+    let paused = spans.saturating_sub(measured);
+    if paused > spans / PAUSE_PARTS {
+        let percent = paused as f64 / spans as f64 * 100.0;
+        run.notes.push(format!(
+            "the tracer paused for {percent:.0} % of the time (its runtime is shorter than its period): in the time that it measured, the noise is {:.2} times as high",
+            spans as f64 / measured.max(1) as f64
+        ));
+    }
 }
 
 fn damaged(error: &impl std::fmt::Display) -> Problem {
@@ -169,16 +208,16 @@ impl Finder {
         }
     }
 
-    /// Ends the events of a CPU and returns the measuring thread.
-    fn end(&mut self) -> i32 {
+    /// Ends the events of a CPU and returns the measuring thread, and when it measured if that is known.
+    fn end(&mut self) -> (i32, Option<Windows>) {
         match self {
             Self::Handlers(handlers) => {
                 handlers.forget();
-                VICTIM
+                (VICTIM, None)
             }
             Self::Osnoise(osnoise) => {
                 osnoise.forget();
-                osnoise.victim()
+                (osnoise.victim(), osnoise.take_windows())
             }
         }
     }
@@ -231,13 +270,17 @@ fn first_ticks(file: &mut TraceFile, finder: &Finder) -> Result<Option<u64>, Pro
     for of in file.cpus.clone() {
         file.pages(of, &mut |bytes| {
             let page = Page::parse(bytes, &layout).map_err(|error| damaged(&error))?;
-            let time = |record: Record<'_>| match finder {
-                Finder::Handlers(_) => Some(record.time),
-                Finder::Osnoise(osnoise) => osnoise.start_of(record.payload),
+            let start = |record: Record<'_>| match finder {
+                Finder::Handlers(_) => Some((record.time, true)),
+                Finder::Osnoise(osnoise) => osnoise.start_of(&record),
             };
-            let found = page.records().map_while(Result::ok).find_map(time);
-            first = first.min(found.unwrap_or(u64::MAX));
-            Ok(found.is_none())
+            for (ticks, is_earliest) in page.records().map_while(Result::ok).filter_map(start) {
+                first = first.min(ticks);
+                if is_earliest {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         })?;
     }
     Ok(Some(first).filter(|first| *first < u64::MAX))

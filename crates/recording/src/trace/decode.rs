@@ -269,6 +269,12 @@ impl EventDecoder {
         std::mem::take(&mut self.new_names)
     }
 
+    /// Forgets the names and the tasks so far: the events that follow name theirs again.
+    pub fn forget(&mut self) {
+        self.known.clear();
+        self.tasks = RecentNumbers::default();
+    }
+
     /// Returns the number that stands for an address: the same one for this address each time, and 0 for 0. Nobody can
     /// compute the address, from which one could learn where the kernel lies in memory.
     #[inline]

@@ -62,7 +62,9 @@ pub(super) fn certainty(of: &Comparison) -> Vec<String> {
 
 /// Writes how many earlier runs there are, since when, and how much they differ.
 fn earlier(history: &OnFile) -> String {
-    let spread = history.between_runs.map(|of| format!(" (± {:.1} %)", of * 100.0));
+    let spread = history.between_runs.map(|of| {
+        format!("; they vary by {:.1} % of their noise (standard deviation)", of * 100.0)
+    });
     let [first, last] = [&history.first_utc, &history.last_utc]
         .map(|utc| utc.as_deref().map(local_time).unwrap_or_default());
     format!(

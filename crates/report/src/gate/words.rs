@@ -47,9 +47,9 @@ pub(super) fn reason(rule: &RuleOutcome, of: &Gate) -> String {
 /// Returns what was found where it was worst, and what follows from it.
 fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     let words = match rule.unit {
-        Unit::Share => share(finding),
+        Unit::Share => share(finding, of),
         Unit::Nanoseconds => longest(rule, finding, of),
-        Unit::PerSecond => rate(rule, finding),
+        Unit::PerSecond => rate(rule, finding, of),
         Unit::Increase => increase(finding),
     };
     let place = place(finding, of).map(|place| format!("{place}: ")).unwrap_or_default();
@@ -75,13 +75,27 @@ fn bound(unit: Unit, finding: &Finding) -> String {
     }
 }
 
-fn share(finding: &Finding) -> String {
+/// Returns what kind of detours may count as well.
+fn uncertain(finding: &Finding, of: &Gate) -> &'static str {
+    match is_of_counts(finding, of) {
+        true => "in ranges too wide to tell",
+        false => "lost or not attributable",
+    }
+}
+
+/// Returns whether another tool counted what was found.
+fn is_of_counts(finding: &Finding, of: &Gate) -> bool {
+    let at = finding.recording.and_then(|at| usize::try_from(at).ok());
+    at.and_then(|at| of.recordings.get(at)).is_some_and(|of| of.counts_only)
+}
+
+fn share(finding: &Finding, of: &Gate) -> String {
     let longer = match finding.outcome {
         Outcome::Undecided if finding.uncertain > 0 => {
-            "; what is lost or not attributable may be too much"
+            format!("; what is {} may be too much", uncertain(finding, of))
         }
-        Outcome::Undecided => "; measure for longer",
-        _ => "",
+        Outcome::Undecided => "; measure for longer".into(),
+        _ => String::new(),
     };
     let seen = match finding.value {
         0.0 => format!("none seen in {}", span(finding.wall_ns)),
@@ -92,28 +106,33 @@ fn share(finding: &Finding) -> String {
 
 fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     let limit = asked(rule.limit as u64);
-    let longest = match finding.value {
-        0.0 => format!("none seen in {}", span(finding.wall_ns)),
-        value => format!("the longest takes {}", length(value as u64)),
+    let takes = |ns: f64| length(ns as u64);
+    let most = finding.at_most.filter(|_| is_of_counts(finding, of)).unwrap_or(finding.value);
+    let longest = match (takes(finding.value), takes(most)) {
+        _ if most == 0.0 => format!("none seen in {}", span(finding.wall_ns)),
+        (least, most) if least == most => format!("the longest takes {least}"),
+        (least, most) => format!("the longest takes {least} to {most}"),
     };
     match finding.outcome {
         Outcome::Fail => {
             let events: u64 = rule.findings.iter().map(|of| of.events).sum();
             format!("{longest}; {} over {limit} in all", counted(events, "is", "are"))
         }
-        Outcome::Pass => {
-            let shortest = of.recordings.iter().map(|of| of.wall_ns).min().unwrap_or(0);
-            let rarer = quantity(Unit::PerSecond, RULE_OF_THREE * 1e9 / shortest.max(1) as f64);
-            format!("{longest}; any over {limit} come at most {rarer} with 95 % confidence")
-        }
+        Outcome::Pass => match of.recordings.iter().map(|of| of.wall_ns).min().unwrap_or(0) {
+            0 => longest,
+            shortest => {
+                let rarer = quantity(Unit::PerSecond, RULE_OF_THREE * 1e9 / shortest as f64);
+                format!("{longest}; any over {limit} come at most {rarer} with 95 % confidence")
+            }
+        },
         Outcome::Undecided => {
-            let uncertain = counted(finding.uncertain, "that is", "that are");
-            format!("{longest}, but {uncertain} lost or not attributable may be longer")
+            let number = counted(finding.uncertain, "that is", "that are");
+            format!("{longest}, but {number} {} may be longer", uncertain(finding, of))
         }
     }
 }
 
-fn rate(rule: &RuleOutcome, finding: &Finding) -> String {
+fn rate(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     let watched = span(finding.wall_ns);
     let seen = match finding.events {
         0 => format!("none in {watched}"),
@@ -121,7 +140,7 @@ fn rate(rule: &RuleOutcome, finding: &Finding) -> String {
     };
     let uncertain = match (finding.outcome, finding.uncertain) {
         (Outcome::Fail, _) | (_, 0) => String::new(),
-        (_, number) => format!(" and {} that are lost or not attributable", count(number)),
+        (_, number) => format!(" and {} that are {}", count(number), self::uncertain(finding, of)),
     };
     let enough = match (finding.outcome, finding.needed_ns) {
         (Outcome::Undecided, Some(needed)) => format!("; measure for {} or longer", span(needed)),
@@ -147,6 +166,10 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::CutOff => "the run was cut off".into(),
         Doubt::NotMeasured { cpu: Some(cpu) } => format!("CPU {cpu} was not measured"),
         Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
+        Doubt::NoTime => {
+            "it does not say for how long it was measured (`import --duration`)".into()
+        }
+        Doubt::Latencies => "latencies of wake-ups were counted, which are no lost time".into(),
         Doubt::TooShort { wall_ns } => {
             format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))
         }

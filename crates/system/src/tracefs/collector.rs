@@ -305,11 +305,24 @@ impl Collector {
             Ok(names) => (names.into_iter().map(hidden).collect(), None),
             Err(error) => (Vec::new(), Some(error)),
         };
-        names.extend(self.decoder.unnamed_tasks().filter_map(|pid| {
+        names.extend(self.names_of_tasks());
+        LateNames { names, symbols_missing }
+    }
+
+    /// Forgets the names and tasks so far, so that the events that follow name theirs again and need no earlier ones.
+    /// Returns names for the tasks so far that no event named.
+    pub fn forget(&mut self) -> Vec<Name> {
+        let names = self.names_of_tasks().collect();
+        self.decoder.forget();
+        names
+    }
+
+    /// Returns the present names of tasks that no event named.
+    fn names_of_tasks(&self) -> impl Iterator<Item = Name> {
+        self.decoder.unnamed_tasks().filter_map(|pid| {
             let comm = fs::read(format!("/proc/{pid}/comm")).ok()?;
             let name = String::from_utf8_lossy(comm.trim_ascii_end()).into_owned();
             Some(Name { kind: NameKind::Task, key: pid, ticks: 0, name })
-        }));
-        LateNames { names, symbols_missing }
+        })
     }
 }

@@ -74,6 +74,14 @@ impl Births {
         }
     }
 
+    /// Forgets the threads that began so far where there is no room for many more.
+    pub(super) fn make_room(&mut self) {
+        if self.parents.len().max(self.names.len()).max(self.programs.len()) > MOST / 2 {
+            let before = std::mem::take(&mut self.before);
+            *self = Self { before, ..Self::default() };
+        }
+    }
+
     /// Returns what is known of a thread that has ended: its own name and program, and the cgroup of its nearest ancestor
     /// that lives or lived at the start. A program that it did not execute itself is that of its nearest ancestor.
     pub(super) fn ended(&self, root: &Root, tid: i32, units: &mut Units) -> Option<SeenThread> {

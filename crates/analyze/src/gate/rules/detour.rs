@@ -1,8 +1,9 @@
 //! `max-detour`: the longest detour.
 
 use super::{Judge, Rule, RuleRow, Scope, Unit, hides};
+use crate::gate::counts::Counts;
 use crate::gate::tally::Watched;
-use crate::gate::{Finding, Outcome};
+use crate::gate::{Doubt, Finding, Outcome};
 use anechoic_recording::options::duration;
 
 /// The rule.
@@ -13,7 +14,7 @@ pub(super) static DETOUR: RuleRow = RuleRow {
     scope: Scope::Source,
     unit: Unit::Nanoseconds,
     limit: |text| duration(text).map(|of| of.as_nanos() as f64),
-    judge: Judge::Cpu(judge),
+    judge: Judge::Cpu { detours: judge, counts: judge_counts },
 };
 
 /// It is about the detours of the recording. How rare longer ones are beyond it follows from its length: the rule of
@@ -31,4 +32,18 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
         doubt: hides(of.threshold_ns, rule.limit as u64),
         ..of.finding()
     }
+}
+
+/// Latencies are judged too: the longest wake-up.
+fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
+    let longest = of.longest();
+    let [at_least, at_most] = [longest.at_least, longest.at_most].map(|ns| ns as f64);
+    Ok(Finding {
+        outcome: Outcome::of(rule.limit, at_least, Some(at_most)),
+        value: at_least,
+        at_least,
+        at_most: Some(at_most),
+        doubt: hides(of.threshold_ns, rule.limit as u64),
+        ..of.finding(of.longer_than(rule.limit as u64))
+    })
 }

@@ -7,6 +7,7 @@ mod rate;
 
 pub(super) use increase::judge as judge_increase;
 
+use super::counts::Counts;
 use super::pattern::SourcePattern;
 use super::tally::Watched;
 use super::{Doubt, Finding};
@@ -69,7 +70,12 @@ pub enum Scope {
 #[derive(Debug, Clone, Copy)]
 enum Judge {
     /// On each CPU.
-    Cpu(fn(&Rule, &Watched<'_>) -> Finding),
+    Cpu {
+        /// By its detours.
+        detours: fn(&Rule, &Watched<'_>) -> Finding,
+        /// By what another tool counted; or why it cannot be judged.
+        counts: fn(&Rule, &Counts<'_>) -> Result<Finding, Doubt>,
+    },
     /// By comparison with a baseline.
     Baseline,
 }
@@ -146,7 +152,16 @@ impl Rule {
     /// Judges it on one CPU; absent for a rule on a baseline.
     pub(super) fn judge(&self, watched: &Watched<'_>) -> Option<Finding> {
         match self.row.judge {
-            Judge::Cpu(judge) => Some(judge(self, watched)),
+            Judge::Cpu { detours, .. } => Some(detours(self, watched)),
+            Judge::Baseline => None,
+        }
+    }
+
+    /// Judges it on what another tool counted on one CPU, or returns why it cannot be judged; absent for a rule on a
+    /// baseline.
+    pub(super) fn judge_counts(&self, of: &Counts<'_>) -> Option<Result<Finding, Doubt>> {
+        match self.row.judge {
+            Judge::Cpu { counts, .. } => Some(counts(self, of)),
             Judge::Baseline => None,
         }
     }

@@ -2,10 +2,12 @@
 
 use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
 use crate::blocks::bounds;
+use crate::counted::Within;
+use crate::gate::counts::Counts;
 use crate::gate::doubts::share;
 use crate::gate::tally::{Tally, Watched};
-use crate::gate::{Finding, Outcome};
-use crate::stats::{Bounds, most_events, most_in_sum};
+use crate::gate::{Doubt, Finding, Outcome};
+use crate::stats::{Bounds, fewest_in_sum, most_events, most_in_sum, most_in_sum_of};
 
 /// The rule.
 pub(super) static NOISE: RuleRow = RuleRow {
@@ -15,7 +17,7 @@ pub(super) static NOISE: RuleRow = RuleRow {
     scope: Scope::Source,
     unit: Unit::Share,
     limit: share,
-    judge: Judge::Cpu(judge),
+    judge: Judge::Cpu { detours: judge, counts: judge_counts },
 };
 
 fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
@@ -45,4 +47,43 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
 /// Returns the bounds from the lost time in equal parts of the run.
 fn of_parts(tally: &Tally, of: &Watched<'_>) -> Bounds {
     bounds(&[tally.lost.up_to(of.last_ticks)], tally.lost.length_ticks())
+}
+
+/// The sum lies between the bounds of the ranges, or is known exactly. Its uncertainty by chance comes on top.
+fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
+    if of.latencies {
+        return Err(Doubt::Latencies);
+    }
+    if of.wall_ns == 0 {
+        return Err(Doubt::NoTime);
+    }
+    let wall = of.wall_ns as f64;
+    let shortest =
+        || of.ranges.iter().map(|(from, _, count)| (of.clock.ns(from) as f64, count as f64));
+    // Nothing lasts longer than the measurement.
+    let longest = || {
+        of.ranges.iter().map(|(_, to, count)| ((of.clock.ns(to) as f64).min(wall), count as f64))
+    };
+    let sum =
+        |all: &mut dyn Iterator<Item = (f64, f64)>| all.map(|(ns, count)| ns * count).sum::<f64>();
+    let known = of.ranges.sum_ns(of.clock);
+    let by_chance = (
+        sum(&mut shortest()) - fewest_in_sum(shortest()),
+        most_in_sum_of(longest()) - sum(&mut longest()),
+    );
+    let least = known.at_least as f64;
+    let most = (known.at_most as f64).min(sum(&mut longest()).max(least));
+    let at_least = ((least - by_chance.0) / wall).clamp(0.0, 1.0);
+    let at_most = ((most + by_chance.1) / wall).clamp(0.0, 1.0);
+    let rough = least / wall <= rule.limit && rule.limit < most / wall;
+    let number = of.ranges.number();
+    let certain = if rough { 0 } else { number };
+    Ok(Finding {
+        outcome: Outcome::of(rule.limit, at_least, Some(at_most)),
+        value: (least / wall).min(1.0),
+        at_least,
+        at_most: Some(at_most),
+        doubt: hides(of.threshold_ns, HIGHEST_THRESHOLD_NS),
+        ..of.finding(Within { at_least: certain, at_most: number })
+    })
 }

@@ -1,8 +1,9 @@
 //! `max-rate`: how often a source interrupts a CPU, or a detour exceeds a length.
 
 use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
+use crate::gate::counts::Counts;
 use crate::gate::tally::Watched;
-use crate::gate::{Finding, Outcome};
+use crate::gate::{Doubt, Finding, Outcome};
 use crate::stats::{dispersion, fewest_events, most_events};
 use anechoic_recording::options::rate as period;
 
@@ -14,7 +15,7 @@ pub(super) static RATE: RuleRow = RuleRow {
     scope: Scope::SourceAndLength,
     unit: Unit::PerSecond,
     limit: per_second,
-    judge: Judge::Cpu(judge),
+    judge: Judge::Cpu { detours: judge, counts: judge_counts },
 };
 
 /// Units of time in which rates are given, in seconds.
@@ -42,6 +43,31 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
         doubt: hides(of.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
         ..of.finding()
     }
+}
+
+fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
+    if of.latencies && rule.longer_than_ns.is_none() {
+        return Err(Doubt::Latencies); // every wake-up has one
+    }
+    if of.wall_ns == 0 {
+        return Err(Doubt::NoTime);
+    }
+    let seconds = of.wall_ns as f64 / 1e9;
+    let number = of.longer_than(rule.longer_than_ns.unwrap_or(0));
+    let (seen, possible) = (number.at_least as f64, number.at_most as f64);
+    let at_least = fewest_events(seen, 1.0) / seconds;
+    let at_most = most_events(possible, 1.0) / seconds;
+    let outcome = Outcome::of(rule.limit, at_least, Some(at_most));
+    let undecided = outcome == Outcome::Undecided;
+    Ok(Finding {
+        outcome,
+        value: seen / seconds,
+        at_least,
+        at_most: Some(at_most),
+        needed_ns: undecided.then(|| needed_ns(rule.limit, (possible, 1.0), seconds)).flatten(),
+        doubt: hides(of.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
+        ..of.finding(number)
+    })
 }
 
 /// Returns how long to watch a CPU to show that this many events in these seconds are within the limit, if their rate

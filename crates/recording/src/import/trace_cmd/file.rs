@@ -19,6 +19,7 @@ mod option {
     pub const UNAME: u16 = 5;
     pub const RATE: u16 = 14;
     pub const HEADER: u16 = 16;
+    pub const EVENTS_OF_FTRACE: u16 = 17;
     pub const EVENTS: u16 = 18;
     pub const SYMBOLS: u16 = 19;
     pub const COMMANDS: u16 = 21;
@@ -40,6 +41,8 @@ pub(super) struct TraceFile {
     pub(super) layout: PageLayout,
     /// System, name and description of each event.
     pub(super) formats: Vec<(String, String, Format)>,
+    /// Description of the event with which the osnoise tracer ends a window of its measurement.
+    pub(super) windows: Option<Format>,
     pub(super) cpus: Vec<CpuData>,
     /// The trace clock.
     pub(super) clock: String,
@@ -72,6 +75,7 @@ impl TraceFile {
             codec: Codec::None,
             layout,
             formats: vec![],
+            windows: None,
             cpus: vec![],
             clock: "local".into(),
             rate: None,
@@ -103,9 +107,7 @@ impl TraceFile {
     fn version_6(&mut self) -> Result<(), Problem> {
         let size = self.layout.size;
         self.layout = header(&mut self.bytes, size)?;
-        for _ in 0..self.bytes.u32()? {
-            self.bytes.sized_text()?; // events of ftrace itself
-        }
+        self.windows = windows(&mut self.bytes)?;
         self.formats = formats(&mut self.bytes)?;
         let symbols = self.bytes.u32()?;
         self.symbols = self.bytes.take(u64::from(symbols))?;
@@ -200,6 +202,9 @@ impl TraceFile {
             (option::HEADER, Some(at)) => {
                 let size = self.layout.size;
                 self.layout = header(&mut self.bytes.section(at, self.codec)?, size)?;
+            }
+            (option::EVENTS_OF_FTRACE, Some(at)) => {
+                self.windows = windows(&mut self.bytes.section(at, self.codec)?)?;
             }
             (option::EVENTS, Some(at)) => {
                 self.formats = formats(&mut self.bytes.section(at, self.codec)?)?;
@@ -306,6 +311,18 @@ fn header<R: Read>(bytes: &mut Bytes<R>, page: usize) -> Result<PageLayout, Prob
     let text = described("header_page")?;
     described("header_event")?;
     page_layout(&text, page).map_err(|why| bytes.wrong(&why))
+}
+
+/// Reads the descriptions of the events of ftrace itself, and returns that of the windows of osnoise.
+fn windows<R: Read>(bytes: &mut Bytes<R>) -> Result<Option<Format>, Problem> {
+    let mut windows = None;
+    for _ in 0..bytes.u32()? {
+        let text = bytes.sized_text()?;
+        if text.lines().any(|line| line.trim_end() == "name: osnoise") {
+            windows = Format::parse(&text).ok();
+        }
+    }
+    Ok(windows)
 }
 
 /// Reads the descriptions of events. One that cannot be understood has no events.

@@ -1,7 +1,7 @@
 //! Detours that the osnoise tracer found, and what it charges them to.
 //!
 //! The tracer tells an interference when it has ended, with its start and the time that it took alone, and a sample over
-//! its threshold after all interferences in it. Each interference becomes the events of a handler or of a switch to
+//! its threshold after all interferences in it. At the end of each window it tells for how long it measured. Each interference becomes the events of a handler or of a switch to
 //! another thread and back.
 
 use super::sink::Sink;
@@ -60,18 +60,42 @@ struct Interference {
     number: u64,
 }
 
+/// Where the event lies that ends a window of the measurement.
+#[derive(Debug)]
+struct WindowFields {
+    id: u16,
+    /// For how long it measured, in µs.
+    runtime: Number,
+}
+
+/// The windows of a CPU in which the tracer measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Windows {
+    /// Start of the first one and end of the last.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// For how long it measured in all of them, in ns.
+    pub(super) measured_ns: u64,
+}
+
 /// The events of the tracer on a CPU since its last sample.
 #[derive(Debug)]
 pub(super) struct Osnoise {
     fields: Vec<Fields>,
+    window: Option<WindowFields>,
+    windows: Option<Windows>,
     victim: i32,
     since: Vec<Interference>,
     names: BTreeMap<(NameKind, u64), String>,
 }
 
 impl Osnoise {
-    /// Returns a reader, if the file has samples of the tracer.
-    pub(super) fn new(formats: &[(String, String, Format)]) -> Option<Self> {
+    /// Returns a reader, if the file has samples of the tracer. `windows` describes the event that ends a window, if its
+    /// times are those of the samples.
+    pub(super) fn new(
+        formats: &[(String, String, Format)],
+        windows: Option<&Format>,
+    ) -> Option<Self> {
         let of = |row: &(&str, What, &str, &str)| {
             let format = &formats.iter().find(|of| of.0 == "osnoise" && of.1 == row.0)?.2;
             let number = |name| format.field(name).and_then(Number::from_field);
@@ -86,7 +110,18 @@ impl Osnoise {
         };
         let fields: Vec<Fields> = EVENTS_OF.iter().filter_map(of).collect();
         let has_samples = fields.iter().any(|of| of.what == What::Sample);
-        has_samples.then_some(Self { fields, victim: 0, since: vec![], names: BTreeMap::new() })
+        let window = windows.and_then(|format| {
+            let runtime = format.field("runtime").and_then(Number::from_field)?;
+            Some(WindowFields { id: format.id, runtime })
+        });
+        has_samples.then_some(Self {
+            fields,
+            window,
+            windows: None,
+            victim: 0,
+            since: vec![],
+            names: BTreeMap::new(),
+        })
     }
 
     /// Returns the events that interferences become.
@@ -112,13 +147,35 @@ impl Osnoise {
         self.fields.iter().find(|of| of.id == id)
     }
 
-    /// Returns the start of a sample, if this event is one.
-    pub(super) fn start_of(&self, payload: &[u8]) -> Option<u64> {
-        let of = self.fields(payload).filter(|of| of.what == What::Sample)?;
-        Some(of.start.read(payload))
+    /// Returns the start of a sample or of a window, if this event is one, and whether no later event of its CPU is earlier.
+    pub(super) fn start_of(&self, record: &Record<'_>) -> Option<(u64, bool)> {
+        if let Some((from, _)) = self.window(record) {
+            return Some((from, true));
+        }
+        let of = self.fields(record.payload).filter(|of| of.what == What::Sample)?;
+        Some((of.start.read(record.payload), self.window.is_none()))
+    }
+
+    /// Returns the windows of the last CPU.
+    pub(super) fn take_windows(&mut self) -> Option<Windows> {
+        self.windows.take()
+    }
+
+    /// Returns the start of a window, and for how long it measured, if this event ends one.
+    fn window(&self, record: &Record<'_>) -> Option<(u64, u64)> {
+        let id = record.payload.first_chunk().map(|id| u16::from_le_bytes(*id))?;
+        let window = self.window.as_ref().filter(|of| of.id == id)?;
+        let ns = window.runtime.read(record.payload).saturating_mul(1_000).min(record.time);
+        Some((record.time - ns, ns))
     }
 
     pub(super) fn take(&mut self, record: &Record<'_>, sink: &mut Sink) -> Result<(), Problem> {
+        if let Some((from, ns)) = self.window(record) {
+            let windows = self.windows.get_or_insert(Windows { from, to: from, measured_ns: 0 });
+            windows.to = windows.to.max(record.time);
+            windows.measured_ns = windows.measured_ns.saturating_add(ns);
+            return Ok(());
+        }
         let payload = record.payload;
         let Some(of) = self.fields(payload) else { return Ok(()) };
         let (start, number) = (of.start.read(payload), of.number.read(payload));

@@ -1,0 +1,176 @@
+//! What is kept of made-up runs.
+
+use super::*;
+use anechoic_lab::builders;
+use anechoic_recording::stop::{Stop, StopCondition};
+use anechoic_recording::{EventKind, NameKind};
+
+const MS: u64 = 1_000_000;
+
+/// A run on CPUs 0 and 1 with a counter of 1 GHz that began at 1 s and lasted `ms`, to keep 100 ms.
+fn run(ms: u64) -> Run {
+    let (first, last) = (1_000 * MS + 5, (1_000 + ms) * MS);
+    let iterations = 1_000 * ms;
+    let cpus = [0, 1].map(|cpu| CpuRun { iterations, ..builders::cpu_run(cpu, (first, last), 20) });
+    let mut run = builders::run("detours", builders::clock(1_000_000_000), cpus.into());
+    (run.start_ticks, run.end_ticks) = (1_000 * MS, (1_000 + ms) * MS);
+    run.start_utc = "2026-01-01T00:00:00.000000Z".into();
+    run.machine.memory_bytes = 16 << 30;
+    let kept = Some(Kept { asked_ns: 100 * MS, dropped_ns: 0 });
+    run.stop_on = Some(Stop { condition: StopCondition::Longer(MS), met: None, kept });
+    run
+}
+
+fn window(run: &Run) -> Window {
+    Window::new(Duration::from_millis(100), run)
+}
+
+fn detour(cpu: u32, start_us: u64, length_us: u64) -> Detour {
+    let start_ticks = 1_000 * MS + start_us * 1_000;
+    Detour { cpu, start_ticks, end_ticks: start_ticks + length_us * 1_000 }
+}
+
+/// Every 25 ms a part begins; each millisecond has a detour and an event on both CPUs.
+fn filled(run: &Run, ms: u64) -> Window {
+    let mut window = window(run);
+    for at in 0..ms {
+        let now = (1_000 + at) * MS;
+        if at > 0 && window.is_over(now) {
+            let counter = Counter { name: "stat/x".into(), cpu: 0, ticks: now, value: at };
+            let thread = SeenThread { tid: at as i32, ..SeenThread::default() };
+            let part = Part { from_ticks: now, counters: vec![counter], ..Part::default() };
+            window.begin(part, vec![thread]);
+        }
+        let rows = window.rows();
+        for cpu in [0, 1] {
+            rows.detours.push(detour(cpu, at * 1_000 + 100, 20));
+            let (ticks, kind) = (now + 110_000, EventKind::Nmi);
+            rows.events.push(KernelEvent { cpu, ticks, kind, pid: 1, args: [0; 3] });
+        }
+        let name = Name { kind: NameKind::Task, key: at, ticks: now, name: "x".into() };
+        rows.names.push(name);
+    }
+    window
+}
+
+#[test]
+fn the_last_parts_are_kept_and_the_run_begins_with_them() {
+    let mut run = run(1_000);
+    let mut window = filled(&run, 1_000);
+    assert!(window.parts.len() <= 7, "{} parts", window.parts.len());
+    assert!(window.close(run.end_ticks, None).is_none(), "this test reads no counts");
+    let rows = window.finish(&mut run);
+    assert_eq!(run.start_ticks, 1_900 * MS, "the last 100 ms, in whole parts");
+    assert_eq!(run.start_utc, "2026-01-01T00:00:00.900000Z");
+    let kept = run.stop_on.as_ref().and_then(|stop| stop.kept).expect("it says so");
+    assert_eq!(kept.dropped_ns, 900 * MS);
+    for cpu in &run.cpus {
+        assert_eq!((cpu.first_ticks, cpu.detours, cpu.iterations), (1_900 * MS, 100, 100_000));
+    }
+    let count = |of: fn(&Rows) -> usize| rows.iter().map(of).sum::<usize>();
+    assert_eq!(count(|rows| rows.detours.len()), 200);
+    assert_eq!(count(|rows| rows.events.len()), 200);
+    let readings: Vec<u64> = rows.iter().flat_map(|of| &of.counters).map(|of| of.value).collect();
+    assert_eq!(readings, [900], "one reading of the counters, at the start");
+    let named: Vec<i32> = run.threads.iter().map(|thread| thread.tid).collect();
+    assert_eq!(named, [925, 950, 975]);
+}
+
+#[test]
+fn a_run_that_is_shorter_than_what_is_kept_stays_whole() {
+    let mut run = run(90);
+    let mut window = filled(&run, 90);
+    window.close(run.end_ticks, None);
+    let before = run.clone();
+    let rows = window.finish(&mut run);
+    assert_eq!((run.start_ticks, run.start_utc), (before.start_ticks, before.start_utc));
+    assert_eq!(run.cpus[1].first_ticks, before.cpus[1].first_ticks);
+    assert_eq!(run.cpus[1].iterations, before.cpus[1].iterations);
+    assert_eq!(run.cpus[1].detours, 90);
+    assert_eq!(rows.iter().map(|rows| rows.detours.len()).sum::<usize>(), 180);
+}
+
+/// The time before the detour that ended the run counts, not that before the moment when it was found.
+#[test]
+fn enough_is_kept_before_the_detour_that_ended_the_run() {
+    let mut run = run(1_000);
+    let mut window = filled(&run, 1_000);
+    let met = StoppedBy { cpu: 0, start_ticks: 1_970 * MS, end_ticks: 1_972 * MS };
+    window.close(run.end_ticks, Some(met));
+    window.finish(&mut run);
+    assert_eq!(run.start_ticks, 1_850 * MS);
+}
+
+#[test]
+fn what_goes_on_at_the_start_is_no_measured_time() {
+    let mut run = run(300);
+    let mut window = window(&run);
+    let from = 1_150 * MS;
+    window.begin(Part { from_ticks: from, ..Part::default() }, vec![]);
+    let loss = |start_us: u64, end_us: u64, what, count| Loss {
+        what,
+        cpu: 1,
+        start_ticks: 1_000 * MS + start_us * 1_000,
+        end_ticks: 1_000 * MS + end_us * 1_000,
+        count,
+    };
+    let rows = window.rows();
+    rows.detours = vec![detour(0, 149_000, 5_000), detour(0, 160_000, 10), detour(1, 155_000, 9)];
+    rows.losses = vec![
+        loss(100_000, 140_000, LossKind::Detours, 7),
+        loss(140_000, 152_000, LossKind::Events, 0),
+        loss(200_000, 210_000, LossKind::Detours, 3),
+    ];
+    window.close(run.end_ticks, None);
+    let rows = window.finish(&mut run);
+    let firsts: Vec<u64> = run.cpus.iter().map(|cpu| cpu.first_ticks).collect();
+    assert_eq!(firsts, [1_154 * MS, from], "CPU 0 was away until then");
+    let counts: Vec<_> = run.cpus.iter().map(|cpu| (cpu.detours, cpu.lost_detours)).collect();
+    assert_eq!(counts, [(1, 0), (1, 3)]);
+    let spans: Vec<_> = rows[0].losses.iter().map(|of| (of.start_ticks, of.end_ticks)).collect();
+    assert_eq!(spans, [(from, 1_152 * MS), (1_200 * MS, 1_210 * MS)]);
+}
+
+/// A guest that was paused for longer than is kept: the detour began before all that is kept.
+#[test]
+fn a_longer_detour_than_is_kept_is_kept_whole() {
+    let mut run = run(2_000);
+    run.trace = Some(builders::trace());
+    let mut window = window(&run);
+    for ms in [500, 1_000, 1_500, 1_900] {
+        window.begin(Part { from_ticks: (1_000 + ms) * MS, ..Part::default() }, vec![]);
+    }
+    window.rows().detours = vec![detour(0, 300_000, 1_690_000), detour(1, 1_950_000, 5)];
+    let long = window.rows().detours[0];
+    let (start_ticks, end_ticks) = (long.start_ticks, long.end_ticks);
+    let met = StoppedBy { cpu: 0, start_ticks, end_ticks };
+    run.stop_on.as_mut().expect("a condition").met = Some(met);
+    window.close(run.end_ticks, Some(met));
+    let from = 2_500 * MS;
+    let rows = window.finish(&mut run);
+    assert_eq!((run.start_ticks, run.cpus[0].first_ticks), (start_ticks, start_ticks));
+    assert_eq!(run.cpus[1].first_ticks, from);
+    assert_eq!(run.cpus.iter().map(|cpu| cpu.detours).collect::<Vec<_>>(), [1, 1]);
+    let losses = rows.iter().flat_map(|rows| &rows.losses).collect::<Vec<_>>();
+    assert_eq!((losses[0].start_ticks, losses[0].end_ticks), (start_ticks, from));
+}
+
+#[test]
+fn memory_limits_what_is_kept() {
+    let mut run = run(1_000);
+    run.machine.memory_bytes = MEMORY_PARTS * 40 * size_of::<Detour>() as u64;
+    let mut window = window(&run);
+    for at in 0..1_000 {
+        if window.is_over((1_000 + at) * MS) {
+            let part = Part { from_ticks: (1_000 + at) * MS, ..Part::default() };
+            window.begin(part, vec![]);
+        }
+        window.rows().detours.push(detour(0, at * 1_000, 10));
+        let held: usize = window.parts.iter().map(|part| part.rows.detours.len()).sum();
+        assert!(held <= 50, "{held} detours in memory");
+    }
+    window.close(run.end_ticks, None);
+    window.finish(&mut run);
+    let kept_ms = (run.end_ticks - run.start_ticks) / MS;
+    assert!((20..=50).contains(&kept_ms), "{kept_ms} ms instead of 100");
+}
