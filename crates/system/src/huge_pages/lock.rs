@@ -14,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// The directory for the lock and the file of changes: only root writes there, and it is empty after a start of the machine.
+pub(super) const RUN: &str = "/run";
 const NAME: &str = "anechoic-huge-pages.lock";
 /// How often the lock is tried before the error: a process that undoes leftovers has it for a moment only.
 const TRIES: u32 = 10;
@@ -39,7 +41,7 @@ static HELD: Mutex<Option<Lock>> = Mutex::new(None);
 pub fn hold() -> Result<(), Problem> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     if held.is_none() {
-        *held = Lock::take(Path::new(super::undo::RUN), TRIES)?;
+        *held = Lock::take(Path::new(RUN), TRIES)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! How changes of settings are undone: when they are dropped, before the process ends at once, or by the next start.
 
-use super::lock::Lock;
+use super::lock::{Lock, RUN};
 use super::{choice, is_ours};
 use crate::tracefs::{is_leftover, own_name};
 use std::collections::BTreeMap;
@@ -10,9 +10,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The directory for the file of changes: only root writes there, and it is empty after a start of the machine.
-pub(super) const RUN: &str = "/run";
 
 /// How a change is undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
