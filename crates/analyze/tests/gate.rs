@@ -112,6 +112,26 @@ fn an_undecided_rate_says_how_long_to_measure() {
     assert_eq!(seconds("max-rate thread=0.5/s"), None, "it is at the limit");
 }
 
+#[test]
+fn a_doubtful_recording_hides_no_failure_of_another() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let sound = usual(&dir.path().join("sound"));
+    let mut run = two_cpus::run(SECONDS * SECOND);
+    run.clock.residual_ppm = Some(2_000.0);
+    let doubtful = noisy(&dir.path().join("doubtful"), &run);
+    let outcome = |recordings: &[&Recording]| {
+        let rules = [rule("max-detour 50us")];
+        let examined = recordings.iter().map(|of| {
+            examine(of, &rules, &Requirements::default(), &mut |_| {}).expect("it can be read")
+        });
+        conclude(examined.collect(), &rules, Requirements::default(), None, vec![]).outcome
+    };
+    assert_eq!(outcome(&[&doubtful]), Outcome::Undecided, "its times may be wrong");
+    assert_eq!(outcome(&[&sound]), Outcome::Fail, "300 us");
+    assert_eq!(outcome(&[&sound, &doubtful]), Outcome::Fail);
+    assert_eq!(outcome(&[&doubtful, &sound]), Outcome::Fail);
+}
+
 /// What is wrong with a recording.
 type Flaw = (&'static str, fn(&mut Run), fn(&Doubt) -> bool);
 

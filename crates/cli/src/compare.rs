@@ -7,6 +7,7 @@ use crate::show::ShowArgs;
 use crate::sides::{PageArgs, Sides};
 use anechoic_analyze::compare::{Beside, ComparedRun, Trials, compare};
 use anechoic_analyze::history::History;
+use anechoic_analyze::threads::in_order_at_most;
 use anechoic_analyze::{Summary, summarize};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use anechoic_report::results::Found;
@@ -14,6 +15,9 @@ use anechoic_report::results::compare::{COMPARE, job_costs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Recordings that are read at the same time: each takes up to 50 MB.
+const MOST_AT_ONCE: usize = 4;
 
 /// Did the noise change? Compare runs before and after, with a verdict, its interval, and the sources that changed
 ///
@@ -98,18 +102,16 @@ pub(crate) fn compared(
     history: Option<&History>,
 ) -> Result<Found, Problem> {
     before.iter().chain(&after).try_for_each(|of| refuse_counts(of))?;
-    let busy = Busy::with("comparing", false);
-    let all = before.len() + after.len();
-    let mut done = 0;
-    let mut summaries = |side: &[&Recording]| -> Result<Vec<Summary>, Problem> {
-        let one = |recording: &&Recording| {
-            busy.show(done, all as u64);
-            done += 1;
-            summarize(recording)
-        };
-        side.iter().map(one).collect()
-    };
-    let summaries = [summaries(&before)?, summaries(&after)?];
+    let all = [&before[..], &after].concat();
+    let busy = Busy::steps("comparing", all.len() as u64, false);
+    let read = in_order_at_most(MOST_AT_ONCE, all.len(), |at| {
+        let summary = summarize(all[at]);
+        busy.step();
+        summary
+    });
+    let mut of_before = read.into_iter().collect::<Result<Vec<Summary>, Problem>>()?;
+    let of_after = of_before.split_off(before.len());
+    let summaries = [of_before, of_after];
     let grain_ns = u64::try_from(of_job.grain.as_nanos()).unwrap_or(u64::MAX);
     let job =
         of_job.ranks.map(|ranks| job_costs([&before, &after], ranks, grain_ns)).transpose()?;
@@ -118,7 +120,7 @@ pub(crate) fn compared(
         [&runs(&before, &summaries[0]), &runs(&after, &summaries[1])],
         Beside { job: job.as_ref(), trials, history },
     )?;
-    Ok(Found::of(&COMPARE, compared, &[before, after].concat()))
+    Ok(Found::of(&COMPARE, compared, &all))
 }
 
 /// Refuses what another tool counted by length: it has neither causes nor the times that intervals come from.

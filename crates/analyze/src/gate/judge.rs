@@ -192,7 +192,7 @@ fn missing_hosts(examined: &[Examined]) -> Option<Doubtful> {
     Some(Doubtful { recording: None, doubt: Doubt::MissingHosts { present, of } })
 }
 
-fn rule_outcome(rule: &Rule, findings: Vec<Finding>, mut doubts: Vec<Doubtful>) -> RuleOutcome {
+fn rule_outcome(rule: &Rule, mut findings: Vec<Finding>, mut doubts: Vec<Doubtful>) -> RuleOutcome {
     for finding in &findings {
         let new = |doubt: &Doubt| {
             let known = |of: &Doubtful| of.recording == finding.recording && of.doubt == *doubt;
@@ -202,13 +202,20 @@ fn rule_outcome(rule: &Rule, findings: Vec<Finding>, mut doubts: Vec<Doubtful>) 
             doubts.push(Doubtful { recording: finding.recording, doubt });
         }
     }
+    // A doubt about one recording takes nothing from what another one shows.
+    for finding in findings.iter_mut().filter(|of| of.outcome == Outcome::Fail) {
+        let concerns = |of: &&Doubtful| {
+            let common = of.recording.is_none() || finding.recording.is_none();
+            common || of.recording == finding.recording
+        };
+        if doubts.iter().filter(concerns).any(|of| may_be_wrong(&of.doubt, rule.row.unit)) {
+            finding.outcome = Outcome::Undecided;
+        }
+    }
     let decisive = (0..findings.len()).max_by(|a, b| worse(&findings[*a], &findings[*b]));
     let found = decisive.map_or(Outcome::Undecided, |at| findings[at].outcome);
     let outcome = match found {
         Outcome::Pass if !doubts.is_empty() => Outcome::Undecided,
-        Outcome::Fail if doubts.iter().any(|of| may_be_wrong(&of.doubt, rule.row.unit)) => {
-            Outcome::Undecided
-        }
         outcome => outcome,
     };
     if outcome == Outcome::Fail {
