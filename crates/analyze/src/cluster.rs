@@ -165,9 +165,9 @@ pub struct HostNoise {
     pub at_least: Option<f64>,
     /// Detours per second and CPU, the mean.
     pub rate_per_s: f64,
-    /// Its noisiest CPU; absent where none was measured,
+    /// Its noisiest CPU; absent where none was measured.
     pub worst_cpu: Option<u32>,
-    /// and the noise of that.
+    /// Noise of the noisiest CPU.
     pub worst: f64,
     /// The longest detour; absent where there was none.
     pub max_ns: Option<u64>,

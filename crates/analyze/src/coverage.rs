@@ -227,7 +227,7 @@ mod tests {
             ("equal", "interrupts/LOC", 0, Some(1_100), None),
             ("within what may be", "interrupts/LOC", 0, Some(999), None),
             ("beyond it", "interrupts/LOC", 0, Some(998), Some(101)),
-            ("no event tells of it", "interrupts/HYP", 0, None, None),
+            ("no event shows it", "interrupts/HYP", 0, None, None),
             ("no reading: one may differ", "interrupts/LOC", 1, Some(1_098), Some(1)),
         ];
         for (name, counter, cpu, seen, expected) in cases {

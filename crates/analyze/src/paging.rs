@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A block counts if at least this share of its memory had the pages that were asked for.
 const ENOUGH: f64 = 0.9;
-/// The smallest page where no series tells, in bytes.
+/// The smallest page that is assumed where no series names one, in bytes.
 const USUAL_PAGE: u64 = 4096;
 /// Entries of the data TLB that are assumed where the CPU does not describe them.
 const USUAL_ENTRIES: u32 = 1536;

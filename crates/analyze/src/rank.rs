@@ -3,19 +3,25 @@
 //! A configuration is a kernel, a setting or a machine, measured once or repeatedly with the same experiments. Its noise
 //! in an experiment is the ratio of variance to mean of the samples, in ns for fixed work and in units of work for fixed
 //! time. The paper ranks by the order of these values alone. [`rank`] also states which differences exceed the variation
-//! from run to run, or within the run if there is only one.
+//! from run to run, or within the run if there is only one. It compares the times of the same work with the first
+//! configuration, too: noise is what varies, and what every sample loses does not vary.
 
 mod noise;
 mod places;
+mod points;
 mod shared_sets;
+mod times;
 
 use crate::stats::Interval;
 use anechoic_recording::{Problem, ProblemKind, Recording};
-use noise::{Estimate, Key, noise_of};
+use noise::{Estimate, Key, by_experiment};
+use points::{Point, points};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shared_sets::SharedSets;
 use std::collections::{BTreeMap, BTreeSet};
+use times::Time;
+pub use times::{IterationTime, TimesOverFirst, Unit};
 
 /// The recordings of one configuration.
 #[derive(Debug)]
@@ -35,6 +41,10 @@ pub struct Ranking {
     pub fixed: crate::samples::Fixed,
     /// What the variation is computed from.
     pub variation: Variation,
+    /// What times are compared in.
+    pub unit: Unit,
+    /// Whether the first configuration ran without an operating system.
+    pub first_is_bare: bool,
     /// The configurations in the given order.
     pub configurations: Vec<Standing>,
     /// Number of working sets of experiments that not all recordings have measured. They are left out.
@@ -78,6 +88,9 @@ pub struct Standing {
     pub clearly_highest: u64,
     /// Number of experiments of other configurations that it has not measured; these are not ranked.
     pub absent: u64,
+    /// How much longer it takes for the same work than the first configuration; absent for the first, and where nothing
+    /// compares.
+    pub over_first: Option<TimesOverFirst>,
 }
 
 /// A number of ranked experiments.
@@ -107,6 +120,14 @@ pub struct RankedExperiment {
     pub region: Option<u32>,
     /// The cache whose region that is; absent beyond the caches.
     pub cache: Option<String>,
+    /// The build of the loop, of the method that compares page sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// Size of the matrix in bytes, of that method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrix_bytes: Option<u64>,
+    /// The time of one iteration in each configuration, in the given order.
+    pub time: Vec<Option<IterationTime>>,
     /// The noise of each configuration in the given order.
     pub noise: Vec<Option<RankedNoise>>,
     /// The configuration, from 0, that is lower than every other one by more than the variation.
@@ -160,42 +181,89 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     let mut found = Vec::new();
     let mut repeated = true;
     for configuration in configurations {
-        let mut runs: BTreeMap<Key, Vec<Estimate>> = BTreeMap::new();
+        let mut runs: BTreeMap<Key, Vec<Cell>> = BTreeMap::new();
         for &recording in &configuration.recordings {
-            for (key, estimate) in
-                noise_of(recording, &|experiment, bytes| shared.has(experiment, bytes))?
-            {
-                runs.entry(key).or_default().push(estimate);
+            let points = points(recording)?;
+            let compares = |experiment: &str, bytes| shared.has(experiment, bytes);
+            for (key, points) in by_experiment(recording.run(), &points, &compares) {
+                if let Some(cell) = Cell::of(&points) {
+                    runs.entry(key).or_default().push(cell);
+                }
             }
         }
         repeated &= runs.values().all(|runs| runs.len() > 1);
-        let runs = runs.into_iter().map(|(key, runs)| (key, Estimate::over_runs(&runs)));
+        let runs = runs.into_iter().map(|(key, runs)| (key, Cell::over_runs(&runs)));
         found.push(runs.collect::<BTreeMap<_, _>>());
     }
     let keys: BTreeSet<&Key> = found.iter().flat_map(BTreeMap::keys).collect();
     if keys.is_empty() {
-        let remedy =
-            "rank recordings of `anechoic measure fwq`, `ftq`, `tick`, `loops` or `memory`";
+        if shared.left_out > 0 {
+            let remedy = "measure all configurations on the same machine with the same options";
+            return Err(usage("the working sets of the configurations differ".into(), remedy));
+        }
+        let remedy = "rank recordings of `anechoic measure fwq`, `ftq`, `tick`, `loops`, `memory` or `paging`";
         return Err(usage(format!("the method {method} has no samples that compare"), remedy));
     }
-    let rows: Vec<Vec<Option<Estimate>>> =
+    let rows: Vec<Vec<Option<Cell>>> =
         keys.iter().map(|key| found.iter().map(|of| of.get(key).copied()).collect()).collect();
+    let noise = |row: &[Option<Cell>]| -> Vec<Option<Estimate>> {
+        row.iter().map(|cell| cell.map(|cell| cell.noise)).collect()
+    };
+    let noise: Vec<Vec<Option<Estimate>>> = rows.iter().map(|row| noise(row)).collect();
     let ranked: Vec<Vec<Estimate>> =
-        rows.iter().filter_map(|row| row.iter().copied().collect()).collect();
+        noise.iter().filter_map(|row| row.iter().copied().collect()).collect();
     if ranked.is_empty() {
         let remedy = "measure all configurations with the same options";
         return Err(usage("the configurations have no experiment in common".into(), remedy));
     }
-    let experiments = keys.iter().zip(&rows).map(|(key, row)| places::experiment(key, row));
-    let experiments: Vec<RankedExperiment> = experiments.collect();
+    let times =
+        |row: &Vec<Option<Cell>>| row.iter().map(|cell| cell.and_then(|of| of.time)).collect();
+    let times: Vec<Vec<Option<Time>>> = rows.iter().map(times).collect();
+    let unit = times::unit(&times);
+    let experiment = |((key, noise), times): ((&&Key, &Vec<_>), &Vec<_>)| {
+        places::experiment(key, noise, times::compared(times, unit))
+    };
+    let experiments: Vec<RankedExperiment> =
+        keys.iter().zip(&noise).zip(&times).map(experiment).collect();
+    let bare = |first: &Configuration<'_>| first.recordings.iter().all(|of| is_bare(of));
     Ok(Ranking {
         method: method.to_owned(),
         fixed: keys.first().map_or(crate::samples::Fixed::Work, |key| key.fixed()),
         variation: if repeated { Variation::Runs } else { Variation::Parts },
         working_sets_left_out: shared.left_out,
         unequal_samples: shared.unequal,
+        unit,
+        first_is_bare: configurations.first().is_some_and(bare),
         configurations: places::standings(configurations, &experiments, &ranked),
         tied: experiments.iter().filter(|of| of.tied == Some(true)).count() as u64,
         experiments,
     })
+}
+
+/// Returns whether no operating system ran.
+fn is_bare(recording: &Recording) -> bool {
+    recording.run().machine.kernel.starts_with("none")
+}
+
+/// What a recording measured in an experiment.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    noise: Estimate,
+    time: Option<Time>,
+}
+
+impl Cell {
+    /// Returns what the series of an experiment come to; nothing if they have too few samples.
+    fn of(points: &[&Point]) -> Option<Self> {
+        Some(Self { noise: Estimate::of(points, Point::log_noise)?, time: Time::of(points) })
+    }
+
+    /// Returns what repeated runs come to.
+    fn over_runs(runs: &[Self]) -> Self {
+        let times: Option<Vec<Time>> = runs.iter().map(|run| run.time).collect();
+        Self {
+            noise: Estimate::over_runs(&runs.iter().map(|run| run.noise).collect::<Vec<_>>()),
+            time: times.filter(|times| !times.is_empty()).map(|times| Time::over_runs(&times)),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The samples of a method, from the tables to the result.
 
-use anechoic_analyze::rank::{Configuration, Place, RankedExperiment, rank};
+use anechoic_analyze::rank::{Configuration, Place, RankedExperiment, Unit, rank};
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult, measure, visit};
 use anechoic_lab::two_cpus;
 use anechoic_recording::run::{Ended, Outcome, RunState};
@@ -337,4 +337,64 @@ fn configurations_are_ranked_in_the_experiments_that_all_have() {
         (1, 0.5, 1, 1)
     );
     assert_eq!((loud.highest.count, loud.absent, middle.absent), (1, 0, 1));
+}
+
+/// A recording of 320 samples that take `longer` ticks more than `GRAIN`, do `iterations`, on a core whose cycle takes
+/// `cycle` millionths of a tick.
+fn timed(longer: u64, iterations: u64, cycle: u64) -> (tempfile::TempDir, Recording) {
+    let durations: Vec<u64> = (0..320).map(|at| GRAIN + longer + at * 7 % 5).collect();
+    let rows = samples(0, 1, two_cpus::SECOND / 10, &durations);
+    let mut planned = series(0, "intadd", Some(1));
+    planned.parameters.iterations = iterations;
+    planned.parameters.megacycle_ticks = cycle;
+    record(&run(vec![outcome(&rows)]), &[planned], &[&rows])
+}
+
+#[test]
+fn times_of_equal_work_are_compared_with_the_first_configuration() {
+    let tenth = GRAIN / 10;
+    let twice = GRAIN + 2;
+    // What the second takes, and what that is compared with the first: 100 iterations at a cycle of a tick.
+    let cases = [
+        ("the same", (0, 100, 1_000_000), Unit::Time, Some(1.0)),
+        ("a tenth longer", (tenth, 100, 1_000_000), Unit::Time, Some(1.1)),
+        ("twice as long for twice the work", (twice, 200, 1_000_000), Unit::Time, Some(1.0)),
+        ("speeds within a calibration", (tenth, 100, 1_005_000), Unit::Time, Some(1.1)),
+        ("a slower core", (tenth, 100, 1_100_000), Unit::CoreCycles, Some(1.0)),
+        ("unknown speed", (tenth, 100, 0), Unit::Unknown, None),
+    ];
+    let (_a, first) = timed(0, 100, 1_000_000);
+    for (case, (longer, iterations, cycle), unit, expected) in cases {
+        let (_b, second) = timed(longer, iterations, cycle);
+        let of = |recording| Configuration { name: "of".into(), recordings: vec![recording] };
+        let ranking = rank(&[of(&first), of(&second)]).expect(case);
+        let [Some(a), Some(b)] = ranking.experiments[0].time[..] else { panic!("{case}") };
+        assert_eq!(
+            (ranking.unit, a.over_first, ranking.first_is_bare),
+            (unit, None, false),
+            "{case}"
+        );
+        let tick = 1e9 / two_cpus::SECOND as f64;
+        assert!(
+            (a.mean_ns / ((GRAIN + 2) as f64 * tick / 100.0) - 1.0).abs() < 1e-9,
+            "{case}: {a:?}"
+        );
+        assert!(
+            (a.shortest_ns / (GRAIN as f64 * tick / 100.0) - 1.0).abs() < 1e-9,
+            "{case}: {a:?}"
+        );
+        let Some(expected) = expected else {
+            assert_eq!((b.over_first, b.interval), (None, None), "{case}");
+            continue;
+        };
+        let over = b.over_first.expect(case);
+        assert!((over - expected).abs() < 1e-4, "{case}: {over}");
+        let interval = b.interval.expect(case);
+        assert!(
+            interval.low <= over && over <= interval.high && interval.high < over * 1.001,
+            "{case}: {interval:?}"
+        );
+        let whole = ranking.configurations[1].over_first.expect(case);
+        assert_eq!((whole.median, whole.lowest, whole.highest), (over, over, over), "{case}");
+    }
 }

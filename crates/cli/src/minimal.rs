@@ -50,7 +50,7 @@ const EXAMPLES: &str = "Examples:
   anechoic minimal measure fwq --cpus 1               the same with another measurement
   anechoic compare anechoic-before /var/lib/anechoic  what the services cost";
 
-/// What measures if nothing is said.
+/// The command that measures where none is given.
 const USUAL: [&str; 3] = ["run", "--duration", "60s"];
 /// What the measurement prints, beside its recording.
 const LOG: &str = "minimal.log";

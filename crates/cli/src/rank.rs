@@ -12,13 +12,15 @@ use std::process::ExitCode;
 /// Rank kernels, settings or machines: whose noise is lowest, how often, and which differences exceed the variation
 ///
 /// Each argument is a configuration: a recording, or repeated runs separated by commas, or a directory that holds them.
-/// All must be measured with the same method and options: fwq, ftq, tick, loops or memory. Noise is the variance of the
-/// samples divided by their mean (Wächtler & Sojka 2012).
+/// All must be measured with the same method and options: fwq, ftq, tick, loops, memory or paging. Noise is the variance of
+/// the samples divided by their mean (Wächtler & Sojka 2012). The time of the same work is compared with the first
+/// configuration: name the run without an operating system first, and its time is the baseline.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/rank.schema.json)")),
     after_help = "Examples:\n  anechoic measure fwq -o before; anechoic measure fwq -o after\n  anechoic rank before after\n  \
                   anechoic rank before after --html rank.html --figures figures\n  \
+                  anechoic rank bare/fwq minimal linux            # what each system adds to the image without one\n  \
                   anechoic rank quiet1,quiet2,quiet3 loaded1,loaded2,loaded3   # includes what differs from run to run"
 )]
 pub struct RankArgs {

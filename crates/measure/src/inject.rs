@@ -26,7 +26,7 @@ use timers::Timers;
 
 pub use timing::{LeftOut, Replay, Timing};
 
-/// The environment variable that tells a command which noise is injected around it.
+/// The environment variable that holds, for a command, which noise is injected around it.
 pub const INJECTED: &str = "ANECHOIC_INJECTED";
 
 /// Shortest period of the kernel's `cpu-clock` event.

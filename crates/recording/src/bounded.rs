@@ -11,7 +11,7 @@ pub(crate) const MOST_BYTES: u64 = 64 << 20;
 /// pipe or a device may never end.
 ///
 /// # Errors
-/// Returns the system's error, or one of kind [`io::ErrorKind::InvalidData`] that says what the file is.
+/// Returns the system's error, or one of kind [`io::ErrorKind::InvalidData`] that names what the file is.
 pub fn read_file(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidData, why));
     if !fs::metadata(file)?.is_file() {

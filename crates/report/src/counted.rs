@@ -45,9 +45,7 @@ pub(crate) fn counted(found: &Counted, view: &View<'_>) -> Screen {
     for note in &run.notes {
         screen.note(note);
     }
-    screen.note(
-        "only counts are known: nothing can be said of causes, of times, or of what comes together",
-    );
+    screen.note("only counts are known: causes, times, and what comes together are not known");
     screen
 }
 

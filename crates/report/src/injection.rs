@@ -40,7 +40,7 @@ pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Adds the line that says whether injected noise was detected as it should be.
+/// Adds the line that states whether injected noise was detected as it should be.
 pub(crate) fn outcome(screen: &mut Screen, verdict: Verdict, failed: bool) {
     let (tone, text) = match verdict {
         Verdict::Good => (Tone::Good, "PASS: all of the injected noise was detected"),

@@ -39,7 +39,7 @@ pub struct Listed {
     pub headline: Option<String>,
 }
 
-/// Shows recordings in the order of their starts, the newest last, each with the sentence that says what was found.
+/// Shows recordings in the order of their starts, the newest last, each with the sentence that states what was found.
 #[must_use]
 pub(crate) fn list(list: &List, view: &View<'_>) -> Screen {
     let mut table = Table::of_rows(&list.recordings)

@@ -30,7 +30,7 @@ pub(crate) fn gap(run: &Facts) -> &'static str {
     if run.hypervisor.is_some() { "the VM exit" } else { "entry and exit" }
 }
 
-/// Names the role of an activity in a detour; empty for one of the kernel's own, whose source says enough.
+/// Names the role of an activity in a detour; empty for one of the kernel's own, whose source is enough.
 pub(crate) fn role(kind: ActivityKind) -> &'static str {
     match kind {
         ActivityKind::EntryGap => "entry gap",

@@ -48,7 +48,7 @@ const SOURCES: [Color; 15] = [
     color("scheduler", "#84841f", "#cfcf5a"),
 ];
 
-/// Detours of which no activity tells, and sources of a newer version.
+/// Detours without a known activity, and sources of a newer version.
 const OTHER: Color = color("other", "#667085", "#a3adbb");
 
 /// What shares one entry of a legend.

@@ -1,5 +1,7 @@
 //! The screen of a ranking: whose noise is lowest, how often, and how certain that is.
 
+pub(crate) mod times;
+
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::published;
 use crate::screen::Screen;
@@ -44,6 +46,16 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
     if ranking.method == methods::MEMORY {
         screen.line(&published::ranking());
     }
+    if let Some(table) = times::table(ranking, view) {
+        screen
+            .section(&format!("time over {}", clip(&plain(&ranking.configurations[0].name), NAME)));
+        screen.charts(times::chart(ranking));
+        screen.table(table);
+        screen.note("ns of one iteration of the kernel, or of one access: the median over CPUs and working sets");
+        if ranking.first_is_bare {
+            screen.line(times::PUBLISHED);
+        }
+    }
     screen.section("noise in each experiment");
     screen.charts(noise_chart(ranking));
     screen.table(experiments_table(ranking, view));
@@ -62,7 +74,7 @@ pub(crate) fn differences(ranking: &Ranking) -> Vec<String> {
         let of = counted(unequal, "experiment", "experiments");
         format!("The repetitions of {of} differ: a configuration with fewer is less certain.")
     });
-    sets.into_iter().chain(samples).collect()
+    sets.into_iter().chain(samples).chain(times::unit(ranking).map(str::to_owned)).collect()
 }
 
 /// Returns what was found: who is lowest most often, and in how many experiments nobody is.
@@ -106,6 +118,7 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
         sentences
             .push(format!("{absent} not ranked, because a configuration has not measured {it}."));
     }
+    sentences.extend(times::sentences(ranking));
     sentences
 }
 
@@ -140,6 +153,7 @@ pub(crate) fn standings(ranking: &Ranking) -> Table {
         .number("clearly lowest", |of| count(of.clearly_lowest))
         .number("clearly highest", |of| count(of.clearly_highest))
         .number("absent", |of| count(of.absent))
+        .number("time", times::median)
         .captioned("How often each configuration is lowest")
         .leaving_out(&["runs", "middle", "absent"])
 }
@@ -187,6 +201,13 @@ fn words(of: &RankedExperiment) -> String {
     }
     if let Some(injected) = &of.injected {
         words += &format!(", {}", plain(injected));
+    }
+    if let (Some(build), Some(bytes)) = (&of.build, of.matrix_bytes) {
+        words += &format!(
+            ", {}, {}",
+            crate::memory::words::size(bytes),
+            crate::paging::words::build(build)
+        );
     }
     words += &match (of.region, &of.cache) {
         (None, _) => String::new(),

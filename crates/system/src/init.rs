@@ -30,7 +30,7 @@ pub fn is_first() -> bool {
     std::process::id() == 1
 }
 
-/// Mounts /proc, /sys and /dev if they are not. Returns what could not be mounted; a measurement says itself what it
+/// Mounts /proc, /sys and /dev if they are not. Returns what could not be mounted; a measurement reports itself what it
 /// lacks then.
 #[must_use]
 pub fn mount_missing() -> Vec<Problem> {

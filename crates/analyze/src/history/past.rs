@@ -21,7 +21,7 @@ impl Past {
     /// Returns the probability that two runs differ at least as much as these, if they are any two of all runs: the
     /// share of all pairs, these two among the runs, that do.
     ///
-    /// It is at most the stated level as often as that level says, for any distribution of runs that can be exchanged,
+    /// It is at most the stated level as often as that level states, for any distribution of runs that can be exchanged,
     /// and more seldom if runs that follow each other are alike.
     pub(crate) fn probability(&self, before: f64, after: f64) -> f64 {
         let mut all = self.0.clone();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// The probability without a change below which one is shown.
 const SHOWN: f64 = 0.01;
-/// Fewest runs in which one is looked for.
+/// Fewest runs in which a trend is looked for.
 const FEWEST: usize = 8;
 /// Seconds of a day.
 const DAY_S: f64 = 86_400.0;

@@ -125,7 +125,7 @@ impl<'a> Pass<'a> {
         let Some(sample) = lane.samples.next()? else { return Ok(()) };
         lane.advance(&sample)?;
         let known = self.known.binary_search_by_key(&sample.series, |(series, _)| series.series);
-        // One whose thread was moved to another CPU says nothing of either.
+        // One whose thread was moved to another CPU is evidence about neither.
         let Some(at) = known.ok().filter(|&at| self.known[at].0.cpu == Some(cpu)) else {
             return Ok(());
         };

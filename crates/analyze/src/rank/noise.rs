@@ -1,17 +1,13 @@
 //! The noise of a recording in each of its experiments, and how certain it is.
 
+use super::points::{PARTS, Point, working_set};
 use crate::memory;
-use crate::samples::moments::Moments;
-use crate::samples::values::Scale;
-use crate::samples::{Fixed, visit};
+use crate::samples::Fixed;
 use crate::stats::{Spread, mean, standard_error, student_t};
 use anechoic_recording::machine::Cache;
-use anechoic_recording::run::Outcome;
-use anechoic_recording::{Problem, Recording, Run, Series};
+use anechoic_recording::{Run, Series, methods};
 use std::collections::BTreeMap;
 
-/// Most consecutive parts of a series, of which each is left out in turn to find the variation within the run.
-const PARTS: usize = 32;
 /// Fewest samples in a part.
 const FEWEST_SAMPLES: u64 = 2;
 /// Fewest parts from which the variation is known.
@@ -28,6 +24,8 @@ pub(super) struct Key {
     pub(super) injected: Option<String>,
     pub(super) region: Option<u32>,
     pub(super) cache: Option<String>,
+    /// The build of the loop and the size of the matrix, of the method that compares page sizes.
+    pub(super) matrix: Option<(String, u64)>,
     fixed_time: bool,
 }
 
@@ -41,7 +39,8 @@ impl Key {
             format!("{} at {hz:.0} Hz", of.kind.name())
         });
         let sizes: Vec<u64> = caches.iter().map(|cache| cache.size_bytes).collect();
-        let known = working_set(series).filter(|_| !caches.is_empty());
+        let matrix = working_set(series).filter(|_| series.method == methods::PAGING);
+        let known = working_set(series).filter(|_| matrix.is_none() && !caches.is_empty());
         let place = known.map(|bytes| memory::place(bytes, &sizes));
         Self {
             experiment: parameters.experiment.as_ref().unwrap_or(&series.variant).clone(),
@@ -56,6 +55,7 @@ impl Key {
             cache: place
                 .and_then(|place| caches.get(place))
                 .map(|cache| format!("L{}", cache.level)),
+            matrix: matrix.map(|bytes| (series.variant.clone(), bytes)),
             fixed_time: series.fixed == Fixed::Time,
         }
     }
@@ -66,15 +66,10 @@ impl Key {
     }
 }
 
-/// Returns the size of the working set of a memory experiment.
-pub(super) fn working_set(series: &Series) -> Option<u64> {
-    series.parameters.working_set_bytes.filter(|_| series.parameters.experiment.is_some())
-}
-
-/// The logarithm of a ratio of variance to mean, and its standard error.
+/// The logarithm of a quantity of the samples, and how far it is certain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Estimate {
-    /// Natural logarithm of the ratio.
+    /// Natural logarithm of the quantity.
     pub(super) log: f64,
     /// Half of the 95 % interval of the logarithm; absent if it is not known.
     pub(super) reach: Option<f64>,
@@ -83,6 +78,28 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
+    /// Returns the median of a logarithm over points, with its variation over the parts of the run. The function gets a
+    /// point, the group of parts to leave out, and the number of groups.
+    pub(super) fn of(
+        points: &[&Point],
+        log: impl Fn(&Point, usize, usize) -> Option<f64>,
+    ) -> Option<Self> {
+        let counts = points.iter().map(|point| point.moments(PARTS, PARTS).count());
+        let fewest = counts.filter(|&count| count > 1).min()?;
+        let groups = (fewest / FEWEST_SAMPLES).min(PARTS as u64) as usize;
+        let median = |without: usize| {
+            let logs = points.iter().filter_map(|point| log(point, without, groups));
+            let mut logs: Vec<f64> = logs.collect();
+            (!logs.is_empty()).then(|| crate::stats::median(&mut logs))
+        };
+        let log = median(PARTS)?;
+        let without: Option<Vec<f64>> = (0..groups).map(median).collect();
+        let spread = without.and_then(|without| Spread::left_out(log, &without));
+        let known = |spread: &Spread| groups >= FEWEST_PARTS && spread.carriers >= FEWEST_CARRIERS;
+        let fine = points.iter().any(|point| point.is_fine());
+        Some(Self { log, reach: spread.filter(known).map(|spread| spread.reach()), fine })
+    }
+
     /// Returns the estimate over repeated runs; that of a single run stays as it is.
     pub(super) fn over_runs(runs: &[Self]) -> Self {
         let logs: Vec<f64> = runs.iter().map(|run| run.log).collect();
@@ -103,106 +120,28 @@ impl Estimate {
     }
 }
 
-/// A series: the moments of its consecutive parts.
-#[derive(Debug, Clone)]
-struct Point {
-    parts: [Moments; PARTS],
-    samples: u64,
-    scale: Scale,
-    /// Units of the result in a sample: accesses of a memory experiment, otherwise 1.
-    units: f64,
-    /// Raw units of a sample that are not its work: the counter reads of a memory experiment.
-    read: f64,
-}
-
-impl Point {
-    /// Divides the parts into `groups` and returns the moments of all groups except number `without`.
-    fn moments(&self, without: usize, groups: usize) -> Moments {
-        let mut all = Moments::default();
-        let kept = self.parts.iter().enumerate().filter(|(at, _)| at * groups / PARTS != without);
-        kept.for_each(|(_, part)| all.merge(part));
-        all
-    }
-
-    /// Returns the variance of rounding to the resolution of the counter. Less cannot be measured.
-    fn resolution(&self) -> f64 {
-        (self.scale.step() as f64).powi(2) / 12.0
-    }
-
-    /// Returns the logarithm of variance to mean without one group of parts; with all if there is no such group.
-    fn log(&self, without: usize, groups: usize) -> Option<f64> {
-        let all = self.moments(without, groups);
-        let variance = all.variance()?.max(self.resolution());
-        let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw / self.units);
-        (mean > 0.0).then(|| (variance / mean * per_raw).ln())
-    }
-}
-
-/// Returns the noise of a recording in each experiment, of the working sets that compare, given with the experiment. Reads the samples once, in
-/// bounded memory.
-///
-/// # Errors
-/// A file is damaged.
-pub(super) fn noise_of(
-    recording: &Recording,
+/// Returns the series of a recording by experiment, of the working sets that compare, given with the experiment.
+pub(super) fn by_experiment<'p>(
+    run: &Run,
+    points: &'p [(Series, Point)],
     compares: &dyn Fn(&str, Option<u64>) -> bool,
-) -> Result<BTreeMap<Key, Estimate>, Problem> {
-    let (known, run) = (recording.series()?, recording.run());
+) -> BTreeMap<Key, Vec<&'p Point>> {
     let caches = memory::caches(run);
-    let point = |(series, outcome): &(Series, Outcome)| Point {
-        parts: [Moments::default(); PARTS],
-        samples: outcome.samples.max(1),
-        scale: Scale::new(series.fixed, &run.clock),
-        units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
-        read: working_set(series).map_or(0.0, |_| run.clock.read_mean_ticks.round()),
-    };
-    let mut points: Vec<Point> = known.iter().map(point).collect();
-    visit(recording, &known, |at, samples| {
-        let point = &mut points[at];
-        let all = u128::from(point.samples);
-        let part = |index: u64| ((u128::from(index) * PARTS as u128 / all) as usize).min(PARTS - 1);
-        let mut values = Vec::with_capacity(samples.len());
-        for samples in samples.chunk_by(|a, b| part(a.index) == part(b.index)) {
-            values.clear();
-            values.extend(samples.iter().map(|sample| point.scale.raw(sample)));
-            point.parts[part(samples[0].index)].add(&values);
-        }
-    })?;
     let mut experiments: BTreeMap<Key, Vec<&Point>> = BTreeMap::new();
-    for ((series, _), point) in known.iter().zip(&points) {
+    for (series, point) in points {
         let key = Key::of(series, run, &caches);
         if compares(&key.experiment, working_set(series)) {
             experiments.entry(key).or_default().push(point);
         }
     }
-    let estimates = experiments.into_iter();
-    Ok(estimates.filter_map(|(key, points)| Some((key, estimate(&points)?))).collect())
-}
-
-/// Returns the median over points, with its variation over the parts of the run.
-fn estimate(points: &[&Point]) -> Option<Estimate> {
-    let counts = points.iter().map(|point| point.moments(PARTS, PARTS).count());
-    let fewest = counts.filter(|&count| count > 1).min()?;
-    let groups = (fewest / FEWEST_SAMPLES).min(PARTS as u64) as usize;
-    let median = |without: usize| {
-        let logs = points.iter().filter_map(|point| point.log(without, groups));
-        let mut logs: Vec<f64> = logs.collect();
-        (!logs.is_empty()).then(|| crate::stats::median(&mut logs))
-    };
-    let log = median(PARTS)?;
-    let without: Option<Vec<f64>> = (0..groups).map(median).collect();
-    let spread = without.and_then(|without| Spread::left_out(log, &without));
-    let known = |spread: &Spread| groups >= FEWEST_PARTS && spread.carriers >= FEWEST_CARRIERS;
-    let below = |point: &&Point| {
-        point.moments(PARTS, PARTS).variance().is_some_and(|found| found < point.resolution())
-    };
-    let fine = points.iter().any(below);
-    Some(Estimate { log, reach: spread.filter(known).map(|spread| spread.reach()), fine })
+    experiments
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::moments::Moments;
+    use crate::samples::values::Scale;
     use anechoic_lab::trains::{exponential, random, unit};
     use rand_pcg::Pcg64Mcg;
 
@@ -237,7 +176,7 @@ mod tests {
     #[test]
     fn equal_configurations_are_rarely_apart_and_different_ones_nearly_always() {
         let one = |strength: f64, random: &mut Pcg64Mcg| {
-            estimate(&[&point(strength, random)]).expect("an estimate")
+            Estimate::of(&[&point(strength, random)], Point::log_noise).expect("an estimate")
         };
         let three = |strength: f64, random: &mut Pcg64Mcg| {
             Estimate::over_runs(&[(); 3].map(|()| one(strength, random)))
@@ -255,7 +194,8 @@ mod tests {
         let mut random = random(1);
         let mut noisy = point(1.0, &mut random);
         noisy.parts[3].add(&[1_000_000]);
-        let (quiet, noisy) = (estimate(&[&point(1.0, &mut random)]), estimate(&[&noisy]));
+        let of = |point: &Point| Estimate::of(&[point], Point::log_noise);
+        let (quiet, noisy) = (of(&point(1.0, &mut random)), of(&noisy));
         let (quiet, noisy) = (quiet.expect("an estimate"), noisy.expect("an estimate"));
         assert!(quiet.log + 3.0 < noisy.log && !quiet.clearly_below(&noisy), "{quiet:?} {noisy:?}");
     }

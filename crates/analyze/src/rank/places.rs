@@ -1,6 +1,7 @@
 //! Places in each experiment, and how often a configuration has which.
 
 use super::noise::{Estimate, Key};
+use super::times::{IterationTime, over_first};
 use super::{Configuration, Counted, Place, RankedExperiment, RankedNoise, Standing};
 use crate::stats::{Interval, NORMAL, normal_above, quantile};
 use rand::RngExt;
@@ -24,8 +25,12 @@ fn places(logs: &[f64]) -> Vec<Option<Place>> {
     logs.iter().map(place).collect()
 }
 
-/// Ranks the configurations in an experiment; none if one is absent.
-pub(super) fn experiment(key: &Key, row: &[Option<Estimate>]) -> RankedExperiment {
+/// Ranks the configurations in an experiment by their noise; none if one is absent. `time` is that of each.
+pub(super) fn experiment(
+    key: &Key,
+    row: &[Option<Estimate>],
+    time: Vec<Option<IterationTime>>,
+) -> RankedExperiment {
     let all: Option<Vec<Estimate>> = row.iter().copied().collect();
     let logs = all.iter().flatten().map(|of| of.log).collect::<Vec<_>>();
     let places = places(&logs);
@@ -56,6 +61,9 @@ pub(super) fn experiment(key: &Key, row: &[Option<Estimate>]) -> RankedExperimen
         injected: key.injected.clone(),
         region: key.region,
         cache: key.cache.clone(),
+        build: key.matrix.as_ref().map(|(build, _)| build.clone()),
+        matrix_bytes: key.matrix.as_ref().map(|(_, bytes)| *bytes),
+        time,
         noise,
         clearly_lowest: find(&|a, b| a.clearly_below(b)),
         clearly_highest: find(&|a, b| b.clearly_below(a)),
@@ -98,6 +106,7 @@ pub(super) fn standings(
             clearly_lowest: count(&|of| of.clearly_lowest == Some(at)),
             clearly_highest: count(&|of| of.clearly_highest == Some(at)),
             absent: count(&|of| of.noise[at].is_none()),
+            over_first: over_first(experiments.iter().filter_map(|of| of.time[at]?.over_first)),
         }
     };
     configurations.iter().enumerate().map(standing).collect()

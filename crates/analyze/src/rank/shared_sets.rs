@@ -1,6 +1,7 @@
 //! What the recordings of a ranking have in common: working sets of different sizes do not compare.
 
-use super::noise::{Key, working_set};
+use super::noise::Key;
+use super::points::working_set;
 use crate::memory;
 use anechoic_recording::{Problem, Recording};
 use std::collections::{BTreeMap, BTreeSet};

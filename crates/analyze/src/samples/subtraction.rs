@@ -153,7 +153,7 @@ pub struct Verdict {
     pub accounted: Option<f64>,
     /// Interquartile range.
     pub iqr: Option<Accounted>,
-    /// p99 − p1.
+    /// The spread: p99 − p1.
     pub p99_p1: Option<Accounted>,
     /// Verdict with slow changes of the core's speed removed; absent if fewer than 100 samples have neighbours.
     pub paced: Option<Paced>,
@@ -179,7 +179,7 @@ pub struct Paced {
     pub accounted: Option<f64>,
     /// Interquartile range.
     pub iqr: Accounted,
-    /// p99 − p1.
+    /// The spread: p99 − p1.
     pub p99_p1: Accounted,
 }
 

@@ -60,7 +60,7 @@ impl<'a> DirectBuilder<'a> {
         let clock = &recording.run().clock;
         let any_watched = known.iter().any(|(series, _)| series.parameters.step_ticks.is_some());
         let open = |series: &Series| {
-            // Without attribution only the detours of a watched series tell of anything, and beside
+            // Without attribution only the detours of a watched series are known, and beside
             // such series others are not attributed. Copies on one CPU share its activities.
             let watched = series.parameters.step_ticks.is_some();
             let possible = (watched || attributed && !any_watched) && series.parameters.copies <= 1;

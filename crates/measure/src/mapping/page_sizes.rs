@@ -40,7 +40,7 @@ impl Mapping {
         };
         match self.asked {
             Pages::Explicit(size) => listed(size),
-            // Only the list says whether such a page has one entry in the page table.
+            // Only the list shows whether such a page has one entry in the page table.
             Pages::Only(HUGE_PAGE) | Pages::Transparent => listed(HUGE_PAGE),
             Pages::Base | Pages::Only(_) => match (self.by_page_flags(base), self.asked) {
                 (Some(bytes), _) => PageSizes { bytes, verified: Verified::PageFlags },

@@ -103,7 +103,7 @@ fn jobs_blame(jobs: &[Job<'_>], mut blame: impl FnMut(&Track, u64)) {
 }
 
 fn undisturbed(jobs: &[Job<'_>], ns: super::outcome::Estimate) -> Undisturbed {
-    // The least that can be said of one is what is said of all.
+    // What holds for all of them is the least that holds for one.
     let rank = |basis: Basis| match basis {
         Basis::Undisturbed => 0,
         Basis::Corrected => 1,

@@ -38,7 +38,7 @@ pub(super) fn read<'a, const N: usize>(
         ProblemKind::NoInput.problem(why, "give a CSV file")
     };
     let mut bytes = vec![];
-    // What a file says of its own size does not bound what is read from a device or a pipe.
+    // The size that a file states does not bound what is read from a device or a pipe.
     let opened = File::open(file).map_err(failed)?;
     opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {

@@ -84,7 +84,7 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     let falls = falls(&groups);
     // Two rates test no line, and yet no line falls.
     let fell = falls.iter().any(|fall| fall.within_error == Some(false));
-    // Of very few blocks misses are as large as their own errors: that none is off says nothing.
+    // Of very few blocks misses are as large as their own errors: that none is off shows nothing.
     let blocks = all.iter().any(|point| !point.point.by_block.is_empty());
     let few = blocks && sample == Sample::TooFew;
     let linearity = match goodness.off > 0 || bend.is_some_and(|bend| bend.differs) {
@@ -128,7 +128,7 @@ fn cost(groups: &[Group], costs: &Costs) -> Cost {
     let sizes: Vec<usize> = slices().map(<[Point]>::len).collect();
     let pairs = pairs(slices(), costs);
     let slope = median_slope(pairs.iter().map(|pair| pair.per_interrupt_us).collect(), &sizes);
-    // A table without a pair says nothing; those who make tables refuse it.
+    // A table without a pair has no result; those who make tables refuse it.
     let total_us = slope.map_or(0.0, |slope| slope.value);
     let total_interval = slope.and_then(|slope| slope.interval);
     let direct_us = costs.direct_us();

@@ -118,7 +118,7 @@ pub struct ModeParts {
 pub struct TickShare {
     /// Rate n of the ticks.
     pub rate_hz: f64,
-    /// f(n) in percent; 100 or more is impossible, which shows the limit of the model.
+    /// The share f(n) in percent; 100 or more is impossible, which shows the limit of the model.
     pub percent: f64,
     /// Its 95 % interval; absent for too few points.
     pub interval: Option<Interval>,

@@ -141,7 +141,7 @@ fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals
                 ms: time_ms(round),
             })
             .collect();
-        // A recording may tell of rounds that began in another order.
+        // A recording may hold rounds that began in another order.
         by_block.sort_by_key(|time| time.block);
         let from = came.iter().map(|(_, from)| *from).max().unwrap_or(RateFrom::Table);
         let came: f64 = came.iter().map(|(came, _)| came).sum();

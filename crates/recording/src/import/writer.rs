@@ -40,7 +40,7 @@ pub struct Imported {
     /// The loop's own iteration, which the durations of the file do not contain.
     iteration_ns: u64,
     shortest_ns: u64,
-    /// Longer intervals are detours, if the file says so.
+    /// Longer intervals are detours, if the file states it.
     threshold_ns: Option<u64>,
     /// How long was measured, if that was given.
     duration_ns: Option<u64>,
@@ -52,9 +52,9 @@ struct Cpu {
     /// End of its last detour.
     reached_ns: u64,
     detours: u64,
-    /// How long it was measured, if the file says so.
+    /// How long it was measured, if the file states it.
     watched_ns: u64,
-    /// Sum of all lengths that the file counts, if it says so.
+    /// Sum of all lengths that the file counts, if it states it.
     total_ns: Option<u64>,
     /// The number of the file that has counts of it.
     counted_in: Option<usize>,
@@ -219,7 +219,7 @@ impl Imported {
         }
         let (iteration, given) = (self.iteration_ns, self.duration_ns);
         let cpu = |(&cpu, of): (&u32, &Cpu)| {
-            // What a file says is rounded, and may end before the last detour.
+            // What a file states is rounded, and may end before the last detour.
             let own = Some(of.watched_ns).filter(|ns| *ns > 0).map(|ns| ns.max(of.reached_ns));
             cpu_run(cpu, given.or(own).unwrap_or(end), iteration, of.detours)
         };

@@ -102,7 +102,7 @@ impl Axis {
             let step = step(low, high, most_ticks, self.quantity);
             ((low / step + 1e-6).floor() * step, (high / step - 1e-6).ceil() * step)
         };
-        // Where rounding fails (the edge of what floats can tell apart), the exact range is as good.
+        // Where rounding fails (the edge of what floats can distinguish), the exact range is as good.
         let range = if from < to { (from, to) } else { (low, high) };
         Self { range: Some(range), ..self }
     }

@@ -164,7 +164,7 @@ fn comes_to(sets: &[&(String, Bsp)]) -> String {
         _ if hidden > 0 => "What 2.5 % of injected noise cost is hidden by the noise that was there anyway: all intervals overlap with that of \
                             the set without injected noise. Measure for longer (--duration), on a quiet machine."
             .into(),
-        _ => "What the noise costs cannot be said without the set without noise and one with it."
+        _ => "The cost of the noise is known only with the set without noise and one with it."
             .into(),
     }
 }

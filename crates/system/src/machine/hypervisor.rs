@@ -76,7 +76,7 @@ mod tests {
         type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<&'a str>);
         let cases: &[Case] = &[
             ("nothing", &[], None),
-            ("Xen says so", &[("sys/hypervisor/type", "xen\n")], Some("xen")),
+            ("Xen names itself", &[("sys/hypervisor/type", "xen\n")], Some("xen")),
             (
                 "device tree",
                 &[("proc/device-tree/hypervisor/compatible", "linux,kvm\0")],

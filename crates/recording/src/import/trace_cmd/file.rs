@@ -1,4 +1,4 @@
-//! What a `trace.dat` of version 6 or 7 says of itself: formats of events, clock, CPUs and names.
+//! The head of a `trace.dat` of version 6 or 7: formats of events, clock, CPUs and names.
 
 use super::bytes::{Bytes, Codec, MOST_BYTES};
 use crate::machine::MOST_CPUS;

@@ -70,7 +70,7 @@ fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
     }
 }
 
-/// A pair that was not measured has no text; one of which nothing can be said a question mark.
+/// A pair that was not measured has no text; one without a result has a question mark.
 fn cell(pair: Option<&Pair>) -> Cell {
     let Some(pair) = pair else { return Cell::text("") };
     let Some(alone) = pair.alone else { return Cell::text("?") };

@@ -3,7 +3,7 @@
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::published;
-use crate::rank::{differences, experiments_table, noise_chart, places_chart, standings};
+use crate::rank::{differences, experiments_table, noise_chart, places_chart, standings, times};
 use crate::results::rank::RANK;
 use crate::screen::Screen;
 use crate::style::View;
@@ -28,11 +28,18 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         (places_chart(found).named("places").figure(PLACES, page))
         (Screen::of(|screen| screen.table(standings(found))))
         @if found.method == methods::MEMORY { p.note { (published::ranking()) } }
+        @if let Some(table) = times::table(found, &view) {
+            @if let Some(chart) = times::chart(found) { (chart.named("times").figure(TIMES, page)) }
+            (Screen::of(|screen| screen.table(table)))
+            @if found.first_is_bare { p.note { (times::PUBLISHED) } }
+        }
         @if let Some(chart) = noise_chart(found) { (chart.named("noise").figure(NOISE, page)) }
         (Screen::of(|screen| screen.table(experiments_table(found, &view))))
     }
 }
 
 const PLACES: &str = "How often each configuration has the lowest, middle and highest noise, as a share of all experiments.";
+const TIMES: &str = "Time of the same work relative to the first configuration, in all experiments, in the order of the table, \
+with 95 % intervals.";
 const NOISE: &str = "Variance divided by mean of the samples of each configuration in all experiments, in the order of the \
 table, with 95 % intervals.";

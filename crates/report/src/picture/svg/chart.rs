@@ -77,7 +77,7 @@ pub(super) fn patterns(chart: &Chart) -> Vec<usize> {
     };
     let restless: Vec<bool> = curves.iter().map(|curve| far(curve) > 4.0).collect();
     let is_line = |at: &usize| curves[*at].draw != Draw::Points;
-    // That with an area is told from others by the area.
+    // The area distinguishes a curve that has one.
     let mut order: Vec<usize> =
         (0..curves.len()).filter(|at| is_line(at) && !curves[*at].area).collect();
     order.sort_by_key(|&at| !restless[at]);
@@ -244,7 +244,7 @@ impl Plot {
             Draw::Spikes => path.stroked(color, 0.7, ""),
             Draw::Segments | Draw::Band { .. } => path.stroked(color, 1.0, ""),
             Draw::Bars => html! {},
-            // Its area tells it from others, too.
+            // Its area distinguishes it, too.
             _ if curve.area => path.stroked(color, 0.6, ""),
             Draw::Line | Draw::Steps => {
                 html! { (self.error_bars(curve)) (path.stroked(color, 1.0, dashes(pattern))) }

@@ -6,7 +6,7 @@ use anechoic_predict::ticks::{Fall, ProcessorModel};
 
 /// Number of falls that are listed one by one.
 const MOST_FALLS: usize = 6;
-/// A point whose allowed miss is larger says little about the model.
+/// A point whose allowed miss is larger shows little about the model.
 const BLIND: f64 = 0.1;
 
 /// Adds the warnings.

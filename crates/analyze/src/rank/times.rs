@@ -1,0 +1,138 @@
+//! How long the same work takes in each configuration, compared with the first: what an operating system adds to a run
+//! without one (Radojković 2008, Figures 8 and 9; the thesis, Figure 6.7).
+
+use super::noise::Estimate;
+use super::points::Point;
+use crate::stats::{Interval, median};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Cycles of cores at one speed differ by less than this share, from one calibration to the next.
+const EQUAL_SPEED: f64 = 0.01;
+
+/// What the times of the configurations are compared in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds: the cores ran at one speed.
+    Time,
+    /// Core cycles: the cores ran at different speeds.
+    CoreCycles,
+    /// Nothing: for a recording the speed of its cores is unknown, so a difference could be the core's.
+    Unknown,
+}
+
+/// How long the work of an experiment takes in a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct IterationTime {
+    /// Mean time of one iteration of the kernel in ns, of one access in experiments with memory: the median over CPUs and
+    /// working sets, over runs the geometric mean.
+    pub mean_ns: f64,
+    /// The shortest, likewise.
+    pub shortest_ns: f64,
+    /// Ratio of the mean to that of the first configuration, in the unit of comparison; absent if that has not measured
+    /// the experiment or the unit is unknown.
+    pub over_first: Option<f64>,
+    /// Its 95 % interval; absent if the variation of one of both is not known.
+    pub interval: Option<Interval>,
+}
+
+/// How much longer a configuration takes than the first, over all experiments that both have measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct TimesOverFirst {
+    /// Median of the ratios of mean times.
+    pub median: f64,
+    /// The lowest ratio.
+    pub lowest: f64,
+    /// The highest ratio.
+    pub highest: f64,
+}
+
+/// The time of an experiment in a recording, or over the runs of a configuration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Time {
+    /// Mean time of an iteration.
+    mean: Estimate,
+    log_shortest: f64,
+    /// Logarithm of the length of a core cycle in ns.
+    log_cycle: Option<f64>,
+}
+
+impl Time {
+    /// Returns the time of the series of an experiment; nothing if it is not known.
+    pub(super) fn of(points: &[&Point]) -> Option<Self> {
+        let mut shortest: Vec<f64> =
+            points.iter().filter_map(|point| point.log_shortest()).collect();
+        let mut cycles: Vec<f64> =
+            points.iter().filter_map(|point| point.work.cycle_ns.map(f64::ln)).collect();
+        Some(Self {
+            mean: Estimate::of(points, Point::log_time)?,
+            log_shortest: (!shortest.is_empty()).then(|| median(&mut shortest))?,
+            log_cycle: (cycles.len() == points.len()).then(|| median(&mut cycles)),
+        })
+    }
+
+    /// Returns the time over repeated runs, at least one.
+    pub(super) fn over_runs(runs: &[Self]) -> Self {
+        let mean = |of: &dyn Fn(&Self) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let known = runs.iter().all(|run| run.log_cycle.is_some());
+        Self {
+            mean: Estimate::over_runs(&runs.iter().map(|run| run.mean).collect::<Vec<_>>()),
+            log_shortest: mean(&|run| run.log_shortest),
+            log_cycle: known.then(|| mean(&|run| run.log_cycle.unwrap_or_default())),
+        }
+    }
+}
+
+/// Returns what the times of all experiments are compared in.
+pub(super) fn unit(rows: &[Vec<Option<Time>>]) -> Unit {
+    let mut unit = Unit::Time;
+    for row in rows {
+        let cycles: Option<Vec<f64>> = row.iter().flatten().map(|time| time.log_cycle).collect();
+        let Some(cycles) = cycles else { return Unit::Unknown };
+        let least = cycles.iter().copied().fold(f64::INFINITY, f64::min);
+        if cycles.iter().any(|cycle| cycle - least > EQUAL_SPEED) {
+            unit = Unit::CoreCycles;
+        }
+    }
+    unit
+}
+
+/// Returns the times of the configurations in an experiment.
+pub(super) fn compared(row: &[Option<Time>], unit: Unit) -> Vec<Option<IterationTime>> {
+    let first = row.first().copied().flatten();
+    let over = |time: &Time| {
+        let first = first.as_ref()?;
+        let longer = time.mean.log - first.mean.log;
+        let log = match unit {
+            Unit::Unknown => return None,
+            Unit::Time => longer,
+            Unit::CoreCycles => longer - (time.log_cycle? - first.log_cycle?),
+        };
+        let reach = time.mean.reach.zip(first.mean.reach).map(|(a, b)| a.hypot(b));
+        Some((log, reach))
+    };
+    let row = row.iter().enumerate();
+    row.map(|(at, time)| {
+        let time = time.as_ref()?;
+        let over = if at == 0 { None } else { over(time) };
+        let interval = over.and_then(|(log, reach)| {
+            reach.map(|reach| Interval { low: (log - reach).exp(), high: (log + reach).exp() })
+        });
+        Some(IterationTime {
+            mean_ns: time.mean.log.exp(),
+            shortest_ns: time.log_shortest.exp(),
+            over_first: over.map(|(log, _)| log.exp()),
+            interval,
+        })
+    })
+    .collect()
+}
+
+/// Returns the median and the range of ratios over experiments; nothing without any.
+pub(super) fn over_first(ratios: impl Iterator<Item = f64>) -> Option<TimesOverFirst> {
+    let mut ratios: Vec<f64> = ratios.collect();
+    let lowest = ratios.iter().copied().reduce(f64::min)?;
+    let highest = ratios.iter().copied().reduce(f64::max)?;
+    Some(TimesOverFirst { median: median(&mut ratios), lowest, highest })
+}

@@ -1,0 +1,136 @@
+//! How long the same work takes in each configuration, compared with the first.
+
+use super::{NAME, SHOWN, words};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::style::{View, clip, plain};
+use crate::table::Table;
+use crate::units::{between, change, count, counted, fine};
+use anechoic_analyze::rank::{IterationTime, Ranking, Unit};
+
+/// What is published about systems with and without an operating system's noise.
+pub(crate) const PUBLISHED: &str = "Gerofi et al. (SC 2021): Linux, tuned for the machine Fugaku, takes on average 4 % longer than the lightweight kernel \
+McKernel, and up to 29 % in the worst application.";
+
+/// Returns for each configuration but the first how much longer it takes for the same work.
+pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
+    let name = |name: &str| clip(&plain(name), NAME);
+    let Some((first, others)) = ranking.configurations.split_first() else { return vec![] };
+    let first = match ranking.first_is_bare {
+        true => format!("{}, which has no operating system", name(&first.name)),
+        false => name(&first.name),
+    };
+    let sentence = |(at, of): (usize, &anechoic_analyze::rank::Standing)| {
+        let over = of.over_first?;
+        let experiments = ranking.experiments.iter().filter(|found| has_ratio(found.time[at]));
+        let than = match over.median < 1.0 {
+            true => format!("{} less time than", change(1.0 - over.median).trim_start_matches('+')),
+            false => format!("{} longer than", change(over.median - 1.0).trim_start_matches('+')),
+        };
+        let range = match experiments.count() {
+            1 => String::new(),
+            many => format!(
+                ": the median of {}, from {} to {}",
+                counted(many as u64, "experiment", "experiments"),
+                change(over.lowest - 1.0),
+                change(over.highest - 1.0)
+            ),
+        };
+        Some(format!("For the same work {} takes {than} {first}{range}.", name(&of.name)))
+    };
+    (1..).zip(others).filter_map(sentence).collect()
+}
+
+/// Returns what the times are compared in, where it is not time, and what that means.
+pub(crate) fn unit(ranking: &Ranking) -> Option<&'static str> {
+    match ranking.unit {
+        Unit::Time => None,
+        Unit::CoreCycles => Some(
+            "Times are compared in core cycles, because the cores ran at different speeds (calibrated by a chain of additions \
+             before each run). Memory does not follow the speed of the core.",
+        ),
+        Unit::Unknown => Some(
+            "Times are not compared: a recording does not state how fast its cores ran, so a difference could be theirs.",
+        ),
+    }
+}
+
+/// Returns the time of an iteration of every configuration in every experiment, and its ratio to the first.
+pub(crate) fn table(ranking: &Ranking, view: &View<'_>) -> Option<Table> {
+    let others = ranking.configurations.iter().filter(|of| of.over_first.is_some()).count();
+    if others == 0 {
+        return None;
+    }
+    let mut heads = vec!["experiment".to_owned()];
+    for (at, of) in ranking.configurations.iter().enumerate() {
+        heads.push(clip(&plain(&of.name), NAME));
+        if at > 0 {
+            heads.extend(["over".to_owned(), "95 %".to_owned()]);
+        }
+    }
+    let rest: Vec<&str> = heads[1..].iter().map(String::as_str).collect();
+    let mut table = Table::of_named(&heads[0], &rest);
+    for experiment in &ranking.experiments {
+        let mut cells = vec![words(experiment)];
+        for (at, time) in experiment.time.iter().enumerate() {
+            cells.push(time.map_or("–".into(), |time| fine(time.mean_ns)));
+            if at > 0 {
+                let over = time.and_then(|time| time.over_first);
+                let interval = time.and_then(|time| time.interval);
+                cells.push(over.map_or("–".into(), |over| change(over - 1.0)));
+                cells.push(interval.map_or("–".into(), |of| {
+                    between(&change(of.low - 1.0).replace(" %", ""), &change(of.high - 1.0))
+                }));
+            }
+        }
+        table.row(cells);
+    }
+    let table = table.captioned(
+        "Time of one iteration or access in ns, and how much more that is than in the first column",
+    );
+    Some(match ranking.experiments.len().checked_sub(SHOWN) {
+        Some(more @ 1..) if !view.all => {
+            table.folded(SHOWN, format!("and {} more (--all)", count(more as u64)))
+        }
+        _ => table,
+    })
+}
+
+/// Draws the ratio of times to the first configuration in all experiments, with its interval.
+pub(crate) fn chart(ranking: &Ranking) -> Option<Chart> {
+    if ranking.experiments.len() < 2 {
+        return None;
+    }
+    let (mut curves, first) = (vec![], ranking.configurations.first()?);
+    for (at, of) in ranking.configurations.iter().enumerate().skip(1) {
+        let (mut points, mut spans) = (vec![], vec![]);
+        let times = (1..).zip(&ranking.experiments).map(|(number, found)| (number, found.time[at]));
+        for (number, time) in times {
+            let Some((over, time)) = time.and_then(|time| Some((time.over_first?, time))) else {
+                continue;
+            };
+            points.push((f64::from(number), over));
+            spans.push(time.interval.map_or((over, over), |of| (of.low, of.high)));
+        }
+        if !points.is_empty() {
+            let letter = ('a'..='z').nth(at);
+            let curve = Curve::numbered(at, of.name.clone(), Draw::Points, &points);
+            curves.push(curve.spanning(spans).lettered(letter));
+        }
+    }
+    let x = Axis::linear("experiment", Quantity::Count);
+    let y = Axis::log(&format!("time / time of {}", first.name), Quantity::Number);
+    let title = format!(
+        "time relative to {}, by experiment, in the order of the table",
+        clip(&plain(&first.name), NAME)
+    );
+    (!curves.is_empty()).then(|| Chart::of(x, y, curves).titled(title, 10))
+}
+
+fn has_ratio(time: Option<IterationTime>) -> bool {
+    time.is_some_and(|time| time.over_first.is_some())
+}
+
+/// Returns the ratio that stands for a configuration in the table of places, `+3.2 %`.
+pub(crate) fn median(of: &anechoic_analyze::rank::Standing) -> String {
+    of.over_first.map_or("–".into(), |over| change(over.median - 1.0))
+}
