@@ -53,7 +53,7 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
         screen.table(table);
         screen.note("ns of one iteration of the kernel, or of one access: the median over CPUs and working sets");
         if ranking.first_is_bare {
-            screen.line(times::PUBLISHED);
+            screen.note(times::PUBLISHED);
         }
     }
     screen.section("noise in each experiment");

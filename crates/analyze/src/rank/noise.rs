@@ -139,6 +139,7 @@ pub(super) fn by_experiment<'p>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::points::Work;
     use super::*;
     use crate::samples::moments::Moments;
     use crate::samples::values::Scale;
@@ -160,7 +161,14 @@ mod tests {
         let parts = std::array::from_fn(|_| part());
         let clock = anechoic_lab::builders::clock(1_000_000_000);
         let scale = Scale::new(Fixed::Work, &clock);
-        Point { parts, samples: 256 * PARTS as u64, scale, units: 1.0, read: 0.0 }
+        Point {
+            parts,
+            samples: 256 * PARTS as u64,
+            scale,
+            units: 1.0,
+            read: 0.0,
+            work: Work::default(),
+        }
     }
 
     /// Returns how often of 200 times two configurations of one and of the other strength are clearly different.

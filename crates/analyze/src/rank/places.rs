@@ -106,7 +106,7 @@ pub(super) fn standings(
             clearly_lowest: count(&|of| of.clearly_lowest == Some(at)),
             clearly_highest: count(&|of| of.clearly_highest == Some(at)),
             absent: count(&|of| of.noise[at].is_none()),
-            over_first: over_first(experiments.iter().filter_map(|of| of.time[at]?.over_first)),
+            over_first: over_first(experiments.iter().filter_map(|of| of.time[at])),
         }
     };
     configurations.iter().enumerate().map(standing).collect()

@@ -20,6 +20,8 @@ pub enum Unit {
     CoreCycles,
     /// Nothing: for a recording the speed of its cores is unknown, so a difference could be the core's.
     Unknown,
+    /// Nothing: the processor of a recording was emulated in software, where durations mean nothing.
+    Emulated,
 }
 
 /// How long the work of an experiment takes in a configuration.
@@ -46,6 +48,8 @@ pub struct TimesOverFirst {
     pub lowest: f64,
     /// The highest ratio.
     pub highest: f64,
+    /// Number of experiments in which the 95 % interval of the ratio does not contain 1.
+    pub clear: u64,
 }
 
 /// The time of an experiment in a recording, or over the runs of a configuration.
@@ -105,7 +109,7 @@ pub(super) fn compared(row: &[Option<Time>], unit: Unit) -> Vec<Option<Iteration
         let first = first.as_ref()?;
         let longer = time.mean.log - first.mean.log;
         let log = match unit {
-            Unit::Unknown => return None,
+            Unit::Unknown | Unit::Emulated => return None,
             Unit::Time => longer,
             Unit::CoreCycles => longer - (time.log_cycle? - first.log_cycle?),
         };
@@ -129,10 +133,13 @@ pub(super) fn compared(row: &[Option<Time>], unit: Unit) -> Vec<Option<Iteration
     .collect()
 }
 
-/// Returns the median and the range of ratios over experiments; nothing without any.
-pub(super) fn over_first(ratios: impl Iterator<Item = f64>) -> Option<TimesOverFirst> {
-    let mut ratios: Vec<f64> = ratios.collect();
+/// Returns the median and the range of the ratios to the first over experiments; nothing without any.
+pub(super) fn over_first(times: impl Iterator<Item = IterationTime>) -> Option<TimesOverFirst> {
+    let compared = times.filter_map(|time| Some((time.over_first?, time.interval)));
+    let (mut ratios, intervals): (Vec<f64>, Vec<Option<Interval>>) = compared.unzip();
     let lowest = ratios.iter().copied().reduce(f64::min)?;
     let highest = ratios.iter().copied().reduce(f64::max)?;
-    Some(TimesOverFirst { median: median(&mut ratios), lowest, highest })
+    let clear =
+        intervals.iter().flatten().filter(|of| of.low > 1.0 || of.high < 1.0).count() as u64;
+    Some(TimesOverFirst { median: median(&mut ratios), lowest, highest, clear })
 }

@@ -26,13 +26,20 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
             true => format!("{} less time than", change(1.0 - over.median).trim_start_matches('+')),
             false => format!("{} longer than", change(over.median - 1.0).trim_start_matches('+')),
         };
-        let range = match experiments.count() {
-            1 => String::new(),
-            many => format!(
-                ": the median of {}, from {} to {}",
+        let range = match (experiments.count(), over.clear) {
+            (1, 0) => ", but the variation within and between runs may explain that".to_owned(),
+            (1, _) => String::new(),
+            (many, clear) => format!(
+                ": the median of {}, from {} to {}; {} clear",
                 counted(many as u64, "experiment", "experiments"),
                 change(over.lowest - 1.0),
-                change(over.highest - 1.0)
+                change(over.highest - 1.0),
+                match clear {
+                    0 => "none of them is".to_owned(),
+                    1 => "one of them is".to_owned(),
+                    clear if clear == many as u64 => "all of them are".to_owned(),
+                    clear => format!("{} of them are", count(clear)),
+                }
             ),
         };
         Some(format!("For the same work {} takes {than} {first}{range}.", name(&of.name)))
@@ -47,6 +54,9 @@ pub(crate) fn unit(ranking: &Ranking) -> Option<&'static str> {
         Unit::CoreCycles => Some(
             "Times are compared in core cycles, because the cores ran at different speeds (calibrated by a chain of additions \
              before each run). Memory does not follow the speed of the core.",
+        ),
+        Unit::Emulated => Some(
+            "Times are not compared: the processor of a recording was emulated in software, where durations mean nothing.",
         ),
         Unit::Unknown => Some(
             "Times are not compared: a recording does not state how fast its cores ran, so a difference could be theirs.",
