@@ -1,5 +1,6 @@
 //! Measures the sets of a suite one after the other, keeps those that are complete, and reads them again.
 
+use super::kept::{Belonging, complete, lock};
 use super::row::{Done, Set, Suite};
 use crate::exit;
 use crate::progress::Busy;
@@ -8,7 +9,6 @@ use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
 use anechoic_measure::run::BETWEEN;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording, Run, find_each};
 use anechoic_report::published::CMT_LEAST_REPETITIONS;
 use anechoic_report::results::Input;
@@ -36,17 +36,27 @@ fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Pro
     Ok(Done::of(recording, row.compute(&Input::of(&[recording]))?))
 }
 
-/// Reads the sets of a suite that was measured before. One that cannot be read hides no other.
-pub(super) fn read_sets(suite: &Suite, dir: &Path, quiet: bool) -> Result<Results, Problem> {
+/// Reads the sets of a suite that was measured before. One that cannot be read hides no other. `planned` returns the sets
+/// that the command of a recording asks for.
+pub(super) fn read_sets(
+    suite: &Suite,
+    dir: &Path,
+    planned: impl Fn(&Run) -> Option<Vec<Set>>,
+    quiet: bool,
+) -> Result<Results, Problem> {
     let mut read = Results { done: Vec::new(), worst: 0 };
+    let mut belonging: Option<Belonging> = None;
     for recording in find_each(dir)? {
-        let fits = |recording: &Recording| suite.result(&recording.run().method).is_some();
-        let done = match recording {
-            Ok(recording) if !fits(&recording) => continue,
-            recording => recording.and_then(|recording| add_up(suite, &recording, quiet)),
-        };
+        let done = recording.and_then(|recording| {
+            if suite.result(&recording.run().method).is_none() {
+                return Ok(None);
+            }
+            let of_first = || Belonging::of(recording.run(), planned(recording.run()));
+            belonging.get_or_insert_with(of_first).check(&recording)?;
+            add_up(suite, &recording, quiet).map(Some)
+        });
         match done {
-            Ok(done) => read.done.push(done),
+            Ok(done) => read.done.extend(done),
             Err(error) => read.worst = read.worst.max(exit::print_error(&error)),
         }
     }
@@ -54,6 +64,12 @@ pub(super) fn read_sets(suite: &Suite, dir: &Path, quiet: bool) -> Result<Result
         let methods: Vec<&str> = suite.results.iter().map(|(method, _)| *method).collect();
         let why = format!("{} has no recording of `{}`", dir.display(), methods.join("`, `"));
         return Err(ProblemKind::Usage.problem(why, "name the directory of that suite"));
+    }
+    let names = read.done.iter().map(|done| &done.name[..]);
+    if let Some(missing) = belonging.and_then(|of| of.missing(names)) {
+        let dir = dir.display();
+        eprintln!("anechoic: {missing}; measure with the same options, -o {dir} and --resume");
+        read.worst = read.worst.max(exit::WARNING);
     }
     Ok(read)
 }
@@ -71,6 +87,7 @@ pub(super) fn measure_sets(
         let remedy = "name a new directory with -o, measure what is missing with --resume, or show what is in it with --show";
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
+    let _lock = lock(dir)?;
     let mut kept = match resume {
         Some(machine) => complete(sets, dir, machine)?,
         None => BTreeMap::new(),
@@ -101,6 +118,7 @@ pub(super) fn measure_sets(
             break;
         }
     }
+    let _ = fs::remove_dir(dir); // which fails if anything was measured
     Ok(results)
 }
 
@@ -115,68 +133,6 @@ fn announce(sets: &[Set], kept: &BTreeMap<String, Recording>) {
     let kept = if kept.is_empty() { String::new() } else { format!(", {} kept", kept.len()) };
     eprintln!("{number}, at {bound} {time}{kept}");
 }
-
-/// Returns the complete sets of an earlier attempt, and removes those that were interrupted.
-fn complete(
-    sets: &[Set],
-    dir: &Path,
-    machine: &Machine,
-) -> Result<BTreeMap<String, Recording>, Problem> {
-    let (mut done, mut interrupted) = (BTreeMap::new(), vec![]);
-    for set in sets {
-        let dir = dir.join(&set.name);
-        if dir.read_dir().map_or(true, |mut entries| entries.next().is_none()) {
-            continue;
-        }
-        let recording = Recording::open(&dir)?;
-        if let Some(what) = differs(set, recording.run(), machine) {
-            let why = format!("{} was measured {what}", dir.display());
-            return Err(ProblemKind::Usage.problem(why, "name a new directory with -o"));
-        }
-        match recording.run().state {
-            RunState::Complete => drop(done.insert(set.name.clone(), recording)),
-            _ => interrupted.push(dir),
-        }
-    }
-    for dir in interrupted {
-        fs::remove_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
-    }
-    Ok(done)
-}
-
-/// Returns how a recording was measured otherwise than a set would be here and now.
-fn differs(set: &Set, run: &Run, machine: &Machine) -> Option<&'static str> {
-    let plan = &set.plan;
-    let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-    let other = [
-        (
-            run.method != plan.experiment.method
-                || cpus != plan.experiment.cpus()
-                || settings(&run.command) != settings(&plan.command),
-            "with other options",
-        ),
-        (run.machine.host != machine.host, "on another machine"),
-        (run.machine.kernel != machine.kernel, "with another kernel"),
-        (run.tool_version != env!("CARGO_PKG_VERSION"), "by another version of anechoic"),
-    ];
-    other.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
-}
-
-/// Returns the words of a command that decide what a suite measures: neither where it writes nor what it shows.
-fn settings(command: &[String]) -> Vec<&str> {
-    let mut words = command.iter().skip(1).map(String::as_str);
-    let mut settings = vec![];
-    while let Some(word) = words.next() {
-        match word {
-            "-o" | "--output" => drop(words.next()),
-            "--resume" | "-q" | "--quiet" | "--json" => {}
-            _ if word.starts_with("--output=") || word.starts_with("-o") => {}
-            _ => settings.push(word),
-        }
-    }
-    settings
-}
-
 /// Returns how long a set lasts without noise; with a stopping rule, the shortest time.
 fn seconds(set: &Set) -> f64 {
     let experiment = &set.plan.experiment;
