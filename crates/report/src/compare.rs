@@ -122,12 +122,10 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
             )
         }
         Change::OneRunDiffers => format!(
-            "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown, because one run does \
-             not show how much runs differ."
+            "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown. {}",
+            too_few(of)
         ),
-        Change::OneRun => {
-            format!("No verdict: {values}. One run does not show how much runs differ.")
-        }
+        Change::OneRun => format!("No verdict: {values}. {}", too_few(of)),
     };
     let mut sentences = vec![first];
     match of.verdict {
@@ -393,6 +391,18 @@ pub(crate) fn chart(of: &Comparison) -> Chart {
     let y = Axis::log("per second and CPU", Quantity::Number);
     Chart::of(x, y, curves)
         .titled("detours per second and CPU that are longer than a threshold", 10)
+}
+
+/// Returns why the runs give no verdict.
+fn too_few(of: &Comparison) -> String {
+    match (of.order, of.before.runs) {
+        (Order::Duet, pairs @ 2..) => format!(
+            "{} at the same time do not separate the sides from their CPUs: at least 3 are needed, some with the CPUs swapped \
+             and some not.",
+            counted(pairs, "pair", "pairs")
+        ),
+        _ => "One run does not show how much runs differ.".into(),
+    }
 }
 
 #[cfg(test)]

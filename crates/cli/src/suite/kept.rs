@@ -139,3 +139,23 @@ impl Belonging {
         (!missing.is_empty()).then(sentence)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_suite_writes_is_no_setting() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let first = words("anechoic suite loops -o d --samples 100");
+        let cases = [
+            ("./anechoic suite loops --resume --output=e --samples 100 -q --json", true),
+            ("anechoic suite loops -oe --samples 100 --resume", true),
+            ("anechoic suite loops -o d --resume --samples 1000", false),
+            ("anechoic suite loops -o d --resume", false),
+        ];
+        for (line, same) in cases {
+            assert_eq!(settings(&words(line)) == settings(&first), same, "{line}");
+        }
+    }
+}

@@ -152,23 +152,3 @@ fn of_sample(sample: &Sample) -> f64 {
     };
     sample.amount.length().unwrap_or_default().as_secs_f64() * count as f64
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn where_a_suite_writes_is_no_setting() {
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let first = words("anechoic suite loops -o d --samples 100");
-        let cases = [
-            ("./anechoic suite loops --resume --output=e --samples 100 -q --json", true),
-            ("anechoic suite loops -oe --samples 100 --resume", true),
-            ("anechoic suite loops -o d --resume --samples 1000", false),
-            ("anechoic suite loops -o d --resume", false),
-        ];
-        for (line, same) in cases {
-            assert_eq!(settings(&words(line)) == settings(&first), same, "{line}");
-        }
-    }
-}
