@@ -8,6 +8,8 @@ use crate::samples::values::Scale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Largest number of samples of which each is drawn; of more, the extremes of half as many stretches of time.
+pub const MOST_DRAWN: usize = 1_000;
 /// Largest number of points of a figure.
 pub const MOST_POINTS: usize = 240;
 
@@ -17,6 +19,9 @@ pub const MOST_POINTS: usize = 240;
 pub struct Figures {
     /// Samples over time in equal stretches; stretches without samples are left out.
     pub series: Vec<TimeBin>,
+    /// Single samples over time, for pictures alone.
+    #[serde(skip)]
+    pub drawn: Drawn,
     /// Main body in bins of equal width; absent without samples.
     pub histogram: Option<Histogram>,
     /// Cumulative distribution in rising order: `share` of the samples is at most `value`.
@@ -39,6 +44,15 @@ pub struct TimeBin {
     pub mean: f64,
     /// Maximum.
     pub max: f64,
+}
+
+/// Samples that a picture shows one by one: all, or the least and the greatest of each of many equal stretches of time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Drawn {
+    /// Start since the run's start in ns, and value, in the order of time.
+    pub points: Vec<(u64, f64)>,
+    /// Whether these are all samples.
+    pub all: bool,
 }
 
 /// Counts in bins of equal width over the main body; samples outside are counted separately.
@@ -197,6 +211,60 @@ impl OverTime {
     }
 }
 
+/// Collects the samples that a picture shows one by one.
+#[derive(Debug)]
+pub(crate) struct Scatter {
+    first_ticks: u64,
+    length_ticks: u64,
+    /// The samples so far, as long as all are kept.
+    all: Option<Vec<(u64, u64)>>,
+    /// The least and the greatest sample of each stretch of time, with their starts.
+    extremes: Vec<Option<[(u64, u64); 2]>>,
+}
+
+impl Scatter {
+    /// Begins between two instants.
+    pub(crate) fn new(first_ticks: u64, last_ticks: u64) -> Self {
+        let stretches = MOST_DRAWN / 2;
+        let wall = last_ticks.saturating_sub(first_ticks);
+        let length_ticks = (wall / stretches as u64).saturating_add(1);
+        Self { first_ticks, length_ticks, all: Some(vec![]), extremes: vec![None; stretches] }
+    }
+
+    /// Adds a sample with its raw value; one outside counts at the edge.
+    pub(crate) fn add(&mut self, start_ticks: u64, raw: u64) {
+        if let Some(all) = self.all.as_mut() {
+            match all.len() {
+                MOST_DRAWN => self.all = None,
+                _ => all.push((start_ticks, raw)),
+            }
+        }
+        let stretch = start_ticks.saturating_sub(self.first_ticks) / self.length_ticks;
+        let last = self.extremes.len() as u64 - 1;
+        let sample = (start_ticks, raw);
+        let [least, greatest] =
+            self.extremes[stretch.min(last) as usize].get_or_insert([sample, sample]);
+        if raw < least.1 {
+            *least = sample;
+        }
+        if raw > greatest.1 {
+            *greatest = sample;
+        }
+    }
+
+    /// Returns the samples to draw; `since_start` converts ticks to ns since the run's start.
+    pub(crate) fn finish(self, since_start: impl Fn(u64) -> u64, scale: &Scale) -> Drawn {
+        let all = self.all.is_some();
+        let mut samples = self.all.unwrap_or_else(|| {
+            let extremes = self.extremes.into_iter().flatten();
+            extremes.flat_map(|[a, b]| if a == b { vec![a] } else { vec![a, b] }).collect()
+        });
+        samples.sort_unstable();
+        let point = |(start, raw): (u64, u64)| (since_start(start), scale.value(raw as f64));
+        Drawn { points: samples.into_iter().map(point).collect(), all }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +350,25 @@ mod tests {
             assert!(points.windows(2).all(|p| p[0].share < p[1].share), "case: {name}");
         }
         assert_eq!(cdf(&[], 0, &scale(Fixed::Work)), []);
+    }
+
+    #[test]
+    fn few_samples_are_drawn_each_and_of_many_the_extremes_of_stretches() {
+        let drawn = |samples: u64| {
+            let mut scatter = Scatter::new(0, samples * 10);
+            (0..samples)
+                .for_each(|at| scatter.add(at * 10, if at == 777 { 5 } else { 100 + at % 7 }));
+            scatter.finish(|ticks| ticks, &scale(Fixed::Work))
+        };
+        let most = MOST_DRAWN as u64;
+        let few = drawn(most);
+        assert!(few.all && few.points.len() == MOST_DRAWN);
+        assert_eq!(few.points[777], (7_770, 5.0));
+        let many = drawn(100 * most);
+        assert!(!many.all && many.points.len() == MOST_DRAWN, "{}", many.points.len());
+        assert!(many.points.contains(&(7_770, 5.0)), "the least sample is drawn");
+        assert!(many.points.is_sorted_by_key(|point| point.0));
+        assert!(drawn(0).points.is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::blocks::SHORTEST_BLOCK_NS;
 use crate::samples::block_shares::{BlockShares, MOST_BLOCKS};
 use crate::samples::distribution::{Distribution, SeriesValues};
 use crate::samples::facts::{CpuSamples, SeriesFacts};
-use crate::samples::figures::{Figures, Histogram, OverTime, cdf, survival};
+use crate::samples::figures::{Figures, Histogram, OverTime, Scatter, cdf, survival};
 use crate::samples::fine::RunsBuilder;
 use crate::samples::measured::SeriesResult;
 use crate::samples::moments::Moments;
@@ -32,6 +32,7 @@ pub(crate) struct SeriesBuilder<'a> {
     steadiness: SteadinessBuilder,
     runs: RunsBuilder,
     over_time: OverTime,
+    scatter: Scatter,
     cpus: BTreeMap<u32, u64>,
     last_cpu: Option<u32>,
     /// Number of the sample that should come next.
@@ -54,6 +55,7 @@ impl<'a> SeriesBuilder<'a> {
             steadiness: SteadinessBuilder::new(expected),
             runs: RunsBuilder::default(),
             over_time: OverTime::new(outcome.first_ticks, outcome.last_ticks),
+            scatter: Scatter::new(outcome.first_ticks, outcome.last_ticks),
             cpus: BTreeMap::new(),
             last_cpu: None,
             next_index: None,
@@ -69,6 +71,7 @@ impl<'a> SeriesBuilder<'a> {
                 let raw = self.scale.raw(sample);
                 self.values.push(raw);
                 self.over_time.add(sample.start_ticks, raw);
+                self.scatter.add(sample.start_ticks, raw);
                 self.number(sample.index);
             }
             self.facts.samples += samples.len() as u64;
@@ -132,6 +135,7 @@ impl<'a> SeriesBuilder<'a> {
             spectrum: None,
             figures: Figures {
                 series: self.over_time.finish(since_start, &scale),
+                drawn: self.scatter.finish(since_start, &scale),
                 histogram: Histogram::of(cells, samples, &scale),
                 cdf: cdf(cells, samples, &scale),
                 survival: survival(cells, samples, &scale),

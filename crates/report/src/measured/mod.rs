@@ -8,6 +8,7 @@ pub(crate) mod loss;
 pub(crate) mod names;
 pub(crate) mod periods;
 mod pictures;
+pub(crate) mod scatter;
 pub(crate) mod series;
 pub(crate) mod subtraction;
 pub(crate) mod tail;

@@ -4,7 +4,7 @@ use super::{direct, facts};
 use anechoic_analyze::samples::distribution::{
     Distribution, Outliers, Quantile, QuantileIntervals,
 };
-use anechoic_analyze::samples::figures::{Figures, Histogram, Point, TimeBin};
+use anechoic_analyze::samples::figures::{Drawn, Figures, Histogram, MOST_DRAWN, Point, TimeBin};
 use anechoic_analyze::samples::fine::{Dominant, EqualRun, FineView};
 use anechoic_analyze::samples::pace::{Cycles, Pace};
 use anechoic_analyze::samples::steadiness::Steadiness;
@@ -235,10 +235,19 @@ fn figures(facts: &SeriesFacts, values: &[f64]) -> Figures {
     };
     Figures {
         series: values.chunks(chunk).enumerate().map(bin).collect(),
+        drawn: drawn(facts, values),
         histogram: Some(Histogram { low, width, counts, below, above }),
         cdf: cdf(values),
         survival: shares.map(point).collect(),
     }
+}
+
+/// The samples at equal distances in time, of many every n-th.
+fn drawn(facts: &SeriesFacts, values: &[f64]) -> Drawn {
+    let step = values.len().div_ceil(MOST_DRAWN).max(1);
+    let start = |at: usize| facts.start_ns + facts.wall_ns * at as u64 / values.len() as u64;
+    let points = values.iter().enumerate().step_by(step).map(|(at, &value)| (start(at), value));
+    Drawn { points: points.collect(), all: step == 1 }
 }
 
 fn cdf(values: &[f64]) -> Vec<Point> {

@@ -5,11 +5,12 @@ use crate::html::page::Page;
 use crate::html::survival;
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
-use crate::measured::{series, tail};
+use crate::measured::{scatter, series, tail};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::results::measured::MEASURED;
 use crate::screen::Screen;
-use crate::units::count;
+use crate::style::plain;
+use crate::units::{asked, count};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 use maud::{Markup, html};
@@ -39,12 +40,13 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         (Screen::of(|screen| series::add(measured, true, screen)))
         p.note { (what(measured)) }
         (tails(&noisiest, page))
+        @for group in together(&all) { (group_figures(&group, page)) }
         @for named in noisiest.iter().take(MOST) {
             @if let Some(distribution) = &named.result.distribution {
                 @let loss = Loss::of(&named.result.facts, distribution);
                 @if loss.ns(loss.worst(distribution)) > 0.0 {
                     h3 { (named.title()) }
-                    div.pair { (over_time(named, &loss, page)) (histogram(named, &loss, distribution, page)) }
+                    div.pair { (alone(named, page)) (histogram(named, &loss, distribution, page)) }
                 }
             }
         }
@@ -52,44 +54,43 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     }
 }
 
-fn what(measured: &Measured) -> &'static str {
-    let time = measured.series.iter().any(|series| series.facts.fixed == Fixed::Time);
-    if time {
-        "The figures show the time lost per window relative to the best one."
-    } else {
-        "The figures show the time of a sample relative to the shortest one."
+/// Returns the groups of at least two alike series, the first of them.
+fn together<'a>(all: &[Named<'a>]) -> Vec<Vec<Named<'a>>> {
+    let mut groups = scatter::alike(all);
+    groups.retain(|group| group.len() > 1);
+    groups.truncate(MOST);
+    groups
+}
+
+/// Returns series of the same work on one axis: over time, and as distributions.
+fn group_figures(group: &[Named<'_>], page: &mut Page) -> Markup {
+    let facts = &group[0].result.facts;
+    let title = format!("{}, {}, all together", plain(&facts.variant), asked(facts.grain_ns));
+    let over_time = scatter::over_time(group).named(format!("{title} over time"));
+    let distributions = scatter::distributions(group).named(format!("{title} distribution"));
+    html! {
+        h3 { (title) }
+        div.pair {
+            (over_time.figure(&scatter::caption(group), page))
+            (distributions.figure(scatter::caption_of_distributions(group), page))
+        }
     }
 }
 
-/// Returns mean and maximum of each stretch of time.
-fn over_time(named: &Named<'_>, loss: &Loss, page: &mut Page) -> Markup {
-    let bins = &named.result.figures.series;
-    let of = |value: fn(f64, f64) -> f64| -> Vec<(f64, f64)> {
-        let point = |bin: &anechoic_analyze::samples::figures::TimeBin| {
-            (bin.start_ns as f64, value(loss.ns(bin.min), loss.ns(bin.max)))
-        };
-        bins.iter().map(point).collect()
-    };
-    let mean: Vec<(f64, f64)> =
-        bins.iter().map(|bin| (bin.start_ns as f64, loss.ns(bin.mean))).collect();
-    let curves = vec![
-        Curve::numbered(1, "maximum".into(), Draw::Line, &of(f64::max)),
-        Curve::numbered(0, "mean".into(), Draw::Line, &mean),
-    ];
-    let log = spread_out(mean.iter().chain(&of(f64::max)));
-    let axis = Axis { log, ..Axis::linear("time lost", Quantity::Time) };
-    let title = named.title();
-    let chart = Chart::of(Axis::linear("since the start", Quantity::Time), axis, curves)
-        .named(format!("{title} over time"));
-    let caption = format!("Samples over time, {title}: mean and maximum of each stretch of time.");
-    chart.figure(&caption, page)
+/// Returns the samples of a series over time.
+fn alone(named: &Named<'_>, page: &mut Page) -> Markup {
+    let series = [*named];
+    let chart = scatter::over_time(&series).named(format!("{} over time", named.title()));
+    chart.figure(&scatter::caption(&series), page)
 }
 
-/// Returns whether the values span so much that only a logarithmic axis shows them.
-fn spread_out<'a>(points: impl Iterator<Item = &'a (f64, f64)> + Clone) -> bool {
-    let most = points.clone().map(|point| point.1).fold(0.0, f64::max);
-    let middle = points.clone().map(|point| point.1).sum::<f64>() / points.count().max(1) as f64;
-    most > 30.0 * middle.max(f64::MIN_POSITIVE)
+fn what(measured: &Measured) -> &'static str {
+    let time = measured.series.iter().any(|series| series.facts.fixed == Fixed::Time);
+    if time {
+        "Histograms and tails show the time lost per window relative to the best one."
+    } else {
+        "Histograms and tails show the time of a sample over the shortest one."
+    }
 }
 
 /// Returns the histogram of the main body of the samples.
