@@ -78,10 +78,9 @@ pub(crate) fn of_others(
 ) -> Result<(Option<History>, u8), Problem> {
     let inputs = Inputs::below(dir)?;
     let worst = inputs.report_unread();
-    // By host and start instead of by path: a copy of a compared run is no other run.
-    let run = |of: &Recording| (of.run().machine.host.clone(), of.run().start_utc.clone());
-    let compared: BTreeSet<(String, String)> = sides.iter().flatten().map(|of| run(of)).collect();
-    let others = inputs.recordings.iter().filter(|of| !compared.contains(&run(of)));
+    let real = |of: &Recording| of.dir().canonicalize().unwrap_or_else(|_| of.dir().to_owned());
+    let compared: BTreeSet<PathBuf> = sides.iter().flatten().map(|of| real(of)).collect();
+    let others = inputs.recordings.iter().filter(|of| !compared.contains(&real(of)));
     let Some(first) = sides[0].first() else { return Ok((None, worst)) };
     let (history, code) = of_kind(Kind::of(first.run()), &others.collect::<Vec<_>>());
     Ok((Some(history), worst.max(code)))

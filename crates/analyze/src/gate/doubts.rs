@@ -121,9 +121,9 @@ pub enum Doubt {
     },
     /// Hosts of the parallel job are missing.
     MissingHosts {
-        /// Number of recordings of hosts that are present.
+        /// Number of hosts that are present.
         present: u64,
-        /// Number of hosts of the job, times its runs if it ran repeatedly.
+        /// Number of hosts of the job.
         of: u64,
     },
     /// The sources of the lost time are unknown.

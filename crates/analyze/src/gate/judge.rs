@@ -13,7 +13,7 @@ use crate::summary::{Summary, SummaryBuilder};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A recording on which rules were judged.
 #[derive(Debug, Clone)]
@@ -184,26 +184,12 @@ fn doubts(
     doubts
 }
 
-/// Returns a doubt if hosts of parallel jobs are missing.
+/// Returns a doubt if hosts of a parallel job are missing.
 fn missing_hosts(examined: &[Examined]) -> Option<Doubtful> {
-    let jobs: Vec<&Parallel> = examined.iter().filter_map(|of| of.job.as_ref()).collect();
-    let sizes: BTreeSet<u64> = jobs.iter().map(|job| u64::from(job.hosts)).collect();
-    let (present, of) = sizes.into_iter().find_map(|size| {
-        let of_size = jobs.iter().filter(|job| u64::from(job.hosts) == size);
-        hosts_missing(&of_size.map(|job| &*job.host).collect::<Vec<_>>(), size)
-    })?;
+    let jobs = || examined.iter().filter_map(|of| of.job.as_ref());
+    let present = jobs().map(|job| &*job.host).collect::<BTreeSet<_>>().len() as u64;
+    let of = jobs().map(|job| u64::from(job.hosts)).max().filter(|of| *of > present)?;
     Some(Doubtful { recording: None, doubt: Doubt::MissingHosts { present, of } })
-}
-
-/// Returns how many recordings of hosts there are and how many there should be, if some are missing. Jobs of equal size
-/// have no names: they may be repetitions on the same hosts or run on others, so there are at least as many as the most
-/// recordings of one host.
-fn hosts_missing(hosts: &[&str], size: u64) -> Option<(u64, u64)> {
-    let mut of_host = BTreeMap::<&str, u64>::new();
-    hosts.iter().for_each(|host| *of_host.entry(host).or_default() += 1);
-    let (present, size) = (hosts.len() as u64, size.max(1));
-    let jobs = present.div_ceil(size).max(of_host.into_values().max().unwrap_or(0));
-    (jobs * size > present).then_some((present, jobs * size))
 }
 
 fn rule_outcome(rule: &Rule, mut findings: Vec<Finding>, mut doubts: Vec<Doubtful>) -> RuleOutcome {
@@ -328,22 +314,5 @@ mod tests {
         assert_eq!(outcome("max-rate 1/s", &counts, true), Err(Doubt::Latencies));
         assert_eq!(outcome("max-detour 6us", &counts, true), Ok(Outcome::Pass));
         assert_eq!(outcome("max-rate >4us=1/s", &counts, true), Ok(Outcome::Fail));
-    }
-
-    #[test]
-    fn a_host_that_lacks_is_found_among_jobs_of_one_size() {
-        let cases: [(&str, &[&str], u64, Option<(u64, u64)>); 8] = [
-            ("no job", &[], 2, None),
-            ("a whole job", &["a", "b"], 2, None),
-            ("one of two hosts", &["a"], 2, Some((1, 2))),
-            ("a job that ran twice", &["a", "b", "a", "b"], 2, None),
-            ("its second run lacks a host", &["a", "b", "a"], 2, Some((3, 4))),
-            ("two jobs on different hosts", &["a", "b", "c", "d"], 2, None),
-            ("the second lacks a host", &["a", "b", "c"], 2, Some((3, 4))),
-            ("one host thrice, the other once", &["a", "a", "a", "b"], 2, Some((4, 6))),
-        ];
-        for (case, hosts, size, missing) in cases {
-            assert_eq!(hosts_missing(hosts, size), missing, "{case}");
-        }
     }
 }

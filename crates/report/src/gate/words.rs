@@ -200,7 +200,7 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         }
         Doubt::NoEvents { what } => format!("no kernel event covers {}", plain(what)),
         Doubt::MissingHosts { present, of } => {
-            format!("recordings of hosts are missing: {present} of the job's {of} are present")
+            format!("{present} of the {} of the job are present", counted(*of, "host", "hosts"))
         }
         Doubt::NotAttributed => {
             "the sources are unknown, because no kernel events were recorded or attributed".into()
