@@ -3,6 +3,7 @@
 
 mod cmt;
 mod ferreira;
+mod kept;
 mod loops;
 mod measuring;
 mod memory;
@@ -22,7 +23,8 @@ use anechoic_recording::Problem;
 use anechoic_recording::options::Answers;
 use anechoic_system::machine;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
-use measuring::{Results, measure_sets, read_sets};
+use kept::read_sets;
+use measuring::{Results, measure_sets};
 use row::Suite;
 use std::io::Write;
 use std::path::PathBuf;

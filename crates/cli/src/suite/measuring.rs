@@ -1,5 +1,6 @@
-//! Measures the sets of a suite one after the other, keeps those that are complete, and reads them again.
+//! Measures the sets of a suite one after the other and keeps those that are complete.
 
+use super::kept::complete;
 use super::row::{Done, Set, Suite};
 use crate::exit;
 use crate::progress::Busy;
@@ -8,12 +9,10 @@ use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
 use anechoic_measure::run::BETWEEN;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::run::RunState;
-use anechoic_recording::{Problem, ProblemKind, Recording, Run, find_each};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::published::CMT_LEAST_REPETITIONS;
 use anechoic_report::results::Input;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,7 +24,7 @@ pub(super) struct Results {
 }
 
 /// Computes the result of a set.
-fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Problem> {
+pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Problem> {
     let _busy = Busy::with("adding up", quiet);
     let row = suite.result(&recording.run().method).ok_or_else(|| {
         let why = format!("it is a recording of {}", recording.run().method);
@@ -34,28 +33,6 @@ fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Pro
             .about(recording.dir().display())
     })?;
     Ok(Done::of(recording, row.compute(&Input::of(&[recording]))?))
-}
-
-/// Reads the sets of a suite that was measured before. One that cannot be read hides no other.
-pub(super) fn read_sets(suite: &Suite, dir: &Path, quiet: bool) -> Result<Results, Problem> {
-    let mut read = Results { done: Vec::new(), worst: 0 };
-    for recording in find_each(dir)? {
-        let fits = |recording: &Recording| suite.result(&recording.run().method).is_some();
-        let done = match recording {
-            Ok(recording) if !fits(&recording) => continue,
-            recording => recording.and_then(|recording| add_up(suite, &recording, quiet)),
-        };
-        match done {
-            Ok(done) => read.done.push(done),
-            Err(error) => read.worst = read.worst.max(exit::print_error(&error)),
-        }
-    }
-    if read.done.is_empty() && read.worst == 0 {
-        let methods: Vec<&str> = suite.results.iter().map(|(method, _)| *method).collect();
-        let why = format!("{} has no recording of `{}`", dir.display(), methods.join("`, `"));
-        return Err(ProblemKind::Usage.problem(why, "name the directory of that suite"));
-    }
-    Ok(read)
 }
 
 /// Measures one set after the other; if one fails, the sets before it are still shown.
@@ -116,67 +93,6 @@ fn announce(sets: &[Set], kept: &BTreeMap<String, Recording>) {
     eprintln!("{number}, at {bound} {time}{kept}");
 }
 
-/// Returns the complete sets of an earlier attempt, and removes those that were interrupted.
-fn complete(
-    sets: &[Set],
-    dir: &Path,
-    machine: &Machine,
-) -> Result<BTreeMap<String, Recording>, Problem> {
-    let (mut done, mut interrupted) = (BTreeMap::new(), vec![]);
-    for set in sets {
-        let dir = dir.join(&set.name);
-        if dir.read_dir().map_or(true, |mut entries| entries.next().is_none()) {
-            continue;
-        }
-        let recording = Recording::open(&dir)?;
-        if let Some(what) = differs(set, recording.run(), machine) {
-            let why = format!("{} was measured {what}", dir.display());
-            return Err(ProblemKind::Usage.problem(why, "name a new directory with -o"));
-        }
-        match recording.run().state {
-            RunState::Complete => drop(done.insert(set.name.clone(), recording)),
-            _ => interrupted.push(dir),
-        }
-    }
-    for dir in interrupted {
-        fs::remove_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
-    }
-    Ok(done)
-}
-
-/// Returns how a recording was measured otherwise than a set would be here and now.
-fn differs(set: &Set, run: &Run, machine: &Machine) -> Option<&'static str> {
-    let plan = &set.plan;
-    let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-    let other = [
-        (
-            run.method != plan.experiment.method
-                || cpus != plan.experiment.cpus()
-                || settings(&run.command) != settings(&plan.command),
-            "with other options",
-        ),
-        (run.machine.host != machine.host, "on another machine"),
-        (run.machine.kernel != machine.kernel, "with another kernel"),
-        (run.tool_version != env!("CARGO_PKG_VERSION"), "by another version of anechoic"),
-    ];
-    other.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
-}
-
-/// Returns the words of a command that decide what a suite measures: neither where it writes nor what it shows.
-fn settings(command: &[String]) -> Vec<&str> {
-    let mut words = command.iter().skip(1).map(String::as_str);
-    let mut settings = vec![];
-    while let Some(word) = words.next() {
-        match word {
-            "-o" | "--output" => drop(words.next()),
-            "--resume" | "-q" | "--quiet" | "--json" => {}
-            _ if word.starts_with("--output=") || word.starts_with("-o") => {}
-            _ => settings.push(word),
-        }
-    }
-    settings
-}
-
 /// Returns how long a set lasts without noise; with a stopping rule, the shortest time.
 fn seconds(set: &Set) -> f64 {
     let experiment = &set.plan.experiment;
@@ -195,24 +111,4 @@ fn of_sample(sample: &Sample) -> f64 {
         Samples::Within { time, .. } | Samples::Fill(time) => return time.as_secs_f64(),
     };
     sample.amount.length().unwrap_or_default().as_secs_f64() * count as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn where_a_suite_writes_is_no_setting() {
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let first = words("anechoic suite loops -o d --samples 100");
-        let cases = [
-            ("./anechoic suite loops --resume --output=e --samples 100 -q --json", true),
-            ("anechoic suite loops -oe --samples 100 --resume", true),
-            ("anechoic suite loops -o d --resume --samples 1000", false),
-            ("anechoic suite loops -o d --resume", false),
-        ];
-        for (line, same) in cases {
-            assert_eq!(settings(&words(line)) == settings(&first), same, "{line}");
-        }
-    }
 }
