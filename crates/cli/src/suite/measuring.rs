@@ -3,6 +3,7 @@
 use super::kept::complete;
 use super::row::{Done, Set, Suite};
 use crate::exit;
+use crate::files;
 use crate::progress::Busy;
 use crate::setup::{explained, record};
 use crate::stop;
@@ -13,6 +14,7 @@ use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::published::CMT_LEAST_REPETITIONS;
 use anechoic_report::results::Input;
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,6 +45,7 @@ pub(super) fn measure_sets(
     resume: Option<&Machine>,
     quiet: bool,
 ) -> Result<Results, Problem> {
+    let _held = hold(dir)?;
     if resume.is_none() && dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         let why = format!("{} is not empty", dir.display());
         let remedy = "name a new directory with -o, measure what is missing with --resume, or show what is in it with --show";
@@ -79,6 +82,20 @@ pub(super) fn measure_sets(
         }
     }
     Ok(results)
+}
+
+/// Keeps other suites out of a directory until the file is closed, and makes the directory if there is none. The kernel
+/// closes the file of a process that is killed.
+///
+/// # Errors
+/// Fails if a living process measures a suite into the directory.
+fn hold(dir: &Path) -> Result<File, Problem> {
+    let failed = |error| Problem::unwritable(dir, &error);
+    fs::create_dir_all(dir).map_err(failed)?;
+    files::lock(dir).map_err(failed)?.ok_or_else(|| {
+        let why = format!("another suite is being measured into {}", dir.display());
+        ProblemKind::Usage.problem(why, "wait for its end, or name another directory with -o")
+    })
 }
 
 /// Prints how many sets are left and how long they last.

@@ -1,8 +1,9 @@
-//! Suites whose sets are missing or strange.
+//! Suites whose sets are missing, strange, or being measured.
 
-use crate::tool::{anechoic, arg};
+use crate::tool::{anechoic, arg, signal, start, wait};
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Measures a suite of short sets into this directory.
 fn measured(dir: &Path, repeat: &str) {
@@ -44,4 +45,28 @@ fn what_is_missing_and_what_is_no_set_is_named() {
     assert!(less.err.contains("stranger is left out: it was measured by `"), "{}", less.err);
     let documents = |text: &str| text.lines().filter(|line| *line == "{").count();
     assert_eq!(documents(&less.out) * 3, documents(&whole.out) * 2, "run-01 and run-03");
+}
+
+#[test]
+fn a_set_that_another_process_measures_is_not_removed() {
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("suite");
+    let long = ["suite", "selfish", "--duration", "30s", "--repeat", "1", "-q", "-o", arg(&dir)];
+    let mut first = start(&long);
+    let (run, begun) = (dir.join("run-01/run.json"), Instant::now());
+    while !run.exists() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20)
+                && first.try_wait().is_ok_and(|end| end.is_none())
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let second = anechoic(&[&long[..], &["--resume"]].concat());
+    assert!(run.exists(), "the set of a living process is still there");
+    assert_eq!(second.code, Some(64), "{}", second.err);
+    assert!(
+        second.is_one_clear_line() && second.err.contains("another suite is being measured into")
+    );
+    signal(&first, "INT");
+    assert!(matches!(wait(first).code, Some(0 | 1)));
 }
