@@ -3,7 +3,7 @@
 
 use anechoic_analyze::compare::{Beside, ComparedRun, Comparison, compare};
 use anechoic_analyze::gate::{
-    Doubt, Gate, Outcome, RULES, Requirements, Rule, RuleOutcome, conclude, examine,
+    Doubt, Doubtful, Gate, Outcome, RULES, Requirements, Rule, RuleOutcome, conclude, examine,
 };
 use anechoic_analyze::{Summary, summarize};
 use anechoic_lab::trains::Interruption;
@@ -167,6 +167,7 @@ const FLAWS: &[Flaw] = &[
         "a host is missing",
         |run| {
             run.parallel = Some(Parallel {
+                job: None,
                 through: "files".into(),
                 ranks: 2,
                 hosts: 2,
@@ -306,6 +307,41 @@ fn lost_events_beyond_the_stated_share_pass_no_source() {
     assert!(matches!(found.doubts[0].doubt, Doubt::LostEvents { .. }), "{:?}", found.doubts);
     let lenient = Requirements { max_lost: 0.02, ..Requirements::default() };
     assert_eq!(judged(&recording, &["max-rate thread=1/s"], lenient).outcome, Outcome::Pass);
+}
+
+#[test]
+fn hosts_of_two_jobs_do_not_complete_each_other() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let rules = [rule("max-noise 90%")];
+    let requirements = Requirements::default();
+    let half = |name: &str, id: &str, host: &str| {
+        let mut run = two_cpus::run(SECONDS * SECOND);
+        run.parallel = Some(Parallel {
+            job: Some(id.into()),
+            through: "files".into(),
+            ranks: 2,
+            hosts: 2,
+            host: host.into(),
+            here: vec![],
+        });
+        two_cpus::record(&dir.path().join(name), &run, &[])
+    };
+    let together = |recordings: &[&Recording]| {
+        let examined = recordings
+            .iter()
+            .map(|of| examine(of, &rules, &requirements, &mut |_| {}).expect("it can be read"));
+        let gate = conclude(examined.collect(), &rules, requirements, None, vec![]);
+        gate.rules.into_iter().next().expect("a rule")
+    };
+    let (a1, b1, b2) = (half("a1", "1", "a"), half("b1", "1", "b"), half("b2", "2", "b"));
+    assert_eq!(together(&[&a1, &b1]).outcome, Outcome::Pass, "a whole job");
+    let halves = together(&[&a1, &b2]);
+    assert_eq!(halves.outcome, Outcome::Undecided);
+    let missing = Doubt::MissingHosts { present: 1, of: 2 };
+    let expected = [0, 1].map(|at| Doubtful { recording: Some(at), doubt: missing.clone() });
+    assert_eq!(halves.doubts, expected);
+    let also = together(&[&a1, &b1, &b2]);
+    assert_eq!(also.doubts, [Doubtful { recording: Some(2), doubt: missing }]);
 }
 
 #[test]
