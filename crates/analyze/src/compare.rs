@@ -15,6 +15,7 @@ mod ranks;
 mod result;
 mod trials;
 
+pub use contrast::FEWEST_PAIRS;
 pub use on_file::OnFile;
 pub use result::{
     Change, ChangedSetting, CpuChange, Difference, JobChange, LengthChange, Order, Planned, Side,
