@@ -400,12 +400,14 @@ fn an_increase_is_judged_by_repeated_runs() {
     let dir = tempfile::tempdir().expect("a directory");
     use Outcome::{Fail, Pass, Undecided};
     let before = [0.0100, 0.0101, 0.0099, 0.0100, 0.0102];
-    let cases: [(&str, &[f64], Outcome); 5] = [
+    let cases: [(&str, &[f64], Outcome); 7] = [
         ("alike", &[0.0101, 0.0100, 0.0099, 0.0101, 0.0100], Pass),
         ("quieter", &[0.0051, 0.0050, 0.0049, 0.0051, 0.0050], Pass),
         ("noisier", &[0.0151, 0.0150, 0.0149, 0.0151, 0.0150], Fail),
         ("too different", &[0.0060, 0.0180, 0.0120, 0.0070, 0.0100], Undecided),
         ("one run", &[0.0100], Undecided),
+        ("two in a row", &[0.0050, 0.0051], Undecided),
+        ("two in a row, noisier", &[0.0500, 0.0501], Undecided),
     ];
     let rules = [rule("max-increase 10%")];
     let requirements = Requirements::default();

@@ -6,7 +6,7 @@ use crate::stats::{
 };
 
 /// Fewest runs of a side whose correlation is estimated.
-const CORRELATED_RUNS: usize = 3;
+pub(super) const CORRELATED_RUNS: usize = 3;
 /// Fewest pairs of a duet that tell the sides from their CPUs.
 pub const FEWEST_PAIRS: u64 = 3;
 /// Most that the correlation of successive runs is taken for.
