@@ -15,6 +15,7 @@ mod ranks;
 mod result;
 mod trials;
 
+pub use contrast::FEWEST_PAIRS;
 pub use on_file::OnFile;
 pub use result::{
     Change, ChangedSetting, CpuChange, Difference, JobChange, LengthChange, Order, Planned, Side,
@@ -28,7 +29,7 @@ use crate::history::{History, beneath, flaws, is_beneath};
 use crate::stats::{Interval, deviation, mean, relative};
 use crate::summary::Summary;
 use anechoic_recording::{Problem, ProblemKind, Run, methods};
-use contrast::{Contrast, Design};
+use contrast::{CORRELATED_RUNS, Contrast, Design};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,6 +282,14 @@ impl Comparison {
     pub fn thresholds_ns(&self) -> (u64, u64) {
         let [before, after] = [self.before.threshold_ns, self.after.threshold_ns];
         (before.0.min(after.0), before.1.max(after.1))
+    }
+
+    /// Returns whether the runs of each side follow each other and are too few to show how much successive runs are alike.
+    /// The interval then takes them to be independent.
+    #[must_use]
+    pub fn hides_correlation(&self) -> bool {
+        let fewest = self.before.runs.min(self.after.runs);
+        self.order == Order::Apart && fewest < CORRELATED_RUNS as u64
     }
 
     /// Returns whether thresholds differ by so much that short detours count in some runs and not in others.

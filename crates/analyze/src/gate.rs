@@ -107,9 +107,9 @@ pub struct Finding {
     pub outcome: Outcome,
     /// What was measured, in the unit of the limit.
     pub value: f64,
-    /// The true value exceeds this with a probability of 95 %.
+    /// The true value exceeds this with a probability of 95 % or more; for a comparison 97.5 %.
     pub at_least: f64,
-    /// The true value is below this with a probability of 95 %; absent if unknown.
+    /// The true value is below this with a probability of 95 % or more, for a comparison 97.5 %; absent if unknown.
     pub at_most: Option<f64>,
     /// Number of detours that count; for a comparison the number of runs.
     pub events: u64,

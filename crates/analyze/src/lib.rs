@@ -35,6 +35,7 @@ pub mod histogram;
 pub mod history;
 pub mod injection;
 pub mod interference;
+mod jobs;
 pub mod lengths;
 pub mod live;
 pub mod longest;

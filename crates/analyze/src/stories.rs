@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::fold::read_once;
 use crate::longest::LongestBuilder;
 use crate::loops::watched;
+use crate::stopped::Stopped;
 use crate::story::{DetourStory, name_threads, story};
 use crate::summary::SummaryBuilder;
 use anechoic_recording::{DetourView, Problem, ProblemKind, Recording, Run};
@@ -19,6 +20,9 @@ pub struct LongestDetours {
     pub of: u64,
     /// The detours, sorted by decreasing length.
     pub detours: Vec<DetourStory>,
+    /// What was to end the run, and the detour that did, which may be none of the longest; absent if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
 }
 
 /// Returns the `most` longest detours of a recording, of all measured CPUs or of these, each with so many activities at
@@ -50,7 +54,7 @@ pub fn longest_detours(
     let summary = summary.finish(recording, &loops, strays)?;
     let (of, mut detours) = (longest.seen, longest.finish());
     name_threads(&mut detours, recording)?;
-    Ok(LongestDetours { run: summary.run, of, detours })
+    Ok(LongestDetours { run: summary.run, of, detours, stopped: summary.stopped })
 }
 
 #[cfg(test)]

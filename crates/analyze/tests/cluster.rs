@@ -279,6 +279,7 @@ fn kinds(cluster: &Cluster) -> Vec<FindingKind> {
 #[test]
 fn what_is_wrong_is_told() {
     let job = |hosts: u32, host: u32| Parallel {
+        job: None,
         through: "a launcher".into(),
         ranks: 2 * hosts,
         hosts,

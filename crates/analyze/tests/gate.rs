@@ -3,7 +3,7 @@
 
 use anechoic_analyze::compare::{Beside, ComparedRun, Comparison, compare};
 use anechoic_analyze::gate::{
-    Doubt, Gate, Outcome, RULES, Requirements, Rule, RuleOutcome, conclude, examine,
+    Doubt, Doubtful, Gate, Outcome, RULES, Requirements, Rule, RuleOutcome, conclude, examine,
 };
 use anechoic_analyze::{Summary, summarize};
 use anechoic_lab::trains::Interruption;
@@ -167,6 +167,7 @@ const FLAWS: &[Flaw] = &[
         "a host is missing",
         |run| {
             run.parallel = Some(Parallel {
+                job: None,
                 through: "files".into(),
                 ranks: 2,
                 hosts: 2,
@@ -309,6 +310,41 @@ fn lost_events_beyond_the_stated_share_pass_no_source() {
 }
 
 #[test]
+fn hosts_of_two_jobs_do_not_complete_each_other() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let rules = [rule("max-noise 90%")];
+    let requirements = Requirements::default();
+    let half = |name: &str, id: &str, host: &str| {
+        let mut run = two_cpus::run(SECONDS * SECOND);
+        run.parallel = Some(Parallel {
+            job: Some(id.into()),
+            through: "files".into(),
+            ranks: 2,
+            hosts: 2,
+            host: host.into(),
+            here: vec![],
+        });
+        two_cpus::record(&dir.path().join(name), &run, &[])
+    };
+    let together = |recordings: &[&Recording]| {
+        let examined = recordings
+            .iter()
+            .map(|of| examine(of, &rules, &requirements, &mut |_| {}).expect("it can be read"));
+        let gate = conclude(examined.collect(), &rules, requirements, None, vec![]);
+        gate.rules.into_iter().next().expect("a rule")
+    };
+    let (a1, b1, b2) = (half("a1", "1", "a"), half("b1", "1", "b"), half("b2", "2", "b"));
+    assert_eq!(together(&[&a1, &b1]).outcome, Outcome::Pass, "a whole job");
+    let halves = together(&[&a1, &b2]);
+    assert_eq!(halves.outcome, Outcome::Undecided);
+    let missing = Doubt::MissingHosts { present: 1, of: 2 };
+    let expected = [0, 1].map(|at| Doubtful { recording: Some(at), doubt: missing.clone() });
+    assert_eq!(halves.doubts, expected);
+    let also = together(&[&a1, &b1, &b2]);
+    assert_eq!(also.doubts, [Doubtful { recording: Some(2), doubt: missing }]);
+}
+
+#[test]
 fn every_recording_must_pass() {
     let dir = tempfile::tempdir().expect("a directory");
     let quiet = two_cpus::record(&dir.path().join("quiet"), &two_cpus::run(SECONDS * SECOND), &[]);
@@ -364,12 +400,14 @@ fn an_increase_is_judged_by_repeated_runs() {
     let dir = tempfile::tempdir().expect("a directory");
     use Outcome::{Fail, Pass, Undecided};
     let before = [0.0100, 0.0101, 0.0099, 0.0100, 0.0102];
-    let cases: [(&str, &[f64], Outcome); 5] = [
+    let cases: [(&str, &[f64], Outcome); 7] = [
         ("alike", &[0.0101, 0.0100, 0.0099, 0.0101, 0.0100], Pass),
         ("quieter", &[0.0051, 0.0050, 0.0049, 0.0051, 0.0050], Pass),
         ("noisier", &[0.0151, 0.0150, 0.0149, 0.0151, 0.0150], Fail),
         ("too different", &[0.0060, 0.0180, 0.0120, 0.0070, 0.0100], Undecided),
         ("one run", &[0.0100], Undecided),
+        ("two in a row", &[0.0050, 0.0051], Undecided),
+        ("two in a row, noisier", &[0.0500, 0.0501], Undecided),
     ];
     let rules = [rule("max-increase 10%")];
     let requirements = Requirements::default();

@@ -136,9 +136,11 @@ impl Scratch {
     }
 }
 
-/// Locks a directory that was just made. Returns `None` if another process took it for a leftover and removed it or is
-/// about to.
-fn lock(dir: &Path) -> io::Result<Option<File>> {
+/// Locks a directory until the file is closed. Returns `None` if another process holds it, or has just removed it.
+///
+/// # Errors
+/// Returns the system's error.
+pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
     let is_gone = |error: &io::Error| error.kind() == ErrorKind::NotFound;
     let lock = match File::open(dir) {
         Err(error) if is_gone(&error) => return Ok(None),

@@ -67,8 +67,8 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
     Ok(ExitCode::from(worst))
 }
 
-/// Returns the runs in a directory that were measured like the first run of these sides and belong to neither; absent if a
-/// side has no run. With the exit code of what could not be read.
+/// Returns the runs in a directory that were measured like the first run of these sides and belong to neither, nor are
+/// copies of one that does; absent if a side has no run. With the exit code of what could not be read.
 ///
 /// # Errors
 /// There is no recording in the directory.
@@ -78,15 +78,20 @@ pub(crate) fn of_others(
 ) -> Result<(Option<History>, u8), Problem> {
     let inputs = Inputs::below(dir)?;
     let worst = inputs.report_unread();
-    let real = |of: &Recording| of.dir().canonicalize().unwrap_or_else(|_| of.dir().to_owned());
-    let compared: BTreeSet<PathBuf> = sides.iter().flatten().map(|of| real(of)).collect();
-    let others = inputs.recordings.iter().filter(|of| !compared.contains(&real(of)));
+    let compared: BTreeSet<_> = sides.iter().flatten().map(|of| identity(of)).collect();
+    let others = inputs.recordings.iter().filter(|of| !compared.contains(&identity(of)));
     let Some(first) = sides[0].first() else { return Ok((None, worst)) };
     let (history, code) = of_kind(Kind::of(first.run()), &others.collect::<Vec<_>>());
     Ok((Some(history), worst.max(code)))
 }
 
-/// Reads the runs of this kind. What cannot be read is reported and left out, and returned as an exit code.
+/// Returns what a run shares with its copies alone, wherever they are: when it began, by two clocks, and when it ended.
+fn identity(of: &Recording) -> (&str, u64, u64) {
+    let run = of.run();
+    (&run.start_utc, run.start_ticks, run.end_ticks)
+}
+
+/// Reads the runs of this kind, each once. What cannot be read is reported and left out, and returned as an exit code.
 fn of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
     let alike = |of: &&&Recording| {
         let of = Kind::of(of.run());
@@ -97,7 +102,8 @@ fn of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
     let of_kind = runs.len();
     runs.retain(|of| flaws(of.run()).is_empty());
     let not_whole = of_kind - runs.len();
-    runs.sort_by_key(|of| &of.run().start_utc);
+    runs.sort_by_key(|of| identity(of));
+    runs.dedup_by_key(|of| identity(of));
     let older = runs.len().saturating_sub(MOST);
     let runs = &runs[older..];
     let busy = Busy::steps("reading", runs.len() as u64, false);

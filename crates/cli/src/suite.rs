@@ -15,16 +15,17 @@ mod ticks;
 use crate::ask::{self, CpuList};
 use crate::exit;
 use crate::options::{answers, arguments};
-use crate::rows::{OfRows, Rows};
+use crate::rows::Rows;
 use crate::setup::default_dir;
 use crate::terminal;
 use anechoic_measure::experiment::Host;
+use anechoic_recording::Problem;
 use anechoic_recording::options::Answers;
-use anechoic_recording::{Problem, Run};
 use anechoic_system::machine;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
-use measuring::{Results, measure_sets, read_sets};
-use row::{Set, Suite};
+use kept::read_sets;
+use measuring::{Results, measure_sets};
+use row::Suite;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -125,7 +126,7 @@ fn command(suite: &Suite) -> Command {
 pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     let SuiteArgs { suite, answers, common } = args;
     let (dir, Results { done, worst }) = match &common.show {
-        Some(dir) => (dir.clone(), read_sets(suite, dir, |run| planned(suite, run), common.quiet)?),
+        Some(dir) => (dir.clone(), read_sets(suite, dir, common.quiet)?),
         None => {
             let cpus =
                 common.cpus.as_ref().map_or_else(|| suite.usual_cpus(), |list| list.0.clone());
@@ -150,20 +151,10 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     Ok(ExitCode::from(worst.max(verdict.unwrap_or(exit::NO_VERDICT))))
 }
 
-/// Returns the sets that the command of a recording asks for; nothing if it is not that of this suite.
-fn planned(suite: &Suite, run: &Run) -> Option<Vec<Set>> {
-    let words = run.command.iter().skip_while(|word| *word != "suite");
-    let command = OfRows::<SuiteArgs>::augment_args(Command::new("suite"));
-    let matches = command.try_get_matches_from(words).ok()?;
-    let OfRows(asked) = OfRows::<SuiteArgs>::from_arg_matches(&matches).ok()?;
-    let cpus = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-    let host = Host { cpus, machine: run.machine.clone() };
-    (asked.suite.id == suite.id).then(|| (suite.sets)(&asked.answers, &host).ok())?
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::OfRows;
     use anechoic_recording::ProblemKind;
     use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! Earlier runs of a host, and what they show about one run a side.
 
-use crate::tool::{Done, anechoic, arg};
+use crate::tool::{Done, anechoic, arg, command};
 use anechoic_lab::two_cpus::{self, SECOND};
 use serde_json::Value;
 use std::path::Path;
@@ -96,6 +96,22 @@ fn earlier_runs_make_a_verdict_of_one_run_a_side() {
     let text = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
     let far = "lies 34 days from these, which is more than all earlier ones lie apart";
     assert!(done.code == Some(0) && text.contains(far), "{:?} {text}", done.code);
+}
+
+#[test]
+fn a_copy_of_a_run_is_no_earlier_run() {
+    let dir = nightly(26);
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let copies = [("before", "saved"), ("worse", "saved-too"), ("nightly/03", "again")];
+    for (of, name) in copies {
+        let done = command("cp", &["-a", &at(of), &at(&format!("nightly/{name}"))]);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+    }
+    let history = at("nightly");
+    let done = anechoic(&["compare", &at("before"), &at("worse"), "--history", &history, "--json"]);
+    let found = json(&done);
+    assert_eq!(found["history"]["runs"].as_u64(), Some(26), "{found}");
+    assert_eq!(found["verdict"], "noisier", "{found}");
 }
 
 #[test]

@@ -44,6 +44,7 @@ pub fn run(state: RunState) -> Run {
         allocations: Vec::new(),
         injections: Vec::new(),
         parallel: Some(Parallel {
+            job: None,
             through: "threads".into(),
             ranks: 2,
             hosts: 1,

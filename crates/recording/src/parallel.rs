@@ -23,6 +23,10 @@ texts! {
 /// The parallel job of which a recording covers one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parallel {
+    /// Identifies the job: equal in the recordings of all its hosts, and in no other. Absent where one process is the whole
+    /// job, and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
     /// How the ranks communicate: `threads`, `shared directory`, or the name of the MPI library.
     pub through: String,
     /// Number of ranks in the whole job.

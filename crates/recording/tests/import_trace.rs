@@ -5,7 +5,7 @@ use anechoic_lab::note;
 use anechoic_recording::import::IMPORTERS;
 use anechoic_recording::options::Answers;
 use anechoic_recording::{
-    Detour, EventKind, KernelEvent, Name, NameKind, Problem, ProblemKind, Recording,
+    Detour, EventKind, KernelEvent, Loss, LossKind, Name, NameKind, Problem, ProblemKind, Recording,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,6 +74,7 @@ fn real_files_of_both_versions_have_the_interrupts_that_trace_cmd_reports() {
             ("reschedule_entry", EventKind::RescheduleEntry),
             ("irq_handler_entry", EventKind::IrqEntry),
             ("softirq_entry", EventKind::SoftirqEntry),
+            ("hrtimer_expire_entry", EventKind::HrtimerEntry),
         ];
         for (event, kind) in kinds {
             let reported = report.matches(&format!(" {event}:")).count();
@@ -90,6 +91,67 @@ fn real_files_of_both_versions_have_the_interrupts_that_trace_cmd_reports() {
     let named = |kind, text: &str| names.iter().any(|name| name.kind == kind && name.name == text);
     assert!(named(NameKind::Symbol, "tick_nohz_handler"), "from its table of symbols: {names:?}");
     assert!(named(NameKind::Irq, "virtio1-req.0"), "from an event: {names:?}");
+}
+
+#[test]
+fn a_recording_ends_when_its_file_was_written_and_begins_as_much_before_as_it_lasts() {
+    let (dir, done) = import(&foreign("trace-6.dat"), &[]);
+    done.expect("imported");
+    let run = opened(&dir).run().clone();
+    let at = |utc: &str| utc.parse::<jiff::Timestamp>().expect("RFC 3339").as_nanosecond();
+    let end = run.end_utc.as_deref().expect("the time of the file");
+    let between = (at(end) - at(&run.start_utc)) as u64;
+    let lasted = run.clock.ns(run.end_ticks - run.start_ticks);
+    assert!(lasted > 0 && between.abs_diff(lasted) <= 2_000, "{between} ns, not {lasted}");
+}
+
+/// Marks the last page of CPU 0 as the kernel does when it overwrote events before a reader came: with their number.
+fn with_loss(mut file: Vec<u8>, lost: u64) -> Vec<u8> {
+    const PAGE: usize = 4096;
+    const HEAD: usize = 16;
+    let read = |file: &[u8], at: usize| {
+        let bytes = file[at..at + 8].try_into().expect("8 bytes");
+        u64::from_le_bytes(bytes) as usize
+    };
+    let table = b"flyrecord\0";
+    let at = file.windows(table.len()).position(|bytes| bytes == table).expect("a table of CPUs");
+    let (offset, size) = (read(&file, at + table.len()), read(&file, at + table.len() + 8));
+    let page = offset + size - PAGE;
+    let filled = read(&file, page + 8);
+    assert!(size > PAGE && HEAD + filled + 8 <= PAGE, "there is room for the number");
+    let marked = filled as u64 | 1 << 31 | 1 << 30;
+    file[page + 8..page + 16].copy_from_slice(&marked.to_le_bytes());
+    let number = page + HEAD + filled;
+    file[number..number + 8].copy_from_slice(&lost.to_le_bytes());
+    file
+}
+
+#[test]
+fn events_that_the_trace_lost_are_losses_of_the_recording() {
+    const LOST: u64 = 1_234;
+    let bytes = with_loss(fs::read(foreign("trace-6.dat")).expect("a file"), LOST);
+    let (dir, done) = import_bytes(&bytes);
+    done.expect("imported");
+    let recording = opened(&dir);
+    assert_eq!(recording.run().cpus[0].lost_detours, LOST, "each event may have been one");
+    let losses = all::<Loss>(&recording);
+    let found: Vec<_> = losses.iter().map(|of| (of.what.clone(), of.cpu, of.count)).collect();
+    assert_eq!(found, [LossKind::Events, LossKind::Detours].map(|what| (what, 0, LOST)));
+    for Loss { start_ticks, end_ticks, .. } in &losses {
+        assert!(start_ticks < end_ticks, "it took time");
+        let lost = |ticks: u64| (start_ticks + 1..*end_ticks).contains(&ticks);
+        let seen = all::<KernelEvent>(&recording);
+        assert!(!seen.iter().any(|event| event.cpu == 0 && lost(event.ticks)), "nothing in it");
+        let detours = all::<Detour>(&recording);
+        let over = |of: &Detour| of.start_ticks < *end_ticks && *start_ticks < of.end_ticks;
+        assert!(!detours.iter().any(|of| of.cpu == 0 && over(of)), "no handler spans it");
+    }
+    let marked = dir.path().join("trace.dat");
+    let Ok(report) = Command::new("trace-cmd").arg("report").arg(marked).output() else {
+        return note::skipped("trace-cmd is not installed");
+    };
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(report.contains(&format!("CPU:0 [{LOST} EVENTS DROPPED]")), "as its own reader says");
 }
 
 #[test]

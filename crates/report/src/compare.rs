@@ -12,8 +12,8 @@ use crate::units::{
     asked, between, count, counted, cpu_list, long, noise, number, rate, rough_share, span,
 };
 use anechoic_analyze::compare::{
-    Change, ChangedSetting, Comparison, CpuChange, Difference, LengthChange, Order, Side,
-    SourceChange,
+    Change, ChangedSetting, Comparison, CpuChange, Difference, FEWEST_PAIRS, LengthChange, Order,
+    Side, SourceChange,
 };
 use anechoic_analyze::stats::Interval;
 use certainty::certainty;
@@ -122,10 +122,10 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
             )
         }
         Change::OneRunDiffers => format!(
-            "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown. {}",
+            "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown: {}.",
             too_few(of)
         ),
-        Change::OneRun => format!("No verdict: {values}. {}", too_few(of)),
+        Change::OneRun => format!("No verdict: {values}. {}.", capital(&too_few(of))),
     };
     let mut sentences = vec![first];
     match of.verdict {
@@ -231,6 +231,21 @@ fn changed_alone(of: &Comparison) -> Option<String> {
     })
 }
 
+/// Returns why the runs give no verdict.
+fn too_few(of: &Comparison) -> String {
+    match of.order {
+        Order::Duet if of.before.runs >= FEWEST_PAIRS => format!(
+            "in all {} pairs the sides had the same CPUs, so the difference may be that of the CPUs",
+            count(of.before.runs)
+        ),
+        Order::Duet => format!(
+            "{} of a duet cannot tell the sides from their CPUs, which takes {FEWEST_PAIRS}",
+            counted(of.before.runs, "pair", "pairs")
+        ),
+        _ => "one run does not show how much runs differ".into(),
+    }
+}
+
 fn source_name(of: &SourceChange) -> String {
     clip(&title_of(&of.source, &of.name, of.control), NAME)
 }
@@ -265,6 +280,9 @@ fn warnings(of: &Comparison) -> Vec<String> {
         )
     }));
     match (of.verdict, of.order) {
+        (Change::OneRun | Change::OneRunDiffers, Order::Duet) => warnings.push(format!(
+            "Measure {FEWEST_PAIRS} pairs or more, better 10, and let them all end: `anechoic ab --duet --pairs 10 …`."
+        )),
         (Change::OneRun | Change::OneRunDiffers, _) => warnings.push(
             "Measure both sides repeatedly: `anechoic run --repeat 5 -o before`, change the setting, \
              `anechoic run --repeat 5 -o after`; or name earlier runs of this host with --history."
@@ -391,18 +409,6 @@ pub(crate) fn chart(of: &Comparison) -> Chart {
     let y = Axis::log("per second and CPU", Quantity::Number);
     Chart::of(x, y, curves)
         .titled("detours per second and CPU that are longer than a threshold", 10)
-}
-
-/// Returns why the runs give no verdict.
-fn too_few(of: &Comparison) -> String {
-    match (of.order, of.before.runs) {
-        (Order::Duet, pairs @ 2..) => format!(
-            "{} at the same time do not separate the sides from their CPUs: at least 3 are needed, some with the CPUs swapped \
-             and some not.",
-            counted(pairs, "pair", "pairs")
-        ),
-        _ => "One run does not show how much runs differ.".into(),
-    }
 }
 
 #[cfg(test)]

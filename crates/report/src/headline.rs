@@ -88,5 +88,5 @@ fn artefact(summary: &Summary) -> Option<f64> {
         sources::FAIR_SERVER.is(&row.source) || sources::RT_THROTTLING.is(&row.source)
     });
     let part: f64 = of_policy.map(|row| row.share).sum();
-    (part >= ARTEFACT).then_some(part)
+    (part >= ARTEFACT && summary.run.policy.is_fifo()).then_some(part)
 }

@@ -7,7 +7,7 @@ use crate::units::{asked, count, instant, length, long, span};
 use crate::{longest, stories};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::LongDetour;
-use anechoic_analyze::{DetourStory, Stopped, Summary};
+use anechoic_analyze::{DetourStory, Stopped};
 use anechoic_recording::stop::StopCondition;
 
 /// Returns how a run ended that a condition was to end before its time, and how much of it is kept.
@@ -54,16 +54,16 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
 }
 
 /// Adds what happened in the detour that was too long, and the detours before it.
-pub(crate) fn add(summary: &Summary, screen: &mut Screen) {
-    let Some(stopped) = &summary.stopped else { return };
+pub(crate) fn add(stopped: Option<&Stopped>, run: &Facts, screen: &mut Screen) {
+    let Some(stopped) = stopped else { return };
     let (StopCondition::Longer(_), Some(story)) = (stopped.condition, &stopped.detour) else {
         return;
     };
     screen.section(&format!("the detour that ended the run: {}", stories::heading(story)));
-    activities(story, &summary.run, screen);
+    activities(story, run, screen);
     if !stopped.before.is_empty() {
         screen.section("before it, on the same CPU");
-        screen.table(earlier(&stopped.before, story, &summary.run));
+        screen.table(earlier(&stopped.before, story, run));
     }
     screen.gap();
 }

@@ -1,11 +1,10 @@
 //! The screen of the longest detours: what happened in each, in order.
 
-use crate::heading;
 use crate::names::{role, sender, source_name};
 use crate::screen::Screen;
-use crate::style::{View, plain};
+use crate::style::plain;
 use crate::table::Table;
-use crate::units::{count, counted, instant, length};
+use crate::units::{counted, instant, length};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::{DetourStory, LongestDetours, StoryActivity};
 use anechoic_recording::ActivityKind;
@@ -13,21 +12,6 @@ use std::collections::BTreeMap;
 
 /// Deeper activities are not indented further.
 const DEEPEST: usize = 6;
-
-/// Shows each detour with its activities: when they began, what they took, who caused them.
-#[must_use]
-pub(crate) fn longest(found: &LongestDetours, view: &View<'_>) -> Screen {
-    let mut screen = Screen::default();
-    heading::all(&found.run, view, &mut screen);
-    screen.gap();
-    screen.headline(&headline(found));
-    for (number, story) in (1_u64..).zip(&found.detours) {
-        screen.section(&format!("{}. {}", count(number), heading(story)));
-        activities(story, &found.run, &mut screen);
-    }
-    screen.path("recording", view);
-    screen
-}
 
 /// Adds what happened in a detour, in order.
 pub(crate) fn activities(story: &DetourStory, run: &Facts, screen: &mut Screen) {

@@ -18,7 +18,7 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
     screen.gap();
     screen.headline(&sentences(summary).join(" "));
     reference::line(summary).iter().for_each(|line| screen.note(line));
-    stopped::add(summary, &mut screen);
+    stopped::add(summary.stopped.as_ref(), &summary.run, &mut screen);
     screen.gap();
     cpus::all(summary, view, &mut screen);
     screen.gap();

@@ -137,6 +137,7 @@ fn merged(hosts: Vec<HostSummary>) -> ClusterBuilder {
 fn job(host: &HostSummary, first: u32, hosts: u32) -> Parallel {
     let ranks = host.cpus.len() as u32;
     Parallel {
+        job: None,
         through: "Open MPI 4.1.4".into(),
         ranks: hosts * ranks,
         hosts,

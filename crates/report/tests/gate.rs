@@ -157,6 +157,7 @@ fn every_doubt_has_words() {
         Doubt::Threshold { threshold_ns: 1_000_000 },
         Doubt::Unread,
         Doubt::OneRun,
+        Doubt::Successive,
         Doubt::NoNoise,
         Doubt::OtherCpus,
         Doubt::OtherThresholds,

@@ -80,10 +80,15 @@ fn competition_is_no_noise() {
 
 #[test]
 fn what_only_the_policy_causes_is_stated() {
-    for (source, part, named) in
-        [("fair-server", 0.9, true), ("rt-throttling", 0.5, true), ("thread", 0.9, false)]
-    {
+    for (source, part, fifo, named) in [
+        ("fair-server", 0.9, true, true),
+        ("rt-throttling", 0.5, true, true),
+        ("fair-server", 0.9, false, false),
+        ("rt-throttling", 0.5, false, false),
+        ("thread", 0.9, true, false),
+    ] {
         let mut summary = made::summary();
+        summary.run.policy = if fifo { Policy::fifo(1) } else { Policy::other() };
         summary.total.noise = 0.05;
         let sources = summary.sources.as_mut().expect("attributed");
         sources.rows = vec![made::source(source, "cc1", part, [31_000, 55_000, 310_000, 310_000])];

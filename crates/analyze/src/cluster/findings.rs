@@ -133,7 +133,8 @@ fn differing(parts: &[HostSummary]) -> Vec<Finding> {
     let job = |part: &HostSummary| match &part.parallel {
         Some(job) => {
             let hosts = if job.hosts == 1 { "host" } else { "hosts" };
-            format!("{} ranks on {} {hosts} through {}", job.ranks, job.hosts, job.through)
+            let id = job.job.as_ref().map_or(String::new(), |id| format!(" (job {id})"));
+            format!("{} ranks on {} {hosts} through {}{id}", job.ranks, job.hosts, job.through)
         }
         None => "no job".into(),
     };

@@ -268,6 +268,7 @@ mod tests {
     #[test]
     fn what_a_host_is_called() {
         let job = Parallel {
+            job: None,
             through: "made up".into(),
             ranks: 2,
             hosts: 1,

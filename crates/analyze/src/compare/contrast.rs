@@ -6,7 +6,9 @@ use crate::stats::{
 };
 
 /// Fewest runs of a side whose correlation is estimated.
-const CORRELATED_RUNS: usize = 3;
+pub(super) const CORRELATED_RUNS: usize = 3;
+/// Fewest pairs of a duet that tell the sides from their CPUs.
+pub const FEWEST_PAIRS: u64 = 3;
 /// Most that the correlation of successive runs is taken for.
 const MOST_CORRELATED: f64 = 0.97;
 /// Standard errors that are added to the interval for a power of 80 % (the normal quantile).
@@ -103,7 +105,7 @@ impl Contrast {
     }
 
     /// Returns the difference of sides that ran at the same time on two sets of CPUs. Each pair differs by the sides, and
-    /// by the sets with a sign that the swap turns; least squares separate the two. Absent with fewer than three pairs,
+    /// by the sets with a sign that the swap turns; least squares separate the two. Absent with fewer than [`FEWEST_PAIRS`],
     /// or if all had the sets alike.
     fn duet([before, after]: &[Vec<f64>; 2], swapped: &[bool]) -> Option<Self> {
         let signs = swapped.iter().map(|swapped| if *swapped { -1.0 } else { 1.0 });
@@ -114,7 +116,7 @@ impl Contrast {
         let sum: f64 = pairs.iter().map(|(_, difference)| difference).sum();
         let signed: f64 = pairs.iter().map(|(sign, difference)| sign * difference).sum();
         let determinant = count * count - signs * signs;
-        if pairs.len() < 3 || determinant <= 0.0 {
+        if (pairs.len() as u64) < FEWEST_PAIRS || determinant <= 0.0 {
             return None;
         }
         let difference = (count * sum - signs * signed) / determinant;

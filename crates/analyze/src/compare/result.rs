@@ -40,9 +40,10 @@ pub enum Change {
     NotShown,
     /// The noise changed, but so did sources that the change cannot affect.
     Unproven,
-    /// A side has only one run, and the two recordings differ by more than the variation within them.
+    /// A side has only one run, or a duet too few pairs to tell the sides from their CPUs; the recordings differ by more
+    /// than the variation within them.
     OneRunDiffers,
-    /// A side has only one run, and no difference exceeds the variation within the recordings.
+    /// A side has only one run, or a duet too few such pairs, and no difference exceeds the variation within the recordings.
     OneRun,
 }
 

@@ -137,6 +137,8 @@ pub enum Doubt {
     Unread,
     /// One side of the comparison has a single run, which does not show how much runs differ.
     OneRun,
+    /// The runs of each side follow each other, and two of a side do not show how much successive runs are alike.
+    Successive,
     /// A run has no noise, so there is no ratio.
     NoNoise,
     /// The runs of both sides measured different CPUs.

@@ -8,12 +8,12 @@ use crate::cluster::host_name;
 use crate::compare::Comparison;
 use crate::counted::{Ranges, ranges};
 use crate::fold::{Progress, read_once};
+use crate::jobs::by_job;
 use crate::loops::watched;
 use crate::summary::{Summary, SummaryBuilder};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 /// A recording on which rules were judged.
 #[derive(Debug, Clone)]
@@ -184,12 +184,18 @@ fn doubts(
     doubts
 }
 
-/// Returns a doubt if hosts of a parallel job are missing.
-fn missing_hosts(examined: &[Examined]) -> Option<Doubtful> {
-    let jobs = || examined.iter().filter_map(|of| of.job.as_ref());
-    let present = jobs().map(|job| &*job.host).collect::<BTreeSet<_>>().len() as u64;
-    let of = jobs().map(|job| u64::from(job.hosts)).max().filter(|of| *of > present)?;
-    Some(Doubtful { recording: None, doubt: Doubt::MissingHosts { present, of } })
+/// Returns a doubt about the first recording of each parallel job of which hosts are missing.
+fn missing_hosts(examined: &[Examined]) -> Vec<Doubtful> {
+    let part = |of: &'_ Examined| Some((of.job.clone()?, of.of.start_utc.clone()));
+    let parts: Vec<_> =
+        (0_u64..).zip(examined).filter_map(|(at, of)| Some((at, part(of)?))).collect();
+    let jobs = by_job(parts.iter().map(|(at, (job, start))| (*at, job, &**start)));
+    let missing = jobs.into_iter().filter_map(|job| {
+        let (present, of) = (job.present.len() as u64, u64::from(job.hosts));
+        let doubt = Doubt::MissingHosts { present, of };
+        (present < of).then(|| Doubtful { recording: job.parts.iter().min().copied(), doubt })
+    });
+    missing.collect()
 }
 
 fn rule_outcome(rule: &Rule, mut findings: Vec<Finding>, mut doubts: Vec<Doubtful>) -> RuleOutcome {

@@ -1,27 +1,117 @@
-//! The sets of a suite that were measured before: which are kept, which belong to it, and which are missing.
+//! The sets of a suite that exist: `--resume` keeps those that are complete, `--show` shows them.
 
-use super::row::Set;
+use super::measuring::{Results, add_up};
+use super::row::{Set, Suite};
+use crate::exit;
+use crate::options::answers;
+use anechoic_measure::experiment::Host;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Problem, ProblemKind, Recording, Run, create_dir_all};
+use anechoic_recording::{Problem, ProblemKind, Recording, Run, find_each};
+use clap::FromArgMatches;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::Path;
 
-/// Locks the directory of a suite while it is measured, so that no other suite takes its running set for one that was
-/// interrupted. The directory is made if it does not exist.
-pub(super) fn lock(dir: &Path) -> Result<File, Problem> {
-    let unwritable = |error| Problem::unwritable(dir, &error);
-    create_dir_all(dir).map_err(unwritable)?;
-    let lock = File::open(dir).map_err(unwritable)?;
-    // Some file systems have no locks; there nothing protects the sets.
-    if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
-        let why = format!("another suite is being measured into {}", dir.display());
-        return Err(
-            ProblemKind::Usage.problem(why, "wait for its end, or name a new directory with -o")
-        );
+const OTHER_OPTIONS: &str = "with other options";
+
+/// Reads the sets of a suite that was measured before: the recordings that were measured as the first of them was. What
+/// is left out or missing is named on stderr; one that cannot be read hides no other.
+pub(super) fn read_sets(suite: &Suite, dir: &Path, quiet: bool) -> Result<Results, Problem> {
+    let mut read = Results { done: Vec::new(), worst: 0 };
+    let mut found = Vec::new();
+    for recording in find_each(dir)? {
+        match recording {
+            Ok(recording) => found.push(recording),
+            Err(error) => read.worst = read.worst.max(exit::print_error(&error)),
+        }
     }
-    Ok(lock)
+    found.retain(|recording| suite.result(&recording.run().method).is_some());
+    let Some(first) = found.iter().map(Recording::run).find(|run| is_of(suite, run)).cloned()
+    else {
+        if read.worst != 0 {
+            return Ok(read);
+        }
+        let why = format!("{} has no set of `anechoic suite {}`", dir.display(), suite.id);
+        return Err(ProblemKind::Usage.problem(why, "name the directory of that suite"));
+    };
+    let mut sets = Vec::new();
+    for recording in found {
+        match stranger(suite, recording.run(), &first) {
+            None => sets.push(recording),
+            Some(how) => {
+                eprintln!(
+                    "anechoic: {} is left out: it was measured {how}",
+                    recording.dir().display()
+                );
+                read.worst = read.worst.max(exit::WARNING);
+            }
+        }
+    }
+    if let Some(missing) = missing(suite, &first, &sets) {
+        eprintln!("anechoic: {}: {missing}", dir.display());
+        read.worst = read.worst.max(exit::WARNING);
+    }
+    for recording in &sets {
+        match add_up(suite, recording, quiet) {
+            Ok(done) => read.done.push(done),
+            Err(error) => read.worst = read.worst.max(exit::print_error(&error)),
+        }
+    }
+    Ok(read)
+}
+
+/// Returns whether a recording was made by this suite.
+fn is_of(suite: &Suite, run: &Run) -> bool {
+    settings(&run.command).starts_with(&["suite", suite.id])
+}
+
+/// Returns how a recording was measured, if not as a set of the suite of `first`.
+fn stranger(suite: &Suite, run: &Run, first: &Run) -> Option<String> {
+    if !is_of(suite, run) {
+        return Some(format!("by `{}`", run.command.join(" ")));
+    }
+    let unlike = unlike(run, &first.command, &first.machine, &first.tool_version);
+    unlike.map(|how| format!("{how} than the first set"))
+}
+
+/// Names the sets that the command of `first` measures and that are not there or not complete.
+fn missing(suite: &Suite, first: &Run, sets: &[Recording]) -> Option<String> {
+    let name =
+        |set: &Recording| set.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let complete: BTreeSet<String> =
+        sets.iter().filter(|set| set.run().state == RunState::Complete).map(name).collect();
+    let planned = match planned(suite, first, sets) {
+        Ok(planned) => planned,
+        Err(problem) => {
+            return Some(format!("the sets that are missing cannot be named here: {problem}"));
+        }
+    };
+    let missing: Vec<&str> =
+        planned.iter().map(|set| &set.name[..]).filter(|name| !complete.contains(*name)).collect();
+    let (left, all) = (missing.len(), planned.len());
+    let verb = if left == 1 { "is" } else { "are" };
+    let names = missing.join(", ");
+    (left > 0).then(|| format!("{left} of {all} sets {verb} missing or not complete: {names}; --resume measures what is missing"))
+}
+
+/// Returns the sets that the recorded command of a suite measures.
+fn planned(suite: &Suite, first: &Run, sets: &[Recording]) -> Result<Vec<Set>, Problem> {
+    let words = settings(&first.command);
+    let refused = |error: clap::Error| {
+        let why = format!("`{}` is no command of this version", first.command.join(" "));
+        let remedy = error.to_string().lines().next().unwrap_or_default().to_owned();
+        ProblemKind::Data.problem(why, remedy)
+    };
+    let matches = super::command(suite).try_get_matches_from(&words[1..]).map_err(refused)?;
+    let common = super::CommonArgs::from_arg_matches(&matches).map_err(refused)?;
+    let measured = || {
+        sets.iter()
+            .flat_map(|set| set.run().cpus.iter().map(|cpu| cpu.cpu))
+            .collect::<BTreeSet<u32>>()
+    };
+    let cpus = common.cpus.map_or_else(|| measured().into_iter().collect(), |list| list.0);
+    (suite.sets)(&answers(suite.options, &matches), &Host { cpus, machine: first.machine.clone() })
 }
 
 /// Returns the complete sets of an earlier attempt, and removes those that were interrupted.
@@ -56,16 +146,19 @@ pub(super) fn complete(
 fn differs(set: &Set, run: &Run, machine: &Machine) -> Option<&'static str> {
     let plan = &set.plan;
     let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+    if run.method != plan.experiment.method || cpus != plan.experiment.cpus() {
+        return Some(OTHER_OPTIONS);
+    }
+    unlike(run, &plan.command, machine, env!("CARGO_PKG_VERSION"))
+}
+
+/// Returns what keeps a recording from being a set of the suite that this command, machine and version measured.
+fn unlike(run: &Run, command: &[String], machine: &Machine, version: &str) -> Option<&'static str> {
     let other = [
-        (
-            run.method != plan.experiment.method
-                || cpus != plan.experiment.cpus()
-                || settings(&run.command) != settings(&plan.command),
-            "with other options",
-        ),
+        (settings(&run.command) != settings(command), OTHER_OPTIONS),
         (run.machine.host != machine.host, "on another machine"),
         (run.machine.kernel != machine.kernel, "with another kernel"),
-        (run.tool_version != env!("CARGO_PKG_VERSION"), "by another version of anechoic"),
+        (run.tool_version != version, "by another version of anechoic"),
     ];
     other.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
 }
@@ -83,61 +176,6 @@ fn settings(command: &[String]) -> Vec<&str> {
         }
     }
     settings
-}
-
-/// The sets of a suite as the first of its recordings was to be measured.
-pub(super) struct Belonging {
-    first: Run,
-    /// The names of all sets, if the command of that recording shows them.
-    names: Option<BTreeSet<String>>,
-}
-
-impl Belonging {
-    /// Begins with the first recording; `sets` are those that its command asks for.
-    pub(super) fn of(first: &Run, sets: Option<Vec<Set>>) -> Self {
-        let names = sets.map(|sets| sets.into_iter().map(|set| set.name).collect());
-        Self { first: first.clone(), names }
-    }
-
-    /// Checks that a recording is a set of this suite.
-    ///
-    /// # Errors
-    /// It was measured with other options, or the suite has no such set.
-    pub(super) fn check(&self, recording: &Recording) -> Result<(), Problem> {
-        let wrong = |why: &str| {
-            ProblemKind::Data
-                .problem(why, "move it to another directory")
-                .about(recording.dir().display())
-        };
-        if settings(&recording.run().command) != settings(&self.first.command) {
-            return Err(wrong(
-                "it was measured with other options than the first set of this suite",
-            ));
-        }
-        let name = recording.dir().file_name().unwrap_or_default().to_string_lossy();
-        match &self.names {
-            Some(names) if !names.contains(&*name) => Err(wrong("this suite has no such set")),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the sets that are not among the measured ones, as a sentence; nothing if all are there.
-    pub(super) fn missing<'n>(&self, done: impl Iterator<Item = &'n str>) -> Option<String> {
-        let names = self.names.as_ref()?;
-        let done: BTreeSet<&str> = done.collect();
-        let missing: Vec<&str> =
-            names.iter().map(String::as_str).filter(|name| !done.contains(name)).collect();
-        let are = if missing.len() == 1 { "is" } else { "are" };
-        let sentence = || {
-            format!(
-                "{} of {} sets {are} missing: {}",
-                missing.len(),
-                names.len(),
-                missing.join(", ")
-            )
-        };
-        (!missing.is_empty()).then(sentence)
-    }
 }
 
 #[cfg(test)]

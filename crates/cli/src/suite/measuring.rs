@@ -1,19 +1,20 @@
-//! Measures the sets of a suite one after the other, keeps those that are complete, and reads them again.
+//! Measures the sets of a suite one after the other and keeps those that are complete.
 
-use super::kept::{Belonging, complete, lock};
+use super::kept::complete;
 use super::row::{Done, Set, Suite};
 use crate::exit;
+use crate::files;
 use crate::progress::Busy;
 use crate::setup::{explained, record};
 use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
 use anechoic_measure::run::BETWEEN;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::{Problem, ProblemKind, Recording, Run, find_each};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::published::CMT_LEAST_REPETITIONS;
 use anechoic_report::results::Input;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub(super) struct Results {
 }
 
 /// Computes the result of a set.
-fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Problem> {
+pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Problem> {
     let _busy = Busy::with("adding up", quiet);
     let row = suite.result(&recording.run().method).ok_or_else(|| {
         let why = format!("it is a recording of {}", recording.run().method);
@@ -36,44 +37,6 @@ fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Pro
     Ok(Done::of(recording, row.compute(&Input::of(&[recording]))?))
 }
 
-/// Reads the sets of a suite that was measured before. One that cannot be read hides no other. `planned` returns the sets
-/// that the command of a recording asks for.
-pub(super) fn read_sets(
-    suite: &Suite,
-    dir: &Path,
-    planned: impl Fn(&Run) -> Option<Vec<Set>>,
-    quiet: bool,
-) -> Result<Results, Problem> {
-    let mut read = Results { done: Vec::new(), worst: 0 };
-    let mut belonging: Option<Belonging> = None;
-    for recording in find_each(dir)? {
-        let done = recording.and_then(|recording| {
-            if suite.result(&recording.run().method).is_none() {
-                return Ok(None);
-            }
-            let of_first = || Belonging::of(recording.run(), planned(recording.run()));
-            belonging.get_or_insert_with(of_first).check(&recording)?;
-            add_up(suite, &recording, quiet).map(Some)
-        });
-        match done {
-            Ok(done) => read.done.extend(done),
-            Err(error) => read.worst = read.worst.max(exit::print_error(&error)),
-        }
-    }
-    if read.done.is_empty() && read.worst == 0 {
-        let methods: Vec<&str> = suite.results.iter().map(|(method, _)| *method).collect();
-        let why = format!("{} has no recording of `{}`", dir.display(), methods.join("`, `"));
-        return Err(ProblemKind::Usage.problem(why, "name the directory of that suite"));
-    }
-    let names = read.done.iter().map(|done| &done.name[..]);
-    if let Some(missing) = belonging.and_then(|of| of.missing(names)) {
-        let dir = dir.display();
-        eprintln!("anechoic: {missing}; measure with the same options, -o {dir} and --resume");
-        read.worst = read.worst.max(exit::WARNING);
-    }
-    Ok(read)
-}
-
 /// Measures one set after the other; if one fails, the sets before it are still shown.
 pub(super) fn measure_sets(
     suite: &Suite,
@@ -82,12 +45,12 @@ pub(super) fn measure_sets(
     resume: Option<&Machine>,
     quiet: bool,
 ) -> Result<Results, Problem> {
+    let _held = hold(dir)?;
     if resume.is_none() && dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         let why = format!("{} is not empty", dir.display());
         let remedy = "name a new directory with -o, measure what is missing with --resume, or show what is in it with --show";
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
-    let _lock = lock(dir)?;
     let mut kept = match resume {
         Some(machine) => complete(sets, dir, machine)?,
         None => BTreeMap::new(),
@@ -118,8 +81,21 @@ pub(super) fn measure_sets(
             break;
         }
     }
-    let _ = fs::remove_dir(dir); // which fails if anything was measured
     Ok(results)
+}
+
+/// Keeps other suites out of a directory until the file is closed, and makes the directory if there is none. The kernel
+/// closes the file of a process that is killed.
+///
+/// # Errors
+/// Fails if a living process measures a suite into the directory.
+fn hold(dir: &Path) -> Result<File, Problem> {
+    let failed = |error| Problem::unwritable(dir, &error);
+    fs::create_dir_all(dir).map_err(failed)?;
+    files::lock(dir).map_err(failed)?.ok_or_else(|| {
+        let why = format!("another suite is being measured into {}", dir.display());
+        ProblemKind::Usage.problem(why, "wait for its end, or name another directory with -o")
+    })
 }
 
 /// Prints how many sets are left and how long they last.
@@ -133,6 +109,7 @@ fn announce(sets: &[Set], kept: &BTreeMap<String, Recording>) {
     let kept = if kept.is_empty() { String::new() } else { format!(", {} kept", kept.len()) };
     eprintln!("{number}, at {bound} {time}{kept}");
 }
+
 /// Returns how long a set lasts without noise; with a stopping rule, the shortest time.
 fn seconds(set: &Set) -> f64 {
     let experiment = &set.plan.experiment;

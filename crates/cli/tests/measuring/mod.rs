@@ -14,6 +14,6 @@ mod paging;
 mod self_test;
 mod serial;
 mod stop_on;
-mod suite;
+mod suites;
 mod top;
 mod verify;

@@ -169,3 +169,23 @@ fn what_cannot_end_a_run_is_refused() {
         assert!(done.err.contains(expected), "{condition:?}: {}", done.err);
     }
 }
+
+/// What ended the run is shown first, whether or not it is one of the longest.
+#[test]
+fn the_longest_detours_come_after_the_one_that_ended_the_run() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = ["run", "--cpus", &cpu, "-q", "--no-trace", "-o", arg(dir.path())];
+    let stop = ["--stop-on", "detour>1us", "--keep", "2s", "-d", "20s"];
+    let done = anechoic(&[&run[..], &stop].concat());
+    assert_eq!(done.code, Some(2), "{}", done.err);
+    let longest =
+        |more: &[&str]| anechoic(&[&["longest", arg(dir.path()), "-n", "1"], more].concat());
+    let text = longest(&[]).out;
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert!(at("the detour that ended the run: ") < at("\n1. "), "{text}");
+    let found: Value = serde_json::from_str(&longest(&["--json"]).out).expect("JSON");
+    assert_eq!(found["stopped"]["condition"], "detour>1us", "{found}");
+    assert!(found["stopped"]["detour"]["length_ns"].as_u64() > Some(1_000), "{found}");
+}

@@ -6,6 +6,7 @@ use anechoic_system::cpus;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a rank reports about itself.
 #[derive(Debug, Serialize, Deserialize)]
@@ -14,6 +15,8 @@ struct RankInfo {
     host: String,
     cpus: Vec<u32>,
     tids: Vec<i32>,
+    /// Nanoseconds since 1970 by the host's clock.
+    since_epoch_ns: u64,
 }
 
 /// The place of a rank among the others of its job.
@@ -38,6 +41,9 @@ impl Placement {
             host: host_name(),
             cpus: cpus::allowed(),
             tids: threads(),
+            since_epoch_ns: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |of| of.as_nanos() as u64),
         };
         let info = serde_json::to_vec(&info).unwrap_or_default();
         let all = ensemble.gather(&info)?;
@@ -57,9 +63,15 @@ impl Placement {
         let hosts: BTreeSet<&str> = all.iter().map(|info| info.host.as_str()).collect();
         let (hosts, rank) = (hosts.len() as u32, ensemble.rank());
         let host = all.get(rank as usize).map_or_else(host_name, |info| info.host.clone());
+        // Every rank has the same list, so every host names the job alike. No host is named: recordings are shared.
+        let job = all.first().map(|first| {
+            let thread = first.tids.first().copied().unwrap_or(0);
+            format!("{:x}-{thread:x}", first.since_epoch_ns)
+        });
         let here = (0..).zip(all).filter(|(_, info)| info.host == host);
         let here = here.map(|(rank, info)| Rank { rank, cpus: info.cpus, tids: info.tids });
         let parallel = Parallel {
+            job,
             through: ensemble.through(),
             ranks: ensemble.size(),
             hosts,
@@ -147,6 +159,7 @@ mod tests {
             tids: Vec::new(),
         });
         let parallel = Parallel {
+            job: None,
             through: String::new(),
             ranks: 8,
             hosts: 1,

@@ -57,6 +57,7 @@ impl Ranks {
     fn threads(cpus: &[u32]) -> Self {
         let rank = |(rank, &cpu)| Rank { rank, cpus: vec![cpu], tids: Vec::new() };
         let parallel = Parallel {
+            job: None,
             through: "threads".to_owned(),
             ranks: cpus.len() as u32,
             hosts: 1,

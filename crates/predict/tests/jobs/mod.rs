@@ -206,6 +206,7 @@ impl Made {
         }
         run.machine.hypervisor = self.guest.then(|| "KVM".into());
         run.parallel = Some(Parallel {
+            job: None,
             through: "threads".into(),
             ranks: self.ranks.len() as u32,
             hosts: self.hosts() as u32,

@@ -17,7 +17,6 @@ use crate::run::{CpuRun, RecordedEvent, Run, RunState, Trace};
 use crate::trace::{EnabledEvent, EventDecoder, Missed, Page, Record, resolve_from};
 use file::TraceFile;
 use handlers::{Handlers, VICTIM};
-use jiff::Timestamp;
 use osnoise::{Osnoise, Windows};
 use sink::Sink;
 use std::collections::HashMap;
@@ -103,9 +102,8 @@ fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
         let _ = std::fs::remove_dir_all(dir); // it was empty before
         return Err(problem);
     }
-    if let Some(written) = written.and_then(|at| Timestamp::try_from(at).ok()) {
-        (run.start_utc, run.end_utc) = (format!("{written:.0}"), Some(format!("{written:.0}")));
-    }
+    let length_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));
+    writer::ended(&mut run, written, length_ns);
     run.state = RunState::Complete;
     sink.finish(&run)?;
     Ok(run.cpus.iter().map(|cpu| cpu.detours).sum())

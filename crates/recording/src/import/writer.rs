@@ -232,11 +232,7 @@ impl Imported {
         }
         self.run.clock.read_min_ticks = iteration;
         self.write_counts(end)?;
-        if let Some(written) = written.and_then(|at| Timestamp::try_from(at).ok()) {
-            let length = SignedDuration::from_nanos(i64::try_from(end).unwrap_or(i64::MAX));
-            self.run.end_utc = Some(format!("{written:.0}"));
-            self.run.start_utc = format!("{:.0}", written.checked_sub(length).unwrap_or(written));
-        }
+        ended(&mut self.run, written, end);
         self.run.state = RunState::Complete;
         self.recorder.finish(&self.run)?;
         Ok(self.cpus.values().map(|cpu| cpu.detours).fold(0, u64::saturating_add))
@@ -262,6 +258,14 @@ impl Imported {
 
 /// The counter with the sum of all lengths that another tool counted on a CPU, in ns.
 pub const TOTAL_LENGTH: &str = "lengths/total_ns";
+
+/// Takes a run to have ended when its file was written, after this time; nothing if it is unknown when that was.
+pub(super) fn ended(run: &mut Run, written: Option<SystemTime>, length_ns: u64) {
+    let Some(end) = written.and_then(|at| Timestamp::try_from(at).ok()) else { return };
+    let length = SignedDuration::from_nanos(i64::try_from(length_ns).unwrap_or(i64::MAX));
+    run.start_utc = format!("{:.6}", end.checked_sub(length).unwrap_or(end));
+    run.end_utc = Some(format!("{end:.6}"));
+}
 
 /// Describes the run as far as it is known before the file was read.
 pub(super) fn run(file: &Path, format: &str, host: String) -> Run {

@@ -66,11 +66,13 @@ fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
 
 /// Returns the bound of a finding that decides about its outcome.
 fn bound(unit: Unit, finding: &Finding) -> String {
+    // Each end of a 95 % interval; the other rules have a bound of their own.
+    let level = if unit == Unit::Increase { "97.5 %" } else { "95 %" };
     match (finding.outcome, finding.at_most) {
         (Outcome::Fail, _) => {
-            format!("at least {} with 95 % confidence", quantity(unit, finding.at_least))
+            format!("at least {} with {level} confidence", quantity(unit, finding.at_least))
         }
-        (_, Some(most)) => format!("at most {} with 95 % confidence", quantity(unit, most)),
+        (_, Some(most)) => format!("at most {} with {level} confidence", quantity(unit, most)),
         (_, None) => "without an upper bound".into(),
     }
 }
@@ -212,6 +214,9 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::OneRun => {
             "one run does not show how much runs differ: measure both sides with --repeat 5".into()
         }
+        Doubt::Successive => "two runs in a row do not show how much successive runs are alike: measure both sides with \
+                              --repeat 5, or in turn"
+            .into(),
         Doubt::NoNoise => "a run has no noise, so there is no ratio".into(),
         Doubt::OtherCpus => "the runs measured different CPUs (--cpus)".into(),
         Doubt::OtherThresholds => {

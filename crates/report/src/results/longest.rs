@@ -3,7 +3,10 @@
 use super::Input;
 use super::described::Grouping;
 use super::row::{Print, Row};
-use crate::stories::headline;
+use crate::screen::Screen;
+use crate::style::View;
+use crate::units::count;
+use crate::{heading, stopped, stories};
 use anechoic_analyze::{LongestDetours, longest_detours};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
@@ -11,9 +14,9 @@ use anechoic_recording::options::{OptionRow, Value};
 /// The row of the result.
 pub static LONGEST: Row<LongestDetours> = Row {
     compute: Some(compute),
-    headline: |found| vec![headline(found)],
+    headline: sentences,
     facts: |found| Some(&found.run),
-    print: Some(Print::with(crate::stories::longest)),
+    print: Some(Print::with(screen)),
     ..Row::new("longest", "what happened in the longest detours", Grouping::Each)
 };
 
@@ -32,6 +35,28 @@ pub static OPTIONS: &[OptionRow] = &[
     )
     .default("16"),
 ];
+
+/// Returns how the run ended, if a condition was to end it, and how long the longest detour was.
+fn sentences(found: &LongestDetours) -> Vec<String> {
+    let ended = found.stopped.iter().map(|of| stopped::sentence(of, &found.run));
+    ended.chain([stories::headline(found)]).collect()
+}
+
+/// Shows each detour with its activities: when they began, what they took, who caused them. A detour that ended the run
+/// comes first, however short.
+fn screen(found: &LongestDetours, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    heading::all(&found.run, view, &mut screen);
+    screen.gap();
+    screen.headline(&sentences(found).join(" "));
+    stopped::add(found.stopped.as_ref(), &found.run, &mut screen);
+    for (number, story) in (1_u64..).zip(&found.detours) {
+        screen.section(&format!("{}. {}", count(number), stories::heading(story)));
+        stories::activities(story, &found.run, &mut screen);
+    }
+    screen.path("recording", view);
+    screen
+}
 
 fn compute(input: &Input<'_>) -> Result<LongestDetours, Problem> {
     let answers = input.answers(OPTIONS)?;

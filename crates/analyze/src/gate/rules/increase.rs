@@ -47,6 +47,7 @@ fn doubt(of: &Comparison) -> Option<Doubt> {
     let control_moved = of.sources.iter().any(|of| of.control && of.difference.clear);
     let all = [
         (matches!(of.verdict, Change::OneRun | Change::OneRunDiffers), Doubt::OneRun),
+        (of.hides_correlation(), Doubt::Successive),
         (of.ratio.is_none(), Doubt::NoNoise),
         (of.other_cpus, Doubt::OtherCpus),
         (of.thresholds_differ(), Doubt::OtherThresholds),

@@ -1,0 +1,72 @@
+//! Suites whose sets are missing, strange, or being measured.
+
+use crate::tool::{anechoic, arg, signal, start, wait};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Measures a suite of short sets into this directory.
+fn measured(dir: &Path, repeat: &str) {
+    let done = anechoic(&[
+        "suite",
+        "selfish",
+        "--duration",
+        "200ms",
+        "--repeat",
+        repeat,
+        "-q",
+        "-o",
+        arg(dir),
+    ]);
+    assert!(matches!(done.code, Some(0 | 1)), "{}", done.err);
+}
+
+#[test]
+fn what_is_missing_and_what_is_no_set_is_named() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (dir, other) = (place.path().join("suite"), place.path().join("other"));
+    measured(&dir, "3");
+    measured(&other, "1");
+    let show = || anechoic(&["suite", "selfish", "--show", arg(&dir), "-q", "--json"]);
+    let whole = show();
+    assert_eq!((whole.err.as_str(), whole.out.lines().count() > 2), ("", true));
+    fs::rename(dir.join("run-02"), place.path().join("gone")).expect("moved");
+    fs::rename(other.join("run-01"), dir.join("run-04")).expect("moved");
+    let alone = anechoic(&["run", "-d", "200ms", "-q", "-o", arg(&dir.join("stranger"))]);
+    assert!(matches!(alone.code, Some(0 | 1)), "{}", alone.err);
+    let less = show();
+    assert_eq!(less.code, Some(1), "{}", less.err);
+    assert!(less.err.contains("1 of 3 sets is missing or not complete: run-02;"), "{}", less.err);
+    assert!(
+        less.err.contains("run-04 is left out: it was measured with other options"),
+        "{}",
+        less.err
+    );
+    assert!(less.err.contains("stranger is left out: it was measured by `"), "{}", less.err);
+    let documents = |text: &str| text.lines().filter(|line| *line == "{").count();
+    assert_eq!(documents(&less.out) * 3, documents(&whole.out) * 2, "run-01 and run-03");
+}
+
+#[test]
+fn a_set_that_another_process_measures_is_not_removed() {
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("suite");
+    let long = ["suite", "selfish", "--duration", "30s", "--repeat", "1", "-q", "-o", arg(&dir)];
+    let mut first = start(&long);
+    let (run, begun) = (dir.join("run-01/run.json"), Instant::now());
+    while !run.exists() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20)
+                && first.try_wait().is_ok_and(|end| end.is_none())
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let second = anechoic(&[&long[..], &["--resume"]].concat());
+    assert!(run.exists(), "the set of a living process is still there");
+    assert_eq!(second.code, Some(64), "{}", second.err);
+    assert!(
+        second.is_one_clear_line() && second.err.contains("another suite is being measured into")
+    );
+    signal(&first, "INT");
+    assert!(matches!(wait(first).code, Some(0 | 1)));
+}
