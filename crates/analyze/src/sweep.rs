@@ -101,6 +101,8 @@ pub struct Job<'a> {
     pub dir: PathBuf,
     /// Its recordings.
     pub recordings: Vec<&'a Recording>,
+    /// Its number, if the user gave one.
+    pub given: Option<f64>,
 }
 
 impl Job<'_> {
@@ -109,6 +111,9 @@ impl Job<'_> {
     /// # Errors
     /// Its recordings do not contain that number.
     pub fn number(&self, by: By) -> Result<f64, Problem> {
+        if let Some(given) = self.given {
+            return Ok(given);
+        }
         let runs = || self.recordings.iter().map(|recording| recording.run());
         let number = match by {
             By::Rate => runs().next().and_then(tick_rate),
@@ -122,7 +127,7 @@ impl Job<'_> {
             let (what, remedy) = match by {
                 By::Rate => (
                     "the recording does not contain the kernel's tick rate",
-                    "`--by cpus` or `--by hosts`",
+                    "name the rate of each with --at",
                 ),
                 _ => ("the recording has no ranks", "`--by cpus`, or `anechoic measure bsp`"),
             };
@@ -141,15 +146,15 @@ fn tick_rate(run: &Run) -> Option<f64> {
     Some((own + added).round())
 }
 
-/// Groups recordings: those of the hosts of a job (`JOB/host=NAME`) are one measurement, and any other is one by itself.
+/// Groups recordings with this given number, if there is one: those of the hosts of a job (`JOB/host=NAME`) are one measurement, and any other is one by itself.
 #[must_use]
-pub fn jobs<'a>(recordings: &[&'a Recording]) -> Vec<Job<'a>> {
+pub fn jobs<'a>(recordings: &[&'a Recording], given: Option<f64>) -> Vec<Job<'a>> {
     let mut jobs: Vec<Job<'a>> = vec![];
     for &recording in recordings {
         let dir = of_job(recording.dir()).to_owned();
         match jobs.iter_mut().find(|job| job.dir == dir) {
             Some(job) => job.recordings.push(recording),
-            None => jobs.push(Job { dir, recordings: vec![recording] }),
+            None => jobs.push(Job { dir, recordings: vec![recording], given }),
         }
     }
     jobs

@@ -1,13 +1,14 @@
 //! `anechoic sweep`
 
-use crate::inputs::{InputArgs, Inputs};
+use crate::inputs::Inputs;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
 use crate::sides::{PageArgs, refuse_overlap};
-use anechoic_analyze::sweep::By;
-use anechoic_recording::{Problem, Recording};
+use anechoic_analyze::sweep::{By, Job, jobs};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::Found;
 use anechoic_report::results::sweep::{SWEEP, sweep};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Join measurements of several sizes or tick rates: mean and deviation against ranks, CPUs, hosts or the rate
@@ -18,18 +19,21 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/sweep.schema.json)")),
-    mut_arg("recordings", |arg| arg.required(true).help("Recordings, or directories of recordings")),
     after_help = "Examples:\n  anechoic measure loops -o 250hz; anechoic inject --rate 750hz -- anechoic measure loops -o 1000hz\n  \
-                  anechoic sweep 250hz 1000hz --figures figures\n  \
+                  anechoic sweep 250hz 1000hz --at 250,1000 --figures figures\n  \
                   anechoic sweep ranks-2 ranks-4 ranks-8               `measure bsp`: delay of a phase by the number of ranks\n  \
                   anechoic sweep jobs --html jobs.html                 jobs of several sizes, repeated: noise by the number of CPUs"
 )]
 pub struct SweepArgs {
-    #[command(flatten)]
-    input: InputArgs,
+    /// Recordings, or directories of recordings
+    #[arg(required = true, value_name = "RECORDINGS")]
+    recordings: Vec<PathBuf>,
     /// The number in which they differ [default: rate for samples, ranks for bsp, cpus for run]
     #[arg(long, value_enum)]
     by: Option<Number>,
+    /// The number of each argument, in their order, for example 100,250,1000; for what the recordings do not contain
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    at: Option<Vec<u32>>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -49,13 +53,32 @@ enum Number {
     Hosts,
 }
 
+impl SweepArgs {
+    /// Returns the number of each argument, if the user gave numbers.
+    fn given(&self) -> Result<Vec<Option<f64>>, Problem> {
+        let Some(at) = &self.at else { return Ok(vec![None; self.recordings.len()]) };
+        if at.len() == self.recordings.len() {
+            return Ok(at.iter().map(|&at| Some(f64::from(at))).collect());
+        }
+        let (numbers, arguments) = (at.len(), self.recordings.len());
+        let why = format!("--at has {numbers} numbers, and there are {arguments} arguments");
+        Err(ProblemKind::Usage.problem(why, "name one number for each argument"))
+    }
+}
+
 pub fn run(args: &SweepArgs) -> Result<ExitCode, Problem> {
     args.page.refuse(args.show.force)?;
     let mut printer = args.show.printer()?;
-    let inputs: Inputs = args.input.open()?;
-    refuse_overlap([&inputs].into_iter())?;
-    let worst = inputs.report_unread();
-    let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
+    let given = args.given()?;
+    let open = |path: &PathBuf| Inputs::open(std::slice::from_ref(path));
+    let inputs = args.recordings.iter().map(open).collect::<Result<Vec<Inputs>, Problem>>()?;
+    refuse_overlap(inputs.iter())?;
+    let worst = inputs.iter().map(Inputs::report_unread).max().unwrap_or(0);
+    let recordings: Vec<&Recording> = inputs.iter().flat_map(|of| &of.recordings).collect();
+    let mut all: Vec<Job<'_>> = vec![];
+    for (inputs, given) in inputs.iter().zip(given) {
+        all.extend(jobs(&inputs.recordings.iter().collect::<Vec<_>>(), given));
+    }
     let by = args.by.map(|by| match by {
         Number::Rate => By::Rate,
         Number::Ranks => By::Ranks,
@@ -63,7 +86,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Problem> {
         Number::Hosts => By::Hosts,
     });
     let busy = Busy::with("joining", false);
-    let joined = sweep(&recordings, by)?;
+    let joined = sweep(&all, by)?;
     drop(busy);
     let found = Found::of(&SWEEP, joined, &recordings);
     let code = printer.print(&found, None)?;

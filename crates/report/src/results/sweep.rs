@@ -10,7 +10,7 @@ use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::samples::{Measured, SeriesResult, measure};
-use anechoic_analyze::sweep::{By, Cumulative, Job, Quantity, Sweep, Swept, jobs, join};
+use anechoic_analyze::sweep::{By, Cumulative, Job, Quantity, Sweep, Swept, join};
 use anechoic_predict::bsp::{self, Cell};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
@@ -29,14 +29,13 @@ fn verdict(_: &Sweep, recordings: &[&Recording]) -> Verdict {
     if complete { Verdict::Good } else { Verdict::Warning }
 }
 
-/// Joins recordings of one method by a number: the given one, or the usual one of their method.
+/// Joins measurements of one method by a number: the given one, or the usual one of their method.
 ///
 /// # Errors
 /// There are fewer than two measurements, their methods differ or have nothing to join, one lacks the number, or a
 /// recording is damaged.
-pub fn sweep(recordings: &[&Recording], by: Option<By>) -> Result<Sweep, Problem> {
-    let jobs = jobs(recordings);
-    let method = one_method(&jobs)?;
+pub fn sweep(jobs: &[Job<'_>], by: Option<By>) -> Result<Sweep, Problem> {
+    let method = one_method(jobs)?;
     let (usual, quantity) = match method {
         methods::BSP => (By::Ranks, Quantity::Delay),
         methods::DETOURS => (By::Cpus, Quantity::Noise),
@@ -50,7 +49,7 @@ pub fn sweep(recordings: &[&Recording], by: Option<By>) -> Result<Sweep, Problem
     };
     let by = by.unwrap_or(usual);
     let (mut measurements, mut distributions) = (vec![], vec![]);
-    for (job, of) in jobs.iter().zip(names_of(&jobs)) {
+    for (job, of) in jobs.iter().zip(names_of(jobs)) {
         let at = job.number(by)?;
         let swept = match method {
             methods::BSP => of_phases(job)?,
