@@ -60,6 +60,7 @@ mod story;
 mod stream;
 pub mod summary;
 pub mod suspects;
+pub mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod threads;

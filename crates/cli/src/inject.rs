@@ -6,8 +6,9 @@ use crate::exit;
 use crate::setup::{Place, plan, record};
 use crate::show::Printer;
 use crate::{stop, terminal};
+use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::inject::{
-    INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Replay, Timing,
+    INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Phase, Replay, Timing,
 };
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::Plan;
@@ -38,11 +39,14 @@ const LEAST_REPLAYED: Duration = Duration::from_micros(10);
 /// has both. Injection always ends by itself: after --for, when the command ends, on a signal, and when this
 /// process dies.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, group(ArgGroup::new("when").required(true).args(["rate", "period", "replay"])))]
+#[command(after_help = EXAMPLES, group(ArgGroup::new("when").required(true).args(["rate", "period", "replay", "preset"])))]
 pub struct InjectArgs {
-    /// How the noise is made
-    #[arg(long, value_enum)]
-    kind: Kind,
+    /// How the noise is made [default with --preset: thread]
+    #[arg(long, value_enum, required_unless_present = "preset")]
+    kind: Option<Kind>,
+    /// Instead of --kind, --rate and --length: noise of 2.5 % as in Ferreira 2008
+    #[arg(long, value_enum, conflicts_with_all = ["kind", "length"])]
+    preset: Option<Preset>,
     /// How often on each CPU, for example 1000hz or 10khz
     #[arg(long, value_parser = ask::rate, value_name = "RATE", allow_hyphen_values = true)]
     rate: Option<Duration>,
@@ -52,15 +56,13 @@ pub struct InjectArgs {
     /// Use random (Poisson) times with that mean instead of a fixed period
     #[arg(long, conflicts_with = "replay")]
     poisson: bool,
-    /// With --poisson: seed of the random times; the same seed gives the same times
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        requires = "poisson",
-        hide_default_value = true
-    )]
+    /// With --poisson or --phase random: seed of the random times; the same seed and rank give the same times
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     seed: u64,
+    /// Where in its period periodic noise of threads starts: at the same times in all processes and on all hosts, or at
+    /// random parts of it
+    #[arg(long, value_enum, conflicts_with_all = ["poisson", "replay"])]
+    phase: Option<At>,
     /// Replay the detours of this recording, with their times and durations, in a loop
     #[arg(long, value_name = "RECORDING")]
     replay: Option<PathBuf>,
@@ -71,7 +73,8 @@ pub struct InjectArgs {
     /// How long each one lasts, for the kinds kernel and thread; --for is how long to inject [default: 25us]
     #[arg(long = "length", alias = "duration", short, short_alias = 'd', value_parser = ask::duration, value_name = "TIME", conflicts_with = "replay", allow_hyphen_values = true)]
     length: Option<Duration>,
-    /// CPUs to disturb, for example 1 or 2-5 [default: the last one that this process may use]
+    /// CPUs to disturb, for example 1 or 2-5 [default: the last one that this process may use; for a rank of a parallel
+    /// job one by its number]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// How long to inject [default: 10s; with a command: until it ends, 24 h at most]
@@ -109,6 +112,7 @@ const EXAMPLES: &str = "Examples:
   anechoic inject --kind interrupt --rate 1000hz --cpus 1 --for 30s
   anechoic inject --kind thread --rate 100hz --length 250us --poisson -- ./my-program
   anechoic inject --kind kernel --period 10ms --length 100us --verify
+  mpirun -n 8 --bind-to core anechoic inject --preset 10hz --phase coordinated -- ./my-program   on all ranks
   anechoic inject --kind thread --replay anechoic-2026... -- ./my-program   noise of another machine";
 
 /// How the noise is made.
@@ -120,6 +124,44 @@ enum Kind {
     Kernel,
     /// A SCHED_FIFO thread that spins
     Thread,
+}
+
+/// Noise of 2.5 % of a CPU.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Preset {
+    /// 10 Hz × 2.5 ms
+    #[value(name = "10hz")]
+    Long,
+    /// 100 Hz × 250 us
+    #[value(name = "100hz")]
+    Middle,
+    /// 1 kHz × 25 us
+    #[value(name = "1khz")]
+    Short,
+}
+
+impl Preset {
+    /// Returns period and duration.
+    fn times(self) -> [Duration; 2] {
+        let period = match self {
+            Preset::Long => Duration::from_millis(100),
+            Preset::Middle => Duration::from_millis(10),
+            Preset::Short => Duration::from_millis(1),
+        };
+        [period, period / PRESET_PART]
+    }
+}
+
+/// Presets take one in this many parts of a CPU.
+const PRESET_PART: u32 = 40;
+
+/// Where in its period noise starts.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum At {
+    /// At whole multiples of the period on the wall clock, as far as the clocks of the hosts agree
+    Coordinated,
+    /// At a random part of the period, another one for each rank and CPU
+    Random,
 }
 
 impl From<Kind> for InjectionKind {
@@ -155,12 +197,16 @@ pub fn run(args: &InjectArgs) -> Result<ExitCode, Problem> {
 
 /// Converts the arguments to the injection that they describe.
 fn injection(args: &InjectArgs) -> Result<Injection, Problem> {
-    let kind = InjectionKind::from(args.kind);
+    let kind = args.kind.map_or(InjectionKind::Thread, InjectionKind::from);
+    let preset = args.preset.map(Preset::times);
+    let launched = if Launched::is_rank() { Some(Launched::from_env()?) } else { None };
+    let seed = seed(args, kind, launched.as_ref())?;
     if args.length.is_some() && kind == InjectionKind::Interrupt {
         let why = "interrupts of this kind do nothing and have no --length";
         return Err(ProblemKind::Usage.problem(why, "use --kind kernel"));
     }
-    let timing = match (&args.replay, args.rate.or(args.period)) {
+    let period = args.rate.or(args.period).or(preset.map(|[period, _]| period));
+    let timing = match (&args.replay, period) {
         (Some(path), _) => {
             let recording = Recording::open(path)?;
             let (least, most) =
@@ -169,20 +215,55 @@ fn injection(args: &InjectArgs) -> Result<Injection, Problem> {
             print_left_out(&replay, most, args.quiet);
             Timing::Replay(Arc::new(replay))
         }
-        (None, Some(period)) if args.poisson => Timing::Poisson { period, seed: args.seed },
-        (None, Some(period)) => Timing::Periodic { period },
+        (None, Some(period)) if args.poisson => Timing::Poisson { period, seed },
+        (None, Some(period)) => match args.phase {
+            None => Timing::Periodic { period },
+            Some(At::Coordinated) => Timing::Phased { period, phase: Phase::Coordinated },
+            Some(At::Random) => Timing::Phased { period, phase: Phase::Random { seed } },
+        },
         (None, None) => {
             let why = "no time between two injections is given";
-            return Err(ProblemKind::Usage.problem(why, "use --rate or --period"));
+            return Err(ProblemKind::Usage.problem(why, "use --rate, --period or --preset"));
         }
     };
-    let last = || cpus::allowed().pop().into_iter().collect();
     Ok(Injection {
         kind,
         timing,
-        duration: args.length.unwrap_or(USUAL_LENGTH),
-        cpus: args.cpus.as_ref().map_or_else(last, |list| list.0.clone()),
+        duration: args.length.or(preset.map(|[_, length]| length)).unwrap_or(USUAL_LENGTH),
+        cpus: args
+            .cpus
+            .as_ref()
+            .map_or_else(|| usual_cpu(launched.as_ref()), |list| list.0.clone()),
     })
+}
+
+/// Random times of different ranks are this far apart in seeds, more than any host has CPUs.
+const SEEDS_OF_RANK: u64 = 1 << 20;
+
+/// Returns the seed of random times, which differ between the ranks of a job.
+fn seed(args: &InjectArgs, kind: InjectionKind, of: Option<&Launched>) -> Result<u64, Problem> {
+    let is_random = args.poisson || matches!(args.phase, Some(At::Random));
+    if args.seed != 1 && !is_random {
+        let why = "--seed is for random times, and these are not";
+        return Err(ProblemKind::Usage.problem(why, "use --poisson or --phase random"));
+    }
+    if args.phase.is_some() && kind != InjectionKind::Thread {
+        let why = "only threads have a phase: the kernel decides when its timer interrupts begin";
+        return Err(ProblemKind::Usage.problem(why, "use --kind thread"));
+    }
+    let rank = of.map_or(0, |launched| u64::from(launched.rank));
+    Ok(args.seed.wrapping_add(rank * SEEDS_OF_RANK))
+}
+
+/// Returns the CPU that is disturbed unless the user names others: the last one that this process may use. Ranks that may
+/// use the same CPUs take them by turns, so that each CPU of a host has its noise once.
+fn usual_cpu(launched: Option<&Launched>) -> Vec<u32> {
+    let allowed = cpus::allowed();
+    let cpu = match launched {
+        Some(of) => allowed.iter().cycle().nth(of.rank as usize % allowed.len().max(1)),
+        None => allowed.last(),
+    };
+    cpu.into_iter().copied().collect()
 }
 
 /// Returns the longest detour that a kind can replay.

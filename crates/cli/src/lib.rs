@@ -42,6 +42,7 @@ mod sources;
 mod stop;
 mod suite;
 mod summary;
+mod sweep;
 mod terminal;
 mod top;
 
@@ -98,6 +99,7 @@ enum Command {
     History(history::HistoryArgs),
     Gate(gate::GateArgs),
     Rank(rank::RankArgs),
+    Sweep(sweep::SweepArgs),
     Summary(summary::SummaryArgs),
     Sources(sources::SourcesArgs),
     Longest(longest::LongestArgs),
@@ -142,6 +144,7 @@ pub fn anechoic() -> ExitCode {
         Command::History(args) => history::run(&args),
         Command::Gate(args) => gate::run(&args),
         Command::Rank(args) => rank::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Summary(args) => summary::run(&args),
         Command::Sources(args) => sources::run(&args),
         Command::Longest(args) => longest::run(&args),

@@ -160,10 +160,15 @@ impl Calibration<'_> {
         }
     }
 
-    /// Returns the pace of the null kernel, with one call per sample or unit and nothing to calibrate.
+    /// Returns the pace of the null kernel, with one call per sample or unit and nothing to calibrate. Its call is a step
+    /// where detours in it are needed: those of ranks that only meet.
     fn null(&self, body: &mut impl Body, wanted: PaceRequest) -> Pace {
         let (iterations, ticks) = (1, self.step(body, 1));
-        let counted = matches!(wanted.amount, Amount::Window(_));
+        let counted = match wanted.amount {
+            Amount::Window(_) => true,
+            Amount::Grain(grain) => wanted.watched && grain.is_zero(),
+            Amount::Pass => false,
+        };
         let step = counted.then(|| self.watched(iterations, ticks, 1));
         let calibrated_ticks = ticks.round() as u64;
         Pace { iterations, calibrated_ticks, megaiteration_ticks: 0, step }

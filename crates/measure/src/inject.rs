@@ -24,7 +24,7 @@ use std::time::Duration;
 use thread::Threads;
 use timers::Timers;
 
-pub use timing::{LeftOut, Replay, Timing};
+pub use timing::{LeftOut, Phase, Replay, Timing};
 
 /// The environment variable that holds, for a command, which noise is injected around it.
 pub const INJECTED: &str = "ANECHOIC_INJECTED";
@@ -165,7 +165,7 @@ impl Injection {
     /// Returns its description for a recording, before any noise was made.
     fn described(&self, tids: Vec<i32>) -> Injected {
         let timing = match &self.timing {
-            Timing::Periodic { .. } => InjectionTiming::Periodic,
+            Timing::Periodic { .. } | Timing::Phased { .. } => InjectionTiming::Periodic,
             Timing::Poisson { seed, .. } => InjectionTiming::Poisson { seed: *seed },
             Timing::Replay(replay) => {
                 InjectionTiming::Replay { recording: replay.recording().to_owned() }
@@ -184,8 +184,24 @@ impl Injection {
 }
 
 fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    ns_of(ClockId::Monotonic)
+}
+
+fn ns_of(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// Returns the time on the monotonic clock of the last whole multiple of the period on the wall clock. A step of the wall
+/// clock later does not move it.
+fn last_multiple_ns(period: Duration) -> u64 {
+    // The two clocks are read one after the other: tens of nanoseconds, unless this thread loses its CPU in between.
+    let brackets = (0..8).map(|_| {
+        let (before, wall, after) = (monotonic_ns(), ns_of(ClockId::Realtime), monotonic_ns());
+        (after - before, before, wall)
+    });
+    let (_, at, wall) = brackets.min().unwrap_or_default();
+    at.saturating_sub(wall % u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
 
 /// What one CPU received since the start.
@@ -235,7 +251,7 @@ impl Injector {
                 let tids = threads.tids();
                 (Maker::Threads(threads), tids)
             }
-            (_, Timing::Periodic { .. }) => {
+            (_, Timing::Periodic { .. } | Timing::Phased { .. }) => {
                 (Maker::Interrupts(Interrupts::prepare(injection)?), Vec::new())
             }
             (_, Timing::Poisson { .. } | Timing::Replay(_)) => {

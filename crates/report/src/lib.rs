@@ -23,6 +23,7 @@ mod cluster;
 mod compare;
 mod counted;
 mod cpus;
+mod cumulative;
 mod curve;
 pub mod export;
 mod figures;
@@ -60,6 +61,7 @@ mod style;
 mod suite;
 mod summary;
 mod suspects;
+mod sweep;
 mod table;
 mod units;
 
@@ -88,7 +90,8 @@ pub use self_test::self_test;
 pub use sources::sources;
 pub use style::{Style, View};
 pub use suite::{
-    suite_cmt, suite_ferreira, suite_loops, suite_memory, suite_paging, suite_selfish, suite_ticks,
+    LOOPS_RATE, suite_cmt, suite_ferreira, suite_loops, suite_memory, suite_paging, suite_selfish,
+    suite_ticks,
 };
 pub use summary::summary;
 pub use units::{bytes, count, counted, long as long_time, more};

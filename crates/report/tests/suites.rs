@@ -150,9 +150,31 @@ fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
     measured("loops", all.collect())
 }
 
+/// Shows sets that do not differ in the tick rate.
+fn loops_alone(sets: &[Measured], view: &View<'_>) -> Screen {
+    let named: Vec<_> = sets.iter().map(|set| ("1ms".to_owned(), set.clone())).collect();
+    suite_loops(&named, view)
+}
+
+#[test]
+fn loops_at_several_rates_are_joined() {
+    let rates = |sets: &[Measured], view: &View<'_>| {
+        let names = ["rate-1000", "rate-250", "1ms"];
+        let sets = names.into_iter().map(str::to_owned).zip(sets.iter().cloned());
+        suite_loops(&sets.collect::<Vec<_>>(), view)
+    };
+    let sets = [(); 3].map(|()| variants(&["other"], 2_000.0));
+    let text = rates(&sets, &View::default()).to_text(&View::default());
+    let row = text.lines().filter(|line| line.contains("counter, CPU 1, 1 ms")).collect::<Vec<_>>();
+    let has = |rate: &str| row.iter().any(|line| line.contains(rate));
+    assert!(has(" 250 Hz") && has(" 1 kHz") || has(" 1,000 Hz") || has(" 1000 Hz"), "{text}");
+    // Sets of the sweep have no tables of their own.
+    assert_eq!(text.matches("up to 20,000 per series").count(), 1, "{text}");
+}
+
 #[test]
 fn loops() {
-    golden("suite_loops", suite_loops, &[variants(&["other", "fifo 1"], 2_000.0)]);
+    golden("suite_loops", loops_alone, &[variants(&["other", "fifo 1"], 2_000.0)]);
 }
 
 /// The paper's enigma: ticks that cost one variant more than ten times what they cost another.
@@ -163,7 +185,7 @@ fn loops_with_the_enigma() {
         (100_000.0, "unlike in the paper, no variant pays"),
     ];
     for (most_indirect_ns, expected) in cases {
-        let text = screen(suite_loops, &[variants(&["other"], most_indirect_ns)]);
+        let text = screen(loops_alone, &[variants(&["other"], most_indirect_ns)]);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(expected), "{most_indirect_ns} ns: {text}");
     }
@@ -179,5 +201,5 @@ fn loops_with_less() {
     set.series[3].distribution = None;
     set.series[3].facts.samples = 0;
     set.series[2].facts.lost = 7;
-    golden("suite_loops_less", suite_loops, &[set]);
+    golden("suite_loops_less", loops_alone, &[set]);
 }

@@ -1,19 +1,24 @@
 //! `anechoic suite loops`: do-nothing loops (Tsafrir 2007, second half).
 
-use super::row::{Done, Set, Suite, of_type};
+use super::row::{Done, Set, Suite};
 use crate::setup::leave_one;
 use anechoic_analyze::Measured;
 use anechoic_measure::experiment::Host;
+use anechoic_measure::inject::{Injection, Timing};
+use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::published::{LOOPS_GRAIN_NS, LOOPS_TICK_PARTS};
 use anechoic_report::results::measured::MEASURED;
-use anechoic_report::{Screen, View};
+use anechoic_report::{LOOPS_RATE, Screen, View};
+use std::time::Duration;
 
 /// The rate of the timer tick, if the kernel does not report it.
 const USUAL_TICK_HZ: u64 = 250;
 /// One in this many samples is taken at grains other than the paper's usual one.
 const OTHER_GRAINS_PART: u64 = 10;
+/// Tick rates of the sweep above the kernel's own (Tsafrir 2007, Figure 11, has 10 to 1,000 Hz).
+const RATES_HZ: [u64; 4] = [500, 1_000, 2_000, 4_000];
 
 pub(super) static SUITE: Suite = Suite {
     id: methods::LOOPS,
@@ -25,9 +30,15 @@ pub(super) static SUITE: Suite = Suite {
             "samples",
             Value::Count { least: 1, most: u64::MAX },
             "N",
-            "Samples of each variant and policy at 1 ms; a tenth of them at half and at a third of the tick period",
+            "Samples of each variant and policy at 1 ms; a tenth of them at half and at a third of the tick period, and at each tick rate",
         )
         .default("100000"),
+        OptionRow::new(
+            "no-rates",
+            Value::Flag,
+            "",
+            "Do not measure at higher tick rates, which needs permission to inject interrupts (run as root)",
+        ),
         OptionRow::new(
             "all-cpus",
             Value::Flag,
@@ -60,9 +71,39 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let parts = LOOPS_TICK_PARTS
         .iter()
         .map(|&part| set(format!("tick-by-{part}"), tick_ns / part, fewer, "other"));
-    std::iter::once(usual).chain(parts).collect()
+    let rates = match answers.flag("no-rates") {
+        true => vec![],
+        false => rates(tick_ns),
+    };
+    let at_rate = |&rate_hz: &u64| {
+        let mut set = set(format!("{LOOPS_RATE}{rate_hz}"), LOOPS_GRAIN_NS, fewer, "other")?;
+        let own_hz = 1_000_000_000 / tick_ns;
+        if rate_hz > own_hz {
+            let period = Duration::from_secs(1) / (rate_hz - own_hz) as u32;
+            let (kind, timing) = (InjectionKind::Interrupt, Timing::Periodic { period });
+            let cpus = host.cpus.clone();
+            let noise = Injection { kind, timing, duration: Duration::ZERO, cpus };
+            // Disturbing every measured CPU is what the set is for.
+            noise.check(true)?;
+            for cell in &mut set.plan.experiment.cells {
+                cell.noise = Some(noise.clone());
+            }
+        }
+        Ok(set)
+    };
+    // Last, because they need the permission to inject interrupts.
+    std::iter::once(usual).chain(parts).chain(rates.iter().map(at_rate)).collect()
+}
+
+/// Returns the tick rates of the sweep: the kernel's own, and those above it.
+fn rates(tick_ns: u64) -> Vec<u64> {
+    let own_hz = 1_000_000_000 / tick_ns;
+    let above = RATES_HZ.into_iter().filter(|rate_hz| *rate_hz > own_hz);
+    std::iter::once(own_hz).chain(above).collect()
 }
 
 fn screen(done: &[Done], view: &View<'_>) -> Screen {
-    anechoic_report::suite_loops(&of_type::<Measured>(done), view)
+    let named = |done: &Done| Some((done.name.clone(), done.found.get::<Measured>()?.clone()));
+    let sets: Vec<_> = done.iter().filter_map(named).collect();
+    anechoic_report::suite_loops(&sets, view)
 }

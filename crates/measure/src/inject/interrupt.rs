@@ -46,7 +46,7 @@ pub(super) struct Interrupts {
 /// Returns the longest spin at these times.
 pub(super) fn longest(timing: &Timing) -> Duration {
     match timing {
-        Timing::Periodic { .. } => program::LONGEST,
+        Timing::Periodic { .. } | Timing::Phased { .. } => program::LONGEST,
         Timing::Poisson { .. } | Timing::Replay(_) => timer_program::LONGEST,
     }
 }

@@ -1,7 +1,7 @@
 //! Noise by threads: SCHED_FIFO, absolute timers, and a spin that reads the counter.
 
 use super::timing::Events;
-use super::{Delivered, InjectError, Injection, monotonic_ns};
+use super::{Delivered, InjectError, Injection, last_multiple_ns, monotonic_ns};
 use crate::scheduling::block_signals;
 use anechoic_kernels::counter;
 use anechoic_recording::Clock;
@@ -26,6 +26,8 @@ const END: u32 = 2;
 #[derive(Debug)]
 pub(super) struct Threads {
     threads: Vec<CpuThread>,
+    /// The period at whose multiples on the wall clock they start, if they do.
+    coordinated: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -53,7 +55,9 @@ impl Threads {
         clock: &Clock,
         marker: &Marker,
     ) -> Result<Self, InjectError> {
-        let mut threads = Threads { threads: Vec::new() }; // if dropped after an error, ends the threads that exist
+        // If dropped after an error, it ends the threads that exist.
+        let coordinated = injection.timing.coordinated();
+        let mut threads = Threads { threads: Vec::new(), coordinated };
         for (place, &cpu) in injection.cpus.iter().enumerate() {
             let events = injection.timing.on(place, injection.duration);
             threads.threads.push(CpuThread::spawn(cpu, events, clock.clone(), marker.clone())?);
@@ -66,7 +70,7 @@ impl Threads {
     }
 
     pub(super) fn start(&mut self) {
-        let now = monotonic_ns();
+        let now = self.coordinated.map_or_else(monotonic_ns, last_multiple_ns);
         for CpuThread { shared, .. } in &self.threads {
             shared.count.store(0, Ordering::Release);
             shared.overruns.store(0, Ordering::Release);

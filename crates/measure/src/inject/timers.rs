@@ -176,7 +176,7 @@ impl Plan {
                 let entries = gaps.map(|gap_ns| [gap_ns, duration_ns]).collect();
                 Plan { entries, order: Order::Random, cpus: seeded(&injection.cpus, *seed) }
             }
-            Timing::Periodic { period } => {
+            Timing::Periodic { period } | Timing::Phased { period, .. } => {
                 let entries = vec![[period.as_nanos() as u64, duration_ns]];
                 Plan::by_turns(entries, &[[0, 1, 0]], &injection.cpus)
             }

@@ -15,6 +15,13 @@ pub enum Timing {
         /// The period.
         period: Duration,
     },
+    /// At a fixed period whose phase other processes and hosts share, or none does. For threads only.
+    Phased {
+        /// The period.
+        period: Duration,
+        /// Where in the period each one starts.
+        phase: Phase,
+    },
     /// At times with exponentially distributed gaps.
     Poisson {
         /// The mean gap.
@@ -26,11 +33,34 @@ pub enum Timing {
     Replay(Arc<Replay>),
 }
 
+/// Where in its period noise starts (Ferreira 2008).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// At whole multiples of the period since the epoch of the wall clock: at the same time in all processes, and on all
+    /// hosts as far as their clocks agree.
+    Coordinated,
+    /// At a random part of the period, another one on each CPU.
+    Random {
+        /// Seed of the random parts.
+        seed: u64,
+    },
+}
+
 impl Timing {
+    /// Returns the period of noise that starts at whole multiples of it on the wall clock.
+    pub(super) fn coordinated(&self) -> Option<Duration> {
+        match self {
+            Timing::Phased { period, phase: Phase::Coordinated } => Some(*period),
+            _ => None,
+        }
+    }
+
     /// Returns the mean time between two starts.
     pub(super) fn period(&self) -> Duration {
         match self {
-            Timing::Periodic { period } | Timing::Poisson { period, .. } => *period,
+            Timing::Periodic { period }
+            | Timing::Phased { period, .. }
+            | Timing::Poisson { period, .. } => *period,
             Timing::Replay(replay) => replay.period(),
         }
     }
@@ -41,6 +71,17 @@ impl Timing {
         match self {
             Timing::Periodic { period } => {
                 Events::Periodic { next_ns: 0, period_ns: period.as_nanos() as u64, duration_ns }
+            }
+            Timing::Phased { period, phase } => {
+                let period_ns = period.as_nanos() as u64;
+                let next_ns = match phase {
+                    Phase::Coordinated => 0, // the start is a multiple of the period
+                    Phase::Random { seed } => {
+                        Pcg64Mcg::seed_from_u64(seed.wrapping_add(place as u64))
+                            .random_range(0..period_ns.max(1))
+                    }
+                };
+                Events::Periodic { next_ns, period_ns, duration_ns }
             }
             Timing::Poisson { period, seed } => Events::Poisson {
                 random: Pcg64Mcg::seed_from_u64(seed.wrapping_add(place as u64)),
@@ -282,6 +323,22 @@ mod tests {
     fn periods_are_equal() {
         let timing = Timing::Periodic { period: Duration::from_micros(1) };
         assert_eq!(first(&timing, 0, 3), [(1_000, 5), (2_000, 5), (3_000, 5)]);
+    }
+
+    #[test]
+    fn random_phases_differ_between_cpus_and_keep_the_period() {
+        let phased = |phase| Timing::Phased { period: Duration::from_millis(100), phase };
+        let first = |phase, place| first(&phased(phase), place, 3);
+        assert_eq!(first(Phase::Coordinated, 0)[0], (100_000_000, 5));
+        assert_eq!(first(Phase::Coordinated, 0), first(Phase::Coordinated, 1));
+        let random = Phase::Random { seed: 3 };
+        let (one, other) = (first(random, 0), first(random, 1));
+        assert_ne!(one, other);
+        for events in [&one, &other] {
+            assert!((100_000_000..200_000_000).contains(&events[0].0), "{events:?}");
+            assert_eq!(events[2].0 - events[1].0, 100_000_000);
+        }
+        assert_eq!(first(random, 0), one, "the seed repeats it");
     }
 
     #[test]

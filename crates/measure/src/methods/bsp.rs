@@ -3,7 +3,7 @@
 use super::{Method, frame};
 use crate::experiment::{Act, Cell, Experiment, Host, Pinning, Policy, Sample};
 use crate::kernel::Kernel;
-use anechoic_recording::options::{Answers, OptionRow, Value};
+use anechoic_recording::options::{self, Answers, OptionRow, Value};
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::{Problem, ProblemKind, methods};
 use std::time::Duration;
@@ -17,6 +17,7 @@ pub(super) static METHOD: Method = Method {
               predicted from the detours. `mpirun -n N anechoic-mpi measure bsp` does the same with the processes of a job.",
     examples: "  anechoic measure bsp                                  one rank per CPU, 100 us and 1 ms between barriers
   anechoic measure bsp --grain 500us --meet barrier,allreduce,nothing --duration 20s
+  anechoic measure bsp --grain 0,1ms,5ms --meet barrier,allreduce   the cost of meeting alone, and with work (Tsafrir 2007)
   anechoic inject --kind interrupt --rate 1khz --cpus 1 -- anechoic measure bsp",
     options: &[OPTIONS],
     of_ranks: true,
@@ -27,9 +28,9 @@ pub(super) static METHOD: Method = Method {
 static OPTIONS: &[OptionRow] = &[
     OptionRow::new(
         "grain",
-        Value::Duration,
+        Value::Numbers(grain),
         "TIME",
-        "Work of each rank between two meetings, as time without noise; a list",
+        "Work of each rank between two meetings, as time without noise; 0: ranks only meet; a list",
     )
     .many()
     .default("100us,1ms"),
@@ -66,6 +67,20 @@ static OPTIONS: &[OptionRow] = &[
     .requires("fifo"),
 ];
 
+/// The kernel of a grain of 0.
+const NO_WORK: &str = "empty";
+/// A grain of 0 has as many phases as one of this length.
+const AS_MANY_AS: Duration = Duration::from_micros(10);
+
+/// Parses a grain, which may be 0, as nanoseconds.
+fn grain(text: &str) -> Result<Vec<u64>, String> {
+    if matches!(text.trim(), "0" | "0s" | "0ms" | "0us" | "0ns") {
+        return Ok(vec![0]);
+    }
+    let grain = options::duration(text)?;
+    Ok(vec![u64::try_from(grain.as_nanos()).unwrap_or(u64::MAX)])
+}
+
 fn meetings() -> Vec<(&'static str, &'static str)> {
     let help = |meeting| match meeting {
         Meeting::Barrier => "each rank waits until all have arrived",
@@ -76,13 +91,15 @@ fn meetings() -> Vec<(&'static str, &'static str)> {
 }
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
-    let kernel = Kernel::find(answers.one::<&str>("work")?)?;
+    let work = answers.one::<&str>("work")?;
     let duration: Duration = answers.one("duration")?;
     let policy = if answers.flag("fifo") { Policy::Fifo } else { Policy::Other };
     let asked: Vec<&str> = answers.all("meet");
     let mut cells = Vec::new();
-    for grain in answers.all::<Duration>("grain") {
-        let phases = duration.as_nanos() / grain.as_nanos().max(1);
+    for grain in answers.all::<Vec<u64>>("grain").into_iter().flatten().map(Duration::from_nanos) {
+        let kernel = Kernel::find(if grain.is_zero() { NO_WORK } else { work })?;
+        let long = if grain.is_zero() { AS_MANY_AS } else { grain };
+        let phases = duration.as_nanos() / long.as_nanos();
         let phases = u64::try_from(phases).unwrap_or(u64::MAX);
         if phases == 0 {
             let why = "the duration is shorter than one grain";
@@ -92,6 +109,11 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         }
         let meet = |name: &&str| Meeting::ALL.into_iter().find(|meeting| meeting.name() == *name);
         for meeting in asked.iter().filter_map(meet) {
+            if grain.is_zero() && meeting == Meeting::Nothing {
+                let why = "ranks that neither work nor meet do nothing";
+                let remedy = "leave out `--grain 0`, or `--meet nothing`";
+                return Err(ProblemKind::Usage.problem(why, remedy));
+            }
             let cell = Cell::sampling(
                 Sample::filling(kernel, grain, phases),
                 Pinning::Cpus(host.cpus.clone()),

@@ -9,6 +9,7 @@ use crate::units::{counted, noise, timestamp};
 use anechoic_analyze::cluster::Cluster;
 use anechoic_analyze::compare::Comparison;
 use anechoic_analyze::rank::Ranking;
+use anechoic_analyze::sweep::Sweep;
 use anechoic_analyze::{Repeat, Summary};
 use maud::{Markup, html};
 
@@ -40,7 +41,8 @@ pub(super) fn made_from(report: &HtmlReport) -> u64 {
     let not_shown = report.not_shown.as_ref().map_or(0, |of| of.recordings);
     let compared = report.together.get::<Comparison>();
     let compared = compared.map_or(0, |of| of.before.runs + of.after.runs);
-    report.recordings.len() as u64 + not_shown + ranked + compared
+    let joined = report.together.get::<Sweep>().map_or(0, |of| of.measurements);
+    report.recordings.len() as u64 + not_shown + ranked + compared + joined
 }
 
 fn heading(report: &HtmlReport) -> Markup {

@@ -25,6 +25,12 @@ impl Loss {
         }
     }
 
+    /// Returns losses relative to this best value, of which each unit is this many ns.
+    #[cfg(test)]
+    pub(crate) fn of_best(fixed: Fixed, best: f64, unit_ns: f64) -> Self {
+        Self { fixed, best, unit_ns }
+    }
+
     /// Returns the loss of a sample in time or units of work.
     pub(crate) fn of_value(&self, value: f64) -> f64 {
         match self.fixed {

@@ -29,6 +29,7 @@ mod row;
 mod select;
 pub mod sources;
 pub mod summary;
+pub mod sweep;
 pub mod ticks;
 pub mod timeline;
 
@@ -60,6 +61,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &cluster::HOST,
     &cluster::CLUSTER,
     &rank::RANK,
+    &sweep::SWEEP,
     &compare::COMPARE,
     &history::HISTORY,
     &gate::GATE,

@@ -3,8 +3,10 @@
 use super::ticks::{self, Extra, alone};
 use super::{add_published, add_set, begin, cell, identity, table};
 use crate::published::{LOOP, Published, TICKS, TSAFRIR};
+use crate::results::sweep::by_rate;
 use crate::screen::Screen;
 use crate::style::{Tone, View};
+use crate::sweep;
 use crate::table::Table;
 use crate::units::{count, micros_exact, noise, share};
 use anechoic_analyze::samples::distribution::Distribution;
@@ -16,12 +18,28 @@ const PAPER_HZ: f64 = 1_000.0;
 /// Ratio of the tick costs of two variants from which the paper's enigma counts as reproduced.
 const ORDER_OF_MAGNITUDE: f64 = 10.0;
 
-/// Shows the experiments on do-nothing loops, one set for each recording: the distribution of each variant, how much
-/// of its spread is accounted for, and what one tick costs it, beside Tsafrir 2007.
+/// The sets that differ only in the tick rate: this prefix, and the rate in Hz.
+pub const LOOPS_RATE: &str = "rate-";
+
+/// Shows the experiments on do-nothing loops, one set for each recording with its name: the distribution of each variant,
+/// how much of its spread is accounted for, what one tick costs it, and how it changes with the tick rate, beside Tsafrir
+/// 2007.
 #[must_use]
-pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
-    let mut screen = begin("do-nothing loops", &TSAFRIR, sets.first().map(|set| &set.run));
-    for set in sets {
+pub fn suite_loops(sets: &[(String, Measured)], view: &View<'_>) -> Screen {
+    let rated = |(name, set): &'_ (String, Measured)| -> Option<f64> {
+        name.strip_prefix(LOOPS_RATE)?.parse().ok().filter(|_| !set.series.is_empty())
+    };
+    let mut rates: Vec<(String, f64, &Measured)> =
+        sets.iter().filter_map(|of| Some((of.0.clone(), rated(of)?, &of.1))).collect();
+    rates.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let sets: Vec<&Measured> =
+        sets.iter().filter(|(name, _)| !name.starts_with(LOOPS_RATE)).map(|(_, set)| set).collect();
+    let mut screen = begin(
+        "do-nothing loops",
+        &TSAFRIR,
+        sets.first().copied().or(rates.first().map(|of| of.2)).map(|set| &set.run),
+    );
+    for &set in &sets {
         add_set(set, "samples", &mut screen);
         screen.table(distributions(set));
         screen.gap();
@@ -34,6 +52,10 @@ pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
         }
         ticks::add_unpinned(set, &mut screen);
     }
+    if let Some(swept) = by_rate(&rates) {
+        sweep::add(&swept, view, &mut screen);
+        screen.note(RATES);
+    }
     screen.section(&format!("published ({})", TSAFRIR.short));
     let stated = TICKS.iter().filter(|cell| cell.place == "Abstract").copied();
     add_published(&stated.collect::<Vec<_>>(), &mut screen);
@@ -41,10 +63,13 @@ pub fn suite_loops(sets: &[Measured], view: &View<'_>) -> Screen {
     screen.table(table_4());
     screen.item(Tone::Plain, LOOPS_VERDICT);
     screen.section("here");
-    here(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
+    here(&sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     screen.path("recordings", view);
     screen
 }
+
+/// Explains the rates.
+const RATES: &str = "tick rate: the kernel's own, and above it that with injected interrupts, which do nothing but enter and leave the kernel";
 
 /// The result for the loops in words.
 const LOOPS_VERDICT: &str = "Some loops agreed with the program that sorts, others showed an overhead an order of \
@@ -138,7 +163,7 @@ fn at_paper_rate(series: &SeriesResult) -> String {
 }
 
 /// Answers the paper's questions from the sets.
-fn here(sets: &[Measured]) -> Vec<String> {
+fn here(sets: &[&Measured]) -> Vec<String> {
     let all = || sets.iter().flat_map(|set| &set.series);
     let mut texts = vec![];
     let costs: Vec<(f64, &SeriesResult)> =
@@ -177,7 +202,7 @@ fn is_known(series: &SeriesResult) -> bool {
 }
 
 /// States how much of the spread the kernel's time accounts for, with slow changes of speed removed if possible.
-fn judged(sets: &[Measured]) -> Option<String> {
+fn judged(sets: &[&Measured]) -> Option<String> {
     let all = || sets.iter().flat_map(|set| &set.series);
     let verdicts = || all().filter_map(|series| Some(&series.subtraction.as_ref()?.verdict));
     let paced: Vec<f64> = verdicts().filter_map(|verdict| verdict.paced?.accounted).collect();

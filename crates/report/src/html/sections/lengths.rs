@@ -1,6 +1,7 @@
 //! The section on lengths: histogram and survival of all detours and of each source's part in them.
 
 use super::{Part, Section};
+use crate::cumulative;
 use crate::html::looks;
 use crate::html::page::Page;
 use crate::palette;
@@ -38,6 +39,12 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         curves(timeline, &looks, |of| survival(of, first, wall_s)),
     )
     .named("survival");
+    let cumulative = Chart::of(
+        Axis::log("time", Quantity::Time),
+        Axis::linear("share", Quantity::Share).over([0.0, 1.0]),
+        curves(timeline, &looks, |of| cumulative::of_lengths(of, first)),
+    )
+    .named("cumulative");
     let strays = drawn(timeline, &looks).any(|of| of.counts[..first].iter().any(|n| *n > 0));
     let left_out = match strays {
         true => format!(
@@ -54,6 +61,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             (histogram.figure(&counts, page))
             (survival.figure("Rate per CPU of detours, and of sources in a detour, that take at least this long.", page))
         }
+        (cumulative.figure("Share of the detours, and of each source's times in a detour, that take at most this long.", page))
     }
 }
 

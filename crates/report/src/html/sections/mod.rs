@@ -21,6 +21,7 @@ mod scale;
 mod sources;
 mod spectrum;
 mod subtraction;
+mod sweep;
 mod text;
 mod ticks;
 mod timeline;
@@ -54,6 +55,7 @@ const SECTIONS: &[Section] = &[
     cluster::SECTION,
     compare::SECTION,
     rank::SECTION,
+    sweep::SECTION,
     samples::SECTION,
     overhead::SECTION,
     subtraction::SECTION,

@@ -1,6 +1,7 @@
 //! The section on the series of a method: samples over time, their distribution, and the slow tail.
 
 use super::{Part, Section};
+use crate::cumulative;
 use crate::html::page::Page;
 use crate::html::survival;
 use crate::measured::loss::Loss;
@@ -39,7 +40,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     html! {
         (Screen::of(|screen| series::add(measured, true, screen)))
         p.note { (what(measured)) }
-        (tails(&noisiest, page))
+        div.pair { (distributions(&noisiest, page)) (tails(&noisiest, page)) }
         @for group in together(&all) { (group_figures(&group, page)) }
         @for named in noisiest.iter().take(MOST) {
             @if let Some(distribution) = &named.result.distribution {
@@ -119,6 +120,14 @@ fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page)
         count(of.samples)
     );
     chart.figure(&caption, page)
+}
+
+/// Returns the cumulative distributions of all series in one figure.
+fn distributions(series: &[Named<'_>], page: &mut Page) -> Markup {
+    let curve = |named: &Named<'_>| Some((named.title(), cumulative::of_series(named.result)?));
+    let curves = series.iter().take(CURVES).filter_map(curve).collect();
+    let chart = cumulative::chart("time lost", "share of the samples", curves).named("cumulative");
+    chart.figure("Share of the samples that lost at most this much.", page)
 }
 
 /// Returns the slow tails of all series in one figure.

@@ -1,0 +1,176 @@
+//! Measurements of different sizes or tick rates, joined.
+
+use super::described::Grouping;
+use super::row::{Print, Row};
+use crate::measured::names;
+use crate::sweep::sentences;
+use crate::units::asked;
+use crate::{cumulative, sweep as screen};
+use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
+use anechoic_analyze::injection::Verdict;
+use anechoic_analyze::samples::figures::Point;
+use anechoic_analyze::samples::{Measured, SeriesResult, measure};
+use anechoic_analyze::sweep::{By, Cumulative, Job, Quantity, Sweep, Swept, join};
+use anechoic_predict::bsp::{self, Cell};
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+
+/// The row of the result. The number in which recordings differ is asked for, so its command computes it.
+pub static SWEEP: Row<Sweep> = Row {
+    verdict,
+    headline: sentences,
+    print: Some(Print::with(screen::sweep)),
+    ..Row::new("sweep", "measurements of several sizes or rates", Grouping::Live)
+};
+
+/// Returns `Warning` if a recording is not complete.
+fn verdict(_: &Sweep, recordings: &[&Recording]) -> Verdict {
+    let complete = recordings.iter().all(|of| of.run().state == RunState::Complete);
+    if complete { Verdict::Good } else { Verdict::Warning }
+}
+
+/// Joins measurements of one method by a number: the given one, or the usual one of their method.
+///
+/// # Errors
+/// There are fewer than two measurements, their methods differ or have nothing to join, one lacks the number, or a
+/// recording is damaged.
+pub fn sweep(jobs: &[Job<'_>], by: Option<By>) -> Result<Sweep, Problem> {
+    let method = one_method(jobs)?;
+    let (usual, quantity) = match method {
+        methods::BSP => (By::Ranks, Quantity::Delay),
+        methods::DETOURS => (By::Cpus, Quantity::Noise),
+        methods::FWQ | methods::FTQ | methods::TICK | methods::LOOPS => (By::Rate, Quantity::Noise),
+        other => {
+            let why = format!("recordings of the method {other} have no quantity to join");
+            let remedy =
+                "join those of `run`, or of `measure bsp`, `fwq`, `ftq`, `tick` or `loops`";
+            return Err(ProblemKind::Usage.problem(why, remedy));
+        }
+    };
+    let by = by.unwrap_or(usual);
+    let (mut measurements, mut distributions) = (vec![], vec![]);
+    for (job, of) in jobs.iter().zip(names_of(jobs)) {
+        let at = job.number(by)?;
+        let swept = match method {
+            methods::BSP => of_phases(job)?,
+            methods::DETOURS => vec![of_hosts(job)?],
+            _ => of_samples(job, &of, at, &mut distributions)?,
+        };
+        measurements.push((of, at, swept));
+    }
+    let lines = join(&measurements);
+    if lines.is_empty() {
+        let why = "nothing was measured in any of the recordings";
+        return Err(ProblemKind::NoVerdict.problem(why, "measure for longer"));
+    }
+    let method = method.to_owned();
+    Ok(Sweep { method, by, quantity, measurements: jobs.len() as u64, lines, distributions })
+}
+
+/// Returns the method of all recordings.
+fn one_method<'a>(jobs: &[Job<'a>]) -> Result<&'a str, Problem> {
+    let usage = |why: String, remedy: &str| ProblemKind::Usage.problem(why, remedy);
+    let all = || jobs.iter().flat_map(|job| &job.recordings);
+    let Some(first) = all().next().filter(|_| jobs.len() > 1) else {
+        let remedy =
+            "name two or more that differ in their number of ranks or CPUs, or in their tick rate";
+        return Err(usage("there is only one measurement".into(), remedy));
+    };
+    let method = &*first.run().method;
+    match all().find(|of| of.run().method != method) {
+        None => Ok(method),
+        Some(other) => {
+            let (one, two) = (first.dir().display(), other.dir().display());
+            let why = format!("{one} is of the method {method}, {two} of {}", other.run().method);
+            Err(usage(why, "join recordings of one method"))
+        }
+    }
+}
+
+/// Returns short names of the measurements: the last part of each path, or all of it where these are alike.
+fn names_of(jobs: &[Job<'_>]) -> Vec<String> {
+    let last = |job: &Job<'_>| {
+        job.dir.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    };
+    let short: Vec<String> = jobs.iter().map(last).collect();
+    let alike = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
+    if short.iter().any(alike) {
+        return jobs.iter().map(|job| job.dir.display().to_string()).collect();
+    }
+    short
+}
+
+/// Returns how long phases were delayed, for each grain and kind of meeting.
+fn of_phases(job: &Job<'_>) -> Result<Vec<Swept>, Problem> {
+    let delayed = |cell: &Cell| {
+        let injected = if cell.injection.is_some() { ", with injected noise" } else { "" };
+        let line = format!("{}, {}{injected}", asked(cell.grain_ns), cell.meeting.name());
+        Swept { line, value: cell.measured.value * cell.undisturbed.ns.value }
+    };
+    Ok(bsp::bsp(&job.recordings)?.cells.iter().map(delayed).collect())
+}
+
+/// Returns the noise of all CPUs of a job.
+fn of_hosts(job: &Job<'_>) -> Result<Swept, Problem> {
+    let mut cluster = ClusterBuilder::new();
+    for recording in &job.recordings {
+        cluster.add(HostSummary::of(recording)?)?;
+    }
+    Ok(Swept { line: "all CPUs".into(), value: cluster.finish()?.total.noise })
+}
+
+/// Returns the noise of each series, and adds its cumulative distribution.
+fn of_samples(
+    job: &Job<'_>,
+    of: &str,
+    at: f64,
+    distributions: &mut Vec<Cumulative>,
+) -> Result<Vec<Swept>, Problem> {
+    let mut swept = vec![];
+    for recording in &job.recordings {
+        swept.extend(of_series(&measure(recording)?, of, at, distributions));
+    }
+    Ok(swept)
+}
+
+/// Returns the noise of each series of one recording, and adds its cumulative distribution.
+fn of_series(
+    measured: &Measured,
+    of: &str,
+    at: f64,
+    distributions: &mut Vec<Cumulative>,
+) -> Vec<Swept> {
+    let mut swept = vec![];
+    for series in &measured.series {
+        let line = words(series);
+        let Some(value) = series.distribution.as_ref().and_then(|of| of.noise) else { continue };
+        let points = cumulative::of_series(series).unwrap_or_default();
+        let points = points.into_iter().map(|(value, share)| Point { value, share }).collect();
+        distributions.push(Cumulative { name: line.clone(), at, of: of.into(), points });
+        swept.push(Swept { line, value });
+    }
+    swept
+}
+
+/// Joins the sets of a suite, each with its name and its tick rate; absent for fewer than two.
+pub(crate) fn by_rate(sets: &[(String, f64, &Measured)]) -> Option<Sweep> {
+    let (_, _, first) = sets.first().filter(|_| sets.len() > 1)?;
+    let mut distributions = vec![];
+    let of_set = |(name, at, measured): &(String, f64, &Measured)| {
+        (name.clone(), *at, of_series(measured, name, *at, &mut distributions))
+    };
+    let lines = join(&sets.iter().map(of_set).collect::<Vec<_>>());
+    Some(Sweep {
+        method: first.method.clone(),
+        by: By::Rate,
+        quantity: Quantity::Noise,
+        measurements: sets.len() as u64,
+        lines,
+        distributions,
+    })
+}
+
+/// Describes a series: `empty, CPU 1, 1 ms`.
+fn words(series: &SeriesResult) -> String {
+    format!("{}, {}", names::words(&series.facts), asked(series.facts.grain_ns))
+}

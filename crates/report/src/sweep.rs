@@ -1,0 +1,233 @@
+//! The screen of measurements of different sizes or tick rates, joined: a table and figures over the number in which
+//! they differ.
+
+use crate::cumulative;
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity as Unit, ROWS};
+use crate::screen::Screen;
+use crate::style::{View, plain};
+use crate::table::Table;
+use crate::units::{count, counted, fine, hertz, noise};
+use anechoic_analyze::samples::figures::Point;
+use anechoic_analyze::sweep::{By, Line, Quantity, Sweep, SweepPoint};
+
+/// From this ratio of the largest to the smallest value an axis is logarithmic.
+const FAR: f64 = 10.0;
+/// Largest number of curves in one figure.
+const CURVES: usize = 8;
+/// Largest number of experiments of which the distributions are drawn.
+const MOST: usize = 6;
+
+/// Shows the quantity against the number, as a table and as a figure, and the distributions at each number.
+#[must_use]
+pub fn sweep(found: &Sweep, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    let measurements = counted(found.measurements, "measurement", "measurements");
+    let (method, number) = (plain(&found.method), number(found.by));
+    screen.heading(&format!("{method} by {number}: {measurements}"));
+    screen.gap();
+    screen.headline(&sentences(found).join(" "));
+    add(found, view, &mut screen);
+    screen
+}
+
+/// Adds the table, and the figures of the quantity and of the distributions.
+pub(crate) fn add(found: &Sweep, view: &View<'_>, screen: &mut Screen) {
+    screen.section(&format!("{} by {}", what(found), number(found.by)));
+    screen.charts(chart(found));
+    screen.table(table(found));
+    screen.note(note(found));
+    let shown = if view.all { MOST } else { 1 };
+    screen.charts(distributions(found).into_iter().take(shown).map(|(_, chart)| chart));
+}
+
+/// Names the number in which measurements differ.
+pub(crate) fn number(by: By) -> &'static str {
+    match by {
+        By::Rate => "tick rate",
+        By::Ranks => "ranks",
+        By::Cpus => "CPUs",
+        By::Hosts => "hosts",
+    }
+}
+
+/// Names what is joined.
+pub(crate) fn what(found: &Sweep) -> &'static str {
+    match found.quantity {
+        Quantity::Noise => "noise",
+        Quantity::Delay => "delay of a phase",
+    }
+}
+
+/// Explains the columns of the table.
+pub(crate) fn note(found: &Sweep) -> &'static str {
+    match found.quantity {
+        Quantity::Noise if found.distributions.is_empty() => {
+            "noise of all CPUs of a measurement together; mean and standard deviation are over repeated measurements"
+        }
+        Quantity::Noise => {
+            "noise: mean of the samples over the shortest, minus 1; mean and standard deviation are over repeated measurements"
+        }
+        Quantity::Delay => {
+            "mean time of a phase beyond its time without noise; mean and standard deviation are over repeated measurements"
+        }
+    }
+}
+
+/// Writes the number of a measurement.
+fn at(found: &Sweep, number: f64) -> String {
+    match found.by {
+        By::Rate => hertz(number),
+        By::Ranks | By::Cpus | By::Hosts => count(number as u64),
+    }
+}
+
+/// Writes a value.
+fn value(found: &Sweep, value: f64) -> String {
+    match found.quantity {
+        Quantity::Noise => noise(value),
+        Quantity::Delay if value < 0.0 => format!("-{}", fine(-value)),
+        Quantity::Delay => fine(value),
+    }
+}
+
+/// Returns what was found: how the quantity differs between the lowest and the highest number.
+pub(crate) fn sentences(found: &Sweep) -> Vec<String> {
+    let most = found.lines.iter().filter_map(risen);
+    let Some((_, line, first, last)) = most.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs())) else {
+        let number = number(found.by);
+        return vec![format!("All measurements have the same number of {number}.")];
+    };
+    let value = |point: &SweepPoint| value(found, point.spread.mean);
+    let mut text = format!(
+        "The {} of {} is {} at {} and {} at {}",
+        what(found),
+        plain(&line.name),
+        value(first),
+        words(found, first.at),
+        value(last),
+        words(found, last.at)
+    );
+    if found.lines.len() > 1 {
+        text += &format!(", the largest difference of {} experiments", found.lines.len());
+    }
+    let mut sentences = vec![text + "."];
+    if found.lines.iter().flat_map(|line| &line.points).all(|point| point.spread.sd.is_none()) {
+        sentences.push(
+            "No measurement was repeated, so that differences by chance are not known.".to_owned(),
+        );
+    }
+    sentences
+}
+
+/// Returns by how much the quantity rises from the lowest to the highest number, and the points at both.
+fn risen(line: &Line) -> Option<(f64, &Line, &SweepPoint, &SweepPoint)> {
+    let (first, last) = (line.points.first()?, line.points.last()?);
+    (first.at < last.at).then_some((last.spread.mean - first.spread.mean, line, first, last))
+}
+
+/// Writes a number with its unit: `8 ranks`, `250 Hz`.
+fn words(found: &Sweep, number: f64) -> String {
+    let [one, many] = match found.by {
+        By::Rate => return hertz(number),
+        By::Ranks => ["rank", "ranks"],
+        By::Cpus => ["CPU", "CPUs"],
+        By::Hosts => ["host", "hosts"],
+    };
+    counted(number as u64, one, many)
+}
+
+/// Returns mean and deviation of each experiment at each number.
+pub(crate) fn table(found: &Sweep) -> Table {
+    let number = number(found.by);
+    let mut table = Table::of_named("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
+        .captioned("Mean and deviation at each number");
+    for line in &found.lines {
+        for point in &line.points {
+            let of = &point.spread;
+            table.row(vec![
+                plain(&line.name),
+                at(found, point.at),
+                count(of.runs),
+                value(found, of.mean),
+                of.sd.map_or("–".into(), |sd| value(found, sd)),
+                value(found, of.min),
+                value(found, of.max),
+            ]);
+        }
+    }
+    table
+}
+
+/// Returns an axis that is logarithmic where positive values lie far apart.
+fn axis(label: &str, unit: Unit, values: &[f64]) -> Axis {
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, 0.0), |(low, high), &v| (v.min(low), v.max(high)));
+    match low > 0.0 && high >= FAR * low {
+        true => Axis::log(label, unit),
+        false => Axis::linear(label, unit),
+    }
+}
+
+/// Draws the mean of each experiment against the number, with the standard deviation as error bars; nothing where all
+/// have the same number.
+pub(crate) fn chart(found: &Sweep) -> Option<Chart> {
+    let points = || found.lines.iter().flat_map(|line| &line.points);
+    let first = points().next()?.at;
+    if points().all(|point| point.at.total_cmp(&first).is_eq()) {
+        return None;
+    }
+    let numbers: Vec<f64> = points().map(|point| point.at).collect();
+    let bars = |point: &SweepPoint| {
+        let sd = point.spread.sd.unwrap_or(0.0);
+        (point.spread.mean - sd, point.spread.mean + sd)
+    };
+    let values: Vec<f64> = points().map(|point| bars(point).0).collect();
+    let tops: Vec<f64> = points().map(|point| bars(point).1).collect();
+    let values = [values, tops].concat();
+    let by = if found.by == By::Rate { Unit::Frequency } else { Unit::Count };
+    let unit = if found.quantity == Quantity::Delay { Unit::Time } else { Unit::Share };
+    let curve = |(number, line): (usize, &Line)| {
+        let points: Vec<(f64, f64)> =
+            line.points.iter().map(|point| (point.at, point.spread.mean)).collect();
+        let letter = ('a'..='z').nth(number).filter(|_| found.lines.len() > 1);
+        Curve::numbered(number, plain(&line.name), Draw::Line, &points)
+            .spanning(line.points.iter().map(bars).collect())
+            .lettered(letter)
+    };
+    let curves = found.lines.iter().take(CURVES).enumerate().map(curve).collect();
+    let (x, y) = (axis(number(found.by), by, &numbers), axis(what(found), unit, &values));
+    let title = format!("{} by {}, mean ± standard deviation", what(found), number(found.by));
+    let mut chart = Chart::of(x, y, curves).titled(title, ROWS).named("by number");
+    if let Some(more @ 1..) = found.lines.len().checked_sub(CURVES) {
+        chart.notes.push(format!("{more} more not drawn"));
+    }
+    Some(chart)
+}
+
+/// Draws the cumulative distributions of each experiment, one curve for each measurement. Returns them with the name of
+/// the experiment.
+pub(crate) fn distributions(found: &Sweep) -> Vec<(String, Chart)> {
+    let of_line = |line: &Line| {
+        let mut curves: Vec<_> =
+            found.distributions.iter().filter(|of| of.name == line.name).collect();
+        curves.sort_by(|a, b| a.at.total_cmp(&b.at));
+        let repeated = line.points.iter().any(|point| point.spread.runs > 1);
+        let points = |of: &[Point]| of.iter().map(|point| (point.value, point.share)).collect();
+        let curves = curves.into_iter().take(CURVES).map(|of| {
+            let which = if repeated { format!(" · {}", plain(&of.of)) } else { String::new() };
+            (format!("{}{which}", words(found, of.at)), points(&of.points))
+        });
+        let title =
+            format!("share of the samples that lost at most this much · {}", plain(&line.name));
+        let chart = cumulative::chart("time lost", "share of the samples", curves.collect());
+        let letters = chart.curves.into_iter().zip('a'..='z');
+        let curves = letters.map(|(curve, letter)| curve.lettered(Some(letter))).collect();
+        let chart = Chart { curves, ..Chart::of(chart.x, chart.y, vec![]) };
+        let chart = chart.titled(title, ROWS).named(format!("cumulative {}", plain(&line.name)));
+        (plain(&line.name), chart)
+    };
+    if found.distributions.is_empty() {
+        return vec![];
+    }
+    found.lines.iter().take(MOST).map(of_line).filter(|(_, chart)| !chart.is_empty()).collect()
+}
