@@ -291,6 +291,48 @@ fn configurations_are_ranked_or_the_error_says_why_not() {
 }
 
 #[test]
+fn measurements_of_several_sizes_are_joined_or_the_error_says_why_not() {
+    let dir = examples(&["ftq", "bsp", "before", "after"]);
+    for name in ["ftq", "bsp"] {
+        copy(name, &dir.path().join(format!("{name}-again")));
+        copy(name, &dir.path().join(format!("{name}-more")));
+    }
+    let line = "sweep ftq ftq-again ftq-more --at 250,250,1000 --figures drawn";
+    let done = within(dir.path(), line);
+    assert!(matches!(done.code, Some(0 | 1)), "{}", done.err);
+    let row = |rate: &str, runs: &str| {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let has = |line: &str| {
+            let line = words(line);
+            line.windows(3).any(|of| of[0] == rate && of[1] == "Hz" && of[2] == runs)
+        };
+        done.out.lines().any(has)
+    };
+    // The two of one rate are repeated measurements; the third stands alone.
+    assert!(row("250", "2") && row("1,000", "1"), "{}", done.out);
+    let captions = std::fs::read_to_string(dir.path().join("drawn/captions.txt")).expect("written");
+    assert!(captions.contains("lost at most this much, by tick rate"), "{captions}");
+    let done = within(dir.path(), "sweep bsp bsp-again bsp-more --at 2,2,4 --json");
+    let joined: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    assert_eq!((&joined["by"], &joined["quantity"]), (&"ranks".into(), &"delay".into()));
+    let points = joined["lines"][0]["points"].as_array().expect("points");
+    assert_eq!((points[0]["at"].as_f64(), points[1]["at"].as_f64()), (Some(2.0), Some(4.0)));
+    // Copies of one recording do not deviate from each other.
+    assert_eq!(points[0]["spread"]["sd"].as_f64(), Some(0.0), "{points:?}");
+    for (words, error) in [
+        ("sweep ftq", "there is only one measurement"),
+        ("sweep ftq bsp", "is of the method ftq"),
+        ("sweep ftq ftq-again --at 1", "--at has 1 numbers"),
+        ("sweep before after --by ranks", "the recording has no ranks"),
+        ("sweep ftq ftq", "on both sides"),
+        ("sweep ftq nowhere", "nowhere"),
+    ] {
+        let done = within(dir.path(), words);
+        assert!(done.is_one_clear_line() && done.err.contains(error), "{words}: {}", done.err);
+    }
+}
+
+#[test]
 fn one_run_a_side_is_no_verdict_on_a_change() {
     let dir = examples(&["ftq", "before", "after"]);
     let done = within(dir.path(), "compare before after");

@@ -56,6 +56,20 @@ fn what_cannot_be_is_refused_in_one_line() {
             64,
             "--poisson",
         ),
+        (
+            "a phase of interrupts",
+            inject(&["interrupt", "--rate", "1khz", "--phase", "random"]),
+            64,
+            "thread",
+        ),
+        ("a preset of a kind", inject(&["thread", "--preset", "10hz"]), 64, "--preset"),
+        (
+            "two phases",
+            inject(&["thread", "--rate", "1khz", "--poisson", "--phase", "random"]),
+            64,
+            "--phase",
+        ),
+        ("no kind", vec!["inject", "--rate", "1khz"], 64, "--kind"),
         ("no such kind", inject(&["daemon", "--rate", "1khz"]), 64, "thread"),
     ];
     for (name, args, code, says) in cases {
@@ -84,7 +98,7 @@ fn threads_come_as_often_as_asked_and_end_with_the_time() {
     if noisy().is_none() {
         return;
     }
-    for timing in [&[][..], &["--poisson"]] {
+    for timing in [&[][..], &["--phase", "coordinated"], &["--phase", "random"], &["--poisson"]] {
         let asked = ["inject", "--kind", "thread", "--rate", "200hz", "-d", "100us", "--for", "2s"];
         let done = anechoic(&[&asked[..], timing, &["--json", "--cpus", &last_cpu()]].concat());
         assert_eq!(done.code, Some(0), "{}", done.err);
@@ -93,7 +107,8 @@ fn threads_come_as_often_as_asked_and_end_with_the_time() {
         let [delivered, overruns] =
             ["delivered", "overruns"].map(|what| spell[what].as_u64().expect("counted"));
         // 400 are requested; at random times their number has a standard deviation of 20.
-        let (least, most) = if timing.is_empty() { (360, 401) } else { (300, 500) };
+        let random = timing.contains(&"--poisson");
+        let (least, most) = if random { (300, 500) } else { (360, 401) };
         assert!((least..=most).contains(&(delivered + overruns)), "{timing:?}: {spell}");
         assert!(overruns * 5 < delivered, "{timing:?}: {spell}");
     }
