@@ -249,9 +249,11 @@ fn survival_begins_with_all_samples() {
         let charts =
             json.map(|json| serde_json::from_str::<serde_json::Value>(json).expect("JSON"));
         let mut seen = 0;
-        for chart in
-            charts.filter(|of| of["y"]["label"].as_str().unwrap_or("").starts_with("share of"))
-        {
+        let survival = |of: &serde_json::Value| {
+            let share = of["y"]["label"].as_str().unwrap_or("").starts_with("share of");
+            share && of["y"]["log"] == true
+        };
+        for chart in charts.filter(survival) {
             let curves = chart["curves"].as_array().expect("curves").iter();
             let drawn: Vec<_> = curves.filter(|curve| curve["x"][0].is_number()).collect();
             assert!(drawn.iter().all(|curve| curve["y"][0] == 1.0), "{chart}");
