@@ -287,7 +287,7 @@ impl Comparison {
     /// Returns whether the runs of each side follow each other and are too few to show how much successive runs are alike.
     /// The interval then takes them to be independent.
     #[must_use]
-    pub fn hides_correlation(&self) -> bool {
+    pub(crate) fn hides_correlation(&self) -> bool {
         let fewest = self.before.runs.min(self.after.runs);
         self.order == Order::Apart && fewest < CORRELATED_RUNS as u64
     }

@@ -1,7 +1,6 @@
 //! The sets of a suite that exist: `--resume` keeps those that are complete, `--show` shows them.
 
-use super::measuring::{Results, add_up};
-use super::row::{Set, Suite};
+use super::row::{Results, Set, Suite, add_up};
 use crate::exit;
 use crate::options::answers;
 use anechoic_measure::experiment::Host;

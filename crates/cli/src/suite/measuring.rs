@@ -1,10 +1,9 @@
 //! Measures the sets of a suite one after the other and keeps those that are complete.
 
 use super::kept::complete;
-use super::row::{Done, Set, Suite};
+use super::row::{Results, Set, Suite, add_up};
 use crate::exit;
 use crate::files;
-use crate::progress::Busy;
 use crate::setup::{explained, record};
 use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
@@ -12,30 +11,11 @@ use anechoic_measure::run::BETWEEN;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::published::CMT_LEAST_REPETITIONS;
-use anechoic_report::results::Input;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// The sets that exist, and the exit code of what prevented the others.
-pub(super) struct Results {
-    pub done: Vec<Done>,
-    pub worst: u8,
-}
-
-/// Computes the result of a set.
-pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Problem> {
-    let _busy = Busy::with("adding up", quiet);
-    let row = suite.result(&recording.run().method).ok_or_else(|| {
-        let why = format!("it is a recording of {}", recording.run().method);
-        ProblemKind::Usage
-            .problem(why, "name the directory of that suite")
-            .about(recording.dir().display())
-    })?;
-    Ok(Done::of(recording, row.compute(&Input::of(&[recording]))?))
-}
 
 /// Measures one set after the other; if one fails, the sets before it are still shown.
 pub(super) fn measure_sets(

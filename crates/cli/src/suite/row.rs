@@ -1,12 +1,13 @@
 //! The row of a suite, its sets, and what was measured of them.
 
+use crate::progress::Busy;
 use crate::setup::plan;
 use anechoic_measure::experiment::{Experiment, Host};
 use anechoic_measure::methods;
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::{Answers, OptionRow};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
-use anechoic_report::results::{AnyRow, Found};
+use anechoic_report::results::{AnyRow, Found, Input};
 use anechoic_report::{Screen, View};
 use anechoic_system::cpus;
 
@@ -97,6 +98,24 @@ impl Done {
         let name = recording.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
         Self { name, found, clock: recording.run().clock.clone() }
     }
+}
+
+/// The sets that exist, and the exit code of what prevented the others.
+pub(super) struct Results {
+    pub done: Vec<Done>,
+    pub worst: u8,
+}
+
+/// Computes the result of a set.
+pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Problem> {
+    let _busy = Busy::with("adding up", quiet);
+    let row = suite.result(&recording.run().method).ok_or_else(|| {
+        let why = format!("it is a recording of {}", recording.run().method);
+        ProblemKind::Usage
+            .problem(why, "name the directory of that suite")
+            .about(recording.dir().display())
+    })?;
+    Ok(Done::of(recording, row.compute(&Input::of(&[recording]))?))
 }
 
 /// Returns the results of this type.

@@ -161,6 +161,10 @@ fn increase(finding: &Finding) -> String {
     format!("{} in {runs}, {}", change(finding.value), bound(Unit::Increase, finding))
 }
 
+/// Why two runs that follow each other prove nothing.
+const SUCCESSIVE: &str = "two runs in a row do not show how much successive runs are alike: measure both sides with --repeat 5, \
+                          or in turn";
+
 /// Returns a doubt in words, with what removes it.
 fn doubt(of: &Doubt, required: &Requirements) -> String {
     match of {
@@ -214,9 +218,7 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::OneRun => {
             "one run does not show how much runs differ: measure both sides with --repeat 5".into()
         }
-        Doubt::Successive => "two runs in a row do not show how much successive runs are alike: measure both sides with \
-                              --repeat 5, or in turn"
-            .into(),
+        Doubt::Successive => SUCCESSIVE.into(),
         Doubt::NoNoise => "a run has no noise, so there is no ratio".into(),
         Doubt::OtherCpus => "the runs measured different CPUs (--cpus)".into(),
         Doubt::OtherThresholds => {
