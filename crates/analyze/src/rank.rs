@@ -181,19 +181,9 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         return Err(usage("the methods of the recordings differ".into(), remedy));
     };
     let shared = SharedSets::of(&recordings().copied().collect::<Vec<_>>())?;
-    let mut found = Vec::new();
-    let mut repeated = true;
+    let (mut found, mut repeated) = (Vec::new(), true);
     for configuration in configurations {
-        let mut runs: BTreeMap<Key, Vec<Cell>> = BTreeMap::new();
-        for &recording in &configuration.recordings {
-            let points = points(recording)?;
-            let compares = |experiment: &str, bytes| shared.has(experiment, bytes);
-            for (key, points) in by_experiment(recording.run(), &points, &compares) {
-                if let Some(cell) = Cell::of(&points) {
-                    runs.entry(key).or_default().push(cell);
-                }
-            }
-        }
+        let runs = runs_of(configuration, &shared)?;
         repeated &= runs.values().all(|runs| runs.len() > 1);
         let runs = runs.into_iter().map(|(key, runs)| (key, Cell::over_runs(&runs)));
         found.push(runs.collect::<BTreeMap<_, _>>());
@@ -242,6 +232,24 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         tied: experiments.iter().filter(|of| of.tied == Some(true)).count() as u64,
         experiments,
     })
+}
+
+/// Returns what each run of a configuration measured in the experiments that compare.
+fn runs_of(
+    configuration: &Configuration<'_>,
+    shared: &SharedSets,
+) -> Result<BTreeMap<Key, Vec<Cell>>, Problem> {
+    let mut runs: BTreeMap<Key, Vec<Cell>> = BTreeMap::new();
+    for &recording in &configuration.recordings {
+        let points = points(recording)?;
+        let compares = |experiment: &str, bytes| shared.has(experiment, bytes);
+        for (key, points) in by_experiment(recording.run(), &points, &compares) {
+            if let Some(cell) = Cell::of(&points) {
+                runs.entry(key).or_default().push(cell);
+            }
+        }
+    }
+    Ok(runs)
 }
 
 /// Returns whether no operating system ran.

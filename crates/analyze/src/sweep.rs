@@ -131,7 +131,7 @@ impl Job<'_> {
                 ),
                 _ => ("the recording has no ranks", "`--by cpus`, or `anechoic measure bsp`"),
             };
-            ProblemKind::Usage.problem(what, remedy).about(&self.dir.display().to_string())
+            ProblemKind::Usage.problem(what, remedy).about(self.dir.display())
         })
     }
 }
@@ -188,11 +188,16 @@ pub fn join(measurements: &[(String, f64, Vec<Swept>)]) -> Vec<Line> {
     }
     let points = |number: usize| {
         let of_line = found.range((number, 0)..=(number, u64::MAX));
-        let point = |(&(_, at), (values, of)): (&(usize, u64), &(Vec<f64>, Vec<String>))| {
-            let spread = Spread::of(values)?;
-            Some(SweepPoint { at: f64::from_bits(at), spread, of: of.clone() })
-        };
-        of_line.filter_map(point).collect()
+        let mut points = vec![];
+        for (&(_, at), (values, of)) in of_line {
+            let at = f64::from_bits(at);
+            points.extend(Spread::of(values).map(|spread| SweepPoint {
+                at,
+                spread,
+                of: of.clone(),
+            }));
+        }
+        points
     };
     let line =
         |(number, name): (usize, &&str)| Line { name: (*name).into(), points: points(number) };
