@@ -147,6 +147,7 @@ fn events_that_the_trace_lost_are_losses_of_the_recording() {
         assert!(!detours.iter().any(|of| of.cpu == 0 && over(of)), "no handler spans it");
     }
     let marked = dir.path().join("trace.dat");
+    fs::write(&marked, &bytes).expect("a file");
     let Ok(report) = Command::new("trace-cmd").arg("report").arg(marked).output() else {
         return note::skipped("trace-cmd is not installed");
     };
