@@ -128,7 +128,8 @@ fn detours() {
     has(&all, "01-timeline", &["timer tick", "softirq RCU", evil]);
     has(&all, "02-lengths-histogram", &["time", "detours per bin", "100 ns", "10 µs", "100"]);
     has(&all, "03-lengths-survival", &["all detours", "per second and CPU", "1 ms"]);
-    has(&all, "04-cpus", &["CPU", "0", "1", "timer tick", "1.33 %", "all"]);
+    has(&all, "04-lengths-cumulative", &["all detours", "share", "100 %"]);
+    has(&all, "05-cpus", &["CPU", "0", "1", "timer tick", "1.33 %", "all"]);
     assert!(captions.starts_with("a recording · detours · node17"), "{captions}");
     assert!(captions.contains("17.5 cm × "), "{captions}");
     assert!(!captions.contains("Drag"), "nobody can drag on paper: {captions}");
@@ -141,16 +142,16 @@ fn samples() {
             made::samples::ftq(),
             [
                 "01-samples-survival",
-                "02-samples-counter-reg-cpu-1-over-time",
-                "03-samples-counter-reg-cpu-1-histogram",
+                "03-samples-counter-reg-cpu-1-over-time",
+                "04-samples-counter-reg-cpu-1-histogram",
             ],
         ),
         (
             made::samples::fwq(),
             [
                 "01-samples-survival",
-                "04-samples-b-intadd-chain-cpu-1-over-time",
-                "05-samples-b-intadd-chain-cpu-1-histogram",
+                "05-samples-b-intadd-chain-cpu-1-over-time",
+                "06-samples-b-intadd-chain-cpu-1-histogram",
             ],
         ),
     ] {
@@ -169,9 +170,9 @@ fn periods_and_subtraction() {
     measured.series[0].spectrum = Some(made::direct::spectrum());
     let measured = part("loops").with(&MEASURED, measured);
     let (all, _) = all(&report(vec![measured]));
-    has(&all, "11-periods-a-counter-cpu-1", &["frequency", "power over the background", "100"]);
+    has(&all, "12-periods-a-counter-cpu-1", &["frequency", "power over the background", "100"]);
     let labelled = |(name, texts): &(String, Vec<String>)| {
-        name.starts_with("11-periods")
+        name.starts_with("12-periods")
             && texts.iter().any(|text| text.contains("Hz ") && text.len() > 8)
     };
     assert!(all.iter().any(labelled), "lines have names: {all:?}");
@@ -186,9 +187,9 @@ fn recordings_together_have_their_own_names() {
     let report = report(vec![one(), one()]);
     let (all, captions) = all(&report);
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names.len(), 6);
+    assert_eq!(names.len(), 8);
     assert!(
-        names.contains("01-r1-timeline") && names.contains("06-r2-lengths-survival"),
+        names.contains("01-r1-timeline") && names.contains("07-r2-lengths-survival"),
         "{names:?}"
     );
     assert_eq!(captions.matches("a recording · detours").count(), 2);

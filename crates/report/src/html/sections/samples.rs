@@ -39,7 +39,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     html! {
         (Screen::of(|screen| series::add(measured, true, screen)))
         p.note { (what(measured)) }
-        div.pair { (distributions(&noisiest, page)) (tails(&noisiest, page)) }
+        div.pair { (tails(&noisiest, page)) (distributions(&noisiest, page)) }
         @for named in noisiest.iter().take(MOST) {
             @if let Some(distribution) = &named.result.distribution {
                 @let loss = Loss::of(&named.result.facts, distribution);
