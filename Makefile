@@ -3,8 +3,9 @@
 CARGO ?= cargo
 # What the HTML report is looked at with. Debian's npm is some 350 small packages, and other distributors' nodejs has one.
 BROWSER := chromium $(if $(shell command -v npm),,nodejs npm)
-# What the tests run besides cargo: a load (stress-ng), an unprivileged user (setpriv, of util-linux), a terminal (tmux).
-PACKAGES := stress-ng util-linux tmux $(BROWSER)
+# What the tests run besides cargo: a load (stress-ng), an unprivileged user (setpriv, of util-linux), a terminal (tmux), the
+# reader of trace.dat that imports are compared with (trace-cmd).
+PACKAGES := stress-ng util-linux tmux trace-cmd $(BROWSER)
 # What the command under MPI needs: libclang to read the library's header, the libraries, a network between two hosts.
 MPI_PACKAGES := libclang-dev openmpi-bin libopenmpi-dev mpich libmpich-dev iproute2
 # The libraries it is tested with, as Debian calls them.

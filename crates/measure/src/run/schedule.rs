@@ -287,7 +287,8 @@ impl Rounds<'_> {
         let wanders = cell.between.iter().any(|act| matches!(act, Act::Migrate(_)));
         // If others share the CPU or the loop leaves it, the cause of a gap is unknown.
         let step = pace.step.filter(|_| cpu.is_some() && copies == 1 && !wanders);
-        let asked = sample.amount.length().filter(|_| !is_empty(sample));
+        // Work that does nothing has its own length, unless none was asked for: ranks that only meet.
+        let asked = sample.amount.length().filter(|time| time.is_zero() || !is_empty(sample));
         let grain_ticks = asked.map_or(pace.calibrated_ticks, |time| self.run.clock.ticks_of(time));
         let meeting = cell.meeting();
         let parameters = Parameters {

@@ -40,7 +40,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     html! {
         (Screen::of(|screen| series::add(measured, true, screen)))
         p.note { (what(measured)) }
-        div.pair { (distributions(&noisiest, page)) (tails(&noisiest, page)) }
+        div.pair { (tails(&noisiest, page)) (distributions(&noisiest, page)) }
         @for group in together(&all) { (group_figures(&group, page)) }
         @for named in noisiest.iter().take(MOST) {
             @if let Some(distribution) = &named.result.distribution {
