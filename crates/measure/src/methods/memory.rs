@@ -370,7 +370,7 @@ pub(super) fn fitting(
         free.bytes >> 20,
         (BUFFERS + other) >> 20
     );
-    let remedy = "free memory, or raise the limit (memory.max)";
+    let remedy = "free memory, or raise the limit (memory.max; memory.limit_in_bytes in version 1 of control groups)";
     match fit.last() {
         None => Err(ProblemKind::Unavailable.problem(why, remedy)),
         Some(&largest) if !large.is_empty() => {

@@ -124,9 +124,12 @@ pub(super) fn matching(
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut starts: Vec<&str> =
-        words().map(|word| word.split('-').next().unwrap_or(word)).collect();
-    starts.dedup();
+    let mut starts: Vec<&str> = vec![];
+    for start in words().map(|word| word.split('-').next().unwrap_or(word)) {
+        if !starts.contains(&start) {
+            starts.push(start);
+        }
+    }
     let (starts, example) = (starts.join(", "), words().next().unwrap_or_default());
     Err(format!("no name matches '{pattern}'; they begin with {starts}, for example {example}"))
 }
@@ -205,5 +208,13 @@ mod tests {
         for bad in ["", "2-1", "one", "1,,2", "-1", "0-6:0", "3:2", "0-6:", "0-6:2:2"] {
             assert!(cpu_list(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn each_beginning_of_a_name_is_listed_once() {
+        let choices = [("read-a", ""), ("write-a", ""), ("read-b", "")];
+        assert_eq!(matching("read-*", &choices), Ok(vec!["read-a", "read-b"]));
+        let why = "no name matches 'x'; they begin with read, write, for example read-a";
+        assert_eq!(matching("x", &choices), Err(why.to_owned()));
     }
 }
