@@ -273,6 +273,13 @@ impl Rounds<'_> {
         }
     }
 
+    /// Returns the requested length of a sample. Work that does nothing has its own, unless none was asked for: ranks that
+    /// only meet.
+    fn grain_ticks(&self, sample: &Sample, calibrated_ticks: u64) -> u64 {
+        let asked = sample.amount.length().filter(|time| time.is_zero() || !is_empty(sample));
+        asked.map_or(calibrated_ticks, |time| self.run.clock.ticks_of(time))
+    }
+
     /// Adds the series of a loop and returns how it takes its samples.
     fn sampling(
         &mut self,
@@ -287,9 +294,7 @@ impl Rounds<'_> {
         let wanders = cell.between.iter().any(|act| matches!(act, Act::Migrate(_)));
         // If others share the CPU or the loop leaves it, the cause of a gap is unknown.
         let step = pace.step.filter(|_| cpu.is_some() && copies == 1 && !wanders);
-        // Work that does nothing has its own length, unless none was asked for: ranks that only meet.
-        let asked = sample.amount.length().filter(|time| time.is_zero() || !is_empty(sample));
-        let grain_ticks = asked.map_or(pace.calibrated_ticks, |time| self.run.clock.ticks_of(time));
+        let grain_ticks = self.grain_ticks(sample, pace.calibrated_ticks);
         let meeting = cell.meeting();
         let parameters = Parameters {
             iterations: pace.iterations,
