@@ -2,6 +2,7 @@
 //! notes of what was not tested, attempts on a host that may be busy, and processes whose signals are as usual.
 
 pub mod attempt;
+pub mod bare;
 pub mod builders;
 pub mod note;
 pub mod process;

@@ -1,5 +1,6 @@
 //! Results of the image without an operating system that become recordings, and those that are refused.
 
+use anechoic_lab::bare::with_checksum;
 use anechoic_recording::import::IMPORTERS;
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Detour, Problem, Recording, Row, Sample};
@@ -36,18 +37,6 @@ const METHODS: [&str; 5] = ["detours", "fwq", "ftq", "loops", "memory"];
 
 fn rows<R: Row>(dir: &Path) -> Vec<R> {
     Recording::open(dir).unwrap().rows::<R>().flat_map(|rows| rows.unwrap()).collect()
-}
-
-/// Computes the last line anew, as the image would.
-fn with_checksum(text: &str) -> String {
-    let of_result = |line: &&str| !line.starts_with('#') && !line.starts_with("end ");
-    let lines: Vec<String> =
-        text.lines().filter(of_result).map(|line| format!("{line}\n")).collect();
-    let sum = !lines.concat().bytes().fold(!0_u32, |sum, byte| {
-        let start = sum ^ u32::from(byte);
-        (0..8).fold(start, |sum, _| sum >> 1 ^ 0xedb8_8320 & (sum & 1).wrapping_neg())
-    });
-    format!("{}end {} {sum:08x}\n", lines.concat(), lines.len())
 }
 
 #[test]

@@ -161,6 +161,9 @@ targets! {
     times_csv: targets::times, targets::read_times, 1_000;
     costs_csv: targets::costs, targets::read_costs, 1_000;
     detours_text: targets::detours, targets::read_detours, 200;
+    import_csv: targets::csv, targets::read_csv, 100;
+    import_netgauge: targets::netgauge, targets::read_netgauge, 100;
+    import_bare: targets::bare, targets::read_bare, 100;
     import_sysjitter: targets::sysjitter, targets::read_sysjitter, 100;
     import_oslat: targets::oslat, targets::read_oslat, 100;
     import_cyclictest: targets::cyclictest, targets::read_cyclictest, 100;

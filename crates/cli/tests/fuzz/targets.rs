@@ -1,11 +1,12 @@
 //! Parsers of what the kernel, users and other tools write, but for recordings.
 
 use super::Reader;
+use anechoic_lab::bare::with_checksum;
 use anechoic_predict::phases::{Ask, Noise, predict};
 use anechoic_predict::ticks;
 use anechoic_recording::import::IMPORTERS;
 use anechoic_recording::options::Answers;
-use anechoic_recording::{EVENTS, Recording};
+use anechoic_recording::{EVENTS, find_each};
 use anechoic_report::View;
 use anechoic_report::results::phases::PHASES;
 use anechoic_report::results::ticks::TICKS;
@@ -275,6 +276,37 @@ pub fn trace_dat() -> Vec<Vec<u8>> {
     foreign(&["trace-6.dat", "trace-7.dat"])
 }
 
+pub fn csv() -> Vec<Vec<u8>> {
+    let ours = "# made by x\nstart_ns,duration_ns,cpu,source,name\n1,2,0,thread,\"a, b\"\n900,40,1,tick,\n";
+    let texts = ["start,duration\n0 1.5\n2e3\t7\n", ours, "1 2\n9 3"];
+    texts.map(|text| text.as_bytes().to_vec()).into()
+}
+
+pub fn netgauge() -> Vec<Vec<u8>> {
+    let text = "# Minimal cycle length [ns]: 12.5\n# x\n1000\t250\n5000\t1200\n900000\t80\n";
+    vec![text.as_bytes().to_vec()]
+}
+
+pub fn bare() -> Vec<Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let names = ["bare-1/result.txt", "bare-2/result.txt", "bare-2/paging.txt"];
+    names.iter().map(|name| fs::read(dir.join(name)).expect("a file")).collect()
+}
+
+pub fn read_csv(dir: &Path) -> Reader {
+    imported("csv", dir, &[("unit", "us")])
+}
+
+pub fn read_netgauge(dir: &Path) -> Reader {
+    imported("netgauge", dir, &[])
+}
+
+/// Reads inputs whose last line is made to fit: otherwise the checksum would refuse nearly all of them.
+pub fn read_bare(dir: &Path) -> Reader {
+    let mut read = imported("bare", dir, &[]);
+    Box::new(move |input| read(with_checksum(&String::from_utf8_lossy(input)).as_bytes()))
+}
+
 pub fn read_sysjitter(dir: &Path) -> Reader {
     imported("sysjitter", dir, &[])
 }
@@ -303,13 +335,14 @@ fn imported(id: &str, dir: &Path, given: &[(&str, &str)]) -> Reader {
             assert!(!place.exists(), "nothing is left of a failure");
             return;
         }
-        let recording = Recording::open(&place).expect("what was imported");
-        recording.verify().expect("whole");
-        let recordings = [&recording];
-        for job in for_summary(&recordings, false) {
-            let found = job.row.compute(&Input::of(&job.recordings)).expect("a result");
-            let view = View::default();
-            found.screen(&view).write(&view, &mut std::io::sink()).expect("written");
+        for recording in find_each(&place).expect("what was imported") {
+            let recording = recording.expect("whole");
+            recording.verify().expect("whole");
+            for job in for_summary(&[&recording], false) {
+                let Ok(found) = job.row.compute(&Input::of(&job.recordings)) else { continue };
+                let view = View::default();
+                found.screen(&view).write(&view, &mut std::io::sink()).expect("written");
+            }
         }
     })
 }
