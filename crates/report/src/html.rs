@@ -9,6 +9,7 @@ mod figure;
 mod head;
 mod looks;
 mod page;
+mod same_cpu;
 mod sections;
 mod survival;
 mod tables;

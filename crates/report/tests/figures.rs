@@ -187,9 +187,9 @@ fn recordings_together_have_their_own_names() {
     let report = report(vec![one(), one()]);
     let (all, captions) = all(&report);
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names.len(), 8);
+    assert_eq!(names.len(), 10);
     assert!(
-        names.contains("01-r1-timeline") && names.contains("07-r2-lengths-survival"),
+        names.contains("03-r1-timeline") && names.contains("09-r2-lengths-survival"),
         "{names:?}"
     );
     assert_eq!(captions.matches("a recording · detours").count(), 2);

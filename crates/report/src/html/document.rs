@@ -1,6 +1,7 @@
 //! The page around the sections: head, navigation, styles and scripts.
 
 use super::page::Page;
+use super::same_cpu;
 use super::sections::{Section, anchor, render_all, shown};
 use super::whole::{has_sections, made_from, whole};
 use super::{HtmlReport, Part, data, head};
@@ -37,6 +38,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
     let title = title(report);
     let several = report.recordings.len() > 1 || has_sections(report);
     let whole = whole(report, page);
+    let same_cpu = same_cpu::panels(report, page);
     let parts: Vec<Markup> = report.recordings.iter().map(|of| part(of, several, page)).collect();
     html! {
         (DOCTYPE)
@@ -59,6 +61,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
                 }
                 main #report tabindex="-1" {
                     (whole)
+                    (same_cpu)
                     @for part in &parts { (part) }
                 }
                 footer { p {

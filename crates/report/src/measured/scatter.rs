@@ -6,11 +6,12 @@ use crate::units::count;
 use anechoic_analyze::samples::Fixed;
 
 /// Largest number of series in a chart.
-const CURVES: usize = 6;
+pub(crate) const CURVES: usize = 6;
 /// The axis of values is logarithmic if the greatest exceeds the least by this factor.
 const FAR: f64 = 10.0;
 
 /// Returns the series of one kernel and one requested duration together, in the order of the recording; single ones too.
+/// Charts draw the first [`CURVES`] of a group.
 pub(crate) fn alike<'a>(series: &[Named<'a>]) -> Vec<Vec<Named<'a>>> {
     let mut groups: Vec<Vec<Named<'a>>> = vec![];
     for &named in series.iter().filter(|named| !named.result.figures.drawn.points.is_empty()) {
@@ -24,7 +25,6 @@ pub(crate) fn alike<'a>(series: &[Named<'a>]) -> Vec<Vec<Named<'a>>> {
             None => groups.push(vec![named]),
         }
     }
-    groups.iter_mut().for_each(|group| group.truncate(CURVES));
     groups
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn over_time(series: &[Named<'_>]) -> Chart {
             drawn.map(|(at, value)| (at.saturating_sub(start) as f64, *value)).collect();
         Curve::numbered(number, named.title(), Draw::Points, &points)
     };
-    let curves = series.iter().enumerate().map(curve).collect();
+    let curves = series.iter().take(CURVES).enumerate().map(curve).collect();
     Chart::of(Axis::linear("since the start of the series", Quantity::Time), values(series), curves)
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn distributions(series: &[Named<'_>]) -> Chart {
         let points: Vec<(f64, f64)> = cdf.map(|point| (point.value, point.share)).collect();
         Curve::numbered(number, named.title(), Draw::Steps, &points)
     };
-    let curves = series.iter().enumerate().map(curve).collect();
+    let curves = series.iter().take(CURVES).enumerate().map(curve).collect();
     Chart::of(values(series), Axis::linear("share of the samples", Quantity::Share), curves)
 }
 
@@ -58,7 +58,8 @@ pub(crate) fn caption(series: &[Named<'_>]) -> String {
         Fixed::Work => "The time of each sample by its start",
         Fixed::Time => "The work of each window by its start",
     };
-    let samples = series.iter().map(|named| named.result.facts.samples).sum::<u64>();
+    let drawn = series.iter().take(CURVES);
+    let samples = drawn.map(|named| named.result.facts.samples).sum::<u64>();
     match series.iter().all(|named| named.result.figures.drawn.all) {
         true => format!("{what}: all {} samples.", count(samples)),
         false => format!(

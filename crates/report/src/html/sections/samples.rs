@@ -11,7 +11,7 @@ use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::results::measured::MEASURED;
 use crate::screen::Screen;
 use crate::style::plain;
-use crate::units::{asked, count};
+use crate::units::{asked, count, counted};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 use maud::{Markup, html};
@@ -41,7 +41,9 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         (Screen::of(|screen| series::add(measured, true, screen)))
         p.note { (what(measured)) }
         div.pair { (tails(&noisiest, page)) (distributions(&noisiest, page)) }
-        @for group in together(&all) { (group_figures(&group, page)) }
+        @let groups = together(&all);
+        @for group in groups.iter().take(MOST) { (group_figures(group, page)) }
+        @if let Some(more @ 1..) = groups.len().checked_sub(MOST) { p.note { (counted(more as u64, "more kernel has", "more kernels have")) " several series; they are not drawn together here." } }
         @for named in noisiest.iter().take(MOST) {
             @if let Some(distribution) = &named.result.distribution {
                 @let loss = Loss::of(&named.result.facts, distribution);
@@ -55,11 +57,10 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     }
 }
 
-/// Returns the groups of at least two alike series, the first of them.
+/// Returns the groups of at least two alike series.
 fn together<'a>(all: &[Named<'a>]) -> Vec<Vec<Named<'a>>> {
     let mut groups = scatter::alike(all);
     groups.retain(|group| group.len() > 1);
-    groups.truncate(MOST);
     groups
 }
 
@@ -75,6 +76,7 @@ fn group_figures(group: &[Named<'_>], page: &mut Page) -> Markup {
             (over_time.figure(&scatter::caption(group), page))
             (distributions.figure(scatter::caption_of_distributions(group), page))
         }
+        @if group.len() > scatter::CURVES { p.note { "These are the first " (scatter::CURVES) " of " (group.len()) " series." } }
     }
 }
 

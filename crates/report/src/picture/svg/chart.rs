@@ -178,7 +178,7 @@ impl Plot {
             match (curve.draw, before) {
                 (Draw::Bars, _) => {}
                 (Draw::Points, _) => {
-                    path.shape(pattern, x, y, 2.1);
+                    path.shape(pattern, x, y, size(curve));
                 }
                 (Draw::Spikes, _) => {
                     path.to(x, self.frame.bottom).line(x, y);
@@ -240,7 +240,9 @@ impl Plot {
         let color = &self.frame.sheet.color(curve.color);
         let path = self.path(curve, pattern);
         match curve.draw {
-            Draw::Points => html! { (self.error_bars(curve)) (path.shapes(pattern, color, 1.6)) },
+            Draw::Points => {
+                html! { (self.error_bars(curve)) (path.shapes(pattern, color, size(curve) * 0.75)) }
+            }
             Draw::Spikes => path.stroked(color, 0.7, ""),
             Draw::Segments | Draw::Band { .. } => path.stroked(color, 1.0, ""),
             Draw::Bars => html! {},
@@ -315,6 +317,12 @@ impl Plot {
         }
         html! { @for text in &texts { (text) } }
     }
+}
+
+/// Returns the size of the shapes of a curve's points: smaller where many would hide each other.
+fn size(curve: &Curve) -> f64 {
+    const CROWDED: usize = 200;
+    if curve.x.len() > CROWDED { 1.1 } else { 2.1 }
 }
 
 #[cfg(test)]
