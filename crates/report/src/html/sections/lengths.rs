@@ -45,10 +45,10 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         curves(timeline, &looks, |of| cumulative::of_lengths(of, first)),
     )
     .named("cumulative");
-    let strays = drawn(timeline, &looks).any(|of| of.counts[..first].iter().any(|n| *n > 0));
+    let strays = drawn(timeline, &looks).any(|of| of.counts.iter().take(first).any(|n| *n > 0));
     let left_out = match strays {
         true => format!(
-            " Values below {}, less than 0.1 % of each curve, are not drawn.",
+            " Values below {}, less than 0.1 % of all, are not drawn.",
             length(Durations::from_ns(first) as u64)
         ),
         false => String::new(),
@@ -76,17 +76,20 @@ fn drawn<'a>(timeline: &'a Timeline, looks: &'a [Look]) -> impl Iterator<Item = 
     std::iter::once(&timeline.lengths).chain(charged)
 }
 
-/// Returns the bin in which the figures begin: less than a thousandth of each curve lies below it. Otherwise a single
-/// stray value would stretch the axis by factors of ten.
+/// Returns the bin in which the figures begin: less than a thousandth of all that the curves show lies below it. Otherwise a
+/// stray value, also one of a rare source, would stretch the axis by factors of ten.
 fn first(timeline: &Timeline, looks: &[Look]) -> usize {
-    let of_curve = |of: &Durations| {
-        let mut below = 0;
-        of.counts.iter().position(|&count| {
-            below += count;
-            below > of.count / 1_000
-        })
+    let all: u64 = drawn(timeline, looks).map(|of| of.count).sum();
+    let in_bin = |bin: usize| -> u64 {
+        drawn(timeline, looks).filter_map(|of| of.counts.get(bin)).sum()
     };
-    drawn(timeline, looks).filter_map(of_curve).min().unwrap_or(0)
+    let bins = drawn(timeline, looks).map(|of| of.counts.len()).max().unwrap_or(0);
+    let mut below = 0;
+    let begins = (0..bins).find(|&bin| {
+        below += in_bin(bin);
+        below > all / 1_000
+    });
+    begins.unwrap_or(0)
 }
 
 fn curves(
