@@ -97,7 +97,7 @@ fn write(dir: &Path, per_cpu: u64, duration: Duration) {
             lost: 0,
             wrong: 0,
             ended: Ended::Complete,
-            step_ticks: None,
+            ..Outcome::default()
         });
     }
     recorder.finish(&run).unwrap();

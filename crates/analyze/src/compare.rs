@@ -3,7 +3,8 @@
 //! Blocks of one recording do not show how much runs differ from each other, so one run a side gives no verdict. With
 //! repeated runs, the ratio of their geometric means has an interval from the variation between runs. Where the runs of
 //! the two sides alternate in time, neighbours are compared in pairs, which removes drift of the host. Otherwise the
-//! interval is widened by the correlation of successive runs. Sources that the change cannot affect are a control: if
+//! interval is widened by the correlation of successive runs. Where no run of one side lies near one of the other side in
+//! time, means of sessions are compared, and one session a side proves nothing: the host may have changed. Sources that the change cannot affect are a control: if
 //! they moved, the host moved.
 
 mod contrast;
@@ -13,6 +14,7 @@ mod parts;
 mod plan;
 mod ranks;
 mod result;
+mod sessions;
 mod trials;
 
 pub use contrast::FEWEST_PAIRS;
@@ -57,6 +59,9 @@ pub struct Comparison {
     pub verdict: Change,
     /// How the runs of both sides follow each other in time.
     pub order: Order,
+    /// The shortest pause between runs of different sides, in ns, if the sides were measured in different sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apart_ns: Option<u64>,
     /// Noise after divided by noise before: geometric means over runs. Absent if a run has no noise.
     pub ratio: Option<f64>,
     /// Its 95 % interval; absent with one run on a side.
@@ -170,7 +175,12 @@ pub fn compare(
         (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
     }
     found.trials = trials.cloned();
-    if let (Change::OneRun | Change::OneRunDiffers, Some(judged)) = (found.verdict, by_history) {
+    let is_open = match found.verdict {
+        Change::OneRun | Change::OneRunDiffers => true,
+        Change::Unproven => !found.control_moved(),
+        Change::Quieter | Change::Noisier | Change::NotShown => false,
+    };
+    if let Some(judged) = by_history.filter(|_| is_open) {
         judged.add_to(&mut found);
     }
     Ok(found)
@@ -242,7 +252,8 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
     let sources = parts::sources(&sides, &design);
     let verdict = match &contrast {
         Some(contrast) => {
-            contrast.verdict(sources.iter().any(|of| of.control && of.difference.clear))
+            let of_host = sources.iter().any(|of| of.control && of.difference.clear);
+            contrast.verdict(of_host || design.order() == Order::OneSession)
         }
         None => one_run::verdict(&sides),
     };
@@ -254,6 +265,10 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
         after: Side::of(after, second, positive),
         verdict,
         order: design.order(),
+        apart_ns: match &design {
+            Design::Sessions(sessions) => Some(sessions.apart_ns),
+            Design::Paired(_) | Design::Mixed | Design::Apart | Design::Duet(_) => None,
+        },
         ratio: positive
             .then(|| contrast.as_ref().map_or(means[1] - means[0], |of| of.difference).exp()),
         interval: contrast_of_ratio.map(|of| exact(of.interval())),
@@ -290,6 +305,12 @@ impl Comparison {
     pub(crate) fn hides_correlation(&self) -> bool {
         let fewest = self.before.runs.min(self.after.runs);
         self.order == Order::Apart && fewest < CORRELATED_RUNS as u64
+    }
+
+    /// Returns whether a source that the change cannot affect differs.
+    #[must_use]
+    pub fn control_moved(&self) -> bool {
+        self.sources.iter().any(|of| of.control && of.difference.clear)
     }
 
     /// Returns whether thresholds differ by so much that short detours count in some runs and not in others.

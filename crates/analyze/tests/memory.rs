@@ -79,11 +79,11 @@ fn record(dir: &Path, sets: &[Set<'_>], tick: u64) -> Recording {
             series: number,
             first_ticks,
             last_ticks: now,
-            step_ticks: None,
             samples: passes.len() as u64,
             lost: 0,
             wrong: 0,
             ended: Ended::Complete,
+            ..Outcome::default()
         });
         all.push(Series {
             series: number,

@@ -45,17 +45,18 @@ fn analyzed(series: &[Made<'_>]) -> Paging {
             series: number,
             first_ticks,
             last_ticks: now,
-            step_ticks: None,
             samples: passes.len() as u64,
             lost: 0,
             wrong: 0,
             ended: if memory.is_some() { Ended::Complete } else { Ended::NoMemory },
+            ..Outcome::default()
         });
         run.allocations.push(Allocation {
             series: number,
             bytes: memory.map_or(0, |_| mib * MIB),
             pages: memory.unwrap_or_default().iter().copied().collect(),
             verified: Verified::PageFlags,
+            memory_node: None,
             refused: memory.is_none().then(|| "no memory".into()),
             counted_iterations: 2 * ACCESSES,
             // In the second half of the series the walks shared their counter with others, so they are left out.

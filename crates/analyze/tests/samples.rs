@@ -55,7 +55,7 @@ fn outcome(samples: &[Sample]) -> Outcome {
         lost: 0,
         wrong: 0,
         ended: Ended::Complete,
-        step_ticks: None,
+        ..Outcome::default()
     }
 }
 

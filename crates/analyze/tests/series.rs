@@ -53,7 +53,7 @@ fn rounds(watched: bool) -> (Run, Vec<Series>) {
             lost: 0,
             wrong: 0,
             ended: Ended::Complete,
-            step_ticks: None,
+            ..Outcome::default()
         });
     }
     run.cpus.iter_mut().for_each(|cpu| cpu.shortest_gap_ticks = 0);

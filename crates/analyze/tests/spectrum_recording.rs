@@ -106,7 +106,7 @@ fn spectrum(series: &Series, samples: &[Sample], sources: Option<&Sources>) -> S
         lost: 0,
         wrong: 0,
         ended: Ended::Complete,
-        step_ticks: None,
+        ..Outcome::default()
     };
     let run = Run { method: "fwq".into(), outcomes: vec![outcome], ..two_cpus::run(12 * SECOND) };
     let mut recorder = Recorder::create(&dir, &run).unwrap();

@@ -179,7 +179,7 @@ fn record_copies(dir: &Path, steps: [Option<u64>; 2], copies: u32) {
             lost: 0,
             wrong: 0,
             ended,
-            step_ticks: None,
+            ..Outcome::default()
         });
         let (start_ticks, end_ticks) = (first_ticks, last_ticks);
         samples.push(Sample { series, index: 0, cpu: 1, start_ticks, end_ticks, count: 1 });

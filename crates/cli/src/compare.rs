@@ -25,7 +25,8 @@ const MOST_AT_ONCE: usize = 4;
 /// The verdict comes from the variation between runs. With one run on a side there is none, only whether the two
 /// recordings differ, unless earlier runs of the host show how much its runs differ (--history). If the runs of both sides
 /// alternate in time, as those of `anechoic ab` do, neighbours are compared in pairs, so that drift of the host does not
-/// look like a change. In a guest, time below the kernel is a control: if it moved, the verdict is "unproven".
+/// look like a change. In a guest, time below the kernel is a control: if it moved, the verdict is "unproven". So it is if
+/// all runs of a side were measured together, and the other side's more than ten minutes earlier or later.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/compare.schema.json)")),
@@ -34,7 +35,7 @@ const MOST_AT_ONCE: usize = 4;
                   anechoic compare a1,a2,a3 b1,b2,b3 --ranks 1000 --grain 1ms   # and what it is worth for a job\n  \
                   anechoic compare today yesterday --history /data/nightly      # one run a side\n\n\
                   Exits with 0 if there is a verdict, also that no change is shown, with 3 if there is none (one run on a \
-                  side, or the control moved), and with 1 if a recording is not complete."
+                  side, or unproven), and with 1 if a recording is not complete."
 )]
 pub struct CompareArgs {
     /// Runs before the change

@@ -223,6 +223,7 @@ pub fn series() -> Vec<Series> {
             meeting: cpu.map(|cpu| Meeting::ALL[cpu as usize % 3]),
             working_set_bytes: cpu.is_none().then_some(1 << 20),
             page_bytes: cpu.map(|_| 4096),
+            memory_node: cpu,
             experiment: cpu.map(|cpu| format!("experiment-{cpu}")),
             other_bytes: cpu.map(|_| 2 << 20),
             within_ticks: cpu.map(|_| 1_000_000),

@@ -35,6 +35,8 @@ pub struct Experiment {
     pub absent: Vec<NotAvailable>,
     /// The pages of the kernels' workspaces.
     pub pages: Pages,
+    /// The NUMA node of all memory, if one was asked for. Otherwise each loop has memory near its CPU.
+    pub memory_node: Option<u32>,
 }
 
 /// The order in which the cells of a block are measured.
@@ -244,6 +246,7 @@ impl Experiment {
             notes: Vec::new(),
             absent: Vec::new(),
             pages: Pages::default(),
+            memory_node: None,
         }
     }
 

@@ -186,14 +186,22 @@ impl Body for AnyBody<'_> {
     }
 }
 
+/// Pages and place of memory.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) pages: PageSizes,
+    /// Its NUMA node, if all of it is on one.
+    pub(crate) node: Option<u32>,
+}
+
 /// Memory for workspaces.
 #[derive(Debug)]
 pub(crate) struct Memory {
     mapping: Mapping,
     /// The kernel that prepared it last.
     prepared: Option<Kernel>,
-    /// The memory of the series that has its own: the size and pages asked for, and those found.
-    own: Option<(u64, Pages, PageSizes)>,
+    /// The memory of the series that has its own: the size and pages asked for, and what was found.
+    own: Option<(u64, Pages, Found)>,
     /// How many memories of series were not locked.
     unlocked: u32,
 }
@@ -229,12 +237,13 @@ impl Memory {
         *self = Memory { unlocked, ..Memory::for_largest(std::iter::empty(), Pages::Base)? };
         self.mapping = Mapping::obtain(bytes as usize, pages)?;
         self.unlocked += u32::from(!self.mapping.locked);
-        self.own = Some((bytes, pages, self.mapping.page_sizes()));
+        let found = Found { pages: self.mapping.page_sizes(), node: self.mapping.node() };
+        self.own = Some((bytes, pages, found));
         Ok(())
     }
 
-    /// Returns the size and the pages of memory that a series has for itself.
-    pub(crate) fn own(&self) -> Option<(u64, &PageSizes)> {
+    /// Returns the size and the place of memory that a series has for itself.
+    pub(crate) fn own(&self) -> Option<(u64, &Found)> {
         self.own.as_ref().map(|(.., found)| (self.mapping.bytes() as u64, found))
     }
 

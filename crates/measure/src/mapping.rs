@@ -7,6 +7,7 @@ pub(crate) use page_sizes::PageSizes;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::huge_pages::{self, Change};
 use anechoic_system::machine::Root;
+use anechoic_system::memory_nodes;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
 use std::fs;
@@ -52,6 +53,8 @@ pub(crate) struct Obtained {
     pub(crate) huge_bytes: u64,
     /// Whether it is locked; if not (limit on locked memory), it is at least touched.
     pub(crate) locked: bool,
+    /// Its NUMA node, if all of it is on one.
+    pub(crate) node: Option<u32>,
 }
 
 /// Memory of zeros that nobody else uses.
@@ -178,7 +181,13 @@ impl Mapping {
     /// Returns which pages the kernel really gave, according to its own list.
     pub(crate) fn obtained(&self) -> Obtained {
         let huge_bytes = self.listed_huge_bytes().unwrap_or(0);
-        Obtained { bytes: self.bytes as u64, huge_bytes, locked: self.locked }
+        let (bytes, locked, node) = (self.bytes as u64, self.locked, self.node());
+        Obtained { bytes, huge_bytes, locked, node }
+    }
+
+    /// Returns the NUMA node of all its pages, if it is the same.
+    pub(crate) fn node(&self) -> Option<u32> {
+        memory_nodes::node_of(self.start, self.bytes)
     }
 
     /// Returns the bytes on huge pages in the kernel's own list.

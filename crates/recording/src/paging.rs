@@ -93,6 +93,9 @@ pub struct Allocation {
     pub pages: BTreeMap<u64, u64>,
     /// How these were found.
     pub verified: Verified,
+    /// The NUMA node of the memory, if all of it is on one, as the kernel reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_node: Option<u32>,
     /// Why there is no such memory, if the kernel gave none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

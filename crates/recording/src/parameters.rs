@@ -53,6 +53,9 @@ pub struct Parameters {
     /// Size of the smallest pages of that memory, as the kernel lists them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_bytes: Option<u64>,
+    /// The NUMA node of that memory, if all of it is on one, as the kernel reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_node: Option<u32>,
     /// The experiment of a method that has several: a name of the memory experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experiment: Option<String>,

@@ -68,7 +68,7 @@ pub struct CpuRun {
 }
 
 /// The outcome of a series.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// Number of the series.
     pub series: u32,
@@ -88,6 +88,10 @@ pub struct Outcome {
     /// replaces the calibrated `step_ticks`, which was measured before, with the other CPUs idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_ticks: Option<u64>,
+    /// The longest time between two counter reads of a wait for other ranks that was no detour; absent if it never waited, or
+    /// was not alone on its CPU. Recordings of before have 2 µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_threshold_ticks: Option<u64>,
 }
 
 impl Outcome {
@@ -100,10 +104,11 @@ impl Outcome {
 }
 
 /// Why a series ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// All requested samples were taken.
+    #[default]
     Complete,
     /// The accumulated mean became steady before that.
     Steady,

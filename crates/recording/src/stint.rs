@@ -160,7 +160,7 @@ impl Recording {
                     lost: 0,
                     wrong: 0,
                     ended: Ended::CutOff,
-                    step_ticks: None,
+                    ..Outcome::default()
                 });
                 outcome.first_ticks = outcome.first_ticks.min(sample.start_ticks);
                 outcome.last_ticks = outcome.last_ticks.max(sample.end_ticks);

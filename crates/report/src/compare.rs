@@ -95,9 +95,14 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
     });
     let first = match of.verdict {
         Change::Quieter | Change::Noisier => format!("The noise {size}: {values}."),
-        Change::Unproven => format!(
+        Change::Unproven if of.control_moved() => format!(
             "Unproven: the noise {size} ({values}), but time below the kernel, which the change hardly affects, changed too: \
              the host may have."
+        ),
+        Change::Unproven => format!(
+            "Unproven: the noise {size} ({values}), but the sides were measured {} apart, and nothing shows how much this host \
+             changes by itself in that time.",
+            long(of.apart_ns.unwrap_or_default())
         ),
         Change::NotShown => {
             let at_least = of.detectable.map(|ratio| {
@@ -288,6 +293,11 @@ fn warnings(of: &Comparison) -> Vec<String> {
              `anechoic run --repeat 5 -o after`; or name earlier runs of this host with --history."
                 .into(),
         ),
+        (Change::Unproven, Order::OneSession) if !of.control_moved() => warnings.push(
+            "Measure both sides again, in turns: `anechoic ab`, or where a reboot lies between them, before, after, before, \
+             after; give all runs of a side together. Or name earlier runs of this host with --history."
+                .into(),
+        ),
         (Change::Quieter | Change::Noisier, Order::Apart) => warnings.push(
             "The runs of each side follow each other: if the host drifts slowly, that looks like a change. \
              Alternate the sides where you can; neighbouring runs are then compared in pairs."
@@ -441,6 +451,7 @@ mod tests {
             after: side("B", 0.054),
             verdict: Change::NotShown,
             order: Order::Paired,
+            apart_ns: None,
             ratio: Some(1.08),
             interval: None,
             probability: None,

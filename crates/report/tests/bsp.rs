@@ -127,6 +127,7 @@ fn usual() -> Bsp {
         guest: false,
         ranks: Some(2),
         through: Some("threads".into()),
+        wait_threshold_ns: Some(2_000),
         kernel: "intadd-chain".into(),
         cells: vec![
             cell(100_000, Meeting::Barrier, 0.0231, 1.03),

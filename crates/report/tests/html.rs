@@ -282,6 +282,7 @@ fn job() -> Bsp {
         guest: false,
         ranks: Some(2),
         through: Some(EVIL.into()),
+        wait_threshold_ns: Some(14_000),
         kernel: EVIL.into(),
         cells: vec![
             cell(100_000, sure(0.02, -0.01, 0.05), Some(sure(0.019, 0.01, 0.03))),

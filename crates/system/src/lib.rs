@@ -19,6 +19,7 @@ pub mod cpus;
 pub mod huge_pages;
 pub mod init;
 pub mod machine;
+pub mod memory_nodes;
 pub mod perf;
 mod rlimits;
 pub mod steal;

@@ -1,5 +1,6 @@
 //! The difference between the values of two sets of runs, with its error.
 
+use super::sessions::Sessions;
 use super::{Change, Order, Values};
 use crate::stats::{
     Interval, deviation, mean, probability_above, standard_error, student_t, welch_degrees,
@@ -23,6 +24,8 @@ pub(super) enum Design {
     Paired(Vec<[usize; 2]>),
     Mixed,
     Apart,
+    /// The sides were measured at different times.
+    Sessions(Sessions),
     /// Both sides at the same time: whether they had swapped their CPUs, pair by pair.
     Duet(Vec<bool>),
 }
@@ -53,7 +56,7 @@ impl Design {
             Some(pairs) if pairs.len() > 1 => Self::Paired(pairs),
             // Long blocks of one side differ by drift as much as whole sides do.
             _ if switches > 1 && 2 * switches >= all.len() => Self::Mixed,
-            _ => Self::Apart,
+            _ => Sessions::of(sides).map_or(Self::Apart, Self::Sessions),
         }
     }
 
@@ -62,6 +65,8 @@ impl Design {
             Self::Paired(_) => Order::Paired,
             Self::Mixed => Order::Mixed,
             Self::Apart => Order::Apart,
+            Self::Sessions(of) if of.is_single() => Order::OneSession,
+            Self::Sessions(_) => Order::Sessions,
             Self::Duet(_) => Order::Duet,
         }
     }
@@ -90,10 +95,15 @@ impl Contrast {
         if let Design::Duet(swapped) = design {
             return Self::duet(sides, swapped);
         }
+        if let Design::Sessions(sessions) = design
+            && !sessions.is_single()
+        {
+            return Self::of(&sessions.means(sides), &Design::Apart);
+        }
         let errors = [standard_error(before)?, standard_error(after)?];
         let squares = errors.map(|error| error * error);
         let degrees = [before.len() as u64 - 1, after.len() as u64 - 1];
-        let apart = *design == Design::Apart;
+        let apart = matches!(design, Design::Apart | Design::Sessions(_));
         let inflation = if apart { inflation(sides) } else { 1.0 };
         // Correlated runs are as good as fewer independent ones.
         let effective = ((before.len() + after.len()) as f64 / inflation - 2.0).max(1.0) as u64;

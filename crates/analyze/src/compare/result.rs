@@ -38,7 +38,8 @@ pub enum Change {
     Noisier,
     /// No change is shown; [`super::Comparison::detectable`] is how large one would have to be.
     NotShown,
-    /// The noise changed, but so did sources that the change cannot affect.
+    /// The noise differs, but so do sources that the change cannot affect, or all runs of a side are of one session
+    /// ([`Order::OneSession`]).
     Unproven,
     /// A side has only one run, or a duet too few pairs to tell the sides from their CPUs; the recordings differ by more
     /// than the variation within them.
@@ -57,6 +58,11 @@ pub enum Order {
     Mixed,
     /// The runs of a side follow each other in long blocks, so that drift of the host looks like a change.
     Apart,
+    /// No run of one side lies within ten minutes of one of the other side, and each side has several sessions: runs without
+    /// a longer pause. Their means are compared.
+    Sessions,
+    /// The same, but a side has only one session, which does not show how the host differs from one session to another.
+    OneSession,
     /// Both sides ran at the same time on two sets of CPUs, which were swapped at random.
     Duet,
 }

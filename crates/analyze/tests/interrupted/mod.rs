@@ -138,7 +138,7 @@ impl Made {
             lost: 0,
             wrong: 0,
             ended: Ended::Complete,
-            step_ticks: None,
+            ..Outcome::default()
         }
     }
 

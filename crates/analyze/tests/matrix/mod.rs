@@ -281,7 +281,7 @@ impl<'a> Maker<'a> {
             lost: 0,
             wrong: 0,
             ended: Ended::Complete,
-            step_ticks: None,
+            ..Outcome::default()
         });
         let (start_ticks, end_ticks) = (self.first - US, self.now + US);
         let (delivered, cut_short, overruns) = (None, 0, None);

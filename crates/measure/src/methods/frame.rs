@@ -4,6 +4,7 @@ use crate::experiment::{Amount, Cell, Host, Pinning, Policy, Sample, Samples};
 use crate::kernel::{Kernel, kernels};
 use anechoic_recording::options::{Answers, Choices, OptionRow, Value, cpu_list};
 use anechoic_recording::{Problem, ProblemKind};
+use anechoic_system::memory_nodes;
 use std::time::Duration;
 
 /// Any number; 0 is refused later with a better message.
@@ -66,6 +67,38 @@ pub(super) static LOOPS: &[OptionRow] = &[
         "With --policy fifo: measure every CPU of the machine, leaving none for anything else",
     ),
 ];
+
+/// The option for the NUMA node of the working sets.
+pub(super) const MEMORY_NODE: OptionRow = OptionRow::new(
+    "memory-node",
+    Value::Count { least: 0, most: 1023 },
+    "N",
+    "NUMA node of all memory, also one far from the CPU [default: the CPU's own]",
+);
+
+/// The node of all memory, and a note if it is far from the CPU.
+pub(super) struct MemoryNode {
+    pub(super) node: Option<u32>,
+    pub(super) note: Option<String>,
+}
+
+/// Returns what [`MEMORY_NODE`] asks for.
+///
+/// # Errors
+/// Fails if this machine has no such node.
+pub(super) fn memory_node(answers: &Answers, host: &Host) -> Result<MemoryNode, Problem> {
+    let Some(node) = answers.given::<u64>("memory-node") else {
+        return Ok(MemoryNode { node: None, note: None });
+    };
+    let node = u32::try_from(node).unwrap_or(u32::MAX);
+    drop(memory_nodes::bind(node)?);
+    let far = host.machine.cpus.iter().filter(|cpu| host.cpus.contains(&cpu.cpu));
+    let far = far.filter_map(|cpu| Some((cpu.cpu, cpu.node?))).find(|(_, own)| *own != node);
+    let note = far.map(|(cpu, own)| {
+        format!("the memory is on node {node}, and CPU {cpu} on node {own}: each access that misses the caches goes there")
+    });
+    Ok(MemoryNode { node: Some(node), note })
+}
 
 /// Returns samples of fixed work for each of these kernels, with the [`WORK`] options.
 pub(super) fn samples(

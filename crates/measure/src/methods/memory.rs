@@ -1,7 +1,7 @@
 //! The memory experiments: passes over working sets of many sizes with warm caches, with caches full of modified lines,
 //! after a preemption and after a migration (Wächtler & Sojka 2012).
 
-use super::Method;
+use super::{Method, frame};
 use crate::experiment::{
     Act, Amount, Cell, CoRunner, Experiment, Host, Pages, Pinning, Preemption, Sample, Samples,
 };
@@ -18,6 +18,7 @@ use anechoic_recording::topology::Proximity;
 use anechoic_recording::{Problem, ProblemKind, methods};
 use anechoic_system::cpus;
 use anechoic_system::machine::{Root, free_memory};
+use anechoic_system::memory_nodes;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ pub(super) static METHOD: Method = Method {
               TLB out.",
     examples: "  anechoic measure memory --quick                                 a first look in under three minutes
   anechoic measure memory --experiments 'bandwidth-*' --pages thp  on huge pages
+  anechoic measure memory --cpus 0 --memory-node 1                 on memory that is far from the CPU
   anechoic measure memory --cpus 3 -o memory                      all experiments, about an hour",
     options: &[OPTIONS],
     one_cpu: true,
@@ -106,6 +108,7 @@ static OPTIONS: &[OptionRow] = &[
     .default("idle"),
     OptionRow::new("pages", Value::Choice(pages), "SIZE", "Pages of the working sets")
         .default("base"),
+    frame::MEMORY_NODE,
 ];
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
@@ -136,7 +139,8 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
             }),
         }
     }
-    let (sizes, too_large) = fitting(points.sizes(), other_bytes(&chosen))?;
+    let memory_node = frame::memory_node(answers, host)?;
+    let (sizes, too_large) = fitting(points.sizes(), other_bytes(&chosen), memory_node.node)?;
     absent.extend(too_large);
     if chosen.is_empty() {
         let why = absent.first().map_or_else(String::new, |absent| absent.why.clone());
@@ -153,8 +157,9 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         }
     }
     Ok(Experiment {
-        notes: note.into_iter().collect(),
+        notes: note.into_iter().chain(memory_node.note).collect(),
         absent,
+        memory_node: memory_node.node,
         pages: match answers.one::<&str>("pages")? {
             "thp" => Pages::Transparent,
             "2m" => Pages::Explicit(2 << 20),
@@ -358,13 +363,22 @@ fn on_memory(id: &str, bytes: u64) -> Result<Kernel, String> {
 pub(super) fn fitting(
     sizes: Vec<u64>,
     other: u64,
+    node: Option<u32>,
 ) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
-    let Some(free) = free_memory(&Root::live()) else { return Ok((sizes, None)) };
+    let root = Root::live();
+    let of_node = node.and_then(|node| memory_nodes::free(&root, node));
+    let anywhere = free_memory(&root);
+    let by_node = of_node.is_some_and(|of| anywhere.is_none_or(|all| of.bytes < all.bytes));
+    let free = if by_node { of_node } else { anywhere };
+    let Some(free) = free else { return Ok((sizes, None)) };
     // The rest is for others.
     let most = (free.bytes.saturating_sub(BUFFERS) / 4 * 3).saturating_sub(other);
     let (fit, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|&bytes| bytes <= most);
-    let of =
-        if free.by_cgroup { "in the control group of this process" } else { "in this machine" };
+    let of = match node.filter(|_| by_node) {
+        Some(node) => format!("on memory node {node}"),
+        None if free.by_cgroup => "in the control group of this process".to_owned(),
+        None => "in this machine".to_owned(),
+    };
     let why = format!(
         "only {} MiB of memory are free {of}, of which buffers and other kernels need {} MiB",
         free.bytes >> 20,

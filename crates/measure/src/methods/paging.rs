@@ -1,7 +1,7 @@
 //! A matrix × vector down the columns, on pages of every size that the machine has (Radojković 2009).
 
-use super::Method;
 use super::memory::fitting;
+use super::{Method, frame};
 use crate::experiment::{
     Amount, Cell, Experiment, Host, OwnMemory, Pages, Pinning, Sample, Samples,
 };
@@ -85,6 +85,7 @@ static OPTIONS: &[OptionRow] = &[
         "N",
         "Number of times that everything is measured, each time on newly allocated memory [default: 5, or 3 with --quick]",
     ),
+    frame::MEMORY_NODE,
 ];
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
@@ -99,8 +100,19 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let blocks = answers.given::<u64>("blocks").unwrap_or(usual);
     let time = answers.one::<Duration>("point-time")?;
     let (reach, note) = reach(&host.machine);
-    let (sizes, too_large) = fitting(sizes(reach, quick), 0)?;
-    let Offered { kinds, absent } = Offered::of(&named, &Root::live());
+    let memory_node = frame::memory_node(answers, host)?;
+    let (sizes, too_large) = fitting(sizes(reach, quick), 0, memory_node.node)?;
+    let Offered { mut kinds, mut absent } = Offered::of(&named, &Root::live());
+    if let Some(node) = memory_node.node {
+        absent.extend(kinds.iter().filter(|kind| kind.backing == Backing::Explicit).map(|kind| {
+            NotAvailable {
+                what: format!("pages {}", kind.id),
+                why: format!("the pool of explicit pages is not that of memory node {node}"),
+                remedy: "measure explicit pages without --memory-node".to_owned(),
+            }
+        }));
+        kinds.retain(|kind| kind.backing != Backing::Explicit);
+    }
     if kinds.is_empty() {
         let why = absent.first().map_or_else(String::new, |absent| absent.why.clone());
         return Err(ProblemKind::Unavailable.problem(why, "choose other pages"));
@@ -127,7 +139,8 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         }
     }
     Ok(Experiment {
-        notes: note.into_iter().collect(),
+        memory_node: memory_node.node,
+        notes: note.into_iter().chain(memory_node.note).collect(),
         absent: absent.into_iter().chain(too_large).collect(),
         ..Experiment::listed(METHOD.id, cells)
     })

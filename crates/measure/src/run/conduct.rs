@@ -24,7 +24,7 @@ use anechoic_recording::run::{OwnThread, Run, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recorder, Series};
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
-use anechoic_system::{cpus, huge_pages, machine, tracefs};
+use anechoic_system::{cpus, huge_pages, machine, memory_nodes, tracefs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -70,6 +70,7 @@ pub fn run(
     let everywhere = cpus::allowed();
     let free = free_cpus(&plan.measured(), &plan.traced());
     let _home = Home::move_to(&free);
+    let _bound = plan.experiment.memory_node.map(memory_nodes::bind).transpose()?;
     if plan.experiment.watch().is_none() {
         notify(Stage::Calibrating);
     }
@@ -259,7 +260,9 @@ impl<'r> Loops<'r, '_> {
                 let of_job = of_job.expect("every job has its series");
                 of_job.tid = threads[*lane];
                 if sampling.step.kernel.params().is_some() && sampling.memory.is_none() {
-                    of_job.parameters.page_bytes = Some(self.hub.pages_of(*lane).page_bytes());
+                    let pages = self.hub.pages_of(*lane);
+                    of_job.parameters.page_bytes = Some(pages.page_bytes());
+                    of_job.parameters.memory_node = pages.node;
                 }
             }
         }

@@ -93,6 +93,7 @@ fn outcome(seen: &LoopResult) -> Option<Outcome> {
         wrong: series.wrong,
         ended: series.ended,
         step_ticks: series.step_ticks,
+        wait_threshold_ticks: series.wait_threshold_ticks,
     })
 }
 

@@ -31,9 +31,9 @@ const SLICE: Duration = Duration::from_millis(20);
 const EMPTY_SAMPLE: Duration = Duration::from_nanos(30);
 /// The longest sample in one piece, because nothing can end it early.
 const LONGEST_PURE: Duration = Duration::from_secs(10);
-/// The longest time between two counter reads of a waiting rank that is not a detour: a step of a library's
-/// own work is shorter, an interrupt longer.
-const WAIT_LOOK: Duration = Duration::from_micros(2);
+/// The longest time between two counter reads of a waiting rank that is not a detour, where the library's own calls are
+/// short: an interrupt is longer. Calls that use a network take longer; beyond the second time they would hide too much.
+const WAIT_LOOK: [Duration; 2] = [Duration::from_micros(2), Duration::from_micros(100)];
 
 /// Approximate time of a context switch there and back, or of a migration.
 const SWITCH: Duration = Duration::from_micros(20);
@@ -312,6 +312,7 @@ impl Rounds<'_> {
             meeting,
             working_set_bytes: sample.kernel.params().map(|params| params.bytes),
             page_bytes: None,
+            memory_node: None,
             experiment: cell.name.map(str::to_owned),
             other_bytes: cell.between.iter().find_map(Act::kernel).map(|of| of.workspace_bytes()),
             within_ticks: within(sample).map(|(time, _)| self.run.clock.ticks_of(time)),
@@ -366,7 +367,8 @@ impl Rounds<'_> {
                 PreparedAct::Meet(Meet {
                     meeting,
                     meetings: ranks.meetings.clone(),
-                    wait_threshold_ticks: self.run.clock.ticks_of(WAIT_LOOK),
+                    wait_threshold_ticks: self.run.clock.ticks_of(WAIT_LOOK[0]),
+                    highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_LOOK[1]),
                     alone,
                 })
             }),

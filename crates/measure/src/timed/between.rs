@@ -40,6 +40,12 @@ pub(crate) trait Between {
         gate: &Gate,
         gaps: &mut Sink<'_, '_, Gap>,
     ) -> bool;
+
+    /// Returns the longest time between two counter reads of a wait for other ranks that is no detour; none if it does not
+    /// wait.
+    fn wait_threshold_ticks(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Does nothing: the next sample begins with the counter read that ended the last.
@@ -86,22 +92,50 @@ impl PreparedAct {
     }
 }
 
+/// Number of meetings that show how long the library's calls take.
+const TRIED: usize = 21;
+
 /// How a loop meets the loops of the other ranks.
 #[derive(Debug, Clone)]
 pub(crate) struct Meet {
     pub(crate) meeting: Meeting,
     pub(crate) meetings: Arc<dyn Meetings>,
-    /// A longer time between two counter reads while waiting is a detour, in ticks.
+    /// A longer time between two counter reads while waiting is a detour, in ticks; raised where calls of the library take
+    /// longer.
     pub(crate) wait_threshold_ticks: u64,
+    /// The most that it is raised to.
+    pub(crate) highest_wait_threshold_ticks: u64,
     /// Whether the rank has its CPU for itself, so that a gap is a detour.
     pub(crate) alone: bool,
 }
 
 impl Meet {
-    /// Waits until all ranks are ready to start their samples.
-    fn begin(&self, gate: &Gate) -> bool {
-        let in_time = &mut || counter::now() < gate.end.load(Ordering::Relaxed);
-        self.meetings.meet(Meeting::Barrier, in_time)
+    /// Waits until all ranks are ready to start their samples, and finds out how long the library's own calls take: over a
+    /// network a call sends and receives, which is not noise.
+    fn begin(&mut self, gate: &Gate) -> bool {
+        let in_time = |now: u64| now < gate.end.load(Ordering::Relaxed);
+        if !self.meetings.meet(Meeting::Barrier, &mut || in_time(counter::now())) {
+            return false;
+        }
+        if self.meeting == Meeting::Nothing {
+            return true;
+        }
+        let mut longest = [0_u64; TRIED];
+        for longest in &mut longest {
+            let mut last = counter::now();
+            let mut look = || {
+                let now = counter::now();
+                *longest = now.saturating_sub(last).max(*longest);
+                last = now;
+                in_time(now)
+            };
+            if !self.meetings.meet(self.meeting, &mut look) || !look() {
+                return false;
+            }
+        }
+        self.wait_threshold_ticks =
+            wait_threshold(longest, self.wait_threshold_ticks, self.highest_wait_threshold_ticks);
+        true
     }
 
     /// Waits for all ranks; the counter is read while waiting, so that detours are recorded there too.
@@ -121,6 +155,13 @@ impl Meet {
         let all_here = self.meetings.meet(self.meeting, look);
         look() && all_here
     }
+}
+
+/// Returns the longest time between two counter reads of a wait that is no detour: twice the longest of an ordinary meeting,
+/// between two bounds. The median does not see noise that hits fewer than half of the meetings.
+fn wait_threshold(mut longest: [u64; TRIED], low: u64, high: u64) -> u64 {
+    longest.sort_unstable();
+    longest[TRIED / 2].saturating_mul(2).clamp(low, high)
 }
 
 /// Acts that are done one after the other.
@@ -165,7 +206,7 @@ impl<'m> Acts<'m> {
         &mut self,
         body: &mut B,
         at: &mut LoopState,
-        mut meet: impl FnMut(&Meet, &mut LoopState) -> bool,
+        mut meet: impl FnMut(&mut Meet, &mut LoopState) -> bool,
     ) -> bool {
         let (iterations, steps) = self.sample;
         for (act, other) in &mut self.acts {
@@ -219,5 +260,15 @@ impl Between for Acts<'_> {
             (at.last, at.on) = counter::boundary();
         }
         goes_on
+    }
+
+    fn wait_threshold_ticks(&self) -> Option<u64> {
+        let of_act = |(act, _): &(PreparedAct, Option<AnyBody<'_>>)| match act {
+            PreparedAct::Meet(how) if how.alone && how.meeting != Meeting::Nothing => {
+                Some(how.wait_threshold_ticks)
+            }
+            _ => None,
+        };
+        self.acts.iter().filter_map(of_act).max()
     }
 }

@@ -63,8 +63,15 @@ impl Sampling {
         let lost = sinks.lost_samples();
         times.ticks = last - first_ticks;
         let step_ticks = times.undisturbed_ticks();
-        let series =
-            SeriesResult { series: self.series, samples: taken, wrong, lost, ended, step_ticks };
+        let series = SeriesResult {
+            series: self.series,
+            samples: taken,
+            wrong,
+            lost,
+            ended,
+            step_ticks,
+            wait_threshold_ticks: None,
+        };
         let jumped_back = ended == Ended::Clock;
         Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }
     }

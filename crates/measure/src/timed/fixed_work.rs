@@ -73,8 +73,15 @@ impl Sampling {
         let jumped_back = ended == Ended::Clock;
         let lost = sinks.lost_samples();
         let step_ticks = times.undisturbed_ticks().filter(|_| self.step.is_watched());
-        let series =
-            SeriesResult { series: self.series, samples: taken, wrong, lost, ended, step_ticks };
+        let series = SeriesResult {
+            series: self.series,
+            samples: taken,
+            wrong,
+            lost,
+            ended,
+            step_ticks,
+            wait_threshold_ticks: between.wait_threshold_ticks(),
+        };
         Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
     }
 

@@ -157,8 +157,9 @@ impl Sampling {
             own.renew(self.step.kernel, memory)?;
         }
         let allocation = own.own().filter(|_| self.memory.is_some()).map(|(bytes, found)| {
-            let (pages, verified) = (found.bytes.clone(), found.verified);
-            Allocation { bytes, pages, verified, ..self.no_allocation() }
+            let (pages, verified) = (found.pages.bytes.clone(), found.pages.verified);
+            let memory_node = found.node;
+            Allocation { bytes, pages, verified, memory_node, ..self.no_allocation() }
         });
         let mut body = AnyBody::prepare(self.step.kernel, own);
         if self.memory.is_none() {
@@ -177,6 +178,7 @@ impl Sampling {
             bytes: 0,
             pages: BTreeMap::new(),
             verified: Verified::Not,
+            memory_node: None,
             refused: None,
             counted_iterations: 0,
             counts: BTreeMap::new(),

@@ -38,6 +38,8 @@ pub(crate) struct SeriesResult {
     pub(crate) ended: Ended,
     /// Mean duration of the steps that were no detours, if detours were watched for.
     pub(crate) step_ticks: Option<u64>,
+    /// The longest time between two counter reads of a wait for other ranks that was no detour.
+    pub(crate) wait_threshold_ticks: Option<u64>,
 }
 
 /// How long the steps of a series took together, and those among them that were detours.

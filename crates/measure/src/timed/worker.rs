@@ -240,7 +240,6 @@ impl Worker<'_> {
         gate.done.fetch_add(1, Ordering::AcqRel);
         let sampling = job.sampling().filter(|_| !gate.is_called_off())?;
         let (series, ended) = (sampling.series, Ended::NoMemory);
-        let (samples, wrong, lost, step_ticks) = (0, 0, 0, None);
         let refused = Some(problem.to_string());
         let now = counter::now();
         Some(LoopResult {
@@ -250,7 +249,15 @@ impl Worker<'_> {
             last_ticks: now,
             gaps: (0, 0),
             watch: None,
-            series: Some(SeriesResult { series, samples, wrong, lost, ended, step_ticks }),
+            series: Some(SeriesResult {
+                series,
+                samples: 0,
+                wrong: 0,
+                lost: 0,
+                ended,
+                step_ticks: None,
+                wait_threshold_ticks: None,
+            }),
             usage: Usage::default(),
             last_cpu: rustix::thread::sched_getcpu() as u32,
             jumped_back: false,

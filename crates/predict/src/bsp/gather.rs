@@ -29,6 +29,8 @@ pub(super) struct Gathered {
     pub kernels: BTreeSet<String>,
     /// Number of detours of each host and CPU, including those between rounds.
     pub detours: BTreeMap<(usize, u32), u64>,
+    /// The longest time of any rank between two counter reads of a wait that was no detour, in ns; none if it is not recorded.
+    pub wait_threshold_ns: Option<u64>,
     pub notes: Vec<String>,
 }
 
@@ -52,6 +54,8 @@ pub(super) fn gather(recordings: &[&Recording]) -> Result<Gathered, Problem> {
         }
         let read = read_host(recording, host, &mut gathered)?;
         gathered.hosts.push(facts(recording, &read));
+        gathered.wait_threshold_ns =
+            gathered.wait_threshold_ns.max(wait_threshold_ns(recording, &read));
         note_limits(recording, &gathered.hosts[host].name, &mut gathered.notes);
         for reading in read {
             add(&mut rounds, reading, recording, &mut gathered.notes);
@@ -87,6 +91,11 @@ fn facts(recording: &Recording, read: &[Reading]) -> HostFacts {
         ranks: ranks.into_iter().collect(),
         cpus: cpus.into_iter().collect(),
     }
+}
+
+fn wait_threshold_ns(recording: &Recording, read: &[Reading]) -> Option<u64> {
+    let longest = read.iter().filter_map(|reading| reading.outcome.wait_threshold_ticks).max()?;
+    Some(recording.run().clock.ns(longest))
 }
 
 /// Adds a rank to its round.
@@ -213,12 +222,13 @@ fn read_detours(recording: &Recording, cpu: u32, read: &mut [Reading]) -> Result
         for detour in rows? {
             if let Some(place) = Stint::around(&stints, detour.start_ticks, detour.end_ticks) {
                 let track = &mut here[place].track;
+                let works = track.works_until(since_start(recording, detour.end_ticks));
                 let away = track.detours.get_or_insert_default();
                 if away.is_empty() {
                     track.first_detour = number;
                 }
-                // One step of the work is in the gap, as in every gap: the time away begins after it.
-                let step = stints[place].shortest_gap_ticks;
+                // One step of the work is in a gap of the work: the time away begins after it. A wait has no such step.
+                let step = if works { stints[place].shortest_gap_ticks } else { 0 };
                 let start = detour.start_ticks.saturating_add(step).min(detour.end_ticks);
                 away.push(Span {
                     start_ns: since_start(recording, start),

@@ -45,6 +45,7 @@ pub fn bsp(recordings: &[&Recording]) -> Result<Bsp, Problem> {
         guest: recordings.iter().any(|of| of.run().machine.hypervisor.is_some()),
         ranks,
         through: parallel.map(|parallel| parallel.through.clone()),
+        wait_threshold_ns: gathered.wait_threshold_ns,
         kernel: gathered.kernels.into_iter().collect::<Vec<_>>().join(", "),
         cells,
         not_available,

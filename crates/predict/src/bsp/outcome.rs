@@ -18,6 +18,10 @@ pub struct Bsp {
     pub ranks: Option<u64>,
     /// How the ranks were joined: `threads`, `shared directory`, or the name of the MPI library.
     pub through: Option<String>,
+    /// Detours of ranks that waited were recorded from this duration on, in ns: over a network the library's own calls take
+    /// long. Absent if it is not recorded.
+    #[serde(default)]
+    pub wait_threshold_ns: Option<u64>,
     /// Name of the work kernel.
     pub kernel: String,
     /// Results for each grain and kind of synchronisation.

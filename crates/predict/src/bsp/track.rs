@@ -57,6 +57,13 @@ impl Track {
         self.phases[phase].next_ns.unwrap_or(self.phases[phase].end_ns)
     }
 
+    /// Returns whether the rank worked until an instant. A gap of the work ends with a step of the work, one of a wait after
+    /// the arrival and at the release at the latest. The phases are not yet joined.
+    pub(super) fn works_until(&self, ns: u64) -> bool {
+        let begun = self.phases.partition_point(|phase| phase.start_ns < ns);
+        begun.checked_sub(1).is_some_and(|place| ns <= self.phases[place].end_ns)
+    }
+
     /// Returns the time in detours between two instants.
     pub(super) fn lost_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
         let inside =

@@ -95,6 +95,7 @@ impl Made {
             for round in 0..self.rounds {
                 let series = self.series(rank, round);
                 recorder.append(std::slice::from_ref(&series)).expect("a series");
+                let phases = &played[rank as usize].0;
                 let sample = |(index, &(start, end)): (u64, &(u64, u64))| Sample {
                     series: series.series,
                     index,
@@ -104,7 +105,7 @@ impl Made {
                     count: 1,
                 };
                 let samples: Vec<Sample> = (0..)
-                    .zip(&played[rank as usize].0)
+                    .zip(phases)
                     .map(sample)
                     .filter(|sample| kept(rank, sample.index))
                     .collect();
@@ -112,10 +113,18 @@ impl Made {
                 if self.copies > 1 {
                     continue;
                 }
-                let detour = |&(start, length): &Away| Detour {
-                    cpu: rank,
-                    start_ticks: first(round) + start - STEP,
-                    end_ticks: first(round) + start + length,
+                let works_until = |end: u64| {
+                    let begun = phases.partition_point(|(start, _)| *start < end);
+                    begun > 0 && end <= phases[begun - 1].1
+                };
+                let detour = |&(start, length): &Away| {
+                    // A gap of the work has a step of it; a wait has none.
+                    let step = if works_until(start + length) { STEP } else { 0 };
+                    Detour {
+                        cpu: rank,
+                        start_ticks: first(round) + start - step,
+                        end_ticks: first(round) + start + length,
+                    }
                 };
                 let end = played[rank as usize].1;
                 let away = self.ranks[rank as usize].1.iter().filter(|away| away.0 < end);
@@ -201,7 +210,7 @@ impl Made {
                 lost: 0,
                 wrong: 0,
                 ended: Ended::Complete,
-                step_ticks: None,
+                ..Outcome::default()
             }));
         }
         run.machine.hypervisor = self.guest.then(|| "KVM".into());

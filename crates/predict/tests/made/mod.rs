@@ -139,7 +139,7 @@ impl Made {
             lost,
             wrong,
             ended,
-            step_ticks: None,
+            ..Outcome::default()
         });
     }
 

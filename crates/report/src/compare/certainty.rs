@@ -26,7 +26,8 @@ pub(super) fn certainty(of: &Comparison) -> Vec<String> {
         let how = match of.order {
             Order::Paired => "neighbouring runs of both sides are compared in pairs",
             Order::Mixed => "the runs of both sides are mixed in time",
-            Order::Apart => "widened by the correlation of successive runs",
+            Order::Sessions => "means of sessions, which lie more than ten minutes apart",
+            Order::Apart | Order::OneSession => "widened by the correlation of successive runs",
             Order::Duet => {
                 "both sides ran at the same time; what the two sets of CPUs differ by is taken off"
             }

@@ -64,6 +64,7 @@ fn screen(found: &Bsp, view: &View<'_>) -> Screen {
         .map_or(String::new(), |through| format!(" · ranks joined by {}", clip(through, 40)));
     screen.context(&format!("work {}{through}", found.kernel));
     screen.contexts(&found.hosts, host_line, ["host", "hosts"]);
+    words::waits(found).iter().for_each(|text| screen.context(text));
     found.notes.iter().for_each(|note| screen.warning(note));
     if found.cells.is_empty() {
         screen.toned(Tone::Bad, "no phase was recorded by all ranks");

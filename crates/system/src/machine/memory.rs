@@ -29,7 +29,7 @@ pub fn free_memory(root: &Root) -> Option<FreeMemory> {
 }
 
 /// Returns a line of /proc/meminfo in bytes.
-pub(super) fn bytes(meminfo: &str, name: &str) -> Option<u64> {
+pub(crate) fn bytes(meminfo: &str, name: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)

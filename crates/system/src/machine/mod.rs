@@ -18,6 +18,7 @@ mod topology;
 mod value;
 
 pub(crate) use cmdline::CommandLine;
+pub(crate) use memory::bytes as memory_bytes;
 pub use memory::{FreeMemory, free_memory};
 pub use others::measured_by_others;
 pub use root::Root;

@@ -118,6 +118,7 @@ impl Measured<'_> {
             wrong: ran.number("wrong")?,
             ended: Ended::Complete,
             step_ticks: ran.find_number("step")?,
+            ..Outcome::default()
         });
         Ok(())
     }
@@ -131,6 +132,7 @@ impl Measured<'_> {
             bytes: plan.number("bytes")?,
             pages: BTreeMap::from([(plan.number("page")?, on_pages)]),
             verified: Verified::PageTables,
+            memory_node: None,
             refused: None,
             counted_iterations: 0,
             counts: BTreeMap::new(),

@@ -35,6 +35,7 @@ fn job(found: &Bsp, page: &mut Page) -> Markup {
         ul.plain {
             li { "work " (plain(&found.kernel)) ", " (counted(ranks, "rank", "ranks")) @if let Some(through) = &found.through { " joined by " (plain(through)) } }
             @for host in &found.hosts { li { (plain(&host_line(host))) } }
+            @if let Some(threshold) = words::waits(found) { li { (threshold) } }
         }
         @for note in &found.notes { p.warning { (plain(note)) } }
         @if found.cells.is_empty() { p { "No phase was recorded by all ranks, so nothing can be compared." } }

@@ -80,9 +80,8 @@ fn drawn<'a>(timeline: &'a Timeline, looks: &'a [Look]) -> impl Iterator<Item = 
 /// stray value, also one of a rare source, would stretch the axis by factors of ten.
 fn first(timeline: &Timeline, looks: &[Look]) -> usize {
     let all: u64 = drawn(timeline, looks).map(|of| of.count).sum();
-    let in_bin = |bin: usize| -> u64 {
-        drawn(timeline, looks).filter_map(|of| of.counts.get(bin)).sum()
-    };
+    let in_bin =
+        |bin: usize| -> u64 { drawn(timeline, looks).filter_map(|of| of.counts.get(bin)).sum() };
     let bins = drawn(timeline, looks).map(|of| of.counts.len()).max().unwrap_or(0);
     let mut below = 0;
     let begins = (0..bins).find(|&bin| {

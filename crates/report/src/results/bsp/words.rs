@@ -27,6 +27,17 @@ pub(crate) fn meeting(cell: &Cell) -> String {
     }
 }
 
+/// States from which duration on detours of waiting ranks count, if the library's calls are long.
+pub(crate) fn waits(found: &Bsp) -> Option<String> {
+    /// The threshold where they are short, in ns.
+    const SHORT: u64 = 2_000;
+    let threshold = found.wait_threshold_ns.filter(|ns| *ns > SHORT + SHORT / 100)?;
+    Some(format!(
+        "waiting ranks: detours over {}, because the library's own calls take up to half of that",
+        time(threshold as f64)
+    ))
+}
+
 /// Names a cell.
 pub(crate) fn name(cell: &Cell) -> String {
     match cell.meeting {
