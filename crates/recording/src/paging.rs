@@ -64,6 +64,12 @@ pub mod counts {
     pub const WALK_CYCLES: &str = "page_walk_cycles";
     /// Page faults.
     pub const FAULTS: &str = "page_faults";
+    /// Loads that missed the first-level data cache: those of the program and those of the kernel.
+    pub const FIRST_LEVEL: [&str; 2] = ["l1d_misses_user", "l1d_misses_kernel"];
+    /// Accesses that missed the last-level cache.
+    pub const LAST_LEVEL: [&str; 2] = ["llc_misses_user", "llc_misses_kernel"];
+    /// Page faults, by where the access was made.
+    pub const FAULTS_IN: [&str; 2] = ["page_faults_user", "page_faults_kernel"];
 }
 
 /// How the sizes of pages were verified.

@@ -11,6 +11,7 @@ use crate::stop::Stop;
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of the recording format that this code writes.
 pub const FORMAT_VERSION: u32 = 2;
@@ -92,6 +93,10 @@ pub struct Outcome {
     /// was not alone on its CPU. Recordings of before have 2 µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_threshold_ticks: Option<u64>,
+    /// Events of its thread that were counted during the series, by name; those of the kernel include what interrupts did on
+    /// its account. Without names where nothing could be counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<String, u64>,
 }
 
 impl Outcome {

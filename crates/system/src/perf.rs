@@ -2,7 +2,7 @@
 
 mod counts;
 
-pub use counts::Counts;
+pub use counts::{Counted, Counts};
 
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr,

@@ -36,7 +36,11 @@ const ROWS: &[Row] = &[
     Row { command_line: "threadirqs", checks: &["check", "run", "inject"], ..TWO },
     Row { command_line: "lockdown", checks: &["check", "run", "unprivileged"], ..TWO },
     Row { command_line: "tracefs not mounted", checks: &["check", "run"], ..EXACT },
-    Row { machine: "8 CPUs, 2 sockets, SMT", checks: &["check", "run", "interference"], ..TWO },
+    Row {
+        machine: "8 CPUs, 2 sockets, SMT",
+        checks: &["check", "run", "interference", "memory-node"],
+        ..TWO
+    },
     Row { machine: "32 CPUs", checks: &["check", "run"], ..EXACT },
     Row { machine: "300 CPUs", checks: &["check"], ..EXACT },
 ];

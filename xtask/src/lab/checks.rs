@@ -6,6 +6,7 @@ mod inject;
 mod interference;
 mod isolated;
 mod killed;
+mod memory_node;
 mod no_bpf;
 mod old_recordings;
 mod osnoise;
@@ -40,6 +41,7 @@ pub const CHECKS: &[Check] = &[
     ftq::CHECK,
     interference::CHECK,
     isolated::CHECK,
+    memory_node::CHECK,
     unprivileged::CHECK,
     killed::CHECK,
     container::CHECK,

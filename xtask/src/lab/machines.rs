@@ -19,8 +19,19 @@ pub struct Machine {
     pub since: u32,
 }
 
-/// The cores of a machine: 2 sockets of 2 cores with 2 threads each.
-const EIGHT: &[&str] = &["-smp", "8,sockets=2,cores=2,threads=2"];
+/// The cores of a machine: 2 sockets of 2 cores with 2 threads each. Each socket has its own memory.
+const EIGHT: &[&str] = &[
+    "-smp",
+    "8,sockets=2,cores=2,threads=2",
+    "-object",
+    "memory-backend-ram,id=near,size=512M",
+    "-object",
+    "memory-backend-ram,id=far,size=512M",
+    "-numa",
+    "node,nodeid=0,cpus=0-3,memdev=near",
+    "-numa",
+    "node,nodeid=1,cpus=4-7,memdev=far",
+];
 /// More than 255 CPUs need x2APIC numbers, which interrupts reach through an IOMMU.
 const MANY: &[&str] = &["-smp", "300", "-device", "intel-iommu,intremap=on,eim=on"];
 

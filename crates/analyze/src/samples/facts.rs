@@ -5,6 +5,7 @@ use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Parameters, Policy, Run, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// If a step in the series differs by a larger share from the calibrated one, its detours have no meaning: the threshold
 /// is one and a half steps.
@@ -57,6 +58,10 @@ pub struct SeriesFacts {
     /// negative if it was shorter. Absent if gaps were not watched, or if the series did not record it.
     #[serde(default)]
     pub step_change: Option<f64>,
+    /// Events of its thread that were counted during the series, by name: misses of caches and page faults, of the program
+    /// (`_user`) and of the kernel (`_kernel`). Empty if nothing could be counted.
+    #[serde(default)]
+    pub counts: BTreeMap<String, u64>,
     /// CPUs on which samples ended, with counts; empty for a pinned series.
     pub cpus_seen: Vec<CpuSamples>,
     /// Number of samples that ended on another CPU than the previous one; 0 for a pinned series.
@@ -99,6 +104,7 @@ impl SeriesFacts {
             watched: parameters.step_ticks.is_some(),
             step_ns: parameters.step_ticks.map(|ticks| crate::samples::ns(ticks, clock)),
             step_change: step_change(parameters, outcome),
+            counts: outcome.counts.clone(),
             cpus_seen: vec![],
             migrations: 0,
         }

@@ -47,7 +47,11 @@ pub(super) fn finish(
     notes_of_others(run, seen());
     run.outcomes = seen().filter_map(outcome).collect();
     run.allocations = seen().filter_map(|seen| seen.allocation.clone()).collect();
-    run.not_available.extend(reports.iter().flat_map(|report| report.not_counted.clone()));
+    for missing in reports.iter().flat_map(|report| &report.not_counted) {
+        if !run.not_available.contains(missing) {
+            run.not_available.push(missing.clone()); // the same on all CPUs
+        }
+    }
     run.outcomes.sort_by_key(|outcome| outcome.series);
     let cut_short = run.outcomes.iter().any(|outcome| outcome.ended == Ended::Interrupted);
     if run.state == RunState::Running && cut_short {
@@ -94,6 +98,7 @@ fn outcome(seen: &LoopResult) -> Option<Outcome> {
         ended: series.ended,
         step_ticks: series.step_ticks,
         wait_threshold_ticks: series.wait_threshold_ticks,
+        counts: seen.counts.clone(),
     })
 }
 

@@ -6,7 +6,7 @@ use super::gate::Gate;
 use super::job::Job;
 use super::place::LoopPlace;
 use super::round::{Hub, Round};
-use super::sampling::{Ready, Workspaces};
+use super::sampling::Workspaces;
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::experiment::Pages;
@@ -16,7 +16,7 @@ use anechoic_kernels::detour::Watch;
 use anechoic_recording::paging::Allocation;
 use anechoic_recording::run::{Ended, NotAvailable};
 use anechoic_recording::{Loss, Problem, ProblemKind};
-use anechoic_system::perf::Counts;
+use anechoic_system::perf::{Counted, Counts};
 use anechoic_system::{counters, cpus};
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
@@ -63,6 +63,8 @@ pub(crate) struct LoopResult {
     pub(crate) jumped_back: bool,
     /// The memory of the series, if it had its own.
     pub(crate) allocation: Option<Allocation>,
+    /// Events of the thread that were counted during the series, if it had no memory of its own.
+    pub(crate) counts: BTreeMap<String, u64>,
 }
 
 /// The results of one loop in all its rounds.
@@ -101,7 +103,9 @@ impl Worker<'_> {
         };
         let mut seen = Vec::with_capacity(self.rounds.len());
         let has_own = |(_, job): (_, &Job)| job.sampling().is_some_and(|of| of.memory.is_some());
-        let counts = self.jobs().any(has_own).then(|| Counts::open(self.is_guest));
+        let counted = if self.jobs().any(has_own) { Counted::PageWalks } else { Counted::Caches };
+        let samples = self.jobs().any(|(_, job)| job.sampling().is_some());
+        let counts = samples.then(|| Counts::open(counted, self.is_guest));
         self.hub.prepared(false);
         for (round, job) in self.jobs() {
             while !round.gate.open.load(Ordering::Acquire) {
@@ -190,9 +194,18 @@ impl Worker<'_> {
         if gate.is_called_off() {
             return None;
         }
-        let memory = allocation.as_mut().zip(counts);
+        let counted_from = counts.map(Counts::read);
         let Done { first_ticks, last_ticks, watch, series, jumped_back } =
-            run_counted(job, ready, gate, sinks, memory)?;
+            job.run(ready, gate, sinks)?;
+        let mut grown = counts
+            .zip(counted_from)
+            .map_or_else(BTreeMap::new, |(counts, from)| since(counts.read(), &from));
+        if let Some(allocation) = &mut allocation {
+            allocation.counts = std::mem::take(&mut grown);
+            let samples = series.map_or(0, |series| series.samples);
+            allocation.counted_iterations =
+                job.sampling().map_or(0, |of| of.iterations_of(samples));
+        }
         let left = series.is_some_and(|of| matches!(of.ended, Ended::Offline | Ended::Clock));
         if left && job.meets() {
             gate.end.fetch_min(counter::now(), Ordering::AcqRel); // the others would wait for it for ever
@@ -230,6 +243,7 @@ impl Worker<'_> {
             last_cpu,
             jumped_back,
             allocation,
+            counts: grown,
         })
     }
 
@@ -262,25 +276,9 @@ impl Worker<'_> {
             last_cpu: rustix::thread::sched_getcpu() as u32,
             jumped_back: false,
             allocation: Some(Allocation { refused, ..sampling.no_allocation() }),
+            counts: BTreeMap::new(),
         })
     }
-}
-
-/// Runs a job, and counts events in its memory if it has its own.
-fn run_counted(
-    job: &Job,
-    ready: Option<Ready<'_>>,
-    gate: &Gate,
-    sinks: &mut Sinks<'_, '_>,
-    memory: Option<(&mut Allocation, &Counts)>,
-) -> Option<Done> {
-    let Some((allocation, counts)) = memory else { return job.run(ready, gate, sinks) };
-    let before = counts.read();
-    let done = job.run(ready, gate, sinks)?;
-    allocation.counts = since(counts.read(), &before);
-    let samples = done.series.map_or(0, |series| series.samples);
-    allocation.counted_iterations = job.sampling().map_or(0, |of| of.iterations_of(samples));
-    Some(done)
 }
 
 /// Returns how much each count has grown; one that is missing in either reading is left out.

@@ -1,5 +1,6 @@
 //! The screen of one recording of a method: headline, series, figures, and how reliable they are.
 
+pub(crate) mod counted;
 pub(crate) mod doubts;
 mod fine;
 pub(crate) mod headline;
@@ -39,6 +40,7 @@ pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     periods::add(measured, view, &mut screen);
     ticks::add(measured, view, &mut screen);
     subtraction::add(measured, view, &mut screen);
+    counted::add(measured, view.all, &mut screen);
     if let Some(found) = &measured.sources {
         screen.gap();
         sources::add(found, &measured.run, view, &mut screen);

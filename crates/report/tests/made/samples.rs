@@ -10,6 +10,7 @@ use anechoic_analyze::samples::pace::{Cycles, Pace};
 use anechoic_analyze::samples::steadiness::Steadiness;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesFacts, SeriesResult};
 use anechoic_analyze::stats::Interval;
+use anechoic_recording::paging::counts::{FAULTS_IN, FIRST_LEVEL, LAST_LEVEL};
 use anechoic_recording::run::Ended;
 use std::collections::BTreeMap;
 
@@ -88,6 +89,7 @@ pub fn series_facts(method: &str, variant: &str, cpu: Option<u32>, grain_ns: u64
         watched: true,
         step_ns: Some(503.2),
         step_change: None,
+        counts: BTreeMap::new(),
         cpus_seen: vec![],
         migrations: 0,
     }
@@ -291,7 +293,14 @@ pub fn measured(method: &str, mut series: Vec<SeriesResult>) -> Measured {
 
 pub fn fwq() -> Measured {
     let of = |cpu, jitter, seed| {
-        let facts = series_facts("fwq", "intadd-chain", Some(cpu), 1_000_000);
+        let counts =
+            [(FIRST_LEVEL, [41_200, 1_730_000]), (LAST_LEVEL, [310, 92_400]), (FAULTS_IN, [0, 3])];
+        let by_name =
+            |(names, of): ([&str; 2], [u64; 2])| names.map(str::to_owned).into_iter().zip(of);
+        let facts = SeriesFacts {
+            counts: counts.into_iter().flat_map(by_name).collect(),
+            ..series_facts("fwq", "intadd-chain", Some(cpu), 1_000_000)
+        };
         let times = times(1_000_230.0, 10_000, jitter, seed);
         SeriesResult { pace: pace(0.2711, Some(1.0)), ..series(facts, &times) }
     };
@@ -321,6 +330,7 @@ pub fn tick() -> Measured {
     };
     let unpinned = SeriesFacts {
         step_change: None,
+        counts: BTreeMap::new(),
         cpus_seen: vec![
             anechoic_analyze::samples::CpuSamples { cpu: 0, samples: 1_200 },
             anechoic_analyze::samples::CpuSamples { cpu: 1, samples: 3_800 },

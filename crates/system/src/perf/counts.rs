@@ -1,10 +1,13 @@
-//! Counts of a thread: misses of the data TLB, cycles of page walks, page faults.
+//! Counts of a thread: misses of the caches and of the data TLB, cycles of page walks, page faults.
 
 use super::open;
-use anechoic_recording::paging::counts::{FAULTS, TLB_MISSES, WALK_CYCLES};
+use anechoic_recording::paging::counts::{
+    FAULTS, FAULTS_IN, FIRST_LEVEL, LAST_LEVEL, TLB_MISSES, WALK_CYCLES,
+};
 use anechoic_recording::run::NotAvailable;
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_HW_CACHE_DTLB, PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS,
+    PERF_COUNT_HW_CACHE_DTLB, PERF_COUNT_HW_CACHE_L1D, PERF_COUNT_HW_CACHE_MISSES,
+    PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS, PERF_COUNT_HW_CPU_CYCLES,
     PERF_COUNT_SW_PAGE_FAULTS, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
     PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
@@ -12,8 +15,70 @@ use rustix::io::read;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// What is counted: its name, its words, and the event's type and number; no event if the CPU has none.
-type Event = (&'static str, &'static str, Option<(u32, u64)>);
+/// What is counted.
+struct Event {
+    name: &'static str,
+    /// Its words. Of several with the same words only the first reason why they cannot be counted is noted.
+    what: &'static str,
+    /// The event's type and number; none if the CPU has no such event.
+    event: Option<(u32, u64)>,
+    mode: Mode,
+}
+
+/// Where the thread is while events are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    User,
+    Kernel,
+}
+
+/// A set of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Misses of the data TLB, cycles of page walks and page faults of the program.
+    PageWalks,
+    /// Misses of caches and page faults, of the program and of the kernel.
+    Caches,
+}
+
+impl Counted {
+    fn events(self) -> Vec<Event> {
+        let cache = |cache: u32, result: u32| {
+            let event = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | result << 16;
+            Some((PERF_TYPE_HW_CACHE, event.into()))
+        };
+        let faults = Some((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS.into()));
+        let miss = PERF_COUNT_HW_CACHE_RESULT_MISS;
+        match self {
+            Counted::PageWalks => [
+                (TLB_MISSES, "data-TLB misses", cache(PERF_COUNT_HW_CACHE_DTLB, miss)),
+                (
+                    WALK_CYCLES,
+                    "page-walk cycles",
+                    walk_cycles().map(|event| (PERF_TYPE_RAW, event)),
+                ),
+                (FAULTS, "page faults", faults),
+            ]
+            .map(|(name, what, event)| Event { name, what, event, mode: Mode::User })
+            .into(),
+            Counted::Caches => [
+                (FIRST_LEVEL, "cache misses", cache(PERF_COUNT_HW_CACHE_L1D, miss)),
+                (
+                    LAST_LEVEL,
+                    "cache misses",
+                    Some((PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES.into())),
+                ),
+                (FAULTS_IN, "page faults", faults),
+            ]
+            .into_iter()
+            .flat_map(|([user, kernel], what, event)| {
+                let both = [(user, Mode::User), (kernel, Mode::Kernel)];
+                both.map(|(name, mode)| Event { name, what, event, mode })
+            })
+            .collect(),
+        }
+    }
+}
 
 /// The counts of the calling thread.
 #[derive(Debug)]
@@ -24,26 +89,22 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Begins to count for the calling thread, in user mode. What cannot be counted is noted.
+    /// Begins to count for the calling thread. What cannot be counted is noted.
     #[must_use]
-    pub fn open(is_guest: bool) -> Self {
-        let miss = PERF_COUNT_HW_CACHE_DTLB
-            | PERF_COUNT_HW_CACHE_OP_READ << 8
-            | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
-        let events: [Event; 3] = [
-            (TLB_MISSES, "data-TLB misses", Some((PERF_TYPE_HW_CACHE, miss.into()))),
-            (WALK_CYCLES, "page-walk cycles", walk_cycles().map(|event| (PERF_TYPE_RAW, event))),
-            (FAULTS, "page faults", Some((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS.into()))),
-        ];
+    pub fn open(counted: Counted, is_guest: bool) -> Self {
         let mut counts = Counts { open: Vec::new(), not_available: Vec::new() };
-        for (name, what, event) in events {
-            let found = event.ok_or(None).and_then(|event| count(event).map_err(Some));
+        for Event { name, what, event, mode } in counted.events() {
+            let found = event.ok_or(None).and_then(|event| count(event, mode).map_err(Some));
             match found {
                 Ok(open) => counts.open.push((name, open)),
                 Err(error) => {
                     // Without any counters it does not matter which events this CPU would have.
-                    let error = error.or_else(|| count((PERF_TYPE_HARDWARE, 0)).err());
-                    counts.not_available.push(reason(what, error.as_ref(), is_guest));
+                    let any = (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES.into());
+                    let error = error.or_else(|| count(any, Mode::User).err());
+                    let missing = &mut counts.not_available;
+                    if missing.iter().all(|known| known.what != what) {
+                        missing.push(reason(what, error.as_ref(), is_guest));
+                    }
                 }
             }
         }
@@ -66,13 +127,16 @@ impl Counts {
     }
 }
 
-fn count((kind, event): (u32, u64)) -> io::Result<OwnedFd> {
+fn count((kind, event): (u32, u64), mode: Mode) -> io::Result<OwnedFd> {
     let mut attributes = perf_event_attr::default();
     attributes.type_ = kind;
     attributes.config = event;
     attributes.read_format =
         (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING).into();
-    attributes.set_exclude_kernel(1);
+    match mode {
+        Mode::User => attributes.set_exclude_kernel(1),
+        Mode::Kernel => attributes.set_exclude_user(1),
+    }
     attributes.set_exclude_hv(1);
     open(&mut attributes, 0, -1)
 }
@@ -154,7 +218,7 @@ mod tests {
 
     #[test]
     fn page_faults_of_the_thread_are_counted_and_what_is_not_has_a_reason() {
-        let counts = Counts::open(true);
+        let counts = Counts::open(Counted::PageWalks, true);
         let faults =
             || counts.read().iter().find(|(name, _)| *name == FAULTS).map(|(_, count)| *count);
         let Some(before) = faults() else {
@@ -168,5 +232,50 @@ mod tests {
             assert!(!missing.why.is_empty() && !missing.remedy.is_empty(), "{missing:?}");
         }
         assert_eq!(counts.open.len() + counts.not_available.len(), 3);
+    }
+
+    #[test]
+    fn faults_of_the_program_and_of_the_kernel_are_told_apart() {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+        const PAGES: u64 = 64;
+        let counts = Counts::open(Counted::Caches, true);
+        let faults = || {
+            let found = counts.read();
+            let of = |name: &str| found.iter().find(|(of, _)| *of == name).map(|(_, count)| *count);
+            Some(FAULTS_IN.map(of)).and_then(|[user, kernel]| user.zip(kernel))
+        };
+        if faults().is_none() {
+            return anechoic_lab::note::skipped("perf events of the kernel are not permitted");
+        }
+        let page = rustix::param::page_size();
+        let bytes = PAGES as usize * page;
+        // Returns by how much both counts grow when all pages of new memory are touched.
+        let grown = |touch: &dyn Fn(&mut [u8])| {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            // SAFETY: a new mapping of this size at an address that the kernel chooses, given back below.
+            let memory =
+                unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE) };
+            let memory = memory.expect("some pages");
+            // SAFETY: nobody else uses the mapping; the pages begin with zeros.
+            let slice = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), bytes) };
+            // SAFETY: advice changes no content.
+            let base =
+                unsafe { rustix::mm::madvise(memory, bytes, rustix::mm::Advice::LinuxNoHugepage) };
+            base.expect("base pages");
+            let before = faults().expect("counted");
+            touch(slice);
+            let after = faults().expect("counted");
+            // SAFETY: nothing borrows from it any more.
+            unsafe { munmap(memory, bytes) }.expect("it was mapped");
+            (after.0 - before.0, after.1 - before.1)
+        };
+        let (user, kernel) =
+            grown(&|slice| slice.iter_mut().step_by(page).for_each(|byte| *byte = 1));
+        assert!(user >= PAGES && kernel < PAGES / 2, "touched by the program: {user}, {kernel}");
+        let zero = std::fs::File::open("/dev/zero").expect("a device");
+        let (user, kernel) = grown(&|slice| {
+            assert_eq!(read(&zero, slice).expect("zeros"), bytes);
+        });
+        assert!(kernel >= PAGES && user < PAGES / 2, "touched by the kernel: {user}, {kernel}");
     }
 }

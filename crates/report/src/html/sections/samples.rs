@@ -4,6 +4,7 @@ use super::{Part, Section};
 use crate::cumulative;
 use crate::html::page::Page;
 use crate::html::survival;
+use crate::measured::counted as counted_events;
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
 use crate::measured::{scatter, series, tail};
@@ -53,6 +54,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 }
             }
         }
+        (Screen::of(|screen| counted_events::add(measured, true, screen)))
         @if more > 0 { p.note { "These are the " (MOST) " noisiest of " (count(noisiest.len() as u64)) " series; the others are in the text below." } }
     }
 }

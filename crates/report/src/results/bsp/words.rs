@@ -33,7 +33,7 @@ pub(crate) fn waits(found: &Bsp) -> Option<String> {
     const SHORT: u64 = 2_000;
     let threshold = found.wait_threshold_ns.filter(|ns| *ns > SHORT + SHORT / 100)?;
     Some(format!(
-        "waiting ranks: detours over {}, because the library's own calls take up to half of that",
+        "waiting ranks: detours over {}; the library's own calls take up to half",
         time(threshold as f64)
     ))
 }

@@ -1,0 +1,50 @@
+//! Events that were counted during each series: misses of caches and page faults, of the program and of the kernel
+//! (Tsafrir 2007, Figures 12 to 14).
+
+use crate::measured::names::{Named, shown};
+use crate::screen::Screen;
+use crate::table::Table;
+use crate::units::{noise, number};
+use anechoic_analyze::samples::Measured;
+use anechoic_recording::paging::counts::{FAULTS_IN, FIRST_LEVEL, LAST_LEVEL};
+
+const WHAT: &str = "cache misses and page faults in each sample";
+const HOW: &str = "means over the samples; L1: loads that missed the first-level data cache; LLC: accesses that missed the last level; \
+                   user: of the loop; kernel: of what the kernel did on its CPU meanwhile";
+
+/// Adds the table, if any event was counted.
+pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
+    if let Some(table) = table(measured, all) {
+        screen.section(WHAT);
+        screen.table(table);
+        screen.note(HOW);
+    }
+}
+
+/// Returns one row for each series; absent if no event was counted.
+fn table(measured: &Measured, all: bool) -> Option<Table> {
+    let rows: Vec<Named<'_>> = shown(measured, all);
+    let any = rows.iter().any(|of| of.result.facts.counts.values().any(|count| *count > 0));
+    let per_sample = |name: &'static str| {
+        move |of: &Named<'_>| {
+            let facts = &of.result.facts;
+            let count = *facts.counts.get(name)?;
+            (facts.samples > 0).then(|| number(count as f64 / facts.samples as f64))
+        }
+    };
+    let mut table = Table::of_rows(&rows)
+        .some_names("", 0, |of| of.letter.map(String::from))
+        .name("kernel", |of| of.result.facts.variant.clone())
+        .number("CPU", |of| of.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
+        .some_numbers("noise", 0, |of| of.result.distribution.as_ref()?.noise.map(noise));
+    for (goes, title, names) in
+        [(1, "L1", FIRST_LEVEL), (0, "LLC", LAST_LEVEL), (2, "faults", FAULTS_IN)]
+    {
+        for (mode, name) in ["user", "kernel"].into_iter().zip(names) {
+            table = table.some_numbers(&format!("{title}, {mode}"), goes, per_sample(name));
+        }
+    }
+    any.then(|| {
+        table.captioned("Cache misses and page faults in each sample, by program and kernel")
+    })
+}
