@@ -6,7 +6,7 @@ use crate::measured::names::shown;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{count, counted, share};
+use crate::units::{between, count, counted, share};
 use anechoic_analyze::samples::fine::FineView;
 use anechoic_analyze::samples::{Fixed, Measured};
 
@@ -22,6 +22,7 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
             let fixed = named.result.facts.fixed;
             screen.table(values(fine, fixed));
             screen.note(&distinct(fine, fixed));
+            screen.note(&by_length(fine));
         }
     }
 }
@@ -37,7 +38,20 @@ fn values(fine: &FineView, fixed: Fixed) -> Table {
     table
         .number("samples", |value| count(value.count))
         .number("share", |value| share(value.share))
+        .some_numbers("runs", 1, |value| value.runs.map(count))
+        .some_numbers("longest", 2, |value| value.longest_run.map(count))
         .captioned("Exact values")
+}
+
+/// Writes how many runs of equal samples have which length.
+fn by_length(fine: &FineView) -> String {
+    let runs = fine.runs_by_length.iter().enumerate().filter(|(_, runs)| **runs > 0);
+    let runs = runs.map(|(place, runs)| {
+        let (from, to) = (1_u64 << place, (2_u64 << place) - 1);
+        let length = if from == to { count(from) } else { between(&count(from), &count(to)) };
+        format!("{length}: {}", count(*runs))
+    });
+    format!("runs by length: {}", runs.collect::<Vec<_>>().join(" · "))
 }
 
 fn distinct(fine: &FineView, fixed: Fixed) -> String {

@@ -121,23 +121,36 @@ pub fn series(facts: SeriesFacts, values: &[f64]) -> SeriesResult {
 
 /// The most frequent values; each has as many ticks as nanoseconds.
 fn fine(values: &[f64]) -> FineView {
-    let mut counts = BTreeMap::<u64, u64>::new();
-    values.iter().for_each(|&value| *counts.entry(value as u64).or_default() += 1);
-    let distinct = Some(counts.len() as u64);
-    let mut dominant: Vec<Dominant> = counts
-        .into_iter()
-        .map(|(raw, count)| Dominant {
+    let runs: Vec<EqualRun> = values
+        .chunk_by(|a, b| a == b)
+        .map(|run| EqualRun { raw: run[0] as u64, length: run.len() as u64 })
+        .collect();
+    let mut of_values = BTreeMap::<u64, Vec<u64>>::new();
+    let mut runs_by_length = vec![];
+    for run in &runs {
+        of_values.entry(run.raw).or_default().push(run.length);
+        let place = run.length.ilog2() as usize;
+        runs_by_length.resize(runs_by_length.len().max(place + 1), 0);
+        runs_by_length[place] += 1;
+    }
+    let distinct = Some(of_values.len() as u64);
+    let of_value = |(raw, lengths): (u64, Vec<u64>)| {
+        let count: u64 = lengths.iter().sum();
+        Dominant {
             raw,
             value: raw as f64,
             count,
             share: count as f64 / values.len() as f64,
-        })
-        .collect();
+            runs: Some(lengths.len() as u64),
+            longest_run: lengths.into_iter().max(),
+        }
+    };
+    let mut dominant: Vec<Dominant> = of_values.into_iter().map(of_value).collect();
     dominant.sort_by_key(|value| std::cmp::Reverse(value.count));
     dominant.truncate(8);
-    let longest = values.chunk_by(|a, b| a == b).max_by_key(|run| run.len()).unwrap_or(&[]);
-    let raw = longest.first().copied().unwrap_or(0.0) as u64;
-    FineView { distinct, dominant, longest_run: EqualRun { raw, length: longest.len() as u64 } }
+    let longest = runs.iter().max_by_key(|run| run.length).copied();
+    let longest_run = longest.unwrap_or(EqualRun { raw: 0, length: 0 });
+    FineView { distinct, dominant, longest_run, runs_by_length }
 }
 
 pub fn pace(ns_per_instruction: f64, per_instruction: Option<f64>) -> Option<Pace> {
