@@ -12,6 +12,8 @@ pub use cost::Cost;
 
 use crate::coverage::{LossSummary, losses};
 use crate::facts::Facts;
+use crate::samples::figures::Drawn;
+use crate::samples::values::Scale;
 use crate::samples::{pace, wall_ticks, windows};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::{NotAvailable, Outcome};
@@ -114,6 +116,9 @@ pub struct Pair {
     pub all: Option<Cost>,
     /// Cost from repetitions with interrupts only, each compared with its nearest undisturbed neighbours.
     pub alone: Option<Cost>,
+    /// The repetitions over time, for pictures alone; of the first series of each kernel at each distance.
+    #[serde(skip)]
+    pub drawn: Option<Drawn>,
 }
 
 /// Computes the cost of interrupts on each CPU for each kernel on each CPU. Reads each table once, in bounded memory.
@@ -212,8 +217,11 @@ fn in_step_with(run: &Run, rate_hz: f64) -> Option<f64> {
     own.into_iter().chain(host).find(|&hz| meets(hz))
 }
 
-fn pair(series: &Series, made: SeriesBuilder, run: &Run) -> Option<Pair> {
+fn pair(series: &Series, mut made: SeriesBuilder, run: &Run) -> Option<Pair> {
     let (cpu, source, taken) = (series.cpu?, made.source, made.taken);
+    let since_start = |ticks: u64| run.clock.ns(ticks.saturating_sub(run.start_ticks));
+    let drawn = made.drawn.take();
+    let drawn = drawn.map(|of| of.finish(since_start, &Scale::new(series.fixed, &run.clock)));
     let [all, alone] = made.finish(&run.clock);
     Some(Pair {
         series: series.series,
@@ -227,6 +235,7 @@ fn pair(series: &Series, made: SeriesBuilder, run: &Run) -> Option<Pair> {
         delivered_hz: crate::per_second(taken.interrupts, taken.wall, &run.clock),
         all,
         alone,
+        drawn,
     })
 }
 

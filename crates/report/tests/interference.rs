@@ -48,6 +48,7 @@ fn matrix(cpus: u32, place: impl Fn(u32, u32) -> Proximity) -> Interference {
             let error = 15.0 + 10.0 * random.next();
             let luck: f64 = (0..12).map(|_| random.next()).sum::<f64>() - 6.0;
             pairs.push(Pair {
+                drawn: None,
                 series: pairs.len() as u32,
                 source,
                 cpu,

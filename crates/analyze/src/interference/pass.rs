@@ -3,8 +3,10 @@
 use super::cursor::Cursor;
 use super::series::{Around, SeriesBuilder};
 use crate::injection::delivered::Functions;
+use crate::samples::figures::Scatter;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
+use anechoic_recording::topology::Proximity;
 use anechoic_recording::{
     Detour, Fixed, Intervals, LossKind, Losses, Name, Problem, Recording, Sample, Series,
 };
@@ -66,7 +68,15 @@ impl<'a> Pass<'a> {
             let fits = series.fixed == Fixed::Work && series.parameters.copies <= 1;
             SeriesBuilder::new(series, run).filter(|_| fits)
         };
-        let series: Vec<Option<SeriesBuilder>> = known.iter().map(open).collect();
+        let mut series: Vec<Option<SeriesBuilder>> = known.iter().map(open).collect();
+        let mut shown = BTreeSet::new();
+        for ((of, outcome), open) in known.iter().zip(&mut series) {
+            let Some((open, cpu)) = open.as_mut().zip(of.cpu) else { continue };
+            // The first series of each kernel at each distance stands for the others.
+            if shown.insert((&of.variant, Proximity::between(&run.machine, open.source, cpu))) {
+                open.drawn = Some(Scatter::new(outcome.first_ticks, outcome.last_ticks));
+            }
+        }
         let mut functions = Functions::default();
         for rows in recording.rows::<Name>() {
             rows?.iter().for_each(|name| functions.note(name));

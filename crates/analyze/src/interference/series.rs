@@ -2,6 +2,7 @@
 
 use super::cost::{All, Alone, Cost, Repetition};
 use super::cursor::{Cursor, Marks};
+use crate::samples::figures::Scatter;
 use anechoic_recording::{Clock, Detour, Intervals, Run, Sample, Series};
 
 /// Time that an interrupt takes before its event (the trap, in a guest the VM exit).
@@ -30,6 +31,8 @@ pub(super) struct SeriesBuilder {
     all: All,
     alone: Alone,
     pub(super) taken: SeriesInput,
+    /// Its repetitions one by one, if a picture shows them.
+    pub(super) drawn: Option<Scatter>,
 }
 
 /// The content of a series.
@@ -77,6 +80,7 @@ impl SeriesBuilder {
             all: All::default(),
             alone: Alone::default(),
             taken: SeriesInput::default(),
+            drawn: None,
         })
     }
 
@@ -118,6 +122,9 @@ impl SeriesBuilder {
                 && seen.interrupts <= seen.injected
                 && around.detours.iter().all(|detour| self.is_no_hole(detour, own)),
         };
+        if let Some(drawn) = &mut self.drawn {
+            drawn.add(start, length);
+        }
         self.taken.known += 1;
         self.taken.interrupts += contained.injected;
         self.taken.wall = self.taken.wall.saturating_add(length);

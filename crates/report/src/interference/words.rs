@@ -19,7 +19,7 @@ pub(crate) fn cost(cost: &Cost) -> Option<String> {
 }
 
 /// Names the distance of two CPUs in a table.
-pub(super) fn place(place: Proximity) -> &'static str {
+pub(crate) fn place(place: Proximity) -> &'static str {
     match place {
         Proximity::SameThread => "same CPU",
         Proximity::SmtSibling => "SMT sibling",

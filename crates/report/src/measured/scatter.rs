@@ -79,13 +79,18 @@ pub(crate) fn caption_of_distributions(series: &[Named<'_>]) -> &'static str {
 
 /// Returns the axis of the values of series.
 fn values(series: &[Named<'_>]) -> Axis {
-    let drawn = || series.iter().flat_map(|named| &named.result.figures.drawn.points);
-    let least = drawn().map(|point| point.1).fold(f64::INFINITY, f64::min);
-    let greatest = drawn().map(|point| point.1).fold(0.0, f64::max);
     let axis = match fixed(series) {
         Fixed::Work => Axis::linear("time of a sample", Quantity::Time),
         Fixed::Time => Axis::linear("work in a window", Quantity::Number),
     };
+    let drawn = series.iter().flat_map(|named| &named.result.figures.drawn.points);
+    axis_for(axis, drawn.map(|point| point.1))
+}
+
+/// Makes the axis of these values logarithmic if they are far apart.
+pub(crate) fn axis_for(axis: Axis, values: impl Iterator<Item = f64>) -> Axis {
+    let both = |(least, greatest): (f64, f64), value: f64| (least.min(value), greatest.max(value));
+    let (least, greatest) = values.fold((f64::INFINITY, 0.0), both);
     Axis { log: least > 0.0 && greatest > FAR * least, ..axis }
 }
 
