@@ -87,7 +87,8 @@ pub(crate) fn open(configuration: &String) -> Result<Inputs, Problem> {
     Ok(inputs)
 }
 
-/// Where to write a result as a page or as figures, besides printing it.
+// Where to write a result as a page or as figures, besides printing it. No doc comment: clap would print it as the
+// command's help.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PageArgs {
     /// Also write the result as one HTML file

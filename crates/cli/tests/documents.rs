@@ -10,6 +10,7 @@
 use crate::tool;
 use anechoic_lab::note;
 use anechoic_recording::sources::{Class, SOURCES};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::ops::Range;
@@ -334,6 +335,19 @@ fn all_subcommands() -> Vec<(String, clap::Command)> {
     let mut command = anechoic_cli::command_line();
     command.build();
     subcommands(&command, "anechoic")
+}
+
+/// Each command has a description of its own; a group of options with a doc comment would replace it by that.
+#[test]
+fn each_command_has_its_own_description() {
+    let mut known = BTreeMap::new();
+    for (name, command) in all_subcommands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        assert!(!about.is_empty(), "{name} has no description");
+        if let Some(other) = known.insert(about.clone(), name.clone()) {
+            panic!("{name} and {other} have the same description: {about}");
+        }
+    }
 }
 
 /// Every option that is named in the running text exists.
