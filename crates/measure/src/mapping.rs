@@ -4,7 +4,7 @@ mod page_sizes;
 
 pub(crate) use page_sizes::PageSizes;
 
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Parameters, Problem, ProblemKind};
 use anechoic_system::huge_pages::{self, Change};
 use anechoic_system::machine::Root;
 use anechoic_system::memory_nodes;
@@ -213,6 +213,12 @@ impl Obtained {
             Pages::Base | Pages::Only(_) => self.huge_bytes > 0,
             Pages::Transparent | Pages::Explicit(_) => self.huge_bytes < self.bytes,
         }
+    }
+
+    /// Adds pages and place to the parameters of a series.
+    pub(crate) fn describe(self, parameters: &mut Parameters) {
+        parameters.page_bytes = Some(self.page_bytes());
+        parameters.memory_node = self.node;
     }
 
     /// Returns the size of the smallest pages of the mapping, in bytes.

@@ -95,15 +95,9 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
     });
     let first = match of.verdict {
         Change::Quieter | Change::Noisier => format!("The noise {size}: {values}."),
-        Change::Unproven if of.control_moved() => format!(
-            "Unproven: the noise {size} ({values}), but time below the kernel, which the change hardly affects, changed too: \
-             the host may have."
-        ),
-        Change::Unproven => format!(
-            "Unproven: the noise {size} ({values}), but the sides were measured {} apart, and nothing shows how much this host \
-             changes by itself in that time.",
-            long(of.apart_ns.unwrap_or_default())
-        ),
+        Change::Unproven => {
+            format!("Unproven: the noise {size} ({values}), but {}.", why_unproven(of))
+        }
         Change::NotShown => {
             let at_least = of.detectable.map(|ratio| {
                 let (fall, rise) = match ratio {
@@ -150,6 +144,17 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// Returns why a difference does not prove a change.
+fn why_unproven(of: &Comparison) -> String {
+    if of.control_moved() {
+        return "time below the kernel, which the change hardly affects, changed too: the host may have".into();
+    }
+    format!(
+        "the sides were measured {} apart, and nothing shows how much this host changes by itself in that time",
+        long(of.apart_ns.unwrap_or_default())
+    )
 }
 
 /// Writes a part of a whole: `38 %`, `0.52 %`.

@@ -260,9 +260,7 @@ impl<'r> Loops<'r, '_> {
                 let of_job = of_job.expect("every job has its series");
                 of_job.tid = threads[*lane];
                 if sampling.step.kernel.params().is_some() && sampling.memory.is_none() {
-                    let pages = self.hub.pages_of(*lane);
-                    of_job.parameters.page_bytes = Some(pages.page_bytes());
-                    of_job.parameters.memory_node = pages.node;
+                    self.hub.pages_of(*lane).describe(&mut of_job.parameters);
                 }
             }
         }

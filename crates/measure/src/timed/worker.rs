@@ -6,7 +6,7 @@ use super::gate::Gate;
 use super::job::Job;
 use super::place::LoopPlace;
 use super::round::{Hub, Round};
-use super::sampling::Workspaces;
+use super::sampling::{Ready, Workspaces};
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::experiment::Pages;
@@ -194,18 +194,8 @@ impl Worker<'_> {
         if gate.is_called_off() {
             return None;
         }
-        let counted_from = counts.map(Counts::read);
-        let Done { first_ticks, last_ticks, watch, series, jumped_back } =
-            job.run(ready, gate, sinks)?;
-        let mut grown = counts
-            .zip(counted_from)
-            .map_or_else(BTreeMap::new, |(counts, from)| since(counts.read(), &from));
-        if let Some(allocation) = &mut allocation {
-            allocation.counts = std::mem::take(&mut grown);
-            let samples = series.map_or(0, |series| series.samples);
-            allocation.counted_iterations =
-                job.sampling().map_or(0, |of| of.iterations_of(samples));
-        }
+        let (done, counts) = run_counted(job, ready, gate, sinks, (&mut allocation, counts))?;
+        let Done { first_ticks, last_ticks, watch, series, jumped_back } = done;
         let left = series.is_some_and(|of| matches!(of.ended, Ended::Offline | Ended::Clock));
         if left && job.meets() {
             gate.end.fetch_min(counter::now(), Ordering::AcqRel); // the others would wait for it for ever
@@ -243,7 +233,7 @@ impl Worker<'_> {
             last_cpu,
             jumped_back,
             allocation,
-            counts: grown,
+            counts,
         })
     }
 
@@ -279,6 +269,26 @@ impl Worker<'_> {
             counts: BTreeMap::new(),
         })
     }
+}
+
+/// Runs a job and counts events meanwhile; those in memory of its own are counted there, the others are returned.
+fn run_counted(
+    job: &Job,
+    ready: Option<Ready<'_>>,
+    gate: &Gate,
+    sinks: &mut Sinks<'_, '_>,
+    (allocation, counts): (&mut Option<Allocation>, Option<&Counts>),
+) -> Option<(Done, BTreeMap<String, u64>)> {
+    let before = counts.map(Counts::read);
+    let done = job.run(ready, gate, sinks)?;
+    let grown = counts.zip(before).map(|(counts, before)| since(counts.read(), &before));
+    let mut grown = grown.unwrap_or_default();
+    if let Some(allocation) = allocation {
+        allocation.counts = std::mem::take(&mut grown);
+        let samples = done.series.map_or(0, |series| series.samples);
+        allocation.counted_iterations = job.sampling().map_or(0, |of| of.iterations_of(samples));
+    }
+    Some((done, grown))
 }
 
 /// Returns how much each count has grown; one that is missing in either reading is left out.
