@@ -272,3 +272,28 @@ impl Between for Acts<'_> {
         self.acts.iter().filter_map(of_act).max()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_calls_of_the_library_raise_the_threshold_of_a_wait_and_rare_noise_does_not() {
+        let with = |usual: u64, disturbed: usize| {
+            let mut longest = [usual; TRIED];
+            longest[..disturbed].fill(1_000_000);
+            longest
+        };
+        let cases = [
+            ("short calls", with(300, 0), 2_000),
+            ("short calls, and a tick in ten meetings", with(300, 10), 2_000),
+            ("a network", with(9_000, 0), 18_000),
+            ("a network, and noise in ten meetings", with(9_000, 10), 18_000),
+            ("noise in most meetings", with(300, 11), 100_000),
+            ("never waited", with(0, 0), 2_000),
+        ];
+        for (name, longest, expected) in cases {
+            assert_eq!(wait_threshold(longest, 2_000, 100_000), expected, "case: {name}");
+        }
+    }
+}
