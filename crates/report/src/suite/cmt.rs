@@ -3,12 +3,13 @@
 use super::ticks::{self, Extra};
 use super::{add_set, begin, cell};
 use crate::published::{
-    CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CYCLES, OTHER_CORE, RADOJKOVIC,
-    SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
+    CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, CYCLES, OTHER_CORE,
+    RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
 };
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
+use crate::units::{fine, noise};
 use anechoic_analyze::samples::{Measured, SeriesResult};
 
 /// Shows the experiments of the CMT study, one set for each recording: what one tick costs each kernel on each CPU,
@@ -40,6 +41,14 @@ pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
         RADOJKOVIC.short
     ));
     screen.table(table_1());
+    if !sets.is_empty() {
+        screen.section(&format!("figures of {}, and here", RADOJKOVIC.short));
+        screen.table(figures(sets));
+        screen.note(
+            "here: from the least to the greatest of the pinned series of all sets; rate: of the kernel's events; longest: the \
+             longest repetition of a series; range: the longest over the shortest",
+        );
+    }
     screen.section("limits of the comparison");
     caveats(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     screen.path("recordings", view);
@@ -74,6 +83,79 @@ fn table_1() -> Table {
         table.row(row);
     }
     table
+}
+
+/// Returns what the study's figures show, beside the same of these sets.
+fn figures(sets: &[Measured]) -> Table {
+    let series = || sets.iter().flat_map(|set| &set.series).filter(|of| of.facts.cpu.is_some());
+    let of_grain = |sums: bool, value: fn(&SeriesResult) -> Option<f64>| -> Vec<f64> {
+        let [short, .., long] = CMT_SETS;
+        let grain_ns = if sums { long.repetition_ns } else { short.repetition_ns };
+        series().filter(|of| of.facts.grain_ns == grain_ns).filter_map(value).collect()
+    };
+    let ticks_hz = |of: &SeriesResult| {
+        let ticks = of.ticks.as_ref()?.ticks as f64;
+        (of.facts.wall_ns > 0 && ticks > 0.0).then(|| ticks / of.facts.wall_ns as f64 * 1e9)
+    };
+    let longest = |of: &SeriesResult| Some(of.distribution.as_ref()?.max);
+    let slowdown = |of: &SeriesResult| {
+        let of = of.distribution.as_ref()?;
+        Some(of.max / of.min - 1.0)
+    };
+    let hertz = |hz: f64| format!("{hz:.1} Hz");
+    // Figure 9 counts cycles of a processor of 1 GHz, whose repetition takes a billion of them.
+    let rows: [(&str, String, Vec<f64>, fn(f64) -> String); 4] = [
+        (
+            "rate of the ticks",
+            published(&[("peaks", "Linux", "frequency")]),
+            of_grain(false, ticks_hz),
+            hertz,
+        ),
+        (
+            "longest of 100 µs",
+            published(&[("peaks", "Linux", "longest repetition of 100 µs")]),
+            of_grain(false, longest),
+            fine,
+        ),
+        (
+            "over the shortest",
+            published(&[("peaks", "Linux", "slowdown of the longest repetition")]),
+            of_grain(false, slowdown),
+            noise,
+        ),
+        (
+            "range of 1 s",
+            published(&[("repetition of 1 s", "Solaris strand 0", "range of variation")]),
+            of_grain(true, slowdown),
+            noise,
+        ),
+    ];
+    let mut table = Table::of_named("figure", &["published", "here"])
+        .captioned("Figures of the study, published and measured");
+    for (name, published, values, text) in rows {
+        let least = values.iter().copied().reduce(f64::min);
+        let greatest = values.iter().copied().reduce(f64::max);
+        let here = match (least.map(text), greatest.map(text)) {
+            (Some(least), Some(greatest)) if least == greatest => least,
+            (Some(least), Some(greatest)) => format!("{least} to {greatest}"),
+            _ => "–".to_owned(),
+        };
+        table.row(vec![name.to_owned(), published, here]);
+    }
+    table
+}
+
+/// Writes published values with the row that they belong to; cycles as a share of a billion.
+fn published(cells: &[(&str, &str, &str)]) -> String {
+    let text = |(experiment, row, column): &(&str, &str, &str)| {
+        let cell = find(&CMT, experiment, row, column)?;
+        let text = match (cell.unit, cell.value.number()) {
+            ("cycles", Some(cycles)) => noise(cycles / 1e9),
+            _ => cell.text(),
+        };
+        Some(format!("{row} {text}"))
+    };
+    cells.iter().filter_map(text).collect::<Vec<_>>().join(", ")
 }
 
 fn caveats(sets: &[Measured]) -> Vec<String> {
