@@ -16,6 +16,8 @@ pub struct RunContext {
     own: HashMap<i32, Arc<str>>,
     /// Whether expirations of timers were recorded.
     expirations: bool,
+    /// Whether the kernel may have a fair server.
+    fair_server: bool,
 }
 
 impl RunContext {
@@ -29,7 +31,8 @@ impl RunContext {
         let mut recorded = recorded.peekable();
         let expirations = recorded.peek().is_none()
             || recorded.any(|number| number == EventKind::HrtimerEntry as u16);
-        Self { names, own, expirations }
+        let fair_server = run.machine.has_fair_server() != Some(false);
+        Self { names, own, expirations, fair_server }
     }
 
     /// Returns the names of the run's numbers.
@@ -222,8 +225,11 @@ fn anechoic(frame: &Frame, known: &RunContext) -> Option<Claim> {
     }
 }
 
+/// Idle time, and before there was a fair server also that of ordinary threads: nothing else lets them run.
 fn rt_throttling(frame: &Frame, known: &RunContext) -> Option<Claim> {
-    nameless(known, frame.fifo && matches!(frame.what, What::Thread { pid: 0, .. }))
+    let What::Thread { pid, priority } = frame.what else { return None };
+    let throttled = pid == 0 || (!known.fair_server && priority >= FAIR_PRIORITY);
+    nameless(known, frame.fifo && throttled)
 }
 
 /// A real-time victim's idle time is already claimed by `rt_throttling`.

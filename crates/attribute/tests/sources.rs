@@ -72,6 +72,20 @@ fn every_frame_has_its_source() {
         (other, Dark, 0, "not-attributable", ""),
         (other, Unseen, 0, "not-attributable", "unseen switch"),
     ];
+    let mut old = run("other", vec![]);
+    old.machine.kernel = "6.1.0-50-amd64 #1 SMP".to_owned();
+    let old = RunContext::new(&old, names().into());
+    for (pid, priority, id) in
+        [(0, 120, "rt-throttling"), (42, 100, "rt-throttling"), (42, 99, "thread")]
+    {
+        let frame = frame(thread(pid, priority), 0, fifo);
+        let found = CLAIMS.iter().find(|(_, claim)| claim(&frame, &old).is_some());
+        assert_eq!(
+            found.map(|(source, _)| source.id),
+            Some(id),
+            "before Linux 6.12: {pid}, {priority}"
+        );
+    }
     let mut used = HashSet::new();
     for (fifo, what, function, id, name) in cases {
         let frame = frame(what, function, fifo);

@@ -69,7 +69,8 @@ impl Job {
     pub(crate) fn end(self, code: ExitCode) -> ExitCode {
         let settled = !self.ensemble.is_lost() && self.meetings.settle(&self.ensemble).is_ok();
         if settled {
-            thread::spawn(move || {
+            // Without the thread a library that hangs here is ended by the launcher alone.
+            let _ = thread::Builder::new().spawn(move || {
                 thread::sleep(LONGEST_END);
                 low_level::exit(number(code));
             });

@@ -1,5 +1,6 @@
 //! The machine at the start of a run.
 
+use crate::topology;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub struct Cache {
 }
 
 /// The place of a CPU in the machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// The CPU.
     pub cpu: u32,
@@ -68,7 +69,7 @@ pub struct Setting {
 }
 
 /// The machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Host name.
     pub host: String,
@@ -102,4 +103,45 @@ pub struct Machine {
     pub cpus: Vec<Cpu>,
     /// Noise-related settings.
     pub settings: Vec<Setting>,
+}
+
+impl Machine {
+    /// Returns whether the kernel has a server that lets ordinary threads run beside real-time ones (Linux 6.12), by its
+    /// release; `None` if that does not begin with two numbers.
+    #[must_use]
+    pub fn has_fair_server(&self) -> Option<bool> {
+        let mut numbers = self.kernel.split(|c: char| !c.is_ascii_digit());
+        let version: (u32, u32) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+        Some(version >= (6, 12))
+    }
+
+    /// Returns whether two CPUs are threads of one core.
+    #[must_use]
+    pub fn share_core(&self, a: u32, b: u32) -> bool {
+        let of = self.cpus.iter().find(|cpu| cpu.cpu == a);
+        of.is_some_and(|of| topology::ranges(&of.siblings).any(|range| range.contains(&b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_with_a_fair_server() {
+        let cases = [
+            ("6.18.44-fc-v669 #1 SMP", Some(true)),
+            ("6.12.0", Some(true)),
+            ("6.11.9", Some(false)),
+            ("5.14.0-427.el9", Some(false)),
+            ("10.0-rc1", Some(true)),
+            ("6", None),
+            ("", None),
+            ("x.y", None),
+        ];
+        for (release, expected) in cases {
+            let machine = Machine { kernel: release.to_owned(), ..Machine::default() };
+            assert_eq!(machine.has_fair_server(), expected, "case: {release}");
+        }
+    }
 }

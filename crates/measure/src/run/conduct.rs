@@ -68,7 +68,7 @@ pub fn run(
         run.notes.push(format!("anechoic was started under {policy}, {note}"));
     }
     let everywhere = cpus::allowed();
-    let free = free_cpus(&plan.measured(), &plan.traced());
+    let free = free_cpus(&run.machine, &plan.measured(), &plan.traced());
     let _home = Home::move_to(&free);
     let _bound = plan.experiment.memory_node.map(memory_nodes::bind).transpose()?;
     if plan.experiment.watch().is_none() {

@@ -7,8 +7,15 @@ use std::thread;
 
 pub(super) fn fifo(_: &Scene) -> RowResult {
     // The thread ends immediately, and its priority with it.
-    let tried = thread::spawn(|| cpus::set_policy(libc::SCHED_FIFO, 1)).join();
-    match tried.unwrap_or_else(|_| Err(io::Error::other("the thread that tried it failed"))) {
+    let tried = thread::Builder::new().spawn(|| cpus::set_policy(libc::SCHED_FIFO, 1));
+    let Ok(tried) = tried else {
+        return RowResult::missing(
+            "not known whether SCHED_FIFO is permitted: no thread may be started",
+            "raise the limit on processes (ulimit -u, pids.max)",
+        );
+    };
+    let failed = |_| Err(io::Error::other("the thread that tried it failed"));
+    match tried.join().unwrap_or_else(failed) {
         Ok(()) => RowResult::good("SCHED_FIFO is permitted (--fifo)"),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => RowResult::missing(
             "SCHED_FIFO is not permitted (--fifo)",
@@ -47,36 +54,7 @@ fn fair_server(scene: &Scene) -> (String, bool) {
     match scene.setting("fair_server runtime") {
         Some("0") => ("; fair server off".to_owned(), true),
         Some(ns) => (format!("; fair server takes up to {ns} ns"), false),
-        None if has_fair_server(&scene.machine.kernel) == Some(false) => (String::new(), true),
+        None if scene.machine.has_fair_server() == Some(false) => (String::new(), true),
         None => ("; fair server not readable (debugfs)".to_owned(), false),
-    }
-}
-
-/// Reads it from the kernel's release; `None` if that does not begin with two numbers.
-fn has_fair_server(release: &str) -> Option<bool> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    let version: (u32, u32) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
-    Some(version >= (6, 12))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn releases_with_a_fair_server() {
-        let cases = [
-            ("6.18.44-fc-v669 #1 SMP", Some(true)),
-            ("6.12.0", Some(true)),
-            ("6.11.9", Some(false)),
-            ("5.14.0-427.el9", Some(false)),
-            ("10.0-rc1", Some(true)),
-            ("6", None),
-            ("", None),
-            ("x.y", None),
-        ];
-        for (release, expected) in cases {
-            assert_eq!(has_fair_server(release), expected, "case: {release}");
-        }
     }
 }
