@@ -1,6 +1,5 @@
 //! The machine at the start of a run.
 
-use crate::topology;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -113,13 +112,6 @@ impl Machine {
         let mut numbers = self.kernel.split(|c: char| !c.is_ascii_digit());
         let version: (u32, u32) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
         Some(version >= (6, 12))
-    }
-
-    /// Returns whether two CPUs are threads of one core.
-    #[must_use]
-    pub fn share_core(&self, a: u32, b: u32) -> bool {
-        let of = self.cpus.iter().find(|cpu| cpu.cpu == a);
-        of.is_some_and(|of| topology::ranges(&of.siblings).any(|range| range.contains(&b)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Keeps the threads that are not loops off the measured CPUs.
 
 use anechoic_recording::machine::Machine;
+use anechoic_recording::topology::ranges;
 use anechoic_system::cpus;
 
 /// Returns the CPUs that this process may use and that are not measured; of these, only those without injected noise if there
@@ -15,7 +16,11 @@ fn free_of(allowed: Vec<u32>, machine: &Machine, measured: &[u32], traced: &[u32
     };
     let quiet = without(traced);
     let free = if quiet.is_empty() { without(measured) } else { quiet };
-    let is_apart = |cpu: &u32| !measured.iter().any(|of| machine.share_core(*of, *cpu));
+    let shares_core = |of: &u32, cpu: u32| {
+        let known = machine.cpus.iter().find(|known| known.cpu == *of);
+        known.is_some_and(|of| ranges(&of.siblings).any(|range| range.contains(&cpu)))
+    };
+    let is_apart = |cpu: &u32| !measured.iter().any(|of| shares_core(of, *cpu));
     let apart: Vec<u32> = free.iter().copied().filter(is_apart).collect();
     if apart.is_empty() { free } else { apart }
 }
@@ -49,11 +54,12 @@ mod tests {
         // Two cores with two threads each.
         let cpu = |cpu: u32| Cpu {
             cpu,
-            siblings: if cpu % 2 == 0 { "0,2" } else { "1,3" }.to_owned(),
+            siblings: if cpu.is_multiple_of(2) { "0,2" } else { "1,3" }.to_owned(),
             ..Cpu::default()
         };
         let machine = Machine { cpus: (0..4).map(cpu).collect(), ..Machine::default() };
-        let cases: [(&str, &[u32], &[u32], &[u32]); 4] = [
+        type Case<'a> = (&'a str, &'a [u32], &'a [u32], &'a [u32]);
+        let cases: [Case<'_>; 4] = [
             ("another core is free", &[0], &[0], &[1, 3]),
             ("only siblings are free", &[0, 1], &[0, 1], &[2, 3]),
             ("noise on the other core", &[0], &[0, 1, 3], &[2]),

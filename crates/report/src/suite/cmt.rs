@@ -104,7 +104,8 @@ fn figures(sets: &[Measured]) -> Table {
     };
     let hertz = |hz: f64| format!("{hz:.1} Hz");
     // Figure 9 counts cycles of a processor of 1 GHz, whose repetition takes a billion of them.
-    let rows: [(&str, String, Vec<f64>, fn(f64) -> String); 4] = [
+    type Row = (&'static str, String, Vec<f64>, fn(f64) -> String);
+    let rows: [Row; 4] = [
         (
             "rate of the ticks",
             published(&[("peaks", "Linux", "frequency")]),
