@@ -216,6 +216,30 @@ mod tests {
         }
     }
 
+    const PAGES: u64 = 64;
+
+    /// Maps [`PAGES`] base pages that nobody has touched, and passes them to the function.
+    fn with_new_pages(touch: impl FnOnce(&mut [u8])) {
+        use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+        let bytes = PAGES as usize * rustix::param::page_size();
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping of this size at an address that the kernel chooses, given back below.
+        let memory =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE) };
+        let memory = memory.expect("some pages");
+        // SAFETY: advice changes no content.
+        unsafe { madvise(memory, bytes, Advice::LinuxNoHugepage) }.expect("base pages");
+        // SAFETY: nobody else uses the mapping; the pages begin with zeros.
+        touch(unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), bytes) });
+        // SAFETY: nothing borrows from it any more.
+        unsafe { munmap(memory, bytes) }.expect("it was mapped");
+    }
+
+    fn write_every_page(slice: &mut [u8]) {
+        slice.iter_mut().step_by(rustix::param::page_size()).for_each(|byte| *byte = 1);
+        std::hint::black_box(slice);
+    }
+
     #[test]
     fn page_faults_of_the_thread_are_counted_and_what_is_not_has_a_reason() {
         let counts = Counts::open(Counted::PageWalks, true);
@@ -224,10 +248,9 @@ mod tests {
         let Some(before) = faults() else {
             return anechoic_lab::note::skipped("perf events are not permitted");
         };
-        let bytes = 64 * 4096;
-        let touched = vec![1_u8; bytes];
-        assert!(std::hint::black_box(&touched).iter().all(|&byte| byte == 1));
-        assert!(faults().expect("counted") > before);
+        with_new_pages(write_every_page);
+        let counted = faults().expect("counted") - before;
+        assert!(counted >= PAGES, "{counted}");
         for missing in &counts.not_available {
             assert!(!missing.why.is_empty() && !missing.remedy.is_empty(), "{missing:?}");
         }
@@ -236,8 +259,6 @@ mod tests {
 
     #[test]
     fn faults_of_the_program_and_of_the_kernel_are_told_apart() {
-        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-        const PAGES: u64 = 64;
         let counts = Counts::open(Counted::Caches, true);
         let faults = || {
             let found = counts.read();
@@ -247,33 +268,22 @@ mod tests {
         if faults().is_none() {
             return anechoic_lab::note::skipped("perf events of the kernel are not permitted");
         }
-        let page = rustix::param::page_size();
-        let bytes = PAGES as usize * page;
         // Returns by how much both counts grow when all pages of new memory are touched.
         let grown = |touch: &dyn Fn(&mut [u8])| {
-            let access = ProtFlags::READ | ProtFlags::WRITE;
-            // SAFETY: a new mapping of this size at an address that the kernel chooses, given back below.
-            let memory =
-                unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE) };
-            let memory = memory.expect("some pages");
-            // SAFETY: nobody else uses the mapping; the pages begin with zeros.
-            let slice = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), bytes) };
-            // SAFETY: advice changes no content.
-            let base =
-                unsafe { rustix::mm::madvise(memory, bytes, rustix::mm::Advice::LinuxNoHugepage) };
-            base.expect("base pages");
-            let before = faults().expect("counted");
-            touch(slice);
-            let after = faults().expect("counted");
-            // SAFETY: nothing borrows from it any more.
-            unsafe { munmap(memory, bytes) }.expect("it was mapped");
-            (after.0 - before.0, after.1 - before.1)
+            let mut grown = (0, 0);
+            with_new_pages(|slice| {
+                let before = faults().expect("counted");
+                touch(slice);
+                let after = faults().expect("counted");
+                grown = (after.0 - before.0, after.1 - before.1);
+            });
+            grown
         };
-        let (user, kernel) =
-            grown(&|slice| slice.iter_mut().step_by(page).for_each(|byte| *byte = 1));
+        let (user, kernel) = grown(&write_every_page);
         assert!(user >= PAGES && kernel < PAGES / 2, "touched by the program: {user}, {kernel}");
         let zero = std::fs::File::open("/dev/zero").expect("a device");
         let (user, kernel) = grown(&|slice| {
+            let bytes = slice.len();
             assert_eq!(read(&zero, slice).expect("zeros"), bytes);
         });
         assert!(kernel >= PAGES && user < PAGES / 2, "touched by the kernel: {user}, {kernel}");
