@@ -55,7 +55,9 @@ fn every_method_accounts_for_all_of_its_time() {
         let series = recording.series().expect("readable");
         assert_eq!(series.len(), kernels * run.cpus.len(), "{args:?}");
         for cpu in &run.cpus {
-            assert_eq!((cpu.page_faults, cpu.lost_detours), (0, 0), "{args:?}");
+            // Memory that was not touched before the loop would fault hundreds of times; the kernel may move a page.
+            assert!(cpu.page_faults <= 2, "{args:?}: {} page faults", cpu.page_faults);
+            assert_eq!(cpu.lost_detours, 0, "{args:?}");
         }
         for (series, outcome) in &series {
             let cpu = series.cpu.expect("pinned");
