@@ -6,6 +6,7 @@
 //! from run to run, or within the run if there is only one. It compares the times of the same work with the first
 //! configuration, too: noise is what varies, and what every sample loses does not vary.
 
+mod curves;
 mod noise;
 mod places;
 mod points;
@@ -14,6 +15,7 @@ mod times;
 
 use crate::stats::Interval;
 use anechoic_recording::{Problem, ProblemKind, Recording};
+pub use curves::{CurvePoint, Curves};
 use noise::{Estimate, Key, by_experiment};
 use points::{Point, points};
 use schemars::JsonSchema;
@@ -56,6 +58,9 @@ pub struct Ranking {
     pub unequal_samples: u64,
     /// Number of experiments in which not even the lowest and the highest differ by more than the variation.
     pub tied: u64,
+    /// Times of memory experiments over the size of the working set, for pictures alone.
+    #[serde(skip)]
+    pub curves: Curves,
     /// The experiments; those with memory once for each cache region.
     pub experiments: Vec<RankedExperiment>,
 }
@@ -181,9 +186,9 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         return Err(usage("the methods of the recordings differ".into(), remedy));
     };
     let shared = SharedSets::of(&recordings().copied().collect::<Vec<_>>())?;
-    let (mut found, mut repeated) = (Vec::new(), true);
-    for configuration in configurations {
-        let runs = runs_of(configuration, &shared)?;
+    let (mut found, mut repeated, mut curves) = (Vec::new(), true, Curves::default());
+    for (at, configuration) in configurations.iter().enumerate() {
+        let runs = runs_of(configuration, &shared, at, &mut curves)?;
         repeated &= runs.values().all(|runs| runs.len() > 1);
         let runs = runs.into_iter().map(|(key, runs)| (key, Cell::over_runs(&runs)));
         found.push(runs.collect::<BTreeMap<_, _>>());
@@ -229,19 +234,24 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         unit,
         first_is_bare: configurations.first().is_some_and(bare),
         configurations: places::standings(configurations, &experiments, &ranked),
+        curves,
         tied: experiments.iter().filter(|of| of.tied == Some(true)).count() as u64,
         experiments,
     })
 }
 
-/// Returns what each run of a configuration measured in the experiments that compare.
+/// Returns what each run of a configuration measured in the experiments that compare, and adds all it measured to the
+/// curves; `at` is its place among the configurations.
 fn runs_of(
     configuration: &Configuration<'_>,
     shared: &SharedSets,
+    at: usize,
+    curves: &mut Curves,
 ) -> Result<BTreeMap<Key, Vec<Cell>>, Problem> {
     let mut runs: BTreeMap<Key, Vec<Cell>> = BTreeMap::new();
     for &recording in &configuration.recordings {
         let points = points(recording)?;
+        curves.add(at, recording.run(), &points);
         let compares = |experiment: &str, bytes| shared.has(experiment, bytes);
         for (key, points) in by_experiment(recording.run(), &points, &compares) {
             if let Some(cell) = Cell::of(&points) {

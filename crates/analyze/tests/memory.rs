@@ -223,6 +223,33 @@ fn configurations_are_ranked_by_the_time_of_an_access_in_each_region() {
         let expected = region.and_then(|region| region.ratio).expect("measured");
         assert!((noise / expected - 1.0).abs() < 1e-9, "{noise} {expected}");
     }
+    // The curves are those of each recording, and of repeated runs the mean and the whole range.
+    let (curves, close) = (&ranking.curves, |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9);
+    assert_eq!(
+        curves.caches,
+        [("L1", 4), ("L2", 16), ("L3", 64)].map(|(of, kib)| (of.into(), kib << 10))
+    );
+    let shown = [&loud, &quiet].map(|of| memory(of).expect("memory"));
+    for (at, shown) in shown.iter().enumerate() {
+        let (drawn, points) =
+            (&curves.points[READS][&at], &shown.experiment(READS).expect("measured").points);
+        assert_eq!(drawn.len(), points.len());
+        for (drawn, point) in drawn.iter().zip(points) {
+            assert_eq!(drawn.bytes, point.bytes);
+            let ns = [point.min, point.mean, point.max].map(|of| of * shown.tick_ns);
+            let same = [drawn.least_ns, drawn.mean_ns, drawn.greatest_ns].into_iter().zip(ns);
+            assert!(same.into_iter().all(|(a, b)| close(a, b)), "{drawn:?} {point:?}");
+        }
+    }
+    let both = Configuration { name: "both".into(), recordings: vec![&loud, &quiet] };
+    let joined = rank(&[both, of("quiet", &quiet)]).expect("the same experiments").curves;
+    let (drawn, [loud, quiet]) =
+        (&joined.points[READS][&0][0], [0, 1].map(|at| &curves.points[READS][&at][0]));
+    assert!(close(drawn.mean_ns, (loud.mean_ns + quiet.mean_ns) / 2.0), "{drawn:?}");
+    assert_eq!(
+        (drawn.least_ns, drawn.greatest_ns),
+        (quiet.least_ns.min(loud.least_ns), loud.greatest_ns)
+    );
 }
 
 #[test]

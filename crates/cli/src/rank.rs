@@ -37,6 +37,7 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
     args.page.refuse(args.show.force)?;
     let mut printer = args.show.printer()?;
     let sides = Sides::open(&args.configurations)?;
+    sides.refuse_overlap()?;
     let worst = sides.report_unread();
     let busy = Busy::with("ranking", false);
     let configurations: Vec<Configuration<'_>> = sides

@@ -26,7 +26,7 @@ impl<'a> Sides<'a> {
         Ok(Self { arguments, inputs })
     }
 
-    /// Refuses a recording that is in several groups.
+    /// Refuses a recording that is named twice, in several groups or in one.
     ///
     /// # Errors
     /// There is one.
@@ -55,7 +55,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// Refuses a recording that is in several groups.
+/// Refuses a recording that is named twice, in several groups or in one.
 ///
 /// # Errors
 /// There is one.
@@ -63,7 +63,7 @@ pub(crate) fn refuse_overlap<'a>(groups: impl Iterator<Item = &'a Inputs>) -> Re
     let mut seen = BTreeSet::new();
     for dir in groups.flat_map(|of| &of.recordings).map(Recording::dir) {
         if !seen.insert(dir.canonicalize().unwrap_or_else(|_| dir.to_owned())) {
-            let why = format!("{} is on both sides", dir.display());
+            let why = format!("{} is named twice", dir.display());
             return Err(ProblemKind::Usage.problem(why, "name each run once"));
         }
     }

@@ -166,7 +166,7 @@ fn what_cannot_be_judged_is_refused_in_one_line() {
     }
     let (before, after) = (example("before"), example("after"));
     let done = gate("before", &["--max-increase", "10%", "--baseline", arg(&before)]);
-    assert!(done.code == Some(64) && done.err.contains("is on both sides"), "{}", done.err);
+    assert!(done.code == Some(64) && done.err.contains("is named twice"), "{}", done.err);
     let done = gate("before", &["--max-increase", "10%", "--baseline", arg(&after)]);
     assert_eq!(done.code, Some(3), "{}", done.err);
     assert!(done.out.contains("measure both sides with --repeat 5"), "{}", done.out);

@@ -13,6 +13,10 @@ fn an_imported_result_is_read_by_every_command() {
     assert!(done.out.contains("a recording for each method"), "{}", done.out);
     let [detours, fwq, memory] = ["detours", "fwq", "memory"].map(|method| dir.join(method));
     let html = place.path().join("report.html");
+    let second = place.path().join("second");
+    let done = anechoic(&["import", "bare", arg(&result), "-o", arg(&second)]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let second = second.join("fwq");
     let commands: [&[&str]; 9] = [
         &["summary", arg(&detours)],
         &["summary", arg(&fwq)],
@@ -22,7 +26,7 @@ fn an_imported_result_is_read_by_every_command() {
         &["list", arg(&dir)],
         &["report", arg(&fwq), "-o", arg(&html)],
         &["predict", "phases", arg(&detours), "--grain", "100us"],
-        &["rank", arg(&fwq), arg(&fwq)],
+        &["rank", arg(&fwq), arg(&second)],
     ];
     for command in commands {
         let done = anechoic(command);

@@ -284,6 +284,7 @@ fn configurations_are_ranked_or_the_error_says_why_not() {
         ("rank before after", "the method detours has no samples that compare"),
         ("rank ftq,ftq again", "ftq,ftq: a recording is named twice"),
         ("rank ftq nowhere", "nowhere"),
+        ("rank ftq ftq", "ftq is named twice"),
     ] {
         let done = within(dir.path(), words);
         assert!(done.is_one_clear_line() && done.err.contains(error), "{words}: {}", done.err);
@@ -324,7 +325,7 @@ fn measurements_of_several_sizes_are_joined_or_the_error_says_why_not() {
         ("sweep ftq bsp", "is of the method ftq"),
         ("sweep ftq ftq-again --at 1", "--at has 1 numbers"),
         ("sweep before after --by ranks", "the recording has no ranks"),
-        ("sweep ftq ftq", "on both sides"),
+        ("sweep ftq ftq", "ftq is named twice"),
         ("sweep ftq nowhere", "nowhere"),
     ] {
         let done = within(dir.path(), words);
@@ -350,7 +351,7 @@ fn one_run_a_side_is_no_verdict_on_a_change() {
         ("compare before ftq", "ftq has a recording of `measure ftq`"),
         ("compare before,before after", "before,before: a recording is named twice"),
         ("compare before nowhere", "nowhere"),
-        ("compare before after,before", "before is on both sides"),
+        ("compare before after,before", "before is named twice"),
         ("compare before after --ranks 1e9", "1e9"),
         ("compare before after --ranks 1000000", "supports a prediction for at most"),
     ] {

@@ -1,5 +1,6 @@
 //! The screen of a ranking: whose noise is lowest, how often, and how certain that is.
 
+pub(crate) mod curves;
 pub(crate) mod times;
 
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
@@ -45,6 +46,8 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
     }
     if ranking.method == methods::MEMORY {
         screen.line(&published::ranking());
+        screen.gap();
+        screen.charts(curves::for_terminal(ranking));
     }
     if let Some(table) = times::table(ranking, view) {
         screen

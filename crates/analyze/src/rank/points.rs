@@ -73,6 +73,14 @@ impl Point {
         self.log_iteration(if self.work.window_ns.is_some() { all.max() } else { all.min() } as f64)
     }
 
+    /// Returns the shortest, the mean and the longest time of an iteration of fixed work in ns; absent without samples.
+    pub(super) fn times_ns(&self) -> Option<[f64; 3]> {
+        let all = self.moments(PARTS, PARTS);
+        let of = [all.min() as f64, all.mean(), all.max() as f64];
+        let [least, mean, greatest] = of.map(|raw| self.log_iteration(raw));
+        Some([least?, mean?, greatest?].map(f64::exp))
+    }
+
     /// Returns the logarithm of the time of an iteration in ns, from the raw value of a sample.
     fn log_iteration(&self, raw: f64) -> Option<f64> {
         let ns = match self.work.window_ns {

@@ -3,7 +3,9 @@
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::published;
-use crate::rank::{differences, experiments_table, noise_chart, places_chart, standings, times};
+use crate::rank::{
+    curves, differences, experiments_table, noise_chart, places_chart, standings, times,
+};
 use crate::results::rank::RANK;
 use crate::screen::Screen;
 use crate::style::View;
@@ -33,6 +35,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             (Screen::of(|screen| screen.table(table)))
             @if found.first_is_bare { p.note { (times::PUBLISHED) } }
         }
+        @for (chart, caption) in curves::for_page(found) { (chart.figure(&caption, page)) }
         @if let Some(chart) = noise_chart(found) { (chart.named("noise").figure(NOISE, page)) }
         (Screen::of(|screen| screen.table(experiments_table(found, &view))))
     }

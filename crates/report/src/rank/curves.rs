@@ -1,0 +1,108 @@
+//! The times of memory experiments over the size of the working set, all configurations in one picture.
+
+use super::NAME;
+use crate::memory::words::size;
+use crate::palette;
+use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity, ROWS};
+use crate::style::{clip, plain};
+use anechoic_analyze::rank::{CurvePoint, Ranking};
+
+/// The experiments that are drawn, with their titles.
+const DRAWN: [(&str, &str); 5] = [
+    ("bandwidth-read-random-warm", "random reads"),
+    ("bandwidth-read-sequential-warm", "sequential reads"),
+    ("bandwidth-write-random-warm", "random writes"),
+    ("preemption-read-random-write-long", "random reads after a preemption"),
+    ("migration-read-random-l3", "random reads after a migration"),
+];
+
+/// What is drawn of a point, with the name of the axis.
+type Value = fn(&CurvePoint) -> Option<f64>;
+const VALUES: [(&str, Value); 2] =
+    [("ns per access", |of| Some(of.mean_ns)), ("variance / mean, ns", |of| of.ratio_ns)];
+
+/// Returns the pictures of the page, with captions.
+pub(crate) fn for_page(ranking: &Ranking) -> Vec<(Chart, String)> {
+    let mut all = vec![];
+    for (experiment, title) in DRAWN {
+        for (at, (name, value)) in VALUES.iter().enumerate() {
+            let range = at == 0;
+            let Some(chart) = chart(ranking, experiment, (name, *value), range) else { continue };
+            let what = if range { "Mean (line) and range (area) of the " } else { "" };
+            let caption = format!(
+                "{what}{name} by size of the working set: {title}. Vertical lines: sizes of the caches."
+            );
+            all.push((chart.named(format!("{title} {name}")), caption));
+        }
+    }
+    all
+}
+
+/// Returns the picture of the terminal: the first experiment that was measured.
+pub(crate) fn for_terminal(ranking: &Ranking) -> Option<Chart> {
+    let (name, value) = VALUES[0];
+    let chart = |(id, title): (&str, &str)| {
+        Some((chart(ranking, id, (name, value), false)?, title.to_owned()))
+    };
+    let (chart, title) = DRAWN.into_iter().find_map(chart)?;
+    Some(chart.titled(format!("{title}: mean {name} by size of the working set"), ROWS + 2))
+}
+
+fn chart(
+    ranking: &Ranking,
+    experiment: &str,
+    (name, value): (&str, Value),
+    range: bool,
+) -> Option<Chart> {
+    let of_configurations = ranking.curves.points.get(experiment)?;
+    let mut curves = vec![];
+    for (&at, points) in of_configurations {
+        let known =
+            points.iter().filter_map(|of| Some((of, value(of).filter(|value| *value > 0.0)?)));
+        let (of_points, places): (Vec<&CurvePoint>, Vec<(f64, f64)>) =
+            known.map(|(of, value)| (of, (log2(of.bytes), value))).unzip();
+        let width = places.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(1.0, f64::min);
+        let draw = if range { Draw::Band { width } } else { Draw::Line };
+        let name = clip(&plain(&ranking.configurations[at].name), NAME);
+        let curve = Curve::numbered(at, name, draw, &places).lettered(('a'..='z').nth(at));
+        let spans = of_points.iter().map(|of| (of.least_ns.max(f64::MIN_POSITIVE), of.greatest_ns));
+        curves.push(if range { curve.spanning(spans.collect()) } else { curve });
+    }
+    curves.retain(|curve| !curve.x.is_empty());
+    let ends = |of: fn(f64, f64) -> f64, start: f64| {
+        let spans = curves.iter().flat_map(|curve| curve.spans.iter().flat_map(|&(a, b)| [a, b]));
+        curves.iter().flat_map(|curve| curve.y.iter().copied()).chain(spans).fold(start, of)
+    };
+    let (low, high) = (ends(f64::min, f64::INFINITY), ends(f64::max, 0.0));
+    if curves.is_empty() {
+        return None;
+    }
+    let caches = &ranking.curves.caches;
+    let lines: Vec<(f64, f64)> =
+        caches.iter().flat_map(|(_, bytes)| [(log2(*bytes), low), (log2(*bytes), high)]).collect();
+    if !lines.is_empty() {
+        let number = ranking.configurations.len();
+        let color = palette::of_curve(number);
+        curves.push(Curve::colored(color, number, "cache".into(), Draw::Segments, &lines));
+    }
+    let marks =
+        caches.iter().map(|(name, bytes)| Mark { x: log2(*bytes), y: high, label: name.clone() });
+    let y = Axis::log(name, Quantity::Number);
+    Some(Chart {
+        marks: marks.collect(),
+        ..Chart::of(axis(of_configurations.values().flatten()), y, curves)
+    })
+}
+
+/// Returns the axis of sizes, by factors of 8.
+fn axis<'a>(points: impl Iterator<Item = &'a CurvePoint>) -> Axis {
+    let sizes: Vec<u64> = points.map(|of| of.bytes.max(1)).collect();
+    let (least, most) = (sizes.iter().min().copied(), sizes.iter().max().copied());
+    let places = (least.unwrap_or(1).ilog2()..=most.unwrap_or(1).ilog2()).step_by(3);
+    let place = |log2: u32| Place { at: f64::from(log2), name: size(1 << log2) };
+    Axis::named("working set", places.map(place).collect())
+}
+
+fn log2(bytes: u64) -> f64 {
+    (bytes as f64).log2()
+}
