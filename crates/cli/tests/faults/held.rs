@@ -127,6 +127,10 @@ fn a_cpu_that_goes_offline_in_every_method() {
         "measure ftq",
         "measure loops --samples 2000",
         "measure tick",
+        "measure serial --blocks 2",
+        "measure memory --quick --experiments 'bandwidth-*'",
+        "measure paging --quick",
+        "measure interference",
     ] {
         let _back = Setting::set(&online, "1");
         let done = place.run(&format!(
@@ -136,5 +140,32 @@ fn a_cpu_that_goes_offline_in_every_method() {
         let shown = place.run("anechoic summary r");
         assert!(matches!(codes(&shown)[..], [0 | 1 | 3]), "{command}: {}", shown.err);
     }
+    place.leave();
+}
+
+/// The kernel moves a thread whose CPU goes offline. There it would disturb another CPU, and afterwards it is pinned again.
+#[test]
+fn threads_that_inject_noise_stay_on_their_cpu() {
+    let Some(cpu) = tool::noisy() else { return };
+    let online = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+    if !fs::exists(&online).unwrap_or(false) {
+        return anechoic_lab::note::skipped("no CPU can be taken offline");
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    let back = Setting::set(&online, "1");
+    let done = place.run(&format!(
+        "{} inject --kind thread --period 10ms --length 1ms --cpus {cpu} --for 6s >told & sleep 2; echo 0 > {online}; \
+         sleep 1; echo 1 > {online}; sleep 1; \
+         for task in /proc/$!/task/*; do echo $(cat $task/comm) may use $(awk '/Cpus_allowed_list/ {{ print $2 }}' $task/status); \
+         done; wait; cat told",
+        tool::ANECHOIC
+    ));
+    assert!(done.out.contains(&format!("inject {cpu} may use {cpu}\n")), "{}", done.out);
+    let delivered =
+        done.out.split(" delivered").next().and_then(|text| text.split(' ').next_back());
+    let delivered: Option<u32> = delivered.and_then(|number| number.replace(',', "").parse().ok());
+    assert!(matches!(delivered, Some(300..=540)), "600 less those of a second: {}", done.out);
+    drop(back);
     place.leave();
 }

@@ -7,13 +7,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Number of changed recordings and of changed texts.
-const CHANGED: usize = 150;
+const CHANGED: usize = 200;
 
 /// Commands that read the recording `changed`.
-const READING: [&str; 5] = [
+const READING: [&str; 13] = [
     "summary changed",
     "attribute changed",
     "sources changed",
+    "longest changed",
+    "compare changed known",
+    "gate changed --max-noise 1% --max-detour 1ms",
+    "rank changed fwq",
+    "sweep changed fwq",
+    "history .",
+    "list .",
+    "export perfetto changed -o changed.trace --force",
     "predict phases changed",
     "report changed -o page.html --force",
 ];

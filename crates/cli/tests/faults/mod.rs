@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// All exit codes of the command.
-const KNOWN: [i32; 9] = [0, 1, 3, 64, 65, 66, 69, 73, 74];
+const KNOWN: [i32; 10] = [0, 1, 2, 3, 64, 65, 66, 69, 73, 74];
 /// Seconds after which a call counts as hung. The longest takes a few seconds on a busy host.
 const DEADLINE_S: u32 = 60;
 
@@ -102,13 +102,13 @@ impl Host {
         let ours = |of: &PathBuf| {
             fs::read_link(of.join("exe")).is_ok_and(|exe| exe == Path::new(tool::ANECHOIC))
         };
-        let setting =
-            |name: &str| fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok();
+        let setting = |name: &str| fs::read_to_string(Path::new("/proc/sys").join(name)).ok();
         let settings = [
-            "sched_rt_runtime_us",
-            "perf_event_paranoid",
-            "kptr_restrict",
-            "perf_event_max_sample_rate",
+            "kernel/sched_rt_runtime_us",
+            "kernel/perf_event_paranoid",
+            "kernel/kptr_restrict",
+            "kernel/perf_event_max_sample_rate",
+            "vm/nr_hugepages",
         ];
         Host {
             instances: instances.lines().filter(dead).map(str::to_owned).collect(),

@@ -4,11 +4,13 @@ use super::{Place, possible};
 use crate::tool;
 
 /// Commands that need as much as possible.
-const COMMANDS: [&str; 6] = [
+const COMMANDS: [&str; 8] = [
     "check",
     "run -q -d 300ms -o r",
     "measure fwq -q --cpus 1 --repetitions 200 -o f",
     "measure interference -q --cpus 1 -o i",
+    "measure memory -q --quick --cpus 1 --experiments bandwidth-read-random-warm --point-time 1ms -o m",
+    "measure paging -q --quick --cpus 1 --pages 'huge-2m' --point-time 1ms --blocks 1 -o p",
     "inject --kind kernel --rate 100hz -q --for 200ms --cpus 1",
     "inject --kind thread --rate 100hz -q --for 200ms --cpus 1",
 ];
@@ -18,7 +20,8 @@ fn all(place: &Place, around: &str) {
         let tool = tool::ANECHOIC;
         let call = format!("{tool} {command}");
         let around = around.replace("COMMAND", &call);
-        place.run(&format!("rm -rf r f i; timeout -k 5 60 {around} >out; echo \"code $?\" >&2"));
+        place
+            .run(&format!("rm -rf r f i m p; timeout -k 5 60 {around} >out; echo \"code $?\" >&2"));
         if command.starts_with("run") && place.at("r/run.json").exists() {
             let done = place.run("anechoic sources --json r >sources; cat sources");
             assert!(!done.out.contains("\"loop "), "our own thread is a source: {around}");

@@ -6,7 +6,7 @@ use crate::tool;
 use std::time::Duration;
 
 /// Commands that measure, with `-o` last where they write a recording.
-const MEASURING: [&str; 14] = [
+const MEASURING: [&str; 20] = [
     "run -q -d 3s -o r",
     "run -q -d 3s --no-trace -o r",
     "run -q -d 300ms --repeat 9 -o r",
@@ -17,6 +17,12 @@ const MEASURING: [&str; 14] = [
     "measure loops -q --cpus 1 --samples 500 -o r",
     "measure bsp -q -o r",
     "measure interference -q --cpus 1 -o r",
+    "measure serial -q --cpus 1 --blocks 2 --sort-time 50ms -o r",
+    "measure memory -q --quick --cpus 1 --experiments 'bandwidth-read-*' -o r",
+    "measure paging -q --quick --cpus 1 --pages huge-2m -o r",
+    "suite loops -q --cpus 1 --samples 300 -o r",
+    "ab true true -q --cpus 1 -d 300ms --pairs 3 -o r",
+    "ab --duet true true -q -d 300ms --pairs 3 -o r",
     "inject --kind kernel --rate 100hz --verify -q --for 2s --cpus 1 -o r",
     "inject --kind thread --rate 100hz -q --for 3s --cpus 1",
     "inject --kind interrupt --rate 1khz -q --for 3s --cpus 1 -- sleep 2",
@@ -24,11 +30,18 @@ const MEASURING: [&str; 14] = [
 ];
 
 /// Commands that read the recording `known`.
-const READING: [&str; 7] = [
+const READING: [&str; 14] = [
     "summary known",
     "attribute known",
     "sources known",
+    "longest known",
     "merge known",
+    "compare known other",
+    "gate known --max-noise 1%",
+    "history .",
+    "list .",
+    "export csv known -o known.csv --force",
+    "export perfetto known -o known.trace --force",
     "predict phases known",
     "report known -o page.html --force",
     "check",
@@ -41,7 +54,7 @@ fn signals_at_any_time() {
     }
     let _alone = tool::alone();
     let place = Place::new();
-    place.run("anechoic run -q -d 300ms -o known");
+    place.run("anechoic run -q -d 300ms -o known >&-; anechoic run -q -d 300ms -o other >&-");
     let mut numbers = Numbers(1);
     for command in MEASURING.iter().chain(&READING) {
         for count in 1..=3 {

@@ -7,7 +7,7 @@ use anechoic_kernels::counter;
 use anechoic_recording::Clock;
 use anechoic_system::cpus;
 use anechoic_system::tracefs::Marker;
-use rustix::thread::futex;
+use rustix::thread::{futex, sched_getcpu};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -127,7 +127,7 @@ impl CpuThread {
             let failed = done.is_err();
             let _ = ready.send(done);
             if !failed {
-                of_thread.serve(&events, &clock);
+                of_thread.serve(cpu, &events, &clock);
             }
         };
         let spawned = thread::Builder::new().name(format!("inject {cpu}")).spawn(work);
@@ -158,12 +158,12 @@ impl Shared {
     }
 
     /// Runs the thread: sleeps at the closed gate, otherwise makes one event after the other.
-    fn serve(&self, events: &Events, clock: &Clock) {
+    fn serve(&self, cpu: u32, events: &Events, clock: &Clock) {
         loop {
             match self.gate.load(Ordering::Acquire) {
                 ON => {
                     self.idle.store(0, Ordering::Release); // may be left from a gate that was closed until now
-                    self.make(events.clone(), clock);
+                    self.make(cpu, events.clone(), clock);
                 }
                 END => return,
                 _ => {
@@ -174,8 +174,9 @@ impl Shared {
         }
     }
 
-    /// Makes noise until the gate closes. An event that would start before the last has ended is left out.
-    fn make(&self, events: Events, clock: &Clock) {
+    /// Makes noise until the gate closes. An event that would start before the last has ended is left out, and so is one
+    /// whose CPU is offline: the kernel has moved the thread to another.
+    fn make(&self, cpu: u32, events: Events, clock: &Clock) {
         let start_ns = self.start_ns.load(Ordering::Acquire);
         for event in events {
             let due_ns = start_ns.saturating_add(event.start_ns);
@@ -199,16 +200,24 @@ impl Shared {
                     std::num::NonZeroU32::MAX,
                 );
             }
+            if !is_on(cpu) && cpus::pin(&[cpu]).is_err() {
+                continue;
+            }
             let end = counter::now().saturating_add(clock.ticks(event.duration_ns));
             while counter::now() < end && self.gate.load(Ordering::Relaxed) == ON {
                 spin_loop();
             }
             self.count.fetch_add(1, Ordering::AcqRel);
-            if counter::now() < end {
+            if counter::now() < end || !is_on(cpu) {
                 self.cut_short.fetch_add(1, Ordering::AcqRel);
             }
         }
     }
+}
+
+/// Returns whether the calling thread runs on this CPU.
+fn is_on(cpu: u32) -> bool {
+    sched_getcpu() as u32 == cpu
 }
 
 fn timespec(ns: u64) -> futex::Timespec {
