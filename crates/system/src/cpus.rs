@@ -262,6 +262,17 @@ fn set_affinity(tid: i32, cpus: &[u32]) -> io::Result<()> {
     }
 }
 
+/// Returns the CPU that the calling thread runs on, from the kernel itself: the C library reads a register for it that a
+/// hypervisor may not keep.
+#[must_use]
+pub fn current() -> u32 {
+    let mut cpu = 0_u32;
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: the kernel writes one number; the other arguments may be null.
+    unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, none, none) };
+    cpu
+}
+
 /// Returns the kernel's number of the calling thread.
 #[must_use]
 pub fn thread_id() -> i32 {

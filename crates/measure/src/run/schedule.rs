@@ -33,7 +33,7 @@ const EMPTY_SAMPLE: Duration = Duration::from_nanos(30);
 const LONGEST_PURE: Duration = Duration::from_secs(10);
 /// The longest time between two counter reads of a waiting rank that is not a detour, where the library's own calls are
 /// short: an interrupt is longer. Calls that use a network take longer; beyond the second time they would hide too much.
-const WAIT_LOOK: [Duration; 2] = [Duration::from_micros(2), Duration::from_micros(100)];
+const WAIT_THRESHOLDS: [Duration; 2] = [Duration::from_micros(2), Duration::from_micros(100)];
 
 /// Approximate time of a context switch there and back, or of a migration.
 const SWITCH: Duration = Duration::from_micros(20);
@@ -367,8 +367,8 @@ impl Rounds<'_> {
                 PreparedAct::Meet(Meet {
                     meeting,
                     meetings: ranks.meetings.clone(),
-                    wait_threshold_ticks: self.run.clock.ticks_of(WAIT_LOOK[0]),
-                    highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_LOOK[1]),
+                    wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[0]),
+                    highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[1]),
                     alone,
                 })
             }),

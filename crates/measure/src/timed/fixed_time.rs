@@ -70,7 +70,7 @@ impl Sampling {
             lost,
             ended,
             step_ticks,
-            wait_threshold_ticks: None,
+            ..SeriesResult::default()
         };
         let jumped_back = ended == Ended::Clock;
         Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }

@@ -29,7 +29,7 @@ impl Sinks<'_, '_> {
 }
 
 /// The outcome of a series.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SeriesResult {
     pub(crate) series: u32,
     pub(crate) samples: u64,

@@ -153,6 +153,10 @@ impl Worker<'_> {
     fn prepare(&self) -> Result<(), Problem> {
         block_signals();
         cpus::pin(self.cpus)?;
+        if let [cpu] = *self.cpus {
+            let register = counter::current_cpu();
+            check_number(cpu, cpus::current(), register)?;
+        }
         if self.jobs().any(|(_, job)| job.fifo()) {
             let loop_of = self.place.name();
             cpus::set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
@@ -253,21 +257,28 @@ impl Worker<'_> {
             last_ticks: now,
             gaps: (0, 0),
             watch: None,
-            series: Some(SeriesResult {
-                series,
-                samples: 0,
-                wrong: 0,
-                lost: 0,
-                ended,
-                step_ticks: None,
-                wait_threshold_ticks: None,
-            }),
+            series: Some(SeriesResult { series, ended, ..SeriesResult::default() }),
             usage: Usage::default(),
             last_cpu: rustix::thread::sched_getcpu() as u32,
             jumped_back: false,
             allocation: Some(Allocation { refused, ..sampling.no_allocation() }),
             counts: BTreeMap::new(),
         })
+    }
+}
+
+/// Checks that a counter read names the CPU on which the thread is: a loop compares the two to notice that its CPU went
+/// offline.
+fn check_number(pinned: u32, kernel: u32, register: Option<u32>) -> Result<(), Problem> {
+    match register {
+        Some(number) if kernel == pinned && number != pinned & 0xfff => {
+            let why = format!(
+                "RDTSCP on CPU {pinned} names CPU {number}: the hypervisor does not keep TSC_AUX"
+            );
+            let remedy = "give the guest a CPU model with RDTSCP and RDPID";
+            Err(ProblemKind::Unavailable.problem(why, remedy))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -342,4 +353,26 @@ fn wait_for_start(gate: &Gate, fifo: bool) -> Before {
         spin_loop();
     }
     Before { ticks, usage, delay_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_register_that_names_another_cpu_is_refused() {
+        let cases = [
+            ("right", (3, 3, Some(3)), true),
+            ("the register has the low 12 bits", (4_099, 4_099, Some(3)), true),
+            ("no such register", (3, 3, None), true),
+            ("not kept", (3, 3, Some(0)), false),
+            ("the thread was moved", (3, 0, Some(0)), true),
+        ];
+        for (name, (pinned, kernel, register), fine) in cases {
+            assert_eq!(check_number(pinned, kernel, register).is_ok(), fine, "case: {name}");
+        }
+        let here = cpus::current();
+        cpus::pin(&[here]).expect("it runs here");
+        assert!(check_number(here, cpus::current(), counter::current_cpu()).is_ok());
+    }
 }
