@@ -28,6 +28,11 @@ impl Boundaries {
         Self { clock: clock.clone(), start_ticks, ns_per_tick }
     }
 
+    /// Returns the clock, for lengths.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Returns the nanoseconds from the run's start to `ticks`, rounded to the nearest; 0 for earlier ticks.
     #[must_use]
     pub fn ns(&self, ticks: u64) -> u64 {

@@ -88,6 +88,21 @@ impl Clock {
         self.residual_ppm.is_some_and(|ppm| ppm.is_nan() || ppm.abs() > WRONG_PPM)
     }
 
+    /// Returns a note if the measured rate is off by more than 100 millionths.
+    #[must_use]
+    pub fn rate_note(&self) -> Option<String> {
+        const NOTED_PPM: f64 = 100.0;
+        let ppm = self.residual_ppm.filter(|ppm| ppm.is_nan() || ppm.abs() > NOTED_PPM)?;
+        let what = match self.rate_is_wrong() {
+            true => "all times and shares are wrong by that much",
+            false => "all times are off by that much",
+        };
+        let source = &self.frequency_source;
+        Some(format!(
+            "the counter's rate ({source}) is {ppm:+.0} ppm off the kernel's clock (CLOCK_MONOTONIC_RAW): {what}"
+        ))
+    }
+
     /// Converts ticks to seconds.
     #[must_use]
     pub fn seconds(&self, ticks: u64) -> f64 {
@@ -127,5 +142,13 @@ pub(crate) mod tests {
         for (name, deltas, expected) in cases {
             assert_eq!(clock(deltas).step_ticks(), *expected, "case: {name}");
         }
+    }
+
+    #[test]
+    fn a_rate_that_is_off_is_noted() {
+        let note = |ppm| Clock { residual_ppm: ppm, ..clock(&[]) }.rate_note();
+        assert_eq!((note(None), note(Some(-99.0))), (None, None));
+        assert!(note(Some(-250.0)).is_some_and(|note| note.contains("-250 ppm")));
+        assert!(note(Some(4e6)).is_some_and(|note| note.contains("wrong")));
     }
 }

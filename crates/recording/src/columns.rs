@@ -48,9 +48,15 @@ impl Encoder<'_> {
     }
 
     /// Writes a column of nanoseconds since the run's start, from ticks.
-    pub fn ns(&mut self, ticks: impl Iterator<Item = u64>) -> Result<(), ParquetError> {
+    pub fn since_start(&mut self, ticks: impl Iterator<Item = u64>) -> Result<(), ParquetError> {
         let boundaries = self.boundaries;
         self.required::<Int64Type>(ticks.map(|ticks| boundaries.ns(ticks).cast_signed()))
+    }
+
+    /// Writes a column of lengths in nanoseconds, from ticks.
+    pub fn length(&mut self, ticks: impl Iterator<Item = u64>) -> Result<(), ParquetError> {
+        let clock = self.boundaries.clock();
+        self.required::<Int64Type>(ticks.map(|ticks| clock.ns(ticks).cast_signed()))
     }
 
     fn put<T: DataType>(

@@ -54,7 +54,7 @@ pub(crate) mod sealed {
 ///
 /// A field is a column of the same name, or the columns listed after `=`. After `as rising` its values mostly
 /// increase, which decides their encoding. `=>` adds columns in nanoseconds that are computed from a field of
-/// ticks and never read.
+/// ticks and never read: the time `since_start` of the run, or a `length` of time.
 macro_rules! tables {
     (@origin measured $row:ident) => {};
     (@origin derived $row:ident) => { impl DerivedRow for $row {} };
@@ -66,6 +66,8 @@ macro_rules! tables {
     (@columns $type:ty, [$($modifier:ident)?] $field:ident) => {
         &[Column::of::<$type>(stringify!($field))$(.$modifier())?]
     };
+    (@ns since_start $ns:ident) => { Column::of::<u64>(stringify!($ns)).rising() };
+    (@ns length $ns:ident) => { Column::of::<u64>(stringify!($ns)) };
     (@columns $type:ty, [] $field:ident $($name:literal)+) => { &[$(Column::of::<$type>($name)),+] };
     ($(
         $(#[$attribute:meta])*
@@ -73,7 +75,7 @@ macro_rules! tables {
         $(, cpu $cpu:ident)? $(, strand $strand:ident)? $(, span $first:ident $last:ident)? $(, ordered $ordered:literal)?
         {$(
             $(#[$doc:meta])*
-            $field:ident: $type:ty $(as $modifier:ident)? $(= $($name:literal)+)? $(=> $($ns:ident of $ticks:ident)+)?,
+            $field:ident: $type:ty $(as $modifier:ident)? $(= $($name:literal)+)? $(=> $($ns:ident $time:ident $ticks:ident)+)?,
         )*}
     )*) => {
         /// All tables.
@@ -93,7 +95,7 @@ macro_rules! tables {
                     measured: tables!(@measured $origin),
                     fields: &[$(
                         tables!(@columns $type, [$($modifier)?] $field $($($name)+)?),
-                        $(&[$(Column::of::<u64>(stringify!($ns)).rising()),+],)?
+                        $(&[$(tables!(@ns $time $ns)),+],)?
                     )*],
                 };
                 const ORDERED: bool = false $(|| $ordered)?;
@@ -113,7 +115,7 @@ macro_rules! tables {
                 fn encode(rows: &[Self], out: &mut Encoder) -> Result<(), ParquetError> {
                     $(
                         <$type as Field>::encode(rows.iter().map(|row| &row.$field), out)?;
-                        $($(out.ns(rows.iter().map(|row| row.$ticks))?;)+)?
+                        $($(out.$time(rows.iter().map(|row| row.$ticks))?;)+)?
                     )*
                     Ok(())
                 }

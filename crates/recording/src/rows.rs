@@ -29,7 +29,7 @@ tables! {
         /// The last counter value before the gap.
         start_ticks: u64 as rising,
         /// The first counter value after the gap.
-        end_ticks: u64 as rising => start_ns of start_ticks end_ns of end_ticks,
+        end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
     }
 
     /// A kernel event (measured table `events`).
@@ -126,7 +126,7 @@ tables! {
         /// Counter value before the work; for fixed time, the start of the window on the grid.
         start_ticks: u64 as rising,
         /// Counter value after the work; for fixed time, the end of the window on the grid.
-        end_ticks: u64 as rising => start_ns of start_ticks end_ns of end_ticks,
+        end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
         /// Number of units of work done in it.
         count: u64,
     }
@@ -169,9 +169,9 @@ tables! {
         /// Start of the interval, clipped to the detour.
         start_ticks: u64 as rising,
         /// End of the interval, clipped to the detour.
-        end_ticks: u64 as rising => start_ns of start_ticks end_ns of end_ticks,
+        end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
         /// Time of this row alone, without the rows nested in it.
-        self_ticks: u64,
+        self_ticks: u64 => self_ns length self_ticks,
         /// Index of the detour among its CPU's detours, from 0 in time order.
         detour: u64 as rising,
         /// Index of the enclosing row in the same detour (0 is the detour's first row), if nested.
