@@ -85,6 +85,13 @@ pub static DETOURS: Numbers = Numbers::of(&KARNER, include_str!("../published/ka
 pub static MEMORY: Numbers =
     Numbers::of(&WAECHTLER, include_str!("../published/waechtler-2012.tsv"));
 
+/// The numbers of injected noise.
+pub static INJECTED: Numbers =
+    Numbers::of(&FERREIRA, include_str!("../published/ferreira-2008.tsv"));
+
+/// Experiment: by what factor injected noise lengthens an application.
+pub(crate) const SLOWDOWN: &str = "slowdown by noise of 2.5 %";
+
 /// Experiment: cycles per instruction of a tick kernel.
 pub(crate) const CYCLES: &str = "cycles per instruction";
 /// Experiment: mean time by which a timer tick lengthens a repetition.
@@ -129,6 +136,9 @@ pub(crate) const JOB_NOISE: &str = "noise of jobs";
 
 /// Experiment: the distribution of loops of 1 ms.
 pub(crate) const LOOP: &str = "loop of 1 ms";
+
+/// Experiment: how often interrupts came, and what they took.
+pub(crate) const INTERRUPTS_OF_A_RUN: &str = "interrupts of a run";
 
 /// Experiment: how often three systems had the lowest, middle and highest noise.
 const RANKING_COUNTS: &str = "noise among three systems";

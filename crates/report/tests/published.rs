@@ -2,7 +2,7 @@
 
 use anechoic_predict::ticks::{Linearity, model};
 use anechoic_report::published::{
-    CMT, CMT_KERNELS, DETOURS, MEMORY, PAGING, Published, TICKS, Value, find, find_on,
+    CMT, CMT_KERNELS, DETOURS, INJECTED, MEMORY, PAGING, Published, TICKS, Value, find, find_on,
     published_share, serial_table,
 };
 use std::collections::BTreeSet;
@@ -10,7 +10,9 @@ use std::collections::BTreeSet;
 /// Reading a file panics at a wrong row, so this also reads every row.
 #[test]
 fn no_row_is_missing_or_stands_twice() {
-    for (table, rows) in [(&CMT, 28), (&TICKS, 264), (&PAGING, 22), (&DETOURS, 35), (&MEMORY, 9)] {
+    for (table, rows) in
+        [(&CMT, 28), (&TICKS, 264), (&PAGING, 22), (&DETOURS, 35), (&MEMORY, 9), (&INJECTED, 2)]
+    {
         let key = |cell: &Published| (cell.machine, cell.experiment, cell.row, cell.column);
         let keys: BTreeSet<_> = table.iter().map(key).collect();
         assert_eq!((keys.len(), table.len()), (rows, rows), "{:?}", table[0].paper.short);

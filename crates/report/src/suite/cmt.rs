@@ -3,7 +3,7 @@
 use super::ticks::{self, Extra};
 use super::{add_set, begin, cell};
 use crate::published::{
-    CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, CYCLES, OTHER_CORE,
+    CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, CYCLES, CmtSet, OTHER_CORE,
     RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
 };
 use crate::screen::Screen;
@@ -49,6 +49,10 @@ pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
              longest repetition of a series; range: the longest over the shortest",
         );
     }
+    if let Some(text) = changed(sets) {
+        screen.section("what has changed since");
+        screen.sentence(&text);
+    }
     screen.section("limits of the comparison");
     caveats(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     screen.path("recordings", view);
@@ -85,78 +89,110 @@ fn table_1() -> Table {
     table
 }
 
+/// What a figure of the study shows, of which each series has one value.
+struct Figure {
+    name: &'static str,
+    /// Experiment, row and column of the published value.
+    published: [&'static str; 3],
+    /// Set whose repetitions are as long as those of the figure.
+    set: CmtSet,
+    value: fn(&SeriesResult) -> Option<f64>,
+    text: fn(f64) -> String,
+}
+
+const FIGURES: [Figure; 4] = {
+    let [short, .., long] = CMT_SETS;
+    [
+        Figure {
+            name: "rate of the ticks",
+            published: ["peaks", "Linux", "frequency"],
+            set: short,
+            value: ticks_hz,
+            text: |hz| format!("{hz:.1} Hz"),
+        },
+        Figure {
+            name: "longest of 100 µs",
+            published: ["peaks", "Linux", "longest repetition of 100 µs"],
+            set: short,
+            value: |of| Some(of.distribution.as_ref()?.max),
+            text: fine,
+        },
+        Figure {
+            name: "over the shortest",
+            published: ["peaks", "Linux", "slowdown of the longest repetition"],
+            set: short,
+            value: slowdown,
+            text: noise,
+        },
+        Figure {
+            name: "range of 1 s",
+            published: ["repetition of 1 s", "Solaris strand 0", "range of variation"],
+            set: long,
+            value: slowdown,
+            text: noise,
+        },
+    ]
+};
+
+fn ticks_hz(series: &SeriesResult) -> Option<f64> {
+    let ticks = series.ticks.as_ref()?.ticks as f64;
+    let wall_ns = series.facts.wall_ns;
+    (wall_ns > 0 && ticks > 0.0).then(|| ticks / wall_ns as f64 * 1e9)
+}
+
+/// Returns by what share the longest repetition exceeds the shortest.
+fn slowdown(series: &SeriesResult) -> Option<f64> {
+    let of = series.distribution.as_ref()?;
+    Some(of.max / of.min - 1.0)
+}
+
+/// Returns what a figure shows here: the least and the greatest value of the pinned series.
+fn here(figure: &Figure, sets: &[Measured]) -> Option<String> {
+    let series = sets
+        .iter()
+        .flat_map(|set| &set.series)
+        .filter(|of| of.facts.cpu.is_some() && of.facts.grain_ns == figure.set.repetition_ns);
+    let values = series.filter_map(figure.value).collect::<Vec<_>>();
+    let least = (figure.text)(values.iter().copied().reduce(f64::min)?);
+    let greatest = (figure.text)(values.iter().copied().reduce(f64::max)?);
+    Some(if least == greatest { least } else { format!("{least} to {greatest}") })
+}
+
 /// Returns what the study's figures show, beside the same of these sets.
 fn figures(sets: &[Measured]) -> Table {
-    let series = || sets.iter().flat_map(|set| &set.series).filter(|of| of.facts.cpu.is_some());
-    let of_grain = |sums: bool, value: fn(&SeriesResult) -> Option<f64>| -> Vec<f64> {
-        let [short, .., long] = CMT_SETS;
-        let grain_ns = if sums { long.repetition_ns } else { short.repetition_ns };
-        series().filter(|of| of.facts.grain_ns == grain_ns).filter_map(value).collect()
-    };
-    let ticks_hz = |of: &SeriesResult| {
-        let ticks = of.ticks.as_ref()?.ticks as f64;
-        (of.facts.wall_ns > 0 && ticks > 0.0).then(|| ticks / of.facts.wall_ns as f64 * 1e9)
-    };
-    let longest = |of: &SeriesResult| Some(of.distribution.as_ref()?.max);
-    let slowdown = |of: &SeriesResult| {
-        let of = of.distribution.as_ref()?;
-        Some(of.max / of.min - 1.0)
-    };
-    let hertz = |hz: f64| format!("{hz:.1} Hz");
-    // Figure 9 counts cycles of a processor of 1 GHz, whose repetition takes a billion of them.
-    type Row = (&'static str, String, Vec<f64>, fn(f64) -> String);
-    let rows: [Row; 4] = [
-        (
-            "rate of the ticks",
-            published(&[("peaks", "Linux", "frequency")]),
-            of_grain(false, ticks_hz),
-            hertz,
-        ),
-        (
-            "longest of 100 µs",
-            published(&[("peaks", "Linux", "longest repetition of 100 µs")]),
-            of_grain(false, longest),
-            fine,
-        ),
-        (
-            "over the shortest",
-            published(&[("peaks", "Linux", "slowdown of the longest repetition")]),
-            of_grain(false, slowdown),
-            noise,
-        ),
-        (
-            "range of 1 s",
-            published(&[("repetition of 1 s", "Solaris strand 0", "range of variation")]),
-            of_grain(true, slowdown),
-            noise,
-        ),
-    ];
     let mut table = Table::of_named("figure", &["published", "here"])
         .captioned("Figures of the study, published and measured");
-    for (name, published, values, text) in rows {
-        let least = values.iter().copied().reduce(f64::min);
-        let greatest = values.iter().copied().reduce(f64::max);
-        let here = match (least.map(text), greatest.map(text)) {
-            (Some(least), Some(greatest)) if least == greatest => least,
-            (Some(least), Some(greatest)) => format!("{least} to {greatest}"),
-            _ => "–".to_owned(),
-        };
-        table.row(vec![name.to_owned(), published, here]);
+    for figure in FIGURES {
+        let here = here(&figure, sets).unwrap_or_else(|| "–".to_owned());
+        table.row(vec![figure.name.to_owned(), published(figure.published), here]);
     }
     table
 }
 
-/// Writes published values with the row that they belong to; cycles as a share of a billion.
-fn published(cells: &[(&str, &str, &str)]) -> String {
-    let text = |(experiment, row, column): &(&str, &str, &str)| {
-        let cell = find(&CMT, experiment, row, column)?;
-        let text = match (cell.unit, cell.value.number()) {
-            ("cycles", Some(cycles)) => noise(cycles / 1e9),
-            _ => cell.text(),
-        };
-        Some(format!("{row} {text}"))
+/// Compares ticks and what they do to short repetitions; absent if there are none.
+fn changed(sets: &[Measured]) -> Option<String> {
+    let [rate, _, slower, _] = FIGURES;
+    let there =
+        |[experiment, row, column]: [&str; 3]| Some(find(&CMT, experiment, row, column)?.text());
+    Some(format!(
+        "In the study ticks came at {} and made repetitions of 100 µs up to {} longer than the shortest; here ticks come at \
+         {}, and the longest repetition, disturbed by them and by all else, exceeds the shortest by {}.",
+        there(rate.published)?,
+        there(slower.published)?,
+        here(&rate, sets)?,
+        here(&slower, sets)?
+    ))
+}
+
+/// Writes a published value with the row that it belongs to.
+fn published([experiment, row, column]: [&str; 3]) -> String {
+    let Some(cell) = find(&CMT, experiment, row, column) else { return "–".to_owned() };
+    let text = match (cell.unit, cell.value.number()) {
+        // Cycles of a processor of 1 GHz, on which a repetition takes a billion of them.
+        ("cycles", Some(cycles)) => noise(cycles / 1e9),
+        _ => cell.text(),
     };
-    cells.iter().filter_map(text).collect::<Vec<_>>().join(", ")
+    format!("{row} {text}")
 }
 
 fn caveats(sets: &[Measured]) -> Vec<String> {

@@ -2,7 +2,7 @@
 //! CPUs at the same time.
 
 use super::begin;
-use crate::published::{FERREIRA, SIGNATURES, Signature};
+use crate::published::{FERREIRA, INJECTED, SIGNATURES, SLOWDOWN, Signature, find};
 use crate::results::bsp::host_line;
 use crate::screen::Screen;
 use crate::style::View;
@@ -33,7 +33,8 @@ pub fn suite_ferreira(sets: &[(String, Bsp)], view: &View<'_>) -> Screen {
         screen.table(table(&sets, cell.grain_ns));
     }
     screen.note(LEGEND);
-    screen.section("what it comes to");
+    screen.section("what has changed since");
+    screen.sentence(&published());
     screen.sentence(&comes_to(&sets));
     screen.path("recordings", view);
     screen
@@ -126,6 +127,17 @@ fn is_clear(sets: &[&(String, Bsp)], cell: &Cell) -> bool {
     let base = none.and_then(|(_, none)| cell_of(none, cell.grain_ns)?.measured.interval);
     base.zip(cell.measured.interval)
         .is_some_and(|(base, with)| with.low > base.high || with.high < base.low)
+}
+
+/// States what the paper found.
+fn published() -> String {
+    let of =
+        |column| find(&INJECTED, SLOWDOWN, "one application", column).map(|of| of.value.text());
+    format!(
+        "On 10,000 nodes the same 2.5 % slowed one application by a factor of more than {}, or had no effect, depending only on \
+         how often and for how long it came (abstract).",
+        of("most").unwrap_or_default()
+    )
 }
 
 /// States in one sentence which of the signatures cost most, of those whose cost is clear.

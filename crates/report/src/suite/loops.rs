@@ -2,7 +2,7 @@
 
 use super::ticks::{self, Extra, alone};
 use super::{add_published, add_set, begin, cell, identity, table};
-use crate::published::{LOOP, Published, TICKS, TSAFRIR};
+use crate::published::{INTERRUPTS_OF_A_RUN, LOOP, Published, TICKS, TSAFRIR, find};
 use crate::results::sweep::by_rate;
 use crate::screen::Screen;
 use crate::style::{Tone, View};
@@ -62,7 +62,9 @@ pub fn suite_loops(sets: &[(String, Measured)], view: &View<'_>) -> Screen {
     screen.gap();
     screen.table(table_4());
     screen.item(Tone::Plain, LOOPS_VERDICT);
-    screen.section("here");
+    screen.gap();
+    screen.table(table_5(&sets));
+    screen.section("what has changed since");
     here(&sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     screen.path("recordings", view);
     screen
@@ -87,6 +89,43 @@ fn table_4() -> Table {
         table.row(std::iter::once(row[0].row.to_owned()).chain(values).collect());
     }
     table
+}
+
+/// Interrupts of Table 5 by their names there, and the sources that they are here.
+const INTERRUPTS: [(&str, &str); 2] = [("tick", "timer-tick"), ("network", "device-irq")];
+
+/// Returns the interrupts of a run: published, and of all these sets together.
+fn table_5(sets: &[&Measured]) -> Table {
+    let mut table = Table::of_named("interrupts of a run", &["count", "share of the run"])
+        .captioned("Interrupts of a run, published and measured");
+    for (name, source) in INTERRUPTS {
+        let there = |column| find(&TICKS, INTERRUPTS_OF_A_RUN, name, column);
+        let place =
+            there("count").map_or(String::new(), |cell| format!("{name}, {}", cell.machine));
+        let number = there("count").and_then(|cell| cell.value.number());
+        let part = there("share of the run").map_or("–".into(), Published::text);
+        table.row(vec![place, number.map_or("–".into(), |number| count(number as u64)), part]);
+        let here = interrupts(sets, source);
+        let number = here.map_or("–".into(), |(number, _)| count(number));
+        let part = here.map_or("–".into(), |(_, part)| noise(part));
+        table.row(vec![format!("{name}, here"), number, part]);
+    }
+    table
+}
+
+/// Returns how often a source interrupted all sets, and the share of their time that it took; absent without kernel events.
+fn interrupts(sets: &[&Measured], source: &str) -> Option<(u64, f64)> {
+    let (mut number, mut lost_ns, mut wall_ns) = (0, 0.0, 0.0);
+    for set in sets {
+        let rows = set.sources.iter().flat_map(|of| &of.rows).filter(|row| row.source == source);
+        let wall: f64 = set.series.iter().map(|series| series.facts.wall_ns as f64).sum();
+        rows.for_each(|row| {
+            number += row.activities;
+            lost_ns += row.noise * wall;
+        });
+        wall_ns += set.sources.as_ref().map_or(0.0, |_| wall);
+    }
+    (wall_ns > 0.0).then(|| (number, lost_ns / wall_ns))
 }
 
 /// Explains the columns of the spread.

@@ -24,6 +24,13 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Screen {
         screen.item(Tone::Plain, &format!("Published: {published}"));
         screen.indented(&format!("Measured: {measured}"));
     }
+    screen.section("what has changed since");
+    screen.sentence(&format!(
+        "The paper left open how much of the noise comes from what all CPUs share (section 5). {}",
+        os_share(&found).unwrap_or_else(|| {
+            "Here it is not known either: that needs kernel events (run as root).".to_owned()
+        })
+    ));
     screen
 }
 
@@ -52,11 +59,6 @@ fn beside(found: &Memory) -> Vec<(String, String)> {
                 count(beyond),
                 count(experiments)
             ),
-        ),
-        (
-            "access to off-CPU resources is also a significant source of noise; how large, was left open (section 5)."
-                .into(),
-            os_share(found).unwrap_or_else(|| "not known without kernel events (run as root)".into()),
         ),
     ]
 }
