@@ -1,12 +1,16 @@
 //! The spectra of a recording's series, and the sources of their lines.
 
-use crate::spectrum::{ActivityEvents, Collected, SourceEvents, Spectrum, carriers};
+use crate::spectrum::{
+    ActivityEvents, Collected, Regular, SourceEvents, Spectrum, carriers, regular,
+};
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Activity, Clock, Problem, Recording, Sample, Series};
 use std::collections::BTreeMap;
 
 /// Smallest share of periods that a train beyond the highest visible frequency must fill to be reported.
 const MIRRORED_BEATS: f64 = 0.5;
+/// A series of at most this many seconds may be too short for lines of slow sources.
+const SHORT_S: f64 = 10.0;
 /// Largest multiple of the sampling rate at which aliases are searched.
 const MIRRORS: u32 = 4;
 
@@ -77,7 +81,7 @@ impl<'a> SpectraBuilder<'a> {
     }
 }
 
-/// Names the sources of the lines, CPU by CPU.
+/// Names the sources of the lines, and those that come at even intervals, CPU by CPU.
 fn name_carriers(
     recording: &Recording,
     made: &mut [Option<SeriesSpectrum>],
@@ -85,7 +89,9 @@ fn name_carriers(
     let clock = &recording.run().clock;
     let mut of_cpus = BTreeMap::<u32, Vec<&mut SeriesSpectrum>>::new();
     for made in made.iter_mut().flatten() {
-        if let Some(cpu) = made.cpu.filter(|_| !made.spectrum.lines.is_empty()) {
+        let spectrum = &made.spectrum;
+        let looked_for = !spectrum.lines.is_empty() || spectrum.span_s <= SHORT_S;
+        if let Some(cpu) = made.cpu.filter(|_| looked_for) {
             of_cpus.entry(cpu).or_default().push(made);
         }
     }
@@ -133,6 +139,13 @@ fn name(spectrum: &mut Spectrum, events: &ActivityEvents, clock: &Clock) {
         source.is_none()
     });
     spectrum.not_visible.extend(mirrored);
+    let carries = |of: &Regular| {
+        let carriers = spectrum.lines.iter().flat_map(|line| &line.carriers);
+        carriers
+            .into_iter()
+            .any(|carrier| (&carrier.source, &carrier.name) == (&of.source, &of.name))
+    };
+    spectrum.regular = regular(&sources).into_iter().filter(|of| !carries(of)).collect();
     if cut && !spectrum.lines.is_empty() {
         spectrum.not_visible.push(format!(
             "sources of the lines after the first {span_s:.0} s: later events were left out to bound memory"

@@ -1,6 +1,7 @@
 //! The result of a spectrum, and a line in it.
 
 use super::carriers::{Carrier, Durations};
+use super::regular::Regular;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,9 @@ pub struct Spectrum {
     pub lines: Vec<Line>,
     /// Power relative to the background before anything was subtracted: the maximum of each of at most 240 bands.
     pub figure: Vec<FigurePoint>,
+    /// Sources of which the kernel's events come at even intervals, and that carry no line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regular: Vec<Regular>,
     /// Limits of the spectrum.
     pub not_visible: Vec<String>,
 }

@@ -85,6 +85,7 @@ pub fn lines(input: &Input<'_>, options: &Options) -> Spectrum {
         cap_ns: None,
         lines: vec![],
         figure: vec![],
+        regular: vec![],
         not_visible: vec![],
     };
     let Some(mut signal) = signal else {

@@ -105,6 +105,15 @@ pub(crate) fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, scree
         };
         screen.table(table(&lines, run, view).first(shown, view.all, more));
     }
+    for of in &spectrum.regular {
+        let name = source_name(&of.source, &of.name, run);
+        screen.sentence(&format!(
+            "{name} comes every {} by the kernel's events ({}, {} events)",
+            fine(1e9 / of.hz),
+            frequency(of.hz),
+            count(of.events)
+        ));
+    }
     let mut not_visible = Screen::default();
     spectrum.not_visible.iter().for_each(|text| not_visible.item(Tone::Quiet, text));
     screen.details("What this spectrum cannot show", not_visible);

@@ -6,7 +6,7 @@ use anechoic_analyze::samples::subtraction::{
     Accounted, LARGE_NS, Left, Paced, SourceEffect, Step, Subtracted, Subtraction, Verdict,
 };
 use anechoic_analyze::samples::tick_overhead::{Overhead, TickOverhead};
-use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Spectrum};
+use anechoic_analyze::spectrum::{Carrier, Durations, FigurePoint, Line, Regular, Spectrum};
 use anechoic_analyze::stats::Interval;
 
 /// What one tick costs: its handler, gaps around it, what else came along, and the rest.
@@ -107,6 +107,12 @@ pub fn spectrum() -> Spectrum {
             .map(|hz| if (hz - 137.0).abs() < 1.05 { 137.0 } else { hz })
             .map(|hz| FigurePoint { hz, over_background: power(hz) })
             .collect(),
+        regular: vec![Regular {
+            source: "timer-tick".into(),
+            name: String::new(),
+            hz: 250.001,
+            events: 2_500,
+        }],
         not_visible: vec![
             "periods above 500 Hz: a window of 1 ms holds more than one of their beats".into(),
         ],
