@@ -4,8 +4,8 @@
 //! repeated runs, the ratio of their geometric means has an interval from the variation between runs. Where the runs of
 //! the two sides alternate in time, neighbours are compared in pairs, which removes drift of the host. Otherwise the
 //! interval is widened by the correlation of successive runs. Where no run of one side lies near one of the other side in
-//! time, means of sessions are compared, and one session a side proves nothing: the host may have changed. Sources that the change cannot affect are a control: if
-//! they moved, the host moved.
+//! time, means of sessions are compared, and one session a side proves nothing: the host may have changed. Sources that
+//! the change cannot affect are a control: if they moved, the host moved.
 
 mod contrast;
 mod on_file;

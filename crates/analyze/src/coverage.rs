@@ -55,7 +55,7 @@ pub struct AuditDifference {
     pub counted: u64,
     /// Number of recorded events.
     pub seen: u64,
-    /// Allowed difference: one at the edge, plus what happens between a reading and the start or end of the loop.
+    /// Allowed difference: one at each reading, plus what happens while the kernel's tables are read.
     pub allowed: u64,
 }
 
@@ -100,36 +100,42 @@ impl CounterReadings {
     fn of(&self, name: &str, cpu: u32) -> Option<[Reading; 2]> {
         self.0.get(&(name.to_owned(), cpu)).copied()
     }
+
+    /// Returns how long the kernel took to write a table: from the first table to the second. Each row has the time before.
+    fn table_ticks(&self) -> u64 {
+        let mut tables: Vec<u64> = self.0.values().map(|[first, _]| first.ticks).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables.get(1).map_or(0, |second| second - tables[0])
+    }
 }
 
-/// Returns the counters that differ from the recorded events by more than allowed.
-///
-/// Allowed are 1, plus as many as occur at the mean rate in the time by which the two readings enclose more than the
-/// events (`wall_ticks`, by CPU).
+/// One at each reading: the counter is a little older or newer than the time of the reading.
+const EDGES: u64 = 2;
+
+/// Returns the counters that differ from the recorded events between their readings by more than allowed: by more than one
+/// at each reading, plus as many as occur at the mean rate while a table is read.
 pub(crate) fn audit_differences(
     audit: &[Audit],
     readings: &CounterReadings,
-    wall_ticks: &BTreeMap<u32, u64>,
 ) -> Vec<AuditDifference> {
-    audit
-        .iter()
-        .filter_map(|row| {
-            let seen = row.seen?;
-            let beyond = readings.of(&row.counter, row.cpu).map_or(0.0, |[first, last]| {
-                let between = last.ticks.saturating_sub(first.ticks);
-                let wall = wall_ticks.get(&row.cpu).copied().unwrap_or(between);
-                crate::share(between.saturating_sub(wall), between)
-            });
-            let allowed = 1 + (row.counted as f64 * beyond).ceil() as u64;
-            (row.counted.abs_diff(seen) > allowed).then(|| AuditDifference {
-                counter: row.counter.clone(),
-                cpu: row.cpu,
-                counted: row.counted,
-                seen,
-                allowed,
-            })
+    let table_ticks = readings.table_ticks();
+    let difference = |row: &Audit| {
+        let seen = row.seen?;
+        let while_read = readings.of(&row.counter, row.cpu).map_or(0.0, |[first, last]| {
+            let between = last.ticks.saturating_sub(first.ticks);
+            crate::share(EDGES.saturating_mul(table_ticks), between)
+        });
+        let allowed = EDGES + (row.counted as f64 * while_read).floor() as u64;
+        (row.counted.abs_diff(seen) > allowed).then(|| AuditDifference {
+            counter: row.counter.clone(),
+            cpu: row.cpu,
+            counted: row.counted,
+            seen,
+            allowed,
         })
-        .collect()
+    };
+    audit.iter().filter_map(difference).collect()
 }
 
 /// All losses of one kind.
@@ -214,25 +220,27 @@ mod tests {
     }
 
     #[test]
-    fn counters_may_differ_by_what_lies_outside_the_loops_time() {
+    fn counters_may_differ_by_what_arrives_while_they_are_read() {
         let mut readings = CounterReadings::default();
-        for (ticks, value) in [(0, 100), (1_100, 1_200)] {
-            let name = "interrupts/LOC".to_owned();
-            readings.add(&Counter { name, cpu: 0, ticks, value });
+        let tables = [("interrupts/LOC", 1_000), ("softirqs/TIMER", 1_500)];
+        for (name, ticks) in tables.map(|(name, ticks)| (name.to_owned(), ticks)) {
+            let last = Counter { name: name.clone(), cpu: 0, ticks: ticks + 100_000, value: 1_200 };
+            readings.add(&Counter { name, cpu: 0, ticks, value: 100 });
+            readings.add(&last);
         }
-        // The readings enclose 1,100 ticks, the loop 1,000: an eleventh of the count lies outside.
-        let wall = BTreeMap::from([(0, 1_000), (1, 1_000)]);
+        // A table takes 500 ticks, so that 1,000 of 100,000 are uncertain: one percent.
         type Case = (&'static str, &'static str, u32, Option<u64>, Option<u64>);
-        let cases: [Case; 5] = [
+        let cases: [Case; 6] = [
             ("equal", "interrupts/LOC", 0, Some(1_100), None),
-            ("within what may be", "interrupts/LOC", 0, Some(999), None),
-            ("beyond it", "interrupts/LOC", 0, Some(998), Some(101)),
+            ("fewer, within what may be", "interrupts/LOC", 0, Some(1_087), None),
+            ("more, within what may be", "interrupts/LOC", 0, Some(1_113), None),
+            ("beyond it", "interrupts/LOC", 0, Some(1_086), Some(13)),
             ("no event shows it", "interrupts/HYP", 0, None, None),
-            ("no reading: one may differ", "interrupts/LOC", 1, Some(1_098), Some(1)),
+            ("no reading: two may differ", "interrupts/LOC", 1, Some(1_097), Some(2)),
         ];
         for (name, counter, cpu, seen, expected) in cases {
             let audit = [Audit { counter: counter.into(), cpu, counted: 1_100, seen }];
-            let found = audit_differences(&audit, &readings, &wall);
+            let found = audit_differences(&audit, &readings);
             assert_eq!(found.first().map(|d| d.allowed), expected, "case: {name}");
         }
     }

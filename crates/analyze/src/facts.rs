@@ -117,9 +117,15 @@ impl Facts {
             alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
             self_test: run.self_test.clone(),
             not_available: run.not_available.clone(),
-            notes: run.notes.clone(),
+            notes: notes(run),
         }
     }
+}
+
+/// Returns the notes of a run, and that its counter's rate is wrong, also where whoever recorded it did not note that.
+fn notes(run: &Run) -> Vec<String> {
+    let rate = run.clock.rate_note().filter(|note| !run.notes.contains(note));
+    run.notes.iter().cloned().chain(rate).collect()
 }
 
 /// Returns the effective value of a setting, if it was read.

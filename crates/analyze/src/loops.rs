@@ -43,15 +43,6 @@ pub(crate) fn windows(loops: &Loops, run: &Run) -> Vec<(u32, u64, u64)> {
     windows.collect()
 }
 
-/// Returns the time from the first start to the last end of all series, between which their CPUs had other events.
-/// `None` for a detours run, in which a CPU has events only while its loop runs.
-pub(crate) fn span_ticks(loops: &Loops) -> Option<u64> {
-    let series = || loops.stints().filter(|stint| stint.series.is_some());
-    let first = series().map(|stint| stint.first_ticks).min()?;
-    let last = series().map(|stint| stint.last_ticks).max()?;
-    Some(last.saturating_sub(first))
-}
-
 /// Returns an error: lost time was requested, but only whole samples were timed.
 fn not_watched(recording: &Recording) -> Problem {
     let why = "gaps inside its samples were not watched, so the lost time is unknown";

@@ -8,7 +8,7 @@ use crate::detours::{DetoursBuilder, LostTime};
 use crate::facts::Facts;
 use crate::fold::Fold;
 use crate::longest::{LongDetour, LongestBuilder};
-use crate::loops::{span_ticks, windows};
+use crate::loops::windows;
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
 use crate::owners::{Owner, owners};
 use crate::sources::{SourceRow, SourcesBuilder};
@@ -21,7 +21,6 @@ use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Strays};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The summary of one recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -151,7 +150,7 @@ impl<'a> SummaryBuilder<'a> {
         let mut not_available = vec![];
         let tracer_cost = self.ticks.finish(recording, loops, &lost, &mut not_available)?;
         let sources = match recording.attribution()? {
-            Some(found) => Some(self.breakdown(recording, loops, &found, &readings, strays)?),
+            Some(found) => Some(self.breakdown(recording, &found, &readings, strays)?),
             None => None,
         };
         let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
@@ -187,7 +186,6 @@ impl SummaryBuilder<'_> {
     fn breakdown(
         &self,
         recording: &Recording,
-        loops: &Loops,
         found: &Attribution,
         readings: &CounterReadings,
         strays: Strays,
@@ -197,10 +195,6 @@ impl SummaryBuilder<'_> {
         // Events that were off half of the time cannot agree with what the kernel counted.
         let audit = if alternates(run) { &[][..] } else { &found.audit };
         let detours = self.lost.cpus.iter();
-        let time_of_events: BTreeMap<u32, u64> = match span_ticks(loops) {
-            Some(span) => detours.clone().map(|of| (of.cpu(), span)).collect(),
-            None => detours.clone().map(|of| (of.cpu(), of.wall_ticks())).collect(),
-        };
         let lost = detours.map(|of| of.lengths.sum_ticks()).fold(0, u64::saturating_add);
         Ok(Breakdown {
             attributed_by: found.tool_version.clone(),
@@ -208,7 +202,7 @@ impl SummaryBuilder<'_> {
             coverage: Coverage::of(self.sources.explained, lost),
             alignment: found.alignment.clone(),
             audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
-            audit_differences: audit_differences(audit, readings, &time_of_events),
+            audit_differences: audit_differences(audit, readings),
             untraced: found.untraced.clone(),
             steal_read_ns: found.steal_read_ns,
             steal_placed_ns: found.steal_placed_ns,

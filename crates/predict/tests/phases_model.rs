@@ -57,29 +57,67 @@ fn one_delay_of_one_length() {
     assert!(grain.no_tail.as_deref().is_some_and(|why| why.contains("fewer than 50")), "{grain:?}");
 }
 
+/// Kinds of noise whose intervals are tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// Detours of exponential lengths, one in each 20 ms.
+    Even,
+    /// The same with Pareto lengths of a shape of 1.5.
+    Heavy,
+    /// Bursts of ten such detours in 20 ms, one burst in 200 ms.
+    Bursts,
+    /// Detours at random, whose rate wanders by half for 150 ms.
+    Wandering,
+}
+
+fn recorded(kind: Kind, seed: u64, seconds: u64) -> Noise {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut starts = vec![];
+    match kind {
+        Kind::Even | Kind::Heavy => {
+            starts
+                .extend((0..seconds * 50).map(|at| at * 20 * MS + random.random_range(0..10 * MS)));
+        }
+        Kind::Bursts => {
+            for part in 0..seconds * 5 {
+                let burst = part * 200 * MS + random.random_range(0..170 * MS);
+                starts.extend((0..10).map(|at| burst + at * 2 * MS + random.random_range(0..MS)));
+            }
+        }
+        Kind::Wandering => {
+            let keeps = (-1.0f64 / 150.0).exp();
+            let mut state = 0.0;
+            for ms in 0..seconds * 1_000 {
+                let normal = (0..12).map(|_| random.random_range(-0.5..0.5)).sum::<f64>();
+                state = keeps * state + (1.0 - keeps * keeps).sqrt() * normal;
+                if random.random_bool((0.05 * (0.5 * state - 0.125).exp()).min(1.0)) {
+                    starts.push(ms * MS + random.random_range(0..MS / 2));
+                }
+            }
+        }
+    }
+    let detour = |start: u64| {
+        let survival: f64 = random.random_range(1e-9..1.0);
+        let heavy = kind == Kind::Heavy;
+        let length = if heavy { survival.powf(-1.0 / 1.5) / 3.0 } else { -survival.ln() };
+        (start, start + (length * 50_000.0) as u64 + 1)
+    };
+    let detours: Vec<(u64, u64)> = starts.into_iter().map(detour).collect();
+    host(vec![Timeline::new(seconds * SECOND, spans(detours))])
+}
+
 /// Intervals of many recordings of one kind of noise hold what all of them together say, or are not given; the lower
 /// bound does in any case.
 #[test]
 fn intervals_hold_the_truth() {
-    let recorded = |seed, seconds: u64, heavy: bool| {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let mut detours = vec![];
-        for at in 0..seconds * 50 {
-            let start = at * 20 * MS + random.random_range(0..10 * MS);
-            let survival: f64 = random.random_range(1e-9..1.0);
-            let length = if heavy { survival.powf(-1.0 / 1.5) / 3.0 } else { -survival.ln() };
-            detours.push((start, start + (length * 50_000.0) as u64 + 1));
-        }
-        host(vec![Timeline::new(seconds * SECOND, spans(detours))])
-    };
     let ask = Ask { budget: 1, ..ask(&[MS], &[1, 10, 100, 1_000, 10_000]) };
-    for heavy in [false, true] {
-        let truth = predict(&recorded(1, 4_000, heavy), &ask).expect("a prediction");
+    for (kind, runs) in
+        [(Kind::Heavy, 100), (Kind::Even, 200), (Kind::Bursts, 200), (Kind::Wandering, 200)]
+    {
+        let truth = predict(&recorded(kind, 1, 4_000), &ask).expect("a prediction");
         let (mut given, mut held, mut above) = ([0; 5], [0; 5], [0; 5]);
-        let seeds = if heavy { 100..300 } else { 300..700 };
-        let runs = (seeds.end - seeds.start) as u32;
-        for seed in seeds {
-            let model = predict(&recorded(seed, 10, heavy), &ask).expect("a prediction");
+        for seed in 100..100 + u64::from(runs) {
+            let model = predict(&recorded(kind, seed, 10), &ask).expect("a prediction");
             for (at, got) in model.grains[0].cells.iter().enumerate() {
                 let truth = truth.grains[0].cells[at].free_start.slowdown;
                 above[at] += u32::from(got.free_start.at_least.is_some_and(|least| least > truth));
@@ -88,18 +126,17 @@ fn intervals_hold_the_truth() {
                 held[at] += u32::from(interval.low <= truth && truth <= interval.high);
             }
         }
-        println!(
-            "heavy: {heavy}: of {runs} {given:?} given, {held:?} hold, {above:?} bounds too high"
-        );
-        assert!(above.iter().all(|&above| above <= runs * 45 / 1000), "{above:?}");
+        println!("{kind:?}: of {runs} {given:?} given, {held:?} hold, {above:?} bounds too high");
+        assert!(above.iter().all(|&above| above <= runs * 45 / 1000), "{kind:?}: {above:?}");
         assert_eq!(given[4], 0, "more ranks than a tenth of the windows");
-        if heavy {
+        if kind == Kind::Heavy {
             assert!(given[2] <= runs / 5, "{given:?}");
         } else {
-            assert!(given[..2].iter().all(|&given| given >= runs * 7 / 10), "{given:?}");
+            assert!(given[..2].iter().all(|&given| given >= runs * 7 / 10), "{kind:?}: {given:?}");
             let share = |at: usize| f64::from(held[at]) / f64::from(given[at]);
-            let enough = (0..5).filter(|&at| given[at] >= 50);
-            assert!(enough.clone().all(|at| (0.92..=0.985).contains(&share(at))), "{held:?}");
+            let mut enough = (0..5).filter(|&at| given[at] >= 50);
+            // With 400 runs of each kind 92.5 to 96.6 %; 200 know it to 2 points.
+            assert!(enough.all(|at| (0.90..=0.99).contains(&share(at))), "{kind:?}: {held:?}");
         }
     }
 }

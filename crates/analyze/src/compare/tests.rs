@@ -154,54 +154,44 @@ fn the_order_of_runs_decides_how_they_are_compared() {
 
 #[test]
 fn sides_of_one_session_each_prove_nothing_and_several_are_compared_by_their_means() {
-    let noise = |session: f64, at: usize| 0.01 * (session + 0.001 * (at % 3) as f64);
-    // Sessions of four runs, so many minutes after the hour, with a noise.
+    // A side is given by its sessions of four runs each: the minute of the hour in which it starts, and its noise in percent.
     let side = |sessions: &[(usize, f64)]| -> Vec<Values> {
-        let runs = |&(minute, of): &(usize, f64)| {
-            (0..4).map(move |at| run(60 * minute + 11 * at, noise(of, at)))
+        let runs = |&(minute, percent): &(usize, f64)| {
+            (0..4).map(move |at| {
+                run(60 * minute + 11 * at, 0.01 * (percent + 0.001 * (at % 3) as f64))
+            })
         };
         sessions.iter().flat_map(runs).collect()
     };
-    let cases = [
-        (
-            "one session each",
-            side(&[(0, 2.0)]),
-            side(&[(30, 1.0)]),
-            Order::OneSession,
-            Change::Unproven,
-        ),
-        ("in one session", side(&[(0, 2.0)]), side(&[(5, 1.0)]), Order::Apart, Change::Quieter),
+    type Sessions = &'static [(usize, f64)];
+    let cases: [(&str, Sessions, Sessions, Order, Change); 6] = [
+        ("one session each", &[(0, 2.0)], &[(30, 1.0)], Order::OneSession, Change::Unproven),
+        ("in one session", &[(0, 2.0)], &[(5, 1.0)], Order::Apart, Change::Quieter),
         (
             "in turns, and the host changes as much",
-            side(&[(0, 1.0), (30, 2.0)]),
-            side(&[(15, 2.0), (45, 1.0)]),
+            &[(0, 1.0), (30, 2.0)],
+            &[(15, 2.0), (45, 1.0)],
             Order::Sessions,
             Change::NotShown,
         ),
         (
             "in turns",
-            side(&[(0, 2.0), (30, 2.1)]),
-            side(&[(15, 1.0), (45, 1.05)]),
+            &[(0, 2.0), (30, 2.1)],
+            &[(15, 1.0), (45, 1.05)],
             Order::Sessions,
             Change::Quieter,
         ),
         (
             "one session of both",
-            side(&[(0, 2.0), (20, 2.0)]),
-            side(&[(21, 1.0), (50, 1.0)]),
+            &[(0, 2.0), (20, 2.0)],
+            &[(21, 1.0), (50, 1.0)],
             Order::Apart,
             Change::Quieter,
         ),
-        (
-            "the same noise",
-            side(&[(0, 1.0)]),
-            side(&[(30, 1.0)]),
-            Order::OneSession,
-            Change::NotShown,
-        ),
+        ("the same noise", &[(0, 1.0)], &[(30, 1.0)], Order::OneSession, Change::NotShown),
     ];
     for (name, before, after, order, verdict) in cases {
-        let found = of_values(names(), [before, after]);
+        let found = of_values(names(), [side(before), side(after)]);
         assert_eq!((found.order, found.verdict), (order, verdict), "case: {name}");
         let apart = matches!(order, Order::OneSession | Order::Sessions);
         assert_eq!(found.apart_ns.is_some(), apart, "case: {name}");

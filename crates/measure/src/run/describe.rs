@@ -23,8 +23,6 @@ const THRESHOLD_ITERATIONS: f64 = 8.0;
 const THRESHOLD_STEPS: u64 = 4;
 /// It must last this many times as long as an iteration that stores a gap: or each would cause the next.
 const THRESHOLD_STORES: u64 = 2;
-/// A counter whose rate is off by more parts per million is noted.
-const NOTED_PPM: f64 = 100.0;
 
 /// Describes the run as far as it is known before the start.
 pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Problem> {
@@ -134,19 +132,6 @@ pub(super) fn same_loop(class: &str, clock: &Clock) -> String {
     const TEN_MHZ: u64 = 10_000_000_000;
     let mhz = (clock.frequency_millihertz + TEN_MHZ / 2) / TEN_MHZ * 10;
     format!("{class}, counter of {mhz} MHz")
-}
-
-/// Returns a note if the counter's rate was off during the run.
-pub(super) fn rate_note(clock: &Clock) -> Option<String> {
-    let ppm = clock.residual_ppm.filter(|ppm| ppm.abs() > NOTED_PPM)?;
-    let what = match clock.rate_is_wrong() {
-        true => "all times and shares are wrong by that much",
-        false => "all times are off by that much",
-    };
-    let source = &clock.frequency_source;
-    Some(format!(
-        "the counter's rate ({source}) is {ppm:+.0} ppm off the kernel's clock (CLOCK_MONOTONIC_RAW): {what}"
-    ))
 }
 
 /// Returns the run's threshold and its origin. Series have their own thresholds.
@@ -319,13 +304,5 @@ mod tests {
         };
         assert_ne!(of(2_000_000_000_000), of(2_600_000_000_000));
         assert_eq!(of(2_596_100_000_000), of(2_596_200_000_123), "two calibrations of one counter");
-    }
-
-    #[test]
-    fn a_rate_that_is_off_is_noted() {
-        let note = |ppm| rate_note(&Clock { residual_ppm: ppm, ..builders::clock(1) });
-        assert_eq!((note(None), note(Some(-99.0))), (None, None));
-        assert!(note(Some(-250.0)).is_some_and(|note| note.contains("-250 ppm")));
-        assert!(note(Some(4e6)).is_some_and(|note| note.contains("wrong")));
     }
 }

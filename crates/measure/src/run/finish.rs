@@ -27,7 +27,7 @@ pub(super) fn finish(
     let seen = || reports.iter().flat_map(|report| &report.seen);
     run.end_ticks = seen().map(|seen| seen.last_ticks).max().unwrap_or(run.end_ticks);
     run.end_utc = Some(describe::now_utc(Duration::ZERO));
-    run.notes.extend(describe::rate_note(&run.clock));
+    run.notes.extend(run.clock.rate_note());
     run.notes.extend(machine::changes(&run.machine));
     let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     let others = machine::measured_by_others(&measured);

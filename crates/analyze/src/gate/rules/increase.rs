@@ -44,14 +44,13 @@ pub(in crate::gate) fn judge(rule: &Rule, of: &Comparison) -> Finding {
 
 /// Returns why the comparison proves nothing in either direction.
 fn doubt(of: &Comparison) -> Option<Doubt> {
-    let control_moved = of.sources.iter().any(|of| of.control && of.difference.clear);
     let all = [
         (matches!(of.verdict, Change::OneRun | Change::OneRunDiffers), Doubt::OneRun),
         (of.hides_correlation(), Doubt::Successive),
         (of.ratio.is_none(), Doubt::NoNoise),
         (of.other_cpus, Doubt::OtherCpus),
         (of.thresholds_differ(), Doubt::OtherThresholds),
-        (control_moved, Doubt::HostMoved),
+        (of.control_moved(), Doubt::HostMoved),
         (!of.notes.is_empty(), Doubt::NotWhole { why: of.notes.join("; ") }),
     ];
     all.into_iter().find(|(is_so, _)| *is_so).map(|(_, doubt)| doubt)
