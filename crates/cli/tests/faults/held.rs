@@ -134,7 +134,8 @@ fn a_cpu_that_goes_offline_in_every_method() {
     ] {
         let _back = Setting::set(&online, "1");
         let done = place.run(&format!(
-            "rm -rf r; anechoic {command} -q -o r >&- & sleep 3; echo 0 > {online}; sleep 1; echo 1 > {online}; wait"
+            "rm -rf r; anechoic {command} -q -o r >&- & for _ in {{1..150}}; do [ -e r/run.json ] && break; sleep 0.1; done; \
+             sleep 2; echo 0 > {online}; sleep 1; echo 1 > {online}; wait"
         ));
         assert_eq!(codes(&done).len(), 1, "{command} ended: {}", done.err);
         let shown = place.run("anechoic summary r");
@@ -155,7 +156,7 @@ fn threads_that_inject_noise_stay_on_their_cpu() {
     let place = Place::new();
     let back = Setting::set(&online, "1");
     let done = place.run(&format!(
-        "{} inject --kind thread --period 10ms --length 1ms --cpus {cpu} --for 6s >told & sleep 2; echo 0 > {online}; \
+        "{} inject --kind thread --period 10ms --length 1ms --cpus {cpu} --for 6s 2>told & sleep 2; echo 0 > {online}; \
          sleep 1; echo 1 > {online}; sleep 1; \
          for task in /proc/$!/task/*; do echo $(cat $task/comm) may use $(awk '/Cpus_allowed_list/ {{ print $2 }}' $task/status); \
          done; wait; cat told",

@@ -3,7 +3,7 @@
 use crate::ensemble::Meetings;
 use anechoic_recording::parallel::Meeting;
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// State shared by the ranks of a process: each adds itself and waits until the count covers all.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) struct Threads {
     come: Padded,
     /// Sum over all ranks and meetings, the result of an allreduce.
     sum: Padded,
+    /// Whether a rank left a meeting before all had come, after which the count identifies no meeting.
+    left: AtomicBool,
 }
 
 /// A number in its own pair of cache lines, because CPUs prefetch lines in pairs.
@@ -22,12 +24,16 @@ struct Padded(AtomicU64);
 
 impl Threads {
     pub(crate) fn new(ranks: usize) -> Self {
-        Threads { ranks: ranks as u64, come: Padded::default(), sum: Padded::default() }
+        let (come, sum, left) = (Padded::default(), Padded::default(), AtomicBool::new(false));
+        Threads { ranks: ranks as u64, come, sum, left }
     }
 }
 
 impl Meetings for Threads {
     fn meet(&self, meeting: Meeting, look: &mut dyn FnMut() -> bool) -> bool {
+        if self.left.load(Ordering::Relaxed) {
+            return false;
+        }
         if meeting == Meeting::Allreduce {
             self.sum.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -35,7 +41,8 @@ impl Meetings for Threads {
         // Nobody comes to the next meeting before this one is over, so the count identifies the meeting.
         let all = (before / self.ranks + 1) * self.ranks;
         while self.come.0.load(Ordering::Acquire) < all {
-            if !look() {
+            if !look() || self.left.load(Ordering::Relaxed) {
+                self.left.store(true, Ordering::Relaxed);
                 return false;
             }
             spin_loop();
@@ -47,7 +54,6 @@ impl Meetings for Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
     use std::thread;
 
     #[test]
@@ -76,10 +82,16 @@ mod tests {
         });
     }
 
+    /// The ranks of the next round would otherwise wait for each other for ever: the second that comes to a meeting is
+    /// taken for the first of the one after.
     #[test]
-    fn who_waits_in_vain_can_leave() {
+    fn who_waits_in_vain_can_leave_and_nobody_waits_afterwards() {
         let threads = Threads::new(2);
-        let stop = AtomicBool::new(true);
-        assert!(!threads.meet(Meeting::Barrier, &mut || !stop.load(Ordering::Acquire)));
+        assert!(!threads.meet(Meeting::Barrier, &mut || false));
+        thread::scope(|scope| {
+            let rank = || while threads.meet(Meeting::Barrier, &mut || true) {};
+            scope.spawn(rank);
+            scope.spawn(rank);
+        });
     }
 }
