@@ -128,8 +128,8 @@ fn a_cpu_that_goes_offline_in_every_method() {
         "measure loops --samples 2000",
         "measure tick",
         "measure serial --blocks 2",
-        "measure memory --quick --experiments 'bandwidth-*'",
-        "measure paging --quick",
+        "measure memory --quick --experiments bandwidth-read-random-warm",
+        "measure paging --quick --pages huge-2m --point-time 2ms --blocks 2",
         "measure interference",
     ] {
         let _back = Setting::set(&online, "1");

@@ -61,7 +61,8 @@ fn signals_at_any_time() {
             let (mut signals, mut early) = (String::new(), false);
             for number in 0..count {
                 let name = ["INT", "TERM", "HUP"][numbers.below(3)];
-                let pause_ms = numbers.below(1_200);
+                let reads = READING.contains(command);
+                let pause_ms = numbers.below(if reads { 300 } else { 1_200 });
                 early |= number == 0 && pause_ms < 500; // perhaps before the command catches signals
                 signals.push_str(&format!(
                     "sleep {}.{:03}; kill -{name} $!; ",
@@ -117,7 +118,7 @@ fn signals_to_the_live_view() {
         }
         let done = place.run(&format!(
             "rm -rf r pid; echo 'echo $$ >pid; exec {} top --cpus 1 {output}' >top.sh; \
-             timeout -k 5 60 script -qec 'stty cols 100 rows 30; sh top.sh' typed >&- </dev/null & \
+             timeout -k 5 60 script -qec 'stty cols 100 rows 30; sh top.sh' typed >/dev/null </dev/null & \
              for _ in $(seq 400); do [ -s pid ] && break; sleep 0.05; done; {{ {signals} sleep 0.3; kill -TERM $(cat pid); }} 2>&-; \
              wait $!; code=$?; cat typed; echo; echo $code; true",
             tool::ANECHOIC
