@@ -40,7 +40,7 @@ pub struct CpuNoise {
     pub iteration_ns: Option<f64>,
     /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
-    /// Page faults of the loop: 0 unless there is a bug.
+    /// Page faults of the loop: its memory is touched before, so there is one only where the kernel moves a page.
     pub page_faults: u64,
     /// CPU on which the loop ended, if it is another one.
     pub ended_on: Option<u32>,
@@ -111,7 +111,7 @@ pub struct TotalNoise {
     pub worst_cpu: Option<u32>,
     /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
-    /// Page faults of the loops: 0 unless there is a bug.
+    /// Page faults of the loops: their memory is touched before, so there is one only where the kernel moves a page.
     pub page_faults: u64,
 }
 

@@ -65,7 +65,10 @@ fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let json = format!("Print JSON (schema/{}.schema.json)", row.id());
     let mut command = Command::new(row.id());
     if model.takes_recordings {
-        let help = format!("{} [default: {NEWEST}]", model.inputs);
+        let help = match model.needs_no_recording {
+            true => model.inputs.to_owned(),
+            false => format!("{} [default: {NEWEST}]", model.inputs),
+        };
         command = InputArgs::augment_args(command).mut_arg("recordings", |arg| arg.help(help));
     }
     let command = ShowArgs::augment_args(command.args(arguments(model.options)))
@@ -76,6 +79,12 @@ fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let command = PageArgs::augment_args(command);
     match model.instead {
         [] => command,
+        others if model.needs_no_recording => {
+            let exclude = |command: Command, option: &&'static str| {
+                command.mut_arg(*option, |arg| arg.conflicts_with("recordings"))
+            };
+            others.iter().fold(command, exclude)
+        }
         others => {
             let from = ["recordings"].into_iter().chain(others.iter().copied());
             command.group(ArgGroup::new("from").args(from))
@@ -89,6 +98,7 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
         named.partition(|path| args.model.takes_files && path.is_file());
     let needed = args.model.takes_recordings
+        && !args.model.needs_no_recording
         && !args.model.instead.iter().any(|other| given(&args.matches, other));
     let places = match places.is_empty() && files.is_empty() && needed {
         true => vec![newest(args.row.in_report())?],

@@ -11,6 +11,7 @@ mod gate;
 mod hist;
 mod history;
 mod import;
+mod laws;
 mod measuring;
 mod merge;
 mod notebook;

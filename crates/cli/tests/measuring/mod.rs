@@ -7,6 +7,7 @@ mod ensemble;
 mod explained;
 mod inject;
 mod irregular;
+mod laws;
 mod measure;
 mod memory;
 mod minimal;

@@ -1,9 +1,13 @@
 //! The laws of Tsafrir 2007 for noise of one delay: how likely a phase of a parallel job is delayed, what that costs, and
 //! up to how many ranks the linear forms hold.
 
+mod observed;
+
+pub use observed::Observed;
+
 use crate::phases::{ClosedForm, RANKS};
 use anechoic_recording::options::{Answers, OptionRow, Value};
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -48,6 +52,10 @@ pub struct Laws {
     pub delay_ns: u64,
     /// Time between two events on one rank, in ns.
     pub every_ns: u64,
+    /// The delays that D and the time between two are from; absent if these were given.
+    pub observed: Option<Observed>,
+    /// Grains that were left out, because several of the observed delays fall into one of them.
+    pub too_long_ns: Vec<u64>,
     /// The laws of each grain.
     pub grains: Vec<GrainLaws>,
 }
@@ -86,28 +94,49 @@ pub struct RankLaws {
     pub linear_holds: bool,
 }
 
-/// Returns the laws for the values of [`OPTIONS`].
+/// Returns the laws for the values of [`OPTIONS`]. With a recording, D and the time between two events are those of the
+/// samples or detours in it.
 ///
 /// # Errors
 ///
-/// A duration is 0.
-pub fn laws(answers: &Answers) -> Result<Laws, Problem> {
-    let (delay_ns, every_ns) =
-        (duration("delay", answers.one("delay")?)?, duration("every", answers.one("every")?)?);
+/// A duration is 0, several delays fall into one phase, or no sample of the recording is delayed.
+pub fn laws(answers: &Answers, recording: Option<&Recording>) -> Result<Laws, Problem> {
+    let observed = recording.map(Observed::of).transpose()?;
+    let (delay_ns, every_ns) = match &observed {
+        Some(observed) => (observed.delay_ns(), observed.every_ns()),
+        None => {
+            (duration("delay", answers.one("delay")?)?, duration("every", answers.one("every")?)?)
+        }
+    };
     let grains: Vec<u64> = answers
         .all::<Duration>("grain")
         .into_iter()
         .map(|grain| duration("grain", grain))
         .collect::<Result<_, _>>()?;
-    if grains.iter().any(|&grain_ns| grain_ns > every_ns) || delay_ns >= every_ns {
-        let why = "--every is shorter than a grain, or not longer than --delay: several delays would fall into one phase";
-        return Err(
-            ProblemKind::Usage.problem(why, "give a longer --every, or shorter ones of the others")
-        );
+    let (grains, too_long_ns): (Vec<u64>, Vec<u64>) =
+        grains.into_iter().partition(|&grain_ns| grain_ns <= every_ns);
+    let is_observed = observed.is_some();
+    if grains.is_empty() || delay_ns >= every_ns || !(is_observed || too_long_ns.is_empty()) {
+        return Err(several(is_observed, every_ns));
     }
     let ranks: Vec<u64> = answers.one("ranks")?;
     let grain = |grain_ns| of_grain(grain_ns, (delay_ns, every_ns), &ranks);
-    Ok(Laws { delay_ns, every_ns, grains: grains.into_iter().map(grain).collect() })
+    let grains = grains.into_iter().map(grain).collect();
+    Ok(Laws { delay_ns, every_ns, observed, too_long_ns, grains })
+}
+
+/// Returns an error: the laws are those of at most one delay in a phase.
+fn several(is_observed: bool, every_ns: u64) -> Problem {
+    if is_observed {
+        let why = format!(
+            "delays come every {:?}, so several fall into one phase",
+            Duration::from_nanos(every_ns)
+        );
+        let remedy = "give shorter grains with --grain, or use `anechoic predict phases`";
+        return ProblemKind::Usage.problem(why, remedy);
+    }
+    let why = "--every is shorter than a grain, or not longer than --delay: several delays would fall into one phase";
+    ProblemKind::Usage.problem(why, "give a longer --every, or shorter ones of the others")
 }
 
 fn duration(name: &str, of: Duration) -> Result<u64, Problem> {
@@ -144,7 +173,7 @@ mod tests {
     use super::*;
 
     fn of(options: &[(&'static str, &str)]) -> Laws {
-        laws(&Answers::read(OPTIONS, options).expect("sound")).expect("laws")
+        laws(&Answers::read(OPTIONS, options).expect("sound"), None).expect("laws")
     }
 
     /// Figure 9: a delay of 1 ms every ten seconds comes to a slowdown of 2 at 1 ms and of 1.1 at 10 ms.
@@ -189,6 +218,6 @@ mod tests {
         assert_eq!(ticks.grains[1].linear_up_to, 0);
         assert!(Answers::read(OPTIONS, &[("every", "0s")]).is_err());
         let several = Answers::read(OPTIONS, &[("every", "1ms"), ("grain", "5ms")]).expect("sound");
-        assert!(laws(&several).is_err(), "five delays in a phase");
+        assert!(laws(&several, None).is_err(), "five delays in a phase");
     }
 }

@@ -7,9 +7,9 @@ use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{asked, count, noise, share, slowdown};
-use anechoic_predict::laws::{GrainLaws, LINEAR_ERROR, Laws, OPTIONS, RankLaws, laws};
-use anechoic_recording::Problem;
+use crate::units::{asked, count, fine, noise, share, slowdown};
+use anechoic_predict::laws::{GrainLaws, LINEAR_ERROR, Laws, OPTIONS, Observed, RankLaws, laws};
+use anechoic_recording::{Problem, ProblemKind};
 
 /// The row of the result.
 pub(crate) static LAWS: Row<Laws> = Row {
@@ -19,7 +19,9 @@ pub(crate) static LAWS: Row<Laws> = Row {
         about: "Noise of one delay on any number of ranks: how likely a phase is delayed, and what that costs (Tsafrir 2007)",
         details: DETAILS,
         examples: EXAMPLES,
-        takes_recordings: false,
+        inputs: "A recording of loops or detours, from which D and the time between two delays are taken",
+        needs_no_recording: true,
+        instead: &["delay", "every"],
         options: OPTIONS,
         ..Model::NEW
     }),
@@ -27,18 +29,24 @@ pub(crate) static LAWS: Row<Laws> = Row {
     ..Row::new("laws", "laws of noise of one delay", Grouping::Live)
 };
 
-const DETAILS: &str = "Reads no recording: each rank is delayed by D once in a given time, independently of the others. Prints \
-the probability d_p(n) = 1 − (1 − p)^n that a phase of n ranks is delayed, its linear and exponential forms and where the \
+const DETAILS: &str = "Each rank is delayed by D once in a given time, independently of the others; both are given, or taken from a recording: from \
+the samples of loops that are clearly slower than the others, or from detours. Prints the probability d_p(n) = 1 − (1 − p)^n that a phase of n ranks is delayed, its linear and exponential forms and where the \
 linear one holds, and the slowdown 1 + d_p(n)·D/G for grains G. `predict phases` computes the slowdown from the delays of a \
 recording.";
 
 const EXAMPLES: &str = "Examples:
   anechoic predict laws                                    a delay of 1 ms every 10 s (Figure 9 of the paper)
   anechoic predict laws --every 1ms --delay 20us --grain 100us,1ms --ranks 1..1e4   ticks at 1,000 Hz
+  anechoic predict laws loops-recording --grain 1us,1ms    what `anechoic measure loops` saw (Section 4.3 of the paper)
   anechoic predict laws --json | jq '.grains[].linear_up_to'";
 
 fn compute(input: &Input<'_>) -> Result<Laws, Problem> {
-    laws(&*input.answers(OPTIONS)?)
+    if let [_, other, ..] = input.recordings {
+        let why = "delays are taken from one recording";
+        let remedy = "name one; `anechoic predict phases` takes several hosts";
+        return Err(ProblemKind::Usage.problem(why, remedy).about(other.dir().display()));
+    }
+    laws(&*input.answers(OPTIONS)?, input.recordings.first().copied())
 }
 
 fn headline(found: &Laws) -> Vec<String> {
@@ -67,15 +75,53 @@ fn sentence(of: &GrainLaws) -> String {
 fn screen(found: &Laws, _: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.heading("laws of noise of one delay (Tsafrir 2007)");
-    let (delay, every) = (asked(found.delay_ns), asked(found.every_ns));
-    screen.context(&format!(
-        "a delay D of {delay} on each rank every {every}, independently of the other ranks"
-    ));
+    add_delays(found, &mut screen);
     screen.gap();
     headline(found).iter().for_each(|text| screen.headline(text));
     add_tables(found, &mut screen);
     screen.charts(charts(found).into_iter().map(|(chart, _)| chart));
     screen
+}
+
+/// Adds the delay, the time between two, and where they are from.
+pub(crate) fn add_delays(found: &Laws, screen: &mut Screen) {
+    let (delay, every) = times(found);
+    screen.context(&format!(
+        "a delay D of {delay} on each rank every {every}, independently of the other ranks"
+    ));
+    if let Some(observed) = &found.observed {
+        screen.context(&origin(observed));
+    }
+    if !found.too_long_ns.is_empty() {
+        let grains: Vec<String> = found.too_long_ns.iter().map(|&ns| asked(ns)).collect();
+        screen.context(&format!(
+            "left out, because several delays fall into one phase: grain {}",
+            grains.join(", ")
+        ));
+    }
+}
+
+/// Returns the delay and the time between two, exact if they were given.
+fn times(found: &Laws) -> (String, String) {
+    match found.observed {
+        Some(_) => (fine(found.delay_ns as f64), fine(found.every_ns as f64)),
+        None => (asked(found.delay_ns), asked(found.every_ns)),
+    }
+}
+
+/// Returns where the delay and the time between two are from.
+fn origin(of: &Observed) -> String {
+    let Observed { recording, method, .. } = of;
+    let delays = count(of.delays);
+    match of.samples {
+        Some(samples) => {
+            let samples = count(samples);
+            format!(
+                "their means in {recording}: {delays} of {samples} samples of {method} were delayed"
+            )
+        }
+        None => format!("their means in {recording}: {delays} detours"),
+    }
 }
 
 /// Adds the slowdown for all grains, and the laws of each.
@@ -133,13 +179,12 @@ fn probability(of: f64) -> String {
 /// Returns probability and slowdown against the number of ranks, with their captions.
 pub(crate) fn charts(found: &Laws) -> Vec<(Chart, String)> {
     let Some(first) = found.grains.first() else { return vec![] };
-    let every = asked(found.every_ns);
+    let (delay, every) = times(found);
     let grain = asked(first.grain_ns);
     let probability = format!(
         "Probability that a phase of {grain} is delayed, with one delay on each rank every {every}: exact, linear (up to 1) and \
          exponential."
     );
-    let delay = asked(found.delay_ns);
     let slowdown = format!(
         "Slowdown by number of ranks and grain, with a delay of {delay} on each rank every {every}."
     );

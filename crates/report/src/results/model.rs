@@ -15,6 +15,8 @@ pub struct Model {
     pub inputs: &'static str,
     /// Whether it predicts from recordings; otherwise from its options alone.
     pub takes_recordings: bool,
+    /// Whether its options alone are enough.
+    pub needs_no_recording: bool,
     /// Whether it also accepts files other than recordings.
     pub takes_files: bool,
     /// The options that replace recordings.
@@ -31,6 +33,7 @@ impl Model {
         examples: "",
         inputs: "Recordings, or directories of recordings",
         takes_recordings: true,
+        needs_no_recording: false,
         takes_files: false,
         instead: &[],
         options: &[],

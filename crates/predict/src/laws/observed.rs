@@ -1,0 +1,99 @@
+//! The delays of a recording as one number and one rate (Tsafrir 2007, Section 4.3: from do-nothing loops to a job).
+
+use anechoic_analyze::samples::{Fixed, Measured, measure};
+use anechoic_analyze::{Summary, summarize};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Of a sample more often delayed than this, several delays may lie in one.
+const MOST_DELAYED: f64 = 0.5;
+
+/// The delays that were observed: of the samples of loops, or of the detours of CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observed {
+    /// Directory of the recording.
+    pub recording: String,
+    /// Method of measurement.
+    pub method: String,
+    /// Number of samples; absent for detours.
+    pub samples: Option<u64>,
+    /// Number of delays: samples clearly slower than the main body, or detours.
+    pub delays: u64,
+    /// Their mean in ns. A sample counts with its time beyond the undisturbed one, the mean between the 20th and the 30th
+    /// percentile.
+    pub mean_ns: f64,
+    /// Time that was observed, of all series or CPUs together, in ns.
+    pub time_ns: f64,
+}
+
+impl Observed {
+    /// Returns the delays of a recording.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, has neither detours nor samples of fixed work, or shows no delay.
+    pub(super) fn of(recording: &Recording) -> Result<Self, Problem> {
+        let method = recording.run().method.clone();
+        let (samples, delays, sum_ns, time_ns) = match method == methods::DETOURS {
+            true => of_detours(&summarize(recording)?),
+            false => of_samples(&measure(recording)?),
+        };
+        let name = recording.dir().display().to_string();
+        let lacks =
+            |why: &str, remedy: &str| Err(ProblemKind::NoVerdict.problem(why, remedy).about(&name));
+        match samples {
+            Some(0) => {
+                return lacks(
+                    "it has no samples of fixed work",
+                    "name a recording of `anechoic measure loops`, `measure fwq` or `anechoic run`",
+                );
+            }
+            Some(samples) if delays as f64 > MOST_DELAYED * samples as f64 => {
+                return lacks(
+                    "more than half of the samples are delayed, so several delays may lie in one",
+                    "measure with a shorter --grain",
+                );
+            }
+            _ if delays == 0 || sum_ns <= 0.0 => {
+                return lacks("nothing was delayed in it", "measure longer");
+            }
+            _ => {}
+        }
+        let mean_ns = sum_ns / delays as f64;
+        Ok(Self { recording: name, method, samples, delays, mean_ns, time_ns })
+    }
+
+    /// Returns the mean delay in ns.
+    pub(super) fn delay_ns(&self) -> u64 {
+        (self.mean_ns.round() as u64).max(1)
+    }
+
+    /// Returns the mean time between two delays of a CPU in ns.
+    pub(super) fn every_ns(&self) -> u64 {
+        ((self.time_ns / self.delays as f64).round() as u64).max(1)
+    }
+}
+
+/// Number of samples and delays, sum of the delays and the time that was observed in ns.
+type Delays = (Option<u64>, u64, f64, f64);
+
+fn of_detours(found: &Summary) -> Delays {
+    let total = &found.total;
+    let wall_ns = total.wall_ns as f64;
+    (None, total.detours, total.noise * wall_ns, wall_ns)
+}
+
+fn of_samples(found: &Measured) -> Delays {
+    let of_work = found.series.iter().filter(|series| series.facts.fixed == Fixed::Work);
+    let (mut samples, mut delays, mut sum_ns, mut time_ns) = (0, 0, 0.0, 0.0);
+    for of in of_work.filter_map(|series| series.distribution.as_ref()) {
+        samples += of.samples;
+        time_ns += of.mean * of.samples as f64;
+        if let Some(mean) = of.slowies.mean {
+            delays += of.slowies.count;
+            sum_ns += (mean - of.third_decile_mean) * of.slowies.count as f64;
+        }
+    }
+    (Some(samples), delays, sum_ns, time_ns)
+}
