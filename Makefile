@@ -29,7 +29,7 @@ ACCEL ?= tcg
 PARAMETERS ?= bare/anechoic.txt
 ARGS ?=
 
-.PHONY: run mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench notebook packages mpi-packages bare-packages lab-packages aarch64-packages
+.PHONY: run mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench notebook node-exporter packages mpi-packages bare-packages lab-packages aarch64-packages
 
 # The main job, built without what draws PNG files: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others.
 run:
@@ -64,15 +64,24 @@ bare-test: bare
 # All that does not measure for long. The last lines say how many tests passed, and which were skipped and why.
 test: packages
 	@$(MAKE) --no-print-directory notebook || echo "no Python environment: the notebook is not tested (make notebook)"
+	@$(MAKE) --no-print-directory node-exporter || echo "no node_exporter: it is not asked for the metrics (make node-exporter)"
 	$(CARGO) run --quiet --release -p xtask -- test quick $(ARGS)
 	@if command -v qemu-system-x86_64 >/dev/null; then $(MAKE) bare-test; \
 	else echo "no qemu-system-x86_64: the image without an operating system is not tested (make bare-packages bare-test)"; fi
 
-# What the notebook in docs/examples needs, in an environment of its own; a test runs it where this is there.
+# What the notebook in docs/examples needs, and the reader of HdrHistogram's logs, in an environment of its own: tests
+# use them where they are there.
 notebook: target/notebook/ready
-target/notebook/ready:
+target/notebook/ready: Makefile
 	python3 -m venv target/notebook
-	target/notebook/bin/pip install --quiet duckdb polars pyarrow
+	target/notebook/bin/pip install --quiet duckdb polars pyarrow hdrhistogram
+	touch $@
+
+# Debian's node_exporter, unpacked and not installed: its package would start a server.
+node-exporter: target/node-exporter/ready
+target/node-exporter/ready: Makefile
+	mkdir -p target/node-exporter
+	cd target/node-exporter && apt-get download --quiet --quiet prometheus-node-exporter && dpkg -x prometheus-node-exporter_*.deb .
 	touch $@
 
 # What measures this machine, one test after the other. Where the host is busy a test may not be able to judge.

@@ -8,6 +8,7 @@
 
 mod curves;
 mod noise;
+mod one_by_one;
 mod places;
 mod points;
 mod shared_sets;
@@ -17,6 +18,7 @@ use crate::stats::Interval;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 pub use curves::{CurvePoint, Curves};
 use noise::{Estimate, Key, by_experiment};
+pub use one_by_one::OneByOne;
 use points::{Point, points};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -61,6 +63,9 @@ pub struct Ranking {
     /// Times of memory experiments over the size of the working set, for pictures alone.
     #[serde(skip)]
     pub curves: Curves,
+    /// Samples of fixed work one by one, for pictures alone; none where durations mean nothing.
+    #[serde(skip)]
+    pub one_by_one: Vec<OneByOne>,
     /// The experiments; those with memory once for each cache region.
     pub experiments: Vec<RankedExperiment>,
 }
@@ -235,6 +240,10 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         first_is_bare: configurations.first().is_some_and(bare),
         configurations: places::standings(configurations, &experiments, &ranked),
         curves,
+        one_by_one: match unit {
+            Unit::Emulated => vec![],
+            _ => one_by_one::one_by_one(configurations)?,
+        },
         tied: experiments.iter().filter(|of| of.tied == Some(true)).count() as u64,
         experiments,
     })

@@ -401,3 +401,32 @@ fn times_of_equal_work_are_compared_with_the_first_configuration() {
         assert_eq!(whole.clear, u64::from(clear), "{case}");
     }
 }
+
+#[test]
+fn samples_of_a_kernel_in_all_configurations_are_kept_for_pictures() {
+    // The second does twice the work in twice the time; one sample of it takes nine times as long.
+    let recorded = |grain: u64, iterations: u64, number: u64| {
+        let longer = |at: u64| if at == 500 && iterations == 200 { 9 } else { 1 };
+        let durations: Vec<u64> = (0..number).map(|at| (grain + at % 5) * longer(at)).collect();
+        let rows = samples(0, 1, two_cpus::SECOND / 10, &durations);
+        let mut planned = series(0, "intadd", Some(1));
+        planned.parameters.iterations = iterations;
+        record(&run(vec![outcome(&rows)]), &[planned], &[&rows])
+    };
+    let (_a, first) = recorded(GRAIN, 100, 320);
+    let (_b, second) = recorded(2 * GRAIN, 200, 1_000);
+    let of = |recording| Configuration { name: "of".into(), recordings: vec![recording] };
+    let ranking = rank(&[of(&first), of(&second)]).expect("both compare");
+    let [kernel] = &ranking.one_by_one[..] else { panic!("{:?}", ranking.one_by_one) };
+    let [first, second] = &kernel.series[..] else { panic!("{kernel:?}") };
+    let ([first], [second]) = (&first[..], &second[..]) else { panic!("{kernel:?}") };
+    assert_eq!((&*kernel.kernel, kernel.grain_ns), ("intadd", 100_000));
+    assert_eq!((first.facts.samples, second.facts.samples), (320, 1_000));
+    assert_eq!((first.facts.iterations, second.facts.iterations), (100, 200));
+    let near = |ns: f64, expected: f64| (ns / expected - 1.0).abs() < 1e-3;
+    let drawn = &second.figures.drawn;
+    assert!(drawn.all && near(drawn.points[500].1, 9.0 * 200_000.0), "{:?}", drawn.points[500]);
+    assert!(
+        near(first.figures.cdf[0].value, 100_000.0) && near(second.figures.cdf[0].value, 200_000.0)
+    );
+}

@@ -6,6 +6,7 @@ mod change;
 mod documents;
 mod export;
 mod faults;
+mod foreign;
 mod fuzz;
 mod gate;
 mod hist;

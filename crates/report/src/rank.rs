@@ -1,6 +1,7 @@
 //! The screen of a ranking: whose noise is lowest, how often, and how certain that is.
 
 pub(crate) mod curves;
+pub(crate) mod one_by_one;
 pub(crate) mod times;
 
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
@@ -58,6 +59,11 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
         if ranking.first_is_bare {
             screen.note(times::PUBLISHED);
         }
+    }
+    if let Some(chart) = one_by_one::for_terminal(ranking) {
+        screen.section("samples");
+        screen.charts(Some(chart));
+        one_by_one::notes(ranking).iter().for_each(|text| screen.note(text));
     }
     screen.section("noise in each experiment");
     screen.charts(noise_chart(ranking));

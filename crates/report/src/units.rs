@@ -231,7 +231,7 @@ pub(crate) fn noise_certainty(
         (Some(_), _) => format!(" (95 %: {} %)", noise_bounds(of, interval, None)),
         (None, least) => {
             let bound = noise_bounds(of, None, least).replace('≥', "at least");
-            format!(" ({bound} % with 97.5 % confidence; too few events for an upper limit)")
+            format!(" ({bound} % with 97.5 % confidence; too few long events for an upper limit)")
         }
     }
 }

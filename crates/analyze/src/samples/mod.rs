@@ -11,7 +11,7 @@ pub mod fine;
 pub mod measured;
 pub(crate) mod moments;
 pub mod pace;
-mod series_of;
+pub(crate) mod series_of;
 mod spectra;
 pub mod steadiness;
 mod stream;

@@ -62,7 +62,7 @@ fn signals_at_any_time() {
             for number in 0..count {
                 let name = ["INT", "TERM", "HUP"][numbers.below(3)];
                 let reads = READING.contains(command);
-                let pause_ms = numbers.below(if reads { 300 } else { 1_200 });
+                let pause_ms = numbers.below(if reads { 200 } else { 1_000 });
                 early |= number == 0 && pause_ms < 500; // perhaps before the command catches signals
                 signals.push_str(&format!(
                     "sleep {}.{:03}; kill -{name} $!; ",
@@ -103,7 +103,7 @@ fn signals_to_the_live_view() {
     let _alone = tool::alone();
     let place = Place::new();
     let mut numbers = Numbers(4);
-    for round in 0..12 {
+    for round in 0..8 {
         let output = ["", "-o r"][round % 2];
         let mut signals = String::new();
         for _ in 0..=numbers.below(3) {

@@ -3,7 +3,7 @@
 use crate::measured::names::Named;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::units::count;
-use anechoic_analyze::samples::Fixed;
+use anechoic_analyze::samples::{Fixed, SeriesResult};
 
 /// Largest number of series in a chart.
 pub(crate) const CURVES: usize = 6;
@@ -28,39 +28,63 @@ pub(crate) fn alike<'a>(series: &[Named<'a>]) -> Vec<Vec<Named<'a>>> {
     groups
 }
 
+/// A series in a chart.
+pub(crate) struct Drawn<'a> {
+    /// Its name.
+    pub title: String,
+    /// Its result.
+    pub result: &'a SeriesResult,
+    /// What its values are multiplied by.
+    pub factor: f64,
+}
+
+/// Returns the series of a recording as they are drawn.
+pub(crate) fn drawn<'a>(series: &[Named<'a>]) -> Vec<Drawn<'a>> {
+    let of = |named: &Named<'a>| Drawn { title: named.title(), result: named.result, factor: 1.0 };
+    series.iter().map(of).collect()
+}
+
+impl Drawn<'_> {
+    fn points(&self) -> impl Iterator<Item = (u64, f64)> {
+        let points = self.result.figures.drawn.points.iter();
+        points.map(|(at, value)| (*at, value * self.factor))
+    }
+}
+
 /// Draws each sample by its start, relative to the first of its series, and its value.
-pub(crate) fn over_time(series: &[Named<'_>]) -> Chart {
-    let curve = |(number, named): (usize, &Named<'_>)| {
-        let start = named.result.facts.start_ns;
-        let drawn = named.result.figures.drawn.points.iter();
+pub(crate) fn over_time(series: &[Drawn<'_>]) -> Chart {
+    let curve = |(number, of): (usize, &Drawn<'_>)| {
+        let start = of.result.facts.start_ns;
         let points: Vec<(f64, f64)> =
-            drawn.map(|(at, value)| (at.saturating_sub(start) as f64, *value)).collect();
-        Curve::numbered(number, named.title(), Draw::Points, &points)
+            of.points().map(|(at, value)| (at.saturating_sub(start) as f64, value)).collect();
+        Curve::numbered(number, of.title.clone(), Draw::Points, &points)
     };
     let curves = series.iter().take(CURVES).enumerate().map(curve).collect();
     Chart::of(Axis::linear("since the start of the series", Quantity::Time), values(series), curves)
 }
 
 /// Draws the share of the samples that is at most a value.
-pub(crate) fn distributions(series: &[Named<'_>]) -> Chart {
-    let curve = |(number, named): (usize, &Named<'_>)| {
-        let cdf = named.result.figures.cdf.iter();
-        let points: Vec<(f64, f64)> = cdf.map(|point| (point.value, point.share)).collect();
-        Curve::numbered(number, named.title(), Draw::Steps, &points)
+pub(crate) fn distributions(series: &[Drawn<'_>]) -> Chart {
+    let curve = |(number, of): (usize, &Drawn<'_>)| {
+        let cdf = of.result.figures.cdf.iter();
+        let points: Vec<(f64, f64)> =
+            cdf.map(|point| (point.value * of.factor, point.share)).collect();
+        Curve::numbered(number, of.title.clone(), Draw::Steps, &points)
+            .lettered(('a'..='z').nth(number))
     };
     let curves = series.iter().take(CURVES).enumerate().map(curve).collect();
     Chart::of(values(series), Axis::linear("share of the samples", Quantity::Share), curves)
 }
 
 /// Describes the chart over time: which samples are drawn.
-pub(crate) fn caption(series: &[Named<'_>]) -> String {
+pub(crate) fn caption(series: &[Drawn<'_>]) -> String {
     let what = match fixed(series) {
         Fixed::Work => "The time of each sample by its start",
         Fixed::Time => "The work of each window by its start",
     };
     let drawn = series.iter().take(CURVES);
-    let samples = drawn.map(|named| named.result.facts.samples).sum::<u64>();
-    match series.iter().all(|named| named.result.figures.drawn.all) {
+    let samples = drawn.map(|of| of.result.facts.samples).sum::<u64>();
+    match series.iter().all(|of| of.result.figures.drawn.all) {
         true => format!("{what}: all {} samples.", count(samples)),
         false => format!(
             "{what}: of {} samples the least and the greatest in each of 500 equal stretches of time of a series.",
@@ -70,7 +94,7 @@ pub(crate) fn caption(series: &[Named<'_>]) -> String {
 }
 
 /// Describes the chart of distributions.
-pub(crate) fn caption_of_distributions(series: &[Named<'_>]) -> &'static str {
+pub(crate) fn caption_of_distributions(series: &[Drawn<'_>]) -> &'static str {
     match fixed(series) {
         Fixed::Work => "Share of the samples that took at most this long.",
         Fixed::Time => "Share of the windows that held at most this much work.",
@@ -78,13 +102,12 @@ pub(crate) fn caption_of_distributions(series: &[Named<'_>]) -> &'static str {
 }
 
 /// Returns the axis of the values of series.
-fn values(series: &[Named<'_>]) -> Axis {
+fn values(series: &[Drawn<'_>]) -> Axis {
     let axis = match fixed(series) {
         Fixed::Work => Axis::linear("time of a sample", Quantity::Time),
         Fixed::Time => Axis::linear("work in a window", Quantity::Number),
     };
-    let drawn = series.iter().flat_map(|named| &named.result.figures.drawn.points);
-    axis_for(axis, drawn.map(|point| point.1))
+    axis_for(axis, series.iter().flat_map(Drawn::points).map(|point| point.1))
 }
 
 /// Makes the axis of these values logarithmic if they are far apart.
@@ -94,6 +117,6 @@ pub(crate) fn axis_for(axis: Axis, values: impl Iterator<Item = f64>) -> Axis {
     Axis { log: least > 0.0 && greatest > FAR * least, ..axis }
 }
 
-fn fixed(series: &[Named<'_>]) -> Fixed {
-    series.first().map_or(Fixed::Work, |named| named.result.facts.fixed)
+fn fixed(series: &[Drawn<'_>]) -> Fixed {
+    series.first().map_or(Fixed::Work, |of| of.result.facts.fixed)
 }

@@ -1,10 +1,11 @@
 //! The section on a ranking: how often each configuration is lowest, and the noise of each in every experiment.
 
+use super::samples::pair;
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::published;
 use crate::rank::{
-    curves, differences, experiments_table, noise_chart, places_chart, standings, times,
+    curves, differences, experiments_table, noise_chart, one_by_one, places_chart, standings, times,
 };
 use crate::results::rank::RANK;
 use crate::screen::Screen;
@@ -36,6 +37,11 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             @if found.first_is_bare { p.note { (times::PUBLISHED) } }
         }
         @for (chart, caption) in curves::for_page(found) { (chart.figure(&caption, page)) }
+        @for (kernel, title) in one_by_one::kernels(found) {
+            h3 { (title) }
+            (pair(&title, &one_by_one::series(found, kernel), page))
+        }
+        @if !found.one_by_one.is_empty() { @for text in one_by_one::notes(found) { p.note { (text) } } }
         @if let Some(chart) = noise_chart(found) { (chart.named("noise").figure(NOISE, page)) }
         (Screen::of(|screen| screen.table(experiments_table(found, &view))))
     }

@@ -7,7 +7,8 @@ use crate::html::survival;
 use crate::measured::counted as counted_events;
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
-use crate::measured::{scatter, series, tail};
+use crate::measured::scatter::{self, Drawn};
+use crate::measured::{series, tail};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::results::measured::MEASURED;
 use crate::screen::Screen;
@@ -70,21 +71,28 @@ fn together<'a>(all: &[Named<'a>]) -> Vec<Vec<Named<'a>>> {
 fn group_figures(group: &[Named<'_>], page: &mut Page) -> Markup {
     let facts = &group[0].result.facts;
     let title = format!("{}, {}, all together", plain(&facts.variant), asked(facts.grain_ns));
-    let over_time = scatter::over_time(group).named(format!("{title} over time"));
-    let distributions = scatter::distributions(group).named(format!("{title} distribution"));
     html! {
         h3 { (title) }
-        div.pair {
-            (over_time.figure(&scatter::caption(group), page))
-            (distributions.figure(scatter::caption_of_distributions(group), page))
-        }
+        (pair(&title, &scatter::drawn(group), page))
         @if group.len() > scatter::CURVES { p.note { "These are the first " (scatter::CURVES) " of " (group.len()) " series." } }
+    }
+}
+
+/// Returns the samples of several series over time, and their distributions.
+pub(super) fn pair(title: &str, series: &[Drawn<'_>], page: &mut Page) -> Markup {
+    let over_time = scatter::over_time(series).named(format!("{title} over time"));
+    let distributions = scatter::distributions(series).named(format!("{title} distribution"));
+    html! {
+        div.pair {
+            (over_time.figure(&scatter::caption(series), page))
+            (distributions.figure(scatter::caption_of_distributions(series), page))
+        }
     }
 }
 
 /// Returns the samples of a series over time.
 fn alone(named: &Named<'_>, page: &mut Page) -> Markup {
-    let series = [*named];
+    let series = scatter::drawn(&[*named]);
     let chart = scatter::over_time(&series).named(format!("{} over time", named.title()));
     chart.figure(&scatter::caption(&series), page)
 }

@@ -1,0 +1,67 @@
+//! The samples of each kernel and their distribution, all configurations on one axis of absolute time.
+
+use super::NAME;
+use crate::measured::scatter::{CURVES, Drawn, distributions};
+use crate::picture::{Chart, ROWS};
+use crate::style::{clip, plain};
+use crate::units::{asked, counted};
+use anechoic_analyze::rank::{OneByOne, Ranking, Unit};
+use anechoic_analyze::samples::SeriesResult;
+
+/// Most kernels that are drawn.
+const KERNELS: usize = 4;
+
+/// Returns the kernels that are drawn, with their titles.
+pub(crate) fn kernels(ranking: &Ranking) -> impl Iterator<Item = (&OneByOne, String)> {
+    let title = |of: &OneByOne| format!("{}, {}", plain(&of.kernel), asked(of.grain_ns));
+    ranking.one_by_one.iter().take(KERNELS).map(move |of| (of, title(of)))
+}
+
+/// Returns the series of a kernel that are drawn: the first of each configuration, then the second, and so on. Their times
+/// are those of as many iterations as the first of all had.
+pub(crate) fn series<'a>(ranking: &Ranking, kernel: &'a OneByOne) -> Vec<Drawn<'a>> {
+    let iterations = |of: &SeriesResult| of.facts.iterations.max(1) as f64;
+    let Some(first) = kernel.series.first().and_then(|of| of.first()).map(iterations) else {
+        return vec![];
+    };
+    let several = kernel.series.iter().any(|of| of.len() > 1);
+    let drawn = |configuration: usize, result: &'a SeriesResult| {
+        let name = clip(&plain(&ranking.configurations[configuration].name), NAME);
+        let cpu = result.facts.cpu.filter(|_| several);
+        let title = cpu.map_or(name.clone(), |cpu| format!("{name}, CPU {cpu}"));
+        Drawn { title, result, factor: first / iterations(result) }
+    };
+    let most = kernel.series.iter().map(Vec::len).max().unwrap_or(0);
+    let of_each = (0..most).flat_map(|number| {
+        let configurations = kernel.series.iter().enumerate();
+        configurations.filter_map(move |(at, of)| Some((at, of.get(number)?)))
+    });
+    of_each.map(|(at, result)| drawn(at, result)).collect()
+}
+
+/// Returns what must be known to read the pictures.
+pub(crate) fn notes(ranking: &Ranking) -> Vec<String> {
+    let kernels = ranking.one_by_one.len();
+    let series = |of: &OneByOne| of.series.iter().map(Vec::len).sum::<usize>();
+    let repeated = ranking.configurations.iter().any(|of| of.runs > 1);
+    let notes = [
+        Some("All times of a kernel are those of the same number of iterations.".to_owned()),
+        repeated.then(|| "Of repeated runs the first is drawn.".to_owned()),
+        (ranking.unit != Unit::Time).then(|| {
+            "The cores ran at different speeds, or at unknown ones, which the times contain."
+                .to_owned()
+        }),
+        (kernels > KERNELS).then(|| format!("The first {KERNELS} of {kernels} kernels are drawn.")),
+        ranking.one_by_one.iter().take(KERNELS).any(|of| series(of) > CURVES).then(|| {
+            format!("Of each kernel {} are drawn.", counted(CURVES as u64, "series", "series"))
+        }),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// Returns the picture of the terminal: the distributions of the first kernel.
+pub(crate) fn for_terminal(ranking: &Ranking) -> Option<Chart> {
+    let (kernel, title) = kernels(ranking).next()?;
+    let chart = distributions(&series(ranking, kernel));
+    Some(chart.titled(format!("{title}: share of the samples that took at most this long"), ROWS))
+}
