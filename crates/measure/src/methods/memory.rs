@@ -52,7 +52,7 @@ pub(super) static METHOD: Method = Method {
     examples: "  anechoic measure memory --quick                                 a first look in under three minutes
   anechoic measure memory --experiments 'bandwidth-*' --pages thp  on huge pages
   anechoic measure memory --cpus 0 --memory-node 1                 on memory that is far from the CPU
-  anechoic measure memory --cpus 3 -o memory                      all experiments, about an hour",
+  anechoic measure memory --cpus 3 -o memory                      all experiments, 30 to 60 minutes",
     options: &[OPTIONS],
     one_cpu: true,
     result: methods::MEMORY,
