@@ -111,7 +111,9 @@ fn warnings(summary: &Summary) -> Vec<String> {
     }
     if summary.total.page_faults > 0 {
         let faults = counted(summary.total.page_faults, "page fault", "page faults");
-        warnings.push(format!("{faults} occurred in the measuring loops: please report this"));
+        warnings.push(format!(
+            "{faults} occurred in the measuring loops, because the kernel moved or reclaimed their pages: the time counts as noise"
+        ));
     }
     let moved: Vec<u32> = summary.cpus.iter().filter_map(|c| c.ended_on.map(|_| c.cpu)).collect();
     if !moved.is_empty() {

@@ -227,6 +227,31 @@ fn long_names() {
     golden!("long_names", text);
 }
 
+/// What steal means there, with and without any.
+#[test]
+fn a_confidential_guest_is_told_what_its_steal_means() {
+    let mut summary = made::summary();
+    let said = |summary: &Summary| screen(summary).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!said(&summary).contains("confidential"));
+    summary.run.confidential = Some("AMD SEV-SNP".into());
+    let without = "This is a confidential guest (AMD SEV-SNP): that no steal is reported is what the host claims";
+    assert!(said(&summary).contains(without), "{}", said(&summary));
+    let hypervisor = Owner {
+        kind: OwnerKind::Hypervisor,
+        name: String::new(),
+        lost_ns: 1_000_000,
+        noise: 0.001,
+        share: 0.5,
+        at_most: false,
+    };
+    summary.owners.get_or_insert_default().push(hypervisor);
+    let with =
+        "AMD SEV-SNP): the steal above is what the host claims, which the guest cannot check";
+    assert!(said(&summary).contains(with), "{}", said(&summary));
+    summary.run.hypervisor = None;
+    assert!(!said(&summary).contains("confidential"), "no guest");
+}
+
 #[test]
 fn many_cpus() {
     let mut summary = made::summary();

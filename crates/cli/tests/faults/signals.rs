@@ -62,7 +62,7 @@ fn signals_at_any_time() {
             for number in 0..count {
                 let name = ["INT", "TERM", "HUP"][numbers.below(3)];
                 let reads = READING.contains(command);
-                let pause_ms = numbers.below(if reads { 200 } else { 1_000 });
+                let pause_ms = numbers.below(if reads { 200 } else { 800 });
                 early |= number == 0 && pause_ms < 500; // perhaps before the command catches signals
                 signals.push_str(&format!(
                     "sleep {}.{:03}; kill -{name} $!; ",
@@ -103,7 +103,7 @@ fn signals_to_the_live_view() {
     let _alone = tool::alone();
     let place = Place::new();
     let mut numbers = Numbers(4);
-    for round in 0..8 {
+    for round in 0..6 {
         let output = ["", "-o r"][round % 2];
         let mut signals = String::new();
         for _ in 0..=numbers.below(3) {
@@ -142,7 +142,7 @@ fn sigkill_after_each_drain() {
     let Some(cpu) = tool::noisy() else { return };
     let _alone = tool::alone();
     let place = Place::new();
-    for (seconds, saved_s) in [(3, 0), (14, 10), (26, 20)] {
+    for (seconds, saved_s) in [(3, 0), (13, 10), (23, 20)] {
         place.run(&format!(
             "rm -rf r; {} run -q -d 60s -t 20us --cpus {cpu} -o r >&- & sleep {seconds}; kill -KILL $!; wait $! 2>&-; \
              anechoic summary --json r > summary.json",

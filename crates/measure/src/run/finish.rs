@@ -124,6 +124,9 @@ fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
     }
 }
 
+/// Where page faults of a loop come from, all of whose memory was touched before.
+const MOVED_PAGES: &str = "the kernel moved or reclaimed pages of it (compaction, NUMA balancing); their time counts as noise";
+
 /// Notes problems of the loops that are not the main loop of any CPU.
 fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a LoopResult> + Clone) {
     for of in [LoopPlace::is_copy, LoopPlace::is_any] {
@@ -134,7 +137,7 @@ fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a LoopResult>
         }
         let faults: u64 = seen.map(|seen| seen.usage.page_faults()).sum();
         if faults > 0 {
-            run.notes.push(format!("{faults} page faults in a {role}: please report this"));
+            run.notes.push(format!("{faults} page faults in a {role}: {MOVED_PAGES}"));
         }
     }
 }
@@ -155,6 +158,6 @@ fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult]) {
     }
     let n = run.cpus[lane].page_faults;
     if n > 0 {
-        run.notes.push(format!("{n} page faults in the loop of CPU {cpu}: please report this"));
+        run.notes.push(format!("{n} page faults in the loop of CPU {cpu}: {MOVED_PAGES}"));
     }
 }

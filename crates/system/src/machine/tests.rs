@@ -106,6 +106,29 @@ fn big_little_arm_cores_differ_by_part_and_capacity() {
 }
 
 #[test]
+fn a_guest_whose_memory_is_protected_is_named() {
+    let flags = |flags: &str| format!("processor\t: 0\nflags\t\t: fpu {flags}\n");
+    let device = |name: &str| format!("dev/{name}");
+    let cases = [
+        ("an ordinary guest", flags("hypervisor sse"), None, None),
+        ("a host that offers it", flags("sev_snp"), None, None),
+        ("SEV-SNP by its flag", flags("hypervisor sev_snp"), None, Some("AMD SEV-SNP")),
+        ("by its device", flags("hypervisor"), Some(device("sev-guest")), Some("AMD SEV-SNP")),
+        ("TDX by its flag", flags("hypervisor tdx_guest"), None, Some("Intel TDX")),
+        ("by its device", String::new(), Some(device("tdx_guest")), Some("Intel TDX")),
+        ("a longer flag", flags("hypervisor sev_snp_host"), None, None),
+    ];
+    for (case, cpuinfo, device, expected) in cases {
+        let device = device.iter().map(|path| (path.clone(), ""));
+        let files: Vec<(String, &str)> =
+            [(file("proc/cpuinfo"), &*cpuinfo)].into_iter().chain(device).collect();
+        let (_directory, root) = Root::tree(&files);
+        let machine = describe_in(&root, None, &[0]);
+        assert_eq!(machine.confidential.as_deref(), expected, "{case}");
+    }
+}
+
+#[test]
 fn nothing_readable_is_nothing_described() {
     let (_directory, root) = Root::tree::<&str>(&[]);
     let machine = describe_in(&root, None, &[3]);
