@@ -6,7 +6,7 @@ use anechoic_recording::import::TOTAL_LENGTH;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, Counter, LengthCount, Problem, ProblemKind, Recording, methods};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Shares of the detours for which a length is given that the others do not exceed; 0 is the shortest, 1 the longest.
@@ -15,7 +15,7 @@ const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
 const MOST_RANGES: usize = 4 << 20;
 
 /// What another tool counted by length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Counted {
     /// The run.
     pub run: Facts,
@@ -28,7 +28,7 @@ pub struct Counted {
 }
 
 /// What was counted on one CPU, or on all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CountedCpu {
     /// The CPU; absent for all together.
     pub cpu: Option<u32>,
@@ -45,7 +45,7 @@ pub struct CountedCpu {
 }
 
 /// What is known of a number: it lies between two others.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Within<T> {
     /// It is not less.
     pub at_least: T,
@@ -54,7 +54,7 @@ pub struct Within<T> {
 }
 
 /// A quantile of lengths.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct LengthAt {
     /// The share of all that are not longer.
     pub share: f64,

@@ -9,7 +9,7 @@ use crate::stopped::Stopped;
 use crate::summary::{Summary, SummaryBuilder};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording, methods};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Number of buckets in which lengths grow tenfold.
@@ -32,7 +32,7 @@ pub enum Buckets {
 }
 
 /// How often detours of each length occurred on each CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Histogram {
     /// The run.
     pub run: Facts,
@@ -48,7 +48,7 @@ pub struct Histogram {
 }
 
 /// The number of detours of a range of lengths.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bucket {
     /// The shortest length in it, in ns.
     pub from_ns: u64,
@@ -59,7 +59,7 @@ pub struct Bucket {
 }
 
 /// The detours of one CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HistogramCpu {
     /// The CPU.
     pub cpu: u32,

@@ -21,7 +21,7 @@ use anechoic_recording::{Problem, Recording, Run, Series};
 use classes::classes;
 use pass::Pass;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use series::SeriesBuilder;
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 const INTERVAL: &str = "95 % by the standard error over 20 to 40 blocks of time (Student's t), of each interrupt minus its nearest undisturbed neighbours; assumes that blocks are independent, and interrupts of everything else";
 
 /// The cost of interrupts on each CPU for each kernel on each CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Interference {
     /// Facts of the run.
     pub run: Facts,
@@ -56,7 +56,7 @@ pub struct Interference {
 }
 
 /// A requested injection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Asked {
     /// Kind of injection.
     pub kind: InjectionKind,
@@ -80,7 +80,7 @@ const IN_STEP_HZ: f64 = 1.0;
 const HOST_TICK_HZ: f64 = 1000.0;
 
 /// Speed of a kernel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct KernelPace {
     /// Name of the kernel.
     pub kernel: String,
@@ -89,7 +89,7 @@ pub struct KernelPace {
 }
 
 /// One kernel on one CPU while one CPU was interrupted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pair {
     /// Number of the series.
     pub series: u32,

@@ -21,7 +21,7 @@ use anechoic_recording::run::{Outcome, RunState};
 use anechoic_recording::{Problem, Recording, Run, Sample, Series};
 use outliers::Fence;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Number of regions of working sets: up to the first-level, second-level and last-level cache, and beyond.
@@ -33,7 +33,7 @@ const FAR_OUT: f64 = 3.0;
 const LEAST_RANGE: f64 = 0.01;
 
 /// The results of the memory experiments.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Memory {
     /// Facts of the run.
     pub run: Facts,
@@ -56,7 +56,7 @@ pub struct Memory {
 }
 
 /// The results of one experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Experiment {
     /// Its name.
     pub id: String,
@@ -80,7 +80,7 @@ pub struct Experiment {
 }
 
 /// The passes over one working set. An access is one line of 64 bytes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Size of the working set in bytes.
     pub bytes: u64,
@@ -107,7 +107,7 @@ pub struct Point {
 }
 
 /// The working sets of one region.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Region {
     /// Number of working sets.
     pub points: u64,

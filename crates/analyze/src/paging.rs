@@ -11,7 +11,7 @@ use anechoic_recording::paging::{
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{Problem, Recording, Run, Sample, Series};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A block counts if at least this share of its memory had the pages that were asked for.
@@ -22,7 +22,7 @@ const USUAL_PAGE: u64 = 4096;
 const USUAL_ENTRIES: u32 = 1536;
 
 /// The results of a matrix × vector on pages of different sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Paging {
     /// Facts of the run.
     pub run: Facts,
@@ -52,7 +52,7 @@ pub struct Paging {
 }
 
 /// A page size.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Kind {
     /// Its name: `base`, `thp-64k`, `huge-2m`.
     pub id: String,
@@ -71,7 +71,7 @@ pub struct Kind {
 }
 
 /// The passes over one matrix on pages of one size with one build of the loop. An access is one element of the matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// The name of the page size.
     pub pages: String,
@@ -100,7 +100,7 @@ pub struct Point {
 }
 
 /// A mean over blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The mean.
     pub value: f64,
@@ -109,7 +109,7 @@ pub struct Estimate {
 }
 
 /// What large pages save in each build.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Saved {
     /// Size of the matrix in bytes.
     pub bytes: u64,

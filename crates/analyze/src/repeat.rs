@@ -4,11 +4,11 @@ use crate::curve::CurvePoint;
 use crate::stats::{deviation, mean};
 use crate::summary::Summary;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The noise of several runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Repeat {
     /// Number of runs.
     pub runs: u64,
@@ -21,7 +21,7 @@ pub struct Repeat {
 }
 
 /// One threshold in several runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CurveRepeat {
     /// Threshold in ns: longer gaps count.
     pub threshold_ns: u64,
@@ -32,7 +32,7 @@ pub struct CurveRepeat {
 }
 
 /// The noise of one CPU in several runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CpuRepeat {
     /// The CPU.
     pub cpu: u32,
@@ -41,7 +41,7 @@ pub struct CpuRepeat {
 }
 
 /// Mean and spread of one value over runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// Number of runs with the value.
     pub runs: u64,

@@ -9,10 +9,10 @@ use crate::story::{DetourStory, name_threads, story};
 use crate::summary::SummaryBuilder;
 use anechoic_recording::{DetourView, Problem, ProblemKind, Recording, Run};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The longest detours of a recording.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LongestDetours {
     /// The run.
     pub run: Facts,

@@ -60,7 +60,7 @@ pub struct Summary {
 }
 
 /// The sources of the lost time of one recording.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Sources {
     /// Facts of the run.
     pub run: Facts,

@@ -31,8 +31,6 @@ fn golden(name: &str, found: &Bsp) {
     anechoic_report::json(found, &mut json).expect("writing to memory");
     let printed = serde_json::from_slice(&json).expect("JSON reads back");
     assert!(jsonschema::is_valid(&schema, &printed), "{name}");
-    let back: Bsp = serde_json::from_slice(&json).expect("the type reads back");
-    assert_eq!(back, *found, "{name}");
 }
 
 fn sure(value: f64, by: f64) -> Estimate {

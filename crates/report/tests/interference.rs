@@ -310,6 +310,4 @@ fn json_keeps_to_its_schema() {
     let printed: serde_json::Value = serde_json::from_slice(&out).expect("JSON reads back");
     let errors: Vec<String> = validator.iter_errors(&printed).map(|e| e.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
-    let back: Interference = serde_json::from_slice(&out).expect("JSON reads back");
-    assert_eq!(back, found);
 }

@@ -115,8 +115,6 @@ fn golden(name: &str, found: &Paging, all: bool) {
     anechoic_report::json(found, &mut json).expect("a vector takes all");
     let printed = serde_json::from_slice(&json).expect("JSON reads back");
     assert!(jsonschema::is_valid(&schema, &printed), "{name}");
-    let back: Paging = serde_json::from_slice(&json).expect("the type reads back");
-    assert_eq!(back, *found, "{name}");
 }
 
 const SIZES: [u64; 9] = [3, 6, 12, 24, 48, 96, 192, 384, 768];

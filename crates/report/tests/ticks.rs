@@ -32,8 +32,6 @@ fn golden(name: &str, table: &Table) {
     anechoic_report::json(&model, &mut json).expect("writing to memory");
     let printed = serde_json::from_slice(&json).expect("JSON reads back");
     assert!(jsonschema::is_valid(&schema, &printed), "{name}");
-    let back: Model = serde_json::from_slice(&json).expect("the type reads back");
-    assert_eq!(back, model, "{name}");
 }
 
 fn files(processors: Vec<Processor>) -> Table {

@@ -6,10 +6,10 @@ use crate::samples::tick_overhead::{FEWEST_FOR_MEDIAN, median_bounds};
 use crate::stats::Interval;
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Quartiles of a set of durations, in ns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Quartiles {
     /// Number of durations.
     pub count: u64,
@@ -22,7 +22,7 @@ pub struct Quartiles {
 }
 
 /// A difference with its 95 % interval, in ns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Deviation {
     /// The difference.
     pub ns: f64,

@@ -6,10 +6,10 @@ use crate::stats::Interval;
 use anechoic_recording::injection::{Injected, SelfTest, SelfTestKind};
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Injected noise: requested, delivered, seen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verification {
     /// Facts of the run.
     pub run: Facts,
@@ -26,7 +26,7 @@ pub struct Verification {
 }
 
 /// One CPU. Counts are for the time in which noise was on and the loop ran.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CpuVerification {
     /// The CPU.
     pub cpu: u32,
@@ -60,7 +60,7 @@ pub struct CpuVerification {
 }
 
 /// Two counts for the whole on-time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OwnCount {
     /// Count of the injector.
     pub injector: u64,
@@ -77,7 +77,7 @@ impl OwnCount {
 }
 
 /// Detections of delivered injections by the loop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Detections {
     /// Number that lie in a detour.
     pub found: u64,
@@ -100,14 +100,14 @@ pub struct Detections {
 }
 
 /// A delivered injection that lies in no detour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Missed {
     /// Time since the start of the run.
     pub at_ns: u64,
 }
 
 /// The share of detected injections.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Recall {
     /// Share detected, from 0 to 1.
     pub share: f64,
@@ -116,7 +116,7 @@ pub struct Recall {
 }
 
 /// Times in which injections had the CPU: the handler of the timer, or from switch to switch.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct OwnTime {
     /// Measured times.
     pub all: Quartiles,
@@ -130,7 +130,7 @@ pub struct OwnTime {
 }
 
 /// Lengths of detours that contain exactly one injection and nothing else, minus one iteration of the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct DetourTime {
     /// Measured lengths.
     pub all: Quartiles,
@@ -163,7 +163,7 @@ impl Verification {
 }
 
 /// A self-test: every kind of noise that can be injected on this machine, on one CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SelfTestResult {
     /// Result that later recordings include; absent if no noise could be injected.
     pub self_test: Option<SelfTest>,

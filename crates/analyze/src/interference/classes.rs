@@ -7,10 +7,10 @@ use crate::stats::Interval;
 use crate::stats::POWER;
 use anechoic_recording::topology::Proximity;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Cost of an interrupt for one kernel at one distance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClassCost {
     /// Distance of the pairs.
     pub place: Proximity,

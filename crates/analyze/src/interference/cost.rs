@@ -6,7 +6,7 @@ use crate::samples::subtraction_left::ns_of;
 use crate::stats::{Batches, Interval, NORMAL, POWER, Spread, student_t, welch_degrees};
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Number of undisturbed repetitions on either side that an interrupt is compared with.
@@ -20,7 +20,7 @@ const BLOCKS: usize = 20;
 const FEWEST: u64 = 10;
 
 /// Cost of one interrupt for the work of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
     /// Time that one interrupt adds.
     pub per_interrupt_ns: f64,

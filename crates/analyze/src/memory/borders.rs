@@ -5,7 +5,7 @@ use super::knees::knees;
 use anechoic_recording::Run;
 use anechoic_recording::machine::Cache;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Experiments of random accesses, whose curve shows the caches; the clearest first.
 const RANDOM: [&str; 4] = [
@@ -18,7 +18,7 @@ const RANDOM: [&str; 4] = [
 const SEQUENTIAL: [&str; 2] = ["bandwidth-read-sequential-warm", "bandwidth-write-sequential-warm"];
 
 /// The border between two regions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Border {
     /// Name of the cache: `L1`, `L2`, `L3`.
     pub name: String,

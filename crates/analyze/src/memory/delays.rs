@@ -4,10 +4,10 @@ use super::Experiment;
 use crate::stats::median;
 use anechoic_recording::memory::{Before, MEMORY_EXPERIMENTS, Preemptor};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The time per access after a migration beside that after a preemption by a thread that writes much memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Delays {
     /// The experiment of the migration.
     pub migration: String,

@@ -10,13 +10,13 @@ use crate::stats::median;
 use anechoic_recording::machine::Cache;
 use anechoic_recording::memory::{Before, MEMORY_EXPERIMENTS, Preemptor};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Ways of a cache whose machine does not report them.
 const USUAL_WAYS: u32 = 8;
 
 /// How close the predicted times of an experiment are to the measured ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Prediction {
     /// Number of working sets.
     pub points: u64,

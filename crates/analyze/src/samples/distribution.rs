@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The value of a sample is its time in ns if the work is fixed, and the units of work done in it if the time is fixed.
 /// Minimum, maximum, mean, deviation, skewness and kurtosis are exact. Quantiles and outliers are exact if `rounding`
 /// is 0; otherwise values were rounded by up to that share of their distance from the median.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Distribution {
     /// Number of samples.
     pub samples: u64,
@@ -52,7 +52,7 @@ pub struct Distribution {
 }
 
 /// One quantile.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Quantile {
     /// The share of samples that do not exceed the quantile.
     pub share: f64,
@@ -63,7 +63,7 @@ pub struct Quantile {
 }
 
 /// How the intervals of quantiles are computed, and what they assume.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct QuantileIntervals {
     /// Number of equal blocks of consecutive samples; with too few there are no intervals.
     pub blocks: u64,

@@ -4,7 +4,7 @@ use crate::samples::Fixed;
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Parameters, Policy, Run, Series};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// If a step in the series differs by a larger share from the calibrated one, its detours have no meaning: the threshold
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const MOST_CHANGE: f64 = 0.25;
 
 /// The facts of a series: what it measured, where, and how it ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SeriesFacts {
     /// Number in the recording.
     pub number: u32,
@@ -69,7 +69,7 @@ pub struct SeriesFacts {
 }
 
 /// Number of samples of a series that ended on one CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CpuSamples {
     /// The CPU.
     pub cpu: u32,

@@ -6,7 +6,7 @@ use crate::samples::cells::Cell;
 use crate::samples::distribution::Fences;
 use crate::samples::values::Scale;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Largest number of samples of which each is drawn; of more, the extremes of half as many stretches of time.
 pub const MOST_DRAWN: usize = 1_000;
@@ -15,7 +15,7 @@ pub const MOST_POINTS: usize = 240;
 
 /// Data of figures, with at most [`MOST_POINTS`] points each. Values are ns if the work is fixed, units of work if the
 /// time is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// Samples over time in equal stretches; stretches without samples are left out.
     pub series: Vec<TimeBin>,
@@ -32,7 +32,7 @@ pub struct Figures {
 }
 
 /// The samples that began in one stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TimeBin {
     /// Start of the stretch, since the run's start.
     pub start_ns: u64,
@@ -56,7 +56,7 @@ pub struct Drawn {
 }
 
 /// Counts in bins of equal width over the main body; samples outside are counted separately.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Histogram {
     /// Lower edge of the first bin.
     pub low: f64,
@@ -71,7 +71,7 @@ pub struct Histogram {
 }
 
 /// One point of a distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// The value.
     pub value: f64,

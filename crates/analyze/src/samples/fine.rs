@@ -3,7 +3,7 @@
 use crate::samples::cells::Cell;
 use crate::samples::values::Scale;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ const MOST_VALUES: usize = 8;
 const MOST_FOLLOWED: usize = 4096;
 
 /// The fine view (Tsafrir 2007): the most frequent exact values, and how long they persist.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FineView {
     /// Number of distinct values; absent if some were rounded, in which case the counts in `dominant` are lower bounds.
     pub distinct: Option<u64>,
@@ -27,7 +27,7 @@ pub struct FineView {
 }
 
 /// A value with its frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Dominant {
     /// The value: counter ticks if the work is fixed, units of work if the time is.
     pub raw: u64,
@@ -46,7 +46,7 @@ pub struct Dominant {
 }
 
 /// A run of equal samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EqualRun {
     /// The value: counter ticks if the work is fixed, units of work if the time is.
     pub raw: u64,

@@ -14,10 +14,10 @@ use crate::samples::tick_overhead::TickOverhead;
 use crate::spectrum::Spectrum;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The results of one recording of a method (`fwq`, `ftq`, `tick`, `loops`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
     /// Facts of the run; its threshold and shortest gap have no meaning here.
     pub run: Facts,
@@ -35,7 +35,7 @@ pub struct Measured {
 }
 
 /// The results of one series.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SeriesResult {
     /// Facts of the series.
     pub facts: SeriesFacts,

@@ -5,14 +5,14 @@ use crate::samples::distribution::Distribution;
 use crate::samples::facts::SeriesFacts;
 use anechoic_recording::{Parameters, Series};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Undisturbed speed of a kernel.
 ///
 /// It comes from the calibration just before the run, without counter reads; samples of a watched series contain one
 /// after each step, which is not part of the kernel. If the recording lacks the calibration, it comes from the third
 /// decile of the samples (see `Distribution::third_decile_mean`), including these reads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pace {
     /// Nanoseconds per instruction of the kernel's kind; for a do-nothing loop, per iteration.
     pub ns_per_instruction: f64,
@@ -23,7 +23,7 @@ pub struct Pace {
 }
 
 /// Core cycles, by comparison with a chain of additions that take one cycle each.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Cycles {
     /// Cycles per instruction; for a do-nothing loop, per iteration.
     pub per_instruction: f64,

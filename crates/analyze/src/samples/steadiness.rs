@@ -1,7 +1,7 @@
 //! Whether the accumulated mean of a series became steady.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Default accuracy of FAME, 1 %.
 pub(crate) const USUAL_MAIV: f64 = 0.01;
@@ -9,7 +9,7 @@ pub(crate) const USUAL_MAIV: f64 = 0.01;
 pub(crate) const FEWEST_SAMPLES: u64 = 5;
 
 /// How far the mean over the first m samples still moved (FAME, Vera et al. 2007).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Steadiness {
     /// Maximum of |A(m) − A(n)| / A(n) over the last half of the n samples, where A(m) is the mean of the first m.
     pub variation: f64,

@@ -5,7 +5,7 @@ use crate::samples::figures::Point;
 use crate::stats::Interval;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Samples with a longer unexplained detour or stolen gap are left out, because single events of this kind dominate
 /// every spread.
@@ -18,7 +18,7 @@ pub(crate) const FEWEST_SAMPLES: u64 = 100;
 /// *Direct* time is time in handlers and other threads, between their entry and exit events. *Gaps* are what a detour
 /// takes around them: trap, return and, in a guest, the VM exit. What remains is the jitter of the work itself and the
 /// indirect cost: work that runs slower after an interruption.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Subtraction {
     /// Number of samples.
     pub samples: u64,
@@ -49,7 +49,7 @@ pub struct Subtraction {
 }
 
 /// What a step subtracts in addition to all previous steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Subtracted {
     /// Nothing: the raw samples.
@@ -71,7 +71,7 @@ pub enum Subtracted {
 }
 
 /// The spread after one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
     /// What this step subtracts.
     pub taken: Subtracted,
@@ -85,7 +85,7 @@ pub struct Step {
 ///
 /// Explained shares are relative to the raw samples: 1 if the spread disappears, 0 if it is unchanged, negative if it
 /// grows. They are absent if the raw samples have no spread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Left {
     /// Number of samples.
     pub samples: u64,
@@ -115,7 +115,7 @@ pub struct Left {
 ///
 /// The falls of the spread are those of the samples used when only this source, with its gaps if they are known, is
 /// subtracted; negative if the spread grows. Absent without such samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SourceEffect {
     /// Identifier of the source, from the table of sources; empty for sources after the first 128.
     pub source: String,
@@ -144,7 +144,7 @@ pub struct SourceEffect {
 }
 
 /// The verdict on how much of the spread is accounted for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// The step on which it is based: direct costs and gaps as far as they are known, nothing unexplained.
     pub after: Subtracted,
@@ -171,7 +171,7 @@ pub struct Verdict {
 /// Adjacent samples are equally slow, so each sample is taken relative to the median of what remains of the two samples
 /// before and the two after it, after subtracting everything recorded. Undisturbed samples are treated likewise, so
 /// that they stay comparable.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Paced {
     /// Number of samples used that have two neighbours on either side.
     pub samples: u64,
@@ -231,7 +231,7 @@ impl Paced {
 }
 
 /// How much of one measure of spread is accounted for, in the samples used.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Accounted {
     /// Value for the raw samples.
     pub raw_ns: f64,

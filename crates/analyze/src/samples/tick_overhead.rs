@@ -9,7 +9,7 @@ use crate::stats::{Batches, Interval, NORMAL};
 use anechoic_recording::Clock;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// How the intervals are computed.
 const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics), widened by the correlation of consecutive repetitions";
@@ -18,7 +18,7 @@ const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) an
 pub(crate) const FEWEST_FOR_MEDIAN: u64 = 6;
 
 /// Cost of ticks for the repetitions of one kernel on one CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TickOverhead {
     /// Number of repetitions with a tick.
     pub with_tick: u64,
@@ -49,7 +49,7 @@ pub struct TickOverhead {
 }
 
 /// Cost of one tick and its parts, which add up to the whole except for rounding.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Overhead {
     /// Number of repetitions with a tick.
     pub repetitions: u64,

@@ -3,10 +3,10 @@
 use crate::samples::measured::{Measured, SeriesResult};
 use crate::samples::tick_overhead::Overhead;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Average overhead of one tick for each kernel on each CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Table1 {
     /// The rows: kernels in the order of measurement, with the scheduling if there is more than one.
     pub kernels: Vec<String>,
@@ -17,7 +17,7 @@ pub struct Table1 {
 }
 
 /// One cell of [`Table1`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Number of the series.
     pub series: u32,

@@ -1,7 +1,7 @@
 //! The sources of a line: those whose events are in step with it.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::f64::consts::TAU;
 
 /// Largest number of sources of one line.
@@ -40,7 +40,7 @@ pub struct SourceEvents<'a> {
 }
 
 /// Durations, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Durations {
     /// Number of durations.
     pub count: u64,
@@ -70,7 +70,7 @@ impl Durations {
 }
 
 /// A source whose events are in step with a line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Carrier {
     /// Identifier of the source, from the table of sources.
     pub source: String,

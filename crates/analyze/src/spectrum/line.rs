@@ -3,10 +3,10 @@
 use super::carriers::{Carrier, Durations};
 use super::regular::Regular;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The periodic part of a series of noise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Spectrum {
     /// Requested probability that a series without any period shows a line.
     pub false_alarm: f64,
@@ -38,7 +38,7 @@ pub struct Spectrum {
 }
 
 /// A period.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Line {
     /// Frequency; for a train of interrupts the fundamental.
     pub hz: f64,
@@ -62,7 +62,7 @@ pub struct Line {
 }
 
 /// A point of the figure of a spectrum.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct FigurePoint {
     /// Frequency of the strongest power in its band.
     pub hz: f64,

@@ -3,7 +3,7 @@
 
 use super::carriers::SourceEvents;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Fewest intervals.
 const FEWEST: usize = 8;
@@ -13,7 +13,7 @@ const NEAR: f64 = 0.1;
 const MOST: f64 = 0.8;
 
 /// A source whose events come at even intervals.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Regular {
     /// Identifier of the source, from the table of sources.
     pub source: String,

@@ -4,10 +4,10 @@ use anechoic_analyze::stats::Interval;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Slowdown of a bulk-synchronous job by noise, measured, and predicted from the detours of the same phases.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Bsp {
     /// The hosts, one for each recording.
     pub hosts: Vec<HostFacts>,
@@ -33,7 +33,7 @@ pub struct Bsp {
 }
 
 /// A host of the job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HostFacts {
     /// Name of the host.
     pub name: String,
@@ -44,7 +44,7 @@ pub struct HostFacts {
 }
 
 /// An estimate with its uncertainty.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
@@ -58,7 +58,7 @@ pub struct Estimate {
 
 /// The results for one grain and kind of synchronisation. Losses are slowdowns minus 1: time divided by time without
 /// noise, minus 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Requested work of a phase, in ns.
     pub grain_ns: u64,
@@ -96,7 +96,7 @@ pub struct Cell {
 }
 
 /// Duration of a phase without noise: work and synchronisation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Undisturbed {
     /// Duration in ns; the mean over ranks if they did not synchronise.
     pub ns: Estimate,
@@ -112,7 +112,7 @@ pub struct Undisturbed {
 }
 
 /// How the undisturbed phase was obtained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// Mean of the phases in which no rank had a detour.
@@ -125,7 +125,7 @@ pub enum Basis {
 }
 
 /// How the recursion was played on the recorded detours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Played {
     /// Continuously from the start of each round to its end, on the clock that all ranks share.
@@ -136,7 +136,7 @@ pub enum Played {
 }
 
 /// Closed laws for the same number of independent ranks, from the same detours; slowdowns minus 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Brackets {
     /// Lower bracket: phases start at random in free time.
     pub free_start: f64,
@@ -145,7 +145,7 @@ pub struct Brackets {
 }
 
 /// What explains the difference between measured and predicted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Explanation {
     /// All phases by what happened in them. Their parts add up to [`Cell::measured`] and [`Cell::anew`].
     pub parts: Vec<Part>,
@@ -162,7 +162,7 @@ pub struct Explanation {
 }
 
 /// What happened in a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Happened {
     /// A rank had a detour while it worked, or before it could start.
@@ -182,7 +182,7 @@ impl Happened {
 }
 
 /// Phases in which the same happened, and their contribution to the loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
     /// What happened in them.
     pub happened: Happened,
@@ -195,7 +195,7 @@ pub struct Part {
 }
 
 /// A long phase without a detour.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Unexplained {
     /// Round of the phase.
     pub round: u32,
@@ -212,7 +212,7 @@ pub struct Unexplained {
 }
 
 /// One rank of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RankFacts {
     /// Number of the rank.
     pub rank: u32,
@@ -238,7 +238,7 @@ pub struct RankFacts {
 }
 
 /// Loss of a rank that did not synchronise: slowdown minus 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Alone {
     /// Measured loss.
     pub measured: f64,
@@ -247,7 +247,7 @@ pub struct Alone {
 }
 
 /// Time of a source in the detours that delayed the last rank.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SourceTime {
     /// Identifier of the source.
     pub source: String,

@@ -9,7 +9,7 @@ use crate::phases::{ClosedForm, RANKS};
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::time::Duration;
 
 /// The options.
@@ -46,7 +46,7 @@ pub const LINEAR_ERROR: f64 = 0.05;
 const LINEAR_UP_TO: f64 = 0.1;
 
 /// The laws for some grains and numbers of ranks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Laws {
     /// Delay D that an event adds to a phase, in ns.
     pub delay_ns: u64,
@@ -61,7 +61,7 @@ pub struct Laws {
 }
 
 /// The laws for one grain.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GrainLaws {
     /// Work G between two synchronisations, in ns.
     pub grain_ns: u64,
@@ -76,7 +76,7 @@ pub struct GrainLaws {
 }
 
 /// The laws for one number of ranks n.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RankLaws {
     /// Number of ranks n.
     pub ranks: u64,

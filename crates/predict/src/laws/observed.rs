@@ -4,13 +4,13 @@ use anechoic_analyze::samples::{Fixed, Measured, measure};
 use anechoic_analyze::{Summary, summarize};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Of a sample more often delayed than this, several delays may lie in one.
 const MOST_DELAYED: f64 = 0.5;
 
 /// The delays that were observed: of the samples of loops, or of the detours of CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Observed {
     /// Directory of the recording.
     pub recording: String,

@@ -2,13 +2,13 @@
 
 use super::law::Law;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The closed form of Tsafrir et al. (ICS 2005): a phase of a rank is delayed by `delay_ns` with probability `p`.
 ///
 /// It knows one delay. A recording has many, so those over some length count as the delay, and shorter ones are left
 /// out: of all such classes, the one that comes nearest to the free-start law over the requested numbers of ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ClosedForm {
     /// Shortest delay of a phase in the class, in ns; absent without delays.
     #[serde(default)]

@@ -6,10 +6,10 @@ use super::tail::{Extrapolated, Tail};
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Slowdown of a bulk-synchronous job by noise, for some grains and numbers of ranks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PhaseModel {
     /// The recorded hosts.
     pub hosts: Vec<HostFacts>,
@@ -35,7 +35,7 @@ pub struct PhaseModel {
 }
 
 /// One recorded host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HostFacts {
     /// Name of the recording or file.
     pub name: String,
@@ -50,7 +50,7 @@ pub struct HostFacts {
 }
 
 /// The prediction for one grain, the noise-free time between two synchronisations.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GrainModel {
     /// The grain, in ns.
     pub grain_ns: u64,
@@ -75,7 +75,7 @@ pub struct GrainModel {
 }
 
 /// The prediction for one grain and number of ranks. Slowdowns are time divided by time without noise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Number of ranks.
     pub ranks: u64,
@@ -100,7 +100,7 @@ pub struct Cell {
 }
 
 /// A slowdown with its uncertainty.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Slowdown {
     /// Time divided by time without noise.
     pub slowdown: f64,
@@ -114,7 +114,7 @@ pub struct Slowdown {
 }
 
 /// Time of a source of noise over all CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SourceFacts {
     /// Identifier of the source.
     pub source: String,
@@ -127,7 +127,7 @@ pub struct SourceFacts {
 }
 
 /// Cost of one source for a job, by the free-start law.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SourceCost {
     /// Identifier of the source.
     pub source: String,
@@ -140,7 +140,7 @@ pub struct SourceCost {
 }
 
 /// Parameters of the computation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Method {
     /// Seed of the offsets of hosts.
     pub seed: u64,

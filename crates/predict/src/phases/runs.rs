@@ -7,7 +7,7 @@ use anechoic_analyze::threads::in_order;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 
 /// Number of runs of one job, each with other offsets of its hosts and its own seed.
@@ -29,7 +29,7 @@ const ENOUGH: f64 = 1.0 / 400.0;
 const PASSES: f64 = 64.0;
 
 /// Result of the recursion for one number of ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Recursion {
     /// Time divided by time without noise.
     pub slowdown: f64,

@@ -6,7 +6,7 @@ use super::span::Span;
 use anechoic_analyze::stats::{Interval, Spread};
 use anechoic_analyze::threads::in_order;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -20,7 +20,7 @@ const FEWEST: usize = 50;
 const FEWEST_DISTINCT: usize = 20;
 
 /// The fitted tail of one grain's delays.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Tail {
     /// Threshold in ns: the tail describes longer delays.
     pub threshold_ns: u64,
@@ -37,7 +37,7 @@ pub struct Tail {
 }
 
 /// The extrapolation to a number of ranks that the recording does not support.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Extrapolated {
     /// Time divided by time without noise, by the free-start law with the tail in place of the recorded delays above
     /// the threshold.

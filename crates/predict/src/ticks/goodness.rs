@@ -8,7 +8,7 @@ use super::table::{Costs, Point};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::{mean, quantile, standard_error};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A point that misses by no more than this share of its time is never called off.
 const LEAST_OFF: f64 = 0.01;
@@ -19,7 +19,7 @@ const DEVIATIONS: f64 = 3.0;
 const BLOCK_DEVIATIONS: f64 = 3.5;
 
 /// A point with its prediction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Fitted {
     /// The measured point.
     #[serde(flatten)]
@@ -48,7 +48,7 @@ pub struct Fitted {
 }
 
 /// How well the model fits, over all points.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Goodness {
     /// Share of the variance of T/B that the model explains; absent if there is nothing to test.
     pub r_squared: Option<f64>,
@@ -63,7 +63,7 @@ pub struct Goodness {
 }
 
 /// Cost of one interrupt between the lowest rate and this one, the median over the copies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RateCost {
     /// The rate; the requested one if it differs from the delivered one.
     pub rate_hz: f64,
@@ -72,7 +72,7 @@ pub struct RateCost {
 }
 
 /// The cost of one interrupt at the lower and at the higher rates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Bend {
     /// The rate in the middle, which belongs to both halves.
     pub at_hz: f64,
@@ -89,7 +89,7 @@ pub struct Bend {
 }
 
 /// A time that falls although the rate rises.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Fall {
     /// Number of copies that ran at once.
     pub copies: u32,

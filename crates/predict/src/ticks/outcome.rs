@@ -6,10 +6,10 @@ use super::scheduler::Scheduler;
 use super::table::{Costs, Origin};
 use anechoic_analyze::stats::Interval;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The serial tick model of every processor of a table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Model {
     /// The origin of the table.
     pub origin: Origin,
@@ -23,7 +23,7 @@ pub struct Model {
 }
 
 /// The serial tick model of one processor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ProcessorModel {
     /// Name of the processor.
     pub name: String,
@@ -73,7 +73,7 @@ pub struct ProcessorModel {
 }
 
 /// Cost of one interrupt in µs: the median over all pairs, blocks and copies (Theil 1950, Sen 1968).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
     /// Total cost.
     pub total_us: f64,
@@ -90,7 +90,7 @@ pub struct Cost {
 }
 
 /// Percentage of a CPU that 1,000 interrupts per second take: P of Tsafrir 2007.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Parts {
     /// Share of traps; absent if the gaps, which contain them, are known.
     pub trap: Option<f64>,
@@ -105,7 +105,7 @@ pub struct Parts {
 }
 
 /// Percentage of a CPU that 1,000 ticks per second take in one mode of the handler.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModeParts {
     /// Name of the mode.
     pub name: String,
@@ -114,7 +114,7 @@ pub struct ModeParts {
 }
 
 /// Share of a CPU that ticks take.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct TickShare {
     /// Rate n of the ticks.
     pub rate_hz: f64,
@@ -125,7 +125,7 @@ pub struct TickShare {
 }
 
 /// Time of the work without interrupts, at one number of copies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Tickless {
     /// Number of copies that ran at once.
     pub copies: u32,
@@ -138,7 +138,7 @@ pub struct Tickless {
 }
 
 /// The verdict on the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// Whether the cost grows in proportion to the rate.
     pub linearity: Linearity,
@@ -147,7 +147,7 @@ pub struct Verdict {
 }
 
 /// Whether the cost grows in proportion to the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Linearity {
     /// Not tested: no number of copies has more than two rates, so that a line always fits; or the cost is not
@@ -161,7 +161,7 @@ pub enum Linearity {
 }
 
 /// Whether the sample sufficed to determine the costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
     /// Total and indirect cost are significant.

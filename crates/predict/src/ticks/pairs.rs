@@ -4,10 +4,10 @@ use super::blocks::both;
 use super::table::{Costs, Point};
 use anechoic_analyze::stats::{mean, quantile};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The cost of the step from one rate to a higher one, at one number of copies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Pair {
     /// Number of copies that ran at once.
     pub copies: u32,
@@ -72,7 +72,7 @@ pub(super) fn pairs<'a>(groups: impl Iterator<Item = &'a [Point]>, costs: &Costs
 }
 
 /// The indirect share over all pairs and copies; if the model held exactly, all pairs would have the same share.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Shares {
     /// Number of pairs with a share.
     pub pairs: u64,
@@ -116,7 +116,7 @@ impl Shares {
 
 /// The indirect cost of 1,000 interrupts per second, in percent of a CPU, by several estimators. They differ where times
 /// scatter: a step between similar rates counts as much as one between distant rates in a mean.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimators {
     /// The fit: the median over all pairs of the cost of the interrupts that really came, as in `cost`.
     pub fit: f64,

@@ -3,11 +3,11 @@
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::{mean, standard_error, student_t};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Time of a tick and a context switch in the kernel, by the number of runnable copies (figure 3 of Tsafrir 2007).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Scheduler {
     /// Costs by number of copies; empty if single ticks are unknown.
     pub by_copies: Vec<SchedulerCost>,
@@ -22,7 +22,7 @@ pub struct Scheduler {
 }
 
 /// Time that the scheduler takes with one number of copies and no added interrupts, in µs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SchedulerCost {
     /// Number of runnable copies.
     pub copies: u32,
@@ -42,7 +42,7 @@ pub struct SchedulerCost {
 }
 
 /// A value with its interval, which assumes independent rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// Mean over the rounds of their medians, in µs.
     pub us: f64,

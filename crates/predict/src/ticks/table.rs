@@ -3,7 +3,7 @@
 use super::scheduler::Scheduler;
 use anechoic_analyze::facts::Facts;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Largest number of points of a table, because every pair of them is computed.
@@ -12,7 +12,7 @@ pub const MOST_POINTS: usize = 1_000;
 pub(super) const MOST_PAIRS: usize = 5_000_000;
 
 /// Times and costs of some processors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Table {
     /// The origin of the table.
     pub origin: Origin,
@@ -46,7 +46,7 @@ impl Table {
 }
 
 /// The origin of a table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Two CSV files.
@@ -63,7 +63,7 @@ pub enum Origin {
 }
 
 /// The measurements of one processor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Processor {
     /// Name of the processor.
     pub name: String,
@@ -90,7 +90,7 @@ impl Processor {
 }
 
 /// Mean time of the work under one rate of interrupts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Number of copies of the work that ran at once.
     pub copies: u32,
@@ -114,7 +114,7 @@ pub struct Point {
 }
 
 /// Time of the work under one rate of interrupts in one block; a block runs all rates at one number of copies in turn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct BlockTime {
     /// Number of the block; points of the same number of copies and block were measured close together.
     pub block: u32,
@@ -149,9 +149,7 @@ impl Point {
 }
 
 /// Origin of the rate of interrupts; the least certain is the greatest.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateFrom {
     /// The table; or no interrupts were added and none were recorded.
@@ -165,7 +163,7 @@ pub enum RateFrom {
 }
 
 /// Direct cost of one interrupt, in µs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Costs {
     /// Entering and leaving the kernel: mean of an empty system call.
     pub trap_us: f64,
@@ -191,7 +189,7 @@ pub struct Costs {
 
 /// Direct cost of a tick in one of the ways in which a kernel may handle it, for example with and without reading an
 /// external clock (the TSC and PIT modes of Tsafrir 2007).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HandlerMode {
     /// Name of the mode.
     pub name: String,
@@ -232,7 +230,7 @@ impl Costs {
 }
 
 /// Observed cost of interrupts of one kind, in µs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SeenCost {
     /// Requested rate of the interrupts.
     pub rate_hz: Option<f64>,
