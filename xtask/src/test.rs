@@ -16,6 +16,8 @@ const MEASURING: &str = "measuring::";
 const FAULTS: &str = "faults::";
 /// Begins the path of every test that fuzzes a parser: for as long as ANECHOIC_FUZZ_SECONDS says.
 const FUZZ: &str = "fuzz::";
+/// Number of tests that the last lines name for the time in which they had the machine for themselves.
+const LONGEST: usize = 12;
 /// Where the machine is known, more tests than these that cannot judge are too many.
 const NOT_JUDGED: usize = 12;
 
@@ -111,29 +113,54 @@ impl Counts {
     }
 }
 
-/// The tests that did not test all, by what and why.
-struct Notes(BTreeMap<(String, String), BTreeSet<String>>);
+/// What the tests noted.
+#[derive(Default)]
+struct Notes {
+    /// The tests that did not test all, by what and why.
+    not_all: BTreeMap<(String, String), BTreeSet<String>>,
+    /// For how many seconds tests had the machine for themselves.
+    alone: BTreeMap<String, f64>,
+}
 
 impl Notes {
     fn read(text: &str) -> Notes {
-        let mut notes: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let mut notes = Notes::default();
         for line in text.lines() {
             let [what, program, test, why] = line.split('\t').collect::<Vec<_>>()[..] else {
                 continue;
             };
-            let of = notes.entry((what.to_owned(), why.to_owned())).or_default();
-            of.insert(format!("{program} {test}"));
+            let test = format!("{program} {test}");
+            if what == "alone" {
+                *notes.alone.entry(test).or_default() += why.parse().unwrap_or(0.0);
+            } else {
+                notes.not_all.entry((what.to_owned(), why.to_owned())).or_default().insert(test);
+            }
         }
-        Notes(notes)
+        notes
     }
 
     /// The tests with such a note.
     fn tests(&self, what: &str) -> BTreeSet<&String> {
-        self.0.iter().filter(|((is, _), _)| is == what).flat_map(|(_, tests)| tests).collect()
+        self.not_all.iter().filter(|((is, _), _)| is == what).flat_map(|(_, tests)| tests).collect()
     }
 
     fn not_judged(&self) -> usize {
         self.tests("not judged").len()
+    }
+
+    /// A line that names the tests which had the machine for themselves for longest, if any had.
+    fn longest(&self) -> String {
+        if self.alone.is_empty() {
+            return String::new();
+        }
+        let mut longest: Vec<(&String, f64)> =
+            self.alone.iter().map(|(test, seconds)| (test, *seconds)).collect();
+        longest.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        let named =
+            longest.iter().take(LONGEST).map(|(test, seconds)| format!("{test} {seconds:.0} s"));
+        let (tests, all) = (longest.len(), self.alone.values().sum::<f64>());
+        let named = named.collect::<Vec<_>>().join(", ");
+        format!("alone on the machine: {tests} tests for {all:.0} s; the longest: {named}\n")
     }
 }
 
@@ -144,10 +171,11 @@ fn summary(counts: &Counts, second: &[String], notes: &Notes) -> String {
     if !second.is_empty() {
         text.push_str(&format!("second attempt: {}\n", second.join(", ")));
     }
-    for ((what, why), tests) in &notes.0 {
+    for ((what, why), tests) in &notes.not_all {
         let names = tests.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         text.push_str(&format!("{what}: {why} ({names})\n"));
     }
+    text.push_str(&notes.longest());
     let (skipped, not_judged) = (notes.tests("skipped").len(), notes.not_judged());
     let passed = counts.passed.saturating_sub(skipped + not_judged);
     text + &format!(
@@ -173,10 +201,11 @@ mod tests {
         }
         let notes = Notes::read(
             "skipped\ta\tx::one\tneeds root\nskipped\ta\tx::one\tneeds root\nskipped\tb\ty::two\tneeds root\n\
-             not judged\ta\tx::three\tthe host was too busy\n",
+             not judged\ta\tx::three\tthe host was too busy\nalone\ta\tx::three\t2.6\nalone\tb\ty::two\t31.0\n",
         );
         assert_eq!(counts.names, ["a::c"]);
         let expected = "\nsecond attempt: a::c\nnot judged: the host was too busy (a x::three)\nskipped: needs root (a x::one, b y::two)\n\
+                        alone on the machine: 2 tests for 34 s; the longest: b y::two 31 s, a x::three 3 s\n\
                         tests: 6 passed, 1 failed, 2 skipped, 1 not judged\n";
         assert_eq!(summary(&counts, &counts.names, &notes), expected);
     }

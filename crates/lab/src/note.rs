@@ -1,4 +1,4 @@
-//! Notes of what a test that passes did not test.
+//! Notes of what a test that passes did not test, and of what it took.
 //!
 //! They go to standard output, which the test harness hides, and to the file that the variable names: `xtask test`
 //! counts them.
@@ -21,8 +21,17 @@ pub fn not_judged(why: impl Display) {
     note("not judged", &why.to_string());
 }
 
+/// Notes for how many seconds a test kept the machine for itself.
+pub(crate) fn alone(seconds: f64) {
+    write("alone", &format!("{seconds:.1}"));
+}
+
 fn note(what: &str, why: &str) {
     println!("{what}: {why}");
+    write(what, why);
+}
+
+fn write(what: &str, why: &str) {
     let Some(path) = std::env::var_os(FILE) else { return };
     let program = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
     let thread = thread::current();

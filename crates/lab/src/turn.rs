@@ -3,9 +3,11 @@
 //! The lock is on the directory for temporary files, so that it holds for all test programs of all users, needs no
 //! file of its own, and ends with the process that has it.
 
+use crate::note;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::time::Instant;
 
 thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
@@ -14,6 +16,7 @@ thread_local! {
 /// A turn, which ends when it is dropped.
 pub struct Turn {
     alone: bool,
+    since: Instant,
     _lock: File,
 }
 
@@ -24,7 +27,7 @@ impl Turn {
         while let Err(error) = if alone { lock.lock() } else { lock.lock_shared() } {
             assert_eq!(error.kind(), ErrorKind::Interrupted, "{}: {error}", dir.display());
         }
-        Turn { alone, _lock: lock }
+        Turn { alone, since: Instant::now(), _lock: lock }
     }
 }
 
@@ -32,6 +35,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         if self.alone {
             ALONE.set(false);
+            note::alone(self.since.elapsed().as_secs_f64());
         }
     }
 }
