@@ -126,9 +126,9 @@ lab-fast: lab-packages
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --workspace --all-targets --quiet -- -D warnings
 	@if command -v mpicc >/dev/null && $(LIBCLANG); then $(CARGO) clippy --release $(MPI) --all-targets --quiet -- -D warnings; \
-	else echo "no mpicc or no libclang: the command under MPI is not checked"; fi
+	else echo "no mpicc or no libclang: the command under MPI is not checked"; \
+	$(CARGO) clippy --release --workspace --all-targets --quiet -- -D warnings; fi
 	cd bare && $(CARGO) fmt --check && $(CARGO) clippy --release --all-targets --quiet -- -D warnings
 	$(CARGO) run --quiet --release -p xtask -- tidy
 	@if command -v cargo-deny >/dev/null && $(CARGO) fetch --quiet; then $(CARGO) deny --offline check licenses bans sources; \
