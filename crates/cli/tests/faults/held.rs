@@ -31,14 +31,14 @@ impl Drop for Setting {
     }
 }
 
-/// A thread that holds a CPU for at most 40 s. What ends it runs elsewhere, and before it.
+/// A thread that holds a CPU for at most 25 s. What ends it runs elsewhere, and before it.
 struct Holder(Child);
 
 impl Holder {
     fn of(cpu: &str, after_s: u32) -> Self {
         let script = format!(
             "sleep {after_s}; taskset -c {cpu} chrt -f 60 sh -c 'while :; do :; done' & trap \"kill -9 $!\" TERM EXIT; \
-             sleep 40 & wait $!"
+             sleep 25 & wait $!"
         );
         let own = ["-c", "0", "bash", "-c", &script];
         Holder(Command::new("taskset").args(own).spawn().expect("a shell"))
@@ -65,7 +65,7 @@ fn a_cpu_that_a_real_time_thread_holds() {
         let _whole = Setting::set(THROTTLING, "-1");
         let _holder = Holder::of(&cpu, 0);
         std::thread::sleep(std::time::Duration::from_secs(1));
-        for command in ["run -d 1s", "measure fwq", "check --self-test"] {
+        for command in ["run -d 500ms", "measure fwq --repetitions 100", "check --self-test"] {
             let output = if command.starts_with("check") { "" } else { "-q -o r" };
             let done = place.run(&format!("rm -rf r; anechoic {command} --cpus {cpu} {output}"));
             // Since Linux 6.12 the kernel's fair server leaves other threads some of the CPU.
@@ -121,8 +121,8 @@ fn a_cpu_that_goes_offline_in_every_method() {
     let _alone = tool::alone();
     let place = Place::new();
     for command in [
-        "run -d 6s",
-        "measure bsp -d 6s",
+        "run -d 5s",
+        "measure bsp -d 5s",
         "measure fwq",
         "measure ftq",
         "measure loops --samples 2000",
@@ -134,10 +134,11 @@ fn a_cpu_that_goes_offline_in_every_method() {
     ] {
         let _back = Setting::set(&online, "1");
         let done = place.run(&format!(
-            "rm -rf r; anechoic {command} -q -o r >&- & for _ in {{1..150}}; do [ -e r/run.json ] && break; sleep 0.1; done; \
-             sleep 2; echo 0 > {online}; sleep 1; echo 1 > {online}; wait"
+            "rm -rf r; timeout -k 5 60 {} {command} -q -o r >&- & for _ in {{1..150}}; do [ -e r/run.json ] && break; sleep 0.1; done; \
+             sleep 1; echo 0 > {online}; sleep 1; echo 1 > {online}; sleep 1; kill $! 2>&-; wait $!; echo \"code $?\" >&2",
+            tool::ANECHOIC
         ));
-        assert_eq!(codes(&done).len(), 1, "{command} ended: {}", done.err);
+        assert!(matches!(codes(&done)[..], [0 | 1]), "{command} ended: {}", done.err);
         let shown = place.run("anechoic summary r");
         assert!(matches!(codes(&shown)[..], [0 | 1 | 3]), "{command}: {}", shown.err);
     }

@@ -12,7 +12,7 @@ const COMMANDS: [&str; 5] = [
     "inject --kind thread --rate 100hz -q --for 200ms --cpus 1",
 ];
 
-/// Longer ones, of which a place gets one.
+/// Longer ones, of which some places get one.
 const LONGER: [&str; 3] = [
     "measure interference -q --cpus 1 -o i",
     "measure memory -q --quick --cpus 1 --experiments bandwidth-read-random-warm --point-time 1ms -o m",
@@ -94,8 +94,14 @@ fn capabilities_one_by_one() {
         "sys_ptrace",
     ];
     for (number, name) in names.into_iter().enumerate() {
-        short(&place, &format!("setpriv --bounding-set=-{name} COMMAND"));
-        all(&place, number, &format!("setpriv --bounding-set=-all,+{name} COMMAND"));
+        for command in &COMMANDS[..3] {
+            one(&place, command, &format!("setpriv --bounding-set=-{name} COMMAND"));
+        }
+        let around = format!("setpriv --bounding-set=-all,+{name} COMMAND");
+        match number % 3 {
+            0 => all(&place, number / 3, &around),
+            _ => short(&place, &around),
+        }
     }
     all(&place, 0, "setpriv --bounding-set=-all COMMAND");
     place.leave();
