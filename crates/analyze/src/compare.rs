@@ -190,7 +190,7 @@ pub fn compare(
 fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Problem> {
     for (name, side) in names.iter().zip(runs) {
         for of in side {
-            if of.run.method != methods::DETOURS {
+            if !methods::WHOLE.contains(&&*of.run.method) {
                 let why = format!("{name} has a recording of `measure {}`", of.run.method);
                 let remedy = "compare recordings of `anechoic run`; `anechoic rank` compares samples of fixed work or time";
                 return Err(ProblemKind::Usage.problem(why, remedy));
@@ -205,6 +205,13 @@ fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Prob
                 ProblemKind::Usage.problem(format!("{name} has no runs"), "name recordings")
             );
         }
+    }
+    let mut methods_of = runs.iter().copied().flatten().map(|of| &*of.run.method);
+    let first = methods_of.next();
+    if let Some(other) = methods_of.find(|&method| Some(method) != first) {
+        let why = format!("some recordings are of method {}, others of {other}", first.unwrap_or(""));
+        let remedy = "compare recordings of `anechoic run`, or recordings of `anechoic record`";
+        return Err(ProblemKind::Usage.problem(why, remedy));
     }
     Ok(())
 }

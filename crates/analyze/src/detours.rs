@@ -54,6 +54,8 @@ pub(crate) struct DetoursBuilder {
     pub(crate) gap_ticks: u64,
     pub(crate) lengths: LengthsBuilder,
     parts: Parts,
+    /// For how long the recorded program executed on the CPU; absent for loops.
+    ran_ticks: Option<u64>,
     /// Start and end of the loops on the time axis of the parts.
     first_ticks: u64,
     last_ticks: u64,
@@ -99,6 +101,7 @@ impl DetoursBuilder {
             gap_ticks: 0,
             lengths: LengthsBuilder::default(),
             parts: Parts::new(axis.0, axis.1, run.clock.ticks(SHORTEST_PART_NS)),
+            ran_ticks: run.program.as_ref().map(|program| program.ran_ticks(cpu.cpu)),
             first_ticks: bounds.0,
             last_ticks: bounds.1,
         }
@@ -121,9 +124,12 @@ impl DetoursBuilder {
         self.cpu
     }
 
-    /// Returns the ticks in which its loops ran.
+    /// Returns the ticks in which its loops ran; those in which a recorded program executed or wanted to.
     pub(crate) fn wall_ticks(&self) -> u64 {
-        self.last_ticks.saturating_sub(self.first_ticks)
+        match self.ran_ticks {
+            Some(ran) => ran.saturating_add(self.lengths.sum_ticks()),
+            None => self.last_ticks.saturating_sub(self.first_ticks),
+        }
     }
 
     /// Returns the ticks subtracted from each gap; the largest if series differ.
@@ -136,9 +142,13 @@ impl DetoursBuilder {
         self.stints.iter().all(|stint| stint.series.is_some())
     }
 
-    /// Returns the lost ticks of each equal part of the measured time.
+    /// Returns the lost ticks of each equal part of the measured time. A program does not want a CPU in all of it, so that
+    /// parts are not alike, and there are none.
     pub(crate) fn lost_by_part(&self) -> &[u64] {
-        self.parts.up_to(self.last_ticks)
+        match self.ran_ticks {
+            Some(_) => &[],
+            None => self.parts.up_to(self.last_ticks),
+        }
     }
 
     /// Returns the length of such a part, in ticks.

@@ -32,7 +32,7 @@ pub struct Facts {
     pub summarized_by: String,
     /// Command line, word by word.
     pub command: Vec<String>,
-    /// Method of measurement: `detours`, `fwq`, ….
+    /// Method of measurement: `detours`, `program`, `fwq`, ….
     pub method: String,
     /// How the run ended.
     pub state: RunState,
@@ -40,7 +40,7 @@ pub struct Facts {
     pub start_utc: String,
     /// End, RFC 3339 in UTC; absent if the run was cut off.
     pub end_utc: Option<String>,
-    /// Wall time of the loop that ran longest.
+    /// Wall time of the loop that ran longest, or of the recorded program.
     pub wall_ns: u64,
     /// Threshold in ns: longer gaps count as detours.
     pub threshold_ns: u64,
@@ -52,6 +52,9 @@ pub struct Facts {
     pub drain: DrainPolicy,
     /// Number of the run of `--repeat N`, from 1, and N.
     pub repetition: Option<(u32, u32)>,
+    /// The recorded program; absent for all methods but `program`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramFacts>,
     /// Measured CPUs.
     pub cpus: Vec<u32>,
     /// CPUs that were online.
@@ -81,6 +84,32 @@ pub struct Facts {
     pub notes: Vec<String>,
 }
 
+/// What is known of a recorded program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramFacts {
+    /// Its name: the file of the command, or the name of the process.
+    pub name: String,
+    /// What it returned, as a shell shows it; absent if it went on, or if the tool did not start it.
+    pub exit_code: Option<u8>,
+    /// Number of its threads in the run.
+    pub threads: u64,
+    /// For how long its threads executed, added up over all CPUs, also those that are not among the measured ones.
+    pub ran_ns: u64,
+}
+
+impl ProgramFacts {
+    fn of(run: &Run) -> Option<Self> {
+        let program = run.program.as_ref()?;
+        let ran = program.ran.iter().map(|ran| ran.ticks).fold(0, u64::saturating_add);
+        Some(Self {
+            name: program.name.clone(),
+            exit_code: program.exit_code,
+            threads: program.threads_seen,
+            ran_ns: run.clock.ns(ran),
+        })
+    }
+}
+
 impl Facts {
     /// Returns the facts of a run whose longest loop took `wall_ticks`.
     #[must_use]
@@ -106,6 +135,7 @@ impl Facts {
             policy: run.policy.clone(),
             drain: run.drain,
             repetition: run.repetition,
+            program: ProgramFacts::of(run),
             cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
             online: run.machine.online.clone(),
             injections: run.injections.iter().map(without_spells).collect(),

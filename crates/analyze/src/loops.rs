@@ -34,7 +34,8 @@ pub(crate) fn watched_from_to(run: &Run, cpu: &CpuRun) -> (u64, u64) {
 /// Returns CPU, start and end of each stint; without an end for a detours run that was cut off.
 pub(crate) fn windows(loops: &Loops, run: &Run) -> Vec<(u32, u64, u64)> {
     let windows = loops.by_cpu(run).flat_map(|(cpu, stints)| {
-        let cut_off = |stint: &Stint| stint.series.is_none() && cpu.iterations == 0;
+        let without_end = cpu.iterations == 0 && run.program.is_none();
+        let cut_off = move |stint: &Stint| stint.series.is_none() && without_end;
         stints.iter().map(move |stint| {
             let end = if cut_off(stint) { u64::MAX } else { stint.last_ticks };
             (cpu.cpu, stint.first_ticks, end)

@@ -16,7 +16,7 @@ pub struct CpuNoise {
     pub cpu: u32,
     /// Class of equal CPUs, which share the shortest gap.
     pub class: String,
-    /// Time from the loop's start to its end.
+    /// Time from the loop's start to its end; for a recorded program, the time in which it executed there or wanted to.
     pub wall_ns: u64,
     /// Lost time divided by wall time; a lower bound if detours were lost.
     pub noise: f64,

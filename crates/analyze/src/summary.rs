@@ -156,9 +156,12 @@ impl<'a> SummaryBuilder<'a> {
         let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
         let total = TotalNoise::of(&cpus, detours, clock);
         if total.interval.is_none() && total.lost_detours == 0 {
-            not_available.push(no_interval(&total));
+            not_available.push(no_interval(&total, run));
         }
-        let longest_wall = detours.iter().map(DetoursBuilder::wall_ticks).max().unwrap_or(0);
+        let longest_wall = match run.program {
+            Some(_) => run.end_ticks.saturating_sub(run.start_ticks),
+            None => detours.iter().map(DetoursBuilder::wall_ticks).max().unwrap_or(0),
+        };
         let threshold_ns = clock.ns(loops.threshold_ticks());
         Ok(Summary {
             run: Facts { threshold_ns, ..Facts::of(run, longest_wall) },
@@ -233,10 +236,14 @@ pub(crate) fn source_rows(
 }
 
 /// Returns why the noise has no interval.
-fn no_interval(of: &TotalNoise) -> NotAvailable {
+fn no_interval(of: &TotalNoise, run: &Run) -> NotAvailable {
     let (blocks, block_ns) = (crate::blocks::FEWEST_BLOCKS, crate::blocks::SHORTEST_BLOCK_NS);
     let (block_ms, run_ms) = (block_ns / 1_000_000, blocks * block_ns / 1_000_000);
     let (why, remedy) = match of.at_least {
+        _ if run.program.is_some() => (
+            "parts of a program's run are not alike".to_owned(),
+            "record the program several times".into(),
+        ),
         Some(_) => (
             "few events make up the noise, or it changes slowly, so it may be larger".to_owned(),
             "measure for longer".into(),

@@ -4,37 +4,28 @@ use crate::causes::Causes;
 use crate::frame::What;
 use crate::names::Names;
 use crate::scene::{self, Scene};
+use crate::victims::Victims;
 use anechoic_recording::event::{Handler, Role, Vector};
 use anechoic_recording::{Clock, EventKind, KernelEvent};
 
-/// Applies `event` to `scene`.
+/// Applies `event` to `scene`, in which `victims` lose time.
 pub(crate) fn apply(
     scene: &mut Scene,
     event: &KernelEvent,
+    victims: Victims<'_>,
     causes: &mut Causes,
     names: &Names,
     clock: &Clock,
 ) {
-    if has_current_thread(event.kind) {
-        scene.expect(event.ticks, event.pid);
+    if event.kind.has_current_thread() {
+        scene.expect(event.ticks, event.pid, victims);
     }
     scene.see(event.ticks);
     match event.kind.role() {
         Role::Enter(handler) => enter(scene, event, handler, causes, names),
         Role::Exit(handler) => exit(scene, event, handler),
-        Role::Instant => happen(scene, event, causes, clock),
+        Role::Instant => happen(scene, event, victims, causes, clock),
         Role::Cause => {}
-    }
-}
-
-/// Returns whether the thread of such an event certainly is the one switched in last.
-///
-/// Between `sched_switch` and the end of the switch, with interrupts disabled, events still carry the old
-/// thread.
-fn has_current_thread(kind: EventKind) -> bool {
-    match kind.role() {
-        Role::Enter(handler) => !matches!(handler, Handler::Tasklet | Handler::Request),
-        _ => matches!(kind, EventKind::PageFaultUser | EventKind::Switch),
     }
 }
 
@@ -106,16 +97,24 @@ fn exit(scene: &mut Scene, event: &KernelEvent, handler: Handler) {
 }
 
 /// Applies an event that is neither an entry nor an exit.
-fn happen(scene: &mut Scene, event: &KernelEvent, causes: &mut Causes, clock: &Clock) {
+fn happen(
+    scene: &mut Scene,
+    event: &KernelEvent,
+    victims: Victims<'_>,
+    causes: &mut Causes,
+    clock: &Clock,
+) {
     let (ticks, [first, second, third]) = (event.ticks, event.args);
     match event.kind {
         EventKind::Nmi => scene.nmi(ticks, clock.ticks(second), What::Nmi { handler: first }),
+        // The faults of a program are its own work.
+        EventKind::PageFaultUser | EventKind::PageFaultKernel if victims.are_of_program() => {}
         EventKind::PageFaultUser => scene.page_fault(ticks, true),
         EventKind::PageFaultKernel => scene.page_fault(ticks, false),
         EventKind::Switch => {
             let next = (first as i32, third as i32);
             let causes = scene::Causes { waker: causes.take_waker(next.0), stop: causes.stop };
-            scene.switch(ticks, event.pid, second, next, causes);
+            scene.switch(ticks, (event.pid, second), next, causes, victims);
         }
         _ => {}
     }

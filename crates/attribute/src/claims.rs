@@ -18,13 +18,16 @@ pub struct RunContext {
     expirations: bool,
     /// Whether the kernel may have a fair server.
     fair_server: bool,
+    /// Whether a program was recorded whose cgroup had no CPU quota.
+    without_quota: bool,
 }
 
 impl RunContext {
     /// Collects what is known about a run.
     #[must_use]
     pub fn new(run: &Run, names: Arc<Names>) -> Self {
-        let loops = run.cpus.iter().map(|cpu| (cpu.tid, format!("loop of CPU {}", cpu.cpu)));
+        let loops = run.cpus.iter().filter(|_| run.program.is_none());
+        let loops = loops.map(|cpu| (cpu.tid, format!("loop of CPU {}", cpu.cpu)));
         let others = run.own_threads.iter().map(|thread| (thread.tid, thread.role.clone()));
         let own = others.chain(loops).map(|(tid, role)| (tid, role.into())).collect();
         let recorded = run.trace.iter().flat_map(|trace| &trace.events).map(|event| event.number);
@@ -32,7 +35,9 @@ impl RunContext {
         let expirations = recorded.peek().is_none()
             || recorded.any(|number| number == EventKind::HrtimerEntry as u16);
         let fair_server = run.machine.has_fair_server() != Some(false);
-        Self { names, own, expirations, fair_server }
+        let has_quota = run.limits.as_ref().is_some_and(|limits| limits.quota_us.is_some());
+        let without_quota = run.program.is_some() && !has_quota;
+        Self { names, own, expirations, fair_server, without_quota }
     }
 
     /// Returns the names of the run's numbers.
@@ -81,6 +86,7 @@ pub const CLAIMS: &[(&Source, ClaimOf)] = &[
     (&sources::BLOCKED, blocked),
     (&sources::ANECHOIC, anechoic),
     (&sources::RT_THROTTLING, rt_throttling),
+    (&sources::SCHEDULING_DELAY, scheduling_delay),
     (&sources::CPU_QUOTA, cpu_quota),
     (&sources::FAIR_SERVER, fair_server),
     (&sources::THREAD, thread),
@@ -230,6 +236,12 @@ fn rt_throttling(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let What::Thread { pid, priority } = frame.what else { return None };
     let throttled = pid == 0 || (!known.fair_server && priority >= FAIR_PRIORITY);
     nameless(known, frame.fifo && throttled)
+}
+
+/// An idle CPU that a thread of a program waits for is only late, unless a quota may hold the thread back.
+fn scheduling_delay(frame: &Frame, known: &RunContext) -> Option<Claim> {
+    let idles = matches!(frame.what, What::Thread { pid: 0, .. });
+    nameless(known, frame.what == What::Delay || (idles && known.without_quota))
 }
 
 /// A real-time victim's idle time is already claimed by `rt_throttling`.

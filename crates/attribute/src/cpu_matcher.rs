@@ -6,14 +6,17 @@ use crate::frame::{Sender, What};
 use crate::input::CpuInput;
 use crate::label::{DetourRef, Labels};
 use crate::own_time::{drop_gaps, take_off};
-use crate::scene::Scene;
+use crate::scene::{ORDINARY, Scene};
 use crate::steal::StealStage;
 use crate::track::{Position, Track};
+use crate::victims::Victims;
 use anechoic_recording::Problem;
 use anechoic_recording::attribution::{Alignment, Outside};
 use anechoic_recording::event::Role;
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Activity, Clock, EventKind, Intervals, KernelEvent, LossKind, Stint};
+use anechoic_recording::{
+    Activity, Clock, EventKind, Intervals, KernelEvent, LossKind, Members, Stint,
+};
 
 /// The open detour, or the open sample if gaps were not recorded.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +31,11 @@ struct Current {
 /// One measured CPU.
 pub(crate) struct CpuMatcher<'a> {
     cpu: u32,
-    /// The thread of its loops.
+    /// The thread of its loops; 0 for a program, which has threads of its own.
     victim: i32,
+    /// The thread that has the CPU, with its priority, as far as events show it; that of the loop, unless a program was
+    /// recorded.
+    running: (i32, i32),
     /// Which loops ran and when, in time order.
     stints: Vec<Stint>,
     track: Track<'a>,
@@ -67,9 +73,10 @@ impl<'a> CpuMatcher<'a> {
                 steal_read,
             ),
             track: Track::new(input.detours, tolerance)?,
-            scene: Scene::new(cpu.tid),
+            scene: Scene::new(),
             cpu: cpu.cpu,
             victim: cpu.tid,
+            running: (cpu.tid, 0),
             stints: input.stints,
             current: None,
             detours: 0,
@@ -77,46 +84,64 @@ impl<'a> CpuMatcher<'a> {
         })
     }
 
-    /// Processes the next event of this CPU.
+    /// Processes the next event of this CPU. `program` has the threads of the recorded program, if one was.
     pub(crate) fn event(
         &mut self,
         event: &KernelEvent,
+        program: Option<&Members>,
         causes: &mut Causes,
         labels: &Labels,
         clock: &Clock,
         alignment: &mut Alignment,
     ) -> Result<(), Problem> {
-        let outside = self.settle(event.ticks, labels)?;
-        if self.is_watched(event.ticks)
+        let victims = program.map_or(Victims::Loop(self.victim), Victims::Program);
+        let outside = self.settle(event.ticks, labels, victims)?;
+        if program.is_some() {
+            self.follow(event);
+        } else if self.is_watched(event.ticks)
             && !(outside.is_some() && self.blind.touch(event.ticks, event.ticks))
         {
             align(alignment, event, outside);
         }
         if event.kind.role() == Role::Cause
             && !self.rearms(event)
-            && let Some(sender) = self.sender(event)
+            && let Some(sender) = self.sender(event, victims)
         {
             causes.note(event, sender);
         }
         if outside.is_none() && self.current.is_some_and(|detour| !detour.dark) {
-            apply(&mut self.scene, event, causes, labels.names(), clock);
+            apply(&mut self.scene, event, victims, causes, labels.names(), clock);
         }
         Ok(())
     }
 
+    /// Follows which thread has the CPU, after the detour that begins with this event has begun.
+    fn follow(&mut self, event: &KernelEvent) {
+        if event.kind == EventKind::Switch {
+            self.running = (event.args[0] as i32, event.args[2] as i32);
+        } else if event.kind.has_current_thread() && event.pid != self.running.0 {
+            self.running = (event.pid, ORDINARY);
+        }
+    }
+
     /// Opens and finishes detours until the one at `ticks` is open; returns the distance if there is none.
-    fn settle(&mut self, ticks: u64, labels: &Labels) -> Result<Option<u64>, Problem> {
+    fn settle(
+        &mut self,
+        ticks: u64,
+        labels: &Labels,
+        victims: Victims<'_>,
+    ) -> Result<Option<u64>, Problem> {
         loop {
             match self.track.place(ticks) {
                 Position::Inside => return Ok(None),
                 Position::Finish => self.finish_detour(labels)?,
-                Position::Open => self.open_detour()?,
+                Position::Open => self.open_detour(victims)?,
                 Position::Outside(distance) => return Ok(Some(distance)),
             }
         }
     }
 
-    fn open_detour(&mut self) -> Result<(), Problem> {
+    fn open_detour(&mut self, victims: Victims<'_>) -> Result<(), Problem> {
         let Some(detour) = self.track.open()? else { return Ok(()) };
         let (start, end) = (detour.start_ticks, detour.end_ticks);
         let index = self.detours;
@@ -124,7 +149,7 @@ impl<'a> CpuMatcher<'a> {
         // A detour outside all stints is not this loop's: it is a sample of an unpinned thread.
         self.current = Stint::around(&self.stints, start, end).map(|place| {
             let stint = self.stints[place];
-            self.scene.begin(start, end, &stint);
+            self.scene.begin((start, end), &stint, self.running, victims);
             Current { index, stint, dark: self.dark.touch(start, end) }
         });
         Ok(())
@@ -164,15 +189,17 @@ impl<'a> CpuMatcher<'a> {
     /// Finishes the open detour and all later ones; `each` may take rows in between.
     pub(crate) fn finish(
         &mut self,
+        program: Option<&Members>,
         labels: &Labels,
         mut each: impl FnMut(&mut Self) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
+        let victims = program.map_or(Victims::Loop(self.victim), Victims::Program);
         loop {
             if self.track.is_open() {
                 self.finish_detour(labels)?;
                 each(self)?;
             }
-            self.open_detour()?;
+            self.open_detour(victims)?;
             if !self.track.is_open() {
                 return self.steal.finish();
             }
@@ -193,12 +220,12 @@ impl<'a> CpuMatcher<'a> {
     /// Returns who really caused the event: the thread, the interrupt that it is in, or whoever armed the
     /// running timer.
     ///
-    /// The victim only reads its counter, so what it seems to do is done by an interrupt that was not
+    /// A loop only reads its counter, so what it seems to do is done by an interrupt that was not
     /// followed (before the loop began, or where events were lost). In that case there is no sender.
-    fn sender(&self, event: &KernelEvent) -> Option<Sender> {
+    fn sender(&self, event: &KernelEvent, victims: Victims<'_>) -> Option<Sender> {
         let thread = Sender { cpu: event.cpu, pid: event.pid, ticks: event.ticks, within: None };
         match self.scene.interrupt() {
-            None if event.pid == self.victim => None,
+            None if !victims.are_of_program() && victims.has(event.pid) => None,
             None => Some(thread),
             Some((What::Timer { .. } | What::Hrtimer { .. }, Some(armer))) => Some(armer),
             Some((what, _)) => Some(Sender { within: Some(what), ..thread }),

@@ -9,11 +9,12 @@ use crate::cpu_matcher::CpuMatcher;
 use crate::frame::Sender;
 use crate::input::{CpuInput, Input};
 use crate::label::Labels;
-use crate::merge::Merge;
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Activity, ActivityKind, EventKind, KernelEvent, Problem, sources};
+use anechoic_recording::{
+    Activity, ActivityKind, EventKind, KernelEvent, Members, Merge, Problem, sources,
+};
 use std::collections::HashMap;
 
 /// Number of rows of one CPU that are passed on together.
@@ -42,6 +43,7 @@ pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
     let mut engine = Engine {
         run,
         labels: Labels::new(run, input.names),
+        program: run.program.as_ref().map(Members::new),
         causes: Causes::new(process(run)),
         alignment: Alignment { tolerance_ticks: tolerance, ..Alignment::default() },
         auditor,
@@ -54,7 +56,7 @@ pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
         engine.add_lane(cpu, tolerance)?;
     }
     let mut events = Merge::new(input.events)?;
-    while let Some(event) = events.next()? {
+    while let Some(event) = events.next_event()? {
         engine.event(&event, sink)?;
     }
     engine.finish(sink)
@@ -69,6 +71,8 @@ fn process(run: &Run) -> Vec<i32> {
 struct Engine<'a> {
     run: &'a Run,
     labels: Labels,
+    /// The threads of the recorded program, if one was.
+    program: Option<Members>,
     causes: Causes,
     alignment: Alignment,
     auditor: Auditor,
@@ -103,8 +107,11 @@ impl<'a> Engine<'a> {
         let Some(cpu) = run.cpus.iter().find(|cpu| cpu.cpu == input.cpu) else { return Ok(()) };
         let index = self.lanes.len();
         self.lane_of_cpu.insert(cpu.cpu, index);
-        self.lane_of_victim.insert(cpu.tid, index);
-        self.appearances.push(Appearance { cpu: cpu.cpu, tid: cpu.tid, events: 0, appears: false });
+        let appears = run.program.is_some(); // its threads are those that events show
+        if !appears {
+            self.lane_of_victim.insert(cpu.tid, index);
+        }
+        self.appearances.push(Appearance { cpu: cpu.cpu, tid: cpu.tid, events: 0, appears });
         self.lanes.push(CpuMatcher::new(cpu, input, &run.clock, tolerance, run.steal_readings)?);
         Ok(())
     }
@@ -119,6 +126,7 @@ impl<'a> Engine<'a> {
                 appearance.appears |= event.pid == appearance.tid;
                 lane.event(
                     event,
+                    self.program.as_ref(),
                     &mut self.causes,
                     &self.labels,
                     &self.run.clock,
@@ -139,12 +147,17 @@ impl<'a> Engine<'a> {
         {
             self.lanes[*index].wake(event.ticks);
         }
+        if let Some(program) = &mut self.program {
+            program.event(event);
+        }
         Ok(())
     }
 
     fn finish(mut self, sink: &mut Sink) -> Result<Attribution, Problem> {
         for (lane, appearance) in self.lanes.iter_mut().zip(&self.appearances) {
-            lane.finish(&self.labels, |lane| hand_on(lane, appearance, BATCH, sink))?;
+            lane.finish(self.program.as_ref(), &self.labels, |lane| {
+                hand_on(lane, appearance, BATCH, sink)
+            })?;
             hand_on(lane, appearance, 1, sink)?;
         }
         let (audit, mut untraced) = self.auditor.finish();

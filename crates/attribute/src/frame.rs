@@ -85,6 +85,8 @@ pub enum What {
         /// Its kernel priority: below 0 deadline, below 100 real-time, from 100 fair.
         priority: i32,
     },
+    /// The CPU idles, and has not begun yet to run a thread of the program that was woken.
+    Delay,
     /// Threads were switched without an event while the victim was runnable, and one of them ran.
     Unseen,
     /// The victim is not runnable.

@@ -2,11 +2,10 @@
 
 use crate::names::Names;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Counter, Detour, KernelEvent, Loss, Problem, Stint};
+use anechoic_recording::{Counter, Detour, KernelEvent, Loss, Stint};
 use std::sync::Arc;
 
-/// Rows of one table and CPU, in time order.
-pub type Feed<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;
+pub use anechoic_recording::Feed;
 
 /// What the loops of one measured CPU recorded, each in time order.
 pub struct CpuInput<'a> {

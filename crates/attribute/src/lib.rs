@@ -1,6 +1,6 @@
 //! Derives named activities from detours and kernel events.
 //!
-//! [`attribute`] derives the `activities` table of a recording again. The path of one event: `merge` puts it
+//! [`attribute`] derives the `activities` table of a recording again. The path of one event: [`anechoic_recording::Merge`] puts it
 //! in time order, `cpu_matcher` finds the detour that contains it, `apply` applies it to the `scene` of that detour,
 //! `label` finds the source of each frame among the [`CLAIMS`], and `steal` adds the time that the host
 //! reports to have taken.
@@ -31,7 +31,6 @@ pub mod frame;
 mod input;
 mod label;
 mod live;
-mod merge;
 mod names;
 mod own_time;
 mod read;
@@ -39,6 +38,7 @@ mod scene;
 mod steal;
 mod tick;
 mod track;
+mod victims;
 
 pub use claims::{CLAIMS, Claim, ClaimOf, RunContext};
 pub use input::{CpuInput, Feed, Input};

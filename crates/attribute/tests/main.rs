@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
 mod live;
+mod program;
 mod properties;
 mod recording;
 mod scenarios;

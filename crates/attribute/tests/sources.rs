@@ -3,7 +3,9 @@
 use crate::stage::*;
 use anechoic_attribute::frame::{Away, Frame, Vector, VictimState, What};
 use anechoic_attribute::{CLAIMS, RunContext};
+use anechoic_recording::run::Program;
 use anechoic_recording::sources::SOURCES;
+use anechoic_recording::who::CpuLimits;
 use std::collections::HashSet;
 
 fn frame(what: What, function: u64, fifo: bool) -> Frame {
@@ -66,6 +68,7 @@ fn every_frame_has_its_source() {
         (fifo, thread(42, -1), 0, "thread", "bash"),
         (other, thread(7, 120), VMSTAT, "thread", "kworker/1:1"),
         (other, Work { pid: 7, work: 1, function: VMSTAT }, 0, "thread", "kworker/1:1"),
+        (other, Delay, 0, "scheduling-delay", ""),
         (other, Kernel, 0, "victim-kernel", ""),
         (other, Slower, 0, "slower", ""),
         (other, NoEvent, 0, "vm-or-hardware", ""),
@@ -85,6 +88,15 @@ fn every_frame_has_its_source() {
             Some(id),
             "before Linux 6.12: {pid}, {priority}"
         );
+    }
+    let mut program = run("other", vec![]);
+    program.program = Some(Program::default());
+    for (quota_us, id) in [(None, "scheduling-delay"), (Some((1, 2)), "cpu-quota")] {
+        program.limits = Some(CpuLimits { quota_us, ..CpuLimits::default() });
+        let known = RunContext::new(&program, names().into());
+        let frame = frame(thread(0, 120), 0, other);
+        let found = CLAIMS.iter().find(|(_, claim)| claim(&frame, &known).is_some());
+        assert_eq!(found.map(|(source, _)| source.id), Some(id), "an idle CPU, {quota_us:?}");
     }
     let mut used = HashSet::new();
     for (fifo, what, function, id, name) in cases {

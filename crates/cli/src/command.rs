@@ -12,9 +12,13 @@ use std::time::{Duration, Instant};
 /// Interval between two checks whether the command has ended.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Starts a command with this process's standard streams and this variable in its environment.
-pub fn spawn(program: &str, rest: &[String], variable: (&str, &str)) -> Result<Child, Problem> {
-    let spawned = Command::new(program).args(rest).env(variable.0, variable.1).spawn();
+/// Starts a command with this process's standard streams, and with this variable in its environment if there is one.
+pub fn spawn(
+    program: &str,
+    rest: &[String],
+    variable: Option<(&str, &str)>,
+) -> Result<Child, Problem> {
+    let spawned = Command::new(program).args(rest).envs(variable).spawn();
     spawned.map_err(|error| {
         ProblemKind::Usage
             .problem(format!("cannot run {program}: {error}"), "name an executable file after --")
@@ -66,7 +70,11 @@ fn in_foreground() -> bool {
 }
 
 /// Converts a command's status to the exit code that a shell would return.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1) as u8
+}
+
+/// Returns the exit code of a command as that of this process.
 pub fn passed_on(status: ExitStatus) -> ExitCode {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    ExitCode::from(code as u8)
+    ExitCode::from(exit_code(status))
 }

@@ -316,7 +316,7 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
         [] => None,
         [program, rest @ ..] => {
             let injected = anechoic_report::where_and_what(injector.injected());
-            Some(command::spawn(program, rest, (INJECTED, &injected))?)
+            Some(command::spawn(program, rest, Some((INJECTED, &injected)))?)
         }
     };
     move_away(&injection.cpus);

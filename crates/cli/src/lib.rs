@@ -30,6 +30,7 @@ mod options;
 mod predict;
 mod progress;
 mod rank;
+mod record;
 mod report;
 mod rows;
 mod run;
@@ -73,6 +74,7 @@ const EXAMPLES: &str = "Examples:
   anechoic check                      what can be measured here, and what would enable the rest
   anechoic run                        ten seconds on every CPU: how noisy it is, and why
   anechoic run --cpus 2-5 -d 60s      a minute on four CPUs
+  anechoic record -- ./my-program     what interrupts a program of yours
   anechoic measure loops --cpus 1     how much do-nothing loops vary, and why
   anechoic list                       the recordings here, the newest last
   anechoic summary                    show the newest again
@@ -85,6 +87,7 @@ Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
 enum Command {
     Check(check::CheckArgs),
     Run(run::RunCommand),
+    Record(record::RecordArgs),
     Measure(OfRows<measure::MeasureArgs>),
     Suite(OfRows<suite::SuiteArgs>),
     Minimal(minimal::MinimalArgs),
@@ -131,6 +134,7 @@ pub fn anechoic() -> ExitCode {
     let done = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Measure(OfRows(args)) => measure::run(&args),
         Command::Suite(OfRows(args)) => suite::run(&args),
         Command::Minimal(args) => minimal::run(&args),

@@ -116,7 +116,7 @@ impl MethodArgs {
     /// Fails if the recording cannot be read or standard output cannot be written.
     pub fn show(&self, dir: &Path) -> Result<ExitCode, Problem> {
         let printer = Printer::stdout(self.json, self.answers.flag("all"));
-        recorded(dir, printer.unsaved(self.setup.no_save), self.setup.quiet)
+        recorded(dir, printer.unsaved(self.setup.no_save), self.setup.quiet).map(ExitCode::from)
     }
 }
 

@@ -62,6 +62,11 @@ impl Printer {
         Self { out: Box::new(terminal::stdout()), json, all, to_file: false, unsaved: false }
     }
 
+    /// Prints to standard error, where a command has the standard output.
+    pub(crate) fn stderr(json: bool) -> Self {
+        Self { out: Box::new(BufWriter::new(std::io::stderr())), ..Self::stdout(json, false) }
+    }
+
     /// Returns this printer, set to show every row.
     pub(crate) fn showing_all(self) -> Self {
         Self { all: true, ..self }
@@ -132,13 +137,15 @@ impl Printer {
     }
 }
 
-/// Shows the recording in `dir`, or the recordings in it, like `anechoic summary`.
-pub fn recorded(dir: &Path, printer: Printer, quiet: bool) -> Result<ExitCode, Problem> {
+/// Shows the recording in `dir`, or the recordings in it, like `anechoic summary`; returns the exit code.
+pub fn recorded(dir: &Path, printer: Printer, quiet: bool) -> Result<u8, Problem> {
     summaries(&Inputs::open(&[dir.to_owned()])?, printer, quiet)
 }
 
 /// Shows the results of each recording on the screen of its method; an error in one does not hide the others.
-pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<ExitCode, Problem> {
+///
+/// Returns the exit code.
+pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u8, Problem> {
     let mut worst = inputs.report_unread();
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
@@ -157,7 +164,7 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<E
         worst = worst.max(printer.print_result(found, place)?);
     }
     printer.finish()?;
-    Ok(ExitCode::from(worst))
+    Ok(worst)
 }
 
 /// Shows this result for each recording, with the answers to its options if it has any.

@@ -29,7 +29,7 @@ pub fn run(args: &SummaryArgs) -> Result<ExitCode, Problem> {
     if args.hist.asked() {
         return args.hist.print(&inputs, printer);
     }
-    summaries(&inputs, printer, false)
+    summaries(&inputs, printer, false).map(ExitCode::from)
 }
 
 /// Lists the schemas that the JSON output follows.

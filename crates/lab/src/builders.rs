@@ -104,6 +104,7 @@ pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
 
         threads: Vec::new(),
         limits: None,
+        program: None,
         machine: machine(),
     }
 }

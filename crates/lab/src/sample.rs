@@ -59,6 +59,7 @@ pub fn run(state: RunState) -> Run {
         notes: vec!["made by a test".into()],
         threads: vec![],
         limits: None,
+        program: None,
         machine: machine(),
     }
 }

@@ -236,6 +236,18 @@ const fn first(counted: &[&'static str]) -> Option<&'static str> {
 }
 
 impl EventKind {
+    /// Returns whether the thread of such an event certainly is the one switched in last.
+    ///
+    /// Between `sched_switch` and the end of the switch, with interrupts disabled, events still carry the old
+    /// thread.
+    #[must_use]
+    pub const fn has_current_thread(self) -> bool {
+        match self.role() {
+            Enter(handler) => !matches!(handler, Tasklet | Request),
+            _ => matches!(self, Self::PageFaultUser | Self::Switch),
+        }
+    }
+
     /// Returns the row of the event.
     #[must_use]
     pub fn spec(self) -> &'static EventSpec {

@@ -49,7 +49,7 @@ impl Recording {
         if methods::COUNTED.contains(&&*run.method) {
             return Err(without_times(self));
         }
-        let series = if run.method == methods::DETOURS { vec![] } else { self.series()? };
+        let series = if methods::WHOLE.contains(&&*run.method) { vec![] } else { self.series()? };
         let mut some_unwatched = false;
         let mut watched_of = |cpu: &CpuRun| {
             let mut stints = self.stints_among(cpu, &series);

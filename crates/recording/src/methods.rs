@@ -2,6 +2,10 @@
 
 /// Gaps of a loop that does nothing but read the counter (`anechoic run`).
 pub const DETOURS: &str = "detours";
+/// What interrupts the user's own program, from kernel events alone (`anechoic record`).
+pub const PROGRAM: &str = "program";
+/// The methods whose detours belong to the run as a whole, and not to series.
+pub const WHOLE: &[&str] = &[DETOURS, PROGRAM];
 /// Detours that another tool counted by length; when they were is not known.
 pub const LENGTHS: &str = "counted-lengths";
 /// How late a timer woke a thread, counted by length by another tool.

@@ -10,7 +10,7 @@ use crate::row::Row;
 use crate::rows::{
     Activity, Counter, Detour, KernelEvent, LengthCount, Loss, Name, Sample, Series,
 };
-use crate::run::{NotAvailable, Run, RunState};
+use crate::run::{NotAvailable, Program, Run, RunState};
 use crate::scrub::{REMOVED, Scrubber};
 use crate::sources::Source;
 use crate::who::{ALIAS, CpuLimits, SeenThread};
@@ -127,6 +127,7 @@ fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
             state => state.clone(),
         },
         injections: run.injections.iter().map(without_path).collect(),
+        program: run.program.clone().map(|program| Program { name: REMOVED.into(), ..program }),
         parallel: run.parallel.clone().map(|job| Parallel { host: host.into(), ..job }),
         not_available: run.not_available.iter().map(not_available).collect(),
         notes: run.notes.iter().map(text).collect(),

@@ -7,6 +7,7 @@ use crate::paging::Allocation;
 use crate::parallel::Parallel;
 use crate::policy::Policy;
 pub use crate::problem::NotAvailable;
+pub use crate::program::{Program, RanOn};
 use crate::stop::Stop;
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
@@ -43,7 +44,7 @@ pub enum DrainPolicy {
 pub struct CpuRun {
     /// The CPU.
     pub cpu: u32,
-    /// Thread id of the loop, the victim in kernel events.
+    /// Thread id of the loop, the victim in kernel events; 0 where a program was recorded, which has threads of its own.
     pub tid: i32,
     /// Class of equal CPUs (model, core type, counter), which share the shortest gap.
     pub class: String,
@@ -175,7 +176,7 @@ pub struct Run {
     pub tool_version: String,
     /// The command line, word by word.
     pub command: Vec<String>,
-    /// The method: `detours`, or that of its series: `fwq`, `ftq`, `tick`, `loops`.
+    /// The method: `detours`, `program`, or that of its series: `fwq`, `ftq`, `tick`, `loops`.
     pub method: String,
     /// How the run ended.
     pub state: RunState,
@@ -215,6 +216,9 @@ pub struct Run {
     /// Noise that was injected during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<Injected>,
+    /// The user's program that was recorded instead of loops; absent for all other methods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
     /// The parallel job in which this host's CPUs were measured, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Parallel>,

@@ -187,6 +187,14 @@ sources! {
             "kernel.sched_rt_runtime_us=-1, only for proven FIFO programs: a runaway thread then locks up the machine",
         ]);
 
+    /// A CPU that idles although a thread of a recorded program wants it.
+    SCHEDULING_DELAY = source("scheduling-delay", "scheduling delay", Class::Held, "scheduler",
+        "The CPU idled although a thread of the program could run there: it woke up from its idle state, or the scheduler moved the thread.",
+        &[
+            "shallower idle states on these CPUs (cpupower idle-set, /dev/cpu_dma_latency), at the cost of power; in a guest, idle=poll or haltpoll, which keeps the host's CPU busy",
+            "pin the program's threads (taskset), so that the scheduler does not move them",
+        ]);
+
     /// A cgroup's CPU quota.
     CPU_QUOTA = source("cpu-quota", "CPU quota", Class::Held, "scheduler",
         "The CPU idled although the measured thread could run: its control group had used up its CPU time.",

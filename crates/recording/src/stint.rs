@@ -71,9 +71,13 @@ impl CpuRun {
     /// Returns the time subtracted from every gap of this CPU's loop in a run of detours: the shortest gap.
     ///
     /// A run that was cut off immediately may not know it yet (none, or more than the threshold); the
-    /// shortest of two plain counter reads is used instead.
+    /// shortest of two plain counter reads is used instead. Where a program was recorded there is no loop, and nothing is
+    /// subtracted.
     #[must_use]
     pub fn iteration_ticks(&self, run: &Run) -> u64 {
+        if run.program.is_some() {
+            return 0;
+        }
         iteration(self.shortest_gap_ticks, run.threshold_ticks, &run.clock)
     }
 }
@@ -118,14 +122,15 @@ impl Recording {
     /// # Errors
     /// Fails if a table is damaged.
     pub fn stints(&self, cpu: &CpuRun) -> Result<Vec<Stint>, Problem> {
-        let series = if self.run.method == methods::DETOURS { vec![] } else { self.series()? };
+        let series =
+            if methods::WHOLE.contains(&&*self.run.method) { vec![] } else { self.series()? };
         Ok(self.stints_among(cpu, &series))
     }
 
     /// Computes the stints from series that are already read.
     pub(crate) fn stints_among(&self, cpu: &CpuRun, series: &[(Series, Outcome)]) -> Vec<Stint> {
         let run = &self.run;
-        if run.method == methods::DETOURS {
+        if methods::WHOLE.contains(&&*run.method) {
             return vec![Stint::of_run(run, cpu, cpu.last_ticks)];
         }
         let of_cpu = |(series, _): &(Series, Outcome)| {

@@ -61,14 +61,15 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
 fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run: &Facts) -> String {
     let name = source_name(&row.source, &row.name, run);
     let own = noise(row.noise);
+    let whose = if run.program.is_some() { "the program's run" } else { "the CPUs'" };
     let here = here(row, run).map_or(String::new(), |here| format!("; here: {here}"));
     let reduce = format!("{reduce}{here}");
     if all < MENTIONED * row.noise {
-        return format!("{name} takes {own} of the CPUs' time: {reduce}");
+        return format!("{name} takes {own} of {whose} time: {reduce}");
     }
     let more = count(others.len() as u64);
     format!(
-        "{name} takes {own} of the CPUs' time, {} together with {more} similar sources: {reduce}",
+        "{name} takes {own} of {whose} time, {} together with {more} similar sources: {reduce}",
         noise(all)
     )
 }

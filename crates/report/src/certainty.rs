@@ -46,8 +46,13 @@ pub(crate) fn notes(run: &Facts) -> Vec<Fact> {
 
 /// Returns alignment, explained share, audit and steal.
 pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
-    let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
-    let mut facts = vec![Fact::new("alignment", tone, text)];
+    let mut facts = match run.program {
+        Some(_) => of_program(),
+        None => {
+            let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
+            vec![Fact::new("alignment", tone, text)]
+        }
+    };
     let text = match &sources.coverage {
         Some(coverage) => explained(coverage, run),
         None => "no detours, so nothing to explain".into(),
@@ -73,6 +78,13 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
         facts.push(Fact::new("steal", Tone::Good, text));
     }
     facts
+}
+
+/// Returns which check there is none of where a program was recorded, and what is not seen.
+fn of_program() -> Vec<Fact> {
+    let aligned = "does not apply: no loop shows when the CPU did something else, only the kernel's events do";
+    let below = "time below the kernel (VM exits, firmware, steal) counts as run time of the program; `anechoic run` measures it";
+    vec![Fact::new("alignment", Tone::Quiet, aligned), Fact::new("not seen", Tone::Quiet, below)]
 }
 
 /// Returns whether a check failed: too many events lie outside all detours, or the kernel's own counts differ from the

@@ -3,7 +3,7 @@
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{counted, cpu_list, length, noise, noise_bounds, rate, time};
+use crate::units::{counted, cpu_list, length, noise, noise_bounds, rate, span, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::CpuNoise;
@@ -14,16 +14,19 @@ const MOST_ROWS: usize = 16;
 /// Number of CPUs in a shortened table.
 const WORST: usize = 8;
 const HEADS: [&str; 10] =
-    ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "p50", "p99", "min gap"];
+    ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "p50", "p99", LAST];
+/// The last column; a program has another.
+const LAST: &str = "min gap";
 /// Titles of groups of columns and the number of columns in each: quantiles by count, then by time.
 const GROUPS: [(&str, usize); 4] = [("", 4), ("detour lengths", 3), ("by time", 2), ("", 1)];
 
 /// Adds the table and its warnings.
 pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;
-    let mut table = Table::of_numbers(&HEADS).grouped(&GROUPS).captioned("Noise of each CPU");
+    let heads = HEADS.map(|head| if is_of_program(summary) && head == LAST { "ran" } else { head });
+    let mut table = Table::of_numbers(&heads).grouped(&GROUPS).captioned("Noise of each CPU");
     for cpu in if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() } {
-        table.row(cpu_row(cpu));
+        table.row(cpu_row(cpu, is_of_program(summary)));
     }
     if summary.cpus.len() > 1 {
         table.row(total_row(summary));
@@ -55,7 +58,16 @@ fn worst(cpus: &[CpuNoise]) -> Vec<&CpuNoise> {
     worst
 }
 
-fn cpu_row(cpu: &CpuNoise) -> Vec<String> {
+fn is_of_program(summary: &Summary) -> bool {
+    summary.run.program.is_some()
+}
+
+/// Returns for how long a program executed, of the time in which it executed or wanted to.
+fn ran(noise: f64, wall_ns: u64) -> String {
+    span(((1.0 - noise) * wall_ns as f64).round() as u64)
+}
+
+fn cpu_row(cpu: &CpuNoise, of_program: bool) -> Vec<String> {
     let mut row = vec![cpu.cpu.to_string()];
     row.extend(noise_cells(
         (cpu.noise, cpu.interval, cpu.at_least),
@@ -63,7 +75,10 @@ fn cpu_row(cpu: &CpuNoise) -> Vec<String> {
         cpu.rate_per_s,
     ));
     row.extend(length_cells(cpu.lengths.as_ref()));
-    row.push(time(cpu.subtracted_ns));
+    row.push(match of_program {
+        true => ran(cpu.noise, cpu.wall_ns),
+        false => time(cpu.subtracted_ns),
+    });
     row
 }
 
@@ -74,7 +89,10 @@ fn total_row(summary: &Summary) -> Vec<String> {
     let of = (total.noise, total.interval, total.at_least);
     row.extend(noise_cells(of, total.lost_detours, total.rate_per_s));
     row.extend(length_cells(total.lengths.as_ref()));
-    row.push(shortest.map_or("–".into(), time));
+    row.push(match is_of_program(summary) {
+        true => ran(total.noise, total.wall_ns),
+        false => shortest.map_or("–".into(), time),
+    });
     row
 }
 

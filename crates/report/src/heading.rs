@@ -2,7 +2,7 @@
 
 use crate::injected::where_and_what;
 use crate::screen::Screen;
-use crate::style::{View, clip, width};
+use crate::style::{View, clip, plain, width};
 use crate::units::{asked, counted, cpu_list, span, timestamp};
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::import::IMPORTED;
@@ -31,10 +31,13 @@ pub(crate) fn by_length(run: &Facts) -> String {
     }
 }
 
-/// Returns the threshold over which detours were recorded.
+/// Returns the threshold over which detours were recorded, or the program of which they are.
 pub(crate) fn over(run: &Facts) -> String {
     if methods::COUNTED.contains(&&*run.method) {
         return String::new();
+    }
+    if let Some(program) = &run.program {
+        return format!(" · program {}", plain(&program.name));
     }
     format!(" · detours over {} ({})", asked(run.threshold_ns), run.threshold_source)
 }

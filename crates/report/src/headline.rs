@@ -2,8 +2,11 @@
 
 use crate::names::source_name;
 use crate::stopped;
+use crate::style::plain;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::Summary;
+use anechoic_analyze::facts::ProgramFacts;
+use anechoic_analyze::lengths::Lengths;
 use anechoic_recording::sources;
 
 /// Share of the time from which on other programs are at work, and not a disturbance.
@@ -19,6 +22,9 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
 
 fn noise_and_source(summary: &Summary) -> Vec<String> {
     let run = &summary.run;
+    if let Some(program) = &run.program {
+        return of_program(summary, program);
+    }
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let over = asked(run.threshold_ns);
     let Some(lengths) = summary.total.lengths.as_ref() else {
@@ -54,18 +60,42 @@ fn noise_and_source(summary: &Summary) -> Vec<String> {
             noise(summary.total.noise * (1.0 - part))
         )
     });
-    let mut second = String::new();
+    let second = source_and_lengths(summary, lengths);
+    [Some(first), competition, artefact, Some(second)].into_iter().flatten().collect()
+}
+
+/// Returns what took most of the lost time, and how long the detours were.
+fn source_and_lengths(summary: &Summary, lengths: &Lengths) -> String {
+    let mut sentence = String::new();
     if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
-        let name = source_name(&row.source, &row.name, run);
-        second = format!("The largest source, {name}, took {} of it. ", share(row.share));
+        let name = source_name(&row.source, &row.name, &summary.run);
+        sentence = format!("The largest source, {name}, took {} of it. ", share(row.share));
     }
-    second += &format!(
+    sentence += &format!(
         "The longest of {} took {}; half of the lost time lies in detours of {} or longer.",
         counted(summary.total.detours, "detour", "detours"),
         length(lengths.max_ns),
         length(lengths.p50_by_time_ns),
     );
-    [Some(first), competition, artefact, Some(second)].into_iter().flatten().collect()
+    sentence
+}
+
+/// Returns what a program lost.
+fn of_program(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
+    let run = &summary.run;
+    let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
+    let (name, ran) = (plain(&program.name), span(program.ran_ns));
+    let Some(lengths) = summary.total.lengths.as_ref() else {
+        return vec![format!("{name} ran for {ran} and lost nothing on {cpus}.")];
+    };
+    let lost_ns = summary.total.noise * summary.total.wall_ns as f64;
+    let first = format!(
+        "{name} lost {} of its run time on {cpus}: {} beside the {ran} in which it executed, in {} from start to end.",
+        noise(summary.total.noise),
+        span(lost_ns.round() as u64),
+        span(run.wall_ns),
+    );
+    vec![first, source_and_lengths(summary, lengths)]
 }
 
 /// Returns the share of the time in which other programs had the CPUs, if that is most of what was lost and so much
@@ -78,7 +108,8 @@ pub(crate) fn competition(summary: &Summary) -> Option<f64> {
     });
     let of_lost: f64 = threads.map(|row| row.share).sum();
     let part = of_lost * summary.total.noise;
-    (of_lost > 0.5 && part >= AT_WORK && !summary.run.policy.is_fifo()).then_some(part)
+    let is_loop = summary.run.program.is_none();
+    (is_loop && of_lost > 0.5 && part >= AT_WORK && !summary.run.policy.is_fifo()).then_some(part)
 }
 
 /// Returns the share of the lost time that only the policy of the measuring threads caused, if it changes the picture.

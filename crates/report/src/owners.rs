@@ -159,8 +159,10 @@ fn waited(limits: &CpuLimits, run: &Facts) -> Option<String> {
     let all = of_wall(limits.machine_waited_ns)?;
     let own = of_wall(limits.waited_ns).filter(|_| limits.cgroup != "/");
     let own = own.map_or(String::new(), |own| format!(", and one of the run's cgroup in {own}"));
+    let busy =
+        if run.program.is_some() { "" } else { "; the loops themselves keep their CPUs busy" };
     Some(format!(
-        "In {all} of the time a runnable thread waited for a CPU somewhere on this machine{own} (pressure; the loops themselves keep their CPUs busy)."
+        "In {all} of the time a runnable thread waited for a CPU somewhere on this machine{own} (pressure{busy})."
     ))
 }
 

@@ -9,7 +9,10 @@ use anechoic_analyze::Summary;
 /// lost, or is the work of other programs.
 pub(crate) fn line(summary: &Summary) -> Option<String> {
     let point = summary.curve.iter().find(|point| point.threshold_ns == NOISE_OVER_NS)?;
-    if summary.total.lost_detours > 0 || headline::competition(summary).is_some() {
+    if summary.run.program.is_some()
+        || summary.total.lost_detours > 0
+        || headline::competition(summary).is_some()
+    {
         return None;
     }
     let published: Vec<String> = DETOURS

@@ -42,7 +42,12 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
         [cpu] => (format!("CPU {cpu}"), "its"),
         cpus => (format!("The {} CPUs", cpus.len()), "their"),
     };
-    screen.headline(&format!("{who} lost {least}{} of {their} time.", noise(sources.noise)));
+    screen.headline(&match &sources.run.program {
+        Some(program) => {
+            format!("{} lost {} of its run time.", plain(&program.name), noise(sources.noise))
+        }
+        None => format!("{who} lost {least}{} of {their} time.", noise(sources.noise)),
+    });
     screen.gap();
     add(&sources.sources, &sources.run, view, &mut screen);
     screen.gap();
@@ -88,7 +93,10 @@ fn totals(row: &SourceRow, run: &Facts) -> [String; 3] {
 
 /// Returns all time that a source took, in ns.
 pub(crate) fn total_ns(row: &SourceRow, run: &Facts) -> f64 {
-    row.noise * run.wall_ns as f64 * run.cpus.len() as f64
+    match run.program {
+        Some(_) => row.charged.mean_ns * row.detours as f64,
+        None => row.noise * run.wall_ns as f64 * run.cpus.len() as f64,
+    }
 }
 
 /// Returns how many rows a shortened table shows; it never leaves out a single row.

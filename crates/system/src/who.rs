@@ -2,9 +2,11 @@
 
 mod births;
 mod limits;
+mod tree;
 mod units;
 
 pub use limits::Limits;
+pub use tree::{Tree, tree};
 pub use units::unit;
 
 use births::Births;

@@ -44,7 +44,7 @@ pub fn examine(
     if methods::COUNTED.contains(&&*run.method) {
         return examine_counts(recording, rules, requirements);
     }
-    if run.method != methods::DETOURS {
+    if !methods::WHOLE.contains(&&*run.method) {
         let why = format!("it is a recording of `measure {}`", run.method);
         let problem = ProblemKind::Usage.problem(why, "the gate judges those of `anechoic run`");
         return Err(problem.about(recording.dir().display()));

@@ -7,9 +7,10 @@
 
 mod threads;
 
-pub(crate) use threads::Causes;
+pub(crate) use threads::{Causes, ORDINARY};
 
 use crate::frame::{Frame, Sender, Vector, VictimState, What};
+use crate::victims::Victims;
 use anechoic_recording::Stint;
 use std::collections::HashMap;
 
@@ -27,7 +28,6 @@ struct Open {
 /// The state of one CPU in the open detour.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    victim: i32,
     /// Whether the victim runs under SCHED_FIFO.
     fifo: bool,
     /// Whether its gaps are recorded, so that the victim did no work in this one.
@@ -42,6 +42,8 @@ pub(crate) struct Scene {
     off: Option<usize>,
     state: VictimState,
     current: (i32, i32),
+    /// Whether the detour began when a thread of the program was woken.
+    woken: bool,
     /// What threads had open when they were switched out.
     suspended: HashMap<i32, Vec<(What, Option<Sender>)>>,
     /// The last page fault of the victim: whether it came from user mode.
@@ -53,9 +55,8 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(victim: i32) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            victim,
             fifo: false,
             watched: true,
             at: 0,
@@ -65,7 +66,8 @@ impl Scene {
             stack: Vec::new(),
             off: None,
             state: VictimState::Running,
-            current: (victim, 0),
+            current: (0, 0),
+            woken: false,
             suspended: HashMap::new(),
             fault: None,
             seen: None,
@@ -73,11 +75,22 @@ impl Scene {
         }
     }
 
-    /// Begins a detour or sample of a stint; `start` is not after `end`.
-    pub(crate) fn begin(&mut self, start: u64, end: u64, stint: &Stint) {
+    /// Begins a detour or sample of a stint; `start` is not after `end`. Thread and priority of `current` had the CPU before it,
+    /// which is a victim unless a program was recorded.
+    pub(crate) fn begin(
+        &mut self,
+        (start, end): (u64, u64),
+        stint: &Stint,
+        current: (i32, i32),
+        victims: Victims<'_>,
+    ) {
         (self.start, self.end) = (start, end);
         (self.fifo, self.watched) = (stint.fifo, stint.watched);
+        self.current = current;
         self.restart();
+        if !victims.has(current.0) {
+            self.begin_woken(current);
+        }
     }
 
     fn restart(&mut self) {
@@ -87,7 +100,7 @@ impl Scene {
         self.suspended.clear();
         self.off = None;
         self.state = VictimState::Running;
-        self.current = (self.victim, 0);
+        self.woken = false;
         self.fault = None;
         self.seen = None;
         self.expiring = 0;

@@ -2,6 +2,7 @@
 
 use super::{Open, Scene};
 use crate::frame::{Away, Sender, VictimState, What};
+use crate::victims::Victims;
 
 /// The context of a switch: who woke the next thread, and who stopped the victim.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +12,7 @@ pub(crate) struct Causes {
 }
 
 /// Kernel priority of a thread that was never seen switched in: that of most threads.
-const ORDINARY: i32 = 120;
+pub(crate) const ORDINARY: i32 = 120;
 
 fn thread((pid, priority): (i32, i32)) -> What {
     What::Thread { pid, priority }
@@ -22,18 +23,20 @@ impl Scene {
     pub(crate) fn switch(
         &mut self,
         ticks: u64,
-        prev: i32,
-        prev_state: u64,
+        (prev, prev_state): (i32, u64),
         next: (i32, i32),
         causes: Causes,
+        victims: Victims<'_>,
     ) {
-        self.expect(ticks, prev);
-        if prev == self.victim {
+        self.expect(ticks, prev, victims);
+        if victims.has(prev) {
+            // Whatever this thread does, its program wants the CPU in all of the detour.
+            let prev_state = if victims.are_of_program() { 0 } else { prev_state };
             return self.leave(ticks, prev_state, next, causes);
         }
         self.suspend(ticks);
         self.current = next;
-        if next.0 == self.victim {
+        if victims.has(next.0) {
             self.come_back(ticks);
             return;
         }
@@ -41,7 +44,7 @@ impl Scene {
             && let Some(base) = self.off
         {
             self.unwind(ticks, base);
-            self.off_cpu(ticks, thread(next), causes.waker);
+            self.off_cpu(ticks, self.runs(next), causes.waker);
         }
         self.resume(ticks, next.0);
     }
@@ -50,11 +53,12 @@ impl Scene {
     ///
     /// The kernel reports losses, but some kernels hide the switches of some threads. The victim may have
     /// come straight back; for another thread, it is unknown whose the time since the previous event was.
-    pub(crate) fn expect(&mut self, ticks: u64, pid: i32) {
+    pub(crate) fn expect(&mut self, ticks: u64, pid: i32, victims: Victims<'_>) {
         if pid == self.current.0 {
             return;
         }
-        if pid == self.victim {
+        if victims.has(pid) {
+            self.current = (pid, 0);
             self.come_back(ticks);
             return;
         }
@@ -82,7 +86,19 @@ impl Scene {
             self.unwind(ticks, base);
         }
         self.state = VictimState::Running;
-        self.current = (self.victim, 0);
+    }
+
+    /// Begins a detour in which the CPU did not execute a victim: `running` had it when a thread of the program was woken.
+    pub(super) fn begin_woken(&mut self, running: (i32, i32)) {
+        (self.state, self.current) = (VictimState::Runnable, running);
+        self.woken = true;
+        self.off_cpu(self.start, self.runs(running), None);
+    }
+
+    /// Returns what goes on while this thread has the CPU: an idle CPU that a woken thread waits for has not begun yet to
+    /// run it.
+    fn runs(&self, running: (i32, i32)) -> What {
+        if self.woken && running.0 == 0 { What::Delay } else { thread(running) }
     }
 
     /// Switches the victim out.
@@ -99,7 +115,7 @@ impl Scene {
             Some(Away::Fault { .. } | Away::Blocked) => VictimState::Blocked,
         };
         match away {
-            None => self.off_cpu(ticks, thread(next), causes.waker),
+            None => self.off_cpu(ticks, self.runs(next), causes.waker),
             Some(away) => {
                 let stopped = matches!(away, Away::Stopped { .. });
                 let sender = causes.stop.filter(|_| stopped).map(|(_, sender)| sender);

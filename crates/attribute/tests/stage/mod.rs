@@ -119,6 +119,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         injections: Vec::new(),
         threads: Vec::new(),
         limits: None,
+        program: None,
         parallel: None,
         self_test: None,
         own_threads: vec![

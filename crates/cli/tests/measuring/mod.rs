@@ -12,6 +12,7 @@ mod measure;
 mod memory;
 mod minimal;
 mod paging;
+mod record;
 mod self_test;
 mod serial;
 mod stop_on;

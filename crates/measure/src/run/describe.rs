@@ -65,6 +65,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
 
         threads: Vec::new(),
         limits: None,
+        program: None,
         machine,
     };
     note_siblings(&mut run, plan);

@@ -11,6 +11,7 @@ use anechoic_system::counters::Snapshot;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
 use anechoic_system::who::{self, Census, Limits, Threads};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// Ring buffer of one CPU, in KiB; smaller if all buffers would exceed 1/64 of the memory.
@@ -68,7 +69,11 @@ impl KernelSide {
             }
             Err(error) => missing(run, "kernel events", error),
         }
-        match StealReader::start(&plan.measured()) {
+        let measured = plan.measured();
+        if measured.is_empty() {
+            return side; // a program is recorded, and steal would lie nowhere
+        }
+        match StealReader::start(&measured) {
             Ok(reader) => side.steal = Some(reader),
             Err(error) => missing(run, "steal of each detour", error),
         }
@@ -162,11 +167,16 @@ impl KernelSide {
 
     /// Sleeps for `time`, until a ring buffer is half full, or until a signal arrives.
     pub(super) fn wait(&mut self, time: Duration) {
+        self.wait_for(time, None);
+    }
+
+    /// The same, or until `other` can be read, if events are recorded.
+    pub(super) fn wait_for(&mut self, time: Duration, other: Option<BorrowedFd<'_>>) {
         if let Some(reader) = &mut self.steal {
             self.readings.extend(reader.drain()); // its buffer holds at least 20 s
         }
         match &self.collector {
-            Some(collector) => self.half_full = collector.wait(time).unwrap_or(false),
+            Some(collector) => self.half_full = collector.wait(time, other).unwrap_or(false),
             None => {
                 let time = rustix::event::Timespec::try_from(time).ok();
                 let _ = rustix::event::poll(&mut [], time.as_ref()); // a signal ends it early

@@ -19,6 +19,8 @@ pub struct Plan {
     pub allow_variant_tsc: bool,
     /// CPUs that could be measured and are not, because this process did not inherit them.
     pub left_out: Vec<u32>,
+    /// CPUs whose kernel events belong to the run although no loop measures them: those of a recorded program.
+    pub program_cpus: Vec<u32>,
     /// The command line, stored in the recording.
     pub command: Vec<String>,
     /// The version of the tool, stored in the recording.
@@ -44,6 +46,7 @@ impl Plan {
             trace: true,
             allow_variant_tsc: false,
             left_out: Vec::new(),
+            program_cpus: Vec::new(),
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             tool_version: tool_version.to_owned(),
             stop_on: None,
@@ -68,7 +71,7 @@ impl Plan {
     }
 
     /// Returns the CPUs whose kernel events belong to this run: the measured ones, those with injected noise,
-    /// and those that loops migrate to between two samples.
+    /// those that loops migrate to between two samples, and those of a recorded program.
     pub(super) fn traced(&self) -> Vec<u32> {
         let injections = self.experiment.injections();
         let injected = injections.into_iter().flat_map(|injection| injection.cpus.clone());
@@ -77,8 +80,9 @@ impl Plan {
             Act::Migrate(cpu) => Some(*cpu),
             _ => None,
         });
+        let program = self.program_cpus.iter().copied();
         let all: BTreeSet<u32> =
-            self.measured().into_iter().chain(injected).chain(visited).collect();
+            self.measured().into_iter().chain(injected).chain(visited).chain(program).collect();
         all.into_iter().collect()
     }
 

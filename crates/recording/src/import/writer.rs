@@ -315,6 +315,7 @@ pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
         notes: vec![format!("imported from {file} ({format}); its dates are those of the file")],
         threads: vec![],
         limits: None,
+        program: None,
         machine: Machine {
             host,
             model: "unknown".into(),

@@ -21,10 +21,10 @@ pub(super) fn head(part: &Part) -> Markup {
             (headline(&sentences(part)))
             p.ran { (ran(&facts)) }
             @for warning in heading::warnings(&facts) { p.warning { (capital(&plain(&warning))) "." } }
-            @if let Some(summary) = part.get::<Summary>().filter(|_| part.method() == methods::DETOURS) {
+            @if let Some(summary) = part.get::<Summary>().filter(|_| methods::WHOLE.contains(&part.method())) {
                 (numbers(summary))
                 (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))
-                p.note { "per s: detours per second. by time: length below which 50 % or 99 % of the lost time lies. min gap: the shortest gap between two counter reads, which is subtracted from each detour." }
+                p.note { "per s: detours per second. by time: length below which 50 % or 99 % of the lost time lies. " (last_column(&facts)) }
             }
             @if let Some(sources) = part.get::<Summary>().and_then(|summary| summary.sources.as_ref()) {
                 @let advised = advice::advised(sources, &facts);
@@ -32,6 +32,18 @@ pub(super) fn head(part: &Part) -> Markup {
                     aside.advice { h2 { "What would help" } ul { @for text in advised { li { (plain(&text)) } } } }
                 }
             }
+        }
+    }
+}
+
+/// Explains the last column of the table.
+fn last_column(run: &Facts) -> &'static str {
+    match run.program {
+        Some(_) => {
+            "ran: for how long the program executed there; seconds and shares are those of this and the lost time."
+        }
+        None => {
+            "min gap: the shortest gap between two counter reads, which is subtracted from each detour."
         }
     }
 }
@@ -69,7 +81,7 @@ fn ran(run: &Facts) -> String {
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let list = cpu_list(&run.cpus);
     let mut text = format!("{} on {cpus} ({list}) for {}", run.method, span(run.wall_ns));
-    if run.method == methods::DETOURS {
+    if methods::WHOLE.contains(&&*run.method) {
         text += &heading::over(run);
     }
     plain(&format!("{text}{} · {}", heading::how(run), timestamp(&run.start_utc)))

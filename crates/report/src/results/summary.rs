@@ -14,12 +14,13 @@ use anechoic_recording::{Detour, LossKind, Problem, ProblemKind, Recording, meth
 
 /// Number of CPUs of a recording whose periods a report computes: those that lost most.
 const MOST_CPUS: usize = 4;
-/// The method whose main result it is; recordings of other methods have it too if gaps inside samples were watched.
+/// The method of which many hosts and repeated runs are summed up. Recordings of all methods have a summary if gaps inside
+/// samples were watched; it is the main result of those in [`methods::WHOLE`].
 pub(super) const METHOD: &[&str] = &[methods::DETOURS];
 
 /// The row of the result.
 pub static SUMMARY: Row<Summary> = Row {
-    in_summary: Methods::Only(METHOD),
+    in_summary: Methods::Only(methods::WHOLE),
     in_report: Methods::All,
     compute: Some(compute),
     verdict,
@@ -46,7 +47,7 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
 fn nothing_saved(recording: &Recording) -> Option<Problem> {
     let run = recording.run();
     let nothing = recording.cut_off()
-        && run.method == methods::DETOURS
+        && methods::WHOLE.contains(&&*run.method)
         && run.cpus.iter().all(|cpu| cpu.last_ticks <= cpu.first_ticks)
         && recording.rows::<Detour>().next().is_none();
     nothing.then(|| {

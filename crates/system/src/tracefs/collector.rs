@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::fs::{self, File};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,16 +175,21 @@ impl Collector {
         }
     }
 
-    /// Sleeps until a CPU's buffer is half full; returns `false` after `timeout`.
+    /// Sleeps until a CPU's buffer is half full; returns `false` after `timeout`, or once `other` can be read.
     ///
     /// # Errors
     /// Fails if polling fails. A signal ends the wait early, like a timeout.
-    pub fn wait(&self, timeout: Duration) -> Result<bool, TraceError> {
-        let mut fds: Vec<_> =
-            self.pipes.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+    pub fn wait(
+        &self,
+        timeout: Duration,
+        other: Option<BorrowedFd<'_>>,
+    ) -> Result<bool, TraceError> {
+        let pipes = self.pipes.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN));
+        let other = other.iter().map(|other| PollFd::new(other, PollFlags::IN));
+        let mut fds: Vec<_> = pipes.chain(other).collect();
         let timeout = Timespec::try_from(timeout).ok();
         match poll(&mut fds, timeout.as_ref()) {
-            Ok(ready) => Ok(ready > 0),
+            Ok(_) => Ok(fds[..self.pipes.len()].iter().any(|pipe| !pipe.revents().is_empty())),
             Err(Errno::INTR) => Ok(false),
             Err(error) => Err(TraceError::file("poll", "trace_pipe_raw")(error.into())),
         }

@@ -311,7 +311,7 @@ fn batches_are_bounded_and_the_reader_wakes_at_half_a_buffer() {
     let cpu = cpus::allowed()[0];
     let config = Config { buffer_kb: 512, ..Config::default() };
     let mut collector = Collector::prepare(tracefs, config, &[cpu]).unwrap();
-    assert!(!collector.wait(Duration::ZERO).unwrap(), "nothing is there before the start");
+    assert!(!collector.wait(Duration::ZERO, None).unwrap(), "nothing is there before the start");
     collector.on(ticks()).unwrap();
     let (stop, stopped) = mpsc::channel::<()>();
     let noise = thread::spawn(move || {
@@ -320,7 +320,7 @@ fn batches_are_bounded_and_the_reader_wakes_at_half_a_buffer() {
             fault(500);
         }
     });
-    let woken = collector.wait(Duration::from_secs(20)).unwrap();
+    let woken = collector.wait(Duration::from_secs(20), None).unwrap();
     stop.send(()).unwrap();
     noise.join().unwrap();
     collector.off().unwrap();

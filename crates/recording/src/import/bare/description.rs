@@ -203,6 +203,7 @@ fn description() -> Run {
         notes: vec![],
         threads: vec![],
         limits: None,
+        program: None,
         allocations: vec![],
         machine: machine(),
     }

@@ -1,17 +1,19 @@
 //! Merges the events of all CPUs in time order.
 
-use crate::input::Feed;
-use anechoic_recording::KernelEvent;
-use anechoic_recording::Problem;
+use crate::problem::Problem;
+use crate::rows::KernelEvent;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+
+/// Rows of one table and CPU, in time order.
+pub type Feed<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;
 
 /// The order of merging: the time of a stream's next event, its CPU, and the number of the stream.
 type Turn = Reverse<(u64, u32, usize)>;
 
 /// Merges streams that are each in time order; equal times are ordered by CPU, then by stream.
-pub(crate) struct Merge<'a> {
+pub struct Merge<'a> {
     streams: Vec<(Feed<'a, KernelEvent>, KernelEvent)>,
     turns: BinaryHeap<Turn>,
 }
@@ -21,9 +23,11 @@ fn turn(event: &KernelEvent, stream: usize) -> Turn {
 }
 
 impl<'a> Merge<'a> {
+    /// Starts with the first event of each stream.
+    ///
     /// # Errors
     /// Fails if the first event of a stream cannot be read.
-    pub(crate) fn new(feeds: Vec<Feed<'a, KernelEvent>>) -> Result<Self, Problem> {
+    pub fn new(feeds: Vec<Feed<'a, KernelEvent>>) -> Result<Self, Problem> {
         let mut merge = Self { streams: Vec::new(), turns: BinaryHeap::new() };
         for mut feed in feeds {
             if let Some(first) = feed.next().transpose()? {
@@ -38,7 +42,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// Fails if a stream cannot be read.
-    pub(crate) fn next(&mut self) -> Result<Option<KernelEvent>, Problem> {
+    pub fn next_event(&mut self) -> Result<Option<KernelEvent>, Problem> {
         let Some(mut top) = self.turns.peek_mut() else { return Ok(None) };
         let index = top.0.2;
         let (feed, head) = &mut self.streams[index];
@@ -59,7 +63,7 @@ impl<'a> Merge<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_recording::EventKind;
+    use crate::event::EventKind;
 
     #[test]
     fn streams_come_out_in_time_order() {
@@ -80,7 +84,7 @@ mod tests {
         ])
         .unwrap();
         let mut seen = Vec::new();
-        while let Some(event) = merge.next().unwrap() {
+        while let Some(event) = merge.next_event().unwrap() {
             seen.push((event.ticks, event.cpu, event.pid));
         }
         assert_eq!(seen, [(10, 0, 3), (10, 1, 0), (10, 1, 1), (30, 1, 2), (40, 0, 4)]);

@@ -1,0 +1,197 @@
+//! Records what interrupts a program of the user: the kernel's events on all CPUs while it runs, without loops.
+
+mod cpu_state;
+mod lost_time;
+
+use super::describe;
+use super::error::RunError;
+use super::kernel_side::KernelSide;
+use super::plan::Plan;
+use super::store::Store;
+use anechoic_kernels::counter;
+use anechoic_recording::run::{CpuRun, DrainPolicy, Program, RanOn, Run, RunState};
+use anechoic_recording::{
+    Detour, Feed, KernelEvent, Loss, LossKind, Members, Merge, Problem, ProblemKind, Recorder,
+    Recording,
+};
+use anechoic_system::clock::{self, Anchor};
+use anechoic_system::counters::Snapshot;
+use anechoic_system::{cpus, machine, tracefs};
+use lost_time::LostTime;
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The longest sleep while the program runs, where its end wakes this thread.
+const NAP: Duration = Duration::from_secs(1);
+/// The same where it does not.
+const SHORT_NAP: Duration = Duration::from_millis(20);
+/// Events are written to disk at least this often.
+const KEEP: Duration = Duration::from_secs(60);
+/// Number of detours that are written at once.
+const BATCH: usize = 128 * 1024;
+
+/// A program that can be recorded.
+pub trait Subject {
+    /// Starts it, unless it runs already; returns its name and, if it runs already, its threads.
+    ///
+    /// # Errors
+    /// Fails if it cannot be started or has ended.
+    fn begin(&mut self) -> Result<Program, Problem>;
+
+    /// Returns what can be read once it has ended, if there is such a thing.
+    fn end(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Returns how much longer it is recorded at most, if that is known.
+    fn left(&self) -> Option<Duration>;
+
+    /// Returns how the recording ends if it does now: the program has ended, or has been recorded for long enough.
+    fn over(&mut self) -> Option<RunState>;
+
+    /// Returns what it returned, as a shell shows it, once it has ended and if this process started it.
+    fn exit_code(&self) -> Option<u8>;
+}
+
+/// Records a program into `dir`, which must be empty or not exist. Detours are kept of `wanted` CPUs, or of all that it uses.
+///
+/// # Errors
+/// Returns what prevents the recording, before the program starts; or that it cannot be started.
+pub fn record(
+    plan: &Plan,
+    dir: &Path,
+    wanted: Option<&[u32]>,
+    subject: &mut dyn Subject,
+) -> Result<Run, RunError> {
+    tracefs::remove_leftovers();
+    let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
+    let mut run = describe::run(plan, clock, machine::describe())?;
+    let mut kernel = KernelSide::open(plan, &mut run);
+    let own = cpus::thread_id();
+    if run.trace.is_some() {
+        kernel.find_loops(&[own], &mut run);
+    }
+    if run.trace.is_none() {
+        return Err(no_events(&run).into());
+    }
+    let own = kernel.thread(own);
+    run.own_threads.iter_mut().for_each(|of| of.tid = kernel.thread(of.tid));
+    let mut recorder = Recorder::create(dir, &run)?;
+    kernel.begin();
+    let snapshot = Snapshot::take(&plan.program_cpus, counter::ordered);
+    let begin = Anchor::take();
+    run.start_ticks = counter::ordered();
+    run.start_utc = describe::now_utc(Duration::ZERO);
+    recorder.begin_at(&run);
+    let mut store = Store::new(recorder, &[], plan, &run);
+    store.append(&snapshot.counters);
+    store.append(&snapshot.names);
+    let program = subject.begin().inspect_err(|_| {
+        let _ = std::fs::remove_dir_all(dir); // nothing was measured
+    })?;
+    let started_by = program.threads.is_empty().then_some(own);
+    let (end_ticks, state) = watch(subject, &mut kernel, &mut run, &mut store);
+    (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
+    store.append(&Snapshot::take(&plan.program_cpus, counter::ordered).counters);
+    kernel.stop(&mut run, begin, &mut store);
+    let exit_code = subject.exit_code();
+    run.program = Some(Program { started_by, exit_code, ..program });
+    run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
+    run.notes.extend(run.clock.rate_note());
+    run.notes.extend(machine::changes(&run.machine));
+    lost_time(&mut run, &mut store, wanted)?;
+    store.settle(&mut run);
+    run.state = match store.trouble() {
+        Some(error) => RunState::Interrupted(format!("not everything could be saved: {error}")),
+        None => state,
+    };
+    store.finish(&run)?;
+    Ok(run)
+}
+
+/// Waits until the recording is over, and empties buffers that are half full. Returns when and how it ended.
+fn watch(
+    subject: &mut dyn Subject,
+    kernel: &mut KernelSide,
+    run: &mut Run,
+    store: &mut Store,
+) -> (u64, RunState) {
+    let mut drained = Instant::now();
+    loop {
+        if let Some(state) = subject.over() {
+            return (counter::ordered(), state);
+        }
+        if let Some(error) = store.trouble() {
+            return (counter::ordered(), RunState::Interrupted(error.to_string()));
+        }
+        let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
+        kernel.wait_for(subject.left().map_or(nap, |left| left.min(nap)), subject.end());
+        if kernel.half_full() || drained.elapsed() >= KEEP {
+            run.drain = DrainPolicy::HighWater;
+            kernel.drain(run, store);
+            drained = Instant::now();
+        }
+    }
+}
+
+/// Returns why there are no kernel events, without which nothing is known of a program.
+fn no_events(run: &Run) -> Problem {
+    let reason = run.not_available.iter().find(|missing| missing.what == "kernel events");
+    let (why, remedy) = reason.map_or_else(Default::default, |missing| {
+        (format!(": {}", missing.why), missing.remedy.clone())
+    });
+    let why = format!("what interrupts a program is known from kernel events only{why}");
+    ProblemKind::Unavailable.problem(why, remedy)
+}
+
+/// Derives the detours of the program from the events on disk, and describes its CPUs.
+fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result<(), Problem> {
+    store.complete_parts();
+    let Some(program) = &mut run.program else { return Ok(()) };
+    let recording = Recording::open(store.dir())?;
+    let is_wanted = |cpu: u32| wanted.is_none_or(|wanted| wanted.contains(&cpu));
+    let (mut detours, mut counts): (Vec<Detour>, BTreeMap<u32, u64>) = Default::default();
+    let mut keep = |detour: Detour| {
+        if is_wanted(detour.cpu) {
+            *counts.entry(detour.cpu).or_default() += 1;
+            detours.push(detour);
+            if detours.len() >= BATCH {
+                store.append(&detours);
+                detours.clear();
+            }
+        }
+    };
+    let mut lost_time = LostTime::new(Members::new(program), &run.clock, &mut keep);
+    read(&recording, &run.machine.online, &mut lost_time)?;
+    let (ran, members) = lost_time.finish(run.end_ticks);
+    store.append(&detours);
+    program.threads_seen = members.seen();
+    program.ran = ran.iter().map(|(&cpu, &ticks)| RanOn { cpu, ticks }).collect();
+    let cpus: Vec<u32> = ran.into_keys().filter(|&cpu| is_wanted(cpu)).collect();
+    let (first_ticks, last_ticks) = (run.start_ticks, run.end_ticks);
+    let of = |&cpu: &u32| {
+        let detours = counts.get(&cpu).copied().unwrap_or(0);
+        CpuRun { first_ticks, last_ticks, detours, ..describe::cpu(run, cpu, 0) }
+    };
+    run.cpus = cpus.iter().map(of).collect();
+    Ok(())
+}
+
+/// Reads the events of all CPUs in time order, and the intervals in which some were lost.
+fn read(recording: &Recording, online: &str, lost_time: &mut LostTime<'_>) -> Result<(), Problem> {
+    let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
+    let online = cpus::parse(online).unwrap_or_default();
+    let mut events = Merge::new(online.into_iter().map(events).collect())?;
+    let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
+    let mut losses: Vec<Loss> =
+        losses.into_iter().filter(|loss| loss.what == LossKind::Events).collect();
+    losses.sort_by_key(|loss| std::cmp::Reverse(loss.start_ticks));
+    while let Some(event) = events.next_event()? {
+        while let Some(loss) = losses.pop_if(|loss| loss.start_ticks <= event.ticks) {
+            lost_time.lose(loss.cpu, loss.start_ticks, loss.end_ticks);
+        }
+        lost_time.event(&event);
+    }
+    losses.iter().rev().for_each(|loss| lost_time.lose(loss.cpu, loss.start_ticks, loss.end_ticks));
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! When a CPU did not execute the program although the program wanted it, from the kernel's events.
+//!
+//! A thread of the program wants a CPU that it is current on, or was preempted on. While the CPU executes something else, that is
+//! lost time, and such an interval is a detour: an interrupt on top of the thread, another thread, an idle CPU. The threads of
+//! the program share its CPUs: while one of them executes, none of them loses time there.
+//!
+//! Where a woken thread waits is known only when it is switched in: the scheduler chooses the CPU. The detour then began when
+//! it was woken, or when the CPU last executed the program.
+
+use super::cpu_state::{CpuState, Span};
+use anechoic_recording::event::{Handler, Role};
+use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Members};
+use std::collections::{BTreeMap, HashMap};
+
+/// The states of `sched_switch` in which a thread has ended: X and Z.
+const ENDED: u64 = 0x30;
+/// All states in which a thread is not runnable.
+const NOT_RUNNABLE: u64 = 0xff;
+
+/// What a thread of the program does, as far as events show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thread {
+    /// It is current on this CPU; it was woken meanwhile if it was about to sleep.
+    Current { cpu: u32, woken: bool },
+    /// It was switched out on this CPU and could have gone on.
+    Preempted { cpu: u32 },
+    /// It was woken, or begun, at this time, and has not been switched in since.
+    Woken { since: u64 },
+    /// It sleeps since this time; it was woken just before if the kernel was about to switch it out.
+    Asleep { since: u64, woken: bool },
+}
+
+/// Derives the detours of a program from the events of all CPUs, which come in time order.
+pub(super) struct LostTime<'a> {
+    members: Members,
+    clock: &'a Clock,
+    threads: HashMap<i32, Thread>,
+    cpus: BTreeMap<u32, CpuState>,
+    sink: &'a mut dyn FnMut(Detour),
+    /// What follows an interrupt within this time follows from it, in ticks.
+    pause_ticks: u64,
+}
+
+/// What an interrupt leads to, its softirqs and a switch to another thread, begins within this time after its exit event:
+/// a program has hardly executed in between.
+const PAUSE_NS: u64 = 2_000;
+
+impl<'a> LostTime<'a> {
+    /// `sink` is given the detours, those of one CPU in time order.
+    pub(super) fn new(members: Members, clock: &'a Clock, sink: &'a mut dyn FnMut(Detour)) -> Self {
+        let pause_ticks = clock.ticks(PAUSE_NS);
+        let (threads, cpus) = (HashMap::new(), BTreeMap::new());
+        Self { members, clock, threads, cpus, sink, pause_ticks }
+    }
+
+    /// Processes the next event.
+    pub(super) fn event(&mut self, event: &KernelEvent) {
+        let (cpu, ticks) = (event.cpu, event.ticks);
+        self.members.event(event);
+        if event.kind.has_current_thread() {
+            self.expect(cpu, ticks, event.pid);
+        }
+        match event.kind.role() {
+            // A work item is run by a thread of the kernel.
+            Role::Enter(Handler::Work) | Role::Exit(Handler::Work) => {}
+            Role::Enter(handler) => {
+                self.cpu(cpu).enter(handler);
+                self.settle(cpu, ticks, handler == Handler::Softirq);
+            }
+            Role::Exit(handler) => {
+                self.cpu(cpu).exit(handler);
+                self.settle(cpu, ticks, false);
+            }
+            Role::Instant | Role::Cause => self.happen(event),
+        }
+    }
+
+    fn happen(&mut self, event: &KernelEvent) {
+        let (cpu, ticks, [first, second, _]) = (event.cpu, event.ticks, event.args);
+        match event.kind {
+            EventKind::Switch => self.switch(cpu, ticks, (event.pid, second), first as i32),
+            EventKind::Nmi => {
+                let length = self.clock.ticks(second);
+                let over = self.cpu(cpu).interrupted(ticks, length);
+                self.emit(cpu, over);
+            }
+            EventKind::PageFaultUser => {
+                self.cpu(cpu).open.clear(); // the thread was in user mode, so that no interrupt goes on
+                self.settle(cpu, ticks, false);
+            }
+            EventKind::Waking if self.members.has(first as i32) => self.wake(first as i32, ticks),
+            EventKind::NewTask if self.members.has(first as i32) => {
+                self.threads.insert(first as i32, Thread::Woken { since: ticks });
+            }
+            EventKind::NewTask => drop(self.threads.remove(&(first as i32))),
+            _ => {}
+        }
+    }
+
+    /// Begins anew on a CPU after an interval in which events of it were lost: nothing counts in it.
+    pub(super) fn lose(&mut self, cpu: u32, start_ticks: u64, end_ticks: u64) {
+        self.threads.retain(|_, thread| {
+            !matches!(thread, Thread::Current { cpu: on, .. } | Thread::Preempted { cpu: on } if *on == cpu)
+        });
+        let state = self.cpu(cpu);
+        (state.waiting, state.current) = (0, None);
+        state.open.clear();
+        self.settle(cpu, start_ticks, false);
+        let over = self.cpu(cpu).forget_until(end_ticks);
+        self.emit(cpu, over);
+    }
+
+    /// Ends all that goes on. Returns for how long the program executed on each CPU that it used or wanted, in ticks, and its
+    /// threads.
+    pub(super) fn finish(mut self, end_ticks: u64) -> (BTreeMap<u32, u64>, Members) {
+        let numbers: Vec<u32> = self.cpus.keys().copied().collect();
+        for cpu in numbers {
+            self.lose(cpu, end_ticks, end_ticks);
+        }
+        let used = self.cpus.into_iter().filter(|(_, state)| state.used);
+        (used.map(|(cpu, state)| (cpu, state.ran_ticks)).collect(), self.members)
+    }
+
+    fn cpu(&mut self, cpu: u32) -> &mut CpuState {
+        self.cpus.entry(cpu).or_default()
+    }
+
+    fn emit(&mut self, cpu: u32, over: Option<Span>) {
+        if let Some((start_ticks, end_ticks)) = over {
+            (self.sink)(Detour { cpu, start_ticks, end_ticks });
+        }
+    }
+
+    /// Counts what the CPU did up to now. `follows` is whether what begins now may follow from an interrupt that is over.
+    fn settle(&mut self, cpu: u32, ticks: u64, follows: bool) {
+        let pause = if follows { self.pause_ticks } else { 0 };
+        let current = self.cpu(cpu).current;
+        let own = current.is_some_and(|tid| self.members.has(tid));
+        let over = self.cpu(cpu).settle(ticks, own, pause);
+        self.emit(cpu, over);
+    }
+
+    /// Handles an event of thread `tid`. If that is not the thread switched in last, a switch was missed.
+    fn expect(&mut self, cpu: u32, ticks: u64, tid: i32) {
+        let before = self.cpu(cpu).current;
+        if before == Some(tid) {
+            return;
+        }
+        if let Some(gone) = before {
+            self.threads.remove(&gone);
+        }
+        self.cpu(cpu).open.clear();
+        self.cpu(cpu).current = Some(tid);
+        if self.members.has(tid) {
+            self.arrive(tid, cpu, ticks);
+        }
+        self.settle(cpu, ticks, false);
+    }
+
+    fn switch(&mut self, cpu: u32, ticks: u64, (prev, prev_state): (i32, u64), next: i32) {
+        self.cpu(cpu).open.clear();
+        let runnable = prev_state & NOT_RUNNABLE == 0;
+        if self.members.has(prev) {
+            let woken =
+                matches!(self.threads.get(&prev), Some(Thread::Current { woken: true, .. }));
+            let (thread, waiting) = match runnable {
+                true => (Thread::Preempted { cpu }, 1),
+                false => (Thread::Asleep { since: ticks, woken }, 0),
+            };
+            self.cpu(cpu).waiting += waiting;
+            self.threads.insert(prev, thread);
+            if prev_state & ENDED != 0 {
+                self.threads.remove(&prev);
+            }
+        }
+        self.cpu(cpu).current = Some(next);
+        if self.members.has(next)
+            && let Some(since) = self.arrive(next, cpu, ticks)
+        {
+            let over = self.cpu(cpu).waited(since, ticks);
+            self.emit(cpu, over);
+        }
+        self.settle(cpu, ticks, runnable);
+    }
+
+    /// Makes a thread current; returns since when it waited, if it had been woken.
+    fn arrive(&mut self, tid: i32, cpu: u32, ticks: u64) -> Option<u64> {
+        let before = self.threads.insert(tid, Thread::Current { cpu, woken: false })?;
+        match before {
+            Thread::Preempted { cpu: there } => {
+                self.no_longer_waits(there, cpu, ticks);
+                None
+            }
+            // It cannot go on without being woken: that was just before it was switched out.
+            Thread::Woken { since } | Thread::Asleep { since, woken: true } => Some(since),
+            Thread::Asleep { .. } | Thread::Current { .. } => None, // events were lost
+        }
+    }
+
+    /// A thread that was preempted on CPU `there` does not wait there any more; `here` is counted by the caller.
+    fn no_longer_waits(&mut self, there: u32, here: u32, ticks: u64) {
+        let state = self.cpu(there);
+        state.waiting = state.waiting.saturating_sub(1);
+        if there != here {
+            self.settle(there, ticks, false);
+        }
+    }
+
+    fn wake(&mut self, tid: i32, ticks: u64) {
+        let thread = match self.threads.get(&tid).copied() {
+            Some(Thread::Current { cpu, .. }) => Thread::Current { cpu, woken: true },
+            // It had gone to sleep unseen.
+            Some(Thread::Preempted { cpu }) => {
+                self.no_longer_waits(cpu, u32::MAX, ticks);
+                Thread::Woken { since: ticks }
+            }
+            Some(Thread::Woken { .. } | Thread::Asleep { .. }) | None => {
+                Thread::Woken { since: ticks }
+            }
+        };
+        self.threads.insert(tid, thread);
+    }
+}
+
+#[cfg(test)]
+mod tests;

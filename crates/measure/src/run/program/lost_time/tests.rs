@@ -1,0 +1,329 @@
+use super::*;
+use anechoic_lab::builders;
+use anechoic_recording::run::Program;
+
+/// The thread of the tool that starts programs.
+const TOOL: i32 = 9;
+/// Threads of the program, from the start.
+const A: i32 = 10;
+const B: i32 = 11;
+/// Another program's thread.
+const OTHER: i32 = 50;
+const IDLE: i32 = 0;
+/// The states of `sched_switch`.
+const SLEEPS: u64 = 1;
+const RUNNABLE: u64 = 0;
+const ZOMBIE: u64 = 0x20;
+
+/// An event of CPU 0; see [`on`].
+fn event(ticks: u64, kind: EventKind, pid: i32, args: [u64; 3]) -> KernelEvent {
+    KernelEvent { cpu: 0, ticks, kind, pid, args }
+}
+
+/// The same event on another CPU.
+fn on(cpu: u32, event: KernelEvent) -> KernelEvent {
+    KernelEvent { cpu, ..event }
+}
+
+fn switch(ticks: u64, prev: i32, state: u64, next: i32) -> KernelEvent {
+    event(ticks, EventKind::Switch, prev, [next as u64, state, 120])
+}
+
+fn waking(ticks: u64, by: i32, tid: i32) -> KernelEvent {
+    event(ticks, EventKind::Waking, by, [tid as u64, 0, 0])
+}
+
+fn born(ticks: u64, by: i32, tid: i32) -> KernelEvent {
+    event(ticks, EventKind::NewTask, by, [tid as u64, 0, 0])
+}
+
+/// Entry and exit of the timer's interrupt.
+fn tick(ticks: u64, pid: i32, length: u64) -> [KernelEvent; 2] {
+    [
+        event(ticks, EventKind::LocalTimerEntry, pid, [0; 3]),
+        event(ticks + length, EventKind::LocalTimerExit, pid, [0; 3]),
+    ]
+}
+
+/// Entry and exit of a softirq.
+fn softirq(ticks: u64, pid: i32, length: u64) -> [KernelEvent; 2] {
+    [
+        event(ticks, EventKind::SoftirqEntry, pid, [1, 0, 0]),
+        event(ticks + length, EventKind::SoftirqExit, pid, [1, 0, 0]),
+    ]
+}
+
+/// CPU, start and end of a detour.
+type Span3 = (u32, u64, u64);
+
+/// Plays events up to 1 s, with intervals of loss on CPUs, at 1 GHz. Returns the detours, and the ticks for which the program
+/// executed on each CPU.
+fn play(events: &[KernelEvent], losses: &[Span3]) -> (Vec<Span3>, Vec<(u32, u64)>) {
+    let program = Program { started_by: Some(TOOL), threads: vec![A, B], ..Program::default() };
+    let (clock, mut found) = (builders::clock(1_000_000_000), Vec::new());
+    let mut keep = |detour: Detour| found.push((detour.cpu, detour.start_ticks, detour.end_ticks));
+    let mut lost_time = LostTime::new(Members::new(&program), &clock, &mut keep);
+    let mut losses = losses.iter().peekable();
+    for event in events {
+        while let Some(&(cpu, start, end)) = losses.next_if(|loss| loss.1 <= event.ticks) {
+            lost_time.lose(cpu, start, end);
+        }
+        lost_time.event(event);
+    }
+    let (ran, _) = lost_time.finish(SECOND);
+    found.sort_unstable();
+    (found, ran.into_iter().collect())
+}
+
+const SECOND: u64 = 1_000_000_000;
+/// A time in which a program executes, in ticks: longer than what joins two detours.
+const MS: u64 = 1_000_000;
+
+/// A row: name, events, detours, and for how long the program executed on each CPU.
+type Row = (&'static str, Vec<KernelEvent>, &'static [Span3], &'static [(u32, u64)]);
+
+fn verify(rows: Vec<Row>) {
+    for (name, events, detours, ran) in rows {
+        let found = play(&events, &[]);
+        assert_eq!(found, (detours.to_vec(), ran.to_vec()), "case: {name}");
+    }
+}
+
+#[test]
+fn another_thread_takes_the_cpu() {
+    verify(vec![
+        (
+            "preempted, and back",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                switch(2 * MS, A, RUNNABLE, OTHER),
+                switch(5 * MS, OTHER, SLEEPS, A),
+                switch(6 * MS, A, SLEEPS, IDLE),
+            ],
+            &[(0, 2 * MS, 5 * MS)],
+            &[(0, 2 * MS)],
+        ),
+        (
+            "it ends of itself: no time is lost after that",
+            vec![switch(MS, IDLE, RUNNABLE, A), switch(2 * MS, A, ZOMBIE, OTHER)],
+            &[],
+            &[(0, MS)],
+        ),
+        (
+            "it sleeps, and an idle CPU is no loss",
+            vec![switch(MS, IDLE, RUNNABLE, A), switch(2 * MS, A, SLEEPS, IDLE)],
+            &[],
+            &[(0, MS)],
+        ),
+        (
+            "another CPU takes it over",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                switch(2 * MS, A, RUNNABLE, OTHER),
+                on(1, switch(4 * MS, IDLE, RUNNABLE, A)),
+                switch(5 * MS, OTHER, SLEEPS, IDLE),
+                on(1, switch(6 * MS, A, SLEEPS, IDLE)),
+            ],
+            &[(0, 2 * MS, 4 * MS)],
+            &[(0, MS), (1, 2 * MS)],
+        ),
+        (
+            "two threads of the program share a CPU",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                switch(2 * MS, A, RUNNABLE, B),
+                switch(4 * MS, B, SLEEPS, A),
+                switch(5 * MS, A, SLEEPS, IDLE),
+            ],
+            &[],
+            &[(0, 4 * MS)],
+        ),
+        (
+            "one waits, the other goes to sleep, and a stranger comes first",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                switch(2 * MS, A, RUNNABLE, B),
+                switch(3 * MS, B, SLEEPS, OTHER),
+                switch(4 * MS, OTHER, RUNNABLE, A),
+                switch(5 * MS, A, SLEEPS, IDLE),
+            ],
+            &[(0, 3 * MS, 4 * MS)],
+            &[(0, 3 * MS)],
+        ),
+        (
+            "strangers alone",
+            vec![switch(MS, IDLE, RUNNABLE, OTHER), switch(2 * MS, OTHER, RUNNABLE, 51)],
+            &[],
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn a_thread_that_was_woken_waits() {
+    verify(vec![
+        (
+            "for an idle CPU",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                switch(2 * MS, A, SLEEPS, IDLE),
+                on(1, waking(7 * MS, OTHER, A)),
+                switch(8 * MS, IDLE, RUNNABLE, A),
+                switch(9 * MS, A, SLEEPS, IDLE),
+            ],
+            &[(0, 7 * MS, 8 * MS)],
+            &[(0, 2 * MS)],
+        ),
+        (
+            "while another thread of the program has the CPU: no loss until that sleeps",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                waking(2 * MS, A, B),
+                switch(3 * MS, A, SLEEPS, OTHER),
+                switch(4 * MS, OTHER, RUNNABLE, B),
+                switch(5 * MS, B, SLEEPS, IDLE),
+            ],
+            &[(0, 3 * MS, 4 * MS)],
+            &[(0, 3 * MS)],
+        ),
+        (
+            "just before it is switched out",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                on(1, waking(2 * MS, OTHER, A)),
+                switch(2 * MS + 1, A, SLEEPS, IDLE),
+                switch(3 * MS, IDLE, RUNNABLE, A),
+                switch(4 * MS, A, SLEEPS, IDLE),
+            ],
+            &[(0, 2 * MS + 1, 3 * MS)],
+            &[(0, 2 * MS + 1)],
+        ),
+        (
+            "it did not sleep after it was woken, but later",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                on(1, waking(2 * MS, OTHER, A)),
+                switch(3 * MS, A, SLEEPS, IDLE),
+                on(1, waking(8 * MS, OTHER, A)),
+                switch(9 * MS, IDLE, RUNNABLE, A),
+                switch(10 * MS, A, SLEEPS, IDLE),
+            ],
+            &[(0, 8 * MS, 9 * MS)],
+            &[(0, 3 * MS)],
+        ),
+        (
+            "a process that the tool begins",
+            vec![
+                born(MS, TOOL, 20),
+                on(1, switch(2 * MS, IDLE, RUNNABLE, 20)),
+                on(1, switch(3 * MS, 20, ZOMBIE, IDLE)),
+            ],
+            &[(1, MS, 2 * MS)],
+            &[(1, MS)],
+        ),
+        (
+            "a process of a stranger",
+            vec![born(MS, OTHER, 20), switch(2 * MS, IDLE, RUNNABLE, 20)],
+            &[],
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn interrupts_take_the_cpu() {
+    let run = |inner: &[KernelEvent]| {
+        let mut events = vec![switch(MS, IDLE, RUNNABLE, A)];
+        events.extend_from_slice(inner);
+        events.push(switch(9 * MS, A, SLEEPS, IDLE));
+        events
+    };
+    let nmi = event(5 * MS, EventKind::Nmi, A, [0, 300, 1]);
+    let [entry, _] = tick(2 * MS, A, 0);
+    verify(vec![
+        ("one", run(&tick(2 * MS, A, 100)), &[(0, 2 * MS, 2 * MS + 100)], &[(0, 8 * MS - 100)]),
+        (
+            "with its softirq",
+            run(&[tick(2 * MS, A, 100), softirq(2 * MS + 400, A, 600)].concat()),
+            &[(0, 2 * MS, 2 * MS + 1_000)],
+            &[(0, 8 * MS - 1_000)],
+        ),
+        (
+            "and a softirq of a system call later",
+            run(&[tick(2 * MS, A, 100), softirq(3 * MS, A, 600)].concat()),
+            &[(0, 2 * MS, 2 * MS + 100), (0, 3 * MS, 3 * MS + 600)],
+            &[(0, 8 * MS - 700)],
+        ),
+        (
+            "nested in a softirq",
+            run(&[
+                event(2 * MS, EventKind::SoftirqEntry, A, [1, 0, 0]),
+                tick(2 * MS + 100, A, 100)[0],
+                tick(2 * MS + 100, A, 100)[1],
+                event(2 * MS + 900, EventKind::SoftirqExit, A, [1, 0, 0]),
+            ]),
+            &[(0, 2 * MS, 2 * MS + 900)],
+            &[(0, 8 * MS - 900)],
+        ),
+        ("one without an entry", run(&[nmi]), &[(0, 5 * MS - 300, 5 * MS)], &[(0, 8 * MS - 300)]),
+        (
+            "whose exit was not seen, until the program is in user mode",
+            run(&[entry, event(3 * MS, EventKind::PageFaultUser, A, [0; 3])]),
+            &[(0, 2 * MS, 3 * MS)],
+            &[(0, 7 * MS)],
+        ),
+        (
+            "and a switch follows from it",
+            run(&[
+                tick(2 * MS, A, 100)[0],
+                tick(2 * MS, A, 100)[1],
+                switch(2 * MS + 500, A, RUNNABLE, OTHER),
+                switch(3 * MS, OTHER, SLEEPS, A),
+            ]),
+            &[(0, 2 * MS, 3 * MS)],
+            &[(0, 7 * MS)],
+        ),
+        (
+            "on an idle CPU",
+            vec![
+                switch(MS, IDLE, RUNNABLE, A),
+                switch(2 * MS, A, SLEEPS, IDLE),
+                tick(3 * MS, IDLE, 100)[0],
+                tick(3 * MS, IDLE, 100)[1],
+            ],
+            &[],
+            &[(0, MS)],
+        ),
+    ]);
+}
+
+#[test]
+fn nothing_counts_where_events_were_lost() {
+    let events = [
+        switch(MS, IDLE, RUNNABLE, A),
+        switch(2 * MS, A, RUNNABLE, OTHER),
+        // What happened until 6 ms is not known.
+        tick(7 * MS, A, 100)[0],
+        tick(7 * MS, A, 100)[1],
+        switch(8 * MS, A, SLEEPS, IDLE),
+    ];
+    let found = play(&events, &[(0, 3 * MS, 6 * MS)]);
+    let detours = vec![(0, 2 * MS, 3 * MS), (0, 7 * MS, 7 * MS + 100)];
+    assert_eq!(found, (detours, vec![(0, 2 * MS - 100)]));
+    // A waking that was lost is not made up.
+    let events = [
+        switch(MS, IDLE, RUNNABLE, A),
+        switch(2 * MS, A, SLEEPS, IDLE),
+        switch(8 * MS, IDLE, RUNNABLE, A),
+        switch(9 * MS, A, SLEEPS, IDLE),
+    ];
+    assert_eq!(play(&events, &[(1, 3 * MS, 6 * MS)]), (vec![], vec![(0, 2 * MS)]));
+}
+
+#[test]
+fn what_goes_on_at_the_end_ends_there() {
+    let events = [switch(MS, IDLE, RUNNABLE, A), on(1, switch(2 * MS, IDLE, RUNNABLE, B))];
+    let preempted = on(1, switch(3 * MS, B, RUNNABLE, OTHER));
+    let found = play(&[events[0], events[1], preempted], &[]);
+    assert_eq!(found, (vec![(1, 3 * MS, SECOND)], vec![(0, SECOND - MS), (1, MS)]));
+}
