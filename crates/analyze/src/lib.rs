@@ -61,6 +61,7 @@ mod stream;
 pub mod summary;
 pub mod suspects;
 pub mod sweep;
+pub mod switch;
 #[cfg(test)]
 mod testing;
 pub mod threads;
@@ -84,6 +85,7 @@ pub use stopped::Stopped;
 pub use stories::{LongestDetours, longest_detours};
 pub use story::{DetourStory, StoryActivity};
 pub use summary::{Breakdown, Sources, Summary};
+pub use switch::{Switch, switch};
 pub use timeline::Timeline;
 
 use anechoic_recording::Clock;

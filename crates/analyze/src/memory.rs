@@ -11,6 +11,7 @@ pub use borders::Border;
 pub(crate) use borders::caches;
 pub use delays::Delays;
 pub use outliers::{Cause, Outliers};
+pub(crate) use outliers::{Fence, explain};
 pub use predicted::Prediction;
 
 use crate::facts::Facts;
@@ -19,19 +20,12 @@ use crate::stats::{median, quantile};
 use anechoic_recording::memory::{MEMORY_EXPERIMENTS, MemoryExperiment, MemoryGroup};
 use anechoic_recording::run::{Outcome, RunState};
 use anechoic_recording::{Problem, Recording, Run, Sample, Series};
-use outliers::Fence;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Number of regions of working sets: up to the first-level, second-level and last-level cache, and beyond.
 pub const REGIONS: usize = 4;
-/// A sample is an outlier if it is longer than the third quartile by more than this many interquartile ranges (Tukey's
-/// far-out values).
-const FAR_OUT: f64 = 3.0;
-/// Smallest interquartile range relative to the median: passes of nearly equal length differ by the counter's steps.
-const LEAST_RANGE: f64 = 0.01;
-
 /// The results of the memory experiments.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Memory {
@@ -199,7 +193,7 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
     };
     let (fences, found): (Vec<_>, Vec<_>) = known.iter().zip(&mut lengths).map(of_series).unzip();
     drop(lengths);
-    let (outliers, without_os) = outliers::explain(recording, &known, &fences)?;
+    let (outliers, without_os) = explain(recording, &known, &fences)?;
     let mut points: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for (((series, _), point), without_os) in known.iter().zip(found).zip(without_os) {
         let (Some(experiment), Some(point)) = (&series.parameters.experiment, point) else {
@@ -250,14 +244,10 @@ fn point(series: &Series, lengths: &mut [u64], read_ticks: u64) -> (Option<Fence
     lengths.sort_unstable();
     let sorted: Vec<f64> =
         lengths.iter().map(|ticks| ticks.saturating_sub(read_ticks) as f64).collect();
-    let at = |share| quantile(&sorted, share);
-    let (Some(low), Some(middle), Some(high)) = (at(0.25), at(0.5), at(0.75)) else {
+    let (Some(fence), Some(middle)) = (Fence::of(lengths, read_ticks), quantile(&sorted, 0.5))
+    else {
         return (None, None);
     };
-    let range = (high - low).max(read_ticks as f64).max(LEAST_RANGE * middle);
-    let most = high + FAR_OUT * range + read_ticks as f64;
-    let median_ticks = (middle as u64).saturating_add(read_ticks);
-    let fence = Fence { median_ticks, most_ticks: most as u64 };
     let mut moments = Moments::default();
     let taken: Vec<u64> = lengths.iter().map(|ticks| ticks.saturating_sub(read_ticks)).collect();
     moments.add(&taken);

@@ -125,7 +125,7 @@ pub struct Saved {
 
 impl Estimate {
     /// Returns the mean of some blocks; absent for none.
-    fn of(blocks: &[f64]) -> Option<Self> {
+    pub(crate) fn of(blocks: &[f64]) -> Option<Self> {
         let value = mean(blocks)?;
         let interval = standard_error(blocks).map(|error| {
             let reach = student_t(blocks.len() as u64 - 1) * error;

@@ -18,4 +18,5 @@ mod series;
 mod spectrum;
 mod spectrum_recording;
 mod subtraction;
+mod switch;
 mod tick_overhead;

@@ -11,6 +11,7 @@ use anechoic_recording::Fixed;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
+pub use anechoic_recording::switch::Ring;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -75,6 +76,10 @@ pub struct Cell {
     pub name: Option<&'static str>,
     /// The memory of its kernel, if it is not that of all cells.
     pub memory: Option<OwnMemory>,
+    /// The ring around which a token goes in each sample, while each of its members does the work of the sample.
+    pub ring: Option<Ring>,
+    /// Whether kernel events are switched off meanwhile, because recording them would be a large part of what is measured.
+    pub events_off: bool,
 }
 
 /// The work of a loop.
@@ -314,6 +319,8 @@ impl Cell {
             group: 0,
             name: None,
             memory: None,
+            ring: None,
+            events_off: false,
         }
     }
 
@@ -331,6 +338,8 @@ impl Cell {
             group: 0,
             name: None,
             memory: None,
+            ring: None,
+            events_off: false,
         }
     }
 

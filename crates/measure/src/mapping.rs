@@ -133,6 +133,8 @@ impl Mapping {
             Pages::Transparent | Pages::Only(_) => Some(Advice::LinuxHugepage),
             Pages::Explicit(_) => None,
         });
+        // A process that is forked would make each first write a page fault.
+        made.advise(Some(Advice::LinuxDontFork));
         made.touch()?;
         // The pages stay as they are, but the kernel does not join them to larger ones later.
         made.advise(matches!(pages, Pages::Only(_)).then_some(Advice::LinuxNoHugepage));

@@ -14,6 +14,7 @@ mod loops;
 mod memory;
 mod paging;
 mod serial;
+mod switch;
 mod tick;
 
 use crate::experiment::{Experiment, Host};
@@ -59,6 +60,7 @@ pub static METHODS: &[&Method] = &[
     &serial::METHOD,
     &memory::METHOD,
     &paging::METHOD,
+    &switch::METHOD,
     &bsp::METHOD,
 ];
 

@@ -10,6 +10,8 @@ pub(crate) mod gate;
 pub(crate) mod job;
 pub(crate) mod place;
 pub(crate) mod preemptor;
+mod ring;
+mod ring_members;
 pub(crate) mod round;
 pub(crate) mod sampling;
 pub(crate) mod sinks;

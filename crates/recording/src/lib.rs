@@ -89,6 +89,7 @@ mod scrub;
 pub mod sources;
 mod stint;
 pub mod stop;
+pub mod switch;
 mod table;
 mod text;
 pub mod topology;

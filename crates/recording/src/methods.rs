@@ -28,5 +28,7 @@ pub const SERIAL: &str = "serial";
 pub const MEMORY: &str = "memory";
 /// A matrix on pages of different sizes.
 pub const PAGING: &str = "paging";
+/// A token that threads or processes on one CPU pass on.
+pub const SWITCH: &str = "switch";
 /// Ranks that compute and meet.
 pub const BSP: &str = "bsp";

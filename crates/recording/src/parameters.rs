@@ -4,6 +4,7 @@
 use crate::columns::{Decoder, Encoder};
 use crate::field::{Field, Kind};
 use crate::parallel::Meeting;
+use crate::switch::Ring;
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::errors::ParquetError;
 use schemars::JsonSchema;
@@ -65,6 +66,12 @@ pub struct Parameters {
     /// The series ends after this time, before all requested samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within_ticks: Option<u64>,
+    /// The ring in which a token goes around once in each sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ring: Option<Ring>,
+    /// Whether kernel events were switched off during the series, on purpose.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub events_off: bool,
 }
 
 impl Field for Parameters {

@@ -62,6 +62,7 @@ mod suite;
 mod summary;
 mod suspects;
 mod sweep;
+mod switch;
 mod table;
 mod units;
 
@@ -94,4 +95,5 @@ pub use suite::{
     suite_ticks,
 };
 pub use summary::summary;
+pub use switch::switch;
 pub use units::{bytes, count, counted, long as long_time, more};

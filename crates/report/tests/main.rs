@@ -18,4 +18,5 @@ mod phases;
 mod published;
 mod schema;
 mod suites;
+mod switch;
 mod ticks;

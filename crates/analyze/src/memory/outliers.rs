@@ -2,8 +2,10 @@
 //! series, and the variance.
 
 use crate::samples::moments::Moments;
+use crate::stats::quantile;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
+use anechoic_recording::switch::PARTNER;
 use anechoic_recording::{Activity, ActivityKind, Problem, Recording, Sample, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +13,33 @@ use std::collections::BTreeMap;
 
 /// An outlier has a named cause if the activities inside it make up this part of its time over the median.
 const EXPLAINED: f64 = 0.5;
+/// A sample is an outlier if it is longer than the third quartile by more than this many interquartile ranges (Tukey's
+/// far-out values).
+const FAR_OUT: f64 = 3.0;
+/// Smallest interquartile range relative to the median: passes of nearly equal length differ by the counter's steps.
+const LEAST_RANGE: f64 = 0.01;
 
 /// The limits of the usual samples of a series.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fence {
-    pub(super) median_ticks: u64,
+pub(crate) struct Fence {
+    median_ticks: u64,
     /// Longer samples are outliers.
     pub(super) most_ticks: u64,
+}
+
+impl Fence {
+    /// Returns the limits of samples with these lengths in rising order, each with a counter read that takes `read_ticks`; none
+    /// without samples.
+    pub(crate) fn of(sorted_ticks: &[u64], read_ticks: u64) -> Option<Self> {
+        let own: Vec<f64> =
+            sorted_ticks.iter().map(|ticks| ticks.saturating_sub(read_ticks) as f64).collect();
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&own, share));
+        let (low, middle, high) = (low?, middle?, high?);
+        let range = (high - low).max(read_ticks as f64).max(LEAST_RANGE * middle);
+        let most = high + FAR_OUT * range + read_ticks as f64;
+        let median_ticks = (middle as u64).saturating_add(read_ticks);
+        Some(Fence { median_ticks, most_ticks: most as u64 })
+    }
 }
 
 /// Samples that are longer than the third quartile of their series by more than three interquartile ranges.
@@ -71,11 +93,11 @@ pub struct Cause {
 }
 
 /// Finds out what lengthened the outliers. Also returns, for each series, the moments of its samples without the time of
-/// kernel activities inside them, as far as these are known.
+/// kernel activities inside them, as far as these are known. What the partners of a ring do belongs to its samples.
 ///
 /// # Errors
 /// A table is damaged.
-pub(super) fn explain(
+pub(crate) fn explain(
     recording: &Recording,
     known: &[(Series, Outcome)],
     fences: &[Option<Fence>],
@@ -139,7 +161,8 @@ fn of_sample(
     let mut sums: Vec<SourceTime> = Vec::new();
     while activities.peek()?.is_some_and(|next| next.detour <= index) {
         let Some(row) = activities.next()? else { break };
-        if row.detour < index || row.kind == ActivityKind::NotAttributable {
+        let left_out = row.kind == ActivityKind::NotAttributable || &*row.name == PARTNER;
+        if row.detour < index || left_out {
             continue;
         }
         match sums

@@ -17,5 +17,6 @@ mod self_test;
 mod serial;
 mod stop_on;
 mod suites;
+mod switch;
 mod top;
 mod verify;

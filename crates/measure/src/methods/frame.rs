@@ -16,6 +16,11 @@ fn policies() -> Vec<(&'static str, &'static str)> {
     vec![("other", ""), ("fifo", "")]
 }
 
+/// The option for the scheduling policy of a method that measures one.
+pub(super) const ONE_POLICY: OptionRow =
+    OptionRow::new("policy", Value::Choice(policies), "POLICY", "Scheduling policy")
+        .default("other");
+
 /// Defines an option that takes work kernels.
 pub(super) const fn kernels_option(name: &'static str, default: &'static str) -> OptionRow {
     let help = "Work kernels; `anechoic measure kernels` lists them";

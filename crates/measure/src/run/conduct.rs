@@ -269,10 +269,12 @@ impl<'r> Loops<'r, '_> {
             let thread = |role| OwnThread { tid: threads[lane], role };
             run.own_threads.extend(role.map(thread));
         }
-        run.own_threads.extend(self.hub.preempting().into_iter().map(|own| OwnThread {
-            tid: kernel.thread(own),
-            role: "preempting thread".to_owned(),
-        }));
+        run.own_threads.extend(
+            self.hub
+                .beside()
+                .into_iter()
+                .map(|(own, role)| OwnThread { tid: kernel.thread(own), role: role.to_owned() }),
+        );
         run.notes.extend(self.hub.note_on_pages(plan.experiment.pages));
         let recorder = Recorder::create(self.dir, run)?;
         let mut store = Store::new(recorder, &cpus, plan, run);
@@ -323,6 +325,7 @@ impl<'r> Loops<'r, '_> {
                 return self.give_up(handles, number);
             }
             round.gate.others_done.store(plan.team.is_none(), Ordering::Release);
+            kernel.keep_off(round.events_off, run, store);
             injectors.start(round, run);
             self.co_runners.start(&round.co_runners);
             // The origin of time must stay as announced; a slow disk only delays the loops' start.

@@ -230,14 +230,22 @@ impl KernelSide {
         }
     }
 
-    /// Switches the events off or on again, `period` after the last switch. The time in which they were off,
-    /// and the switching itself, is stored as `untraced`.
+    /// Switches the events off or on again, `period` after the last switch.
     pub(super) fn alternate(&mut self, period: Duration, run: &mut Run, store: &mut Store) {
-        let Some(collector) = &self.collector else { return };
         let now = counter::ordered();
-        if now < self.switched + run.clock.ticks(period.as_nanos() as u64) {
-            return;
+        if now >= self.switched + run.clock.ticks(period.as_nanos() as u64) {
+            self.keep_off(self.off_since.is_none(), run, store);
         }
+    }
+
+    /// Switches the events off or on again, unless they already are. The time in which they were off, and the switching
+    /// itself, is stored as `untraced`.
+    pub(super) fn keep_off(&mut self, off: bool, run: &mut Run, store: &mut Store) {
+        let Some(collector) = self.collector.as_ref().filter(|_| off != self.off_since.is_some())
+        else {
+            return;
+        };
+        let now = counter::ordered();
         self.switched = now;
         match self.off_since.take() {
             None => {

@@ -37,6 +37,8 @@ const WAIT_THRESHOLDS: [Duration; 2] = [Duration::from_micros(2), Duration::from
 
 /// Approximate time of a context switch there and back, or of a migration.
 const SWITCH: Duration = Duration::from_micros(20);
+/// Approximate time for which a token is on its way from one thread to another on the same CPU.
+const HOP: Duration = Duration::from_micros(2);
 /// Approximate bytes of a workspace that another kernel passes over in a nanosecond.
 const BYTES_PER_NS: u64 = 8;
 
@@ -230,7 +232,7 @@ impl Rounds<'_> {
                 }
                 Work::Sample(sample) => {
                     let on = self.paces.pace(sample, cpu).ok_or_else(not_calibrated)?;
-                    let one = length_of(sample, on, &self.run.clock);
+                    let one = way_around(cell, length_of(sample, on, &self.run.clock));
                     let samples = samples(sample, on, cell.copies, &self.run.clock);
                     expected = expected_of(cell, sample, one, samples);
                     length = Some(one);
@@ -242,7 +244,12 @@ impl Rounds<'_> {
             jobs.push((lane, job));
         }
         let co_runners = cell.co_runner.as_ref().map_or(Vec::new(), |of| of.cpus.clone());
-        self.rounds.push(Round { co_runners, ..Round::new(jobs, expected, length, injection) });
+        let events_off = cell.events_off;
+        self.rounds.push(Round {
+            co_runners,
+            events_off,
+            ..Round::new(jobs, expected, length, injection)
+        });
         Ok(())
     }
 
@@ -316,6 +323,8 @@ impl Rounds<'_> {
             experiment: cell.name.map(str::to_owned),
             other_bytes: cell.between.iter().find_map(Act::kernel).map(|of| of.workspace_bytes()),
             within_ticks: within(sample).map(|(time, _)| self.run.clock.ticks_of(time)),
+            ring: cell.ring,
+            events_off: cell.events_off,
         };
         let series = Series {
             series: self.number(),
@@ -347,6 +356,7 @@ impl Rounds<'_> {
             fifo: cell.policy == Policy::Fifo,
             shares_cpu: cell.copies > 1,
             memory: cell.memory,
+            ring: cell.ring,
         };
         self.series.push(series);
         sampling
@@ -395,6 +405,11 @@ fn length_of(sample: &Sample, on: OnCpu, clock: &Clock) -> Duration {
         Some(length) => length,
         None => Duration::from_nanos(clock.ns(on.pace.calibrated_ticks)),
     }
+}
+
+/// Returns the duration of a sample of a cell, in which each member of its ring does the work.
+fn way_around(cell: &Cell, one: Duration) -> Duration {
+    cell.ring.map_or(one, |ring| one.saturating_add(HOP).saturating_mul(ring.members))
 }
 
 /// Returns the time that limits a series, and the smallest number of its samples.

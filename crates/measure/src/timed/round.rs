@@ -19,8 +19,8 @@ pub(crate) struct Hub {
     threads: Mutex<Vec<(usize, i32)>>,
     /// The pages of each loop's own workspace, with its lane.
     pages: Mutex<Vec<(usize, Obtained)>>,
-    /// The threads that preempt loops.
-    preempting: Mutex<Vec<i32>>,
+    /// The threads that take the CPUs of loops, with their roles.
+    beside: Mutex<Vec<(i32, &'static str)>>,
     /// Shows the threads in the trace.
     pub(crate) marker: Marker,
 }
@@ -67,14 +67,14 @@ impl Hub {
         unlocked.into_iter().chain(differs).collect()
     }
 
-    /// Records a thread that preempts a loop.
-    pub(crate) fn preempts(&self, tid: i32) {
-        self.preempting.lock().unwrap_or_else(PoisonError::into_inner).push(tid);
+    /// Records threads that take the CPU of a loop, with their roles.
+    pub(crate) fn take_its_cpu(&self, threads: Vec<(i32, &'static str)>) {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
     }
 
-    /// Returns the threads that preempt loops.
-    pub(crate) fn preempting(&self) -> Vec<i32> {
-        self.preempting.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the threads that take the CPUs of loops, with their roles.
+    pub(crate) fn beside(&self) -> Vec<(i32, &'static str)> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Records that the thread of a lane is prepared or has failed.
@@ -103,6 +103,8 @@ pub(crate) struct Round {
     pub(crate) injection: Option<u32>,
     /// The CPUs whose co-runners run.
     pub(crate) co_runners: Vec<u32>,
+    /// Whether kernel events are switched off.
+    pub(crate) events_off: bool,
     pub(crate) gate: Gate,
 }
 
@@ -114,7 +116,8 @@ impl Round {
         injection: Option<u32>,
     ) -> Self {
         let gate = Gate::new(jobs.len());
-        Round { jobs, expected, grain, injection, co_runners: Vec::new(), gate }
+        let (co_runners, events_off) = (Vec::new(), false);
+        Round { jobs, expected, grain, injection, co_runners, events_off, gate }
     }
 
     pub(crate) fn job_of(&self, lane: usize) -> Option<&Job> {

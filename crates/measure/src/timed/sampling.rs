@@ -3,13 +3,15 @@
 use super::between::{Acts, Nothing, PreparedAct};
 use super::gate::Gate;
 use super::preemptor::Preemptor;
+use super::ring::{Circle, Ring};
 use super::sinks::{Done, Sinks};
-use crate::experiment::{OwnMemory, Pages, Preemption};
+use crate::experiment::{self, OwnMemory, Pages, Preemption};
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
 use crate::mapping::Obtained;
 use anechoic_kernels::counter;
 use anechoic_recording::Problem;
 use anechoic_recording::paging::{Allocation, Verified};
+use anechoic_recording::switch::{PARTNER, Partners};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
@@ -35,6 +37,8 @@ pub(crate) struct Sampling {
     pub(crate) shares_cpu: bool,
     /// The memory of its kernel, if it is not that of all series.
     pub(crate) memory: Option<OwnMemory>,
+    /// The ring in which each sample is one way around.
+    pub(crate) ring: Option<experiment::Ring>,
 }
 
 /// A number of iterations of a kernel, done between two counter reads.
@@ -73,6 +77,8 @@ pub(crate) struct Workspaces {
     others: Vec<Memory>,
     /// The thread that preempts the loop between samples, if one does.
     pub(crate) preemptor: Option<Preemptor>,
+    /// The partners in its rings.
+    rings: Vec<Ring>,
 }
 
 impl Workspaces {
@@ -95,17 +101,28 @@ impl Workspaces {
             }
         }
         let shared = all.clone().filter(|one| one.memory.is_none());
-        let cpu = all.clone().find_map(|one| one.cpu).filter(|_| !tasks.is_empty());
+        let on = all.clone().find_map(|one| one.cpu);
+        let cpu = on.filter(|_| !tasks.is_empty());
         Ok(Workspaces {
+            rings: on.map_or(Ok(Vec::new()), |cpu| rings(cpu, all.clone(), pages))?,
             own: Memory::for_largest(shared.map(|one| one.step.kernel), pages)?,
             others: (0..places).map(other).collect::<Result<_, _>>()?,
             preemptor: cpu.map(|cpu| Preemptor::spawn(cpu, tasks, pages)).transpose()?,
         })
     }
 
-    /// Returns a note on memory of series that is not locked, if there was any.
-    pub(super) fn note_on_locks(&self) -> Option<String> {
-        self.own.note_on_locks()
+    /// Returns what the reader of the result must know.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let of_preemptor = self.preemptor.as_ref().and_then(|of| of.note.clone());
+        let of_rings = self.rings.iter().filter_map(Ring::note);
+        of_preemptor.into_iter().chain(self.own.note_on_locks()).chain(of_rings).collect()
+    }
+
+    /// Returns the threads that take the loop's CPU, with their roles.
+    pub(super) fn threads(&self) -> Vec<(i32, &'static str)> {
+        let preemptor = self.preemptor.iter().map(|of| (of.tid(), "preempting thread"));
+        let partners = self.rings.iter().flat_map(Ring::threads).map(|tid| (tid, PARTNER));
+        preemptor.chain(partners).collect()
     }
 
     /// Returns which pages the loop's own memory has.
@@ -114,11 +131,33 @@ impl Workspaces {
     }
 }
 
+/// Starts the partners of all rings of these jobs on `cpu`: for each kind of partners those of the largest ring.
+fn rings<'j>(
+    cpu: u32,
+    all: impl Iterator<Item = &'j Sampling> + Clone,
+    pages: Pages,
+) -> Result<Vec<Ring>, Problem> {
+    let of_kind = |partners: Partners| {
+        let rings = all.clone().filter_map(|one| Some((one.ring?, one.step.kernel)));
+        let rings = rings.filter(move |(ring, _)| ring.partners == partners);
+        let sizes = rings.clone().map(|(ring, _)| if ring.switches { ring.members } else { 1 });
+        let mut tasks: Vec<Kernel> = Vec::new();
+        for (_, kernel) in rings {
+            if !tasks.contains(&kernel) {
+                tasks.push(kernel);
+            }
+        }
+        sizes.max().map(|size| Ring::spawn(cpu, (partners, size), tasks, pages))
+    };
+    Partners::ALL.into_iter().filter_map(of_kind).collect()
+}
+
 /// The code and the memory of a series, ready to start.
 #[derive(Debug)]
 pub(crate) struct Ready<'m> {
     body: AnyBody<'m>,
     acts: Acts<'m>,
+    circle: Option<Circle<'m>>,
     /// The memory of the series, if it has its own.
     pub(crate) allocation: Option<Allocation>,
 }
@@ -152,7 +191,7 @@ impl Sampling {
     /// # Errors
     /// Fails if the kernel gives no memory for a series that has its own.
     pub(crate) fn prepare<'m>(&self, workspaces: &'m mut Workspaces) -> Result<Ready<'m>, Problem> {
-        let Workspaces { own, others, preemptor } = workspaces;
+        let Workspaces { own, others, preemptor, rings } = workspaces;
         if let Some(memory) = self.memory {
             own.renew(self.step.kernel, memory)?;
         }
@@ -168,7 +207,13 @@ impl Sampling {
         }
         let repeat = (self.step.iterations, self.steps);
         let acts = Acts::prepare(&self.between, repeat, others, preemptor.as_ref());
-        Ok(Ready { body, acts, allocation })
+        let rings: &'m [Ring] = rings;
+        let circle = self.ring.and_then(|plan| {
+            let ring = rings.iter().find(|ring| ring.partners() == plan.partners)?;
+            ring.circle(plan, self.step.kernel, self.fifo)
+        });
+        circle.iter().for_each(Circle::prepare);
+        Ok(Ready { body, acts, circle, allocation })
     }
 
     /// Returns an empty description of the memory of the series.
@@ -200,19 +245,28 @@ impl Sampling {
         let window_ticks = self.window_ticks.map(|_| u64::MAX / 2);
         let once = Sampling { step, window_ticks, maiv_ppm: None, ..self.clone() };
         let acts = if self.between.is_empty() { None } else { Some(Acts::none()) };
-        match ready.body {
-            AnyBody::Plain(body) => once.take(body, acts, &gate, sinks),
-            AnyBody::Memory(body) => once.take(body, acts, &gate, sinks),
-        };
+        once.dispatch(ready.body, (acts, ready.circle), &gate, sinks);
+    }
+
+    /// Takes the samples.
+    pub(crate) fn run(&self, ready: Ready<'_>, gate: &Gate, sinks: &mut Sinks<'_, '_>) -> Done {
+        let Ready { body, acts, circle, .. } = ready;
+        let acts = Some(acts).filter(|acts| !acts.is_empty());
+        self.dispatch(body, (acts, circle), gate, sinks)
     }
 
     /// Takes the samples in the loop that is compiled for this kind of kernel.
-    pub(crate) fn run(&self, ready: Ready<'_>, gate: &Gate, sinks: &mut Sinks<'_, '_>) -> Done {
-        let Ready { body, acts, .. } = ready;
-        let acts = Some(acts).filter(|acts| !acts.is_empty());
-        match body {
-            AnyBody::Plain(body) => self.take(body, acts, gate, sinks),
-            AnyBody::Memory(body) => self.take(body, acts, gate, sinks),
+    fn dispatch(
+        &self,
+        body: AnyBody<'_>,
+        (acts, circle): (Option<Acts<'_>>, Option<Circle<'_>>),
+        gate: &Gate,
+        sinks: &mut Sinks<'_, '_>,
+    ) -> Done {
+        match (body, circle) {
+            (AnyBody::Plain(body), None) => self.take(body, acts, gate, sinks),
+            (AnyBody::Memory(body), None) => self.take(body, acts, gate, sinks),
+            (body, Some(circle)) => self.take(circle.around(body, gate), acts, gate, sinks),
         }
     }
 

@@ -116,8 +116,7 @@ impl Worker<'_> {
         }
         let mut losses = sinks.gaps.finish();
         losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));
-        let of_preemptor = workspaces.preemptor.as_ref().and_then(|of| of.note.clone());
-        let notes = of_preemptor.into_iter().chain(workspaces.note_on_locks()).collect();
+        let notes = workspaces.notes();
         let not_counted = counts.map(|counts| counts.not_available).unwrap_or_default();
         Ok(Report { seen, losses, notes, not_counted })
     }
@@ -126,14 +125,12 @@ impl Worker<'_> {
         self.rounds.iter().filter_map(|round| Some((round, round.job_of(self.lane)?)))
     }
 
-    /// Allocates what the jobs need, and reports its pages and the thread that preempts the loop.
+    /// Allocates what the jobs need, and reports its pages and the threads that take the CPU of the loop.
     fn workspaces(&self) -> Result<Workspaces, Problem> {
         let sampling = self.jobs().filter_map(|(_, job)| job.sampling());
         let workspaces = Workspaces::for_largest(sampling, self.pages)?;
         self.hub.obtained(self.lane, workspaces.obtained());
-        if let Some(preemptor) = &workspaces.preemptor {
-            self.hub.preempts(preemptor.tid());
-        }
+        self.hub.take_its_cpu(workspaces.threads());
         Ok(workspaces)
     }
 

@@ -30,6 +30,7 @@ mod select;
 pub mod sources;
 pub mod summary;
 pub mod sweep;
+pub mod switch;
 pub mod ticks;
 pub mod timeline;
 
@@ -48,6 +49,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &ticks::TICKS,
     &memory::MEMORY,
     &paging::PAGING,
+    &switch::SWITCH,
     &summary::SUMMARY,
     &counted::COUNTED,
     &timeline::TIMELINE,

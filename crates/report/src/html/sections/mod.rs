@@ -22,6 +22,7 @@ mod sources;
 mod spectrum;
 mod subtraction;
 mod sweep;
+mod switch;
 mod text;
 mod ticks;
 mod timeline;
@@ -64,6 +65,7 @@ const SECTIONS: &[Section] = &[
     laws::SECTION,
     memory::SECTION,
     paging::SECTION,
+    switch::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,

@@ -1,0 +1,235 @@
+//! The context-switch ring (McVoy & Staelin 1996): what a hop of the token costs with a switch beyond one without, by number of
+//! members and working set.
+
+use crate::facts::Facts;
+use crate::memory::{Fence, Outliers, caches, explain, span};
+use crate::paging::Estimate;
+use crate::samples::visit;
+use crate::stats::quantile;
+use anechoic_recording::run::Outcome;
+use anechoic_recording::switch::{Partners, Ring};
+use anechoic_recording::{Problem, Recording, Sample, Series};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What context switches cost.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Switch {
+    /// Facts of the run.
+    pub run: Facts,
+    /// The measured CPU.
+    pub cpu: Option<u32>,
+    /// Nanoseconds of one tick.
+    pub tick_ns: f64,
+    /// Ticks that were subtracted from each sample: the mean cost of a counter read.
+    pub read_ticks: u64,
+    /// Number of blocks; each measured everything once, in a different order.
+    pub blocks: u64,
+    /// The kernel that passes over the working sets; absent if they are all empty.
+    pub kernel: Option<String>,
+    /// Size of the second-level data cache in bytes, if known.
+    pub l2_bytes: Option<u64>,
+    /// Whether kernel events were switched off for the times below, and on in further samples.
+    pub events_compared: bool,
+    /// Number of times that the token went around, and of those in which it missed a member or its work was wrong.
+    pub tokens: [u64; 2],
+    /// A hop without a switch, by working set from the smallest.
+    pub without: Vec<Without>,
+    /// A hop with a switch, by kind of members, their number and working set.
+    pub points: Vec<Point>,
+    /// The samples that are far longer than the others of their series, and what lengthened them. With kernel events these are
+    /// of the series with events alone.
+    pub outliers: Outliers,
+}
+
+/// A hop without a switch: one thread writes the token to its own pipe, reads it, and passes over its own warm working set.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Without {
+    /// Size of the working set in bytes.
+    pub bytes: u64,
+    /// Number of hops.
+    pub hops: u64,
+    /// Nanoseconds per hop: the mean over the blocks of their medians.
+    pub hop_ns: Estimate,
+}
+
+/// A ring with one working set.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Point {
+    /// What the members are.
+    pub partners: Partners,
+    /// Number of members.
+    pub members: u32,
+    /// Size of each member's working set in bytes.
+    pub bytes: u64,
+    /// Number of hops without kernel events.
+    pub hops: u64,
+    /// Nanoseconds per hop, with the pass over the working set: the mean over the blocks of their medians.
+    pub hop_ns: Estimate,
+    /// Nanoseconds of a switch: a hop minus one without a switch, from pairs of the same block; absent if that was not measured.
+    pub cost_ns: Option<Estimate>,
+    /// The part of it that the working set adds: the cost minus that with an empty working set, from the same block. Absent for
+    /// the empty one, or if that was not measured.
+    pub indirect_ns: Option<Estimate>,
+    /// What recording kernel events adds to a hop in nanoseconds, from the same block; absent if that was not measured.
+    pub events_ns: Option<Estimate>,
+}
+
+impl Switch {
+    /// Returns the rings: kind and number of members.
+    #[must_use]
+    pub fn rings(&self) -> Vec<(Partners, u32)> {
+        let mut rings: Vec<_> = self.points.iter().map(|of| (of.partners, of.members)).collect();
+        rings.dedup();
+        rings
+    }
+
+    /// Returns the working sets in bytes, from the smallest.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<u64> {
+        let of_points = self.points.iter().map(|of| of.bytes);
+        let mut sizes: Vec<u64> = of_points.chain(self.without.iter().map(|of| of.bytes)).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Returns a point that was measured.
+    #[must_use]
+    pub fn point(&self, ring: (Partners, u32), bytes: u64) -> Option<&Point> {
+        self.points.iter().find(|of| (of.partners, of.members) == ring && of.bytes == bytes)
+    }
+}
+
+/// Whether events were recorded, the ring (none for hops without a switch), and the working set.
+type Key = (bool, Option<(Partners, u32)>, u64);
+
+/// The blocks of one key.
+#[derive(Debug, Default)]
+struct Blocks {
+    /// Nanoseconds per hop of each block that has samples.
+    ns: Vec<Option<f64>>,
+    hops: u64,
+}
+
+/// Computes the results of a recording of context-switch rings. Keeps the length of each sample in memory.
+///
+/// # Errors
+/// A file is damaged.
+pub fn switch(recording: &Recording) -> Result<Switch, Problem> {
+    let run = recording.run();
+    let known = recording.series()?;
+    let mut lengths: Vec<Vec<u64>> = vec![Vec::new(); known.len()];
+    visit(recording, &known, |at, samples| {
+        let length = |of: &Sample| of.end_ticks.saturating_sub(of.start_ticks);
+        lengths[at].extend(samples.iter().map(length));
+    })?;
+    lengths.iter_mut().for_each(|lengths| lengths.sort_unstable());
+    let read_ticks = run.clock.read_mean_ticks.round() as u64;
+    let tick_ns = run.clock.seconds(1) * 1e9;
+    let mut all: BTreeMap<Key, Blocks> = BTreeMap::new();
+    for ((series, _), lengths) in known.iter().zip(&lengths) {
+        let Some(ring) = series.parameters.ring else { continue };
+        let events = run.trace.is_some() && !series.parameters.events_off;
+        let ticks: Vec<f64> =
+            lengths.iter().map(|ticks| ticks.saturating_sub(read_ticks) as f64).collect();
+        let hop = |ticks: f64| ticks * tick_ns / f64::from(ring.members.max(1));
+        let blocks = all.entry(key(series, ring, events)).or_default();
+        blocks.ns.push(quantile(&ticks, 0.5).map(hop));
+        blocks.hops += lengths.len() as u64 * u64::from(ring.members);
+    }
+    let of_series = |((series, _), lengths): (&(Series, Outcome), &Vec<u64>)| {
+        // What lengthened a sample is known only with events.
+        let examined = run.trace.is_none() || !series.parameters.events_off;
+        Fence::of(lengths, read_ticks).filter(|_| examined)
+    };
+    let fences: Vec<Option<Fence>> = known.iter().zip(&lengths).map(of_series).collect();
+    drop(lengths);
+    let (outliers, _) = explain(recording, &known, &fences)?;
+    Ok(Switch {
+        cpu: known.iter().find_map(|(series, _)| series.cpu),
+        tick_ns,
+        read_ticks,
+        blocks: all.values().map(|of| of.ns.len()).max().unwrap_or(0) as u64,
+        kernel: kernel(&known),
+        l2_bytes: caches(run).iter().find(|of| of.level == 2).map(|of| of.size_bytes),
+        events_compared: all.keys().any(|key| key.0) && all.keys().any(|key| !key.0),
+        tokens: tokens(&known),
+        without: without(&all),
+        points: points(&all),
+        outliers,
+        run: Facts::of(run, span(&known)),
+    })
+}
+
+fn key(series: &Series, ring: Ring, events: bool) -> Key {
+    let switches = ring.switches.then_some((ring.partners, ring.members));
+    (events, switches, series.parameters.working_set_bytes.unwrap_or(0))
+}
+
+fn kernel(known: &[(Series, Outcome)]) -> Option<String> {
+    let on_memory = |series: &&Series| series.parameters.working_set_bytes.is_some();
+    known.iter().map(|(series, _)| series).find(on_memory).map(|series| series.variant.clone())
+}
+
+/// Returns how often the token went around, and how often not all of the members worked as they should.
+fn tokens(known: &[(Series, Outcome)]) -> [u64; 2] {
+    let switches =
+        |(series, _): &&(Series, Outcome)| series.parameters.ring.is_some_and(|ring| ring.switches);
+    let outcomes = known.iter().filter(switches).map(|(_, outcome)| outcome);
+    outcomes.fold([0, 0], |[all, wrong], of| [all + of.samples, wrong + of.wrong])
+}
+
+impl Blocks {
+    /// Returns what it takes in each block beyond another key.
+    fn beyond(&self, other: Option<&Blocks>) -> Blocks {
+        let others = other.map_or(&[][..], |of| &of.ns);
+        let pairs = self.ns.iter().zip(others);
+        Blocks {
+            ns: pairs.map(|(own, other)| Some((*own)? - (*other)?)).collect(),
+            hops: self.hops,
+        }
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        Estimate::of(&self.ns.iter().flatten().copied().collect::<Vec<_>>())
+    }
+}
+
+/// Returns whether the times are those with events: only if there are no others.
+fn events_of(all: &BTreeMap<Key, Blocks>) -> bool {
+    all.keys().all(|key| key.0)
+}
+
+fn without(all: &BTreeMap<Key, Blocks>) -> Vec<Without> {
+    let events = events_of(all);
+    let of_key = |(&(on, ring, bytes), blocks): (&Key, &Blocks)| {
+        let hop_ns = blocks.estimate().filter(|_| on == events && ring.is_none())?;
+        Some(Without { bytes, hops: blocks.hops, hop_ns })
+    };
+    all.iter().filter_map(of_key).collect()
+}
+
+fn points(all: &BTreeMap<Key, Blocks>) -> Vec<Point> {
+    let events = events_of(all);
+    let cost = |key: &Key| Some(all.get(key)?.beyond(all.get(&(key.0, None, key.2))));
+    let point = |(key, blocks): (&Key, &Blocks)| {
+        let &(on, ring, bytes) = key;
+        let (partners, members) = ring.filter(|_| on == events)?;
+        let own = cost(key)?;
+        let direct = cost(&(on, ring, 0)).filter(|_| bytes > 0);
+        let traced = all.get(&(true, ring, bytes)).filter(|_| !events);
+        Some(Point {
+            partners,
+            members,
+            bytes,
+            hops: blocks.hops,
+            hop_ns: blocks.estimate()?,
+            cost_ns: own.estimate(),
+            indirect_ns: direct.and_then(|direct| own.beyond(Some(&direct)).estimate()),
+            events_ns: traced.and_then(|traced| traced.beyond(Some(blocks)).estimate()),
+        })
+    };
+    all.iter().filter_map(point).collect()
+}

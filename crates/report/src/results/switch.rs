@@ -1,0 +1,38 @@
+//! The context-switch ring: what a switch costs by number of members and working set.
+
+use super::Input;
+use super::described::{Grouping, Methods};
+use super::row::{Print, Row};
+use crate::switch::words::sentences;
+use anechoic_analyze::Switch;
+use anechoic_analyze::injection::Verdict;
+use anechoic_recording::run::{Outcome, RunState};
+use anechoic_recording::{Problem, Recording, methods};
+
+/// The method whose recordings it is computed from.
+const METHOD: &[&str] = &[methods::SWITCH];
+
+/// The row of the result.
+pub static SWITCH: Row<Switch> = Row {
+    in_summary: Methods::Only(METHOD),
+    in_report: Methods::Only(METHOD),
+    compute: Some(compute),
+    verdict,
+    headline: sentences,
+    facts: |found| Some(&found.run),
+    print: Some(Print::with(crate::switch)),
+    ..Row::new(methods::SWITCH, "what context switches cost", Grouping::Each)
+};
+
+fn compute(input: &Input<'_>) -> Result<Switch, Problem> {
+    anechoic_analyze::switch(input.one()?)
+}
+
+fn verdict(found: &Switch, recordings: &[&Recording]) -> Verdict {
+    let right = |recording: &&Recording| recording.run().outcomes.iter().all(Outcome::is_sound);
+    match found.run.state {
+        _ if found.points.is_empty() => Verdict::Nothing,
+        RunState::Complete if recordings.iter().all(right) => Verdict::Good,
+        _ => Verdict::Warning,
+    }
+}

@@ -1,0 +1,98 @@
+//! The screen of the context-switch ring: what a switch costs, directly and through the caches.
+
+pub(crate) mod charts;
+pub(crate) mod tables;
+pub(crate) mod words;
+
+use crate::certainty;
+use crate::heading;
+use crate::screen::{Fact, Screen};
+use crate::style::{Tone, View};
+use crate::units::{count, counted, span, timestamp};
+use anechoic_analyze::Switch;
+
+/// Shows what context switches cost by number of members and working set.
+#[must_use]
+pub fn switch(found: &Switch, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.heading(&heading::machine(&found.run));
+    screen.in_parts(&what(found));
+    heading::warnings(&found.run).iter().for_each(|warning| screen.warning(warning));
+    screen.gap();
+    words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
+    for (title, table) in tables::all(found) {
+        screen.section(&title);
+        screen.table(table);
+    }
+    screen.note(&words::columns(found));
+    screen.charts(charts::for_terminal(found));
+    screen.gap();
+    screen.facts(facts(found));
+    screen.path("recording", view);
+    screen
+}
+
+/// Describes the measurement.
+fn what(found: &Switch) -> String {
+    let on = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let hops: u64 = found.points.iter().map(|of| of.hops).sum();
+    format!(
+        "switch: a token in a ring{on} · {} · {} · {} · {} hops in {} · {}",
+        counted(found.rings().len() as u64, "ring", "rings"),
+        counted(found.sizes().len() as u64, "working set", "working sets"),
+        counted(found.blocks, "block", "blocks"),
+        count(hops),
+        span(found.run.wall_ns),
+        timestamp(&found.run.start_utc),
+    )
+}
+
+/// Returns facts on the tokens, the kernel events, the outliers, and what is missing.
+pub(crate) fn facts(found: &Switch) -> Vec<Fact> {
+    let [all, wrong] = found.tokens;
+    let token = match wrong {
+        0 => Fact::new(
+            "token",
+            Tone::Good,
+            format!("passed every member in all of {} ways around", count(all)),
+        ),
+        _ => Fact::new(
+            "token",
+            Tone::Bad,
+            format!(
+                "missed a member, or its work was wrong, in {} of {}",
+                count(wrong),
+                count(all)
+            ),
+        ),
+    };
+    let mut facts = vec![token];
+    facts.extend(words::events(found).map(|text| Fact::new("events", Tone::Plain, text)));
+    facts.push(outliers(found));
+    facts.extend(certainty::not_available(&found.run.not_available));
+    facts.extend(certainty::notes(&found.run));
+    facts
+}
+
+/// States how many samples are outliers, and what lengthened them.
+fn outliers(found: &Switch) -> Fact {
+    let of = &found.outliers;
+    let with = if found.run.traced { " with events" } else { "" };
+    let mut text = format!(
+        "{}{with} far longer than the others of their series",
+        counted(of.count, "sample", "samples")
+    );
+    if of.explained > 0 {
+        let causes = of.causes.iter().take(3);
+        let causes: Vec<String> = causes
+            .map(|cause| format!("{} ({})", words::source(cause, found), count(cause.outliers)))
+            .collect();
+        let many = if causes.len() < of.causes.len() { ", …" } else { "" };
+        text += &format!(
+            "; kernel events explain {}: {}{many}",
+            count(of.explained),
+            causes.join(", ")
+        );
+    }
+    Fact::new("outliers", Tone::Plain, text)
+}

@@ -1,0 +1,103 @@
+//! What context switches cost, in words.
+
+use crate::memory::words::size;
+use crate::names::source_name;
+use crate::units::number;
+use anechoic_analyze::Switch;
+use anechoic_analyze::memory::Cause;
+use anechoic_analyze::paging::Estimate;
+use anechoic_analyze::switch::Point;
+use anechoic_recording::switch::Partners;
+
+/// Writes a time with its interval: `0.66 µs (95 %: 0.64 to 0.68)`.
+fn time(of: &Estimate) -> String {
+    let us = |ns: f64| number(ns / 1e3);
+    let value = us(of.value);
+    of.interval.map_or(format!("{value} µs"), |within| {
+        format!("{value} µs (95 %: {} to {})", us(within.low), us(within.high))
+    })
+}
+
+/// States what a switch costs directly, and how much the largest working set adds.
+pub(crate) fn sentences(found: &Switch) -> Vec<String> {
+    if found.points.is_empty() {
+        return vec!["No switch was measured.".into()];
+    }
+    let of_kind = |partners| [direct(found, partners), largest(found, partners)];
+    Partners::ALL.into_iter().flat_map(of_kind).flatten().collect()
+}
+
+/// Returns the points of a kind with this working set that have a cost, from the smallest ring.
+fn costs(found: &Switch, partners: Partners, bytes: u64) -> Vec<(&Point, Estimate)> {
+    let of = found.points.iter().filter(|of| of.partners == partners && of.bytes == bytes);
+    of.filter_map(|of| Some((of, of.cost_ns?))).collect()
+}
+
+fn direct(found: &Switch, partners: Partners) -> Option<String> {
+    let costs = costs(found, partners, 0);
+    let (first, rest) = costs.split_first()?;
+    let name = partners.name();
+    let mut text = format!(
+        "A switch between {} {name} without working sets costs {}",
+        first.0.members,
+        time(&first.1)
+    );
+    if let Some((last, cost)) = rest.last() {
+        text += &format!(", between {} {}", last.members, time(cost));
+    }
+    Some(text + ".")
+}
+
+fn largest(found: &Switch, partners: Partners) -> Option<String> {
+    let bytes = found.sizes().into_iter().rev().find(|&bytes| bytes > 0)?;
+    let (point, _) = *costs(found, partners, bytes).last()?;
+    let indirect = point.indirect_ns?;
+    let what = format!("{} each of {} {}", size(bytes), point.members, partners.name());
+    Some(match indirect.differs() {
+        true if indirect.value > 0.0 => format!("Working sets of {what} add {}.", time(&indirect)),
+        _ => format!(
+            "Whether working sets of {what} add to that was not shown: {}.",
+            time(&indirect)
+        ),
+    })
+}
+
+/// Explains the columns.
+pub(crate) fn columns(found: &Switch) -> String {
+    let kernel = found.kernel.as_deref().map_or(String::new(), |kernel| {
+        format!(
+            " Each member passes once over its own working set ({kernel}) when it has the token."
+        )
+    });
+    format!(
+        "The token goes through pipes.{kernel} Without a switch, one member writes and reads the token by itself and passes over its own \
+         working set, which stays in the caches. A switch costs a hop minus that, from pairs of the same block: means over the blocks of their \
+         median samples, with half of the 95 % interval. The cost of a counter read, {} ticks, is subtracted from each sample.",
+        found.read_ticks
+    )
+}
+
+/// States what recording kernel events costs.
+pub(crate) fn events(found: &Switch) -> Option<String> {
+    if !found.events_compared {
+        return found.run.traced.then(|| {
+            "kernel events were recorded all the time, and are a part of each cost".to_owned()
+        });
+    }
+    let direct = found.points.iter().filter(|of| of.bytes == 0);
+    let added = direct.chain(&found.points).find_map(|of| Some((of, of.events_ns?)));
+    let added = added.map_or(String::new(), |(of, added)| {
+        format!(
+            ", which added {} to a hop between {} {}",
+            time(&added),
+            of.members,
+            of.partners.name()
+        )
+    });
+    Some(format!("off for these times, and on in further samples{added}"))
+}
+
+/// Names the source of outliers.
+pub(crate) fn source(cause: &Cause, found: &Switch) -> String {
+    source_name(&cause.source, &cause.name, &found.run)
+}
