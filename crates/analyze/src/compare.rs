@@ -209,7 +209,8 @@ fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Prob
     let mut methods_of = runs.iter().copied().flatten().map(|of| &*of.run.method);
     let first = methods_of.next();
     if let Some(other) = methods_of.find(|&method| Some(method) != first) {
-        let why = format!("some recordings are of method {}, others of {other}", first.unwrap_or(""));
+        let why =
+            format!("some recordings are of method {}, others of {other}", first.unwrap_or(""));
         let remedy = "compare recordings of `anechoic run`, or recordings of `anechoic record`";
         return Err(ProblemKind::Usage.problem(why, remedy));
     }

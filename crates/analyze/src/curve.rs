@@ -17,6 +17,9 @@ pub struct CurvePoint {
     pub noise: f64,
 }
 
+/// The lowest threshold besides the run's own: hardly any detour is shorter.
+const LEAST_NS: u64 = 100;
+
 /// Counts detours exactly for every threshold of a 1-2-5 series.
 #[derive(Debug, Clone)]
 pub struct Curve {
@@ -33,7 +36,8 @@ impl Curve {
     pub fn new(threshold_ticks: u64, clock: &Clock) -> Self {
         let threshold_ns = clock.ns(threshold_ticks);
         let series = (0..12).flat_map(|e| [1, 2, 5].map(|digit| digit * 10u64.pow(e)));
-        let above = series.filter(|&ns| ns > threshold_ns && clock.ticks(ns) > threshold_ticks);
+        let least_ns = threshold_ns.max(LEAST_NS - 1);
+        let above = series.filter(|&ns| ns > least_ns && clock.ticks(ns) > threshold_ticks);
         let thresholds_ns: Vec<u64> = std::iter::once(threshold_ns).chain(above).collect();
         let mut thresholds_ticks: Vec<u64> =
             thresholds_ns.iter().map(|&ns| clock.ticks(ns)).collect();

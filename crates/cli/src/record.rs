@@ -117,8 +117,7 @@ impl Recording<'_> {
 
     fn of_process(&self, pid: i32) -> Result<ExitCode, Problem> {
         let stop = stop::flag()?;
-        let end = self.args.duration.and_then(|time| Instant::now().checked_add(time));
-        let mut running = Running { pid, stop, end, process: None };
+        let mut running = Running { pid, stop, time: self.args.duration, end: None, process: None };
         record(&self.plan, self.dir, self.wanted, &mut running)?;
         explained(self.dir, self.args.quiet)?;
         self.show(Printer::stdout(self.args.json, false)).map(ExitCode::from)
@@ -181,6 +180,8 @@ impl Subject for Started<'_> {
 struct Running {
     pid: i32,
     stop: Arc<AtomicBool>,
+    /// For how long it is recorded at most.
+    time: Option<Duration>,
     /// When the recording ends at the latest.
     end: Option<Instant>,
     process: Option<OwnedFd>,
@@ -191,6 +192,7 @@ impl Subject for Running {
         let tree = who::tree(self.pid)?;
         self.process =
             Pid::from_raw(self.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        self.end = self.time.and_then(|time| Instant::now().checked_add(time));
         Ok(Program { name: tree.name, threads: tree.threads, ..Program::default() })
     }
 

@@ -66,6 +66,7 @@ pub fn record(
     tracefs::remove_leftovers();
     let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
+    run.policy = "other".into(); // there is no loop under another
     let mut kernel = KernelSide::open(plan, &mut run);
     let own = cpus::thread_id();
     if run.trace.is_some() {
@@ -161,7 +162,8 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
             }
         }
     };
-    let mut lost_time = LostTime::new(Members::new(program), &run.clock, &mut keep);
+    let mut lost_time =
+        LostTime::new(Members::new(program), &run.clock, run.start_ticks, &mut keep);
     read(&recording, &run.machine.online, &mut lost_time)?;
     let (ran, members) = lost_time.finish(run.end_ticks);
     store.append(&detours);

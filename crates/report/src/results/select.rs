@@ -3,7 +3,7 @@
 use super::described::{Grouping, Methods};
 use super::row::AnyRow;
 use super::{RESULTS, find};
-use anechoic_recording::Recording;
+use anechoic_recording::{Recording, methods};
 
 /// A property of a row that returns methods.
 type Of = fn(&'static dyn AnyRow) -> Methods;
@@ -98,6 +98,8 @@ fn covers(row: &'static dyn AnyRow, of: Of, recording: &Recording) -> bool {
     match of(row) {
         Methods::None => false,
         Methods::All => true,
+        // Those have no samples.
+        Methods::Others if methods::WHOLE.contains(&method) => false,
         Methods::Others => !RESULTS.iter().any(|row| named(of(*row))),
         methods => named(methods),
     }

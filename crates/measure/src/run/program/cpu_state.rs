@@ -40,6 +40,17 @@ pub(super) struct CpuState {
 }
 
 impl CpuState {
+    /// Returns a CPU that the program has not wanted so far, of which nothing counts before `ticks`.
+    pub(super) fn since(ticks: u64) -> Self {
+        Self { since: ticks, unused_since: ticks, ..Self::default() }
+    }
+
+    /// Lets time count from now on: what was before is forgotten, except what the CPU does.
+    pub(super) fn begin(&mut self, ticks: u64) {
+        (self.since, self.unused_since, self.held, self.ran_ticks) = (ticks, ticks, None, 0);
+        self.used = self.status != Status::Unwanted;
+    }
+
     /// Begins a handler. One that is open already had ended unseen.
     pub(super) fn enter(&mut self, handler: Handler) {
         if let Some(place) = self.open.iter().position(|&open| open == handler) {

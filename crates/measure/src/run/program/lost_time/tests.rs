@@ -59,10 +59,19 @@ type Span3 = (u32, u64, u64);
 /// Plays events up to 1 s, with intervals of loss on CPUs, at 1 GHz. Returns the detours, and the ticks for which the program
 /// executed on each CPU.
 fn play(events: &[KernelEvent], losses: &[Span3]) -> (Vec<Span3>, Vec<(u32, u64)>) {
+    play_from(0, events, losses)
+}
+
+/// The same, of which only what is after `start` counts.
+fn play_from(
+    start: u64,
+    events: &[KernelEvent],
+    losses: &[Span3],
+) -> (Vec<Span3>, Vec<(u32, u64)>) {
     let program = Program { started_by: Some(TOOL), threads: vec![A, B], ..Program::default() };
     let (clock, mut found) = (builders::clock(1_000_000_000), Vec::new());
     let mut keep = |detour: Detour| found.push((detour.cpu, detour.start_ticks, detour.end_ticks));
-    let mut lost_time = LostTime::new(Members::new(&program), &clock, &mut keep);
+    let mut lost_time = LostTime::new(Members::new(&program), &clock, start, &mut keep);
     let mut losses = losses.iter().peekable();
     for event in events {
         while let Some(&(cpu, start, end)) = losses.next_if(|loss| loss.1 <= event.ticks) {
@@ -326,4 +335,21 @@ fn what_goes_on_at_the_end_ends_there() {
     let preempted = on(1, switch(3 * MS, B, RUNNABLE, OTHER));
     let found = play(&[events[0], events[1], preempted], &[]);
     assert_eq!(found, (vec![(1, 3 * MS, SECOND)], vec![(0, SECOND - MS), (1, MS)]));
+}
+
+#[test]
+fn what_was_before_the_start_shows_who_does_what_then() {
+    let events = [
+        switch(MS, IDLE, RUNNABLE, A),
+        switch(2 * MS, A, RUNNABLE, OTHER),
+        on(1, switch(3 * MS, IDLE, RUNNABLE, B)),
+        on(2, waking(3 * MS, OTHER, 12)),
+        switch(7 * MS, OTHER, SLEEPS, A),
+        on(1, switch(8 * MS, B, SLEEPS, IDLE)),
+        switch(9 * MS, A, SLEEPS, IDLE),
+    ];
+    let found = play_from(5 * MS, &events, &[]);
+    assert_eq!(found, (vec![(0, 5 * MS, 7 * MS)], vec![(0, 2 * MS), (1, 3 * MS)]));
+    let slept = [switch(MS, IDLE, RUNNABLE, A), switch(2 * MS, A, SLEEPS, IDLE)];
+    assert_eq!(play_from(5 * MS, &slept, &[]), (vec![], vec![]), "it used no CPU in the run");
 }
