@@ -4,12 +4,13 @@
 //! Each host is summarised where its recording is ([`HostSummary::of`]), and sends only a small summary.
 //! [`ClusterBuilder`] adds these one by one in any order and keeps little of each.
 
-mod adding;
-mod counts;
-mod findings;
+pub(crate) mod adding;
+pub(crate) mod counts;
+pub(crate) mod facts;
+pub(crate) mod findings;
 mod host;
-mod outliers;
-mod ranked;
+pub(crate) mod outliers;
+pub(crate) mod ranked;
 mod together;
 mod used;
 mod why;

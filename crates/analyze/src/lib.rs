@@ -48,6 +48,7 @@ mod places;
 pub mod rank;
 mod readings;
 pub mod repeat;
+pub mod sampled;
 pub mod samples;
 mod source_row;
 pub mod sources;

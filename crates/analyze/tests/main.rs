@@ -13,6 +13,7 @@ mod matrix;
 mod memory;
 mod paging;
 mod recording;
+mod sampled;
 mod samples;
 mod series;
 mod spectrum;

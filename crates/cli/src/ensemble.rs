@@ -1,5 +1,7 @@
-//! A run by all ranks of a parallel job. The first rank on each host measures, or every rank in methods with
+//! A measurement by all ranks of a parallel job. The first rank on each host measures, or every rank in methods with
 //! phases; rank 0 merges and prints.
+
+mod joint;
 
 use crate::ask;
 use crate::measure::{MethodArgs, MethodOfRanks};
@@ -8,16 +10,16 @@ use crate::progress::Busy;
 use crate::run_args::RunArgs;
 use crate::setup::{self, SetupArgs, explained};
 use crate::stop;
-use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow, host_name};
+use anechoic_measure::methods::Together;
 use anechoic_measure::run::Plan;
 use anechoic_recording::{Problem, ProblemKind, create_dir_all};
 use anechoic_report::more;
-use anechoic_report::results::Found;
-use anechoic_report::results::cluster::CLUSTER;
 use anechoic_system::cpus;
+use joint::Joint;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,18 +46,18 @@ pub(crate) struct JoinArgs {
     patience: Duration,
 }
 
-/// What a rank reports to rank 0.
+/// What a rank reports to rank 0; `T` is the summary of a host.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct RankReport {
+struct RankReport<T> {
     host: String,
     /// The exit code and the reason, if the rank failed to do its part.
     trouble: Option<(u8, String)>,
     /// The summary of the host, from the rank that measured it.
-    summary: Option<HostSummary>,
+    summary: Option<T>,
 }
 
-impl RankReport {
-    fn by(team: &Team, problem: Option<&Problem>, summary: Option<HostSummary>) -> Self {
+impl<T: Serialize + DeserializeOwned> RankReport<T> {
+    fn by(team: &Team, problem: Option<&Problem>, summary: Option<T>) -> Self {
         let host = team.placement.parallel.host.clone();
         let trouble = problem.map(|problem| (problem.kind.exit_code(), problem.to_string()));
         Self { host, trouble, summary }
@@ -75,11 +77,23 @@ impl RankReport {
     }
 }
 
+/// The report of a rank without a summary.
+type Bare = RankReport<()>;
+
 /// Joins the job that the environment describes, through the given shared directory.
 pub(crate) fn run_from_env(args: &RunArgs, join: &JoinArgs) -> Result<ExitCode, Problem> {
+    from_env(args, join)
+}
+
+/// Measures a method like [`run_from_env`].
+pub(crate) fn measure_from_env(args: &MethodArgs, join: &JoinArgs) -> Result<ExitCode, Problem> {
+    from_env(args, join)
+}
+
+fn from_env<J: Joint>(args: &J, join: &JoinArgs) -> Result<ExitCode, Problem> {
     let launched = Launched::from_env()?;
-    let (rank, stop, dir) = (launched.rank, stop::flag()?, args.setup.dir());
-    let patience = Patience { others: join.patience, work: args.watch.duration };
+    let (rank, stop, dir) = (launched.rank, stop::flag()?, args.setup().dir());
+    let patience = Patience { others: join.patience, work: args.longest_work() };
     let joined = || -> Result<ExitCode, Problem> {
         let ensemble = SharedDirectory::join(&dir, launched, patience, stop.clone());
         let ensemble = Arc::new(ensemble?);
@@ -116,27 +130,40 @@ pub fn measure_in(MethodOfRanks(args): &MethodOfRanks, team: &Team) -> Result<Ex
         Ok(dir) => dir,
         Err(code) => return Ok(code.into()),
     };
+    match args.together() {
+        Together::ByRank => each_rank(args, team, &dir, &stop),
+        Together::Not | Together::ByHost => together(args, team, &dir, &stop),
+    }
+}
+
+/// Takes part in a method whose ranks meet: every rank measures a CPU of its own.
+fn each_rank(
+    args: &MethodArgs,
+    team: &Team,
+    dir: &Path,
+    stop: &AtomicBool,
+) -> Result<ExitCode, Problem> {
     let placement = &team.placement;
-    let host_dir = placement.host_dir(&dir);
+    let host_dir = placement.host_dir(dir);
     let plan = own_rank(args, team);
-    if let Some(code) = called_off(team, &RankReport::by(team, plan.as_ref().err(), None))? {
+    if let Some(code) = called_off(team, plan.as_ref().err())? {
         return Ok(code.into());
     }
     let plan = plan?;
     let quiet = args.setup.quiet || placement.rank > 0;
     let unexplained = if placement.leads() {
-        setup::measure(&plan, &host_dir, &stop, quiet)?;
+        setup::measure(&plan, &host_dir, stop, quiet)?;
         explained(&host_dir, quiet).err()
     } else {
         // Adopting moves this directory into the host's recording.
         let own_dir = placement.rank_dir(&host_dir, placement.rank);
-        anechoic_measure::run::run(&plan, &own_dir, &stop, &mut |_| {})?;
+        anechoic_measure::run::run(&plan, &own_dir, stop, &mut |_| {})?;
         None
     };
-    let report = RankReport::by(team, unexplained.as_ref(), None);
+    let report = Bare::by(team, unexplained.as_ref(), None);
     match team.ensemble.gather(&report.json())? {
-        Some(all) => match print_errors(&RankReport::all(&all)?) {
-            0 => args.show(&dir),
+        Some(all) => match print_errors(&Bare::all(&all)?) {
+            0 => args.show(dir),
             code => Ok(code.into()),
         },
         None => Ok(report.trouble.map_or(0, |(code, _)| code).into()),
@@ -187,66 +214,58 @@ fn verify_free(dir: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Runs all ranks, from the agreed directory to the merged result.
-fn together(
-    args: &RunArgs,
+/// Takes all ranks from the agreed directory to the merged result. The first rank of each host measures.
+fn together<J: Joint>(
+    args: &J,
     team: &Team,
     dir: &Path,
     stop: &AtomicBool,
 ) -> Result<ExitCode, Problem> {
+    let leads = team.placement.leads();
     let host_dir = team.placement.host_dir(dir);
     let plan = part(args, team, &host_dir);
-    if let Some(code) = called_off(team, &RankReport::by(team, plan.as_ref().err(), None))? {
+    // The plan of a rank that only follows shows how long to sleep; its first rank reports what is wrong with it.
+    if let Some(code) = called_off(team, plan.as_ref().err().filter(|_| leads))? {
         return Ok(code.into());
     }
-    let quiet = args.setup.quiet || team.placement.rank > 0;
+    let plan = plan?;
+    let quiet = args.setup().quiet || team.placement.rank > 0;
     // A rank that fails in here has missed collective steps of the others, so it can only leave.
-    let measured = match plan? {
-        Some(plan) => setup::measure(&plan, &host_dir, stop, quiet).map(|()| true)?,
-        None => follow(team, args.watch.duration, stop).map(|()| false)?,
+    let summary = if leads {
+        setup::measure(&plan, &host_dir, stop, quiet)?;
+        Some(add_up::<J>(&host_dir, quiet)).transpose()
+    } else {
+        follow(team, &plan.experiment, stop)?;
+        Ok(None)
     };
-    let report = match measured.then(|| add_up(&host_dir, quiet)).transpose() {
+    let report = match summary {
         Ok(summary) => RankReport::by(team, None, summary),
         Err(problem) => RankReport::by(team, Some(&problem), None),
     };
     match team.ensemble.gather(&report.json()) {
-        Ok(Some(all)) => show(args, &RankReport::all(&all)?, dir),
+        Ok(Some(all)) => show(args, RankReport::all(&all)?, dir),
         Ok(None) => Ok(report.trouble.map_or(0, |(code, _)| code).into()),
         Err(error) if team.placement.rank == 0 => {
             let (problem, dir) = (Problem::from(error), dir.display());
             let saved = format!("the saved recordings are in {dir}");
-            let remedy = format!("{saved}; merge them with `anechoic merge {dir}`");
+            let remedy = format!("{saved}; merge them with `anechoic {} {dir}`", J::MERGES);
             Err(Problem { remedy, ..problem })
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Returns the plan of this rank, or `None` if another rank measures this host.
-fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> Result<Option<Plan>, Problem> {
+/// Returns the plan of this rank's host.
+fn part<J: Joint>(args: &J, team: &Team, host_dir: &Path) -> Result<Plan, Problem> {
     let placement = &team.placement;
-    if args.repeat > 1 {
-        let why = "--repeat works for a single process only";
-        return Err(ProblemKind::Usage.problem(why, "start the whole job several times"));
-    }
-    if args.stop_on.is_some() {
-        let why = "--stop-on works for a single process only: the hosts of a job end together";
-        return Err(ProblemKind::Usage.problem(why, "leave it out, or measure each host by itself"));
-    }
-    if args.hist.asked() {
-        let why = "--hist works for a single process only";
-        let remedy = "leave it out, then run `anechoic summary --hist` on the data set";
-        return Err(ProblemKind::Usage.problem(why, remedy));
-    }
-    if !placement.leads() {
-        return Ok(None);
-    }
     let given = placement.cpus();
-    // A launcher may have bound this rank to fewer CPUs. The kernel drops CPUs that belong to another control
-    // group.
-    let _ = cpus::pin(&given);
-    let usable = cpus::allowed();
-    let asked = args.setup.asked_cpus().unwrap_or(&given);
+    if placement.leads() {
+        // A launcher may have bound this rank to fewer CPUs. The kernel drops CPUs that belong to another control
+        // group.
+        let _ = cpus::pin(&given);
+    }
+    let usable = if placement.leads() { cpus::allowed() } else { given.clone() };
+    let asked = args.setup().asked_cpus().unwrap_or(&given);
     let measured: Vec<u32> =
         given.iter().copied().filter(|cpu| asked.contains(cpu) && usable.contains(cpu)).collect();
     if measured.is_empty() {
@@ -257,20 +276,23 @@ fn part(args: &RunArgs, team: &Team, host_dir: &Path) -> Result<Option<Plan>, Pr
         );
         return Err(ProblemKind::Usage.problem(why, "choose some of these with --cpus"));
     }
-    let exists = host_dir.exists();
-    verify_free(host_dir)?;
-    if !exists {
-        let _ = fs::remove_dir(host_dir); // the recording makes its own
+    let plan = args.plan_of_host(measured)?;
+    if placement.leads() {
+        let exists = host_dir.exists();
+        verify_free(host_dir)?;
+        if !exists {
+            let _ = fs::remove_dir(host_dir); // the recording makes its own
+        }
     }
-    Ok(Some(Plan { team: Some(team.clone()), ..args.plan(measured)? }))
+    Ok(Plan { team: Some(team.clone()), ..plan })
 }
 
 /// Agrees whether any rank cannot do its part. If so, nobody starts, rank 0 prints why, and all return this
 /// exit code.
-fn called_off(team: &Team, mine: &RankReport) -> Result<Option<u8>, Problem> {
-    let all = team.ensemble.gather(&mine.json())?;
+fn called_off(team: &Team, problem: Option<&Problem>) -> Result<Option<u8>, Problem> {
+    let all = team.ensemble.gather(&Bare::by(team, problem, None).json())?;
     let code = match all {
-        Some(all) => print_errors(&RankReport::all(&all)?),
+        Some(all) => print_errors(&Bare::all(&all)?),
         None => 0,
     };
     let code = team.ensemble.broadcast(&[code])?;
@@ -278,7 +300,7 @@ fn called_off(team: &Team, mine: &RankReport) -> Result<Option<u8>, Problem> {
 }
 
 /// Prints what went wrong on each rank and returns the highest of their exit codes.
-fn print_errors(all: &[RankReport]) -> u8 {
+fn print_errors<T>(all: &[RankReport<T>]) -> u8 {
     let mut troubles: Vec<(usize, &str, u8, &str)> = Vec::new();
     for (rank, report) in all.iter().enumerate() {
         troubles
@@ -297,27 +319,31 @@ fn print_errors(all: &[RankReport]) -> u8 {
 }
 
 /// Attributes the detours of this host and sums them up.
-fn add_up(host_dir: &Path, quiet: bool) -> Result<HostSummary, Problem> {
+fn add_up<J: Joint>(host_dir: &Path, quiet: bool) -> Result<J::OfHost, Problem> {
     let recording = explained(host_dir, quiet)?;
     let _busy = Busy::with("adding up", quiet);
-    HostSummary::of(&recording)
+    J::sum_up(&recording)
 }
 
 /// Merges the summaries of the hosts, saves the result and prints it.
-fn show(args: &RunArgs, all: &[RankReport], dir: &Path) -> Result<ExitCode, Problem> {
-    let worst = print_errors(all);
-    let mut cluster = ClusterBuilder::new();
+fn show<J: Joint>(
+    args: &J,
+    all: Vec<RankReport<J::OfHost>>,
+    dir: &Path,
+) -> Result<ExitCode, Problem> {
+    let worst = print_errors(&all);
+    let (mut hosts, mut left_out) = (vec![], vec![]);
     for report in all {
-        if let Some(summary) = &report.summary {
-            cluster.add(summary.clone())?;
-        } else if let Some((_, why)) = &report.trouble {
-            cluster.leave_out(&report.host, why);
+        match (report.summary, report.trouble) {
+            (Some(summary), _) => hosts.push(summary),
+            (None, Some((_, why))) => left_out.push((report.host, why)),
+            (None, None) => {}
         }
     }
-    let cluster = match cluster.finish() {
+    let found = match J::merge(hosts, &left_out) {
         Err(_) if worst > 0 => return Ok(worst.into()), // the reason is already printed
-        cluster => cluster?,
+        found => found?,
     };
-    merge::save(&cluster, dir)?;
-    merge::show(&Found::of(&CLUSTER, cluster, &[]), worst, dir, args.json, false)
+    merge::save(&found, &dir.join(J::FILE))?;
+    merge::show(&found, worst, dir, args.json(), false)
 }

@@ -1,5 +1,6 @@
 //! `anechoic measure METHOD`: one subcommand for each row of [`METHODS`].
 
+use crate::ensemble::{self, JoinArgs};
 use crate::options::{answers, arguments};
 use crate::rows::Rows;
 use crate::setup::{SetupArgs, record};
@@ -8,7 +9,7 @@ use crate::{stop, terminal};
 use anechoic_measure::ensemble::Team;
 use anechoic_measure::experiment::Host;
 use anechoic_measure::kernel::kernels;
-use anechoic_measure::methods::{METHODS, Method, find};
+use anechoic_measure::methods::{METHODS, Method, Together, find};
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, ProblemKind};
@@ -43,11 +44,13 @@ const KERNELS: &str = "kernels";
 pub(crate) struct MethodArgs {
     method: &'static Method,
     answers: Answers,
-    json: bool,
+    pub(crate) json: bool,
     pub(crate) setup: SetupArgs,
+    /// How to find the other ranks of a job, where the command line may ask for that.
+    join: Option<JoinArgs>,
 }
 
-/// A method that the ranks of a parallel job measure together, with its options.
+/// A method that the ranks of an MPI job measure together, with its options.
 #[derive(Debug)]
 pub struct MethodOfRanks(pub(crate) MethodArgs);
 
@@ -60,17 +63,26 @@ fn command(method: &Method) -> Command {
         .after_help(format!("{examples}:\n{}", method.examples))
         .args(arguments(&method.all_options()))
         .arg(json);
-    let details =
-        (!method.details.is_empty()).then(|| format!("{}\n\n{}", method.about, method.details));
     // The text of these shared options must not replace the method's own.
-    let command = SetupArgs::augment_args(command)
-        .about(method.about)
-        .long_about(Resettable::from(details.map(StyledStr::from)));
+    let command =
+        SetupArgs::augment_args(command).about(method.about).long_about(long_about(method));
     let one = "The one CPU to measure [default: the last one that this process may use]";
     if method.one_cpu { command.mut_arg("cpus", |arg| arg.help(one)) } else { command }
 }
 
+/// Returns what a method measures, with its details if it has some.
+fn long_about(method: &Method) -> Resettable<StyledStr> {
+    let details =
+        (!method.details.is_empty()).then(|| format!("{}\n\n{}", method.about, method.details));
+    Resettable::from(details.map(StyledStr::from))
+}
+
 impl MethodArgs {
+    /// Returns how ranks measure the method together.
+    pub(crate) fn together(&self) -> Together {
+        self.method.together
+    }
+
     /// Reads what clap matched; returns `None` if the subcommand is not a method.
     fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
         let Some(method) = find(name) else { return Ok(None) };
@@ -79,6 +91,7 @@ impl MethodArgs {
             answers: answers(&method.all_options(), matches),
             json: matches.get_flag("json"),
             setup: SetupArgs::from_arg_matches(matches)?,
+            join: None,
         }))
     }
 
@@ -104,6 +117,9 @@ impl MethodArgs {
     }
 
     fn run(&self) -> Result<ExitCode, Problem> {
+        if let Some(join) = self.join.as_ref().filter(|join| join.rank_from_env) {
+            return ensemble::measure_from_env(self, join);
+        }
         let plan = self.plan(self.cpus(), None)?;
         let (stop, place) = (stop::flag()?, self.setup.place()?);
         record(&plan, place.dir(), &stop, self.setup.quiet)?;
@@ -129,11 +145,20 @@ impl Rows for MeasureArgs {
         let list = Command::new(KERNELS)
             .about("List the work kernels")
             .after_help("Example:\n  anechoic measure kernels");
-        METHODS.iter().map(|method| command(method)).chain([list]).collect()
+        let command = |method: &&'static Method| match method.together {
+            Together::ByHost => JoinArgs::augment_args(command(method))
+                .about(method.about)
+                .long_about(long_about(method)),
+            Together::Not | Together::ByRank => command(method),
+        };
+        METHODS.iter().map(command).chain([list]).collect()
     }
 
     fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
-        let method = MethodArgs::read(name, matches)?;
+        let mut method = MethodArgs::read(name, matches)?;
+        if let Some(method) = method.as_mut().filter(|of| of.together() == Together::ByHost) {
+            method.join = Some(JoinArgs::from_arg_matches(matches)?);
+        }
         Ok(Some(
             method.map_or(MeasureArgs::Kernels, |method| MeasureArgs::Method(Box::new(method))),
         ))
@@ -146,7 +171,8 @@ impl Rows for MethodOfRanks {
     }
 
     fn subcommands() -> Vec<Command> {
-        METHODS.iter().filter(|method| method.of_ranks).map(|method| command(method)).collect()
+        let can = METHODS.iter().filter(|method| method.together != Together::Not);
+        can.map(|method| command(method)).collect()
     }
 
     fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
@@ -205,6 +231,6 @@ mod tests {
         let mut measure = OfRows::<MethodOfRanks>::augment_args(Command::new("measure"));
         measure.build();
         let methods = METHODS.iter().filter(|method| measure.find_subcommand(method.id).is_some());
-        assert!(methods.map(|method| method.id).eq(["bsp"]));
+        assert!(methods.map(|method| method.id).eq(["fwq", "ftq", "tick", "loops", "bsp"]));
     }
 }

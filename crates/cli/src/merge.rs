@@ -4,7 +4,6 @@ use crate::exit;
 use crate::inputs::{CLUSTER, InputArgs};
 use crate::progress::Busy;
 use crate::show::{ComputedResults, Printer};
-use anechoic_analyze::cluster::Cluster;
 use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all, replace_file};
 use anechoic_report::results::cluster::CLUSTER as RESULT;
 use anechoic_report::results::{Found, Job};
@@ -49,10 +48,8 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     let (found, code) = ComputedResults::default().compute(&job, &inputs.left_out());
     drop(busy);
     let found = found?;
-    if let Some(cluster) = found.get::<Cluster>() {
-        create_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
-        save(cluster, &dir)?;
-    }
+    create_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
+    save(&found, &dir.join(CLUSTER))?;
     show(&found, worst.max(code), &dir, args.json, args.all)
 }
 
@@ -72,14 +69,14 @@ fn attribute(recordings: &mut [Recording]) -> Result<u8, Problem> {
     Ok(worst)
 }
 
-/// Writes the merged result into the directory of its data set, completely or not at all.
+/// Writes the merged result to a file of its data set, completely or not at all.
 ///
 /// # Errors
 /// Returns errors of writing.
-pub(crate) fn save(cluster: &Cluster, dir: &Path) -> Result<(), Problem> {
+pub(crate) fn save(found: &Found, file: &Path) -> Result<(), Problem> {
     let mut json = vec![];
-    anechoic_report::json(cluster, &mut json)?;
-    Ok(replace_file(&dir.join(CLUSTER), &json)?)
+    found.json(&mut json)?;
+    Ok(replace_file(file, &json)?)
 }
 
 /// Prints the merged result and returns the larger of `worst` and the exit code of the result.

@@ -11,6 +11,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 pub use placement::{Placement, host_name};
+pub(crate) use steps::Agreed;
 pub use steps::follow;
 
 /// Why the ranks could not communicate.

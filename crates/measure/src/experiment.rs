@@ -298,6 +298,14 @@ impl Experiment {
         })
     }
 
+    /// Returns about how long each round takes without noise, in the order of the list: a round for each cell and
+    /// block. Samples without a requested length count as nothing.
+    #[must_use]
+    pub fn rounds(&self) -> Vec<Duration> {
+        let cells: Vec<Duration> = self.cells.iter().map(Cell::expected).collect();
+        cells.repeat(self.blocks as usize)
+    }
+
     /// Returns whether loops meet between their samples.
     pub(crate) fn meets(&self) -> bool {
         self.cells.iter().any(|cell| cell.meeting().is_some())
@@ -349,6 +357,22 @@ impl Cell {
             Act::Meet(meeting) => Some(*meeting),
             _ => None,
         })
+    }
+
+    /// Returns about how long it takes without noise, as far as the requested lengths show that.
+    fn expected(&self) -> Duration {
+        let sample = match &self.work {
+            Work::Watch(watch) => return watch.duration,
+            Work::Sample(sample) => sample,
+        };
+        let one = sample.amount.length().unwrap_or_default();
+        match sample.samples {
+            Samples::Count(count) => {
+                let all = count.saturating_mul(self.copies.into());
+                one.saturating_mul(u32::try_from(all).unwrap_or(u32::MAX))
+            }
+            Samples::Fill(time) | Samples::Within { time, .. } => time,
+        }
     }
 
     /// Returns how it takes samples, if it does.

@@ -42,12 +42,23 @@ pub struct Method {
     pub one_cpu: bool,
     /// Why the method needs kernel events, if it does.
     pub needs_events: Option<&'static str>,
-    /// Whether the ranks of a parallel job can measure it together.
-    pub of_ranks: bool,
+    /// How the ranks of a parallel job measure it together.
+    pub together: Together,
     /// Builds the experiment from the given options.
     pub experiment: fn(&Answers, &Host) -> Result<Experiment, Problem>,
     /// The result that is shown for its recordings.
     pub result: &'static str,
+}
+
+/// How the ranks of a parallel job measure a method together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Together {
+    /// They do not.
+    Not,
+    /// The first rank of each host measures all CPUs that the ranks of that host were given, as in a run of detours.
+    ByHost,
+    /// Every rank measures a CPU of its own, and the ranks meet between samples.
+    ByRank,
 }
 
 /// All methods.
@@ -71,8 +82,8 @@ pub fn find(id: &str) -> Option<&'static Method> {
 }
 
 impl Method {
-    /// A method with the usual answers: any number of CPUs, kernel events where they are to be had, ranks that do
-    /// not meet, and the result of plain samples.
+    /// A method with the usual answers: any number of CPUs, kernel events where they are to be had, no ranks, and the
+    /// result of plain samples.
     const fn new(
         id: &'static str,
         experiment: fn(&Answers, &Host) -> Result<Experiment, Problem>,
@@ -87,7 +98,7 @@ impl Method {
             options: &[],
             one_cpu: false,
             needs_events: None,
-            of_ranks: false,
+            together: Together::Not,
             experiment,
             result: "measured",
         }

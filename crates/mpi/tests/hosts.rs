@@ -125,6 +125,44 @@ fn each_host_records_its_own_part() {
 }
 
 #[test]
+fn the_samples_of_both_hosts_are_joined() {
+    if let Some(why) = lacking() {
+        return note::skipped(format_args!("for two hosts cannot be made here: {why}"));
+    }
+    let files = TempDir::new().expect("room");
+    let dir = files.path().join("set");
+    let what = ["measure", "loops", "--variants", "counter,sum", "--grain", "150us"];
+    let ended =
+        start(files.path(), &[&what[..], &["--samples", "2000", "-o", "set"]].concat()).end();
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let mut starts = Vec::new();
+    for (host, cpu) in [("alpha", 0), ("beta", 1)] {
+        let recording = open(&dir, host);
+        let run = recording.run();
+        assert_eq!(run.state, RunState::Complete, "on {host}");
+        let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+        assert_eq!(measured, [cpu], "on {host}: what the launcher gave");
+        assert!(run.outcomes.iter().all(|of| of.samples == 2000), "{:?}", run.outcomes);
+        let mut first: Vec<u64> = run.outcomes.iter().map(|of| of.first_ticks).collect();
+        first.sort_unstable();
+        starts.push(first);
+    }
+    // One counter for both, so that the rounds of the hosts can be compared. Later rounds follow a message.
+    for (round, (alpha, beta)) in starts[0].iter().zip(&starts[1]).enumerate() {
+        let apart = open(&dir, "alpha").run().clock.ns(alpha.abs_diff(*beta));
+        assert!(apart < 400_000_000, "round {round} began {apart} ns apart");
+    }
+    let joined = fs::read(dir.join("hosts.json")).expect("rank 0 joins");
+    let joined: serde_json::Value = serde_json::from_slice(&joined).expect("JSON");
+    let experiments = joined["experiments"].as_array().expect("experiments");
+    assert_eq!(experiments.len(), 2, "{joined}");
+    for of in experiments {
+        assert_eq!((&of["hosts"], &of["samples"]), (&2.into(), &4000.into()), "{of}");
+    }
+    assert!(ended.out.contains("alpha") && ended.out.contains("beta"), "{ended:?}");
+}
+
+#[test]
 fn when_a_rank_dies_both_hosts_keep_what_they_measured() {
     if let Some(why) = lacking() {
         return note::skipped(format_args!("for two hosts cannot be made here: {why}"));

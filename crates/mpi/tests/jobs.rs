@@ -53,6 +53,50 @@ fn one_rank_of_a_host_measures_for_all() {
 }
 
 #[test]
+fn one_rank_of_a_host_takes_samples_for_all() {
+    let methods: [(&str, &[&str]); 4] = [
+        ("loops", &["--variants", "counter,sum", "--grain", "100us", "--samples", "500"]),
+        ("fwq", &["--grain", "150us", "--repetitions", "400", "--pure"]),
+        ("ftq", &["--window", "1ms", "--duration", "200ms"]),
+        ("tick", &["--kernel", "intadd", "--repetitions", "500"]),
+    ];
+    for ((method, more), ranks) in methods.into_iter().zip([4, 1, 2, 3]) {
+        let dir = TempDir::new().expect("room");
+        let ended = run(ranks, &asked(&[&["measure", method][..], more].concat(), &dir));
+        assert!(matches!(ended.code, Some(0 | 1)), "{method}, {ranks} ranks: {ended:?}");
+        let joined = fs::read(dir.path().join("hosts.json")).expect("rank 0 joins");
+        let joined: serde_json::Value = serde_json::from_slice(&joined).expect("JSON");
+        assert_eq!((&joined["job"]["ranks"], &joined["job"]["hosts"]), (&ranks.into(), &1.into()));
+        let recording = host(dir.path());
+        assert_eq!(recording.run().state, RunState::Complete, "{ended:?}");
+        let taken = recording.run().outcomes.iter().map(|outcome| outcome.samples).sum::<u64>();
+        let shown = joined["experiments"].as_array().expect("experiments").iter();
+        let shown = shown.map(|of| of["samples"].as_u64().expect("a number")).sum::<u64>();
+        assert_eq!(shown, taken, "{method}: {joined}");
+        let screens = ended.out.matches("every sample is compared with").count();
+        assert_eq!(screens, 1, "one rank prints: {}", ended.out);
+    }
+}
+
+#[test]
+fn when_a_rank_dies_the_samples_of_the_others_are_kept() {
+    let dir = TempDir::new().expect("room");
+    let what = ["measure", "loops", "--variants", "counter", "--samples", "60000"];
+    let mut job = start(3, &asked(&what, &dir));
+    measuring(&job, &dir);
+    let begun = Instant::now();
+    signal(job.rank(2)[1], "KILL");
+    let ended = job.end();
+    job.wait_for_ranks();
+    assert!(begun.elapsed() < Duration::from_secs(30), "not at once: {ended:?}");
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    let recording = host(dir.path());
+    let run = recording.run();
+    assert!(matches!(run.state, RunState::Interrupted(_)), "{:?}: {ended:?}", run.state);
+    assert!(run.outcomes.iter().any(|outcome| outcome.samples > 0), "{:?}", run.outcomes);
+}
+
+#[test]
 fn a_signal_to_the_launcher_ends_all_and_keeps_what_was_measured() {
     let dir = TempDir::new().expect("room");
     let mut job = start(3, &asked(&["run", "-d", "60s"], &dir));

@@ -52,6 +52,7 @@ mod rank;
 mod reference;
 mod repeat;
 pub mod results;
+mod sampled;
 mod screen;
 mod self_test;
 mod sources;

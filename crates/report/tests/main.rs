@@ -16,6 +16,7 @@ mod methods;
 mod paging;
 mod phases;
 mod published;
+mod sampled;
 mod schema;
 mod suites;
 mod switch;

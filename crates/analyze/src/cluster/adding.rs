@@ -1,15 +1,14 @@
 //! Combines hosts one by one.
 
 use super::counts::{LengthCounts, LengthsInNs};
-use super::findings::{few, findings};
+use super::facts::{HostFacts, job, machines, notes, repeated, span};
+use super::findings::findings;
 use super::host::HostSummary;
 use super::outliers::{ALPHA, FEWEST, LEAST_SPREAD, Looked, Outlier, Outliers, Verdict, judge};
 use super::ranked::{Runs, by_host, cpus_of, host_of, quantiles, rate_per_s, runs_of, saturated};
 use super::used::{by_cpus, by_hosts, share};
 use super::why::{BySource, differences};
-use super::{
-    Cluster, ClusterCpu, ClusterNoise, ClusterSource, ClusterSources, HostNoise, Job, Machines,
-};
+use super::{Cluster, ClusterCpu, ClusterNoise, ClusterSource, ClusterSources, HostNoise};
 use crate::stats::Bounds;
 use anechoic_recording::{Problem, ProblemKind};
 use std::cmp::Reverse;
@@ -54,8 +53,11 @@ impl ClusterBuilder {
     /// another host. Nothing is added in this case.
     pub fn add(&mut self, mut host: HostSummary) -> Result<(), Problem> {
         let places = self.places.entry(host.host.clone()).or_default();
-        if let Some(&same) = places.iter().find(|&&place| overlap(&self.parts[place], &host)) {
-            return Err(measured_twice(&self.parts[same], &host));
+        if let Some(&same) =
+            places.iter().find(|&&place| overlap(&self.parts[place].facts(), &host.facts()))
+        {
+            let first = &self.parts[same].recording;
+            return Err(measured_twice(&host.host, first, &host.recording));
         }
         if let Some(copy) = self.parts.iter().find(|part| is_copy(part, &host)) {
             return Err(copied(copy, &host));
@@ -96,9 +98,8 @@ impl ClusterBuilder {
         });
         self.left_out.sort();
         let parts = &self.parts[..];
-        let start_utc = parts.iter().map(|part| &part.start_utc).min();
-        let start_utc = start_utc.ok_or_else(no_host)?.clone();
-        let ends: Option<Vec<&String>> = parts.iter().map(|part| part.end_utc.as_ref()).collect();
+        let facts: Vec<HostFacts<'_>> = parts.iter().map(HostSummary::facts).collect();
+        let (start_utc, end_utc) = span(&facts).ok_or_else(no_host)?;
         let thresholds = || parts.iter().map(|part| part.threshold_ns);
         let (hosts, cpus) = ranked(parts);
         let methods: BTreeSet<&String> = parts.iter().map(|part| &part.method).collect();
@@ -106,11 +107,11 @@ impl ClusterBuilder {
             summarized_by: env!("CARGO_PKG_VERSION").into(),
             methods: methods.into_iter().cloned().collect(),
             start_utc,
-            end_utc: ends.and_then(|ends| ends.into_iter().max().cloned()),
-            job: job(parts),
+            end_utc,
+            job: job(&facts),
             threshold_ns: thresholds().min().unwrap_or(0),
             highest_threshold_ns: thresholds().max().unwrap_or(0),
-            machines: machines(parts),
+            machines: machines(&facts),
             total: self.total(&hosts, &cpus),
             cpu_outliers: cpu_outliers(&cpus, parts),
             host_outliers: host_outliers(&hosts, parts),
@@ -119,7 +120,7 @@ impl ClusterBuilder {
             by_cpus: by_cpus(parts),
             by_hosts: by_hosts(parts),
             findings: findings(parts, &self.left_out),
-            notes: notes(parts),
+            notes: all_notes(&facts),
             hosts,
             cpus,
         })
@@ -197,9 +198,9 @@ impl SourceBuilder {
 
 /// Whether two recordings of one host cannot both be of one machine. Where the end is not known, the start alone
 /// counts.
-fn overlap(a: &HostSummary, b: &HostSummary) -> bool {
-    let end = |of: &HostSummary| of.end_utc.clone().unwrap_or_else(|| of.start_utc.clone());
-    a.start_utc == b.start_utc || (a.start_utc < end(b) && b.start_utc < end(a))
+pub(crate) fn overlap(a: &HostFacts<'_>, b: &HostFacts<'_>) -> bool {
+    let end = |of: &HostFacts<'_>| of.end_utc.unwrap_or(of.start_utc).to_owned();
+    a.start_utc == b.start_utc || (a.start_utc < &*end(b) && b.start_utc < &*end(a))
 }
 
 /// Whether two recordings are one: no two hosts start and end in the same microseconds with the same detours.
@@ -220,34 +221,13 @@ fn ranked(parts: &[HostSummary]) -> (Vec<HostNoise>, Vec<ClusterCpu>) {
     (hosts, all)
 }
 
-/// Returns the largest of the jobs; several jobs are reported as a defect.
-fn job(parts: &[HostSummary]) -> Option<Job> {
-    let jobs = parts.iter().filter_map(|part| part.parallel.as_ref());
-    jobs.max_by_key(|job| (job.hosts, job.ranks)).map(|job| Job {
-        through: job.through.clone(),
-        ranks: job.ranks,
-        hosts: job.hosts,
-    })
-}
-
-fn machines(parts: &[HostSummary]) -> Vec<Machines> {
-    let mut kinds: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
-    for part in parts {
-        let kind = (&part.model, &part.kernel, &part.hypervisor, &part.measured_by);
-        kinds.entry(kind).or_default().insert(&part.host);
+fn all_notes(facts: &[HostFacts<'_>]) -> Vec<String> {
+    let mut notes = notes(facts);
+    match repeated(facts) {
+        0 => {}
+        count => notes.push(format!("hosts with several recordings, which count as one: {count}")),
     }
-    let mut machines: Vec<Machines> = kinds
-        .into_iter()
-        .map(|((model, kernel, hypervisor, measured_by), hosts)| Machines {
-            hosts: hosts.len() as u64,
-            model: model.clone(),
-            kernel: kernel.clone(),
-            hypervisor: hypervisor.clone(),
-            measured_by: measured_by.clone(),
-        })
-        .collect();
-    machines.sort_by_key(|kind| Reverse(kind.hosts));
-    machines
+    notes
 }
 
 fn cpu_outliers(cpus: &[ClusterCpu], parts: &[HostSummary]) -> Outliers {
@@ -291,7 +271,10 @@ fn host_outliers(hosts: &[HostNoise], parts: &[HostSummary]) -> Outliers {
 }
 
 /// Tests the members, noisiest first, and names the outliers.
-fn outliers(looked: &[Looked<'_>], name: impl Fn(usize) -> (String, Option<u32>)) -> Outliers {
+pub(crate) fn outliers(
+    looked: &[Looked<'_>],
+    name: impl Fn(usize) -> (String, Option<u32>),
+) -> Outliers {
     let (verdicts, classes) = judge(looked);
     let judged = classes.iter().filter(|class| class.spread.is_some());
     let outlier = |verdict: Verdict| {
@@ -318,29 +301,8 @@ fn outliers(looked: &[Looked<'_>], name: impl Fn(usize) -> (String, Option<u32>)
     }
 }
 
-fn notes(parts: &[HostSummary]) -> Vec<String> {
-    let injected: BTreeSet<&str> =
-        parts.iter().filter(|part| part.injected).map(|part| &*part.host).collect();
-    let injected: Vec<String> = injected.into_iter().map(str::to_owned).collect();
-    let repeated = by_host(parts).values().filter(|of| of.len() > 1).count();
-    let mut notes = vec![];
-    let last_start = parts.iter().map(|part| &part.start_utc).max();
-    let first_end = parts.iter().filter_map(|part| part.end_utc.as_ref()).min();
-    if last_start.zip(first_end).is_some_and(|(start, end)| start >= end) {
-        notes.push("the recordings were not all made at the same time".into());
-    }
-    if !injected.is_empty() {
-        notes.push(format!("noise was injected on {}", few(&injected)));
-    }
-    if repeated > 0 {
-        notes.push(format!("hosts with several recordings, which count as one: {repeated}"));
-    }
-    notes
-}
-
 /// Returns an error: one host was measured twice at the same time, so it is a copy, or two machines with one name.
-fn measured_twice(first: &HostSummary, second: &HostSummary) -> Problem {
-    let (host, first, second) = (&first.host, &first.recording, &second.recording);
+pub(crate) fn measured_twice(host: &str, first: &str, second: &str) -> Problem {
     let why = format!("{first} and {second} both claim to be host {host} at the same time");
     let remedy =
         "remove the copy or, if they are two machines, rename their directories to host=NAME";
@@ -356,7 +318,7 @@ fn copied(first: &HostSummary, second: &HostSummary) -> Problem {
     ProblemKind::Data.problem(why, "remove the copy")
 }
 
-fn no_host() -> Problem {
+pub(crate) fn no_host() -> Problem {
     let remedy = "give a directory with a recording of each host";
     ProblemKind::NoInput.problem("no host could be read", remedy)
 }

@@ -35,13 +35,21 @@ impl LengthCounts {
     }
 }
 
+impl LengthCounts {
+    /// Converts a histogram of nanoseconds.
+    pub(crate) fn in_ns(lengths: &LengthsBuilder) -> Self {
+        let Some((min_ns, max_ns)) = lengths.extremes() else { return Self::default() };
+        Self { min_ns, max_ns, sum_ns: lengths.sum_ticks(), cells: lengths.cells().collect() }
+    }
+}
+
 /// Combines the lengths of many hosts in nanoseconds, because their counters differ.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LengthsInNs(LengthsBuilder);
+pub(crate) struct LengthsInNs(LengthsBuilder);
 
 impl LengthsInNs {
     /// Adds those of a host. Any values are accepted, because they may come from a damaged file.
-    pub(super) fn add(&mut self, counts: &LengthCounts) {
+    pub(crate) fn add(&mut self, counts: &LengthCounts) {
         let bounded = |&(ns, count): &(u64, u64)| (ns.min(LONGEST_NS), count);
         let cells: Vec<_> = counts.cells.iter().map(bounded).filter(|cell| cell.1 > 0).collect();
         if cells.is_empty() {
@@ -51,8 +59,13 @@ impl LengthsInNs {
         self.0.merge_cells(&cells, (counts.min_ns.min(max_ns), max_ns), counts.sum_ns);
     }
 
+    /// Returns the durations in the middle of each filled cell, in rising order, with their counts.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.cells()
+    }
+
     /// Returns their distribution; absent if there were none.
-    pub(super) fn lengths(&self) -> Option<Lengths> {
+    pub(crate) fn lengths(&self) -> Option<Lengths> {
         self.0.lengths_in(|ns| ns, self.0.sum_ticks() as f64)
     }
 }

@@ -1,5 +1,6 @@
 //! Defects of a data set of many hosts.
 
+use super::facts::HostFacts;
 use super::host::HostSummary;
 use anechoic_recording::LossKind;
 use anechoic_recording::run::RunState;
@@ -51,10 +52,22 @@ pub enum FindingKind {
     Losses,
     /// The sources are known on some hosts, but not on others.
     NotAttributed,
+    /// Work returned a wrong value, so that the machine cannot be trusted.
+    WrongResults,
 }
 
 /// Returns all defects of these recordings. `left_out` are recordings that could not be read, and why.
 pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> Vec<Finding> {
+    let facts: Vec<HostFacts<'_>> = parts.iter().map(HostSummary::facts).collect();
+    let mut found = of_runs(&facts, left_out);
+    found.extend(thresholds(parts));
+    found.extend(not_attributed(parts));
+    found.extend(losses(parts));
+    found
+}
+
+/// Returns the defects that the facts of the runs show.
+pub(crate) fn of_runs(parts: &[HostFacts<'_>], left_out: &[(String, String)]) -> Vec<Finding> {
     let mut found = vec![];
     found.extend(missing(parts));
     found.extend(left_out.iter().map(|(recording, why)| Finding {
@@ -64,18 +77,15 @@ pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> 
     }));
     found.extend(ended(parts));
     found.extend(differing(parts));
-    found.extend(thresholds(parts));
-    found.extend(not_attributed(parts));
-    found.extend(losses(parts));
     found
 }
 
 /// Finds hosts and ranks of the job without a recording.
-fn missing(parts: &[HostSummary]) -> Option<Finding> {
-    let jobs = || parts.iter().filter_map(|part| part.parallel.as_ref());
+fn missing(parts: &[HostFacts<'_>]) -> Option<Finding> {
+    let jobs = || parts.iter().filter_map(|part| part.parallel);
     let asked = jobs().map(|job| job.hosts).max()? as usize;
     let here: BTreeSet<&str> =
-        parts.iter().filter(|part| part.parallel.is_some()).map(|part| &*part.host).collect();
+        parts.iter().filter(|part| part.parallel.is_some()).map(|part| part.host).collect();
     if here.len() >= asked {
         return None;
     }
@@ -104,24 +114,24 @@ fn missing(parts: &[HostSummary]) -> Option<Finding> {
 }
 
 /// Finds runs that did not end normally.
-fn ended(parts: &[HostSummary]) -> Vec<Finding> {
+fn ended(parts: &[HostFacts<'_>]) -> Vec<Finding> {
     let mut found = vec![];
-    let idle = |part: &&HostSummary| part.cpus.iter().all(|cpu| cpu.wall_ns == 0);
-    found.extend(about(FindingKind::NothingMeasured, hosts(parts.iter().filter(idle)), |hosts| {
+    let idle = |part: &&HostFacts<'_>| !part.measured;
+    found.extend(about(FindingKind::NothingMeasured, names(parts.iter().filter(idle)), |hosts| {
         format!("nothing was measured on {hosts}")
     }));
-    let cut_off = |part: &&HostSummary| part.state == RunState::Running;
-    found.extend(about(FindingKind::CutOff, hosts(parts.iter().filter(cut_off)), |hosts| {
+    let cut_off = |part: &&HostFacts<'_>| *part.state == RunState::Running;
+    found.extend(about(FindingKind::CutOff, names(parts.iter().filter(cut_off)), |hosts| {
         format!("cut off before the end, included as far as it was saved: {hosts}")
     }));
-    let mut early: BTreeMap<&str, Vec<&HostSummary>> = BTreeMap::new();
+    let mut early: BTreeMap<&str, Vec<&HostFacts<'_>>> = BTreeMap::new();
     for part in parts {
-        if let RunState::Interrupted(why) = &part.state {
+        if let RunState::Interrupted(why) = part.state {
             early.entry(why).or_default().push(part);
         }
     }
     for (why, parts) in early {
-        found.extend(about(FindingKind::EndedEarly, hosts(parts.into_iter()), |hosts| {
+        found.extend(about(FindingKind::EndedEarly, names(parts.into_iter()), |hosts| {
             format!("ended early ({why}): {hosts}")
         }));
     }
@@ -129,8 +139,8 @@ fn ended(parts: &[HostSummary]) -> Vec<Finding> {
 }
 
 /// Finds properties that should be the same on all hosts.
-fn differing(parts: &[HostSummary]) -> Vec<Finding> {
-    let job = |part: &HostSummary| match &part.parallel {
+fn differing(parts: &[HostFacts<'_>]) -> Vec<Finding> {
+    let job = |part: &HostFacts<'_>| match part.parallel {
         Some(job) => {
             let hosts = if job.hosts == 1 { "host" } else { "hosts" };
             let id = job.job.as_ref().map_or(String::new(), |id| format!(" (job {id})"));
@@ -138,14 +148,19 @@ fn differing(parts: &[HostSummary]) -> Vec<Finding> {
         }
         None => "no job".into(),
     };
-    type Of<'a> = &'a dyn Fn(&HostSummary) -> String;
+    type Of<'a> = &'a dyn Fn(&HostFacts<'_>) -> String;
     let rows: [(FindingKind, &str, Of<'_>, &str); 3] = [
-        (FindingKind::Methods, "methods", &|part| part.method.clone(), "merge hosts of one method"),
+        (
+            FindingKind::Methods,
+            "methods",
+            &|part| part.method.to_owned(),
+            "merge hosts of one method",
+        ),
         (FindingKind::Jobs, "jobs", &job, "merge the hosts of one job"),
         (
             FindingKind::Versions,
             "versions of anechoic",
-            &|part| part.measured_by.clone(),
+            &|part| part.measured_by.to_owned(),
             "measure all hosts with one version",
         ),
     ];
@@ -155,15 +170,15 @@ fn differing(parts: &[HostSummary]) -> Vec<Finding> {
 }
 
 fn difference(
-    parts: &[HostSummary],
+    parts: &[HostFacts<'_>],
     kind: FindingKind,
     what: &str,
-    of: &dyn Fn(&HostSummary) -> String,
+    of: &dyn Fn(&HostFacts<'_>) -> String,
     remedy: &str,
 ) -> Option<Finding> {
     let mut values: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for part in parts {
-        values.entry(of(part)).or_default().insert(&part.host);
+        values.entry(of(part)).or_default().insert(part.host);
     }
     if values.len() < 2 {
         return None;
@@ -239,12 +254,26 @@ fn losses(parts: &[HostSummary]) -> Vec<Finding> {
 
 /// Returns the hosts of these recordings by name, without repetitions.
 fn hosts<'a>(parts: impl Iterator<Item = &'a HostSummary>) -> Vec<String> {
-    let names: BTreeSet<&str> = parts.map(|part| &*part.host).collect();
+    sorted(parts.map(|part| &*part.host))
+}
+
+/// Returns the same for the facts of recordings.
+fn names<'a>(parts: impl Iterator<Item = &'a HostFacts<'a>>) -> Vec<String> {
+    sorted(parts.map(|part| part.host))
+}
+
+/// Returns names in order, without repetitions.
+pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let names: BTreeSet<&str> = names.collect();
     names.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns a defect of these hosts; none if there are none.
-fn about(kind: FindingKind, hosts: Vec<String>, text: impl Fn(&str) -> String) -> Option<Finding> {
+pub(crate) fn about(
+    kind: FindingKind,
+    hosts: Vec<String>,
+    text: impl Fn(&str) -> String,
+) -> Option<Finding> {
     (!hosts.is_empty()).then(|| Finding { kind, text: text(&few(&hosts)), hosts })
 }
 

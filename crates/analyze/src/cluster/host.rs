@@ -1,6 +1,7 @@
 //! The summary of one host, which stays small whatever the length of its run.
 
 use super::counts::LengthCounts;
+use super::facts::HostFacts;
 use super::together::{FirstCpus, first_cpus};
 use crate::coverage::{LossSummary, losses};
 use crate::detours::{DetoursBuilder, LostTime};
@@ -171,6 +172,26 @@ impl HostSummary {
                 .map(|(cpu, of)| host_cpu(cpu, lost_ns(of)))
                 .collect(),
         })
+    }
+}
+
+impl HostSummary {
+    /// Returns the facts of its run.
+    pub(crate) fn facts(&self) -> HostFacts<'_> {
+        HostFacts {
+            host: &self.host,
+            measured_by: &self.measured_by,
+            model: &self.model,
+            kernel: &self.kernel,
+            hypervisor: self.hypervisor.as_deref(),
+            method: &self.method,
+            state: &self.state,
+            start_utc: &self.start_utc,
+            end_utc: self.end_utc.as_deref(),
+            parallel: self.parallel.as_ref(),
+            injected: self.injected,
+            measured: self.cpus.iter().any(|cpu| cpu.wall_ns > 0),
+        }
     }
 }
 

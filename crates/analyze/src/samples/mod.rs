@@ -3,7 +3,7 @@
 //! Everything stays in ticks, or in units of work, until a series is complete.
 
 mod block_shares;
-mod cells;
+pub(crate) mod cells;
 pub mod distribution;
 mod facts;
 pub mod figures;

@@ -14,6 +14,20 @@ fn run(output: &Path, more: &[&str]) -> Vec<String> {
     all.iter().chain(more).map(|&word| word.to_owned()).collect()
 }
 
+/// The command line of every rank that takes samples; `more` follows it.
+fn samples(method: &str, output: &Path, more: &[&str]) -> Vec<String> {
+    let all = ["measure", method, "-q", "--rank-from-env", "-o", arg(output)];
+    all.iter().chain(more).map(|&word| word.to_owned()).collect()
+}
+
+/// A small experiment of each method whose hosts measure at the same time.
+const SMALL: [(&str, &[&str]); 4] = [
+    ("loops", &["--variants", "counter,sum", "--grain", "100us", "--samples", "500"]),
+    ("fwq", &["--grain", "150us", "--repetitions", "400", "--pure"]),
+    ("ftq", &["--window", "1ms", "--duration", "200ms"]),
+    ("tick", &["--kernel", "intadd", "--repetitions", "500"]),
+];
+
 /// Starts a rank with these variables.
 fn rank_with(environment: &[(&str, String)], args: &[String]) -> Child {
     spawn(Command::new(ANECHOIC).args(args), environment)
@@ -58,6 +72,16 @@ fn end_all(all: Vec<Child>) -> Vec<Done> {
 fn cluster(output: &Path) -> serde_json::Value {
     let json = fs::read(output.join("cluster.json")).expect("the merged result");
     serde_json::from_slice(&json).expect("JSON")
+}
+
+/// Returns the joined samples.
+fn joined(output: &Path) -> serde_json::Value {
+    let json = fs::read(output.join("hosts.json")).expect("the joined samples");
+    serde_json::from_slice(&json).expect("JSON")
+}
+
+fn experiments(joined: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
+    joined["experiments"].as_array().expect("experiments").iter()
 }
 
 fn names(output: &Path) -> Vec<String> {
@@ -112,6 +136,111 @@ fn ranks_of_one_host_make_one_recording() {
         let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
         assert_eq!(run["parallel"]["here"].as_array().expect("ranks").len(), size as usize);
     }
+}
+
+/// Samples: one rank of a host takes them for all, rank 0 alone prints, and the recording is an ordinary one.
+#[test]
+fn ranks_of_one_host_take_samples_together() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    for ((method, more), size) in SMALL.into_iter().zip([1, 3, 2, 2]) {
+        let output = dir.path().join(method);
+        let more = [more, &["--json"]].concat();
+        let done = end_all(start_all(size, &samples(method, &output, &more)));
+        for (rank, done) in done.iter().enumerate() {
+            assert!(matches!(done.code, Some(0 | 1)), "{method}, rank {rank}: {}", done.err);
+            assert_eq!(done.err, "", "{method}, rank {rank}");
+            assert_eq!(done.out.is_empty(), rank > 0, "{method}, rank {rank}: {}", done.out);
+        }
+        let host = format!("host={}", hostname());
+        assert_eq!(names(&output), ["hosts.json".to_owned(), host.clone()], "{method}");
+        let joined = joined(&output);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&done[0].out).expect("JSON"), joined);
+        assert_eq!((&joined["job"]["ranks"], &joined["job"]["hosts"]), (&size.into(), &1.into()));
+        let alone = summary(&output.join(&host));
+        let series = alone["series"].as_array().expect("series");
+        let of_cpus = experiments(&joined).map(|of| of["by_cpu"].as_array().expect("rows").len());
+        assert_eq!(of_cpus.sum::<usize>(), series.len(), "{method}: {joined}");
+        let alone = series.iter().map(|of| of["facts"]["samples"].as_u64().expect("a number"));
+        let all = experiments(&joined).map(|of| of["samples"].as_u64().expect("a number"));
+        assert_eq!(all.sum::<u64>(), alone.sum::<u64>(), "{method}: {joined}");
+    }
+}
+
+/// Two hosts with different numbers of CPUs, so that one has more rounds than the other.
+#[test]
+fn unequal_hosts_take_samples_together() {
+    let _alone = tool::alone();
+    let allowed = anechoic_system::cpus::allowed();
+    let [first, second, ..] = allowed[..] else { return note::skipped("needs two CPUs") };
+    if !may_rename() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("job");
+    let more = ["--one-by-one", "--variants", "counter", "--grain", "150us", "--samples", "1000"];
+    let args = samples("loops", &output, &more);
+    let both = format!("{first},{second}");
+    let on = |(rank, cpus): (u32, &str)| {
+        let script = format!("hostname node{} && exec taskset -c {cpus} \"$@\"", rank / 2);
+        let words = ["--uts", "sh", "-c", &script, "sh", ANECHOIC];
+        spawn(Command::new("unshare").args(words).args(&args), &by_hand(rank, 4))
+    };
+    let bound = [&*both, &*both, &*second.to_string(), &*second.to_string()];
+    let done = end_all((0..).zip(bound).map(on).collect());
+    for (rank, done) in done.iter().enumerate() {
+        assert!(matches!(done.code, Some(0 | 1)), "rank {rank}: {}", done.err);
+        assert_eq!(done.out.is_empty(), rank > 0, "rank {rank}: {}", done.out);
+    }
+    assert!(done[0].out.contains("node0") && done[0].out.contains("node1"), "{}", done[0].out);
+    assert_eq!(names(&output), ["host=node0", "host=node1", "hosts.json"]);
+    let joined = joined(&output);
+    assert_eq!(joined["findings"].as_array().expect("findings").len(), 0, "{}", joined["findings"]);
+    let all: Vec<_> = experiments(&joined).collect();
+    let [all] = &all[..] else { panic!("{joined}") };
+    assert_eq!((&all["hosts"], &all["samples"]), (&2.into(), &3_000.into()));
+    let cpus = all["by_host"].as_array().expect("rows").iter().map(|row| &row["cpus"]);
+    assert_eq!(cpus.filter_map(serde_json::Value::as_u64).sum::<u64>(), 3);
+    let starts = ["node0", "node1"].map(|node| {
+        let run = summary(&output.join(format!("host={node}")))["run"].clone();
+        let start = run["start_utc"].as_str().expect("a time");
+        start.parse::<jiff::Timestamp>().expect("a time")
+    });
+    let apart = starts[0].duration_since(starts[1]).abs();
+    assert!(apart < jiff::SignedDuration::from_millis(200), "they started {apart} apart");
+    // What rank 0 printed is what the recordings say.
+    let again = anechoic(&["summary", "--json", arg(&output)]);
+    let again: serde_json::Value = serde_json::from_str(&again.out).expect("JSON");
+    assert_eq!(again["experiments"], joined["experiments"]);
+}
+
+/// A rank dies while samples are taken: the other one names it, and its own samples are kept.
+#[test]
+fn a_killed_rank_leaves_the_samples_of_the_others() {
+    let _alone = tool::alone();
+    if !may_rename() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("job");
+    let more = ["--variants", "counter", "--grain", "1ms", "--samples", "2000", "--patience", "2s"];
+    let args = samples("loops", &output, &more);
+    let [first, mut other] = [0, 1].map(|rank| on_node(rank, rank, 2, &args));
+    until_there(&output.join("host=node0/run.json"));
+    until_there(&output.join("host=node1/run.json"));
+    thread::sleep(Duration::from_millis(1500));
+    signal(&other, "KILL");
+    let first = wait(first);
+    other.wait().expect("it was killed");
+    assert_eq!(first.code, Some(69), "{}", first.err);
+    let missing = "rank 1 on node1 did not come within ";
+    assert!(first.is_one_clear_line() && first.err.contains(missing), "{}", first.err);
+    assert!(first.err.contains("anechoic summary "), "{}", first.err);
+    let shown = anechoic(&["summary", arg(&output)]);
+    assert!(matches!(shown.code, Some(1)), "{} {}", shown.out, shown.err);
+    assert!(shown.out.contains("node0"), "{}", shown.out);
+    let kept = summary(&output.join("host=node0"));
+    assert_eq!(kept["series"][0]["facts"]["samples"], 2_000, "{}", kept["series"][0]["facts"]);
 }
 
 /// Bound ranks: the first one measures the CPUs of all ranks, not only its own.

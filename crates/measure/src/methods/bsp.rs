@@ -1,6 +1,6 @@
 //! A bulk-synchronous job: the cost of noise for ranks that meet (Seelam 2010, P-SNAP).
 
-use super::{Method, frame};
+use super::{Method, Together, frame};
 use crate::experiment::{Act, Cell, Experiment, Host, Pinning, Policy, Sample};
 use crate::kernel::Kernel;
 use anechoic_recording::options::{self, Answers, OptionRow, Value};
@@ -20,7 +20,7 @@ pub(super) static METHOD: Method = Method {
   anechoic measure bsp --grain 0,1ms,5ms --meet barrier,allreduce   the cost of meeting alone, and with work (Tsafrir 2007)
   anechoic inject --kind interrupt --rate 1khz --cpus 1 -- anechoic measure bsp",
     options: &[OPTIONS],
-    of_ranks: true,
+    together: Together::ByRank,
     result: methods::BSP,
     ..Method::new(methods::BSP, experiment)
 };

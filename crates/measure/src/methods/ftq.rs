@@ -1,6 +1,6 @@
 //! Fixed time quantum: the amount of work done in each of a series of equal windows on a fixed grid.
 
-use super::{Method, frame};
+use super::{Method, Together, frame};
 use crate::experiment::{Experiment, Host};
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, ProblemKind, methods};
@@ -12,6 +12,7 @@ pub(super) static METHOD: Method = Method {
     about: "Fixed time quantum: how much work is done in each of a series of equal time windows",
     examples: "  anechoic measure ftq --window 100us --duration 20s --cpus 1",
     options: &[OPTIONS, frame::LOOPS],
+    together: Together::ByHost,
     ..Method::new(methods::FTQ, experiment)
 };
 

@@ -1,6 +1,6 @@
 //! Fixed work quantum: the same work repeatedly, with the duration of each repetition.
 
-use super::{Method, frame};
+use super::{Method, Together, frame};
 use crate::experiment::{Experiment, Host};
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
@@ -11,6 +11,7 @@ pub(super) static METHOD: Method = Method {
     about: "Fixed work quantum: how long the same work takes each time",
     examples: "  anechoic measure fwq --work intadd --grain 250us --repetitions 40000 --cpus 1",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
+    together: Together::ByHost,
     ..Method::new(methods::FWQ, experiment)
 };
 

@@ -1,6 +1,6 @@
 //! Do-nothing loops: the same loop each time, and yet its duration varies.
 
-use super::{Method, frame};
+use super::{Method, Together, frame};
 use crate::experiment::{Experiment, Host};
 use crate::kernel::do_nothing;
 use anechoic_recording::options::{Answers, OptionRow, Value};
@@ -12,6 +12,7 @@ pub(super) static METHOD: Method = Method {
     about: "Do-nothing loops: how much their duration varies, and why",
     examples: "  anechoic measure loops --grain 1ms --samples 100000 --variants sum,call --policy other,fifo --cpus 1",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
+    together: Together::ByHost,
     ..Method::new(methods::LOOPS, experiment)
 };
 

@@ -1,6 +1,6 @@
 //! Tick kernels: 512 instructions of one type, repeated, to measure what a timer tick costs each type.
 
-use super::{Method, frame};
+use super::{Method, Together, frame};
 use crate::experiment::{Experiment, Host, Sample};
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
@@ -22,6 +22,7 @@ pub(super) static METHOD: Method = Method {
     examples: "  anechoic measure tick --kernel intadd,intdiv --repetition 100us --repetitions 1000
   anechoic measure tick --repetition 1s --one-by-one --unpinned    the cumulative view",
     options: &[OPTIONS, frame::WORK, frame::LOOPS],
+    together: Together::ByHost,
     ..Method::new(methods::TICK, experiment)
 };
 

@@ -11,7 +11,7 @@ use super::patience::{Patience, release};
 use super::plan::{BETWEEN, Plan, Stage};
 use super::schedule::{Scheduled, schedule};
 use super::store::Store;
-use crate::ensemble::Team;
+use crate::ensemble::{Agreed, Team};
 use crate::scheduling::{LeftPolicy, leave_real_time};
 use crate::timed::arenas::Arenas;
 use crate::timed::co_runner::CoRunners;
@@ -126,6 +126,15 @@ struct Loops<'r, 'a> {
     is_guest: bool,
 }
 
+/// A run whose loops are ready.
+struct Begun {
+    store: Store,
+    /// The clocks just before the start.
+    anchor: Anchor,
+    /// The number of rounds of the host that has most.
+    agreed_rounds: usize,
+}
+
 type Handle<'s> = ScopedJoinHandle<'s, Result<Report, Problem>>;
 
 impl<'r> Loops<'r, '_> {
@@ -148,18 +157,19 @@ impl<'r> Loops<'r, '_> {
             .begin(run, series, (kernel, &mut injectors))
             .inspect_err(|_| self.call_off(&handles));
         let watched = watched.map(|begun| {
-            let Some((mut store, begin)) = begun else {
+            let Some(mut begun) = begun else {
                 self.call_off(&handles);
                 return None;
             };
             let sides = (&mut *kernel, &mut injectors);
-            self.go_through(&handles, run, sides, (&mut store, begin), notify);
-            Some((store, begin))
+            self.go_through(&handles, run, sides, (&mut begun.store, begun.anchor), notify);
+            Some(begun)
         });
         let reports: Vec<Result<Report, Problem>> = handles.into_iter().map(join).collect();
         let watched = watched?;
         let reports: Vec<Report> = reports.into_iter().collect::<Result<_, _>>()?;
-        let (mut store, begin) = watched.expect("called off only if a loop failed");
+        let begun = watched.expect("called off only if a loop failed");
+        let Begun { mut store, anchor: begin, agreed_rounds } = begun;
         notify(Stage::Saving);
         injectors.describe(run);
         drop(injectors);
@@ -170,7 +180,11 @@ impl<'r> Loops<'r, '_> {
             kernel.begin_with(before);
         }
         kernel.stop(run, begin, &mut store);
-        Ok(finish(run, &reports, begin, store, self.plan)?)
+        finish(run, &reports, begin, store, self.plan)?;
+        // Other hosts may have more rounds. Errors show at the ranks' next step.
+        let of_others = self.rounds.len()..agreed_rounds;
+        of_others.for_each(|_| drop(self.plan.team.as_ref().map(Team::done)));
+        Ok(())
     }
 
     fn spawn<'s>(
@@ -222,7 +236,7 @@ impl<'r> Loops<'r, '_> {
         run: &mut Run,
         mut series: Vec<Series>,
         (kernel, injectors): (&mut KernelSide, &mut Injectors),
-    ) -> Result<Option<(Store, Anchor)>, RunError> {
+    ) -> Result<Option<Begun>, RunError> {
         let mut patience = Patience::begin(self.stop);
         while self.hub.prepared.load(Ordering::Acquire) < self.lanes.len() {
             thread::sleep(Duration::from_millis(1));
@@ -248,7 +262,10 @@ impl<'r> Loops<'r, '_> {
         injectors.describe(run);
         let plan = self.plan;
         let cpus = plan.experiment.cpus();
-        let lead = self.plan.team.as_ref().map_or(Ok(LEAD), Team::start)?;
+        let own_rounds = self.rounds.len();
+        let alone = Agreed { lead: LEAD, rounds: own_rounds };
+        let team = self.plan.team.as_ref();
+        let Agreed { lead, rounds } = team.map_or(Ok(alone), |team| team.start(own_rounds))?;
         run.start_ticks = counter::ordered() + run.clock.ticks_of(lead);
         run.end_ticks = run.start_ticks.saturating_add(run.clock.ticks_of(total(self.rounds)));
         run.start_utc = describe::now_utc(lead);
@@ -287,7 +304,7 @@ impl<'r> Loops<'r, '_> {
             store.append(&series);
             store.complete_parts(); // if the run is killed, each sample still has its series
         }
-        Ok(Some((store, anchor)))
+        Ok(Some(Begun { store, anchor, agreed_rounds: rounds }))
     }
 
     /// Starts and watches one round after the other.

@@ -18,7 +18,7 @@ const LEAST_SHARE: f64 = 0.000_5;
 const SOURCE: usize = 28;
 
 /// Shortens a table unless all rows are wanted.
-fn folded(table: Table, rows: usize, all: bool) -> Table {
+pub(crate) fn folded(table: Table, rows: usize, all: bool) -> Table {
     let all = all || rows <= MOST_ROWS;
     table.first(SHOWN, all, |more| format!("and {} more (--all)", count(more as u64)))
 }

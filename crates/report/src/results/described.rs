@@ -28,7 +28,7 @@ pub enum Methods {
     None,
     /// These methods.
     Only(&'static [&'static str]),
-    /// The methods that no other result names.
+    /// The methods that no other result names, except for several hosts together.
     Others,
     /// All methods.
     All,

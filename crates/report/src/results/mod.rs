@@ -12,6 +12,7 @@ mod found;
 pub mod gate;
 pub mod histogram;
 pub mod history;
+pub mod hosts;
 mod input;
 pub mod interference;
 pub mod laws;
@@ -62,6 +63,8 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &repeat::REPEAT,
     &cluster::HOST,
     &cluster::CLUSTER,
+    &hosts::HOST_SAMPLES,
+    &hosts::HOSTS,
     &rank::RANK,
     &sweep::SWEEP,
     &compare::COMPARE,

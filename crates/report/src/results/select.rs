@@ -100,7 +100,9 @@ fn covers(row: &'static dyn AnyRow, of: Of, recording: &Recording) -> bool {
         Methods::All => true,
         // Those have no samples.
         Methods::Others if methods::WHOLE.contains(&method) => false,
-        Methods::Others => !RESULTS.iter().any(|row| named(of(*row))),
+        Methods::Others => {
+            !RESULTS.iter().any(|row| row.grouping() != Grouping::Hosts && named(of(*row)))
+        }
         methods => named(methods),
     }
 }

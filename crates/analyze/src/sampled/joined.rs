@@ -1,0 +1,363 @@
+//! The samples of all hosts: each experiment over all CPUs, hosts and CPUs by noise, and those that stand out.
+
+use super::host::{CpuSeries, HostSamples, SampledExperiment};
+use crate::cluster::adding::{measured_twice, no_host, outliers, overlap};
+use crate::cluster::counts::LengthsInNs;
+use crate::cluster::facts::{HostFacts, job, machines, notes, repeated, span};
+use crate::cluster::findings::{about, of_runs, sorted};
+use crate::cluster::outliers::Looked;
+use crate::cluster::{Finding, FindingKind, Job, Machines, Outliers};
+use crate::lengths::Lengths;
+use crate::samples::Fixed;
+use crate::stats::Interval;
+use anechoic_recording::Problem;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Steps of the losses of which the share of samples is given: 1, 2 and 5 times a power of ten.
+const STEPS: [u64; 3] = [1, 2, 5];
+/// The smallest and the largest power of ten, in ns: 10 ns and 10 s.
+const POWERS: std::ops::RangeInclusive<u32> = 1..=10;
+
+/// The samples of many hosts together.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SampledHosts {
+    /// Version of anechoic that joined the hosts.
+    pub summarized_by: String,
+    /// Methods of measurement, without repetitions.
+    pub methods: Vec<String>,
+    /// Earliest start, RFC 3339 in UTC.
+    pub start_utc: String,
+    /// Latest end; absent if a run was cut off.
+    pub end_utc: Option<String>,
+    /// Parallel job that the hosts took part in; absent if there was none.
+    pub job: Option<Job>,
+    /// Kinds of hosts, the most frequent first.
+    pub machines: Vec<Machines>,
+    /// The experiments, in the order in which they were measured.
+    pub experiments: Vec<JoinedExperiment>,
+    /// Defects of the data set; empty for a sound one.
+    pub findings: Vec<Finding>,
+    /// Notes for the reader.
+    pub notes: Vec<String>,
+}
+
+/// One experiment on all hosts. Every sample is compared with the best one of its own CPU, because each host calibrates
+/// its work for itself.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JoinedExperiment {
+    /// What was measured.
+    pub experiment: SampledExperiment,
+    /// Number of hosts.
+    pub hosts: u64,
+    /// Number of samples of all CPUs.
+    pub samples: u64,
+    /// Noise over all CPUs. Fixed work: time beyond the best samples, divided by the time of as many best samples. Fixed
+    /// time: share of the windows' time.
+    pub noise: f64,
+    /// What a sample lost against the best one of its CPU; absent without samples.
+    pub lost: Option<Lengths>,
+    /// Share of all samples that lost at least 10, 20, 50, 100, … ns, as far as there are any.
+    pub shares: Vec<LostShare>,
+    /// The hosts, sorted by decreasing noise.
+    pub by_host: Vec<JoinedHost>,
+    /// The CPUs, sorted by decreasing noise.
+    pub by_cpu: Vec<JoinedCpu>,
+    /// Place in `by_cpu` of the CPU whose samples took longest on average, or did least work; absent without samples.
+    pub slowest: Option<u64>,
+    /// CPUs that are far noisier than the others of their class.
+    pub cpu_outliers: Outliers,
+    /// Hosts that are far noisier than the others of their CPU model.
+    pub host_outliers: Outliers,
+}
+
+/// The samples that lost at least some time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct LostShare {
+    /// The time in ns.
+    pub at_least_ns: u64,
+    /// Number of samples that lost as much or more. Losses within 0.1 % of the time may be on either side.
+    pub samples: u64,
+    /// Their share of all samples.
+    pub share: f64,
+}
+
+/// One host in an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JoinedHost {
+    /// Name of the host.
+    pub host: String,
+    /// Number of its CPUs with samples, in each of its recordings.
+    pub cpus: u64,
+    /// Number of samples.
+    pub samples: u64,
+    /// Its noise.
+    pub noise: f64,
+    /// What a sample lost against the best one of its CPU; absent without samples.
+    pub lost: Option<Lengths>,
+    /// Its noisiest CPU; absent if that loop was not pinned.
+    pub worst_cpu: Option<u32>,
+    /// Noise of the noisiest CPU.
+    pub worst: f64,
+}
+
+/// One CPU in an experiment. Values are ns if the work is fixed, units of work if the time is.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JoinedCpu {
+    /// Name of the host.
+    pub host: String,
+    /// The CPU; absent if the loop was not pinned.
+    pub cpu: Option<u32>,
+    /// Class of equal CPUs, on all hosts.
+    pub class: String,
+    /// Number of samples.
+    pub samples: u64,
+    /// Minimum.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub median: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Maximum.
+    pub max: f64,
+    /// Noise. Fixed work: mean / minimum − 1. Fixed time: 1 − mean / maximum.
+    pub noise: f64,
+    /// Its 95 % interval; absent if few parts of the series make up the noise.
+    pub interval: Option<Interval>,
+    /// The noise that it exceeds with a probability of 97.5 %, also without an interval.
+    pub at_least: Option<f64>,
+}
+
+/// Joins the samples of hosts, in any order. `left_out` are recordings that could not be read, and why.
+///
+/// # Errors
+///
+/// There is no host, or one host was measured twice at the same time.
+pub fn join(
+    mut hosts: Vec<HostSamples>,
+    left_out: &[(String, String)],
+) -> Result<SampledHosts, Problem> {
+    hosts.sort_by(|a, b| {
+        (&a.host, &a.start_utc, &a.recording).cmp(&(&b.host, &b.start_utc, &b.recording))
+    });
+    let facts: Vec<HostFacts<'_>> = hosts.iter().map(HostSamples::facts).collect();
+    let (start_utc, end_utc) = span(&facts).ok_or_else(no_host)?;
+    for (two, facts) in hosts.windows(2).zip(facts.windows(2)) {
+        if facts[0].host == facts[1].host && overlap(&facts[0], &facts[1]) {
+            return Err(measured_twice(&two[0].host, &two[0].recording, &two[1].recording));
+        }
+    }
+    let mut experiments: Vec<&SampledExperiment> = vec![];
+    for series in hosts.iter().flat_map(|host| &host.series) {
+        if !experiments.contains(&&series.experiment) {
+            experiments.push(&series.experiment);
+        }
+    }
+    let mut findings = of_runs(&facts, left_out);
+    findings.extend(of_samples(&hosts));
+    let mut all_notes = notes(&facts);
+    if repeated(&facts) > 0 {
+        let count = repeated(&facts);
+        all_notes
+            .push(format!("hosts with several recordings, each with rows of its own: {count}"));
+    }
+    Ok(SampledHosts {
+        summarized_by: env!("CARGO_PKG_VERSION").into(),
+        methods: sorted(facts.iter().map(|host| host.method)),
+        start_utc,
+        end_utc,
+        job: job(&facts),
+        machines: machines(&facts),
+        experiments: experiments.into_iter().map(|of| experiment(of, &hosts)).collect(),
+        findings,
+        notes: all_notes,
+    })
+}
+
+/// Sums over some series of one experiment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    samples: u64,
+    lost_ns: f64,
+    whole_ns: f64,
+}
+
+impl Sum {
+    fn of<'a>(series: impl Iterator<Item = &'a CpuSeries>) -> Self {
+        series.fold(Self::default(), |sum, of| Self {
+            samples: sum.samples.saturating_add(of.samples),
+            lost_ns: sum.lost_ns + of.lost_ns,
+            whole_ns: sum.whole_ns + of.whole_ns,
+        })
+    }
+
+    fn noise(&self) -> f64 {
+        if self.whole_ns > 0.0 { self.lost_ns / self.whole_ns } else { 0.0 }
+    }
+}
+
+/// Returns one experiment over all hosts.
+fn experiment(of: &SampledExperiment, hosts: &[HostSamples]) -> JoinedExperiment {
+    let mut by_name: BTreeMap<&str, Vec<&HostSamples>> = BTreeMap::new();
+    for host in hosts.iter().filter(|host| host.series.iter().any(|one| one.experiment == *of)) {
+        by_name.entry(&host.host).or_default().push(host);
+    }
+    let mut lost = LengthsInNs::default();
+    let (mut sum, mut by_host, mut series) = (Sum::default(), vec![], vec![]);
+    for (name, recordings) in by_name {
+        let here = recordings.iter().flat_map(|host| &host.series);
+        let here: Vec<&CpuSeries> = here.filter(|one| one.experiment == *of).collect();
+        let mut lost_here = LengthsInNs::default();
+        let counts = recordings.iter().flat_map(|host| &host.lost);
+        for counts in counts.filter(|counts| counts.experiment == *of) {
+            lost_here.add(&counts.lost);
+            lost.add(&counts.lost);
+        }
+        let of_host = Sum::of(here.iter().copied());
+        sum = Sum {
+            samples: sum.samples.saturating_add(of_host.samples),
+            lost_ns: sum.lost_ns + of_host.lost_ns,
+            whole_ns: sum.whole_ns + of_host.whole_ns,
+        };
+        let model = recordings[0].model.as_str();
+        by_host.push((model, bound(&here), host_row(name, &here, of_host, &lost_here)));
+        series.extend(here.into_iter().map(|one| (name, one)));
+    }
+    by_host.sort_by(|a, b| b.2.noise.total_cmp(&a.2.noise));
+    series.sort_by(|a, b| b.1.noise().total_cmp(&a.1.noise()));
+    let samples = sum.samples;
+    JoinedExperiment {
+        experiment: of.clone(),
+        hosts: by_host.len() as u64,
+        samples,
+        noise: sum.noise(),
+        lost: lost.lengths(),
+        shares: shares(&lost, samples),
+        slowest: slowest(&series),
+        cpu_outliers: cpu_outliers(&series),
+        host_outliers: host_outliers(&by_host),
+        by_cpu: series.into_iter().map(|(host, one)| cpu_row(host, one)).collect(),
+        by_host: by_host.into_iter().map(|(_, _, row)| row).collect(),
+    }
+}
+
+fn host_row(name: &str, series: &[&CpuSeries], sum: Sum, lost: &LengthsInNs) -> JoinedHost {
+    let worst = series.iter().rev().max_by(|a, b| a.noise().total_cmp(&b.noise()));
+    JoinedHost {
+        host: name.to_owned(),
+        cpus: series.len() as u64,
+        samples: sum.samples,
+        noise: sum.noise(),
+        lost: lost.lengths(),
+        worst_cpu: worst.and_then(|of| of.cpu),
+        worst: worst.map_or(0.0, |of| of.noise()),
+    }
+}
+
+fn cpu_row(host: &str, of: &CpuSeries) -> JoinedCpu {
+    JoinedCpu {
+        host: host.to_owned(),
+        cpu: of.cpu,
+        class: of.class.clone(),
+        samples: of.samples,
+        min: of.min,
+        mean: of.mean,
+        median: of.median,
+        p99: of.p99,
+        max: of.max,
+        noise: of.noise(),
+        interval: of.interval,
+        at_least: of.at_least,
+    }
+}
+
+/// Returns the place of the series whose mean is farthest on the slow side.
+fn slowest(series: &[(&str, &CpuSeries)]) -> Option<u64> {
+    let slow = |of: &CpuSeries| match of.experiment.fixed {
+        Fixed::Work => of.mean,
+        Fixed::Time => -of.mean,
+    };
+    let places = series.iter().enumerate().rev();
+    let slowest = places.max_by(|a, b| slow(a.1.1).total_cmp(&slow(b.1.1)));
+    slowest.map(|(place, _)| place as u64)
+}
+
+/// Returns the shares of samples that lost at least so much, from the smallest time on.
+fn shares(lost: &LengthsInNs, samples: u64) -> Vec<LostShare> {
+    let cells: Vec<(u64, u64)> = lost.cells().collect();
+    let times = POWERS.flat_map(|power| STEPS.map(|step| step * 10_u64.pow(power)));
+    let share = |at_least_ns: u64| {
+        let slower = cells.iter().filter(|&&(ns, _)| ns >= at_least_ns);
+        let slower = slower.map(|&(_, count)| count).fold(0, u64::saturating_add);
+        LostShare { at_least_ns, samples: slower, share: crate::share(slower, samples) }
+    };
+    times.map(share).take_while(|of| of.samples > 0).collect()
+}
+
+/// Returns the noise that a host exceeds with a probability of 97.5 %, whose CPUs are assumed to be independent, and its
+/// resolution.
+fn bound(series: &[&CpuSeries]) -> (f64, f64) {
+    let whole: f64 = series.iter().map(|of| of.whole_ns).sum();
+    let noise = Sum::of(series.iter().copied()).noise();
+    let below =
+        |of: &&CpuSeries| (of.whole_ns / whole * (of.noise() - of.at_least.unwrap_or(0.0))).powi(2);
+    let below: f64 = series.iter().map(below).sum();
+    let least =
+        series.iter().map(|of| of.least * of.whole_ns / whole).fold(f64::INFINITY, f64::min);
+    ((noise - below.sqrt()).max(0.0), least)
+}
+
+fn cpu_outliers(series: &[(&str, &CpuSeries)]) -> Outliers {
+    let pinned: Vec<&(&str, &CpuSeries)> =
+        series.iter().filter(|(_, of)| of.cpu.is_some()).collect();
+    let looked: Vec<Looked<'_>> = pinned
+        .iter()
+        .map(|(_, of)| Looked {
+            class: &of.class,
+            noise: of.noise(),
+            low: of.at_least.unwrap_or(0.0),
+            least: of.least,
+        })
+        .collect();
+    outliers(&looked, |at| (pinned[at].0.to_owned(), pinned[at].1.cpu))
+}
+
+fn host_outliers(hosts: &[(&str, (f64, f64), JoinedHost)]) -> Outliers {
+    let looked: Vec<Looked<'_>> = hosts
+        .iter()
+        .map(|(model, (low, least), row)| Looked {
+            class: model,
+            noise: row.noise,
+            low: *low,
+            least: *least,
+        })
+        .collect();
+    outliers(&looked, |at| (hosts[at].2.host.clone(), None))
+}
+
+/// Finds samples that were lost or wrong.
+fn of_samples(hosts: &[HostSamples]) -> Vec<Finding> {
+    let sum = |host: &HostSamples, of: fn(&CpuSeries) -> u64| {
+        host.series.iter().map(of).fold(0, u64::saturating_add)
+    };
+    let lost = |host: &HostSamples| sum(host, |of| of.lost_samples);
+    let wrong = |host: &HostSamples| sum(host, |of| of.wrong);
+    type Of<'a> = &'a dyn Fn(&HostSamples) -> u64;
+    let find = |kind: FindingKind, of: Of<'_>, text: &dyn Fn(u64, &str) -> String| {
+        let all = hosts.iter().map(of).fold(0, u64::saturating_add);
+        let names = sorted(hosts.iter().filter(|host| of(host) > 0).map(|host| &*host.host));
+        about(kind, names, |hosts| text(all, hosts))
+    };
+    let lost = find(FindingKind::Losses, &lost, &|count, hosts| {
+        format!("{count} samples were lost on {hosts}")
+    });
+    let wrong = find(FindingKind::WrongResults, &wrong, &|count, hosts| {
+        format!(
+            "the work of {count} samples returned a wrong value on {hosts}; do not trust these machines"
+        )
+    });
+    [lost, wrong].into_iter().flatten().collect()
+}

@@ -1,0 +1,55 @@
+//! The tables of the samples of many hosts.
+
+use crate::cluster::tables::folded;
+use crate::cluster::words::HOST;
+use crate::style::clip;
+use crate::table::Table;
+use crate::units::{asked, count, fine, length, noise, noise_bounds, share};
+use anechoic_analyze::sampled::{JoinedExperiment, LostShare};
+use anechoic_analyze::samples::Fixed;
+
+/// Returns the hosts, one row each.
+pub(super) fn hosts(of: &JoinedExperiment, all: bool) -> Table {
+    let table = Table::of_rows(&of.by_host)
+        .name("host", |row| clip(&row.host, HOST))
+        .number("CPUs", |row| count(row.cpus))
+        .number("samples", |row| count(row.samples))
+        .number("noise", |row| noise(row.noise))
+        .number("p50 lost", |row| row.lost.as_ref().map_or("–".into(), |of| length(of.p50_ns)))
+        .number("p99 lost", |row| row.lost.as_ref().map_or("–".into(), |of| length(of.p99_ns)))
+        .number("most lost", |row| row.lost.as_ref().map_or("–".into(), |of| length(of.max_ns)))
+        .number("worst CPU", |row| row.worst_cpu.map_or("–".into(), |cpu| cpu.to_string()))
+        .number("its noise", |row| noise(row.worst));
+    folded(table.captioned("Hosts, the noisiest first"), of.by_host.len(), all)
+}
+
+/// Returns the CPUs, one row each.
+pub(super) fn cpus(of: &JoinedExperiment, all: bool) -> Table {
+    let value = |of_value: f64| match of.experiment.fixed {
+        Fixed::Work => fine(of_value),
+        Fixed::Time => count(of_value.round() as u64),
+    };
+    let table = Table::of_rows(&of.by_cpu)
+        .name("host", |row| clip(&row.host, HOST))
+        .number("CPU", |row| row.cpu.map_or("any".into(), |cpu| cpu.to_string()))
+        .number("noise", |row| noise(row.noise))
+        .number("95 %", |row| noise_bounds(row.noise, row.interval, row.at_least))
+        .number("min", |row| value(row.min))
+        .number("mean", |row| value(row.mean))
+        .number("median", |row| value(row.median))
+        .number("p99", |row| value(row.p99))
+        .number("max", |row| value(row.max));
+    folded(table.captioned("CPUs, the noisiest first"), of.by_cpu.len(), all)
+}
+
+/// Returns the shares of samples that lost at least some time: each power of ten, or every step.
+pub(super) fn shares(of: &JoinedExperiment, all: bool) -> Table {
+    let whole_power =
+        |row: &&LostShare| all || row.at_least_ns.ilog10() > (row.at_least_ns - 1).ilog10();
+    let rows: Vec<LostShare> = of.shares.iter().filter(whole_power).copied().collect();
+    Table::of_rows(&rows)
+        .name("lost at least", |row| asked(row.at_least_ns))
+        .number("samples", |row| count(row.samples))
+        .number("share", |row| share(row.share))
+        .captioned("Samples of all CPUs by the time that they lost")
+}
