@@ -116,6 +116,7 @@ fn injected(kind: InjectionKind, duration_ns: u64, delivered: Option<u64>) -> In
         cpus: vec![1],
         tids: if kind == InjectionKind::Thread { vec![INJECTOR] } else { vec![] },
         spells: vec![spell],
+        starts: None,
     }
 }
 

@@ -5,6 +5,7 @@
 //! the threads are ours.
 
 mod interrupt;
+mod lateness;
 mod program;
 mod sampled;
 mod thread;
@@ -179,6 +180,7 @@ impl Injection {
             cpus: self.cpus.clone(),
             tids,
             spells: Vec::new(),
+            starts: None,
         }
     }
 }
@@ -192,15 +194,27 @@ fn ns_of(clock: ClockId) -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// Returns the time on the monotonic clock of the last whole multiple of the period on the wall clock. A step of the wall
-/// clock later does not move it.
-fn last_multiple_ns(period: Duration) -> u64 {
+/// Returns one instant on the monotonic and on the wall clock.
+fn both_clocks_ns() -> (u64, u64) {
     // The two clocks are read one after the other: tens of nanoseconds, unless this thread loses its CPU in between.
     let brackets = (0..8).map(|_| {
         let (before, wall, after) = (monotonic_ns(), ns_of(ClockId::Realtime), monotonic_ns());
         (after - before, before, wall)
     });
     let (_, at, wall) = brackets.min().unwrap_or_default();
+    (at, wall)
+}
+
+/// Returns how far the wall clock is ahead of the monotonic one.
+fn wall_ahead_ns() -> i64 {
+    let (at, wall) = both_clocks_ns();
+    wall.cast_signed().wrapping_sub(at.cast_signed())
+}
+
+/// Returns the time on the monotonic clock of the last whole multiple of the period on the wall clock. A step of the wall
+/// clock later does not move it.
+fn last_multiple_ns(period: Duration) -> u64 {
+    let (at, wall) = both_clocks_ns();
     at.saturating_sub(wall % u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
 
@@ -308,6 +322,9 @@ impl Injector {
             cut_short: delivered.cut_short,
             overruns: delivered.overruns,
         }));
+        if let Maker::Threads(threads) = &self.maker {
+            self.injected.starts = threads.starts();
+        }
     }
 
     /// Returns what was injected so far.

@@ -54,6 +54,47 @@ pub struct Injected {
     pub tids: Vec<i32>,
     /// When the noise was on, for each CPU in time order.
     pub spells: Vec<Spell>,
+    /// How exactly threads started at the times asked for; absent for other kinds, for none that came, and in recordings
+    /// of earlier versions.
+    #[serde(default)]
+    pub starts: Option<Starts>,
+}
+
+/// How exactly threads started at the times asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Starts {
+    /// Number of starts, on all CPUs.
+    pub count: u64,
+    /// Median of the time from the requested start to the thread's first instruction after it, within an eighth.
+    pub p50_late_ns: u64,
+    /// 99th percentile of that time, within an eighth.
+    pub p99_late_ns: u64,
+    /// Maximum of that time.
+    pub max_late_ns: u64,
+    /// The wall clock, at whose whole multiples of the period the starts were requested; absent without `--phase
+    /// coordinated`.
+    pub wall_clock: Option<WallClock>,
+}
+
+/// The wall clock during an injection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WallClock {
+    /// The kernel's own bound of its error against UTC at the end (`adjtimex`, `maxerror`); absent if nothing
+    /// synchronizes it.
+    pub within_ns: Option<u64>,
+    /// How far it moved against the threads' clock from the start to the end: their phase is off by this at the end.
+    pub moved_ns: i64,
+}
+
+impl Starts {
+    /// Returns the most by which a start may differ from its request by UTC, in ns; absent where the clock is not
+    /// synchronized, or the starts do not follow it. Starts on two hosts are at most the sum of both apart.
+    #[must_use]
+    pub fn bound_ns(&self) -> Option<u64> {
+        let clock = self.wall_clock?;
+        let moved = clock.moved_ns.unsigned_abs();
+        Some(clock.within_ns?.saturating_add(moved).saturating_add(self.max_late_ns))
+    }
 }
 
 /// An interval in which noise was injected on one CPU.

@@ -62,6 +62,7 @@ fn run() -> Run {
         cpus: vec![0],
         tids: vec![8],
         spells: vec![],
+        starts: None,
     }];
     run.self_test = Some(SelfTest {
         utc: run.start_utc.clone(),

@@ -1,9 +1,14 @@
 //! What `anechoic inject` injected.
 
 use crate::screen::Screen;
-use crate::units::{asked, count, cpu_list, rate, span};
-use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, Spell};
+use crate::units::{asked, count, cpu_list, length, rate, span};
+use anechoic_recording::injection::{
+    Injected, InjectionKind, InjectionTiming, Spell, Starts, WallClock,
+};
 use anechoic_recording::{Clock, sources};
+
+/// A smaller change of the wall clock is not mentioned.
+const MOVED_NS: u64 = 1_000;
 
 /// Shows for each CPU how many injections were requested, and how many the injector counted.
 #[must_use]
@@ -12,6 +17,12 @@ pub fn injected(injected: &Injected, clock: &Clock) -> Screen {
     screen.line(&format!("injected on CPU {}", where_and_what(injected)));
     for spell in &injected.spells {
         screen.line(&format!("CPU {}: {}", spell.cpu, came(injected, spell, clock)));
+    }
+    if let Some(starts) = &injected.starts {
+        screen.line(&format!("starts: {}", late(starts)));
+        if let Some(wall) = &starts.wall_clock {
+            screen.line(&format!("coordinated: {}", apart(starts, wall)));
+        }
     }
     screen
 }
@@ -50,6 +61,36 @@ pub(crate) fn is_injected(source: &str, name: &str, all: &[Injected]) -> bool {
         }
         _ => sources::TIMER.is(source) && name == "bpf_timer_cb",
     })
+}
+
+/// States how late the threads started.
+fn late(of: &Starts) -> String {
+    let [p50, p99, max] = [of.p50_late_ns, of.p99_late_ns, of.max_late_ns].map(length);
+    format!("late by {p50} (median), {p99} (99 %), {max} at most")
+}
+
+/// States how far starts on other hosts may be from these.
+fn apart(starts: &Starts, wall: &WallClock) -> String {
+    let moved = match wall.moved_ns.unsigned_abs() {
+        0..MOVED_NS => String::new(),
+        ns => format!(
+            "; the wall clock moved by {} meanwhile, which the starts did not follow",
+            length(ns)
+        ),
+    };
+    let within = match (wall.within_ns, starts.bound_ns()) {
+        (Some(within), Some(bound)) => format!(
+            "the kernel keeps its clock within {} of UTC, so starts were within {} of the multiples of the period; on \
+             two hosts they were at most the sum of both apart",
+            length(within),
+            length(bound)
+        ),
+        _ => {
+            "nothing keeps this clock at UTC, so nothing is known of other hosts (chronyc tracking)"
+                .to_owned()
+        }
+    };
+    format!("{within}{moved}")
 }
 
 fn came(injected: &Injected, spell: &Spell, clock: &Clock) -> String {

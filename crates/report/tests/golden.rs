@@ -518,6 +518,7 @@ fn advice_counts_kinds_and_leaves_out_what_was_injected() {
         cpus: vec![1],
         tids: vec![],
         spells: vec![],
+        starts: None,
     }];
     let without = advice(&summary);
     assert!(!without.contains("perf_swevent_hrtimer"), "{without}");

@@ -2,6 +2,7 @@
 
 mod frequency;
 mod skew;
+pub mod wall;
 
 use crate::cpus;
 use anechoic_kernels::counter;

@@ -302,6 +302,7 @@ impl<'a> Maker<'a> {
                 cpus: vec![self.source],
                 tids: vec![],
                 spells: vec![],
+                starts: None,
             });
             all.len() - 1
         })

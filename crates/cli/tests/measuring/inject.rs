@@ -1,9 +1,11 @@
 //! Tests `anechoic inject`: what is delivered, also around a command, and what is refused.
 
-use crate::tool::{self, anechoic, arg, noisy, signal, start, wait};
+use crate::tool::{self, ANECHOIC, anechoic, arg, command, noisy, signal, start, wait};
 use anechoic_lab::note;
+use anechoic_recording::{Detour, Recording};
 use anechoic_system::cpus;
 use serde_json::Value;
+use std::process::Command;
 use std::time::Duration;
 
 fn last_cpu() -> String {
@@ -200,4 +202,50 @@ fn a_recording_is_replayed() {
     // Not evenly: two and a half rounds of one second each.
     assert!(came as f64 > 0.6 * asked && (came as f64) < 1.4 * asked, "{came} of {asked}");
     assert_eq!(injected["timing"]["replay"]["recording"], arg(dir.path()));
+}
+
+/// Two hosts, by network and name, of which each has a CPU of this machine: their noise starts together, and each states
+/// how late its starts were. They share a counter, so that the starts can be compared.
+#[test]
+fn coordinated_noise_starts_together_on_two_hosts() {
+    let _alone = tool::alone();
+    let allowed = cpus::allowed();
+    let [first, second, ..] = allowed[..] else { return note::skipped("needs two CPUs") };
+    if noisy().is_none() || command("unshare", &["--uts", "--net", "true"]).code != Some(0) {
+        return note::skipped("may not make two hosts (unshare --uts --net)");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let asked = "--kind thread --rate 100hz --length 300us --phase coordinated --verify --for 2s";
+    let on = |cpu: u32| {
+        let script = format!("hostname node{cpu} && exec \"$@\"");
+        let output = dir.path().join(cpu.to_string());
+        let mut command = Command::new("unshare");
+        command.args(["--uts", "--net", "sh", "-c", &script, "sh", ANECHOIC, "inject"]);
+        command.args(asked.split(' ')).args(["--cpus", &cpu.to_string(), "-q", "-o", arg(&output)]);
+        (tool::spawn(&mut command), output)
+    };
+    let starts = [first, second].map(on).map(|(host, output)| {
+        let done = wait(host);
+        assert!(matches!(done.code, Some(0..=3)), "{}", done.err);
+        let recording = Recording::open(&output.join("noise")).expect("a recording");
+        let clock = recording.run().clock.clone();
+        let stated = recording.run().injections[0].starts.expect("threads state their starts");
+        assert!(stated.count > 100 && stated.p50_late_ns <= stated.p99_late_ns, "{stated:?}");
+        let wall = stated.wall_clock.expect("they are coordinated");
+        assert!(wall.moved_ns.abs() < 10_000_000, "{wall:?}");
+        assert_eq!(stated.bound_ns().is_some(), wall.within_ns.is_some());
+        let rows = recording.rows::<Detour>().flat_map(|rows| rows.expect("whole"));
+        let long = rows.filter(|of| clock.ns(of.end_ticks - of.start_ticks) > 290_000);
+        let mut starts: Vec<u64> = long.map(|of| clock.ns(of.start_ticks)).collect();
+        starts.sort_unstable();
+        starts
+    });
+    let [one, other] = &starts;
+    let nearest = |at: &u64| other.iter().map(|of| of.abs_diff(*at)).min().expect("noise");
+    let mut apart: Vec<u64> = one.iter().map(nearest).filter(|apart| *apart < 5_000_000).collect();
+    apart.sort_unstable();
+    assert!(apart.len() > 50, "they injected at the same time: {} starts", apart.len());
+    // At any times the median would be a quarter of the period, 2.5 ms.
+    let median = apart[apart.len() / 2];
+    assert!(median < 1_000_000, "{median} ns apart at the median");
 }

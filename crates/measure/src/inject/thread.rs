@@ -1,10 +1,13 @@
 //! Noise by threads: SCHED_FIFO, absolute timers, and a spin that reads the counter.
 
+use super::lateness::Lateness;
 use super::timing::Events;
-use super::{Delivered, InjectError, Injection, last_multiple_ns, monotonic_ns};
+use super::{Delivered, InjectError, Injection, last_multiple_ns, monotonic_ns, wall_ahead_ns};
 use crate::scheduling::block_signals;
 use anechoic_kernels::counter;
 use anechoic_recording::Clock;
+use anechoic_recording::injection::{Starts, WallClock};
+use anechoic_system::clock::wall;
 use anechoic_system::cpus;
 use anechoic_system::tracefs::Marker;
 use rustix::thread::{futex, sched_getcpu};
@@ -28,6 +31,10 @@ pub(super) struct Threads {
     threads: Vec<CpuThread>,
     /// The period at whose multiples on the wall clock they start, if they do.
     coordinated: Option<Duration>,
+    /// How far the wall clock was ahead of the monotonic one at the last start, in ns.
+    wall_ahead_ns: i64,
+    /// The largest change of that during a spell.
+    moved_ns: i64,
 }
 
 #[derive(Debug)]
@@ -47,6 +54,7 @@ struct Shared {
     count: AtomicU64,
     overruns: AtomicU64,
     cut_short: AtomicU64,
+    late: Lateness,
 }
 
 impl Threads {
@@ -57,7 +65,8 @@ impl Threads {
     ) -> Result<Self, InjectError> {
         // If dropped after an error, it ends the threads that exist.
         let coordinated = injection.timing.coordinated();
-        let mut threads = Threads { threads: Vec::new(), coordinated };
+        let mut threads =
+            Threads { threads: Vec::new(), coordinated, wall_ahead_ns: 0, moved_ns: 0 };
         for (place, &cpu) in injection.cpus.iter().enumerate() {
             let events = injection.timing.on(place, injection.duration);
             threads.threads.push(CpuThread::spawn(cpu, events, clock.clone(), marker.clone())?);
@@ -71,6 +80,7 @@ impl Threads {
 
     pub(super) fn start(&mut self) {
         let now = self.coordinated.map_or_else(monotonic_ns, last_multiple_ns);
+        self.wall_ahead_ns = wall_ahead_ns();
         for CpuThread { shared, .. } in &self.threads {
             shared.count.store(0, Ordering::Release);
             shared.overruns.store(0, Ordering::Release);
@@ -83,6 +93,10 @@ impl Threads {
     /// Stops the noise; returns when all threads are asleep again.
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
         self.threads.iter().for_each(|of| of.shared.turn(OFF));
+        let moved_ns = wall_ahead_ns() - self.wall_ahead_ns;
+        if moved_ns.unsigned_abs() > self.moved_ns.unsigned_abs() {
+            self.moved_ns = moved_ns;
+        }
         let delivered = self.threads.iter().map(|CpuThread { shared, .. }| {
             while shared.idle.load(Ordering::Acquire) == 0 {
                 thread::sleep(Duration::from_micros(100));
@@ -94,6 +108,17 @@ impl Threads {
             }
         });
         delivered.collect()
+    }
+
+    /// Returns how late all threads started in all spells; absent if none did.
+    pub(super) fn starts(&self) -> Option<Starts> {
+        let all = Lateness::default();
+        self.threads.iter().for_each(|of| all.merge(&of.shared.late));
+        let wall_clock = self.coordinated.map(|_| WallClock {
+            within_ns: wall::error_bound().map(|bound| bound.as_nanos() as u64),
+            moved_ns: self.moved_ns,
+        });
+        Some(Starts { wall_clock, ..all.starts()? })
     }
 }
 
@@ -116,6 +141,7 @@ impl CpuThread {
             count: AtomicU64::new(0),
             overruns: AtomicU64::new(0),
             cut_short: AtomicU64::new(0),
+            late: Lateness::default(),
         });
         let of_thread = Arc::clone(&shared);
         let (ready, prepared) = mpsc::channel();
@@ -200,6 +226,7 @@ impl Shared {
                     std::num::NonZeroU32::MAX,
                 );
             }
+            self.late.add(monotonic_ns().saturating_sub(due_ns));
             if !is_on(cpu) && cpus::pin(&[cpu]).is_err() {
                 continue;
             }

@@ -76,6 +76,7 @@ impl Made {
             cpus: vec![CPU],
             tids: vec![],
             spells: vec![],
+            starts: None,
         };
         let mut run = run();
         run.injections = PERIODS_NS.map(injected).to_vec();

@@ -33,6 +33,7 @@ fn injected(kind: InjectionKind, rate_hz: u64, duration_ns: u64, cpus: &[u32]) -
         cpus: cpus.to_vec(),
         tids: vec![],
         spells: cpus.iter().map(spell).collect(),
+        starts: None,
     }
 }
 
