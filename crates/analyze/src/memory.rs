@@ -18,8 +18,8 @@ use crate::facts::Facts;
 use crate::samples::{moments::Moments, visit};
 use crate::stats::{median, quantile};
 use anechoic_recording::memory::{MEMORY_EXPERIMENTS, MemoryExperiment, MemoryGroup};
-use anechoic_recording::run::{Outcome, RunState};
-use anechoic_recording::{Problem, Recording, Run, Sample, Series};
+use anechoic_recording::run::{Outcome, OwnThread, RunState};
+use anechoic_recording::{Policy, Problem, Recording, Run, Sample, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,6 +35,12 @@ pub struct Memory {
     pub cpu: Option<u32>,
     /// Nanoseconds of one tick.
     pub tick_ns: f64,
+    /// How long the measuring thread keeps its CPU while others wait for it, the scheduler's quantum, in ns; absent if it
+    /// is not known, and for SCHED_FIFO, which has none.
+    pub quantum_ns: Option<u64>,
+    /// The scheduling policy of the thread that preempts the measuring one; absent if there is none, or none of a higher
+    /// priority.
+    pub preemptor: Option<Policy>,
     /// Ticks that were subtracted from each sample: the mean cost of a counter read.
     pub read_ticks: u64,
     /// Sizes of the smallest pages of the working sets in bytes, as the kernel listed them.
@@ -143,6 +149,7 @@ impl Memory {
                     Some(_) => {}
                 }
             }
+            joined.preemptor = joined.preemptor.or_else(|| part.preemptor.clone());
             joined.outliers.add(&part.outliers);
             joined.delays.extend(part.delays.iter().cloned());
             joined.page_bytes.extend(&part.page_bytes);
@@ -220,6 +227,8 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
     Ok(Memory {
         cpu: known.iter().find_map(|(series, _)| series.cpu),
         tick_ns: run.clock.seconds(1) * 1e9,
+        quantum_ns: run.quantum_ns,
+        preemptor: preemptor(run),
         read_ticks,
         page_bytes,
         borders,
@@ -228,6 +237,12 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
         outliers,
         run: Facts::of(run, span(&known)),
     })
+}
+
+/// Returns the policy of the thread that preempts the loop.
+fn preemptor(run: &Run) -> Option<Policy> {
+    let mut preempting = run.own_threads.iter().filter(|of| of.role == OwnThread::PREEMPTING);
+    preempting.find_map(|of| of.policy.clone())
 }
 
 /// Returns the time from the first start to the last end of all series.

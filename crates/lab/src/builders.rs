@@ -87,6 +87,7 @@ pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
         threshold_ticks: 0,
         threshold_source: "asked".into(),
         policy: "other".into(),
+        quantum_ns: None,
         drain: DrainPolicy::AtEnd,
         stop_on: None,
         repetition: None,

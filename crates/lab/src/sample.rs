@@ -36,6 +36,7 @@ pub fn run(state: RunState) -> Run {
         threshold_ticks: 240,
         threshold_source: "calibrated".into(),
         policy: "other".into(),
+        quantum_ns: None,
         drain: DrainPolicy::AtEnd,
         stop_on: None,
         repetition: None,

@@ -139,6 +139,20 @@ pub struct OwnThread {
     pub tid: i32,
     /// Role of the thread: `main`, `writer`, `trace reader`.
     pub role: String,
+    /// Its scheduling policy, if it is not that of ordinary threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+}
+
+impl OwnThread {
+    /// The role of a thread that preempts a loop between its samples.
+    pub const PREEMPTING: &'static str = "preempting thread";
+
+    /// Describes an ordinary thread.
+    #[must_use]
+    pub fn new(tid: i32, role: &str) -> Self {
+        OwnThread { tid, role: role.to_owned(), policy: None }
+    }
 }
 
 /// A kind of event in this recording.
@@ -196,6 +210,10 @@ pub struct Run {
     pub threshold_source: String,
     /// Scheduling policy of the loops: `other`, or `fifo PRIORITY`.
     pub policy: Policy,
+    /// How long an ordinary loop keeps its CPU while other threads wait for it, the scheduler's quantum, in ns. Absent if
+    /// the kernel does not report it; SCHED_FIFO has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum_ns: Option<u64>,
     /// When buffers were emptied.
     pub drain: DrainPolicy,
     /// What was to end the run before its time, and what did; absent if nothing was.

@@ -7,7 +7,7 @@ use anechoic_recording::machine::{Cache, Cpu, Setting};
 use anechoic_recording::run::{NotAvailable, OwnThread, RecordedEvent, RunState};
 use anechoic_recording::who::{CpuLimits, SeenThread};
 use anechoic_recording::{
-    Activity, ActivityKind, Counter, Loss, Name, NameKind, Recorder, Recording, Run, Series,
+    Activity, ActivityKind, Counter, Loss, Name, NameKind, Policy, Recorder, Recording, Run, Series,
 };
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const SECRETS: [&str; 4] = ["zebra", "okapi", "giraffe", "badger"];
 const TEXT: &str =
     "zebra: cannot write giraffe/part, see host=okapi, zebra.example: '/home/badger/a badger/x'";
 /// Texts of `run.json` that stay as they are: documented with the option, or written by anechoic itself.
-const OPEN: [&str; 28] = [
+const OPEN: [&str; 29] = [
     "/tool_version",
     "/method",
     "/start_utc",
@@ -29,6 +29,7 @@ const OPEN: [&str; 28] = [
     "/cpus/*/class",
     "/outcomes/",
     "/own_threads/*/role",
+    "/own_threads/*/policy",
     "/injections/*/kind",
     "/parallel/through",
     "/self_test/",
@@ -53,7 +54,8 @@ fn run() -> Run {
     let text = String::new;
     let mut run = sample::run(RunState::Interrupted(text()));
     run.command = ["/opt/anechoic", "run", "-o", "giraffe/rec"].map(String::from).to_vec();
-    run.own_threads = vec![OwnThread { tid: 7, role: "writer".into() }];
+    run.own_threads =
+        vec![OwnThread { policy: Some(Policy::fifo(2)), ..OwnThread::new(7, "writer") }];
     run.injections = vec![Injected {
         kind: InjectionKind::Thread,
         timing: InjectionTiming::Replay { recording: text() },

@@ -92,6 +92,7 @@ pub(crate) fn facts(found: &Memory) -> Vec<Fact> {
     );
     let mut others = found.run.not_available.clone();
     others.retain(|missing| !missing.what.starts_with("experiment "));
+    facts.push(Fact::new("scheduling", Tone::Plain, words::scheduling(found)));
     facts.extend(certainty::not_available(&others));
     facts.extend(certainty::notes(&found.run));
     facts

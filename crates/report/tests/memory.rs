@@ -5,6 +5,7 @@ use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{
     Border, Cause, Delays, Experiment, Outliers, Point, Prediction, Region,
 };
+use anechoic_recording::Policy;
 use anechoic_recording::memory::MEMORY_EXPERIMENTS;
 use anechoic_report::results::memory::MEMORY;
 use anechoic_report::{HtmlPart, HtmlReport, Screen, View, figures, html, suite_memory};
@@ -76,6 +77,8 @@ fn made() -> Memory {
         run: facts(),
         cpu: Some(1),
         tick_ns: 0.5,
+        quantum_ns: Some(1_400_000),
+        preemptor: Some(Policy::fifo(2)),
         read_ticks: 25,
         page_bytes: vec![4096],
         borders: ["L1", "L2", "L3"].into_iter().zip(BORDERS).map(border).collect(),

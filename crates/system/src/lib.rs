@@ -21,6 +21,7 @@ pub mod init;
 pub mod machine;
 pub mod memory_nodes;
 pub mod perf;
+pub mod quantum;
 mod rlimits;
 pub mod steal;
 pub mod tracefs;

@@ -122,10 +122,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         program: None,
         parallel: None,
         self_test: None,
-        own_threads: vec![
-            OwnThread { tid: 90, role: "main".into() },
-            OwnThread { tid: 91, role: "writer".into() },
-        ],
+        own_threads: vec![OwnThread::new(90, "main"), OwnThread::new(91, "writer")],
         trace: Some(Trace {
             clock: "x86-tsc".into(),
             buffer_kb: 1,

@@ -12,14 +12,32 @@ pub(super) const COUNT: Value = Value::Count { least: 0, most: u64::MAX };
 /// The work kernels that need no workspace.
 pub(super) const KERNELS: Choices = kernels;
 
-fn policies() -> Vec<(&'static str, &'static str)> {
+/// The names of the policies.
+pub(super) fn policies() -> Vec<(&'static str, &'static str)> {
     vec![("other", ""), ("fifo", "")]
 }
 
 /// The option for the scheduling policy of a method that measures one.
-pub(super) const ONE_POLICY: OptionRow =
-    OptionRow::new("policy", Value::Choice(policies), "POLICY", "Scheduling policy")
-        .default("other");
+pub(super) const ONE_POLICY: OptionRow = OptionRow::new(
+    "policy",
+    Value::Choice(policies),
+    "POLICY",
+    "Scheduling policy of the measuring thread: an ordinary one, or SCHED_FIFO at priority 1",
+)
+.default("other");
+
+/// Returns the policy of that name.
+pub(super) fn policy(name: &str) -> Policy {
+    if name == "fifo" { Policy::Fifo } else { Policy::Other }
+}
+
+/// The option that allows loops under SCHED_FIFO to take every CPU.
+pub(super) const ALL_CPUS: OptionRow = OptionRow::new(
+    "all-cpus",
+    Value::Flag,
+    "",
+    "With --policy fifo: measure every CPU of the machine, leaving none for anything else",
+);
 
 /// Defines an option that takes work kernels.
 pub(super) const fn kernels_option(name: &'static str, default: &'static str) -> OptionRow {
@@ -65,12 +83,7 @@ pub(super) static LOOPS: &[OptionRow] = &[
     )
     .many()
     .default("other"),
-    OptionRow::new(
-        "all-cpus",
-        Value::Flag,
-        "",
-        "With --policy fifo: measure every CPU of the machine, leaving none for anything else",
-    ),
+    ALL_CPUS,
 ];
 
 /// The option for the NUMA node of the working sets.
@@ -147,8 +160,7 @@ pub(super) fn cells(
     let anywhere = answers.flag("unpinned").then_some(Pinning::Anywhere);
     let mut cells = Vec::new();
     for on in pinned.into_iter().chain(anywhere) {
-        for policy in answers.all::<&str>("policy") {
-            let policy = if policy == "fifo" { Policy::Fifo } else { Policy::Other };
+        for policy in answers.all::<&str>("policy").into_iter().map(policy) {
             for &sample in samples {
                 cells.push(Cell { policy, ..Cell::sampling(sample, on.clone()) });
             }

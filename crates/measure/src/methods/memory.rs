@@ -3,7 +3,8 @@
 
 use super::{Method, frame};
 use crate::experiment::{
-    Act, Amount, Cell, CoRunner, Experiment, Host, Pages, Pinning, Preemption, Sample, Samples,
+    Act, Amount, Cell, CoRunner, Experiment, Host, Pages, Pinning, Policy, Preemption, Sample,
+    Samples,
 };
 use crate::kernel::Kernel;
 use crate::timed::buffers::BUDGET;
@@ -26,8 +27,17 @@ use std::time::Duration;
 const SMALLEST: u64 = 4 << 10;
 /// The largest working set is this many times the last-level cache.
 const LARGEST_CACHES: u64 = 4;
+/// Up to this size of the working set there are 8 per octave and 10 passes at least, in bytes; beyond it 1 and 4, so that
+/// all experiments take about an hour also where the last-level cache of a whole machine is reported.
+const DENSE: u64 = 128 << 20;
+/// The largest working set of a quick measurement, in bytes.
+const QUICK_LARGEST: u64 = 64 << 20;
 /// Memory for gaps, samples and kernel events, in bytes.
 const BUFFERS: u64 = 2 * BUDGET as u64 + (48 << 20);
+/// The smallest number of passes over a working set.
+const USUAL_LEAST: u64 = 10;
+/// The same in a quick measurement, and beyond [`DENSE`].
+const FEWEST: u64 = 4;
 /// Code that a preemptor can run through, in bytes.
 const MOST_CODE: u64 = 512 << 10;
 /// A preemptor that displaces much works on this many times the second-level cache.
@@ -89,7 +99,7 @@ static OPTIONS: &[OptionRow] = &[
         "quick",
         Value::Flag,
         "",
-        "One working set per octave instead of 8, up to twice the last-level cache, and an eighth of the repetitions",
+        "One working set per octave instead of 8, up to twice the last-level cache and at most 64 MiB, and an eighth of the repetitions",
     ),
     OptionRow::new(
         "point-time",
@@ -109,6 +119,8 @@ static OPTIONS: &[OptionRow] = &[
     OptionRow::new("pages", Value::Choice(pages), "SIZE", "Pages of the working sets")
         .default("base"),
     frame::MEMORY_NODE,
+    frame::ONE_POLICY,
+    frame::ALL_CPUS,
 ];
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
@@ -126,7 +138,9 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let (caches, note) = Caches::of(&host.machine, cpu);
     let quick = answers.flag("quick");
     let time = answers.one::<Duration>("point-time")?;
-    let points = Points { cpu, caches, time: if quick { time / 4 } else { time }, quick };
+    let time = if quick { time / 4 } else { time };
+    let policy = frame::policy(answers.one("policy")?);
+    let points = Points { cpu, policy, caches, time, quick };
     let (mut chosen, mut absent) = (Vec::new(), Vec::new());
     for of in all {
         match points.chosen(of, &host.machine) {
@@ -156,8 +170,9 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
             cells.extend(of_kernel.map(|chosen| points.cell(chosen, kernel)));
         }
     }
+    frame::leave_a_cpu(&cells, answers, host, "--policy fifo")?;
     Ok(Experiment {
-        notes: note.into_iter().chain(memory_node.note).collect(),
+        notes: [note, points.note_on_sizes(), memory_node.note].into_iter().flatten().collect(),
         absent,
         memory_node: memory_node.node,
         pages: match answers.one::<&str>("pages")? {
@@ -223,6 +238,7 @@ impl Caches {
 #[derive(Debug, Clone, Copy)]
 struct Points {
     cpu: u32,
+    policy: Policy,
     caches: Caches,
     time: Duration,
     quick: bool,
@@ -231,15 +247,33 @@ struct Points {
 impl Points {
     /// Returns the sizes of the working sets in bytes, whole lines.
     fn sizes(&self) -> Vec<u64> {
-        let largest =
-            if self.quick { LARGEST_CACHES / 2 } else { LARGEST_CACHES } * self.caches.last;
+        let caches = LARGEST_CACHES * self.caches.last;
+        let largest = if self.quick { (caches / 2).min(QUICK_LARGEST) } else { caches };
         let octaves = (largest as f64 / SMALLEST as f64).log2();
         let per_octave = if self.quick { 1.0 } else { 8.0 };
         let size = |step: u32| {
             let bytes = SMALLEST as f64 * (f64::from(step) / per_octave).exp2();
             (bytes / Line::BYTES as f64).round() as u64 * Line::BYTES
         };
-        (0..=(octaves * per_octave).round() as u32).map(size).collect()
+        let all = (0..=(octaves * per_octave).round() as u32).map(size);
+        all.filter(|bytes| *bytes <= DENSE || bytes.is_power_of_two()).collect()
+    }
+
+    /// States what is left out because the last-level cache is large.
+    fn note_on_sizes(&self) -> Option<String> {
+        let most = if self.quick { QUICK_LARGEST / 2 } else { DENSE / LARGEST_CACHES };
+        let last = self.caches.last >> 20;
+        let what = match self.quick {
+            true => {
+                format!("a quick measurement has no working sets over {} MiB", QUICK_LARGEST >> 20)
+            }
+            false => format!(
+                "beyond {} MiB there is one working set per octave, with at least {FEWEST} passes",
+                DENSE >> 20
+            ),
+        };
+        (self.caches.last > most)
+            .then(|| format!("the last-level cache has {last} MiB; to bound the time, {what}"))
     }
 
     /// Returns how an experiment is done, or why it is impossible on this machine.
@@ -332,7 +366,9 @@ impl Points {
             Before::Migrated(_) => 512,
             Before::Warm | Before::Preempted { .. } => 1024,
         };
-        let (least, most) = if self.quick { (4, repetitions / 8) } else { (10, repetitions) };
+        let few = self.quick || kernel.workspace_bytes() > DENSE;
+        let least = if few { FEWEST } else { USUAL_LEAST };
+        let most = if self.quick { repetitions / 8 } else { repetitions };
         let sample = Sample {
             kernel,
             amount: Amount::Pass,
@@ -345,6 +381,7 @@ impl Points {
             between: between.clone(),
             co_runner: co_runner.clone(),
             name: Some(&of.id),
+            policy: self.policy,
             ..Cell::sampling(sample, on)
         }
     }
@@ -403,7 +440,7 @@ mod tests {
     fn points(machine: &Machine) -> Points {
         let cpu = cpus::allowed()[0];
         let (caches, _) = Caches::of(machine, cpu);
-        Points { cpu, caches, time: Duration::from_millis(1), quick: true }
+        Points { cpu, policy: Policy::Other, caches, time: Duration::from_millis(1), quick: true }
     }
 
     #[test]
@@ -413,6 +450,30 @@ mod tests {
         for level in [Level::L2, Level::L3, Level::Neither] {
             let why = points(&machine).migrate_to(level, &machine).expect_err("nothing is known");
             assert!(why == ONE_CPU || why.contains("does not report"), "{level:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_large_cache_does_not_make_the_time_unbounded() {
+        let machine = anechoic_system::machine::describe();
+        let mib = |bytes: u64| bytes << 20;
+        let cases = [
+            ("quick, usual", true, mib(32), mib(64), false),
+            ("quick, large", true, mib(480), mib(64), true),
+            ("quick, small", true, mib(8), mib(16), false),
+            ("all, usual", false, mib(32), mib(128), false),
+            ("all, large", false, mib(480), mib(1024), true),
+        ];
+        for (name, quick, last, largest, noted) in cases {
+            let points = points(&machine);
+            let points = Points { quick, caches: Caches { last, ..points.caches }, ..points };
+            let sizes = points.sizes();
+            assert_eq!(sizes.last(), Some(&largest), "case: {name}");
+            assert_eq!(points.note_on_sizes().is_some(), noted, "case: {name}");
+            let beyond = sizes.iter().filter(|&&bytes| bytes > DENSE).count();
+            assert_eq!(beyond, if largest > DENSE { 3 } else { 0 }, "case: {name}");
+            let dense = sizes.iter().filter(|&&bytes| (mib(1)..mib(2)).contains(&bytes)).count();
+            assert_eq!(dense, if quick { 1 } else { 8 }, "case: {name}");
         }
     }
 

@@ -87,8 +87,8 @@ pub fn run(
         return Err(no_events(&run).into());
     }
     let co_runners = CoRunners::spawn(&plan.experiment)?;
-    let role = |tid| OwnThread { tid, role: "co-runner".to_owned() };
-    run.own_threads.extend(co_runners.threads().map(role));
+    let described = |tid| OwnThread::new(tid, "co-runner");
+    run.own_threads.extend(co_runners.threads().map(described));
     let hub = Hub::new(marker);
     let (free, everywhere) = (&free[..], &everywhere[..]);
     let (hub, rounds, lanes) = (&hub, &rounds[..], &lanes[..]);
@@ -282,16 +282,11 @@ impl<'r> Loops<'r, '_> {
             }
         }
         for (lane, lanes) in self.lanes.iter().enumerate() {
-            let role = lanes.place.role().map(str::to_owned);
-            let thread = |role| OwnThread { tid: threads[lane], role };
-            run.own_threads.extend(role.map(thread));
+            let thread = |role| OwnThread::new(threads[lane], role);
+            run.own_threads.extend(lanes.place.role().map(thread));
         }
-        run.own_threads.extend(
-            self.hub
-                .beside()
-                .into_iter()
-                .map(|(own, role)| OwnThread { tid: kernel.thread(own), role: role.to_owned() }),
-        );
+        let beside = self.hub.beside().into_iter();
+        run.own_threads.extend(beside.map(|own| OwnThread { tid: kernel.thread(own.tid), ..own }));
         run.notes.extend(self.hub.note_on_pages(plan.experiment.pages));
         let recorder = Recorder::create(self.dir, run)?;
         let mut store = Store::new(recorder, &cpus, plan, run);

@@ -12,6 +12,8 @@ use anechoic_recording::run::{
 };
 use anechoic_recording::stop::{Kept, Stop, StopCondition};
 use anechoic_recording::{Clock, Problem, ProblemKind, methods};
+use anechoic_system::machine::Root;
+use anechoic_system::quantum::quantum_ns;
 use anechoic_system::{cpus, machine};
 use std::time::Duration;
 
@@ -26,10 +28,9 @@ const THRESHOLD_STORES: u64 = 2;
 
 /// Describes the run as far as it is known before the start.
 pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Problem> {
-    let thread = |tid, role: &str| OwnThread { tid, role: role.to_owned() };
     let own = [
-        Some(thread(cpus::thread_id(), "housekeeper")),
-        plan.watcher.map(|tid| thread(tid, "screen")),
+        Some(OwnThread::new(cpus::thread_id(), "housekeeper")),
+        plan.watcher.map(|tid| OwnThread::new(tid, "screen")),
     ];
     let storing_ticks = plan.experiment.watch().map_or(0, |_| Watching::storing_ticks(&clock));
     let (threshold_ticks, threshold_source) = threshold(plan, &clock, storing_ticks)?;
@@ -48,6 +49,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         threshold_ticks,
         threshold_source: threshold_source.to_owned(),
         policy: policies(plan),
+        quantum_ns: quantum(plan),
         drain: DrainPolicy::AtEnd,
         stop_on,
         repetition: plan.repetition,
@@ -190,6 +192,11 @@ fn policies(plan: &Plan) -> anechoic_recording::Policy {
     let policies = plan.experiment.policies();
     let names: Vec<_> = policies.into_iter().map(Policy::recorded).collect();
     anechoic_recording::Policy::several(&names)
+}
+
+/// Returns the quantum of ordinary loops, which inherit it from this thread.
+fn quantum(plan: &Plan) -> Option<u64> {
+    plan.experiment.policies().contains(&Policy::Other).then(|| quantum_ns(&Root::live()))?
 }
 
 /// Notes that two loops on one core share it, which alone makes their iterations longer.

@@ -35,7 +35,7 @@ impl Injectors {
     /// Returns the threads that make noise.
     pub(super) fn threads(&self) -> Vec<OwnThread> {
         let tids = self.0.iter().flat_map(|injector| &injector.injected().tids);
-        tids.map(|&tid| OwnThread { tid, role: "injected noise".to_owned() }).collect()
+        tids.map(|&tid| OwnThread::new(tid, "injected noise")).collect()
     }
 
     /// Switches the noise of a round on; a failure is noted.

@@ -4,7 +4,7 @@
 use crate::experiment::Preemption;
 use crate::kernel::{AnyBody, Body, Memory};
 use crate::mapping::Pages;
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Policy, Problem, ProblemKind};
 use anechoic_system::cpus;
 use rustix::io::Errno;
 use rustix::thread::futex;
@@ -77,6 +77,11 @@ impl Preemptor {
 
     pub(crate) fn tid(&self) -> i32 {
         self.shared.tid.load(Ordering::Acquire)
+    }
+
+    /// Returns its scheduling policy, if it has a higher priority than the loop.
+    pub(crate) fn policy(&self) -> Option<Policy> {
+        self.note.is_none().then(|| Policy::fifo(PRIORITY))
     }
 
     /// Has the thread take the CPU and do this; returns when the calling loop has the CPU again. Returns false if the

@@ -3,6 +3,7 @@
 use super::gate::Gate;
 use super::job::Job;
 use crate::mapping::{HUGE_PAGE, Obtained, Pages};
+use anechoic_recording::run::OwnThread;
 use anechoic_system::tracefs::Marker;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +20,8 @@ pub(crate) struct Hub {
     threads: Mutex<Vec<(usize, i32)>>,
     /// The pages of each loop's own workspace, with its lane.
     pages: Mutex<Vec<(usize, Obtained)>>,
-    /// The threads that take the CPUs of loops, with their roles.
-    beside: Mutex<Vec<(i32, &'static str)>>,
+    /// The threads that take the CPUs of loops, as they know themselves.
+    beside: Mutex<Vec<OwnThread>>,
     /// Shows the threads in the trace.
     pub(crate) marker: Marker,
 }
@@ -67,13 +68,13 @@ impl Hub {
         unlocked.into_iter().chain(differs).collect()
     }
 
-    /// Records threads that take the CPU of a loop, with their roles.
-    pub(crate) fn take_its_cpu(&self, threads: Vec<(i32, &'static str)>) {
+    /// Records threads that take the CPU of a loop.
+    pub(crate) fn take_its_cpu(&self, threads: Vec<OwnThread>) {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
     }
 
-    /// Returns the threads that take the CPUs of loops, with their roles.
-    pub(crate) fn beside(&self) -> Vec<(i32, &'static str)> {
+    /// Returns the threads that take the CPUs of loops.
+    pub(crate) fn beside(&self) -> Vec<OwnThread> {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

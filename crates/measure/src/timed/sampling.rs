@@ -11,6 +11,7 @@ use crate::mapping::Obtained;
 use anechoic_kernels::counter;
 use anechoic_recording::Problem;
 use anechoic_recording::paging::{Allocation, Verified};
+use anechoic_recording::run::OwnThread;
 use anechoic_recording::switch::{PARTNER, Partners};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -118,10 +119,14 @@ impl Workspaces {
         of_preemptor.into_iter().chain(self.own.note_on_locks()).chain(of_rings).collect()
     }
 
-    /// Returns the threads that take the loop's CPU, with their roles.
-    pub(super) fn threads(&self) -> Vec<(i32, &'static str)> {
-        let preemptor = self.preemptor.iter().map(|of| (of.tid(), "preempting thread"));
-        let partners = self.rings.iter().flat_map(Ring::threads).map(|tid| (tid, PARTNER));
+    /// Returns the threads that take the loop's CPU.
+    pub(super) fn threads(&self) -> Vec<OwnThread> {
+        let preemptor = self.preemptor.iter().map(|of| OwnThread {
+            policy: of.policy(),
+            ..OwnThread::new(of.tid(), OwnThread::PREEMPTING)
+        });
+        let partners = self.rings.iter().flat_map(Ring::threads);
+        let partners = partners.map(|tid| OwnThread::new(tid, PARTNER));
         preemptor.chain(partners).collect()
     }
 

@@ -295,6 +295,7 @@ pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
         threshold_ticks: 0,
         threshold_source: IMPORTED.into(),
         policy: "other".into(),
+        quantum_ns: None,
         drain: DrainPolicy::AtEnd,
         stop_on: None,
         repetition: None,

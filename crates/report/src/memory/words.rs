@@ -2,10 +2,11 @@
 
 use crate::names::source_name;
 use crate::published::{BASTONI, THIEBAUT};
-use crate::units::{counted, number, rough_share, share};
+use crate::units::{counted, number, rough_share, share, time};
 use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{Cause, Experiment, Prediction, REGIONS};
 use anechoic_analyze::stats::quantile;
+use anechoic_recording::Policy;
 
 /// How the borders are found.
 pub(crate) const BORDERS: &str = "Reported: what the machine reports, which in a guest need not be what it has. Random, sequential: the working set at \
@@ -31,6 +32,9 @@ displaces in each cache.";
 /// What the paper found.
 pub(crate) const PUBLISHED: &str = "Published (Wächtler & Sojka 2012, Table 1): of 184 comparisons of this noise the lowest, middle and highest \
 were NOVA 108, 35 and 41, minimal Linux 37, 70 and 77, Debian 39, 79 and 66. The paper prints no times per access.";
+
+/// What the paper states on scheduling.
+const QUANTUM: &str = "Published (section 2): on NOVA a quantum of 100 ms and no thread of higher priority; nothing is stated for Linux";
 
 /// Writes a size in bytes.
 pub(crate) fn size(bytes: u64) -> String {
@@ -170,6 +174,36 @@ fn tlb(found: &Memory) -> Option<String> {
     (bytes == same && ns > 0.0).then(|| {
         format!("At {} the TLB takes up to {} ns of a random read.", size(bytes), number(ns))
     })
+}
+
+/// States how the measuring thread was scheduled, beside the paper.
+pub(crate) fn scheduling(found: &Memory) -> String {
+    let policy = &found.run.policy;
+    let quantum = || match found.quantum_ns {
+        Some(ns) => format!("has a quantum of {}", time(ns as f64)),
+        None => "has a quantum that the kernel does not report".into(),
+    };
+    let loops = match (policy.is_other(), policy.is_fifo()) {
+        (true, _) => {
+            format!("the measuring thread is an ordinary one (SCHED_OTHER) and {}", quantum())
+        }
+        (false, true) => {
+            format!("the measuring thread is of {} and has no quantum", real_time(policy))
+        }
+        (false, false) => "nothing schedules the measuring thread".into(),
+    };
+    let preemptor = found.preemptor.as_ref();
+    let preempted = preemptor
+        .map_or(String::new(), |of| format!("; a thread of {} preempts it", real_time(of)));
+    format!("{loops}{preempted}. {QUANTUM}")
+}
+
+/// Writes a real-time policy, as `SCHED_FIFO priority 2`.
+fn real_time(policy: &Policy) -> String {
+    match policy.as_str().split_once(' ') {
+        Some((name, priority)) => format!("SCHED_{} priority {priority}", name.to_uppercase()),
+        None => policy.to_string(),
+    }
 }
 
 /// Explains the columns of the times.

@@ -188,6 +188,7 @@ fn description() -> Run {
         threshold_ticks: 0,
         threshold_source: "calibrated".to_owned(),
         policy: no_scheduler(),
+        quantum_ns: None,
         drain: DrainPolicy::AtEnd,
         stop_on: None,
         repetition: None,

@@ -36,6 +36,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
             ("Attributed by", attributed.map(|found| format!("anechoic {}", plain(&found.attributed_by)))),
             ("Recording format", Some(run.format_version.to_string())),
             ("Scheduling policy", Some(plain(&run.policy))),
+            ("Scheduler's quantum", run.quantum_ns.map(|ns| time(ns as f64))),
             ("Threshold", (run.method == methods::DETOURS).then(|| format!("{} ({})", time(run.clock.ns(run.threshold_ticks) as f64), plain(&run.threshold_source)))),
             ("Buffers", Some(drain.into())),
             ("Counter", Some(counter(&run.clock))),
