@@ -109,6 +109,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         threshold_ticks: 20,
         threshold_source: "asked".into(),
         policy: policy.into(),
+        quantum_ns: None,
         drain: DrainPolicy::AtEnd,
         stop_on: None,
         repetition: None,
