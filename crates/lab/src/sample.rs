@@ -9,6 +9,7 @@
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
+use anechoic_recording::switch::{Partners, Ring};
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Counter, Detour, EVENTS, Fixed, KernelEvent, Loss, Name,
     NameKind, Parameters, Recorder, Recording, Run, Sample, Series, machine::Machine,
@@ -229,6 +230,12 @@ pub fn series() -> Vec<Series> {
             experiment: cpu.map(|cpu| format!("experiment-{cpu}")),
             other_bytes: cpu.map(|_| 2 << 20),
             within_ticks: cpu.map(|_| 1_000_000),
+            ring: cpu.map(|cpu| Ring {
+                members: 2 + cpu,
+                partners: Partners::ALL[cpu as usize % 2],
+                switches: cpu == 0,
+            }),
+            events_off: cpu.is_none(),
         },
     };
     vec![

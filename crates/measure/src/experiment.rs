@@ -11,6 +11,7 @@ use anechoic_recording::Fixed;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::NotAvailable;
+use anechoic_recording::switch::Partners;
 pub use anechoic_recording::switch::Ring;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -304,6 +305,12 @@ impl Experiment {
     pub fn rounds(&self) -> Vec<Duration> {
         let cells: Vec<Duration> = self.cells.iter().map(Cell::expected).collect();
         cells.repeat(self.blocks as usize)
+    }
+
+    /// Returns whether loops have processes as partners.
+    pub(crate) fn forks(&self) -> bool {
+        let mut rings = self.cells.iter().filter_map(|cell| cell.ring);
+        rings.any(|ring| ring.switches && ring.partners == Partners::Processes)
     }
 
     /// Returns whether loops meet between their samples.

@@ -7,6 +7,7 @@ mod adopt;
 mod conduct;
 mod describe;
 mod error;
+mod estimates;
 mod finish;
 mod home;
 mod housekeeper;

@@ -5,6 +5,7 @@ use crate::samples::moments::Moments;
 use crate::stats::quantile;
 use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
+use anechoic_recording::sources::BLOCKED;
 use anechoic_recording::switch::PARTNER;
 use anechoic_recording::{Activity, ActivityKind, Problem, Recording, Sample, Series};
 use schemars::JsonSchema;
@@ -122,8 +123,12 @@ pub(crate) fn explain(
             let over = fence.filter(|fence| length > fence.most_ticks);
             found.samples += 1;
             found.count += u64::from(over.is_some());
-            let inside =
-                if measured && attributed { of_sample(&mut activities, index)? } else { vec![] };
+            let of_ring = at.is_some_and(|at| known[at].0.parameters.ring.is_some());
+            let inside = if measured && attributed {
+                of_sample(&mut activities, index, of_ring)?
+            } else {
+                vec![]
+            };
             index += 1;
             let Some(at) = at.filter(|_| measured && attributed) else { continue };
             let named = inside.iter().fold(0_u64, |sum, (_, ticks)| sum.saturating_add(*ticks));
@@ -153,16 +158,18 @@ pub(crate) fn explain(
 /// A source and its name, with its time in ticks.
 type SourceTime = ((String, String), u64);
 
-/// Returns the time of each source inside the sample with this index on its CPU.
+/// Returns the time of each source inside the sample with this index on its CPU. In a ring the partners run while the loop
+/// sleeps, so neither is a source.
 fn of_sample(
     activities: &mut Stream<'_, Activity>,
     index: u64,
+    of_ring: bool,
 ) -> Result<Vec<SourceTime>, Problem> {
     let mut sums: Vec<SourceTime> = Vec::new();
     while activities.peek()?.is_some_and(|next| next.detour <= index) {
         let Some(row) = activities.next()? else { break };
-        let left_out = row.kind == ActivityKind::NotAttributable || &*row.name == PARTNER;
-        if row.detour < index || left_out {
+        let ring = of_ring && (&*row.name == PARTNER || *row.source == *BLOCKED.id);
+        if row.detour < index || row.kind == ActivityKind::NotAttributable || ring {
             continue;
         }
         match sums

@@ -66,11 +66,12 @@ fn a_switch_costs_more_than_none_and_displaced_working_sets_more_still() {
             let hop =
                 |bytes| found.point((partners, members), bytes).expect("a point").hop_ns.value;
             assert!(hop(0) > without[0], "{partners:?} {members}: {} {without:?}", hop(0));
-            assert!(hop(bytes) > without[1].max(hop(0)), "{partners:?} {members}: {}", hop(bytes));
+            assert!(hop(bytes) > hop(0), "{partners:?} {members}: {}", hop(bytes));
         }
     }
     let recording = Recording::open(dir.path()).expect("a recording");
-    every_series_is_there(&recording.series().expect("readable").into_iter().unzip().0);
+    let series = recording.series().expect("readable").into_iter();
+    every_series_is_there(&series.map(|(series, _)| series).collect::<Vec<_>>());
     let partners = recording.run().own_threads.iter().filter(|of| of.role == PARTNER);
     assert_eq!(partners.count(), 6, "three of each kind");
     if !found.events_compared {
@@ -81,7 +82,7 @@ fn a_switch_costs_more_than_none_and_displaced_working_sets_more_still() {
 }
 
 /// Each block has each ring and the hop without a switch, for both working sets, without and with events.
-fn every_series_is_there(all: &Vec<Series>) {
+fn every_series_is_there(all: &[Series]) {
     let of = |switches: bool, off: bool| {
         let alike = |series: &&Series| {
             series.parameters.ring.is_some_and(|ring| ring.switches == switches)
@@ -119,7 +120,7 @@ fn no_process_outlives_the_run_whatever_ends_it() {
 }
 
 #[test]
-fn a_partner_that_is_killed_ends_the_run_with_a_note() {
+fn a_partner_that_is_killed_ends_the_run_which_says_so() {
     let _alone = tool::alone();
     let place = tempfile::tempdir().expect("a directory");
     let dir = place.path().join("killed");
@@ -135,9 +136,9 @@ fn a_partner_that_is_killed_ends_the_run_with_a_note() {
     let ended = tool::wait(child);
     assert_eq!(ended.code, Some(1), "{}", ended.err);
     let recording = Recording::open(&dir).expect("a recording");
-    let run = recording.run();
-    assert!(matches!(run.state, RunState::Interrupted(_)), "{:?}", run.state);
-    assert!(run.notes.iter().any(|note| note.contains("did not come back")), "{:?}", run.notes);
+    let state = &recording.run().state;
+    let said = matches!(state, RunState::Interrupted(why) if why.contains("token") && why.contains("did not come back"));
+    assert!(said, "{state:?}");
 }
 
 #[test]

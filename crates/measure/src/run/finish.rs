@@ -42,7 +42,7 @@ pub(super) fn finish(
         if !store.keeps_last_part() {
             store.append(&usage.counters(run.cpus[lane].cpu)); // they are of the whole run
         }
-        notes_of(run, lane, &seen);
+        notes_of(run, lane, &seen, plan.experiment.forks());
     }
     notes_of_others(run, seen());
     run.outcomes = seen().filter_map(outcome).collect();
@@ -124,6 +124,9 @@ fn subtract_shortest(run: &mut Run, team: Option<&Team>) {
     }
 }
 
+/// Where page faults of a loop come from that shares its memory with processes that it forked.
+const SHARED_PAGES: &str = "a page that the processes of its ring have too is copied at the first write after their start, and the kernel \
+                            may move pages; their time is in the samples";
 /// Where page faults of a loop come from, all of whose memory was touched before.
 const MOVED_PAGES: &str = "the kernel moved or reclaimed pages of it (compaction, NUMA balancing); their time counts as noise";
 
@@ -143,7 +146,7 @@ fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a LoopResult>
 }
 
 /// Notes problems of one CPU's loop.
-fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult]) {
+fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult], forks: bool) {
     let cpu = run.cpus[lane].cpu;
     if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
         let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));
@@ -158,6 +161,7 @@ fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult]) {
     }
     let n = run.cpus[lane].page_faults;
     if n > 0 {
-        run.notes.push(format!("{n} page faults in the loop of CPU {cpu}: {MOVED_PAGES}"));
+        let why = if forks { SHARED_PAGES } else { MOVED_PAGES };
+        run.notes.push(format!("{n} page faults in the loop of CPU {cpu}: {why}"));
     }
 }

@@ -79,7 +79,7 @@ impl Ring {
                     .problem(why, "use fewer members or smaller working sets"))
             }
             None => {
-                let why = ring.note().unwrap_or_default();
+                let why = ring.lost().unwrap_or_default();
                 let remedy = "end the real-time thread that holds this CPU, or measure another one with --cpus";
                 Err(ProblemKind::Unavailable.problem(why, remedy))
             }
@@ -96,8 +96,8 @@ impl Ring {
         self.members.threads()
     }
 
-    /// Returns what the reader of the result must know.
-    pub(crate) fn note(&self) -> Option<String> {
+    /// Returns what happened to the token, if it is lost.
+    pub(crate) fn lost(&self) -> Option<String> {
         self.progress.lost.load(Ordering::Acquire).then(|| {
             let cpu = self.cpu;
             format!("the token of the ring on CPU {cpu} did not come back in {PATIENCE:?}: a partner was ended or stopped, or did not get the CPU")
@@ -265,7 +265,7 @@ mod tests {
         rustix::process::kill_process(partner, rustix::process::Signal::KILL).expect("it is ours");
         let token = Token { members: 3, ..Token::default() };
         assert_eq!(ring.send_around(token), None);
-        assert!(ring.note().is_some_and(|note| note.contains("did not come back")));
+        assert!(ring.lost().is_some_and(|why| why.contains("did not come back")));
         assert_eq!(ring.send_around(token), None, "and at once");
     }
 }

@@ -6,7 +6,7 @@ use crate::mapping::{HUGE_PAGE, Obtained, Pages};
 use anechoic_recording::run::OwnThread;
 use anechoic_system::tracefs::Marker;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// State shared by all loops of a run.
@@ -22,6 +22,8 @@ pub(crate) struct Hub {
     pages: Mutex<Vec<(usize, Obtained)>>,
     /// The threads that take the CPUs of loops, as they know themselves.
     beside: Mutex<Vec<OwnThread>>,
+    /// Why a loop can measure nothing more, if one cannot.
+    given_up: OnceLock<String>,
     /// Shows the threads in the trace.
     pub(crate) marker: Marker,
 }
@@ -76,6 +78,16 @@ impl Hub {
     /// Returns the threads that take the CPUs of loops.
     pub(crate) fn beside(&self) -> Vec<OwnThread> {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records why a loop can measure nothing more; the first reason counts.
+    pub(crate) fn give_up(&self, why: String) {
+        let _ = self.given_up.set(why);
+    }
+
+    /// Returns why a loop can measure nothing more, if one cannot.
+    pub(crate) fn given_up(&self) -> Option<&String> {
+        self.given_up.get()
     }
 
     /// Records that the thread of a lane is prepared or has failed.

@@ -115,8 +115,12 @@ impl Workspaces {
     /// Returns what the reader of the result must know.
     pub(super) fn notes(&self) -> Vec<String> {
         let of_preemptor = self.preemptor.as_ref().and_then(|of| of.note.clone());
-        let of_rings = self.rings.iter().filter_map(Ring::note);
-        of_preemptor.into_iter().chain(self.own.note_on_locks()).chain(of_rings).collect()
+        of_preemptor.into_iter().chain(self.own.note_on_locks()).collect()
+    }
+
+    /// Returns why nothing more can be measured, if so.
+    pub(super) fn gave_up(&self) -> Option<String> {
+        self.rings.iter().find_map(Ring::lost)
     }
 
     /// Returns the threads that take the loop's CPU.

@@ -113,6 +113,7 @@ impl Worker<'_> {
             }
             let workspaces = &mut workspaces;
             seen.extend(self.take_part(&round.gate, job, &mut sinks, workspaces, counts.as_ref()));
+            workspaces.gave_up().into_iter().for_each(|why| self.hub.give_up(why));
         }
         let mut losses = sinks.gaps.finish();
         losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));

@@ -43,7 +43,7 @@ fn direct(found: &Switch, partners: Partners) -> Option<String> {
         time(&first.1)
     );
     if let Some((last, cost)) = rest.last() {
-        text += &format!(", between {} {}", last.members, time(cost));
+        text += &format!(", and between {} of them {}", last.members, time(cost));
     }
     Some(text + ".")
 }
