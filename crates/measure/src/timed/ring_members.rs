@@ -10,6 +10,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::mem::transmute;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
@@ -57,7 +58,7 @@ impl Pipe {
     #[inline(always)]
     pub(super) fn give(&self, token: Token) -> bool {
         // SAFETY: a token is plain numbers without padding.
-        let bytes: [u8; Token::BYTES] = unsafe { std::mem::transmute(token) };
+        let bytes: [u8; Token::BYTES] = unsafe { transmute::<Token, [u8; Token::BYTES]>(token) };
         rustix::io::write(&self.write, &bytes) == Ok(Token::BYTES)
     }
 
@@ -67,8 +68,10 @@ impl Pipe {
         let mut bytes = [0; Token::BYTES];
         loop {
             match rustix::io::read(&self.read, &mut bytes) {
-                // SAFETY: any bytes are a valid token.
-                Ok(Token::BYTES) => return Some(unsafe { std::mem::transmute::<_, Token>(bytes) }),
+                Ok(Token::BYTES) => {
+                    // SAFETY: any bytes are a valid token.
+                    return Some(unsafe { transmute::<[u8; Token::BYTES], Token>(bytes) });
+                }
                 Err(Errno::INTR) => {}
                 _ => return None,
             }
