@@ -127,10 +127,9 @@ fn a_partner_that_is_killed_ends_the_run_which_says_so() {
     let long = ["--blocks", "500", "--members", "4", "-o", arg(&dir)];
     let child = tool::start(&[&["measure", "switch", "-q"][..], &long].concat());
     let partner = until_partners(child.id())[0];
-    // Not before it measures.
-    while Recording::open(&dir).is_err() {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    // Not before something is measured, which is then the result.
+    tool::until_running(&dir);
+    std::thread::sleep(Duration::from_secs(3));
     let partner = rustix::process::Pid::from_raw(partner).expect("a process");
     rustix::process::kill_process(partner, rustix::process::Signal::KILL).expect("it lives");
     let ended = tool::wait(child);
