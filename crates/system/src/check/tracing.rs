@@ -1,8 +1,8 @@
 //! Checks kernel events through tracefs, and whether anybody else is tracing.
 
 use super::{RowResult, Scene};
-use crate::tracefs::{self, DEFAULT_CLOCK, Tracefs};
-use anechoic_recording::{EVENTS, EventSpec};
+use crate::tracefs::{self, DEFAULT_CLOCK, TraceError, Tracefs};
+use anechoic_recording::{EVENTS, EventSpec, Problem};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,9 +42,9 @@ pub(super) fn events(_: &Scene) -> RowResult {
 
 /// The finding if tracefs has no files, or is a private mount, accessed through /proc/self/fd, that is not readable.
 pub(super) fn unreadable(root: &Path) -> RowResult {
-    if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_none()) {
-        let remedy = "boot without lockdown=confidentiality on the kernel command line; lockdown=integrity permits tracing";
-        return RowResult::missing("tracefs is empty: the kernel is locked down", remedy);
+    if tracefs::is_empty(root) {
+        let problem = Problem::from(TraceError::locked_down());
+        return RowResult::missing(problem.why, problem.remedy);
     }
     RowResult::missing("tracefs exists but cannot be read", "mount -t proc proc /proc")
 }

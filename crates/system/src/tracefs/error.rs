@@ -30,6 +30,14 @@ impl TraceError {
         ))
     }
 
+    /// Returns the error of a kernel that denies tracing to everyone.
+    pub(crate) fn locked_down() -> Self {
+        Self::Unusable(ProblemKind::Unavailable.problem(
+            "tracefs is empty: the kernel is locked down",
+            "boot without lockdown=confidentiality on the kernel command line; lockdown=integrity permits tracing",
+        ))
+    }
+
     pub(super) fn not_permitted(error: &io::Error) -> Self {
         Self::Unusable(ProblemKind::Unavailable.problem(
             format!("no permission to use tracefs ({error})"),

@@ -2,7 +2,7 @@
 
 use super::error::TraceError;
 use super::leftovers;
-use super::mount::Tracefs;
+use super::mount::{Tracefs, is_empty};
 use super::stats::Stats;
 use super::symbols::{self, TICK_FUNCTIONS};
 use anechoic_recording::trace::{EnabledEvent, Format, PageLayout, page_layout};
@@ -43,6 +43,9 @@ impl Instance {
                 Ok(()) => break root,
                 // In containers that started at the same time, processes may have the same number.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && serial < MOST_SERIALS => {
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound && is_empty(tracefs.root()) => {
+                    return Err(TraceError::locked_down());
                 }
                 Err(error) => {
                     return Err(TraceError::file("make the trace instance", &root)(error));

@@ -27,5 +27,6 @@ pub(crate) use leftovers::{is_leftover, own_name};
 pub use marks::Marker;
 pub(crate) use marks::numbers_are_global;
 pub use mount::Tracefs;
+pub(crate) use mount::is_empty;
 pub use pipe::Batch;
 pub use stats::Stats;

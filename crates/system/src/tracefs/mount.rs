@@ -5,6 +5,7 @@ use anechoic_recording::ProblemKind;
 use rustix::fs::{Access, access, statfs};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -73,6 +74,11 @@ impl Tracefs {
     pub fn is_detached(&self) -> bool {
         self._mount.is_some()
     }
+}
+
+/// Returns whether a tracefs has no files, as that of a kernel that is locked down.
+pub(crate) fn is_empty(root: &Path) -> bool {
+    fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Returns whether `place` is a tracefs in which this process may create instances.
