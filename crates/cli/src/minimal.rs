@@ -1,5 +1,8 @@
 //! `anechoic minimal`: measures a kernel on which nothing else runs.
 
+mod initramfs;
+mod send;
+
 use crate::{exit, terminal};
 use anechoic_recording::{Problem, ProblemKind, create_dir_all};
 use anechoic_system::init::{self, End};
@@ -30,6 +33,18 @@ pub struct MinimalArgs {
     /// Shell command between the measurement and the end, for example one that copies the recording elsewhere
     #[arg(long, value_name = "COMMAND")]
     then: Option<String>,
+    /// Serial port to which the recording is sent after the measurement, as a tar archive [default with --initramfs: /dev/ttyS1]
+    #[arg(long, value_name = "DEVICE")]
+    send: Option<PathBuf>,
+    /// Write an initramfs with this program, which needs neither a root file system nor modules
+    #[arg(long, value_name = "FILE", conflicts_with = "then")]
+    initramfs: Option<PathBuf>,
+    /// Image of the kernel that it is for, instead of the running one
+    #[arg(long, value_name = "IMAGE", requires = "initramfs")]
+    kernel: Option<PathBuf>,
+    /// Overwrite an existing initramfs
+    #[arg(long, requires = "initramfs")]
+    force: bool,
     /// What measures: a command of anechoic with its options [default: run --duration 60s]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "MEASUREMENT")]
     measurement: Vec<String>,
@@ -48,6 +63,7 @@ enum AtEnd {
 const EXAMPLES: &str = "Examples:
   anechoic minimal                                    how to boot it, with a run of a minute
   anechoic minimal measure fwq --cpus 1               the same with another measurement
+  anechoic minimal --initramfs noise.img              for kexec, a USB stick or QEMU
   anechoic compare anechoic-before /var/lib/anechoic  what the services cost";
 
 /// The command that measures where none is given.
@@ -62,18 +78,45 @@ const MOST_WORDS: usize = 30;
 const CHANGED_BY_LOADERS: [char; 3] = ['\'', '$', '\\'];
 /// Parameters of the running kernel that the next one must not have.
 const NOT_AGAIN: [&str; 5] = ["BOOT_IMAGE=", "initrd=", "init=", "rdinit=", "panic="];
+/// Where the recording goes from a machine without a file system.
+const PORT: &str = "/dev/ttyS1";
 
-/// Returns the arguments of this process without a `--` before all others: an initramfs of dracut without systemd passes on
-/// the one of the kernel's command line.
-pub(crate) fn arguments(all: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
-    let separator = |(at, word): &(usize, OsString)| *at == 1 && word == "--" && init::is_first();
-    all.enumerate().filter(move |word| !separator(word)).map(|(_, word)| word)
+impl MinimalArgs {
+    /// Returns the port that the recording is sent to, if it is.
+    fn device(&self) -> Option<&Path> {
+        self.send.as_deref().or(self.initramfs.is_some().then_some(Path::new(PORT)))
+    }
+}
+
+/// Returns the arguments of this process; of the first process without the words before `minimal` that are not for it. A
+/// kernel passes on those of its command line that it does not know (`splash`), and dracut's initramfs without systemd
+/// the `--`.
+pub(crate) fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let all: Vec<OsString> = all.collect();
+    if init::is_first() { without_foreign(all) } else { all }
+}
+
+/// Returns the words without those between the program and `minimal`, if none of these is a command or an option.
+fn without_foreign(mut words: Vec<OsString>) -> Vec<OsString> {
+    let known = crate::command_line();
+    let foreign = |word: &OsString| {
+        let word = word.to_string_lossy();
+        word == "--" || !word.starts_with('-') && known.find_subcommand(&*word).is_none()
+    };
+    let at = words.iter().position(|word| word == "minimal").unwrap_or(0);
+    if at > 1 && words[1..at].iter().all(foreign) {
+        words.drain(1..at);
+    }
+    words
 }
 
 pub fn run(args: &MinimalArgs) -> Result<ExitCode, Problem> {
     match init::is_first() {
         true => Ok(first_process(args)),
-        false => explain(args),
+        false => match &args.initramfs {
+            Some(file) => initramfs::make(args, file),
+            None => explain(args),
+        },
     }
 }
 
@@ -94,9 +137,18 @@ fn first_process(args: &MinimalArgs) -> ExitCode {
         Ok(made) => (made, measure(args)),
         Err(problem) => (false, Err(problem)),
     };
-    let code = done.unwrap_or_else(|problem| exit::print_error(&problem));
+    let sent = args.device().filter(|_| done.is_ok()).map(|to| (to, send::send(&args.output, to)));
+    let mut code = done.unwrap_or_else(|problem| exit::print_error(&problem));
+    match sent {
+        Some((to, Ok(bytes))) => eprintln!("anechoic: sent {bytes} bytes to {}", to.display()),
+        Some((_, Err(problem))) => code = code.max(exit::print_error(&problem)),
+        None => {}
+    }
     if code > exit::WARNING && args.at_end != AtEnd::Exit {
-        eprintln!("anechoic: nothing was measured; the machine ends in {} s", TO_READ.as_secs());
+        eprintln!(
+            "anechoic: there is no usable result; the machine ends in {} s",
+            TO_READ.as_secs()
+        );
         std::thread::sleep(TO_READ);
     }
     init::leave_disks(read_only);
@@ -159,17 +211,39 @@ impl Kernel {
             command_line: fs::read_to_string("/proc/cmdline").unwrap_or_default(),
         }
     }
+
+    /// Returns what would prevent kexec.
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = vec![];
+        if self.image.is_none() {
+            warnings.push("the running kernel's image is not in /boot: put its path in the place of KERNEL (and INITRAMFS)".into());
+        }
+        let denied = fs::read_to_string("/proc/sys/kernel/kexec_load_disabled");
+        if denied.is_ok_and(|value| value.trim() != "0") {
+            warnings.push(
+                "kernel.kexec_load_disabled is set until the next boot: use the boot loader".into(),
+            );
+        }
+        warnings
+    }
 }
 
-/// Returns the parameters that boot this program as the first process.
+/// Returns the parameters that boot this program as the first process: the one on the root file system, or that of an
+/// initramfs, which the kernel finds by itself.
 ///
 /// # Errors
 /// The kernel's command line cannot have them.
-fn parameters(args: &MinimalArgs, program: &Path, running: &str) -> Result<String, Problem> {
+fn parameters(
+    args: &MinimalArgs,
+    program: Option<&Path>,
+    running: &str,
+) -> Result<String, Problem> {
     let kept = running.split_whitespace().take_while(|word| *word != "--");
     let kept = kept.filter(|word| !NOT_AGAIN.iter().any(|name| word.starts_with(name)));
     let mut words: Vec<String> = kept.map(String::from).collect();
-    words.push(format!("panic=30 init={} --", program.display()));
+    words.push("panic=30".to_owned());
+    words.extend(program.map(|program| format!("init={}", program.display())));
+    words.push("--".to_owned());
     let own = own_words(args);
     if own.len() > MOST_WORDS {
         let why =
@@ -191,6 +265,9 @@ fn own_words(args: &MinimalArgs) -> Vec<String> {
     if args.at_end == AtEnd::PowerOff {
         words.extend(["--at-end", "power-off"].map(String::from));
     }
+    words.extend(
+        args.device().iter().flat_map(|to| ["--send".to_owned(), to.display().to_string()]),
+    );
     words.extend(args.then.iter().flat_map(|then| ["--then".to_owned(), then.clone()]));
     words.extend(measurement(args));
     words
@@ -229,17 +306,14 @@ fn explain(args: &MinimalArgs) -> Result<ExitCode, Problem> {
         ProblemKind::Unavailable.problem(format!("cannot find this program: {error}"), "")
     })?;
     let kernel = Kernel::running();
-    let line = parameters(args, &program, &kernel.command_line)?;
+    let line = parameters(args, Some(&program), &kernel.command_line)?;
     let mut out = terminal::stdout();
     writeln!(
         out,
         "This boots the running kernel with anechoic as its first and only process. It runs\n"
     )?;
     writeln!(out, "  anechoic {}\n", measurement(args).join(" "))?;
-    let end = match args.at_end {
-        AtEnd::PowerOff => "switches the machine off",
-        AtEnd::Restart | AtEnd::Exit => "restarts the machine, which comes up as usual",
-    };
+    let end = end_in_words(args);
     writeln!(out, "writes the recording to {}, and {end}.", output(args).display())?;
     writeln!(out, "Everything that runs now ends: services, logins, connections.\n")?;
     let warnings = warnings(args, &program, &kernel);
@@ -282,6 +356,14 @@ fn explain(args: &MinimalArgs) -> Result<ExitCode, Problem> {
     Ok(if warnings.is_empty() { ExitCode::SUCCESS } else { exit::WARNING.into() })
 }
 
+/// Returns what follows the measurement.
+fn end_in_words(args: &MinimalArgs) -> &'static str {
+    match args.at_end {
+        AtEnd::PowerOff => "switches the machine off",
+        AtEnd::Restart | AtEnd::Exit => "restarts the machine, which comes up as usual",
+    }
+}
+
 /// Returns what would prevent it.
 fn warnings(args: &MinimalArgs, program: &Path, kernel: &Kernel) -> Vec<String> {
     let mut warnings = vec![];
@@ -300,15 +382,7 @@ fn warnings(args: &MinimalArgs, program: &Path, kernel: &Kernel) -> Vec<String> 
             output.display()
         ));
     }
-    if kernel.image.is_none() {
-        warnings.push("the running kernel's image is not in /boot: put its path in the place of KERNEL and INITRAMFS".into());
-    }
-    let denied = fs::read_to_string("/proc/sys/kernel/kexec_load_disabled");
-    if denied.is_ok_and(|value| value.trim() != "0") {
-        warnings.push(
-            "kernel.kexec_load_disabled is set until the next boot: use the boot loader".into(),
-        );
-    }
+    warnings.extend(kernel.warnings());
     warnings
 }
 
@@ -347,6 +421,10 @@ mod tests {
             output: "/var/lib/my recordings".into(),
             at_end: AtEnd::PowerOff,
             then: Some(then.into()),
+            send: None,
+            initramfs: None,
+            kernel: None,
+            force: false,
             measurement: measurement.iter().map(|word| (*word).to_owned()).collect(),
         }
     }
@@ -356,7 +434,7 @@ mod tests {
         let running = "BOOT_IMAGE=/vmlinuz root=/dev/sda1 quiet init=/bin/x -- single";
         let measurement = ["run", "--stop-on", "detour>1ms", "--cpus", "1-3", "-d", "1 min"];
         let args = args("echo it's $HOME; sync", &measurement);
-        let line = parameters(&args, Path::new("/bin/anechoic"), running).expect("a line");
+        let line = parameters(&args, Some(Path::new("/bin/anechoic")), running).expect("a line");
         let words = words_of_kernel(&line);
         let expected: Vec<&str> =
             ["root=/dev/sda1", "quiet", "panic=30", "init=/bin/anechoic", "--"]
@@ -372,6 +450,26 @@ mod tests {
     }
 
     #[test]
+    fn words_that_the_kernel_does_not_know_are_left_out() {
+        let cases = [
+            ("minimal run", "minimal run"),
+            ("-- minimal run", "minimal run"),
+            ("splash single minimal run", "minimal run"),
+            ("run --cpus 1", "run --cpus 1"),
+            ("inject -- minimal", "inject -- minimal"),
+            ("splash", "splash"),
+            ("", ""),
+        ];
+        for (words, expected) in cases {
+            let of = |text: &str| -> Vec<OsString> {
+                let words = text.split_whitespace();
+                ["/init"].into_iter().chain(words).map(OsString::from).collect()
+            };
+            assert_eq!(without_foreign(of(words)), of(expected), "{words}");
+        }
+    }
+
+    #[test]
     fn what_the_kernel_cannot_pass_on_is_refused() {
         let many = vec!["-q"; MOST_WORDS];
         let cases: [(&str, &[&str], &str); 3] = [
@@ -380,7 +478,7 @@ mod tests {
             ("true", &many, "30 words"),
         ];
         for (then, measurement, expected) in cases {
-            let found = parameters(&args(then, measurement), Path::new("/bin/x"), "");
+            let found = parameters(&args(then, measurement), None, "");
             let problem = found.expect_err(expected);
             assert!(problem.to_string().contains(expected), "{problem}");
         }

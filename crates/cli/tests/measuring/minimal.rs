@@ -75,3 +75,39 @@ fn started_by_hand_it_says_how_to_boot_it() {
     assert!(quotes.contains(r#"--then "echo '\''a'\''" run"#), "{quotes}");
     assert!(quotes.contains("Not from the menu of the boot loader"), "{quotes}");
 }
+
+#[test]
+fn an_initramfs_comes_with_the_commands_that_boot_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (image, kernel) = (dir.path().join("noise.img"), dir.path().join("vmlinuz"));
+    fs::write(&kernel, "a kernel").expect("a file");
+    let words =
+        ["minimal", "--initramfs", arg(&image), "--kernel", arg(&kernel), "--at-end", "power-off"];
+    let done = anechoic(&words);
+    assert!(matches!(done.code, Some(0 | 1)), "{}", done.err);
+    let archive = fs::read(&image).expect("an archive");
+    assert!(
+        archive.starts_with(b"070701")
+            && archive.len() as u64 > fs::metadata(ANECHOIC).expect("a file").len()
+    );
+    let own = "panic=30 -- minimal --at-end power-off --send /dev/ttyS1 run --duration 60s";
+    let expected = [
+        format!("console=ttyS0 {own}"),
+        format!("kexec -l {} --initrd={}", kernel.display(), image.display()),
+        format!("-kernel {} -initrd {}", kernel.display(), image.display()),
+    ];
+    for text in expected {
+        assert!(done.out.contains(&text), "{text}: {}", done.out);
+    }
+    let cases = [
+        (&words[..], 64, "already exists"),
+        (&["minimal", "--initramfs", "x", "--then", "sync"], 64, "cannot be used with"),
+        (&["minimal", "--kernel", "x"], 64, "--initramfs"),
+        (&["minimal", "--force", "--initramfs", arg(&image), "--kernel", "/absent"], 65, "/absent"),
+    ];
+    for (words, code, text) in cases {
+        let done = anechoic(words);
+        assert_eq!(done.code, Some(code), "{words:?}: {}", done.err);
+        assert!(done.err.contains(text), "{words:?}: {}", done.err);
+    }
+}
