@@ -119,8 +119,10 @@ lab: lab-packages
 		-p anechoic-cli --no-default-features
 	$(CARGO) run --quiet --release -p xtask -- lab target/static/$(STATIC)/release/anechoic --store $(ARGS)
 
-# One kernel of it, with the tool as the tests build it. Where there is no emulator or no kernel the reason is printed.
-lab-fast: lab-packages
+# One kernel of it in exact time, with the tool as the tests build it. Where there is no emulator or no kernel the reason
+# is printed.
+lab-fast:
+	@$(MAKE) --no-print-directory lab-packages || echo "not all packages of the laboratory can be installed"
 	$(CARGO) build --quiet --release --workspace --bin anechoic
 	$(CARGO) run --quiet --release -p xtask -- lab target/release/anechoic --fast $(ARGS)
 

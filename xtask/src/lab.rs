@@ -18,7 +18,9 @@ use boots::Boot;
 use checks::{CHECKS, Check};
 use debian::{Debian, output};
 use evidence::Evidence;
+use qemu::Emulator;
 use results::{Ktap, Row, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -47,9 +49,12 @@ struct Laboratory {
     tool: PathBuf,
     debian: Debian,
     initramfs: PathBuf,
+    /// The checks whose programs cannot be had, and why.
+    missing: BTreeMap<&'static str, String>,
+    /// The installed emulator.
+    emulator: Emulator,
     /// The rate of this machine's counter.
     counter_khz: u64,
-    qemu: u32,
     /// Whether to judge what earlier boots left, and boot nothing.
     judges_only: bool,
 }
@@ -71,7 +76,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let judges_only = options.contains(&"--judge");
-    let laboratory = Laboratory { judges_only, ..Laboratory::open(Path::new(tool))? };
+    let laboratory = Laboratory { judges_only, ..Laboratory::open(Path::new(tool), &boots)? };
     let mut ktap = Ktap::begin(boots.iter().map(|boot| boot.checks.len()).sum());
     let mut failed = false;
     for boot in &boots {
@@ -91,22 +96,29 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
 
 impl Laboratory {
     /// Makes the file system for the machines.
-    fn open(tool: &Path) -> anyhow::Result<Laboratory> {
+    fn open(tool: &Path, boots: &[Boot]) -> anyhow::Result<Laboratory> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a parent")?;
         let dir = repository.join("target/laboratory");
         fs::create_dir_all(&dir)?;
         let tool = tool.canonicalize().with_context(|| tool.display().to_string())?;
         let debian = Debian::new(dir.join("debian"));
-        // What cannot be had without the archive is missing in the machines, whose kernels are from there too.
-        let programs = debian.programs().map_err(|why| println!("# {why:#}")).ok();
+        let (mut programs, mut missing) = (Vec::new(), BTreeMap::new());
+        let checks: BTreeSet<_> = boots.iter().flat_map(|boot| boot.checks).copied().collect();
+        for check in checks {
+            match debian.programs(check) {
+                Ok(dir) => programs.extend(dir),
+                Err(why) => _ = missing.insert(check, format!("its programs: {why:#}")),
+            }
+        }
         Ok(Laboratory {
             repository: repository.to_owned(),
             debian,
-            initramfs: guest::build(repository, &tool, programs.as_deref(), &dir)?,
+            initramfs: guest::build(repository, &tool, &programs, &dir)?,
             counter_khz: counter_khz(&tool)?,
             dir,
             tool,
-            qemu: qemu::version()?,
+            missing,
+            emulator: Emulator::installed()?,
             judges_only: false,
         })
     }
@@ -115,8 +127,8 @@ impl Laboratory {
     fn boot(&self, boot: &Boot) -> Vec<Row> {
         let slug = boot.name().replace(", ", "_").replace(' ', "-");
         let results = self.dir.join("results").join(slug);
-        let image = match self.image(boot) {
-            Ok(image) => image,
+        let (emulator, image) = match self.parts(boot) {
+            Ok(parts) => parts,
             Err(why) => {
                 let skipped = |_: &_| Verdict::Skipped(format!("{why:#}"));
                 return rows(boot, "", skipped);
@@ -126,10 +138,11 @@ impl Laboratory {
             Ok(())
         } else {
             fs::remove_dir_all(&results).ok();
-            qemu::boot(boot, &image, &self.initramfs, self.counter_khz, &results)
+            self.start(boot, &emulator, &image, &results)
         };
         rows(boot, &image.release, |check| {
-            if let Some(why) = (check.skipped)(boot) {
+            let missing = self.missing.get(check.name).map(String::as_str);
+            if let Some(why) = (check.skipped)(boot).or(missing) {
                 return Verdict::Skipped(why.to_owned());
             }
             if let Err(why) = &booted {
@@ -153,11 +166,33 @@ impl Laboratory {
         })
     }
 
-    /// Returns the kernel of a boot, or why it cannot be booted here.
-    fn image(&self, boot: &Boot) -> anyhow::Result<debian::Image> {
+    /// Starts the machine and waits for its end.
+    fn start(
+        &self,
+        boot: &Boot,
+        emulator: &Emulator,
+        image: &debian::Image,
+        results: &Path,
+    ) -> anyhow::Result<()> {
+        let initramfs = match boot.checks.contains(&"kexec") {
+            true => guest::with_kernel(&self.initramfs, &image.packed, &self.dir)?,
+            false => self.initramfs.clone(),
+        };
+        emulator.boot(boot, image, &initramfs, self.counter_khz, results)
+    }
+
+    /// Returns the emulator and the kernel of a boot, or why it cannot be booted here.
+    fn parts(&self, boot: &Boot) -> anyhow::Result<(Emulator, debian::Image)> {
+        let mut emulator = self.emulator.clone();
         let since = boot.machine.since;
-        anyhow::ensure!(self.qemu >= since, "needs QEMU {since}, this is {}", self.qemu);
-        self.debian.kernel(boot.kernel).context("the kernel cannot be had")
+        if emulator.version < since {
+            let dir = self.debian.emulator().context("no newer emulator can be had")?;
+            emulator = Emulator::unpacked(&dir)?;
+        }
+        let version = emulator.version;
+        anyhow::ensure!(version >= since, "needs QEMU {since}, this is {version}");
+        let image = self.debian.kernel(boot.kernel).context("the kernel cannot be had")?;
+        Ok((emulator, image))
     }
 }
 

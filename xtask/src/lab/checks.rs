@@ -5,7 +5,9 @@ mod ftq;
 mod inject;
 mod interference;
 mod isolated;
+mod kexec;
 mod killed;
+mod many_cpus;
 mod memory_node;
 mod no_bpf;
 mod old_recordings;
@@ -43,7 +45,9 @@ pub const CHECKS: &[Check] = &[
     isolated::CHECK,
     memory_node::CHECK,
     unprivileged::CHECK,
+    kexec::CHECK,
     killed::CHECK,
+    many_cpus::CHECK,
     container::CHECK,
     no_bpf::CHECK,
     osnoise::CHECK,

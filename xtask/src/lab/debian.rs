@@ -10,11 +10,30 @@ use std::process::{Command, Stdio};
 
 /// Where the packages' signatures are checked against.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// The suites that have the kernels.
-const SUITES: &[&str] = &["bookworm", "trixie", "trixie-backports"];
-/// The packages of the programs that checks need beside the tool, and of their libraries, of the oldest suite: they run
-/// with the C library of that system and of all newer ones.
-const PROGRAMS: &[&str] = &["rtla", "libtracefs1", "libtraceevent1"];
+/// The suites that have the kernels and programs.
+const SUITES: &[&str] = &["bookworm", "bookworm-backports", "trixie", "trixie-backports"];
+/// The packages of a check's programs and of their libraries, of the oldest suite: they run with the C library of that
+/// system and of all newer ones. Each with the directory that has what is needed of it.
+const PROGRAMS: &[(&str, &[[&str; 2]])] = &[
+    ("osnoise", &[["rtla", "./usr"], ["libtracefs1", "./usr"], ["libtraceevent1", "./usr"]]),
+    (
+        "kexec",
+        &[
+            ["kexec-tools", "./sbin"],
+            ["libxenmisc4.17", "./usr"],
+            ["libxencall1", "./usr"],
+            ["libxendevicemodel1", "./usr"],
+            ["libxenevtchn1", "./usr"],
+            ["libxenforeignmemory1", "./usr"],
+            ["libxengnttab1", "./usr"],
+            ["libxentoolcore1", "./usr"],
+            ["libxentoollog1", "./usr"],
+        ],
+    ),
+];
+/// The packages of a newer emulator than the oldest suite has, which runs with the libraries of that suite's.
+const EMULATOR: &[[&str; 2]] =
+    &[["qemu-system-x86", "./usr"], ["qemu-system-common", "./usr"], ["qemu-system-data", "./usr"]];
 
 /// A directory of packages and what was unpacked of them.
 pub struct Debian {
@@ -26,6 +45,8 @@ pub struct Debian {
 pub struct Image {
     /// The kernel without its wrapping, an ELF file: it boots by PVH, some seconds faster.
     pub vmlinux: PathBuf,
+    /// The same kernel as distributions boot it, and as kexec does.
+    pub packed: PathBuf,
     /// Its release, as `uname -r` calls it.
     pub release: String,
     /// Its timer ticks per second (CONFIG_HZ).
@@ -50,11 +71,11 @@ impl Debian {
             self.unpack_kernel(kernel, &dir)?;
             extract(&unpacked(&dir)?.packed, &image)?;
         }
-        let Unpacked { release, configuration, .. } = unpacked(&dir)?;
+        let Unpacked { release, packed, configuration } = unpacked(&dir)?;
         let configuration = fs::read_to_string(configuration)?;
         let hertz = configuration.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
         let hertz = hertz.context("the kernel has no tick rate")?.parse()?;
-        Ok(Image { vmlinux: image, release, hertz })
+        Ok(Image { vmlinux: image, packed, release, hertz })
     }
 
     /// Unpacks the newest kernel of its kind below `dir`. The package names another one; in newer suites that one has
@@ -77,17 +98,31 @@ impl Debian {
             .try_for_each(|part| self.unpack(part, kernel.suite, dir, &["./usr/lib/modules"]))
     }
 
-    /// Returns the directory of the programs that the checks need beside the tool, with their libraries, from an
-    /// earlier time or from the archive.
+    /// Returns the directory of the programs that a check needs beside the tool, with their libraries, from an earlier
+    /// time or from the archive; none if it needs none.
     ///
     /// # Errors
     /// The archive cannot be reached.
-    pub fn programs(&self) -> anyhow::Result<PathBuf> {
-        let dir = self.dir.join("programs");
+    pub fn programs(&self, check: &str) -> anyhow::Result<Option<PathBuf>> {
+        let needed = PROGRAMS.iter().find(|(of, _)| *of == check);
+        needed.map(|(_, packages)| self.unpacked(check, packages, SUITES[0])).transpose()
+    }
+
+    /// Returns the directory of an emulator that is newer than that of the oldest suite.
+    ///
+    /// # Errors
+    /// The archive cannot be reached.
+    pub fn emulator(&self) -> anyhow::Result<PathBuf> {
+        self.unpacked("emulator", EMULATOR, SUITES[1])
+    }
+
+    /// Returns the directory of unpacked packages, from an earlier time or from the archive.
+    fn unpacked(&self, name: &str, packages: &[[&str; 2]], suite: &str) -> anyhow::Result<PathBuf> {
+        let dir = self.dir.join("programs").join(name);
         if !dir.exists() {
             let partial = dir.with_extension("partial");
-            for package in PROGRAMS {
-                self.unpack(package, SUITES[0], &partial, &["./usr"])?;
+            for [package, path] in packages {
+                self.unpack(package, suite, &partial, &[path])?;
             }
             fs::rename(partial, &dir)?;
         }

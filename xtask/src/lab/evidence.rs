@@ -8,6 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The file beside the checks' directories with what a kernel sent that the machine's first kernel had started.
+pub const RECORDING: &str = "recording.tar";
+
 /// The files that a check wrote in its machine, and what is known of that machine.
 pub struct Evidence<'a> {
     /// The check's directory.

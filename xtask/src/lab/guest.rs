@@ -13,6 +13,10 @@ const INIT: &str = include_str!("init.sh");
 /// Where busybox is, which needs no libraries (package busybox-static).
 const BUSYBOX: &str = "/bin/busybox";
 
+/// Where packages have programs, and these their libraries, seen from there.
+const PROGRAMS: [&str; 2] = ["usr/bin", "sbin"];
+const LIBRARIES: [&str; 2] = ["../lib/x86_64-linux-gnu", "../usr/lib/x86_64-linux-gnu"];
+
 /// Writes the file system with this tool, and what was unpacked to `others`, to `dir`. Returns the archive's path.
 ///
 /// # Errors
@@ -20,7 +24,7 @@ const BUSYBOX: &str = "/bin/busybox";
 pub fn build(
     repository: &Path,
     tool: &Path,
-    others: Option<&Path>,
+    others: &[PathBuf],
     dir: &Path,
 ) -> anyhow::Result<PathBuf> {
     let root = dir.join("root");
@@ -35,8 +39,8 @@ pub fn build(
     add(tool, "anechoic", &root)?;
     // That of busybox cannot take capabilities away.
     add(Path::new("/usr/bin/setpriv"), "setpriv", &root)?;
-    if let Some(others) = others {
-        for program in fs::read_dir(others.join("usr/bin"))?.flatten() {
+    for dir in others.iter().flat_map(|dir| PROGRAMS.map(|of| dir.join(of))) {
+        for program in fs::read_dir(dir).into_iter().flatten().flatten() {
             add(&program.path(), &program.file_name().to_string_lossy(), &root)?;
         }
     }
@@ -67,7 +71,7 @@ fn add(program: &Path, name: &str, root: &Path) -> anyhow::Result<()> {
 
 /// Returns the libraries that a program needs, its loader too; none of a static one. Those beside it come first.
 fn libraries(program: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let beside = program.with_file_name("../lib/x86_64-linux-gnu");
+    let beside = LIBRARIES.map(|of| program.with_file_name(of).display().to_string()).join(":");
     let mut ldd = Command::new("ldd");
     ldd.arg(program).env("LD_LIBRARY_PATH", beside).stderr(Stdio::null());
     let listed = ldd.output().context("ldd")?;
@@ -78,8 +82,24 @@ fn libraries(program: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(text.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect())
 }
 
+/// Adds a kernel to the file system, as `/lab/vmlinuz`: the kernel unpacks one archive after the other. Returns the path
+/// of both.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn with_kernel(archive: &Path, kernel: &Path, dir: &Path) -> anyhow::Result<PathBuf> {
+    let root = dir.join("kernel");
+    fs::create_dir_all(root.join("lab"))?;
+    fs::copy(kernel, root.join("lab/vmlinuz"))?;
+    let own = dir.join("initramfs-kernel");
+    pack(&root, &own)?;
+    let both = [fs::read(archive)?, fs::read(&own)?].concat();
+    fs::write(&own, both)?;
+    Ok(own)
+}
+
 /// Packs a directory as the kernel expects it. It is not compressed: an emulated CPU would take seconds to undo that.
-pub fn pack(root: &Path, archive: &Path) -> anyhow::Result<()> {
+fn pack(root: &Path, archive: &Path) -> anyhow::Result<()> {
     let names = output(Command::new("find").arg(".").current_dir(root))?;
     let list = archive.with_extension("list");
     fs::write(&list, names)?;

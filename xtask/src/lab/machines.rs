@@ -15,6 +15,9 @@ pub struct Machine {
     /// meanwhile, and its clocks keep time. Otherwise its time is the host's, and what the host takes looks like a
     /// hypervisor's.
     pub exact: bool,
+    /// Whether its CPUs run in turns. Where they are many more than the host's, those that wait for others would
+    /// otherwise have the host's time.
+    pub in_turns: bool,
     /// The oldest version of QEMU that emulates it.
     pub since: u32,
 }
@@ -40,13 +43,22 @@ pub const MACHINES: &[Machine] = &[
     Machine { name: "1 CPU, exact time", cpus: 1, exact: true, ..PLAIN },
     Machine { name: "2 CPUs", cpus: 2, options: &["-smp", "2"], ..PLAIN },
     Machine { name: "8 CPUs, 2 sockets, SMT", cpus: 8, options: EIGHT, ..PLAIN },
-    Machine { name: "32 CPUs", cpus: 32, options: &["-smp", "32"], memory_mib: 4096, ..PLAIN },
-    Machine { name: "300 CPUs", cpus: 300, options: MANY, memory_mib: 8192, since: 9, ..PLAIN },
+    Machine { name: "32 CPUs", cpus: 32, options: &["-smp", "32"], ..LARGE },
+    Machine { name: "300 CPUs", cpus: 300, options: MANY, in_turns: true, since: 9, ..LARGE },
 ];
 
 /// What most machines have.
-const PLAIN: Machine =
-    Machine { name: "", cpus: 1, options: &[], memory_mib: 1024, exact: false, since: 7 };
+const PLAIN: Machine = Machine {
+    name: "",
+    cpus: 1,
+    options: &[],
+    memory_mib: 1024,
+    exact: false,
+    in_turns: false,
+    since: 7,
+};
+/// What those with many CPUs have.
+const LARGE: Machine = Machine { memory_mib: 4096, ..PLAIN };
 
 /// A kernel command line.
 #[derive(Debug)]
@@ -66,6 +78,8 @@ pub const COMMAND_LINES: &[CommandLine] = &[
     },
     CommandLine { name: "threadirqs", words: "threadirqs" },
     CommandLine { name: "lockdown", words: "lockdown=confidentiality" },
+    // That of the first kernel; the second one has it from `anechoic minimal`.
+    CommandLine { name: "by kexec", words: "" },
     // Words for init.sh: the tool mounts tracefs for itself.
     CommandLine { name: "tracefs not mounted", words: "lab.tracefs=no" },
 ];

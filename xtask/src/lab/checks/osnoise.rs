@@ -35,6 +35,8 @@ anechoic longest -n 100 --activities 10000 --json rec >longest.json",
 const OBSERVER: &str = "osnoise/0";
 /// How long it runs each time, in nanoseconds: `-r` of `rtla`.
 const RUNTIME_NS: u64 = 300_000_000;
+/// Longer than between two ticks, shorter than between two samples (`-p` less `-r`), in nanoseconds.
+const BETWEEN_NS: u64 = 100_000_000;
 /// How the tracer's events are called, in the order of the columns in `rtla`'s table.
 const KINDS: [&str; 4] = ["nmi_noise", "irq_noise", "softirq_noise", "thread_noise"];
 /// The longest time between the tool's and the tracer's start of one interruption, in nanoseconds: the code of both, and
@@ -48,12 +50,16 @@ fn skipped(boot: &Boot) -> Option<&'static str> {
 
 fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     evidence.succeeded()?;
-    let [hardware, totals @ ..] = totals(&evidence.text("rtla")?)?;
+    let (samples, [hardware, totals @ ..]) = totals(&evidence.text("rtla")?)?;
     ensure!(hardware == 0, "rtla: {hardware} times hardware noise");
     let run: Value = serde_json::from_slice(&std::fs::read(evidence.dir.join("rec/run.json"))?)?;
-    let traced = traced(&evidence.text("trace")?, &run)?;
+    let mut traced = traced(&evidence.text("trace")?, &run)?;
     let longest = evidence.json("longest.json")?;
-    let seen = seen(rows(&longest, "/detours"));
+    let mut seen = seen(rows(&longest, "/detours"));
+    let from = counted_from(&traced, samples)?;
+    for times in traced.iter_mut().chain(&mut seen) {
+        times.retain(|at| *at + NEAR_NS >= from);
+    }
     for (at, kind) in KINDS.iter().enumerate() {
         let (traced, seen) = (&traced[at], &seen[at]);
         ensure!(
@@ -74,13 +80,28 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     ))
 }
 
-/// Returns what `rtla` counted: hardware noise, NMIs, interrupts, softirqs, threads.
-fn totals(table: &str) -> anyhow::Result<[usize; 5]> {
+/// Returns what `rtla` counted: samples, and in them hardware noise, NMIs, interrupts, softirqs, threads.
+fn totals(table: &str) -> anyhow::Result<(usize, [usize; 5])> {
     let row = table.lines().rev().find(|line| line.trim_start().starts_with("0 #"));
     let row = row.with_context(|| format!("rtla printed no row of CPU 0: {table}"))?;
     let numbers: Vec<usize> = row.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let last = numbers.len().checked_sub(5).context("rtla's row is too short")?;
-    Ok(numbers[last..].try_into()?)
+    let samples = row.split_whitespace().find_map(|word| word.strip_prefix('#'));
+    let samples = samples.context("rtla's row has no number of samples")?.parse()?;
+    Ok((samples, numbers[last..].try_into()?))
+}
+
+/// Returns when the first of the samples began that `rtla` counted. On one CPU it may miss the very first: up to Linux
+/// 6.1 the kernel's loop starts before `rtla` has switched its trace on, and keeps it from the CPU for a sample.
+fn counted_from(traced: &[Vec<u64>; 4], samples: usize) -> anyhow::Result<u64> {
+    let mut times: Vec<u64> = traced.iter().flatten().copied().collect();
+    times.sort_unstable();
+    let far = |pair: &[u64]| pair[1] - pair[0] > BETWEEN_NS;
+    let later = times.windows(2).filter(|pair| far(pair)).map(|pair| pair[1]);
+    let begins: Vec<u64> = times.first().copied().into_iter().chain(later).collect();
+    let missed = begins.len().checked_sub(samples).filter(|missed| *missed <= 1);
+    let first = missed.and_then(|missed| begins.get(missed));
+    first.copied().with_context(|| format!("{} samples, of which rtla saw {samples}", begins.len()))
 }
 
 /// Returns when each interruption began for the tracer, by kind, in nanoseconds since the start of the run.
@@ -149,7 +170,7 @@ mod tests {
     fn both_sides_of_the_comparison_are_read() {
         let table = "CPU Period Runtime Noise % CPU Aval Max Noise Max Single HW NMI IRQ Softirq Thread\n\
                        0 #4  1200000  33007  97.24941  8290  1059  0  1  329  0  25\n";
-        assert_eq!(totals(table).unwrap(), [0, 1, 329, 0, 25]);
+        assert_eq!(totals(table).unwrap(), (4, [0, 1, 329, 0, 25]));
         assert!(totals("CPU Period\n").is_err());
         let run = json!({
             "clock": { "frequency_millihertz": 500_000_000_000_u64 },
@@ -162,6 +183,16 @@ mod tests {
         let text = text + &event(1_200, "thread_noise: inject 0:180");
         assert_eq!(traced(&text, &run).unwrap(), [vec![], vec![100], vec![], vec![300]]);
         assert!(traced(&event(2_001, "nmi_noise:"), &run).is_err());
+    }
+
+    #[test]
+    fn a_sample_before_the_trace_of_rtla_is_left_out() {
+        let ms = |times: &[u64]| times.iter().map(|at| at * 1_000_000).collect::<Vec<u64>>();
+        let traced = [vec![], ms(&[4, 8, 500, 504]), vec![], ms(&[496, 1_000])];
+        for (samples, from) in [(3, Some(4)), (2, Some(496)), (1, None), (4, None), (0, None)] {
+            let found = counted_from(&traced, samples).ok();
+            assert_eq!(found, from.map(|at| at * 1_000_000), "{samples} samples");
+        }
     }
 
     #[test]
