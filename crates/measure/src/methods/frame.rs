@@ -13,7 +13,7 @@ pub(super) const COUNT: Value = Value::Count { least: 0, most: u64::MAX };
 pub(super) const KERNELS: Choices = kernels;
 
 /// The names of the policies.
-pub(super) fn policies() -> Vec<(&'static str, &'static str)> {
+fn policies() -> Vec<(&'static str, &'static str)> {
     vec![("other", ""), ("fifo", "")]
 }
 

@@ -4,7 +4,7 @@
 use super::memory::fitting;
 use super::{Method, frame};
 use crate::experiment::{
-    Amount, Cell, Experiment, Host, Order, Pages, Pinning, Policy, Ring, Sample, Samples,
+    Amount, Cell, Experiment, Host, Order, Pages, Pinning, Ring, Sample, Samples,
 };
 use crate::kernel::Kernel;
 use anechoic_kernels::memory::Params;
@@ -129,10 +129,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let asked = sorted(answers.all::<Vec<u64>>("working-set").concat());
     let asked = if asked.is_empty() { usual } else { asked };
     let (sizes, too_large) = sizes(asked, &rings)?;
-    let policy = match answers.one::<&str>("policy")? {
-        "fifo" => Policy::Fifo,
-        _ => Policy::Other,
-    };
+    let policy = frame::policy(answers.one("policy")?);
     let [least, most] = SAMPLES;
     let samples = Samples::Within { time: answers.one("point-time")?, least, most };
     let access = answers.one::<&str>("access")?;
