@@ -33,7 +33,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "PID", conflicts_with = "command", required_unless_present = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
     /// With --pid: for how long, for example 10s [default: until it ends, or until Ctrl-C]
-    #[arg(long, short, requires = "pid", value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
+    #[arg(long, short, conflicts_with = "command", value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]

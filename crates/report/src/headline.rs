@@ -85,6 +85,9 @@ fn of_program(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
     let run = &summary.run;
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let (name, ran) = (plain(&program.name), span(program.ran_ns));
+    if run.cpus.is_empty() {
+        return vec![format!("{name} ran for {ran}, on none of the CPUs that were asked for.")];
+    }
     let Some(lengths) = summary.total.lengths.as_ref() else {
         return vec![format!("{name} ran for {ran} and lost nothing on {cpus}.")];
     };

@@ -59,10 +59,11 @@ fn a_thread_that_preempts_the_program_is_named_with_its_time() {
     assert_eq!(done.code, Some(124), "that of the command: {}", done.err);
     let summary = summary(dir.path());
     let row = source(&summary, "thread", &format!("inject {cpu}"));
-    // 300 in 3 s, each some microseconds longer than asked.
-    let (count, mean_ms) = (number(&row["detours"]), number(&row["charged"]["mean_ns"]) / 1e6);
-    assert!((270.0..310.0).contains(&count), "{row:#}");
-    assert!((0.45..0.65).contains(&mean_ms), "{row:#}");
+    // 300 in 3 s, each some microseconds longer than asked. On a busy host several fall into one detour.
+    let count = number(&row["activities"]);
+    let all_ms = number(&row["detours"]) * number(&row["charged"]["mean_ns"]) / 1e6;
+    assert!((270.0..330.0).contains(&count), "{row:#}");
+    assert!((0.45..0.65).contains(&(all_ms / count)), "{row:#}");
     assert_eq!(row["cpus"], serde_json::json!([cpu.parse::<u32>().expect("a number")]));
     // The shell wants the CPU all the time, so that its run and lost time is 3 s.
     let wall_s = number(&summary["total"]["wall_ns"]) / 1e9;
