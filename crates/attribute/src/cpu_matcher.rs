@@ -95,9 +95,14 @@ impl<'a> CpuMatcher<'a> {
         alignment: &mut Alignment,
     ) -> Result<(), Problem> {
         let victims = program.map_or(Victims::Loop(self.victim), Victims::Program);
-        let outside = self.settle(event.ticks, labels, victims)?;
         if program.is_some() {
             self.follow(event);
+        }
+        let outside = self.settle(event.ticks, labels, victims)?;
+        if program.is_some() {
+            if event.kind == EventKind::Switch {
+                self.running = (event.args[0] as i32, event.args[2] as i32);
+            }
         } else if self.is_watched(event.ticks)
             && !(outside.is_some() && self.blind.touch(event.ticks, event.ticks))
         {
@@ -115,11 +120,9 @@ impl<'a> CpuMatcher<'a> {
         Ok(())
     }
 
-    /// Follows which thread has the CPU, after the detour that begins with this event has begun.
+    /// Follows which thread has the CPU when the event comes.
     fn follow(&mut self, event: &KernelEvent) {
-        if event.kind == EventKind::Switch {
-            self.running = (event.args[0] as i32, event.args[2] as i32);
-        } else if event.kind.has_current_thread() && event.pid != self.running.0 {
+        if event.kind.has_current_thread() && event.pid != self.running.0 {
             self.running = (event.pid, ORDINARY);
         }
     }

@@ -190,7 +190,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     for (name, args, says) in [
         ("nothing to record", &["record"][..], "--pid"),
         ("both", &["record", "--pid", "1", "--", "true"], "--pid"),
-        ("a duration of a command", &["record", "-d", "1s", "--", "true"], "--pid"),
+        ("a duration of a command", &["record", "-d", "1s", "--", "true"], "--duration"),
         ("process 0", &["record", "--pid", "0"], "1"),
         ("no such CPU", &["record", "--cpus", "60000", "--", "true"], "does not exist"),
     ] {
