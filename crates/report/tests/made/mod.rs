@@ -68,6 +68,7 @@ pub fn facts() -> Facts {
 
         confidential: None,
         limits: None,
+        program: None,
         measured_by: "0.1.0".into(),
         summarized_by: "0.1.0".into(),
         command: vec!["anechoic".into(), "run".into()],
