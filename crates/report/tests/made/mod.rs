@@ -76,7 +76,6 @@ pub fn facts() -> Facts {
         state: RunState::Complete,
         start_utc: "2026-05-09T07:31:17Z".into(),
         end_utc: Some("2026-05-09T07:31:27Z".into()),
-        program: None,
         wall_ns: 10_000_000_000,
         threshold_ns: 100,
         threshold_source: "calibrated".into(),
