@@ -4,8 +4,8 @@
 mod joint;
 
 use crate::ask;
-use crate::measure::{MethodArgs, MethodOfRanks};
 use crate::merge;
+use crate::method_args::{MethodArgs, MethodOfRanks};
 use crate::progress::Busy;
 use crate::run_args::RunArgs;
 use crate::setup::{self, SetupArgs, explained};

@@ -25,6 +25,7 @@ mod longest;
 mod man;
 mod measure;
 mod merge;
+mod method_args;
 mod minimal;
 mod options;
 mod predict;
@@ -49,7 +50,7 @@ mod top;
 
 pub use ensemble::{measure_in, run_in};
 pub use exit::USAGE;
-pub use measure::MethodOfRanks;
+pub use method_args::MethodOfRanks;
 pub use rows::OfRows;
 pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;

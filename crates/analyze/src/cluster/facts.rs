@@ -1,11 +1,13 @@
 //! What is known of each recording of a host besides its results, and what that says of the data set.
 
-use super::findings::{few, sorted};
 use super::{Job, Machines};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Largest number of hosts that a sentence names.
+pub(super) const NAMED: usize = 4;
 
 /// Facts of a recording of one host.
 #[derive(Debug, Clone, Copy)]
@@ -95,4 +97,24 @@ pub(crate) fn repeated(hosts: &[HostFacts<'_>]) -> usize {
     let mut recordings = BTreeMap::<&str, usize>::new();
     hosts.iter().for_each(|host| *recordings.entry(host.host).or_default() += 1);
     recordings.values().filter(|&&count| count > 1).count()
+}
+
+/// Returns names in order, without repetitions.
+pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Lists the first names.
+pub(super) fn few(names: &[String]) -> String {
+    first(names, names.len())
+}
+
+/// Returns the first names of a list of `count`.
+pub(super) fn first(names: &[String], count: usize) -> String {
+    let shown = names[..names.len().min(NAMED)].join(", ");
+    match count.saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }

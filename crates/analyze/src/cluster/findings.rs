@@ -1,6 +1,6 @@
 //! Defects of a data set of many hosts.
 
-use super::facts::HostFacts;
+use super::facts::{HostFacts, NAMED, few, first, sorted};
 use super::host::HostSummary;
 use anechoic_recording::LossKind;
 use anechoic_recording::run::RunState;
@@ -8,8 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest number of hosts that a sentence names.
-const NAMED: usize = 4;
 /// Thresholds with a smaller relative difference count as equal, because counters of different rates round differently.
 const SAME_THRESHOLD: f64 = 0.02;
 
@@ -262,12 +260,6 @@ fn names<'a>(parts: impl Iterator<Item = &'a HostFacts<'a>>) -> Vec<String> {
     sorted(parts.map(|part| part.host))
 }
 
-/// Returns names in order, without repetitions.
-pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let names: BTreeSet<&str> = names.collect();
-    names.into_iter().map(str::to_owned).collect()
-}
-
 /// Returns a defect of these hosts; none if there are none.
 pub(crate) fn about(
     kind: FindingKind,
@@ -275,18 +267,4 @@ pub(crate) fn about(
     text: impl Fn(&str) -> String,
 ) -> Option<Finding> {
     (!hosts.is_empty()).then(|| Finding { kind, text: text(&few(&hosts)), hosts })
-}
-
-/// Lists the first names.
-pub(super) fn few(names: &[String]) -> String {
-    first(names, names.len())
-}
-
-/// Returns the first names of a list of `count`.
-fn first(names: &[String], count: usize) -> String {
-    let shown = names[..names.len().min(NAMED)].join(", ");
-    match count.saturating_sub(NAMED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

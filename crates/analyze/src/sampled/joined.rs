@@ -3,8 +3,8 @@
 use super::host::{CpuSeries, HostSamples, SampledExperiment};
 use crate::cluster::adding::{measured_twice, no_host, outliers, overlap};
 use crate::cluster::counts::LengthsInNs;
-use crate::cluster::facts::{HostFacts, job, machines, notes, repeated, span};
-use crate::cluster::findings::{about, of_runs, sorted};
+use crate::cluster::facts::{HostFacts, job, machines, notes, repeated, sorted, span};
+use crate::cluster::findings::{about, of_runs};
 use crate::cluster::outliers::Looked;
 use crate::cluster::{Finding, FindingKind, Job, Machines, Outliers};
 use crate::lengths::Lengths;

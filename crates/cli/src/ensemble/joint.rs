@@ -1,6 +1,6 @@
 //! What the hosts of a job measure at the same time: detours, or the samples of a method.
 
-use crate::measure::MethodArgs;
+use crate::method_args::MethodArgs;
 use crate::run_args::RunArgs;
 use crate::setup::SetupArgs;
 use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};

@@ -286,8 +286,7 @@ impl Rounds<'_> {
         (lane, cpu): Loop,
     ) -> Sampling {
         let OnCpu { pace, megacycle_ticks, .. } = on;
-        let ranks = self.ranks.zip(cpu).map_or(1, |(ranks, cpu)| ranks.copies_on(cpu));
-        let copies = cell.copies.max(ranks);
+        let copies = self.copies(cell, cpu);
         let wanders = cell.between.iter().any(|act| matches!(act, Act::Migrate(_)));
         // If others share the CPU or the loop leaves it, the cause of a gap is unknown.
         let step = pace.step.filter(|_| cpu.is_some() && copies == 1 && !wanders);
@@ -316,8 +315,9 @@ impl Rounds<'_> {
             ring: cell.ring,
             events_off: cell.events_off,
         };
-        let series = Series {
-            series: self.number(),
+        let number = self.number();
+        self.series.push(Series {
+            series: number,
             round: self.rounds.len() as u32,
             method: self.experiment.method.to_owned(),
             variant: sample.kernel.id().to_owned(),
@@ -328,9 +328,9 @@ impl Rounds<'_> {
             grain_ticks,
             asked: samples,
             parameters,
-        };
-        let sampling = Sampling {
-            series: series.series,
+        });
+        Sampling {
+            series: number,
             cpu,
             step: Step::new(
                 sample.kernel,
@@ -347,9 +347,13 @@ impl Rounds<'_> {
             shares_cpu: cell.copies > 1,
             memory: cell.memory,
             ring: cell.ring,
-        };
-        self.series.push(series);
-        sampling
+        }
+    }
+
+    /// Returns the number of loops of a cell on this CPU, with those of other processes.
+    fn copies(&self, cell: &Cell, cpu: Option<u32>) -> u32 {
+        let ranks = self.ranks.zip(cpu).map_or(1, |(ranks, cpu)| ranks.copies_on(cpu));
+        cell.copies.max(ranks)
     }
 
     /// Returns the number of the next series among those of all processes on this host, counted round by

@@ -12,7 +12,7 @@ use anechoic_recording::{Problem, Recording, methods};
 const SAMPLED: &[&str] = &[methods::FWQ, methods::FTQ, methods::TICK, methods::LOOPS];
 
 /// The row of what one host contributes.
-pub static HOST_SAMPLES: Row<HostSamples> =
+pub(super) static HOST_SAMPLES: Row<HostSamples> =
     Row { compute: Some(host), ..Row::new("host_samples", "samples of the host", Grouping::Each) };
 
 /// The row of all hosts together.
