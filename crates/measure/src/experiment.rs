@@ -382,6 +382,11 @@ impl Cell {
         }
     }
 
+    /// Returns whether its loops change the CPU between samples.
+    pub(crate) fn wanders(&self) -> bool {
+        self.between.iter().any(|act| matches!(act, Act::Migrate(_)))
+    }
+
     /// Returns how it takes samples, if it does.
     #[must_use]
     pub fn sample(&self) -> Option<&Sample> {

@@ -287,9 +287,8 @@ impl Rounds<'_> {
     ) -> Sampling {
         let OnCpu { pace, megacycle_ticks, .. } = on;
         let copies = self.copies(cell, cpu);
-        let wanders = cell.between.iter().any(|act| matches!(act, Act::Migrate(_)));
         // If others share the CPU or the loop leaves it, the cause of a gap is unknown.
-        let step = pace.step.filter(|_| cpu.is_some() && copies == 1 && !wanders);
+        let step = pace.step.filter(|_| cpu.is_some() && copies == 1 && !cell.wanders());
         let grain_ticks = self.grain_ticks(sample, pace.calibrated_ticks);
         let meeting = cell.meeting();
         let parameters = Parameters {
