@@ -153,7 +153,7 @@ fn ranks_of_one_host_take_samples_together() {
             assert_eq!(done.out.is_empty(), rank > 0, "{method}, rank {rank}: {}", done.out);
         }
         let host = format!("host={}", hostname());
-        assert_eq!(names(&output), ["hosts.json".to_owned(), host.clone()], "{method}");
+        assert_eq!(names(&output), [host.clone(), "hosts.json".to_owned()], "{method}");
         let joined = joined(&output);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&done[0].out).expect("JSON"), joined);
         assert_eq!((&joined["job"]["ranks"], &joined["job"]["hosts"]), (&size.into(), &1.into()));
