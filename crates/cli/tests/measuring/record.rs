@@ -84,7 +84,7 @@ fn a_program_that_sleeps_loses_nothing_meanwhile() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     let summary = summary(dir.path());
     let [wanted, elapsed] =
-        ["/total/wall_ns", "/run/wall_ns"].map(|at| number(&summary.pointer(at).expect(at)));
+        ["/total/wall_ns", "/run/wall_ns"].map(|at| number(summary.pointer(at).expect(at)));
     assert!(elapsed >= 0.9e9, "{elapsed}");
     assert!(wanted < elapsed / 3.0, "it wanted a CPU for {wanted} of {elapsed} ns");
     adds_up(dir.path());
