@@ -128,7 +128,7 @@ fn losses_add_up_over_unequal_hosts() {
 
 #[test]
 fn one_cpu_has_the_noise_of_its_own_distribution() {
-    let windows = |index: u64| if index % 4 == 0 { 900 } else { 1_000 };
+    let windows = |index: u64| if index.is_multiple_of(4) { 900 } else { 1_000 };
     let late = late(70_000);
     let cases = [work(1, &late), Loop { cpu: 1, fixed: Fixed::Time, value: &windows }];
     for of in cases {
