@@ -109,6 +109,14 @@ impl Outcome {
     }
 }
 
+impl Run {
+    /// Returns whether it ended by itself, and all samples of its series are there with the right result.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.state == RunState::Complete && self.outcomes.iter().all(Outcome::is_sound)
+    }
+}
+
 /// Why a series ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -55,7 +55,7 @@ const EXACT: Row = Row {
     command_line: "default",
     checks: EVERYWHERE,
 };
-/// The fast part, which runs before every change: events, and the exact truth.
+/// The fast part (`make lab-fast`), which is run by hand: events, and the exact truth.
 const FAST: &[Row] = &[Row { checks: &["check", "run", "osnoise"], ..EXACT }];
 /// What the rows of machines with two CPUs and more have in common.
 const TWO: Row = Row { kernels: &["6.12", "6.12-rt"], machine: "2 CPUs", ..EXACT };

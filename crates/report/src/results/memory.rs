@@ -2,11 +2,10 @@
 
 use super::Input;
 use super::described::{Grouping, Methods};
-use super::row::{Print, Row};
+use super::row::{Print, Row, of_samples};
 use crate::memory::words::sentences;
 use anechoic_analyze::Memory;
 use anechoic_analyze::injection::Verdict;
-use anechoic_recording::run::{Outcome, RunState};
 use anechoic_recording::{Problem, Recording, methods};
 
 /// The method whose recordings it is computed from.
@@ -29,10 +28,5 @@ fn compute(input: &Input<'_>) -> Result<Memory, Problem> {
 }
 
 fn verdict(found: &Memory, recordings: &[&Recording]) -> Verdict {
-    let right = |recording: &&Recording| recording.run().outcomes.iter().all(Outcome::is_sound);
-    match found.run.state {
-        _ if found.measured().next().is_none() => Verdict::Nothing,
-        RunState::Complete if recordings.iter().all(right) => Verdict::Good,
-        _ => Verdict::Warning,
-    }
+    of_samples(found.measured().next().is_some(), recordings)
 }

@@ -6,7 +6,6 @@ use crate::rank::sentences;
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::rank::Ranking;
 use anechoic_recording::Recording;
-use anechoic_recording::run::{Outcome, RunState};
 
 /// The row of the result. It is computed from groups of recordings, so its command computes it.
 pub static RANK: Row<Ranking> = Row {
@@ -18,9 +17,6 @@ pub static RANK: Row<Ranking> = Row {
 
 /// Returns `Warning` if a recording is not complete, or has lost or wrong samples.
 fn verdict(_: &Ranking, recordings: &[&Recording]) -> Verdict {
-    let sound = |recording: &&Recording| {
-        let run = recording.run();
-        run.state == RunState::Complete && run.outcomes.iter().all(Outcome::is_sound)
-    };
-    if recordings.iter().all(sound) { Verdict::Good } else { Verdict::Warning }
+    let sound = recordings.iter().all(|recording| recording.run().is_sound());
+    if sound { Verdict::Good } else { Verdict::Warning }
 }

@@ -19,6 +19,16 @@ use std::sync::Arc;
 /// A function that computes a result of type `T`.
 pub type Compute<T> = fn(&Input<'_>) -> Result<T, Problem>;
 
+/// Returns the verdict of a result of samples: whether there are any, and whether all recordings are sound.
+pub(super) fn of_samples(measured: bool, recordings: &[&Recording]) -> Verdict {
+    let sound = recordings.iter().all(|recording| recording.run().is_sound());
+    match (measured, sound) {
+        (false, _) => Verdict::Nothing,
+        (true, true) => Verdict::Good,
+        (true, false) => Verdict::Warning,
+    }
+}
+
 /// The row of a result of type `T`.
 pub struct Row<T: 'static> {
     /// Its identifier; its schema is `schema/IDENTIFIER.schema.json`.

@@ -35,6 +35,7 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     ensure!(summary["run"]["state"] == "complete", "{}", summary["run"]);
     let events = aligned(&summary)?;
     let run: Value = serde_json::from_slice(&std::fs::read(recording.join("run.json"))?)?;
-    ensure!(run.to_string().contains(&evidence.image.release), "another kernel: {}", run["host"]);
+    let kernel = run["machine"]["kernel"].as_str().unwrap_or_default();
+    ensure!(kernel.contains(&evidence.image.release), "another kernel: {kernel}");
     Ok(format!("{events} events in a kernel that kexec started"))
 }
