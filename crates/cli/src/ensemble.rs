@@ -340,8 +340,9 @@ fn show<J: Joint>(
             (None, None) => {}
         }
     }
+    let nobody = hosts.is_empty();
     let found = match J::merge(hosts, &left_out) {
-        Err(_) if worst > 0 => return Ok(worst.into()), // the reason is already printed
+        Err(_) if nobody && worst > 0 => return Ok(worst.into()), // the reason is already printed
         found => found?,
     };
     merge::save(&found, &dir.join(J::FILE))?;

@@ -122,7 +122,9 @@ impl Joint for MethodArgs {
     fn longest_work(&self) -> Duration {
         // Rounds are as long on any CPUs. A refused experiment is reported when it is planned.
         let rounds = self.plan(cpus::allowed(), None).map(|plan| plan.experiment.rounds());
-        rounds.unwrap_or_default().into_iter().max().unwrap_or_default().saturating_mul(SLOWEST)
+        let rounds = rounds.unwrap_or_default();
+        let longest = rounds.iter().max().copied().unwrap_or_default().saturating_mul(SLOWEST);
+        longest.max(rounds.iter().sum()) // after the last round each host adds up all of them
     }
 
     fn sum_up(recording: &Recording) -> Result<HostSamples, Problem> {

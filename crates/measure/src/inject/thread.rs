@@ -226,10 +226,11 @@ impl Shared {
                     std::num::NonZeroU32::MAX,
                 );
             }
-            self.late.add(monotonic_ns().saturating_sub(due_ns));
+            let late_ns = monotonic_ns().saturating_sub(due_ns);
             if !is_on(cpu) && cpus::pin(&[cpu]).is_err() {
                 continue;
             }
+            self.late.add(late_ns);
             let end = counter::now().saturating_add(clock.ticks(event.duration_ns));
             while counter::now() < end && self.gate.load(Ordering::Relaxed) == ON {
                 spin_loop();
