@@ -151,7 +151,7 @@ pub fn switch(recording: &Recording) -> Result<Switch, Problem> {
         cpu: known.iter().find_map(|(series, _)| series.cpu),
         tick_ns,
         read_ticks,
-        blocks: all.values().map(|of| of.ns.len()).max().unwrap_or(0) as u64,
+        blocks: all.values().map(|of| of.ns.iter().flatten().count()).max().unwrap_or(0) as u64,
         kernel: kernel(&known),
         l2_bytes: caches(run).iter().find(|of| of.level == 2).map(|of| of.size_bytes),
         events_compared: all.keys().any(|key| key.0) && all.keys().any(|key| !key.0),

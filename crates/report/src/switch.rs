@@ -50,22 +50,16 @@ fn what(found: &Switch) -> String {
 /// Returns facts on the tokens, the kernel events, the outliers, and what is missing.
 pub(crate) fn facts(found: &Switch) -> Vec<Fact> {
     let [all, wrong] = found.tokens;
-    let token = match wrong {
-        0 => Fact::new(
-            "token",
-            Tone::Good,
-            format!("passed every member in all of {} ways around", count(all)),
-        ),
-        _ => Fact::new(
-            "token",
-            Tone::Bad,
-            format!(
-                "missed a member, or its work was wrong, in {} of {}",
-                count(wrong),
-                count(all)
-            ),
-        ),
+    let (tone, text) = match (all, wrong) {
+        (0, _) => (Tone::Plain, "completed no round trip".to_owned()),
+        (_, 0) => (Tone::Good, format!("passed every member in all {} round trips", count(all))),
+        _ => {
+            let of_all = format!("{} of {} round trips", count(wrong), count(all));
+            let what = "missed a member, or a member computed a wrong value";
+            (Tone::Bad, format!("{what}, in {of_all}"))
+        }
     };
+    let token = Fact::new("token", tone, text);
     let mut facts = vec![token];
     facts.extend(words::events(found).map(|text| Fact::new("events", Tone::Plain, text)));
     facts.push(outliers(found));

@@ -203,13 +203,19 @@ fn usual_sizes(machine: &Machine, cpu: u32) -> (Vec<u64>, Option<String>) {
     (smaller.chain([largest]).collect(), note)
 }
 
-/// Returns the working sets that fit into the free memory for all members at once, and states which do not.
-fn sizes(asked: Vec<u64>, rings: &[Ring]) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
+/// Returns the number of working sets that exist at once: those of the largest ring of each kind of partners. A hop
+/// without a switch uses one of them.
+fn working_sets(rings: &[Ring]) -> u64 {
     let largest = |partners| {
-        let of_kind = rings.iter().filter(move |ring| ring.partners == partners);
+        let of_kind = rings.iter().filter(move |ring| ring.switches && ring.partners == partners);
         of_kind.map(|ring| u64::from(ring.members)).max().unwrap_or(0)
     };
-    let members: u64 = Partners::ALL.into_iter().map(largest).sum::<u64>().max(1);
+    Partners::ALL.into_iter().map(largest).sum::<u64>().max(1)
+}
+
+/// Returns the working sets that fit into the free memory for all members at once, and states which do not.
+fn sizes(asked: Vec<u64>, rings: &[Ring]) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
+    let members = working_sets(rings);
     let (fit, too_large) = fitting(asked.iter().map(|bytes| bytes * members).collect(), 0, None)?;
     let too_large = too_large.map(|of| {
         let most = fit.last().map_or(0, |all| all / members);
@@ -221,6 +227,22 @@ fn sizes(asked: Vec<u64>, rings: &[Ring]) -> Result<(Vec<u64>, Option<NotAvailab
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_is_that_of_the_largest_ring_of_each_kind() {
+        let ring = |partners, members, switches| Ring { members, partners, switches };
+        let alone = ring(Partners::Processes, HOPS, false);
+        let two = ring(Partners::Processes, 2, true);
+        let four = ring(Partners::Threads, 4, true);
+        let cases: [(&str, &[Ring], u64); 3] = [
+            ("a hop without a switch alone", &[alone], 1),
+            ("two members, and hops without a switch", &[alone, two], 2),
+            ("two kinds of partners", &[alone, two, four], 6),
+        ];
+        for (name, rings, expected) in cases {
+            assert_eq!(working_sets(rings), expected, "case: {name}");
+        }
+    }
 
     #[test]
     fn sizes_are_read_and_others_refused() {

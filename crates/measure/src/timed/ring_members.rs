@@ -193,7 +193,8 @@ impl Partner {
             libc::syscall(libc::SYS_close_range, from, libc::c_uint::MAX, 0);
         }
         if parent_is_there(parent) {
-            self.serve();
+            // A panic must not unwind into the code of the parent, to which the token is then lost.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.serve()));
         }
         // SAFETY: ends this process at once, without what the parent would do at its own end.
         unsafe { libc::_exit(0) }

@@ -113,7 +113,6 @@ impl Worker<'_> {
             }
             let workspaces = &mut workspaces;
             seen.extend(self.take_part(&round.gate, job, &mut sinks, workspaces, counts.as_ref()));
-            workspaces.gave_up().into_iter().for_each(|why| self.hub.give_up(why));
         }
         let mut losses = sinks.gaps.finish();
         losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));
@@ -210,6 +209,8 @@ impl Worker<'_> {
         usage.run_delay_ns = counters::own_run_delay_ns().zip(delay).map(|(now, then)| now - then);
         usage.read = Some((read_ticks, counter::now()));
         let gaps = (sinks.gaps.stored, sinks.gaps.lost);
+        // Before the end of the round is seen, so that the last round reports it, too.
+        workspaces.gave_up().into_iter().for_each(|why| self.hub.give_up(why));
         gate.done.fetch_add(1, Ordering::AcqRel);
         // On another CPU it would only disturb that CPU's loop.
         if self.place.cpu() == Some(last_cpu) && job.keeps_busy() {

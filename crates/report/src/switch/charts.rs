@@ -6,14 +6,15 @@ use anechoic_analyze::Switch;
 use anechoic_analyze::switch::Point;
 use anechoic_recording::switch::Partners;
 
-/// Returns the figure for the terminal; nothing with fewer than two working sets.
+/// Returns the figure for the terminal; nothing with fewer than two working sets beyond 0.
 pub(crate) fn for_terminal(found: &Switch) -> Option<Chart> {
     let title = "cost of a switch in µs by working set of each member in KiB (those beyond 0)";
     let kib = |bytes: u64| (bytes > 0).then(|| bytes as f64 / 1024.0);
     let curves = curves(found, &kib).into_iter().map(|curve| curve.spanning(vec![])).collect();
     let x = Axis::log("KiB", Quantity::Number);
     let chart = Chart::of(x, Axis::log("µs", Quantity::Number), curves).titled(title, ROWS);
-    (found.sizes().len() > 2 && !chart.is_empty()).then_some(chart)
+    let drawn = found.sizes().into_iter().filter(|&bytes| bytes > 0).count();
+    (drawn > 1 && !chart.is_empty()).then_some(chart)
 }
 
 /// Returns the figure of the page with its caption.

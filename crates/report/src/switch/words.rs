@@ -53,12 +53,11 @@ fn largest(found: &Switch, partners: Partners) -> Option<String> {
     let (point, _) = *costs(found, partners, bytes).last()?;
     let indirect = point.indirect_ns?;
     let what = format!("{} each of {} {}", size(bytes), point.members, partners.name());
+    let time = time(&indirect);
     Some(match indirect.differs() {
-        true if indirect.value > 0.0 => format!("Working sets of {what} add {}.", time(&indirect)),
-        _ => format!(
-            "Whether working sets of {what} add to that was not shown: {}.",
-            time(&indirect)
-        ),
+        true if indirect.value > 0.0 => format!("Working sets of {what} add {time}."),
+        true => format!("Working sets of {what} make a switch cheaper: {time}."),
+        false => format!("An effect of working sets of {what} was not found: {time}."),
     })
 }
 
