@@ -89,6 +89,23 @@ fn who_has_the_cpu_is_charged() {
         vec![switch(50, A, 0, B, 120), switch(100, B, 1, 42, 120), switch(200, 42, 1, A, 120)],
         &["off: thread bash | 100..200 = 100 | runnable"],
     );
+    check(
+        "another thread of the program goes on between an interrupt and its softirq",
+        vec![detour(100, 130)],
+        vec![
+            on(100, A, IrqEntry, [24, 0, 0]),
+            on(110, A, IrqExit, [24, 0, 0]),
+            switch(112, A, 0, B, 120),
+            on(115, B, SoftirqEntry, [7, 0, 0]),
+            on(130, B, SoftirqExit, [7, 0, 0]),
+        ],
+        &[
+            "device-irq virtio0 | 100..110 = 10",
+            "inner gap: device-irq virtio0 | 110..112 = 2",
+            "inner gap: device-irq virtio0 | 112..115 = 3",
+            "softirq SCHED | 115..130 = 15",
+        ],
+    );
 }
 
 #[test]

@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 
 /// Record what interrupts your own program: how much time its threads lose on each CPU, and what takes it
 ///
-/// No loop runs. The kernel's events are recorded while the program does, and show when another thread, an interrupt or a late
+/// No loop runs. The kernel's events are recorded while the program runs. They show when another thread, an interrupt or a late
 /// wake-up kept one of its threads from a CPU. It needs permission to record kernel events (root or CAP_SYS_ADMIN).
 /// With a command the result goes to stderr, and the exit code is that of the command; it is 3, or 64 and above, if there is
 /// no result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RecordArgs {
-    /// Record this process and its descendants, which run already
+    /// Record this running process and its descendants
     #[arg(long, value_name = "PID", conflicts_with = "command", required_unless_present = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
     /// With --pid: for how long, for example 10s [default: until it ends, or until Ctrl-C]
@@ -50,7 +50,7 @@ pub struct RecordArgs {
     /// Print JSON (schema/summary.schema.json)
     #[arg(long)]
     json: bool,
-    /// Do not show progress; with a command, do not show the result either
+    /// Do not show progress; with a command, do not compute or show the result either: exit code 3 then never occurs
     #[arg(long, short)]
     quiet: bool,
     /// Command to record, with all processes that it starts
@@ -69,7 +69,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
     let wanted = args.cpus.as_ref().map(|list| &list.0[..]);
     let online = cpus::online();
     if let Some(wanted) = wanted.filter(|wanted| wanted.iter().any(|cpu| !online.contains(cpu))) {
-        cpus::verify(wanted)?; // says what is wrong with it
+        cpus::verify(wanted)?; // reports the CPU that does not exist
     }
     let place = Place::of(args.output.as_deref(), args.no_save)?;
     let plan = Plan {
@@ -102,7 +102,12 @@ impl Recording<'_> {
             end: None,
             status: None,
         };
-        record(&self.plan, self.dir, self.wanted, &mut started)?;
+        let recorded = record(&self.plan, self.dir, self.wanted, &mut started);
+        // After a failure to save, the command still runs. It keeps its terminal and its signals.
+        if let (None, Some(child)) = (started.status, &mut started.child) {
+            started.status = command::wait(child, None, &started.signal).ok().flatten();
+        }
+        recorded?;
         explained(self.dir, self.args.quiet)?;
         let code = match self.args.quiet {
             true => 0,

@@ -80,7 +80,7 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
     facts
 }
 
-/// Returns which check there is none of where a program was recorded, and what is not seen.
+/// Returns which check does not apply to a recorded program, and what its events do not show.
 fn of_program() -> Vec<Fact> {
     let aligned = "does not apply: no loop shows when the CPU did something else, only the kernel's events do";
     let below = "time below the kernel (VM exits, firmware, steal) counts as run time of the program; `anechoic run` measures it";

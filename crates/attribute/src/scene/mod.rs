@@ -42,7 +42,7 @@ pub(crate) struct Scene {
     off: Option<usize>,
     state: VictimState,
     current: (i32, i32),
-    /// Whether the detour began when a thread of the program was woken.
+    /// Whether the CPU did not execute the program when the detour began.
     woken: bool,
     /// What threads had open when they were switched out.
     suspended: HashMap<i32, Vec<(What, Option<Sender>)>>,

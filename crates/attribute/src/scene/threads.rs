@@ -29,6 +29,11 @@ impl Scene {
         victims: Victims<'_>,
     ) {
         self.expect(ticks, prev, victims);
+        if victims.has(prev) && victims.has(next.0) {
+            self.unwind(ticks, 0); // the program goes on with another of its threads
+            self.current = next;
+            return self.come_back(ticks);
+        }
         if victims.has(prev) {
             // Whatever this thread does, its program wants the CPU in all of the detour.
             let prev_state = if victims.are_of_program() { 0 } else { prev_state };

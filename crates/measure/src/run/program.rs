@@ -11,14 +11,14 @@ use super::store::Store;
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuRun, DrainPolicy, Program, RanOn, Run, RunState};
 use anechoic_recording::{
-    Detour, Feed, KernelEvent, Loss, LossKind, Members, Merge, Problem, ProblemKind, Recorder,
-    Recording,
+    Detour, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder, Recording,
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
 use anechoic_system::{cpus, machine, tracefs};
 use lost_time::LostTime;
 use std::collections::BTreeMap;
+use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -77,6 +77,7 @@ pub fn record(
     }
     let own = kernel.thread(own);
     run.own_threads.iter_mut().for_each(|of| of.tid = kernel.thread(of.tid));
+    let existed = dir.exists();
     let mut recorder = Recorder::create(dir, &run)?;
     kernel.begin();
     let snapshot = Snapshot::take(&plan.program_cpus, counter::ordered);
@@ -87,9 +88,14 @@ pub fn record(
     let mut store = Store::new(recorder, &[], plan, &run);
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
-    let program = subject.begin().inspect_err(|_| {
-        let _ = std::fs::remove_dir_all(dir); // nothing was measured
-    })?;
+    let program = match subject.begin() {
+        Ok(program) => program,
+        Err(problem) => {
+            drop(store);
+            discard(dir, existed);
+            return Err(problem.into());
+        }
+    };
     let started_by = program.threads.is_empty().then_some(own);
     let (end_ticks, state) = watch(subject, &mut kernel, &mut run, &mut store);
     (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
@@ -108,6 +114,19 @@ pub fn record(
     };
     store.finish(&run)?;
     Ok(run)
+}
+
+/// Removes what was written before anything was measured; a directory that was there before stays, empty as it was.
+fn discard(dir: &Path, existed: bool) {
+    if !existed {
+        let _ = fs::remove_dir_all(dir);
+        return;
+    }
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let _ = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    }
 }
 
 /// Waits until the recording is over, and empties buffers that are half full. Returns when and how it ended.
@@ -162,8 +181,9 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
             }
         }
     };
+    let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
     let mut lost_time =
-        LostTime::new(Members::new(program), &run.clock, run.start_ticks, &mut keep);
+        LostTime::new(Members::new(program), &run.clock, run.start_ticks, losses, &mut keep);
     read(&recording, &run.machine.online, &mut lost_time)?;
     let (ran, members) = lost_time.finish(run.end_ticks);
     store.append(&detours);
@@ -179,21 +199,13 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
     Ok(())
 }
 
-/// Reads the events of all CPUs in time order, and the intervals in which some were lost.
+/// Reads the events of all CPUs in time order.
 fn read(recording: &Recording, online: &str, lost_time: &mut LostTime<'_>) -> Result<(), Problem> {
     let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
     let online = cpus::parse(online).unwrap_or_default();
     let mut events = Merge::new(online.into_iter().map(events).collect())?;
-    let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
-    let mut losses: Vec<Loss> =
-        losses.into_iter().filter(|loss| loss.what == LossKind::Events).collect();
-    losses.sort_by_key(|loss| std::cmp::Reverse(loss.start_ticks));
     while let Some(event) = events.next_event()? {
-        while let Some(loss) = losses.pop_if(|loss| loss.start_ticks <= event.ticks) {
-            lost_time.lose(loss.cpu, loss.start_ticks, loss.end_ticks);
-        }
         lost_time.event(&event);
     }
-    losses.iter().rev().for_each(|loss| lost_time.lose(loss.cpu, loss.start_ticks, loss.end_ticks));
     Ok(())
 }

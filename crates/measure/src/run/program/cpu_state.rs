@@ -66,7 +66,7 @@ impl CpuState {
         }
     }
 
-    /// Takes its status from now on, where `own` is whether its thread belongs to the program. Returns a detour that is over.
+    /// Updates the status. `own` is whether the CPU's thread belongs to the program. Returns a detour that is over.
     ///
     /// Lost time within `pause` ticks after a detour is part of that detour: it follows from the same interrupt. `pause` is 0
     /// where it cannot.
@@ -81,7 +81,7 @@ impl CpuState {
         }
         let begun = self.since;
         let (before, length) = (self.status, ticks.saturating_sub(begun));
-        (self.status, self.since) = (status, ticks);
+        (self.status, self.since) = (status, ticks.max(begun)); // nothing counts in a loss
         self.used |= status != Status::Unwanted;
         match (before, status) {
             (Status::Lost, _) => self.hold((begun, ticks)),

@@ -9,7 +9,8 @@
 
 use super::cpu_state::{CpuState, Span};
 use anechoic_recording::event::{Handler, Role};
-use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Members};
+use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Loss, LossKind, Members};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// The states of `sched_switch` in which a thread has ended: X and Z.
@@ -36,6 +37,8 @@ pub(super) struct LostTime<'a> {
     clock: &'a Clock,
     threads: HashMap<i32, Thread>,
     cpus: BTreeMap<u32, CpuState>,
+    /// The intervals in which events were lost, the next one last.
+    losses: Vec<Loss>,
     sink: &'a mut dyn FnMut(Detour),
     /// What follows an interrupt within this time follows from it, in ticks.
     pause_ticks: u64,
@@ -50,21 +53,26 @@ pub(super) struct LostTime<'a> {
 const PAUSE_NS: u64 = 10_000;
 
 impl<'a> LostTime<'a> {
-    /// `sink` is given the detours from `start_ticks` on, those of one CPU in time order.
+    /// `losses` are those of the run, in any order. `sink` is given the detours from `start_ticks` on, those of one CPU in
+    /// time order.
     pub(super) fn new(
         members: Members,
         clock: &'a Clock,
         start_ticks: u64,
+        mut losses: Vec<Loss>,
         sink: &'a mut dyn FnMut(Detour),
     ) -> Self {
+        losses.retain(|loss| loss.what == LossKind::Events);
+        losses.sort_by_key(|loss| Reverse(loss.start_ticks));
         let pause_ticks = clock.ticks(PAUSE_NS);
         let (threads, cpus, has_begun) = (HashMap::new(), BTreeMap::new(), false);
-        Self { members, clock, threads, cpus, sink, pause_ticks, start_ticks, has_begun }
+        Self { members, clock, threads, cpus, losses, sink, pause_ticks, start_ticks, has_begun }
     }
 
     /// Processes the next event.
     pub(super) fn event(&mut self, event: &KernelEvent) {
         let (cpu, ticks) = (event.cpu, event.ticks);
+        self.lose_until(ticks);
         if ticks >= self.start_ticks {
             self.begin();
         }
@@ -116,8 +124,15 @@ impl<'a> LostTime<'a> {
         }
     }
 
+    /// Handles the losses that begin before `ticks`. One begins at the last event before it, which still counts.
+    fn lose_until(&mut self, ticks: u64) {
+        while let Some(loss) = self.losses.pop_if(|loss| loss.start_ticks < ticks) {
+            self.lose(loss.cpu, loss.start_ticks, loss.end_ticks);
+        }
+    }
+
     /// Begins anew on a CPU after an interval in which events of it were lost: nothing counts in it.
-    pub(super) fn lose(&mut self, cpu: u32, start_ticks: u64, end_ticks: u64) {
+    fn lose(&mut self, cpu: u32, start_ticks: u64, end_ticks: u64) {
         self.threads.retain(|_, thread| {
             !matches!(thread, Thread::Current { cpu: on, .. } | Thread::Preempted { cpu: on } if *on == cpu)
         });
@@ -133,6 +148,7 @@ impl<'a> LostTime<'a> {
     /// threads.
     pub(super) fn finish(mut self, end_ticks: u64) -> (BTreeMap<u32, u64>, Members) {
         self.begin();
+        self.lose_until(u64::MAX);
         let numbers: Vec<u32> = self.cpus.keys().copied().collect();
         for cpu in numbers {
             self.lose(cpu, end_ticks, end_ticks);

@@ -71,14 +71,16 @@ fn play_from(
     let program = Program { started_by: Some(TOOL), threads: vec![A, B], ..Program::default() };
     let (clock, mut found) = (builders::clock(1_000_000_000), Vec::new());
     let mut keep = |detour: Detour| found.push((detour.cpu, detour.start_ticks, detour.end_ticks));
-    let mut lost_time = LostTime::new(Members::new(&program), &clock, start, &mut keep);
-    let mut losses = losses.iter().peekable();
-    for event in events {
-        while let Some(&(cpu, start, end)) = losses.next_if(|loss| loss.1 <= event.ticks) {
-            lost_time.lose(cpu, start, end);
-        }
-        lost_time.event(event);
-    }
+    let lost = |&(cpu, start_ticks, end_ticks): &Span3| Loss {
+        what: LossKind::Events,
+        cpu,
+        start_ticks,
+        end_ticks,
+        count: 1,
+    };
+    let losses = losses.iter().map(lost).collect();
+    let mut lost_time = LostTime::new(Members::new(&program), &clock, start, losses, &mut keep);
+    events.iter().for_each(|event| lost_time.event(event));
     let (ran, _) = lost_time.finish(SECOND);
     found.sort_unstable();
     (found, ran.into_iter().collect())
@@ -327,6 +329,9 @@ fn nothing_counts_where_events_were_lost() {
         switch(9 * MS, A, SLEEPS, IDLE),
     ];
     assert_eq!(play(&events, &[(1, 3 * MS, 6 * MS)]), (vec![], vec![(0, 2 * MS)]));
+    // A loss begins at the last event before it.
+    let events = [switch(MS, IDLE, RUNNABLE, A), switch(7 * MS, OTHER, SLEEPS, IDLE)];
+    assert_eq!(play(&events, &[(0, MS, 7 * MS)]), (vec![], vec![(0, 0)]));
 }
 
 #[test]
