@@ -14,12 +14,12 @@ use std::path::Path;
 
 /// Working sets that the first- and second-level caches, the last-level cache and the memory hold, in KiB. That of the
 /// last-level cache is small: of a larger one the other guests of a busy host leave all or nothing.
-const SIZES_KIB: [u64; 4] = [16, 256, 2 << 10, 64 << 10];
+const SIZES_KIB: [u64; 4] = [16, 256, 4 << 10, 64 << 10];
 /// The experiments that the independent program does too, how it calls them, and the working sets. A sequential pass over
 /// 16 KiB takes 100 ns, of which getting into the loop and out of it is a quarter.
 const KERNELS: [(&str, &str, &[u64]); 2] = [
     ("bandwidth-read-random-warm", "chase", &SIZES_KIB),
-    ("bandwidth-read-sequential-warm", "stream", &[256, 2 << 10, 64 << 10]),
+    ("bandwidth-read-sequential-warm", "stream", &[256, 4 << 10, 64 << 10]),
 ];
 /// Working sets that caches hold, in KiB.
 const FILLED_KIB: [u64; 6] = [16, 64, 256, 512, 1024, 2 << 10];
