@@ -140,6 +140,11 @@ pub(crate) const LOOP: &str = "loop of 1 ms";
 /// Experiment: how often interrupts came, and what they took.
 pub(crate) const INTERRUPTS_OF_A_RUN: &str = "interrupts of a run";
 
+/// Experiment: the time between two reads of the counter.
+pub(crate) const READS: &str = "counter deltas";
+/// Experiment: what a machine consists of.
+pub(crate) const MACHINE: &str = "machine";
+
 /// Experiment: how often three systems had the lowest, middle and highest noise.
 const RANKING_COUNTS: &str = "noise among three systems";
 /// Number of values that the memory experiments compare: 46 experiments in four regions.

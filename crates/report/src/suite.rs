@@ -11,7 +11,7 @@ mod ticks;
 
 pub use cmt::suite_cmt;
 pub use ferreira::suite_ferreira;
-pub use loops::{LOOPS_RATE, suite_loops};
+pub use loops::{LOOPS_DELTAS, LOOPS_RATE, suite_loops};
 pub use memory::suite_memory;
 pub use paging::suite_paging;
 pub use selfish::suite_selfish;

@@ -8,6 +8,8 @@ use crate::made::samples::{measured, pace, series, series_facts, times};
 use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtracted, Subtraction, Verdict};
 use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
+use anechoic_lab::builders;
+use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_report::{Screen, View, suite_cmt, suite_loops};
 use std::path::Path;
@@ -153,7 +155,7 @@ fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
 /// Shows sets that do not differ in the tick rate.
 fn loops_alone(sets: &[Measured], view: &View<'_>) -> Screen {
     let named: Vec<_> = sets.iter().map(|set| ("1ms".to_owned(), set.clone())).collect();
-    suite_loops(&named, view)
+    suite_loops(&named, None, view)
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn loops_at_several_rates_are_joined() {
     let rates = |sets: &[Measured], view: &View<'_>| {
         let names = ["rate-1000", "rate-250", "1ms"];
         let sets = names.into_iter().map(str::to_owned).zip(sets.iter().cloned());
-        suite_loops(&sets.collect::<Vec<_>>(), view)
+        suite_loops(&sets.collect::<Vec<_>>(), None, view)
     };
     let sets = [(); 3].map(|()| variants(&["other"], 2_000.0));
     let text = rates(&sets, &View::default()).to_text(&View::default());
@@ -175,6 +177,44 @@ fn loops_at_several_rates_are_joined() {
 #[test]
 fn loops() {
     golden("suite_loops", loops_alone, &[variants(&["other", "fifo 1"], 2_000.0)]);
+}
+
+/// What lies between two reads of the counter, and the machine, beside those of the paper.
+#[test]
+fn loops_beside_the_machines_of_the_paper() {
+    let cache = |level, kind: &str, size_kib: u64| Cache {
+        level,
+        kind: kind.into(),
+        size_bytes: size_kib << 10,
+        line_bytes: 64,
+        ways: 8,
+        shared_cpus: "1".into(),
+    };
+    let cpu = Cpu {
+        cpu: 1,
+        caches: vec![cache(1, "Data", 48), cache(1, "Instruction", 64), cache(2, "Unified", 2048)],
+        ..Cpu::default()
+    };
+    let mut run = builders::run("loops", builders::clock(2_600_000_000), vec![]);
+    run.cpus = vec![builders::cpu_run(1, (0, 1), 0)];
+    run.machine.memory_bytes = 24 << 30;
+    run.machine.cpus = vec![cpu];
+    let facts = SeriesFacts { asked: 400, ..series_facts("fwq", "empty", Some(1), 10) };
+    let reads: Vec<f64> = (0..400).map(|at| if at % 8 < 5 { 40.0 } else { 36.0 }).collect();
+    let deltas = measured("fwq", vec![series(facts, &reads)]);
+    let sets = [("deltas".to_owned(), deltas), ("1ms".to_owned(), variants(&["other"], 2_000.0))];
+    let view = View::default();
+    let text = suite_loops(&sets, Some(&run), &view).to_text(&view);
+    let of = |from: &str| text.lines().find(|line| line.starts_with(from)).expect("a line");
+    let words = |from| of(from).split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
+    assert_eq!(words("Xeon MP"), "GHz 116 – 104 – 511", "{text}");
+    assert_eq!(words("here, CPU 1"), "40 62.5 % 36 37.5 % 3", "{text}");
+    assert!(of("CPU clock").ends_with(" 2.60 GHz"), "{text}");
+    assert!(of("memory size").ends_with(" 24 GiB"), "{text}");
+    assert!(of("cache L2").ends_with(" 2 MiB"), "{text}");
+    assert!(of("cache L1 code").ends_with(" 64 KiB"), "{text}");
+    assert!(of("bus clock").ends_with(" –"), "{text}");
+    assert_eq!(text.matches("up to 400 per series").count(), 0, "no table of its own: {text}");
 }
 
 /// The paper's enigma: ticks that cost one variant more than ten times what they cost another.

@@ -10,13 +10,15 @@ use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::published::{LOOPS_GRAIN_NS, LOOPS_TICK_PARTS};
 use anechoic_report::results::measured::MEASURED;
-use anechoic_report::{LOOPS_RATE, Screen, View};
+use anechoic_report::{LOOPS_DELTAS, LOOPS_RATE, Screen, View};
 use std::time::Duration;
 
 /// The rate of the timer tick, if the kernel does not report it.
 const USUAL_TICK_HZ: u64 = 250;
 /// One in this many samples is taken at grains other than the paper's usual one.
 const OTHER_GRAINS_PART: u64 = 10;
+/// Number of times between two reads of the counter for each sample of the usual grain.
+const DELTAS_PART: u64 = 10;
 /// Tick rates of the sweep above the kernel's own (Tsafrir 2007, Figure 11, has 10 to 1,000 Hz).
 const RATES_HZ: [u64; 4] = [500, 1_000, 2_000, 4_000];
 
@@ -47,7 +49,7 @@ pub(super) static SUITE: Suite = Suite {
         ),
     ],
     one_cpu: true,
-    results: &[(methods::LOOPS, &MEASURED)],
+    results: &[(methods::LOOPS, &MEASURED), (methods::FWQ, &MEASURED)],
     sets,
     screen,
 };
@@ -71,6 +73,14 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let parts = LOOPS_TICK_PARTS
         .iter()
         .map(|&part| set(format!("tick-by-{part}"), tick_ns / part, fewer, "other"));
+    // Nothing between two reads of the counter, which takes some 30 ns.
+    let options = [
+        ("work", "empty".to_owned()),
+        ("grain", "10ns".to_owned()),
+        ("pure", String::new()),
+        ("repetitions", samples.saturating_mul(DELTAS_PART).to_string()),
+    ];
+    let deltas = Set::of_method(LOOPS_DELTAS, methods::FWQ, &options, host);
     let rates = match answers.flag("no-rates") {
         true => vec![],
         false => rates(tick_ns),
@@ -92,7 +102,7 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
         Ok(set)
     };
     // Last, because they need the permission to inject interrupts.
-    std::iter::once(usual).chain(parts).chain(rates.iter().map(at_rate)).collect()
+    std::iter::once(usual).chain(parts).chain([deltas]).chain(rates.iter().map(at_rate)).collect()
 }
 
 /// Returns the tick rates of the sweep: the kernel's own, and those above it.
@@ -105,5 +115,5 @@ fn rates(tick_ns: u64) -> Vec<u64> {
 fn screen(done: &[Done], view: &View<'_>) -> Screen {
     let named = |done: &Done| Some((done.name.clone(), done.found.get::<Measured>()?.clone()));
     let sets: Vec<_> = done.iter().filter_map(named).collect();
-    anechoic_report::suite_loops(&sets, view)
+    anechoic_report::suite_loops(&sets, done.first().map(|done| &done.run), view)
 }

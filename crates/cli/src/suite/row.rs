@@ -6,7 +6,7 @@ use anechoic_measure::experiment::{Experiment, Host};
 use anechoic_measure::methods;
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::{Answers, OptionRow};
-use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, Run};
 use anechoic_report::results::{AnyRow, Found, Input};
 use anechoic_report::{Screen, View};
 use anechoic_system::cpus;
@@ -88,15 +88,15 @@ pub(super) struct Done {
     pub name: String,
     /// Its result.
     pub found: Found,
-    /// The clock of its recording.
-    pub clock: Clock,
+    /// The run of its recording.
+    pub run: Run,
 }
 
 impl Done {
     /// Returns the result of a recording.
     pub(super) fn of(recording: &Recording, found: Found) -> Self {
         let name = recording.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, found, clock: recording.run().clock.clone() }
+        Self { name, found, run: recording.run().clone() }
     }
 }
 

@@ -58,7 +58,8 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
 }
 
 fn screen(done: &[Done], view: &View<'_>) -> Screen {
-    let with_clock = |done: &Done| Some((done.found.get::<Summary>()?.clone(), done.clock.clone()));
+    let with_clock =
+        |done: &Done| Some((done.found.get::<Summary>()?.clone(), done.run.clock.clone()));
     let runs: Vec<(Summary, Clock)> = done.iter().filter_map(with_clock).collect();
     anechoic_report::suite_selfish(&runs, view)
 }

@@ -1,8 +1,10 @@
 //! The screen of do-nothing loops: how much they vary, what accounts for that, and what was published.
 
+mod beside;
+
 use super::ticks::{self, Extra, alone};
 use super::{add_published, add_set, begin, cell, identity, table};
-use crate::published::{INTERRUPTS_OF_A_RUN, LOOP, Published, TICKS, TSAFRIR, find};
+use crate::published::{TICKS, TSAFRIR};
 use crate::results::sweep::by_rate;
 use crate::screen::Screen;
 use crate::style::{Tone, View};
@@ -12,6 +14,7 @@ use crate::units::{count, micros_exact, noise, share};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::subtraction::Subtraction;
 use anechoic_analyze::samples::{Measured, SeriesResult};
+use anechoic_recording::Run;
 
 /// The tick rate for which the paper states its overhead.
 const PAPER_HZ: f64 = 1_000.0;
@@ -20,20 +23,24 @@ const ORDER_OF_MAGNITUDE: f64 = 10.0;
 
 /// The sets that differ only in the tick rate: this prefix, and the rate in Hz.
 pub const LOOPS_RATE: &str = "rate-";
+/// The set of samples in which nothing happens between two reads of the counter.
+pub const LOOPS_DELTAS: &str = "deltas";
 
 /// Shows the experiments on do-nothing loops, one set for each recording with its name: the distribution of each variant,
 /// how much of its spread is accounted for, what one tick costs it, and how it changes with the tick rate, beside Tsafrir
-/// 2007.
+/// 2007. `here` is the run of one of the sets, which describes the machine.
 #[must_use]
-pub fn suite_loops(sets: &[(String, Measured)], view: &View<'_>) -> Screen {
+pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<'_>) -> Screen {
     let rated = |(name, set): &'_ (String, Measured)| -> Option<f64> {
         name.strip_prefix(LOOPS_RATE)?.parse().ok().filter(|_| !set.series.is_empty())
     };
     let mut rates: Vec<(String, f64, &Measured)> =
         sets.iter().filter_map(|of| Some((of.0.clone(), rated(of)?, &of.1))).collect();
     rates.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let deltas = sets.iter().find(|(name, _)| name == LOOPS_DELTAS).map(|(_, set)| set);
+    let of_loops = |name: &str| !name.starts_with(LOOPS_RATE) && name != LOOPS_DELTAS;
     let sets: Vec<&Measured> =
-        sets.iter().filter(|(name, _)| !name.starts_with(LOOPS_RATE)).map(|(_, set)| set).collect();
+        sets.iter().filter(|(name, _)| of_loops(name)).map(|(_, set)| set).collect();
     let mut screen = begin(
         "do-nothing loops",
         &TSAFRIR,
@@ -60,12 +67,18 @@ pub fn suite_loops(sets: &[(String, Measured)], view: &View<'_>) -> Screen {
     let stated = TICKS.iter().filter(|cell| cell.place == "Abstract").copied();
     add_published(&stated.collect::<Vec<_>>(), &mut screen);
     screen.gap();
-    screen.table(table_4());
+    screen.table(beside::distributions());
     screen.item(Tone::Plain, LOOPS_VERDICT);
     screen.gap();
-    screen.table(table_5(&sets));
+    screen.table(beside::interrupts(&sets));
+    screen.gap();
+    screen.table(beside::deltas(deltas));
+    screen.note(beside::DELTAS);
+    screen.gap();
+    screen.table(beside::machines(here));
+    screen.note(beside::MACHINES);
     screen.section("what has changed since");
-    here(&sets).iter().for_each(|text| screen.item(Tone::Plain, text));
+    answers(&sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     screen.path("recordings", view);
     screen
 }
@@ -76,57 +89,6 @@ const RATES: &str = "tick rate: the kernel's own, and above it that with injecte
 /// The result for the loops in words.
 const LOOPS_VERDICT: &str = "Some loops agreed with the program that sorts, others showed an overhead an order of \
                              magnitude larger, or worse, on IA32, IA64 and Power (abstract).";
-
-/// Returns the distributions that the paper publishes.
-fn table_4() -> Table {
-    let cells: Vec<&Published> = TICKS.iter().filter(|cell| cell.experiment == LOOP).collect();
-    let rows: Vec<&[&Published]> = cells.chunk_by(|a, b| a.row == b.row).collect();
-    let heads: Vec<&str> =
-        rows.first().into_iter().flat_map(|row| row.iter()).map(|cell| cell.column).collect();
-    let mut table = Table::of_named("1 ms on M2, µs", &heads).captioned("Published distributions");
-    for row in rows {
-        let values = row.iter().map(|cell| cell.value.text());
-        table.row(std::iter::once(row[0].row.to_owned()).chain(values).collect());
-    }
-    table
-}
-
-/// Interrupts of Table 5 by their names there, and the sources that they are here.
-const INTERRUPTS: [(&str, &str); 2] = [("tick", "timer-tick"), ("network", "device-irq")];
-
-/// Returns the interrupts of a run: published, and of all these sets together.
-fn table_5(sets: &[&Measured]) -> Table {
-    let mut table = Table::of_named("interrupts of a run", &["count", "share of the run"])
-        .captioned("Interrupts of a run, published and measured");
-    for (name, source) in INTERRUPTS {
-        let there = |column| find(&TICKS, INTERRUPTS_OF_A_RUN, name, column);
-        let place =
-            there("count").map_or(String::new(), |cell| format!("{name}, {}", cell.machine));
-        let number = there("count").and_then(|cell| cell.value.number());
-        let part = there("share of the run").map_or("–".into(), Published::text);
-        table.row(vec![place, number.map_or("–".into(), |number| count(number as u64)), part]);
-        let here = interrupts(sets, source);
-        let number = here.map_or("–".into(), |(number, _)| count(number));
-        let part = here.map_or("–".into(), |(_, part)| noise(part));
-        table.row(vec![format!("{name}, here"), number, part]);
-    }
-    table
-}
-
-/// Returns how often a source interrupted all sets, and the share of their time that it took; absent without kernel events.
-fn interrupts(sets: &[&Measured], source: &str) -> Option<(u64, f64)> {
-    let (mut number, mut lost_ns, mut wall_ns) = (0, 0.0, 0.0);
-    for set in sets {
-        let rows = set.sources.iter().flat_map(|of| &of.rows).filter(|row| row.source == source);
-        let wall: f64 = set.series.iter().map(|series| series.facts.wall_ns as f64).sum();
-        rows.for_each(|row| {
-            number += row.activities;
-            lost_ns += row.noise * wall;
-        });
-        wall_ns += set.sources.as_ref().map_or(0.0, |_| wall);
-    }
-    (wall_ns > 0.0).then(|| (number, lost_ns / wall_ns))
-}
 
 /// Explains the columns of the spread.
 const SPREADS: &str = "p99−p1 in µs, raw and after subtracting the time of the kernel; accounted: how much of the spread \
@@ -202,7 +164,7 @@ fn at_paper_rate(series: &SeriesResult) -> String {
 }
 
 /// Answers the paper's questions from the sets.
-fn here(sets: &[&Measured]) -> Vec<String> {
+fn answers(sets: &[&Measured]) -> Vec<String> {
     let all = || sets.iter().flat_map(|set| &set.series);
     let mut texts = vec![];
     let costs: Vec<(f64, &SeriesResult)> =

@@ -1,0 +1,138 @@
+//! What the paper published on its do-nothing loops, with the same of this machine where there is one.
+
+use crate::memory::words::size;
+use crate::published::{INTERRUPTS_OF_A_RUN, LOOP, MACHINE, Published, READS, TICKS, find};
+use crate::suite::cell;
+use crate::table::Table;
+use crate::units::{count, noise, number, share};
+use anechoic_analyze::samples::fine::Dominant;
+use anechoic_analyze::samples::{Measured, SeriesResult};
+use anechoic_recording::Run;
+use anechoic_recording::machine::Cache;
+
+/// Returns the distributions that the paper publishes.
+pub(super) fn distributions() -> Table {
+    let cells: Vec<&Published> = TICKS.iter().filter(|cell| cell.experiment == LOOP).collect();
+    let rows: Vec<&[&Published]> = cells.chunk_by(|a, b| a.row == b.row).collect();
+    let heads: Vec<&str> =
+        rows.first().into_iter().flat_map(|row| row.iter()).map(|cell| cell.column).collect();
+    let mut table = Table::of_named("1 ms on M2, µs", &heads).captioned("Published distributions");
+    for row in rows {
+        let values = row.iter().map(|cell| cell.value.text());
+        table.row(std::iter::once(row[0].row.to_owned()).chain(values).collect());
+    }
+    table
+}
+
+/// Interrupts of Table 5 by their names there, and the sources that they are here.
+const INTERRUPTS: [(&str, &str); 2] = [("tick", "timer-tick"), ("network", "device-irq")];
+
+/// Returns the interrupts of a run: published, and of all these sets together.
+pub(super) fn interrupts(sets: &[&Measured]) -> Table {
+    let mut table = Table::of_named("interrupts of a run", &["count", "share of the run"])
+        .captioned("Interrupts of a run, published and measured");
+    for (name, source) in INTERRUPTS {
+        let there = |column| find(&TICKS, INTERRUPTS_OF_A_RUN, name, column);
+        let place =
+            there("count").map_or(String::new(), |cell| format!("{name}, {}", cell.machine));
+        let number = there("count").and_then(|cell| cell.value.number());
+        let part = there("share of the run").map_or("–".into(), Published::text);
+        table.row(vec![place, number.map_or("–".into(), |number| count(number as u64)), part]);
+        let here = of_source(sets, source);
+        let number = here.map_or("–".into(), |(number, _)| count(number));
+        let part = here.map_or("–".into(), |(_, part)| noise(part));
+        table.row(vec![format!("{name}, here"), number, part]);
+    }
+    table
+}
+
+/// Returns how often a source interrupted all sets, and the share of their time that it took; absent without kernel events.
+fn of_source(sets: &[&Measured], source: &str) -> Option<(u64, f64)> {
+    let (mut number, mut lost_ns, mut wall_ns) = (0, 0.0, 0.0);
+    for set in sets {
+        let rows = set.sources.iter().flat_map(|of| &of.rows).filter(|row| row.source == source);
+        let wall: f64 = set.series.iter().map(|series| series.facts.wall_ns as f64).sum();
+        rows.for_each(|row| {
+            number += row.activities;
+            lost_ns += row.noise * wall;
+        });
+        wall_ns += set.sources.as_ref().map_or(0.0, |_| wall);
+    }
+    (wall_ns > 0.0).then(|| (number, lost_ns / wall_ns))
+}
+
+/// Explains the times between two reads of the counter.
+pub(super) const DELTAS: &str = "next: the second most frequent time; on the paper's machine it is that in fasties. longest run: successive samples \
+                                 with it";
+
+/// Explains the machines.
+pub(super) const MACHINES: &str =
+    "CPU clock here: the rate of the counter, at which the core need not run";
+
+/// Returns the times between two reads of the counter with nothing in between: published, and of the series of this set.
+pub(super) fn deltas(set: Option<&Measured>) -> Table {
+    let heads = ["usual", "share", "next", "share", "longest run"];
+    let mut table = Table::of_named("between two reads, in ticks", &heads)
+        .captioned("Times between two reads of the counter, published and measured");
+    let there = |row, column| find(&TICKS, READS, row, column);
+    let number = |cell: Option<&Published>| cell.map_or("–".into(), |cell| cell.value.text());
+    let usual = there("usual", "length");
+    table.row(vec![
+        usual.map_or(String::new(), |cell| cell.machine.to_owned()),
+        number(usual),
+        "–".into(),
+        number(there("of a fastie", "length")),
+        "–".into(),
+        number(there("of a fastie", "longest run")),
+    ]);
+    for series in set.into_iter().flat_map(|set| &set.series) {
+        table.row(deltas_of(series));
+    }
+    table
+}
+
+fn deltas_of(series: &SeriesResult) -> Vec<String> {
+    let values = series.fine.as_ref().map_or(&[][..], |fine| &fine.dominant[..]);
+    let (usual, next) = (values.first(), values.get(1));
+    let ticks = |of: Option<&Dominant>| of.map_or("–".into(), |of| count(of.raw));
+    let part = |of: Option<&Dominant>| cell(of.map(|of| of.share), share);
+    let run = next.and_then(|next| next.longest_run).map_or("–".into(), count);
+    let cpu = series.facts.cpu.map_or("here".to_owned(), |cpu| format!("here, CPU {cpu}"));
+    vec![cpu, ticks(usual), part(usual), ticks(next), part(next), run]
+}
+
+/// Returns the machines of the paper with a column for the one of this run.
+pub(super) fn machines(here: Option<&Run>) -> Table {
+    let cells: Vec<&Published> = TICKS.iter().filter(|cell| cell.experiment == MACHINE).collect();
+    let machines: Vec<&[&Published]> = cells.chunk_by(|a, b| a.machine == b.machine).collect();
+    let heads = machines.iter().map(|of| of[0].machine).chain(["here"]);
+    let mut table = Table::of_named("machine", &heads.collect::<Vec<_>>())
+        .captioned("The machines of the paper, and this one");
+    for (place, first) in machines.first().into_iter().flat_map(|of| of.iter().enumerate()) {
+        let name = format!("{} {}", first.row, first.column);
+        let there =
+            machines.iter().map(|of| of.get(place).map_or("–".into(), |cell| cell.text()));
+        let of_run = here.and_then(|run| fact(run, first)).unwrap_or_else(|| "–".into());
+        table.row(std::iter::once(name).chain(there).chain([of_run]).collect());
+    }
+    table
+}
+
+/// Returns what a run says of its machine: the same as this number of the paper.
+fn fact(run: &Run, of: &Published) -> Option<String> {
+    let measured = run.cpus.first()?.cpu;
+    let caches =
+        || run.machine.cpus.iter().filter(|of| of.cpu == measured).flat_map(|of| &of.caches);
+    let cache = |level: u32, kind: &str| {
+        let is = |cache: &&Cache| cache.level == level && [kind, "Unified"].contains(&&*cache.kind);
+        caches().find(is).map(|cache| size(cache.size_bytes))
+    };
+    match (of.row, of.column) {
+        ("CPU", _) => Some(format!("{} GHz", number(run.clock.frequency_millihertz as f64 / 1e12))),
+        ("memory", "size") => Some(run.machine.memory_bytes).filter(|of| *of > 0).map(size),
+        ("cache", "L2") => cache(2, "Data"),
+        ("cache", "L1 data") => cache(1, "Data"),
+        ("cache", "L1 code") => cache(1, "Instruction"),
+        _ => None,
+    }
+}
