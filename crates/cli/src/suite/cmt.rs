@@ -3,7 +3,7 @@
 use super::row::{Done, Set, Suite, of_type};
 use anechoic_analyze::Measured;
 use anechoic_measure::experiment::Host;
-use anechoic_recording::options::Answers;
+use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::published::{CMT_KERNELS, CMT_MAIV_PPM, CMT_SETS, CmtSet};
 use anechoic_report::results::measured::MEASURED;
@@ -16,16 +16,25 @@ pub(super) static SUITE: Suite = Suite {
     id: "cmt",
     about: "Tick overhead of additions, multiplications and divisions on each CPU in turn (Radojković 2008)",
     details: "",
-    examples: "  anechoic suite cmt --cpus 0-3 -o cmt",
-    options: &[],
+    examples: "  anechoic suite cmt --cpus 0-3 -o cmt
+  anechoic suite cmt --cpus 1 --seconds 300 -o hundreds   half an hour: Figures 8 and 9",
+    options: &[OptionRow::new(
+        "seconds",
+        Value::Count { least: 2, most: u64::MAX },
+        "N",
+        "Repetitions of 1 s of each series, all of them (the paper's Figures 8 and 9 show several hundred). By default a \
+         series ends once its mean is steady, after 100 at most",
+    )],
     one_cpu: false,
     results: &[(methods::TICK, &MEASURED)],
     sets,
     screen,
 };
 
-fn sets(_: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
-    CMT_SETS.iter().map(|of| set(of, host)).collect()
+fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
+    let seconds = answers.given("seconds");
+    let asked = |of: &CmtSet| CmtSet { repetitions: of.repetitions.or(seconds), ..*of };
+    CMT_SETS.iter().map(|of| set(&asked(of), host)).collect()
 }
 
 fn set(of: &CmtSet, host: &Host) -> Result<Set, Problem> {

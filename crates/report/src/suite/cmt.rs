@@ -9,7 +9,7 @@ use crate::published::{
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{fine, noise};
+use crate::units::{fine, loss, noise};
 use anechoic_analyze::samples::{Measured, SeriesResult};
 
 /// Shows the experiments of the CMT study, one set for each recording: what one tick costs each kernel on each CPU,
@@ -122,14 +122,14 @@ const FIGURES: [Figure; 4] = {
             published: ["peaks", "Linux", "slowdown of the longest repetition"],
             set: short,
             value: slowdown,
-            text: noise,
+            text: loss,
         },
         Figure {
             name: "range of 1 s",
             published: ["repetition of 1 s", "Solaris strand 0", "range of variation"],
             set: long,
             value: slowdown,
-            text: noise,
+            text: loss,
         },
     ]
 };
