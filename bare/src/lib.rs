@@ -7,7 +7,10 @@ pub mod acpi;
 pub mod apic;
 pub mod arena;
 pub mod calibrate;
+#[path = "../../crates/recording/src/memory/catalogue.rs"]
+pub mod catalogue;
 pub mod clock;
+pub mod context;
 pub mod cpu;
 pub mod crew;
 mod failure;
@@ -18,6 +21,8 @@ pub mod measuring;
 pub mod methods;
 pub mod pages;
 pub mod parameters;
+#[path = "../../crates/recording/src/pattern.rs"]
+mod pattern;
 pub mod run;
 pub mod seat;
 pub mod serial;

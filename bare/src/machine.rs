@@ -1,6 +1,7 @@
 //! Describes the machine in the result.
 
 use crate::acpi::Acpi;
+use crate::catalogue::DataCaches;
 use crate::clock::{Clock, ReadCost};
 use crate::cpu::{self, Place, cpuid};
 use crate::text::Text;
@@ -129,16 +130,32 @@ fn caches(mut each: impl FnMut(Cache)) {
     }
 }
 
-/// Returns the size of the last-level data cache in bytes; 32 MiB if the CPU does not describe it.
+/// Returns the sizes of the data caches of the CPU that runs this, the usual ones where it does not describe its own, and
+/// whether some of them are such.
 #[must_use]
-pub fn last_cache_bytes() -> u64 {
-    let (mut level, mut bytes) = (0, 32 << 20);
+pub fn data_caches() -> (DataCaches, bool) {
+    let (mut known, mut level) = (DataCaches { first: 0, second: 0, last: 0 }, 0);
     caches(|cache| {
-        if cache.kind != "Instruction" && cache.level > level {
-            (level, bytes) = (cache.level, cache.bytes);
+        if cache.kind == "Instruction" {
+            return;
+        }
+        match cache.level {
+            1 => known.first = cache.bytes,
+            2 => known.second = cache.bytes,
+            _ => {}
+        }
+        if cache.level > level {
+            (level, known.last) = (cache.level, cache.bytes);
         }
     });
-    bytes
+    let usual = DataCaches::USUAL;
+    let or = |known: u64, usual: u64| if known > 0 { known } else { usual };
+    let all = DataCaches {
+        first: or(known.first, usual.first),
+        second: or(known.second, usual.second),
+        last: or(known.last, usual.last),
+    };
+    (all, all != known)
 }
 
 /// Adds the registers that decide whether a comparison with this machine is fair. A hypervisor invents some of them and

@@ -10,8 +10,10 @@
 
 mod values;
 
+use crate::catalogue::{self, Before, Entry};
 use crate::methods;
 use crate::pages::{KINDS, Kind};
+use crate::pattern::matches;
 use anechoic_kernels::work::{self, Family};
 use core::fmt;
 use values::{is_list, iterations, members, number, read, sizes, time};
@@ -247,7 +249,7 @@ impl<'t> Request<'t> {
                 ..plain
             },
             methods::MEMORY => {
-                Request { method: methods::MEMORY, kernels: "", duration_ns: 400_000_000, ..plain }
+                Request { method: methods::MEMORY, kernels: "", duration_ns: 300_000_000, ..plain }
             }
             methods::PAGING => {
                 Request { method: methods::PAGING, duration_ns: 50_000_000, ..plain }
@@ -302,23 +304,23 @@ impl<'t> Request<'t> {
         self.kernels.split(',').filter_map(work::find)
     }
 
-    /// Returns whether the request is for this memory experiment.
+    /// Returns whether the request is for this memory experiment, by name or by a pattern such as `*-write-long`.
     #[must_use]
     pub fn has_experiment(&self, id: &str) -> bool {
-        self.kernels.is_empty() || self.kernels.split(',').any(|asked| asked == id)
+        self.kernels.is_empty() || self.kernels.split(',').any(|asked| matches(asked, id))
     }
 
     /// Returns whether the request is for this kind of pages.
     #[must_use]
     pub fn has_pages(&self, kind: &Kind) -> bool {
-        self.has_experiment(kind.id)
+        self.kernels.is_empty() || self.kernels.split(',').any(|asked| asked == kind.id)
     }
 
     fn check(&mut self) -> Result<(), Refused<'t>> {
         match self.method {
             methods::DETOURS => {}
             methods::MEMORY => {
-                let unknown = |id: &&str| !EXPERIMENTS.iter().any(|row| row.0 == *id);
+                let unknown = |id: &&str| !experiments().any(|of| matches(id, of.id));
                 let asked = self.kernels.split(',').filter(|id| !id.is_empty());
                 if let Some(id) = { asked }.find(unknown) {
                     return Err((id, "not an experiment without an operating system"));
@@ -369,20 +371,11 @@ impl<'t> Request<'t> {
 /// The bodies of do-nothing loops.
 const ALL_VARIANTS: &str = "counter,counter-reg,sum,sum-reg,fibonacci,fibonacci-reg,call,call-reg";
 
-/// The memory experiments that need neither a preemption nor a migration: name, kernel, whether other lines are modified
-/// before each pass.
-pub static EXPERIMENTS: &[(&str, &str, bool)] = &[
-    ("bandwidth-read-sequential-warm", "read-sequential", false),
-    ("bandwidth-read-sequential-dirty", "read-sequential", true),
-    ("bandwidth-write-sequential-warm", "write-sequential", false),
-    ("bandwidth-write-sequential-dirty", "write-sequential", true),
-    ("bandwidth-read-random-warm", "read-random", false),
-    ("bandwidth-read-random-dirty", "read-random", true),
-    ("bandwidth-write-random-warm", "write-random", false),
-    ("bandwidth-write-random-dirty", "write-random", true),
-    ("bandwidth-read-random-local-warm", "read-random-local", false),
-    ("bandwidth-write-random-local-warm", "write-random-local", false),
-];
+/// Returns the memory experiments that can be measured without an operating system: all but the migrations, which stay
+/// those of a scheduler.
+pub fn experiments() -> impl Iterator<Item = &'static Entry> {
+    catalogue::entries().filter(|of| !matches!(of.before, Before::Migrated(_)))
+}
 
 #[cfg(test)]
 mod tests;

@@ -5,25 +5,30 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The ELF file, which boots by PVH.
-const IMAGE: &str = env!("CARGO_BIN_EXE_anechoic-bare");
+pub(crate) const IMAGE: &str = env!("CARGO_BIN_EXE_anechoic-bare");
 /// Exit codes of QEMU's exit device for what the image reports.
-const DONE: i32 = 33;
+pub(crate) const DONE: i32 = 33;
 const REFUSED: i32 = 35;
 const FAILED: i32 = 37;
 
 /// Boots the image with these parameters, one line each, on this number of CPUs, in a machine whose time is the number of
 /// instructions that it has executed: one nanosecond each. Returns the exit code and what it sent over the serial port.
-fn boot_on(cpus: u32, parameters: &str) -> Option<(i32, String)> {
+pub(crate) fn boot_on(cpus: u32, parameters: &str) -> Option<(i32, String)> {
     boot_image(IMAGE, "max", cpus, parameters)
 }
 
 /// Boots the image on one CPU.
-fn boot(parameters: &str) -> Option<(i32, String)> {
+pub(crate) fn boot(parameters: &str) -> Option<(i32, String)> {
     boot_on(1, parameters)
 }
 
 /// Boots an image on CPUs of this model.
-fn boot_image(image: &str, model: &str, cpus: u32, parameters: &str) -> Option<(i32, String)> {
+pub(crate) fn boot_image(
+    image: &str,
+    model: &str,
+    cpus: u32,
+    parameters: &str,
+) -> Option<(i32, String)> {
     boot_with(image, model, cpus, 160, parameters)
 }
 
@@ -42,6 +47,12 @@ fn boot_with(
     qemu.args(["-serial", "stdio", "-monitor", "none"]);
     qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
     qemu.args(["-kernel", image, "-append", &parameters.replace('\n', ";")]);
+    run(qemu)
+}
+
+/// Runs an emulator to its end. Returns its exit code and what the machine sent over the serial port; none without an
+/// emulator.
+pub(crate) fn run(mut qemu: Command) -> Option<(i32, String)> {
     let Ok(mut child) = qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() else {
         println!("skipped: no qemu-system-x86_64 (package qemu-system-x86)");
         return None;
@@ -63,7 +74,7 @@ fn boot_with(
 }
 
 /// Returns the value of a field `name=value`.
-fn field<'l>(line: &'l str, name: &str) -> &'l str {
+pub(crate) fn field<'l>(line: &'l str, name: &str) -> &'l str {
     let fields = line.split(' ').filter_map(|field| field.split_once('='));
     fields.filter(|field| field.0 == name).map(|field| field.1).next().unwrap_or("")
 }
@@ -74,7 +85,7 @@ fn without_an_operating_system_nothing_disturbs_the_loops() {
                       tick --kernel intadd,intdiv --repetition 100us --repetitions 20\n\
                       loops --variants all --grain 50us --samples 20\n\
                       ftq --window 100us --duration 2ms\n\
-                      memory --sizes 4k-16k --quick --point-time 1ms";
+                      memory --experiments bandwidth-* --sizes 4k-16k --quick --point-time 1ms";
     let Some((code, text)) = boot(parameters) else { return };
     assert_eq!(code, DONE, "{text}");
     let lines: Vec<&str> = text.lines().collect();
@@ -87,7 +98,7 @@ fn without_an_operating_system_nothing_disturbs_the_loops() {
 }
 
 /// Checks that nothing disturbed any series, and returns their number. Without `alone` CPUs took turns.
-fn check_series(lines: &[&str], alone: bool) -> usize {
+pub(crate) fn check_series(lines: &[&str], alone: bool) -> usize {
     let (mut series, mut samples, mut method) = (0, vec![], "");
     let check = |samples: &[u64], method: &str| {
         let all_equal = !alone || samples.iter().all(|sample| *sample == samples[0]);

@@ -2,3 +2,4 @@
 
 mod image;
 mod loops;
+mod preemption;

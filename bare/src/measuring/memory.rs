@@ -1,120 +1,185 @@
-//! Passes over memory with warm and with modified caches.
+//! Passes over memory with warm and with modified caches, and after preemptions by a second context.
 
 use super::lines::{OnMemory, Rows, Work};
 use super::{Impossible, MOST_CLASSES, Measuring, megacycle};
 use crate::calibrate::{self, Pace, rounded};
+use crate::catalogue::{Before, DataCaches, Disturbance, Entry, is_listed, largest};
 use crate::clock::Clock;
+use crate::context::{Context, STACK_LINES};
 use crate::cpu;
-use crate::machine::last_cache_bytes;
-use crate::parameters::{EXPERIMENTS, Request};
+use crate::machine::data_caches;
+use crate::parameters::{Request, experiments};
 use crate::seat::{Gate, Seat};
 use crate::timed::{self, Buffers, Done, Plan};
+use anechoic_kernels::counter;
 use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
 use core::hint::black_box;
 
-/// A working set, and what is modified before each pass over it.
+/// An experiment on this machine.
+#[derive(Clone, Copy)]
+struct Experiment {
+    of: &'static Entry,
+    kernel: &'static MemoryKernel,
+    /// What is done before each pass.
+    disturbance: Option<Disturbance>,
+}
+
+impl Experiment {
+    fn new(of: &'static Entry, caches: DataCaches) -> Option<Self> {
+        let disturbance = of.before.disturbance(caches);
+        memory::find(of.kernel).map(|kernel| Experiment { of, kernel, disturbance })
+    }
+
+    /// Returns the memory that something else than the passes works on, in bytes.
+    fn other(&self) -> Option<u64> {
+        match self.disturbance {
+            Some(Disturbance::Pass(_, bytes)) => Some(bytes),
+            Some(Disturbance::Sleep(_)) | None => None,
+        }
+    }
+
+    /// Returns the memory that a working set of this size needs with all that is beside it, in bytes.
+    fn needs(&self, bytes: u64) -> u64 {
+        let lines = |bytes| Params { bytes }.lines() as u64;
+        let all = lines(bytes) + lines(self.other().unwrap_or(0)) + STACK_LINES as u64;
+        all.saturating_mul(Line::BYTES)
+    }
+}
+
+/// A working set, and what happens before each pass over it.
 struct Sets {
     kernel: &'static MemoryKernel,
     own: Workspace<'static>,
-    other: Option<(&'static MemoryKernel, Workspace<'static>)>,
+    other: Option<Other>,
+    /// The stack of the context that does it, if another one does.
+    stack: Option<&'static mut [Line]>,
+}
+
+/// What happens before a pass.
+enum Other {
+    /// Nothing, for this many ticks.
+    Wait(u64),
+    /// A pass over other memory.
+    Pass(&'static MemoryKernel, Workspace<'static>),
+}
+
+impl Other {
+    /// Does it.
+    fn run(&mut self) {
+        match self {
+            Other::Wait(ticks) => {
+                let begin = counter::now();
+                while counter::now().wrapping_sub(begin) < *ticks {}
+            }
+            Other::Pass(kernel, workspace) => {
+                let pass = (kernel.pass)(&workspace.params);
+                black_box((kernel.run)(workspace, pass));
+            }
+        }
+    }
 }
 
 impl Sets {
     /// Prepares the memory of a seat.
-    fn prepare(seat: &Seat, kernel: &'static MemoryKernel, bytes: u64, other: Option<u64>) -> Self {
+    fn prepare(seat: &Seat, clock: &Clock, experiment: &Experiment, bytes: u64) -> Self {
         let params = Params { bytes };
         // SAFETY: the sets of an earlier series are gone.
         let memory = unsafe { seat.workspace() };
         let (own, rest) = memory.split_at_mut(params.lines());
-        let own = (kernel.prepare)(&params, own);
-        let modifier = memory::find("write-sequential");
-        let other = modifier.zip(other).map(|(kernel, bytes)| {
-            let params = Params { bytes };
-            (kernel, (kernel.prepare)(&params, rest))
+        let (stack, rest) = rest.split_at_mut(STACK_LINES);
+        let other = experiment.disturbance.and_then(|disturbance| match disturbance {
+            Disturbance::Sleep(ns) => Some(Other::Wait(clock.ticks(ns))),
+            Disturbance::Pass(kernel, bytes) => {
+                let (kernel, params) = (memory::find(kernel)?, Params { bytes });
+                Some(Other::Pass(kernel, (kernel.prepare)(&params, &mut rest[..params.lines()])))
+            }
         });
-        Sets { kernel, own, other }
+        let preempts = matches!(experiment.of.before, Before::Preempted { .. });
+        Sets {
+            kernel: experiment.kernel,
+            own: (experiment.kernel.prepare)(&params, own),
+            other,
+            stack: preempts.then_some(stack),
+        }
     }
 
     fn take(&mut self, plan: &Plan, buffers: &mut Buffers<'_>) -> Done {
-        let Sets { kernel, own, other } = self;
+        let Sets { kernel, own, other, stack } = self;
         let mut body = |iterations| (kernel.run)(own, iterations);
-        match other {
-            None => timed::fixed_work::<false>(plan, &mut body, &mut || {}, buffers),
-            Some((kernel, workspace)) => {
-                let passes = (kernel.pass)(&workspace.params);
-                let mut between = || _ = black_box((kernel.run)(workspace, passes));
-                timed::fixed_work::<true>(plan, &mut body, &mut between, buffers)
-            }
-        }
+        let Some(other) = other else {
+            return timed::fixed_work::<false>(plan, &mut body, &mut || {}, buffers);
+        };
+        let mut work = || other.run();
+        let Some(stack) = stack else {
+            return timed::fixed_work::<true>(plan, &mut body, &mut work, buffers);
+        };
+        let mut context = Context::new(stack, &mut work);
+        timed::fixed_work::<true>(plan, &mut body, &mut || context.switch_to(), buffers)
     }
 }
 
 impl Measuring {
     pub(super) fn memory(&mut self, request: &Request<'_>) -> Result<(), Impossible> {
-        let last_cache = last_cache_bytes();
-        let largest = request.sizes.1.unwrap_or(if request.quick { 2 } else { 4 } * last_cache);
+        let (caches, assumed) = data_caches();
+        if assumed {
+            let DataCaches { first, second, last } = caches;
+            self.text.line(format_args!("assumed-caches {first} {second} {last}"));
+        }
+        let largest = request.sizes.1.unwrap_or(largest(caches.last, request.quick));
         let available = self.seats[0].room();
         let mut result = Ok(());
-        for &(experiment, kernel, dirty) in EXPERIMENTS {
-            let kernel = memory::find(kernel).filter(|_| request.has_experiment(experiment));
-            let other = dirty.then_some(last_cache);
-            let Some(kernel) = kernel else { continue };
+        let asked = experiments().filter(|of| request.has_experiment(of.id));
+        for experiment in asked.filter_map(|of| Experiment::new(of, caches)) {
             for bytes in sizes(request.sizes.0, largest, request.quick) {
-                if bytes.saturating_add(other.unwrap_or(0)) > available {
-                    result = Err(Impossible::Memory(experiment, bytes));
+                if experiment.needs(bytes) > available {
+                    result = Err(Impossible::Memory(experiment.of.id, bytes));
                     break;
                 }
-                self.working_set(request, (experiment, kernel), bytes, other);
+                self.working_set(request, &experiment, bytes);
             }
         }
         result
     }
 
-    fn working_set(
-        &mut self,
-        request: &Request<'_>,
-        (experiment, kernel): (&'static str, &'static MemoryKernel),
-        bytes: u64,
-        other: Option<u64>,
-    ) {
+    fn working_set(&mut self, request: &Request<'_>, experiment: &Experiment, bytes: u64) {
         let clock = self.clock;
-        let samples = passes(request, other.is_some());
+        let (least, most) = experiment.of.before.passes(bytes, request.quick);
+        let time_ns = request.duration_ns / if request.quick { 4 } else { 1 };
         for group in self.groups() {
             self.in_turn::<()>(group, &mut [None; MOST_CLASSES], |seat, _| {
-                let mut sets = Sets::prepare(seat, kernel, bytes, other);
+                let mut sets = Sets::prepare(seat, &clock, experiment, bytes);
                 seat.pages = [cpu::page_bytes(sets.own.lines.as_ptr().addr() as u64), 0];
-                pace(seat, &clock, &mut sets.own, kernel);
+                pace(seat, &clock, &mut sets.own, experiment.kernel);
                 seat.plan = Plan {
-                    samples: samples.1,
-                    within: Some((clock.ticks(request.duration_ns / samples.2), samples.0)),
+                    samples: most,
+                    within: Some((clock.ticks(time_ns), least)),
                     ..seat.plan
                 };
                 None
             });
             let gate = Gate::new(group.len());
             self.all(group, |seat| {
-                let mut sets = Sets::prepare(seat, kernel, bytes, other);
+                let mut sets = Sets::prepare(seat, &clock, experiment, bytes);
                 let plan = seat.plan;
                 sets.take(&Plan { samples: 1, ..plan }, &mut seat.buffers);
                 seat.timed(&gate, |buffers| sets.take(&plan, buffers));
             });
-            let memory = OnMemory { experiment, bytes, other, counts_pages: false };
+            let memory = OnMemory {
+                experiment: experiment.of.id,
+                bytes,
+                other: experiment.other(),
+                counts_pages: false,
+            };
             let work = Work {
                 request,
-                kernel: kernel.id,
-                instructions: kernel.instructions,
+                kernel: experiment.kernel.id,
+                instructions: experiment.kernel.instructions,
                 memory: Some(memory),
-                rows: if other.is_some() { Rows::Apart } else { Rows::Samples },
+                rows: if experiment.disturbance.is_some() { Rows::Apart } else { Rows::Samples },
             };
             self.wrote(group.len(), &work);
         }
     }
-}
-
-/// Returns the least and the largest number of passes, and which part of the time they have.
-fn passes(request: &Request<'_>, dirty: bool) -> (u64, u64, u64) {
-    let most = if dirty { 256 } else { 1024 };
-    if request.quick { (4, most / 8, 4) } else { (10, most, 1) }
 }
 
 /// Calibrates a pass over a working set, which is a sample, and plans the loop.
@@ -159,13 +224,13 @@ fn sizes(smallest: u64, largest: u64, quick: bool) -> impl Iterator<Item = u64> 
     let all = octaves.flat_map(move |octave| {
         EIGHTHS[..parts].iter().map(move |part| size(octave as f64 * part))
     });
-    all.filter(move |&bytes| bytes <= largest)
+    all.filter(move |&bytes| bytes <= largest && is_listed(bytes))
 }
 
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::sizes;
+    use super::{is_listed, sizes};
     use std::vec::Vec;
 
     #[test]
@@ -174,8 +239,11 @@ mod tests {
         let command =
             |step: u32| ((4096.0 * (f64::from(step) / 8.0).exp2() / 64.0).round() as u64) * 64;
         let all: Vec<u64> = sizes(4096, 4 << 30, false).collect();
-        assert_eq!(all.len(), 20 * 8 + 1);
-        assert!(all.iter().copied().eq((0..).map(command).take(161)));
+        let dense = 15 * 8 + 1;
+        assert!(
+            all.iter().copied().eq((0..=20 * 8).map(command).filter(|&bytes| is_listed(bytes)))
+        );
+        assert_eq!((all[dense - 1], all[dense..].len()), (128 << 20, 5));
         assert_eq!(
             sizes(4096, 70_000, true).collect::<Vec<_>>(),
             [4096, 8192, 16384, 32768, 65536]

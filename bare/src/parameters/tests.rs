@@ -56,6 +56,8 @@ fn a_wrong_line_is_refused_with_its_number_word_and_reason() {
         ("ftq --window 1s --duration 1ms", "shorter than one window"),
         ("memory --sizes 1m-4k", "ends before it begins"),
         ("memory --experiments migration-read-random-l3", "not an experiment"),
+        ("memory --experiments bandwidth-*,migration-*", "'migration-*': not an experiment"),
+        ("memory --experiments bandwidth-read", "'bandwidth-read': not an experiment"),
         ("fwq --iterations 10/3", "'10/3': a sample is not a number of whole steps"),
         ("run\nrun", "line 2: 'run': there is one run at most"),
         ("at-end explode\nrun", "'explode': not a value of this setting"),
@@ -74,6 +76,20 @@ fn a_wrong_line_is_refused_with_its_number_word_and_reason() {
     }
     assert_eq!(read("fwq --grain 1\nfoo\nfwq").unwrap_err().lines().count(), 2);
     assert!(read(&"fwq\n".repeat(65)).unwrap_err().contains("line 65"));
+}
+
+#[test]
+fn experiments_are_those_of_the_paper_without_migrations_and_two_more() {
+    let count = |text: &'static str| {
+        let request = read(text).unwrap()[0];
+        assert_eq!((request.duration_ns, request.quick), (300_000_000, false));
+        experiments().filter(|of| request.has_experiment(of.id)).count()
+    };
+    assert_eq!(count("memory"), 8 + 32 + 2);
+    assert_eq!(count("memory --experiments *"), 8 + 32 + 2);
+    assert_eq!(count("memory --experiments preemption-*"), 32);
+    assert_eq!(count("memory --experiments preemption-*-write-long"), 4);
+    assert_eq!(count("memory --experiments *-read-random-warm,*-code-short"), 1 + 4);
 }
 
 #[test]

@@ -75,6 +75,7 @@ pub mod paging;
 pub mod parallel;
 mod parameters;
 mod part;
+mod pattern;
 mod policy;
 mod problem;
 mod program;

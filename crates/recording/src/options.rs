@@ -24,8 +24,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use crate::pattern::matches;
 pub(crate) use text::percent_ppm;
-pub use text::{cpu_list, duration, matches, rate};
+pub use text::{cpu_list, duration, rate};
 
 /// An option of a method or model.
 #[derive(Debug, Clone, Copy)]

@@ -16,6 +16,9 @@ const TWO_CPUS: &str = include_str!("../../../fixtures/bare-2/result.txt");
 /// A result of a walk on pages of several sizes.
 const WALK: &str = include_str!("../../../fixtures/bare-2/paging.txt");
 
+/// Passes over memory after preemptions by a second context, and one experiment without.
+const PREEMPTED: &str = include_str!("../../../fixtures/bare-2/preemption.txt");
+
 /// Imports this text as a result of the image and returns its methods.
 fn bare(text: &str) -> (tempfile::TempDir, Result<Vec<String>, Problem>) {
     let dir = tempfile::tempdir().unwrap();
@@ -171,6 +174,42 @@ fn pages_of_a_walk_are_those_of_the_page_tables() {
     }
     let absent = run.not_available.iter().find(|absent| absent.what == "pages huge-1g").unwrap();
     assert!(absent.why.contains("no whole page of this size"), "{absent:?}");
+}
+
+#[test]
+fn preemptions_are_the_experiments_of_the_command_and_say_how_they_were_made() {
+    let notes = |text: &str, method: &str| {
+        let (dir, imported) = bare(text);
+        let place = match imported.unwrap().is_empty() {
+            true => dir.path().join("recording"),
+            false => dir.path().join("recording").join(method),
+        };
+        let recording = Recording::open(&place).unwrap();
+        (recording.run().notes.clone(), recording.series().unwrap())
+    };
+    let (found, series) = notes(PREEMPTED, "memory");
+    assert!(found.iter().any(|note| note.contains("a switch to a second context")), "{found:?}");
+    assert!(!found.iter().any(|note| note.contains("are assumed")), "{found:?}");
+    let of: Vec<_> = { series.iter() }
+        .map(|(series, _)| (&series.parameters.experiment, series.parameters.other_bytes))
+        .map(|(id, other)| (id.as_deref().unwrap_or(""), other))
+        .collect();
+    assert_eq!(of.len(), 5 * 2);
+    let known =
+        anechoic_recording::memory::MEMORY_EXPERIMENTS.iter().map(|known| known.id.as_str());
+    assert!(of.iter().all(|(id, _)| known.clone().any(|known| known == *id)), "{of:?}");
+    assert_eq!(of[0], ("bandwidth-read-random-warm", None));
+    assert_eq!(of[2], ("preemption-read-random-sleep-long", None));
+    assert_eq!(of[4], ("preemption-read-random-read-long", Some(4 * (4 << 20))));
+    assert_eq!(of[8], ("preemption-read-random-code-long", Some(512 << 10)));
+    // A CPU that hides its caches, and a result without a preemption.
+    let hidden =
+        PREEMPTED.replace("# measuring: memory\n", "assumed-caches 32768 1048576 33554432\n");
+    let (found, _) = notes(&with_checksum(&hidden), "memory");
+    let assumed = "32, 1024 and 32768 KiB are assumed";
+    assert!(found.iter().any(|note| note.contains(assumed)), "{found:?}");
+    let (found, _) = notes(RESULT, "memory");
+    assert!(!found.iter().any(|note| note.contains("second context")), "{found:?}");
 }
 
 #[test]

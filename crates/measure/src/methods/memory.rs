@@ -10,9 +10,10 @@ use crate::kernel::Kernel;
 use crate::timed::buffers::BUDGET;
 use anechoic_kernels::memory::{Line, Params};
 use anechoic_recording::machine::Machine;
-use anechoic_recording::memory::{
-    Before, CO_RUNNER, Level, MEMORY_EXPERIMENTS, MemoryExperiment, Preemptor,
+use anechoic_recording::memory::catalogue::{
+    DENSE, DataCaches, Disturbance, FEWEST, LARGEST_CACHES, QUICK_LARGEST, is_listed, largest,
 };
+use anechoic_recording::memory::{Before, CO_RUNNER, Level, MEMORY_EXPERIMENTS, MemoryExperiment};
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::topology::Proximity;
@@ -25,28 +26,8 @@ use std::time::Duration;
 
 /// The smallest working set, in bytes.
 const SMALLEST: u64 = 4 << 10;
-/// The largest working set is this many times the last-level cache.
-const LARGEST_CACHES: u64 = 4;
-/// Up to this size of the working set there are 8 per octave and 10 passes at least, in bytes; beyond it 1 and 4, so that
-/// all experiments take about an hour also where the last-level cache of a whole machine is reported.
-const DENSE: u64 = 128 << 20;
-/// The largest working set of a quick measurement, in bytes.
-const QUICK_LARGEST: u64 = 64 << 20;
 /// Memory for gaps, samples and kernel events, in bytes.
 const BUFFERS: u64 = 2 * BUDGET as u64 + (48 << 20);
-/// The smallest number of passes over a working set.
-const USUAL_LEAST: u64 = 10;
-/// The same in a quick measurement, and beyond [`DENSE`].
-const FEWEST: u64 = 4;
-/// Code that a preemptor can run through, in bytes.
-const MOST_CODE: u64 = 512 << 10;
-/// A preemptor that displaces much works on this many times the second-level cache.
-const LONG_CACHES: u64 = 4;
-/// How long a preemptor sleeps, short and long.
-const SLEEPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_micros(500)];
-/// Caches that are assumed where the machine hides them: first-level, second-level and last-level, in bytes.
-const USUAL_CACHES: [u64; 3] = [32 << 10, 1 << 20, 32 << 20];
-
 /// Why there is no migration and no co-runner.
 const ONE_CPU: &str = "this process may use only one CPU";
 
@@ -135,7 +116,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         let alone = of.id.strip_suffix(CO_RUNNER).map_or(&*of.id, |id| id.trim_end_matches('-'));
         named.contains(alone) && states.contains(if of.co_runner { &CO_RUNNER } else { &"idle" })
     });
-    let (caches, note) = Caches::of(&host.machine, cpu);
+    let (caches, note) = data_caches(&host.machine, cpu);
     let quick = answers.flag("quick");
     let time = answers.one::<Duration>("point-time")?;
     let time = if quick { time / 4 } else { time };
@@ -206,32 +187,25 @@ fn other_bytes(chosen: &[Chosen]) -> u64 {
     others.iter().map(Kernel::workspace_bytes).sum::<u64>() + co_runners
 }
 
-/// The sizes of a CPU's data caches in bytes.
-#[derive(Debug, Clone, Copy)]
-struct Caches {
-    first: u64,
-    second: u64,
-    last: u64,
-}
-
-impl Caches {
-    /// Returns the caches of a CPU, and a note if some of them are hidden.
-    fn of(machine: &Machine, cpu: u32) -> (Self, Option<String>) {
-        let known = machine.cpus.iter().find(|known| known.cpu == cpu);
-        let data = || {
-            let caches = known.into_iter().flat_map(|known| &known.caches);
-            caches.filter(|cache| cache.kind != "Instruction" && cache.size_bytes > 0)
-        };
-        let of_level = |level| data().find(|cache| cache.level == level).map(|of| of.size_bytes);
-        let last = data().max_by_key(|cache| cache.level).map(|cache| cache.size_bytes);
-        let found = [of_level(1), of_level(2), last];
-        let [first, second, last] = [0, 1, 2].map(|at| found[at].unwrap_or(USUAL_CACHES[at]));
-        let note = found.contains(&None).then(|| {
-            let [a, b, c] = [first, second, last].map(|bytes| bytes >> 10);
-            format!("the machine does not report all its caches: {a}, {b} and {c} KiB are assumed")
-        });
-        (Caches { first, second, last }, note)
-    }
+/// Returns the sizes of a CPU's data caches, and a note if some of them are hidden.
+fn data_caches(machine: &Machine, cpu: u32) -> (DataCaches, Option<String>) {
+    let known = machine.cpus.iter().find(|known| known.cpu == cpu);
+    let data = || {
+        let caches = known.into_iter().flat_map(|known| &known.caches);
+        caches.filter(|cache| cache.kind != "Instruction" && cache.size_bytes > 0)
+    };
+    let of_level = |level| data().find(|cache| cache.level == level).map(|of| of.size_bytes);
+    let last = data().max_by_key(|cache| cache.level).map(|cache| cache.size_bytes);
+    let found = [of_level(1), of_level(2), last];
+    let usual = DataCaches::USUAL;
+    let first = found[0].unwrap_or(usual.first);
+    let second = found[1].unwrap_or(usual.second);
+    let last = found[2].unwrap_or(usual.last);
+    let note = found.contains(&None).then(|| {
+        let [a, b, c] = [first, second, last].map(|bytes| bytes >> 10);
+        format!("the machine does not report all its caches: {a}, {b} and {c} KiB are assumed")
+    });
+    (DataCaches { first, second, last }, note)
 }
 
 /// What all points of the experiments have in common.
@@ -239,7 +213,7 @@ impl Caches {
 struct Points {
     cpu: u32,
     policy: Policy,
-    caches: Caches,
+    caches: DataCaches,
     time: Duration,
     quick: bool,
 }
@@ -247,8 +221,7 @@ struct Points {
 impl Points {
     /// Returns the sizes of the working sets in bytes, whole lines.
     fn sizes(&self) -> Vec<u64> {
-        let caches = LARGEST_CACHES * self.caches.last;
-        let largest = if self.quick { (caches / 2).min(QUICK_LARGEST) } else { caches };
+        let largest = largest(self.caches.last, self.quick);
         let octaves = (largest as f64 / SMALLEST as f64).log2();
         let per_octave = if self.quick { 1.0 } else { 8.0 };
         let size = |step: u32| {
@@ -256,7 +229,7 @@ impl Points {
             (bytes / Line::BYTES as f64).round() as u64 * Line::BYTES
         };
         let all = (0..=(octaves * per_octave).round() as u32).map(size);
-        all.filter(|bytes| *bytes <= DENSE || bytes.is_power_of_two()).collect()
+        all.filter(|bytes| is_listed(*bytes)).collect()
     }
 
     /// States what is left out because the last-level cache is large.
@@ -303,32 +276,22 @@ impl Points {
 
     /// Returns what to do before each pass, or why that is impossible on this machine.
     fn before(&self, before: Before, machine: &Machine) -> Result<Vec<Act>, String> {
-        let Caches { first, second, last } = self.caches;
-        let preempt = |id, bytes| {
-            let kernel = on_memory(id, bytes)?;
-            Ok(vec![Act::Preempt(Preemption::Pass(kernel))])
-        };
-        match before {
-            Before::Warm => Ok(Vec::new()),
-            Before::Dirty => {
-                let kernel = on_memory("write-sequential", last)?;
-                Ok(vec![Act::Work(kernel, kernel.pass())])
-            }
-            Before::Preempted { by, long } => {
-                let data = if long { LONG_CACHES * second } else { first };
-                let code = if long { MOST_CODE } else { first.min(MOST_CODE) };
-                match by {
-                    Preemptor::Sleeps => {
-                        Ok(vec![Act::Preempt(Preemption::Sleep(SLEEPS[usize::from(long)]))])
-                    }
-                    Preemptor::Reads => preempt("read-sequential", data),
-                    Preemptor::Writes => preempt("write-sequential", data),
-                    Preemptor::RunsCode => preempt("code", code),
-                }
-            }
-            Before::Migrated(level) => {
+        let preempted = matches!(before, Before::Preempted { .. });
+        match (before, before.disturbance(self.caches)) {
+            (Before::Migrated(level), _) => {
                 let to = self.migrate_to(level, machine)?;
                 Ok(vec![Act::Migrate(self.cpu), Act::Repeat, Act::Migrate(to)])
+            }
+            (_, None) => Ok(Vec::new()),
+            (_, Some(Disturbance::Sleep(ns))) => {
+                Ok(vec![Act::Preempt(Preemption::Sleep(Duration::from_nanos(ns)))])
+            }
+            (_, Some(Disturbance::Pass(id, bytes))) if preempted => {
+                Ok(vec![Act::Preempt(Preemption::Pass(on_memory(id, bytes)?))])
+            }
+            (_, Some(Disturbance::Pass(id, bytes))) => {
+                let kernel = on_memory(id, bytes)?;
+                Ok(vec![Act::Work(kernel, kernel.pass())])
             }
         }
     }
@@ -361,14 +324,7 @@ impl Points {
 
     fn cell(&self, chosen: &Chosen, kernel: Kernel) -> Cell {
         let Chosen { of, between, co_runner } = chosen;
-        let repetitions = match of.before {
-            Before::Dirty => 256,
-            Before::Migrated(_) => 512,
-            Before::Warm | Before::Preempted { .. } => 1024,
-        };
-        let few = self.quick || kernel.workspace_bytes() > DENSE;
-        let least = if few { FEWEST } else { USUAL_LEAST };
-        let most = if self.quick { repetitions / 8 } else { repetitions };
+        let (least, most) = of.before.passes(kernel.workspace_bytes(), self.quick);
         let sample = Sample {
             kernel,
             amount: Amount::Pass,
@@ -439,7 +395,7 @@ mod tests {
 
     fn points(machine: &Machine) -> Points {
         let cpu = cpus::allowed()[0];
-        let (caches, _) = Caches::of(machine, cpu);
+        let (caches, _) = data_caches(machine, cpu);
         Points { cpu, policy: Policy::Other, caches, time: Duration::from_millis(1), quick: true }
     }
 
@@ -466,7 +422,7 @@ mod tests {
         ];
         for (name, quick, last, largest, noted) in cases {
             let points = points(&machine);
-            let points = Points { quick, caches: Caches { last, ..points.caches }, ..points };
+            let points = Points { quick, caches: DataCaches { last, ..points.caches }, ..points };
             let sizes = points.sizes();
             assert_eq!(sizes.last(), Some(&largest), "case: {name}");
             assert_eq!(points.note_on_sizes().is_some(), noted, "case: {name}");

@@ -7,6 +7,8 @@ mod text;
 
 use super::{Importer, Read, Recorded};
 use crate::bounded::read_file;
+use crate::memory::{Before, catalogue};
+use crate::methods;
 use crate::problem::{Problem, ProblemKind};
 use crate::run::Run;
 use description::Common;
@@ -25,6 +27,9 @@ pub(super) static IMPORTER: Importer = Importer {
     read: Read::Recordings(read),
 };
 
+/// The note of preemptions without an operating system.
+const PREEMPTIONS: &str = "a preemption was a switch to a second context and back, without interrupt, scheduler and kernel: \
+                           what remains of it is what that context did to the caches";
 /// More bytes than the image's memory for the result has.
 const MOST_BYTES: u64 = 4 << 30;
 /// The CPU that runs the image; in version 1 of the text the only one that it measures.
@@ -110,8 +115,23 @@ impl<'t> Whole<'t> {
         methods.into_iter().map(|method| self.recording(method)).collect()
     }
 
+    /// Returns what readers of the memory experiments must know.
+    fn notes_on_memory(&self) -> impl Iterator<Item = String> {
+        let experiment = |of: &Measured<'_>| of.plan.find("experiment").unwrap_or("").to_owned();
+        let preempts = |id: String| {
+            let mut known = catalogue::entries().filter(|of| of.id == id);
+            known.any(|of| matches!(of.before, Before::Preempted { .. }))
+        };
+        let preempted = self.measured.iter().map(experiment).any(preempts);
+        let note = preempted.then(|| PREEMPTIONS.to_owned());
+        note.into_iter().chain(self.common.assumed_caches.clone())
+    }
+
     fn recording(&self, method: &str) -> Result<Recorded, Wrong> {
-        let run = Run { method: method.to_owned(), ..self.common.run.clone() };
+        let mut run = Run { method: method.to_owned(), ..self.common.run.clone() };
+        if method == methods::MEMORY {
+            run.notes.extend(self.notes_on_memory());
+        }
         let empty = (vec![], vec![], vec![], vec![], vec![]);
         let (series, samples, detours, losses, counters) = empty;
         let mut of = Recorded { run, series, samples, detours, losses, counters };

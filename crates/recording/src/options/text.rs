@@ -1,5 +1,6 @@
 //! Parsers for values that users type: durations, rates, percentages, counts and lists of CPUs.
 
+use crate::pattern::matches;
 use jiff::SignedDuration;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -132,17 +133,6 @@ pub(super) fn matching(
     }
     let (starts, example) = (starts.join(", "), words().next().unwrap_or_default());
     Err(format!("no name matches '{pattern}'; they begin with {starts}, for example {example}"))
-}
-
-/// Returns whether a word matches a pattern, in which `*` stands for any text.
-#[must_use]
-pub fn matches(pattern: &str, word: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == word,
-        Some((before, after)) => word.strip_prefix(before).is_some_and(|rest| {
-            rest.char_indices().any(|(at, _)| matches(after, &rest[at..])) || matches(after, "")
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -12,11 +12,18 @@ pub(super) struct Common {
     pub(super) run: Run,
     emulated: bool,
     places: Places,
+    /// States which sizes of caches were assumed, where the CPU does not describe them.
+    pub(super) assumed_caches: Option<String>,
 }
 
 impl Common {
     pub(super) fn new() -> Self {
-        Common { run: description(), emulated: false, places: Places::default() }
+        Common {
+            run: description(),
+            emulated: false,
+            places: Places::default(),
+            assumed_caches: None,
+        }
     }
 
     /// Takes in a line about the machine or the whole run.
@@ -50,6 +57,7 @@ impl Common {
                 });
             }
             "tlb" => machine.data_tlb = Some(data_tlb(line)?),
+            "assumed-caches" => self.assumed_caches = Some(assumed_caches(line)?),
             "caches" if rest == "off" => notes.push(CACHES_OFF.to_owned()),
             "skew" => clock.skew.push(skew(line)?),
             "register" => {
@@ -115,6 +123,15 @@ fn data_tlb(line: &Line<'_>) -> Result<DataTlb, Wrong> {
     let number = |at: usize| numbers.get(at).map(|&number| number as u32);
     let entries = number(0).ok_or_else(|| line.wrong("a value is missing"))?;
     Ok(DataTlb { entries, entries_2m: number(1) })
+}
+
+/// Returns the note of caches that the CPU does not describe.
+fn assumed_caches(line: &Line<'_>) -> Result<String, Wrong> {
+    let [first, second, last] = line.words()?.map(|bytes| line.number(bytes));
+    let [first, second, last] = [first? >> 10, second? >> 10, last? >> 10];
+    Ok(format!(
+        "the CPU does not describe all its caches: {first}, {second} and {last} KiB are assumed"
+    ))
 }
 
 /// Reads the offset of a CPU's counter.
