@@ -13,9 +13,10 @@ MPIS := openmpi mpich
 # Built with the features of the whole workspace, so that what both share is built once.
 MPI := --workspace --features anechoic-mpi/mpi
 LIBCLANG := ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* 2>/dev/null | grep -q .
-# What boots the image without an operating system in a virtual machine: an emulator, and UEFI for it.
-BARE_PACKAGES := qemu-system-x86 ovmf
+# What boots the image without an operating system in a virtual machine: an emulator, UEFI for it, what makes a disk.
+BARE_PACKAGES := qemu-system-x86 ovmf dosfstools mtools
 BARE := target/bare/release/anechoic-bare
+DISK := target/bare/disk.img
 # What boots other kernels, in emulation: the emulator, the programs inside, what packs and unpacks.
 LAB_PACKAGES := qemu-system-x86 busybox-static cpio zstd xz-utils
 STATIC := x86_64-unknown-linux-gnu
@@ -48,13 +49,17 @@ bare:
 	@test $$(stat -c %s $(BARE).efi) -lt 2000000 || { echo "$(BARE).efi: larger than 2 MB"; exit 1; }
 	@ls -l $(BARE).efi
 
-# Boots the image by UEFI in a virtual machine, with PARAMETERS on its disk, which is the directory target/bare/disk.
+# Boots the image by UEFI in a virtual machine, with PARAMETERS on its disk. What is on the disk afterwards is copied to the
+# directory target/bare/disk. QEMU's own disk of a directory (fat:rw:) loses the ends of files.
 bare-run: bare bare-packages
 	mkdir -p target/bare/disk/EFI/BOOT
 	cp $(BARE).efi target/bare/disk/EFI/BOOT/BOOTX64.EFI
 	cp $(PARAMETERS) target/bare/disk/anechoic.txt
+	test -f $(DISK) || PATH=$$PATH:/usr/sbin mkfs.fat -C $(DISK) 262144
+	mcopy -s -o -i $(DISK) target/bare/disk/EFI target/bare/disk/anechoic.txt ::
 	qemu-system-x86_64 -M q35 -accel $(ACCEL) -cpu max -m 512 -nodefaults -nographic -no-reboot -serial stdio \
-		-bios /usr/share/ovmf/OVMF.fd -drive format=raw,file=fat:rw:target/bare/disk
+		-bios /usr/share/ovmf/OVMF.fd -drive format=raw,file=$(DISK)
+	mcopy -n -i $(DISK) '::result-*.txt' target/bare/disk
 	@ls target/bare/disk/result-*.txt
 
 # The image in a virtual machine whose time is the number of its instructions, and its loops beside the command's.

@@ -115,6 +115,10 @@ impl Loader for Pvh<'_> {
             serial.send(news);
         }
     }
+
+    fn is_heard(&self) -> bool {
+        self.serial.is_some()
+    }
 }
 
 unsafe extern "C" {

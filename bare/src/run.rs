@@ -37,6 +37,9 @@ pub trait Loader {
     /// Saves what was added to the result. It is called between measurements.
     fn save(&mut self, news: &[u8]);
 
+    /// Returns whether anything gets the result.
+    fn is_heard(&self) -> bool;
+
     /// Gets the whole result at the end.
     fn finish(&mut self, _all: &[u8]) {}
 }
@@ -75,7 +78,7 @@ pub fn parameters<'t>(
 /// Measures all that the parameters ask for.
 ///
 /// # Errors
-/// Fails if this CPU cannot measure.
+/// Fails if this CPU cannot measure, or if nothing gets the result.
 pub fn run<L: Loader>(
     parameters: &Parameters<'_>,
     mut region: Region,
@@ -116,21 +119,13 @@ pub fn run<L: Loader>(
     describe(&mut all, parameters, &acpi, loader);
     let missing = start(&mut all, &mut numbers[..used], loader);
     loader.save(all.text.news());
-    let mut state = if missing { "interrupted" } else { "complete" };
-    let on = On(all.cpus.len(), together);
-    let measures = !all.cpus.is_empty();
-    for request in parameters.requests().filter(|_| measures) {
-        loader.show(format_args!("measuring: {}{on}", request.method));
-        all.crew.install();
-        let result = all.request(request);
-        interrupts::uninstall();
-        if let Err(why) = result {
-            loader.show(format_args!("{}: {why}", request.method));
-            all.text.line(format_args!("impossible {} {why}", request.method));
-            state = "interrupted";
-        }
-        loader.save(all.text.news());
+    if !loader.is_heard() {
+        let why = "nothing would get the result: free the disk, or use a serial port";
+        loader.show(format_args!("nothing is measured: {why}"));
+        return Err(Refused);
     }
+    let all_possible = measure(&mut all, parameters, loader)?;
+    let mut state = if missing || !all_possible { "interrupted" } else { "complete" };
     if all.text.is_full() {
         loader.show(format_args!("the memory for the result is full"));
         state = "full";
@@ -140,6 +135,37 @@ pub fn run<L: Loader>(
     loader.save(all.text.news());
     loader.finish(all.text.all());
     Ok(())
+}
+
+/// Does all measurements that the parameters ask for, and returns whether all were possible.
+///
+/// # Errors
+/// Fails if nothing gets the result any more.
+fn measure<L: Loader>(
+    all: &mut Measuring,
+    parameters: &Parameters<'_>,
+    loader: &mut L,
+) -> Result<bool, Refused> {
+    let on = On(all.cpus.len(), all.together);
+    let measures = !all.cpus.is_empty();
+    let mut all_possible = true;
+    for request in parameters.requests().filter(|_| measures) {
+        loader.show(format_args!("measuring: {}{on}", request.method));
+        all.crew.install();
+        let result = all.request(request);
+        interrupts::uninstall();
+        if let Err(why) = result {
+            loader.show(format_args!("{}: {why}", request.method));
+            all.text.line(format_args!("impossible {} {why}", request.method));
+            all_possible = false;
+        }
+        loader.save(all.text.news());
+        if !loader.is_heard() {
+            loader.show(format_args!("nothing more is measured: nothing would get the result"));
+            return Err(Refused);
+        }
+    }
+    Ok(all_possible)
 }
 
 /// Adds what is known before the first measurement.

@@ -4,6 +4,8 @@
 //! The firmware stays in charge of the disk, so its services are not ended. It runs only between measurements, with its own
 //! interrupt table and with interrupts on.
 
+mod disk;
+
 use anechoic_bare::arena::Region;
 use anechoic_bare::cpu;
 use anechoic_bare::interrupts;
@@ -15,6 +17,7 @@ use core::arch::asm;
 use core::fmt::{Arguments, Write};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
+use disk::Disk;
 
 /// A table of the firmware: its functions and data by their offsets, as the specification lists them.
 #[derive(Clone, Copy)]
@@ -69,18 +72,6 @@ const READ_KEY: usize = 8;
 const KEY_EVENT: usize = 16;
 /// Offset in what describes the loaded image.
 const DEVICE: usize = 24;
-/// Offset in a file system.
-const OPEN_VOLUME: usize = 8;
-/// Offsets in a file.
-const OPEN: usize = 8;
-const CLOSE: usize = 16;
-const READ: usize = 32;
-const WRITE: usize = 40;
-const FLUSH: usize = 80;
-/// How a file is opened: to read, or to write and created.
-const TO_READ: usize = 1;
-const TO_CREATE: usize = 1 << 63 | 3;
-
 /// An identifier as the firmware stores it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -128,9 +119,7 @@ const MOST_BYTES: u64 = 16 << 30;
 struct Uefi {
     system: Table,
     boot: Table,
-    /// The root directory of the image's disk.
-    root: Option<Table>,
-    result: Option<Table>,
+    disk: Disk,
     serial: Option<Serial>,
     memory_bytes: u64,
 }
@@ -196,17 +185,18 @@ impl Loader for Uefi {
     }
 
     fn save(&mut self, news: &[u8]) {
-        let Some(file) = self.result else { return };
-        let mut count = news.len();
-        let status = file.method(WRITE, &[(&raw mut count).addr(), news.as_ptr().addr(), 0, 0])
-            | file.method(FLUSH, &[0; 4]);
-        if status != 0 || count < news.len() {
-            self.result = None;
-            self.show(format_args!("the result cannot be written to the disk ({status:#x})"));
+        if let Err(status) = self.disk.write(news) {
+            self.show(format_args!("the result's file is cut off, because {status}"));
+            self.show_where();
         }
     }
 
+    fn is_heard(&self) -> bool {
+        self.disk.has_result() || self.serial.is_some()
+    }
+
     fn finish(&mut self, all: &[u8]) {
+        self.disk.close();
         if let Some(serial) = &self.serial {
             serial.send(all);
         }
@@ -223,46 +213,31 @@ impl Uefi {
             (status == 0).then_some(found)
         };
         let disk = || protocol(protocol(image, &LOADED_IMAGE)?.value(DEVICE), &FILE_SYSTEM);
-        let root = disk().and_then(|disk| {
-            let mut root = Table(core::ptr::null());
-            let status = disk.method(OPEN_VOLUME, &[(&raw mut root).addr(), 0, 0, 0]);
-            (status == 0).then_some(root)
-        });
         boot.call(SET_WATCHDOG_TIMER, &[]);
-        Uefi { system, boot, root, result: None, serial: Serial::open(), memory_bytes: 0 }
+        Uefi { system, boot, disk: Disk::of(disk()), serial: Serial::open(), memory_bytes: 0 }
     }
 
-    /// Opens a file in the root directory.
-    fn open(&self, name: Arguments<'_>, mode: usize) -> Option<Table> {
-        let mut wide = Wide([0; 32], 0);
-        write!(wide, "{name}").ok()?;
-        let mut file = Table(core::ptr::null());
-        let into = (&raw mut file).addr();
-        let status = self.root?.method(OPEN, &[into, wide.0.as_ptr().addr(), mode, 0]);
-        (status == 0).then_some(file)
-    }
-
-    /// Reads the parameter file, if there is one.
-    fn parameters<'b>(&self, bytes: &'b mut [u8]) -> Option<&'b [u8]> {
-        let file = self.open(format_args!("anechoic.txt"), TO_READ)?;
-        let mut count = bytes.len();
-        let status = file.method(READ, &[(&raw mut count).addr(), bytes.as_mut_ptr().addr(), 0, 0]);
-        file.method(CLOSE, &[0; 4]);
-        Some(&bytes[..if status == 0 { count } else { 0 }])
-    }
-
-    /// Creates the first file for results that does not exist yet.
+    /// Creates the file of the result.
     fn create_result(&mut self) {
-        let is_free = |number: &u32| {
-            let old = self.open(format_args!("result-{number}.txt"), TO_READ);
-            old.inspect(|old| _ = old.method(CLOSE, &[0; 4])).is_none()
-        };
-        let number = (1..=9999).find(is_free).unwrap_or(9999);
-        self.result = self.open(format_args!("result-{number}.txt"), TO_CREATE);
-        match self.result {
-            Some(_) => self.show(format_args!("the result goes to result-{number}.txt")),
-            None => self
-                .show(format_args!("no file can be created: only the serial port gets the result")),
+        match self.disk.create_result() {
+            Ok(number) => {
+                let free = self.disk.free_bytes().unwrap_or(0) >> 10;
+                self.show(format_args!(
+                    "the result goes to result-{number}.txt; {free} KiB are free"
+                ));
+            }
+            Err(status) => {
+                self.show(format_args!("no file can be created for the result, because {status}"));
+                self.show_where();
+            }
+        }
+    }
+
+    /// Shows where the result goes without a file.
+    fn show_where(&mut self) {
+        match self.serial {
+            Some(_) => self.show(format_args!("the serial port gets all of it at the end")),
+            None => self.show(format_args!("there is no serial port for it either")),
         }
     }
 
@@ -320,19 +295,6 @@ impl Uefi {
     }
 }
 
-/// A text as the firmware wants it, ended by 0.
-struct Wide([u16; 32], usize);
-
-impl Write for Wide {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        for byte in text.bytes() {
-            *self.0[..31].get_mut(self.1).ok_or(core::fmt::Error)? = u16::from(byte);
-            self.1 += 1;
-        }
-        Ok(())
-    }
-}
-
 #[unsafe(no_mangle)]
 extern "C" fn uefi_main(image: usize, system: *const u8) -> ! {
     SYSTEM.store(system.cast_mut(), Ordering::Relaxed);
@@ -343,7 +305,7 @@ extern "C" fn uefi_main(image: usize, system: *const u8) -> ! {
 
 fn start(loader: &mut Uefi) -> Result<AtEnd, Refused> {
     let mut file = [0; 16 << 10];
-    let text = loader.parameters(&mut file);
+    let text = loader.disk.read(format_args!("anechoic.txt"), &mut file);
     let Ok(text) = text.map(str::from_utf8).transpose() else {
         loader.show(format_args!("anechoic.txt is not UTF-8"));
         return Err(Refused);
@@ -357,6 +319,7 @@ fn start(loader: &mut Uefi) -> Result<AtEnd, Refused> {
         return Err(Refused);
     };
     loader.create_result();
-    run::run(&parameters, region, loader)?;
+    // The reason is shown; what follows is as asked.
+    let _ = run::run(&parameters, region, loader);
     Ok(parameters.at_end)
 }

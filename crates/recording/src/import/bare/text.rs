@@ -128,7 +128,10 @@ pub(super) fn lines<'t>(file: &Path, content: &'t str) -> Result<Vec<Line<'t>>, 
         lines.push(Line { number: at + 1, word, rest });
     }
     let why = format!("it is cut off after {} lines, before its end", content.lines().count());
-    Err(data(why, "copy the file again, or let the image measure to its end"))
+    Err(data(
+        why,
+        "copy the file again, take what the serial port sent (the disk may have been full), or let the image measure to its end",
+    ))
 }
 
 /// Returns the version in the first line of a result.
