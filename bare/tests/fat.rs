@@ -25,19 +25,22 @@ impl Fat {
         let sectors = (bytes.len() / CLUSTER) as u16;
         bytes[..3].copy_from_slice(&[0xeb, 0x3c, 0x90]);
         bytes[3..11].copy_from_slice(b"ANECHOIC");
+        // One sector in a cluster, one table, a disk that is not removable, a serial number.
+        for (at, byte) in [(13, 1), (16, 1), (21, 0xf8), (36, 0x80), (38, 0x29)] {
+            bytes[at] = byte;
+        }
         let numbers = [
             (11, CLUSTER as u16),
-            (13, 0x0101), // one sector in a cluster; one reserved sector
-            (15, 0x0100), // the second byte of that; one table
+            (14, 1), // reserved sectors
             (17, ROOT_ENTRIES as u16),
             (19, sectors),
             (22, SECTORS_OF_TABLE as u16),
+            (24, 32),
+            (26, 2),
         ];
         for (at, number) in numbers {
             bytes[at..at + 2].copy_from_slice(&number.to_le_bytes());
         }
-        (bytes[14], bytes[15], bytes[16], bytes[21]) = (1, 0, 1, 0xf8);
-        (bytes[24], bytes[26], bytes[36], bytes[38]) = (32, 2, 0x80, 0x29);
         bytes[54..62].copy_from_slice(b"FAT16   ");
         bytes[510..512].copy_from_slice(&[0x55, 0xaa]);
         let mut fat = Fat { bytes, free: 2 };
