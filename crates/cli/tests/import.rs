@@ -40,6 +40,36 @@ fn an_imported_result_is_read_by_every_command() {
 }
 
 #[test]
+fn preemptions_without_an_operating_system_are_ranked_as_such() {
+    let place = tempfile::tempdir().expect("a directory");
+    let result = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/bare-2/preemption.txt");
+    let dirs = ["first", "second"].map(|name| place.path().join(name));
+    for dir in &dirs {
+        let done = anechoic(&["import", "bare", arg(&result), "-o", arg(dir)]);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+    }
+    let shown = anechoic(&["summary", arg(&dirs[0])]).out;
+    assert!(shown.contains("5 of 5 experiments"), "{shown}");
+    assert!(shown.contains("a preemption was a switch to a second context"), "{shown}");
+    let ranked = anechoic(&["rank", "--json", arg(&dirs[0]), arg(&dirs[1])]).out;
+    let ranked: serde_json::Value = serde_json::from_str(&ranked).expect("JSON");
+    let experiments = ranked["experiments"].as_array().expect("a list");
+    let names: Vec<&str> = experiments.iter().filter_map(|of| of["experiment"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "bandwidth-read-random-warm",
+            "preemption-read-random-code-long",
+            "preemption-read-random-read-long",
+            "preemption-read-random-sleep-long",
+            "preemption-read-random-write-long",
+        ]
+    );
+    let measured = |of: &serde_json::Value| of["noise"][0]["variance_to_mean"].is_number();
+    assert!(experiments.iter().all(measured), "{experiments:?}");
+}
+
+#[test]
 fn an_imported_table_has_no_machine_and_no_suspects() {
     let place = tempfile::tempdir().expect("a directory");
     let (table, dir) = (place.path().join("detours.csv"), place.path().join("imported"));
