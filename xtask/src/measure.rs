@@ -80,15 +80,13 @@ fn row(what: &str, number: &str) {
 fn cold(root: &Path) -> anyhow::Result<()> {
     let target = root.join("target/cold");
     fs::remove_dir_all(&target).or_else(|e| if e.kind() == NotFound { Ok(()) } else { Err(e) })?;
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let began = Instant::now();
-    let built = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "-p", "anechoic-cli", "--no-default-features"])
-        .arg("--target-dir")
-        .arg(&target)
+    let built = Command::new("make")
+        .args(["--silent", "first"])
+        .env("CARGO_TARGET_DIR", &target)
         .current_dir(root)
         .status()
-        .context("cargo build")?;
+        .context("make first")?;
     ensure!(built.success(), "the build failed");
     row("cold build, seconds", &began.elapsed().as_secs().to_string());
     let size = fs::metadata(target.join("release/anechoic"))?.len();

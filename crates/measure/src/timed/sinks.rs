@@ -22,6 +22,22 @@ pub(crate) struct Sinks<'l, 'a> {
 }
 
 impl Sinks<'_, '_> {
+    /// Begins the series with this number.
+    pub(crate) fn begin(&mut self, series: u32) {
+        self.gaps.begin(series);
+        if let Some(samples) = &mut self.samples {
+            samples.begin(series);
+        }
+    }
+
+    /// Hands on what is still in the buffers of this loop.
+    pub(crate) fn flush(&mut self) {
+        self.gaps.flush();
+        if let Some(samples) = &mut self.samples {
+            samples.flush();
+        }
+    }
+
     /// Returns the number of samples of this series that found no room.
     pub(crate) fn lost_samples(&self) -> u64 {
         self.samples.as_ref().map_or(0, |samples| samples.lost)

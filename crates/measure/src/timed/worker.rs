@@ -184,11 +184,7 @@ impl Worker<'_> {
             Err(problem) => return self.sit_out(gate, job, &problem),
         };
         let mut allocation = ready.as_mut().and_then(|ready| ready.allocation.take());
-        let tag = job.sampling().map_or(0, |job| job.series);
-        sinks.gaps.begin(tag);
-        if let Some(samples) = &mut sinks.samples {
-            samples.begin(tag);
-        }
+        sinks.begin(job.sampling().map_or(0, |job| job.series));
         gate.ready.fetch_add(1, Ordering::AcqRel);
         let Before { ticks: read_ticks, usage: before, delay_ns: delay } =
             wait_for_start(gate, job.fifo());
@@ -219,10 +215,7 @@ impl Worker<'_> {
         if job.fifo() {
             let _ = cpus::set_policy(libc::SCHED_OTHER, 0); // cannot fail: lowering is always allowed
         }
-        sinks.gaps.flush();
-        if let Some(samples) = &mut sinks.samples {
-            samples.flush();
-        }
+        sinks.flush();
         let Worker { lane, place, .. } = *self;
         Some(LoopResult {
             lane,
