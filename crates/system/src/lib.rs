@@ -23,6 +23,7 @@ pub mod memory_nodes;
 pub mod perf;
 pub mod quantum;
 mod rlimits;
+mod stat;
 pub mod steal;
 pub mod tracefs;
 pub mod who;

@@ -12,6 +12,7 @@ pub use units::unit;
 use births::Births;
 
 use crate::machine::Root;
+use crate::stat;
 use crate::tracefs::{self, Batch};
 use anechoic_recording::NameKind;
 use anechoic_recording::who::SeenThread;
@@ -208,7 +209,7 @@ impl Census {
                 }
                 let read = |file: &str| root.read(&format!("/proc/{pid}/task/{tid}/{file}"));
                 let ns = read("schedstat").and_then(|text| text.split(' ').next()?.parse().ok());
-                let cpu = read("stat").and_then(|text| last_cpu(&text));
+                let cpu = read("stat").and_then(|text| stat::field(&text, stat::LAST_CPU));
                 if let (Some(ns), Some(cpu)) = (ns, cpu) {
                     ran.insert(tid, Ran { ns, cpu });
                 }
@@ -239,13 +240,6 @@ impl Census {
             |(ns, tid)| Some(SeenThread { ran_ns: Some(ns), ..thread(root, tid, &mut units)? });
         moved.into_iter().filter_map(known).collect()
     }
-}
-
-/// Returns the last CPU of a thread from its `stat`: field 39, of which the second is a name in parentheses that may
-/// contain anything.
-fn last_cpu(stat: &str) -> Option<u32> {
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(36)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Trace instances that outlive their process: those of killed ones, and our own before we end at once.
 
 use super::mount::Tracefs;
+use crate::stat;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -75,9 +76,7 @@ pub(crate) fn is_leftover(name: &str) -> bool {
 /// Returns the start time of a process in clock ticks since boot; `None` if there is no such process.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    // The name in parentheses may contain anything, including blanks and parentheses.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+    stat::field(&stat, stat::START)
 }
 
 #[cfg(test)]

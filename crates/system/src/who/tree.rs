@@ -2,6 +2,7 @@
 
 use super::shows_all;
 use crate::machine::Root;
+use crate::stat;
 use anechoic_recording::{Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,7 @@ fn tree_in(root: &Root, pid: i32, own: i32) -> Option<Tree> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for process in numbers(root, "/proc") {
         let stat = root.read(&format!("/proc/{process}/stat")).unwrap_or_default();
-        if let Some(parent) = parent(&stat) {
+        if let Some(parent) = stat::field(&stat, stat::PARENT) {
             children.entry(parent).or_default().push(process);
         }
     }
@@ -53,12 +54,6 @@ fn tree_in(root: &Root, pid: i32, own: i32) -> Option<Tree> {
 
 fn numbers(root: &Root, path: &str) -> Vec<i32> {
     root.names(path).into_iter().filter_map(|name| name.parse().ok()).collect()
-}
-
-/// Returns the parent of a process from its `stat`: the second field after its name, which may contain anything.
-fn parent(stat: &str) -> Option<i32> {
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
