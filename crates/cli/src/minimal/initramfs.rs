@@ -8,6 +8,7 @@ use anechoic_recording::{Problem, ProblemKind};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -77,22 +78,40 @@ fn write(out: &mut dyn Write, program: &Path, libraries: &[PathBuf]) -> io::Resu
     archive.add("init", PROGRAM, [0; 2], &fs::read(program)?)?;
     for library in libraries {
         let inside = library.strip_prefix("/").unwrap_or(library);
-        let (name, path) = (library.file_name().unwrap_or_default(), inside.to_string_lossy());
+        let target = Path::new("/").join(inside);
         inside.parent().map_or(Ok(()), |parent| archive.add_directory(parent))?;
-        archive.add(&path, PROGRAM, [0; 2], &fs::read(library)?)?;
-        // Programs name their loader by one of these paths, which are links where distributions have merged /usr.
-        for place in ["lib", "lib64"].map(|dir| Path::new(dir).join(name)) {
-            if name.to_string_lossy().starts_with("ld-") && place != inside {
+        archive.add(&inside.to_string_lossy(), PROGRAM, [0; 2], &fs::read(library)?)?;
+        for link in links(library) {
+            let link = link.strip_prefix("/").unwrap_or(&link);
+            if link != inside {
                 archive.add(
-                    &place.to_string_lossy(),
+                    &link.to_string_lossy(),
                     LINK,
                     [0; 2],
-                    format!("/{path}").as_bytes(),
+                    target.as_os_str().as_bytes(),
                 )?;
             }
         }
     }
     archive.add(LAST, 0, [0; 2], &[])
+}
+
+/// Returns the other names by which programs look for a library: the links beside it, and for the loader the paths that
+/// programs name, which are links where distributions have merged /usr.
+fn links(library: &Path) -> Vec<PathBuf> {
+    let beside = library.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten();
+    let is_link = |path: &PathBuf| {
+        path.is_symlink() && fs::canonicalize(path).is_ok_and(|leads_to| leads_to == library)
+    };
+    let mut links: Vec<PathBuf> =
+        beside.flatten().map(|entry| entry.path()).filter(is_link).collect();
+    let name = library.file_name().unwrap_or_default();
+    if name.to_string_lossy().starts_with("ld-") {
+        links.extend(["/lib", "/lib64"].map(|dir| Path::new(dir).join(name)));
+    }
+    links.sort();
+    links.dedup();
+    links
 }
 
 /// Returns the libraries of this process, its loader too; none of a static program.
@@ -225,11 +244,21 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs::write(at("program"), "12345").expect("a file");
         fs::write(at("ld-linux.so.2"), "loader").expect("a file");
+        fs::write(at("libc-2.31.so"), "library").expect("a file");
+        std::os::unix::fs::symlink("libc-2.31.so", at("libc.so.6")).expect("a link");
+        std::os::unix::fs::symlink("program", at("other.so")).expect("a link");
         let mut bytes = Vec::new();
-        write(&mut bytes, &at("program"), &[at("ld-linux.so.2")]).expect("an archive");
+        let libraries = [at("ld-linux.so.2"), at("libc-2.31.so")];
+        write(&mut bytes, &at("program"), &libraries).expect("an archive");
         let names = entries(&bytes);
-        let inside = at("ld-linux.so.2").display().to_string()[1..].to_owned();
-        let expected: [(&str, u32, &[u8]); 6] = [
+        let inside = |name| at(name).display().to_string()[1..].to_owned();
+        let other = inside("other.so");
+        assert!(names.iter().all(|entry| entry.0 != other), "it leads to no library");
+        let (library, link) = (inside("libc-2.31.so"), inside("libc.so.6"));
+        let inside = inside("ld-linux.so.2");
+        let expected: [(&str, u32, &[u8]); 8] = [
+            (&library, PROGRAM, b"library"),
+            (&link, LINK, format!("/{library}").leak().as_bytes()),
             ("dev", DIRECTORY, b""),
             ("dev/console", DEVICE, b""),
             ("init", PROGRAM, b"12345"),
