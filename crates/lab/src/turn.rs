@@ -1,13 +1,16 @@
 //! Turns: a test that measures runs while no other test loads the machine.
 //!
-//! The lock is on the directory for temporary files, so that it holds for all test programs of all users, needs no
-//! file of its own, and ends with the process that has it.
+//! The lock is on the machine's directory of CPUs, so that it holds for all test programs of all users, whatever their
+//! directories for temporary files, needs no file of its own, and ends with the process that has it.
 
 use crate::note;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::time::Instant;
+
+/// A directory that every machine has once and every user may read.
+const CPUS: &str = "/sys/devices/system/cpu";
 
 thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
@@ -22,10 +25,9 @@ pub struct Turn {
 
 impl Turn {
     fn wait(alone: bool) -> Turn {
-        let dir = std::env::temp_dir();
-        let lock = File::open(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        let lock = File::open(CPUS).unwrap_or_else(|error| panic!("{CPUS}: {error}"));
         while let Err(error) = if alone { lock.lock() } else { lock.lock_shared() } {
-            assert_eq!(error.kind(), ErrorKind::Interrupted, "{}: {error}", dir.display());
+            assert_eq!(error.kind(), ErrorKind::Interrupted, "{CPUS}: {error}");
         }
         Turn { alone, since: Instant::now(), _lock: lock }
     }
@@ -43,7 +45,7 @@ impl Drop for Turn {
 /// Waits until no other test has a turn, and keeps all others waiting: for tests that measure.
 ///
 /// # Panics
-/// The directory for temporary files cannot be locked.
+/// The directory of CPUs cannot be locked.
 #[must_use]
 pub fn alone() -> Turn {
     let turn = Turn::wait(true);
@@ -55,7 +57,7 @@ pub fn alone() -> Turn {
 /// There is nothing to wait for, and no turn, where the test on this thread is the one that is alone.
 ///
 /// # Panics
-/// The directory for temporary files cannot be locked.
+/// The directory of CPUs cannot be locked.
 #[must_use]
 pub fn among_others() -> Option<Turn> {
     (!ALONE.get()).then(|| Turn::wait(false))
