@@ -162,6 +162,7 @@ fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult], forks: bool) {
     let n = run.cpus[lane].page_faults;
     if n > 0 {
         let why = if forks { SHARED_PAGES } else { MOVED_PAGES };
-        run.notes.push(format!("{n} page faults in the loop of CPU {cpu}: {why}"));
+        let faults = if n == 1 { "page fault" } else { "page faults" };
+        run.notes.push(format!("{n} {faults} in the loop of CPU {cpu}: {why}"));
     }
 }

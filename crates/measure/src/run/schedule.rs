@@ -18,6 +18,7 @@ use crate::timed::watching::Watching;
 use anechoic_recording::paging::Verified;
 use anechoic_recording::run::Run;
 use anechoic_recording::{Parameters, Problem, ProblemKind, Series};
+use anechoic_system::tracefs::Tracefs;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -74,8 +75,12 @@ pub(super) fn schedule(
         series: Vec::new(),
         rounds: Vec::new(),
     };
+    // Where there are no events, a cell with them would be the same as the one without.
+    let without_events = experiment.cells.iter().any(|cell| cell.events_off)
+        && (!plan.trace || Tracefs::open().is_err());
     in_order(experiment)
         .into_iter()
+        .filter(|cell| cell.events_off || !without_events)
         .filter(|cell| cell.memory.is_none_or(|memory| !refused.contains(&memory.pages)))
         .try_for_each(|cell| rounds.add(cell))?;
     let Rounds { rounds, series, .. } = rounds;
