@@ -129,8 +129,11 @@ fn in_a_pid_namespace_no_loop_is_a_source() {
     let done = command("unshare", &[&run[..], &[arg(&dir.path().join("r"))]].concat());
     assert!(matches!(done.code, Some(0 | 1)), "{} {}", done.out, done.err);
     assert!(done.out.contains("timer tick"), "{}", done.out);
-    for ours in ["thread loop", "thread anechoic"] {
-        assert!(!done.out.contains(ours), "{ours}: {}", done.out);
+    assert!(!done.out.contains("thread loop"), "{}", done.out);
+    let others = command("pgrep", &["-x", "anechoic"]).code == Some(0);
+    match done.out.contains("thread anechoic") {
+        true if others => note::not_judged("another anechoic runs on this machine"),
+        ours => assert!(!ours, "{}", done.out),
     }
 }
 
