@@ -371,8 +371,8 @@ impl<'t> Request<'t> {
 /// The bodies of do-nothing loops.
 const ALL_VARIANTS: &str = "counter,counter-reg,sum,sum-reg,fibonacci,fibonacci-reg,call,call-reg";
 
-/// Returns the memory experiments that can be measured without an operating system: all but the migrations, which stay
-/// those of a scheduler.
+/// Returns the memory experiments that can be measured without an operating system: all but the migrations, for
+/// which there is no scheduler.
 pub fn experiments() -> impl Iterator<Item = &'static Entry> {
     catalogue::entries().filter(|of| !matches!(of.before, Before::Migrated(_)))
 }

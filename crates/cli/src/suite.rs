@@ -103,8 +103,9 @@ impl Rows for SuiteArgs {
 /// Builds the subcommand of a suite.
 fn command(suite: &Suite) -> Command {
     let plural = if suite.examples.contains('\n') { "s" } else { "" };
-    let schemas: Vec<String> =
+    let mut schemas: Vec<String> =
         suite.results.iter().map(|(_, row)| format!("schema/{}.schema.json", row.id())).collect();
+    schemas.dedup();
     let json = format!("Print JSON ({}), one document per set", schemas.join(", "));
     let all = if suite.one_cpu { "the last one" } else { "all" };
     let cpus =

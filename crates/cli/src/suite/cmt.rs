@@ -22,7 +22,7 @@ pub(super) static SUITE: Suite = Suite {
         "seconds",
         Value::Count { least: 2, most: u64::MAX },
         "N",
-        "Repetitions of 1 s of each series, all of them (the paper's Figures 8 and 9 show several hundred). By default a \
+        "Number of repetitions of 1 s in each series; the paper's Figures 8 and 9 show several hundred. By default a \
          series ends once its mean is steady, after 100 at most",
     )],
     one_cpu: false,

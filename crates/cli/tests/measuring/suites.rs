@@ -1,6 +1,6 @@
 //! Suites whose sets are missing, strange, or being measured.
 
-use crate::tool::{anechoic, arg, signal, start, wait};
+use crate::tool::{self, anechoic, arg, signal, start, wait};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ fn measured(dir: &Path, repeat: &str) {
 
 #[test]
 fn what_is_missing_and_what_is_no_set_is_named() {
+    let _alone = tool::alone();
     let place = tempfile::tempdir().expect("a directory");
     let (dir, other) = (place.path().join("suite"), place.path().join("other"));
     measured(&dir, "3");
@@ -49,6 +50,7 @@ fn what_is_missing_and_what_is_no_set_is_named() {
 
 #[test]
 fn a_set_that_another_process_measures_is_not_removed() {
+    let _alone = tool::alone();
     let place = tempfile::tempdir().expect("a directory");
     let dir = place.path().join("suite");
     let long = ["suite", "selfish", "--duration", "30s", "--repeat", "1", "-q", "-o", arg(&dir)];

@@ -84,6 +84,19 @@ fn a_switch_costs_more_than_none_and_displaced_working_sets_more_still() {
     assert_eq!(events.count(), found.points.len());
 }
 
+/// Without events nothing is measured twice.
+#[test]
+fn without_events_each_block_is_measured_once() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let (_, found) = measured(dir.path(), &["--no-trace", "--members", "2", "--working-set", "0"]);
+    assert_eq!((found.blocks, found.events_compared), (3, false));
+    let series = Recording::open(dir.path()).and_then(|recording| recording.series());
+    let series = series.expect("a recording");
+    assert_eq!(series.len(), 3 * 2, "a ring, and the hop without a switch");
+    assert!(series.iter().all(|(series, _)| series.parameters.events_off));
+}
+
 /// Each block has each ring and the hop without a switch, for both working sets, without events and, where there are any,
 /// with them.
 fn every_series_is_there(all: &[Series], events: bool) {

@@ -4,7 +4,7 @@ use crate::memory::words::size;
 use crate::published::{INTERRUPTS_OF_A_RUN, LOOP, MACHINE, Published, READS, TICKS, find};
 use crate::suite::cell;
 use crate::table::Table;
-use crate::units::{count, noise, number, share};
+use crate::units::{count, noise, number, share, time};
 use anechoic_analyze::samples::fine::Dominant;
 use anechoic_analyze::samples::{Measured, SeriesResult};
 use anechoic_recording::Run;
@@ -29,25 +29,35 @@ const INTERRUPTS: [(&str, &str); 2] = [("tick", "timer-tick"), ("network", "devi
 
 /// Returns the interrupts of a run: published, and of all these sets together.
 pub(super) fn interrupts(sets: &[&Measured]) -> Table {
-    let mut table = Table::of_named("interrupts of a run", &["count", "share of the run"])
+    let mut table = Table::of_named("interrupts of a run", &["count", "time", "share of the run"])
         .captioned("Interrupts of a run, published and measured");
     for (name, source) in INTERRUPTS {
         let there = |column| find(&TICKS, INTERRUPTS_OF_A_RUN, name, column);
         let place =
             there("count").map_or(String::new(), |cell| format!("{name}, {}", cell.machine));
         let number = there("count").and_then(|cell| cell.value.number());
-        let part = there("share of the run").map_or("–".into(), Published::text);
-        table.row(vec![place, number.map_or("–".into(), |number| count(number as u64)), part]);
+        let cycles = there("time").and_then(|cell| Some((cell.value.number()?, cell.unit)));
+        table.row(vec![
+            place,
+            cell(number, |number| count(number as u64)),
+            cycles
+                .map_or("–".into(), |(cycles, unit)| format!("{} {unit}", count(cycles as u64))),
+            there("share of the run").map_or("–".into(), Published::text),
+        ]);
         let here = of_source(sets, source);
-        let number = here.map_or("–".into(), |(number, _)| count(number));
-        let part = here.map_or("–".into(), |(_, part)| noise(part));
-        table.row(vec![format!("{name}, here"), number, part]);
+        table.row(vec![
+            format!("{name}, here"),
+            here.map_or("–".into(), |(number, ..)| count(number)),
+            here.map_or("–".into(), |(_, lost_ns, _)| time(lost_ns)),
+            here.map_or("–".into(), |(.., part)| noise(part)),
+        ]);
     }
     table
 }
 
-/// Returns how often a source interrupted all sets, and the share of their time that it took; absent without kernel events.
-fn of_source(sets: &[&Measured], source: &str) -> Option<(u64, f64)> {
+/// Returns how often a source interrupted all sets, the time that it took in ns, and its share of their time; absent without
+/// kernel events.
+fn of_source(sets: &[&Measured], source: &str) -> Option<(u64, f64, f64)> {
     let (mut number, mut lost_ns, mut wall_ns) = (0, 0.0, 0.0);
     for set in sets {
         let rows = set.sources.iter().flat_map(|of| &of.rows).filter(|row| row.source == source);
@@ -58,12 +68,12 @@ fn of_source(sets: &[&Measured], source: &str) -> Option<(u64, f64)> {
         });
         wall_ns += set.sources.as_ref().map_or(0.0, |_| wall);
     }
-    (wall_ns > 0.0).then(|| (number, lost_ns / wall_ns))
+    (wall_ns > 0.0).then(|| (number, lost_ns, lost_ns / wall_ns))
 }
 
 /// Explains the times between two reads of the counter.
-pub(super) const DELTAS: &str = "next: the second most frequent time; on the paper's machine it is that in fasties. longest run: successive samples \
-                                 with it";
+pub(super) const DELTAS: &str = "next: the second most frequent time; on the paper's machine that inside fasties. longest run: successive samples \
+                                 with that time";
 
 /// Explains the machines.
 pub(super) const MACHINES: &str =
@@ -118,7 +128,7 @@ pub(super) fn machines(here: Option<&Run>) -> Table {
     table
 }
 
-/// Returns what a run says of its machine: the same as this number of the paper.
+/// Returns the fact of this machine that the published one is compared with.
 fn fact(run: &Run, of: &Published) -> Option<String> {
     let measured = run.cpus.first()?.cpu;
     let caches =
