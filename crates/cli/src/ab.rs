@@ -5,10 +5,10 @@ mod order;
 mod trial;
 
 use crate::compare::{JobArgs, compared};
+use crate::page::PageArgs;
 use crate::run_args::WatchArgs;
 use crate::setup::SetupArgs;
 use crate::show::Printer;
-use crate::sides::PageArgs;
 use crate::{ask, exit, stop};
 use anechoic_analyze::compare::Trials;
 use anechoic_analyze::history::flaws;

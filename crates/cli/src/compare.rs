@@ -2,9 +2,10 @@
 
 use crate::ask;
 use crate::history;
+use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
-use crate::sides::{PageArgs, Sides};
+use crate::sides::Sides;
 use anechoic_analyze::compare::{Beside, ComparedRun, Trials, compare};
 use anechoic_analyze::history::History;
 use anechoic_analyze::threads::in_order_at_most;

@@ -2,9 +2,9 @@
 
 use crate::exit;
 use crate::inputs::Inputs;
+use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
-use crate::sides::PageArgs;
 use anechoic_analyze::history::{History, Kind, LeftOut, MOST, PastRun, flaws};
 use anechoic_analyze::summarize;
 use anechoic_analyze::threads::in_order_at_most;

@@ -28,6 +28,7 @@ mod merge;
 mod method_args;
 mod minimal;
 mod options;
+mod page;
 mod predict;
 mod progress;
 mod rank;

@@ -2,10 +2,10 @@
 
 use crate::inputs::{InputArgs, Inputs, newest};
 use crate::options::{answers, arguments};
+use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::rows::Rows;
 use crate::show::ShowArgs;
-use crate::sides::PageArgs;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::{AnyRow, Input, LeftOut, Methods, Model, Progress, RESULTS};
 use clap::parser::ValueSource;

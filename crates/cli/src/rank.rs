@@ -1,8 +1,9 @@
 //! `anechoic rank`
 
+use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
-use crate::sides::{PageArgs, Sides};
+use crate::sides::Sides;
 use anechoic_analyze::rank::{Configuration, rank};
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::Found;

@@ -1,13 +1,10 @@
 //! `anechoic report`: writes a recording as one HTML file, or its figures as separate files.
 
-mod figures;
-mod gather;
-
 use crate::inputs::InputArgs;
-use crate::progress::Busy;
-use crate::{files, terminal};
+use crate::page::{refuse, written};
+use crate::{suite, terminal};
 use anechoic_recording::Problem;
-use anechoic_report::{HtmlReport, html};
+use anechoic_report::html;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,9 +49,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     refuse(file, args.figures.as_deref(), args.force)?;
     let inputs = args.input.open()?;
     let unread = inputs.report_unread();
-    let redacted = args.redact.then(|| inputs.redacted()).transpose()?;
-    let inputs = redacted.as_ref().map_or(&inputs, |(_, copies)| copies);
-    let (report, worst) = gather::gather(inputs)?;
+    let (report, worst) = suite::report(&inputs, args.redact)?;
     let worst = worst.max(unread);
     if to_stdout {
         let mut out = terminal::stdout();
@@ -64,31 +59,6 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     let lines = written(&report, file, args.figures.as_deref(), args.force)?;
     print_written(&lines, to_stdout)?;
     Ok(ExitCode::from(worst))
-}
-
-/// Refuses to overwrite a file or figures, before anything is computed.
-pub(crate) fn refuse(file: Option<&Path>, dir: Option<&Path>, force: bool) -> Result<(), Problem> {
-    file.map_or(Ok(()), |path| files::refuse(path, force))?;
-    dir.map_or(Ok(()), |dir| figures::refuse_full(dir, force))
-}
-
-/// Writes the page to a file and its figures to a directory, as far as they are asked for. Returns a line for each.
-pub(crate) fn written(
-    report: &HtmlReport,
-    file: Option<&Path>,
-    dir: Option<&Path>,
-    force: bool,
-) -> Result<Vec<String>, Problem> {
-    let mut lines = vec![];
-    if let Some(path) = file {
-        let bytes = files::write_whole(path, force, |out| Ok(html(report, out)?))?;
-        lines.push(format!("{} · {}", path.display(), anechoic_report::bytes(bytes)));
-    }
-    if let Some(dir) = dir {
-        let _busy = Busy::with("drawing", false);
-        lines.extend(figures::write(report, dir, force)?);
-    }
-    Ok(lines)
 }
 
 /// Prints what was written: on stderr if the report itself goes to standard output.

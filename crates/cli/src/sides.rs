@@ -1,10 +1,7 @@
-//! Groups of recordings that are compared with each other: sides, or configurations; and the page of their result.
+//! Groups of recordings that are compared with each other: sides, or configurations.
 
 use crate::inputs::Inputs;
-use crate::report;
 use anechoic_recording::{Problem, ProblemKind, Recording};
-use anechoic_report::HtmlReport;
-use anechoic_report::results::Found;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -85,39 +82,4 @@ pub(crate) fn open(configuration: &String) -> Result<Inputs, Problem> {
         return Err(ProblemKind::Usage.problem(why, "name each run once"));
     }
     Ok(inputs)
-}
-
-// Where to write a result as a page or as figures, besides printing it. No doc comment: clap would print it as the
-// command's help.
-#[derive(Debug, clap::Args)]
-pub(crate) struct PageArgs {
-    /// Also write the result as one HTML file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Also write its figures to this directory, as SVG and PNG for a paper, with their captions
-    #[arg(long, value_name = "DIR")]
-    figures: Option<PathBuf>,
-}
-
-impl PageArgs {
-    /// Refuses to overwrite anything, before anything is computed.
-    ///
-    /// # Errors
-    /// The file exists, or the directory is not empty.
-    pub fn refuse(&self, force: bool) -> Result<(), Problem> {
-        report::refuse(self.html.as_deref(), self.figures.as_deref(), force)
-    }
-
-    /// Writes what was requested, and names it on stderr.
-    ///
-    /// # Errors
-    /// A file cannot be written.
-    pub fn write(&self, found: Found, force: bool) -> Result<(), Problem> {
-        let mut page = HtmlReport::default();
-        page.together.found.add(found);
-        for line in report::written(&page, self.html.as_deref(), self.figures.as_deref(), force)? {
-            eprintln!("{line}");
-        }
-        Ok(())
-    }
 }

@@ -7,6 +7,7 @@ mod kept;
 mod loops;
 mod measuring;
 mod memory;
+mod page;
 mod paging;
 mod row;
 mod selfish;
@@ -14,13 +15,16 @@ mod ticks;
 
 use crate::ask::{self, CpuList};
 use crate::exit;
+use crate::inputs::Inputs;
 use crate::options::{answers, arguments};
+use crate::page::PageArgs;
 use crate::rows::Rows;
 use crate::setup::default_dir;
 use crate::terminal;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::Problem;
 use anechoic_recording::options::Answers;
+use anechoic_report::HtmlReport;
 use anechoic_system::machine;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use kept::read_sets;
@@ -44,7 +48,8 @@ static SUITES: &[&Suite] = &[
 const ABOUT: &str =
     "Repeat all experiments of a paper, and show its published numbers beside the measured ones";
 const DETAILS: &str = "Each set of a suite is a recording of its own in the output directory; --resume measures the sets that are missing. \
-                       `anechoic report DIR` writes all of them as one HTML page with their figures.";
+                       --html writes a page with the figures of the paper, published values beside the measured ones, and then each set; \
+                       `anechoic report DIR` writes the same page later.";
 
 /// A suite with its options.
 #[derive(Debug)]
@@ -75,6 +80,11 @@ struct CommonArgs {
     /// Print JSON, one document per set
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    page: PageArgs,
+    /// Overwrite an existing page and figures
+    #[arg(long)]
+    force: bool,
     /// Do not show progress on stderr
     #[arg(long, short)]
     quiet: bool,
@@ -123,9 +133,19 @@ fn command(suite: &Suite) -> Command {
         .after_help(format!("Example{plural}:\n{}", suite.examples))
 }
 
+/// Computes the report of these recordings, or of copies without what names their owner; of the sets of a suite it begins
+/// with the paper. Also returns the exit code of what is wrong with some of them.
+///
+/// # Errors
+/// A recording is damaged, or there are too many to show.
+pub(crate) fn report(inputs: &Inputs, redact: bool) -> Result<(HtmlReport, u8), Problem> {
+    page::report(SUITES, inputs, redact)
+}
+
 /// Measures all sets, or reads them, and shows the results.
 pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     let SuiteArgs { suite, answers, common } = args;
+    common.page.refuse(common.force)?;
     let (dir, Results { done, worst }) = match &common.show {
         Some(dir) => (dir.clone(), read_sets(suite, dir, common.quiet)?),
         None => {
@@ -140,12 +160,18 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
             (dir, measured)
         }
     };
+    if !done.is_empty() {
+        let inputs = || Inputs::below(&dir);
+        if common.page.is_wanted() {
+            common.page.print(&report(&inputs()?, false)?.0, common.force)?;
+        }
+    }
     let mut out = terminal::stdout();
     if common.json {
         done.iter().try_for_each(|one| one.found.json(&mut out))?;
     } else if !done.is_empty() {
         let view = terminal::view(Some(&dir));
-        (suite.screen)(&done, &view).write(&view, &mut out)?;
+        (suite.study)(&done, &view).screen(&view).write(&view, &mut out)?;
     }
     out.flush()?;
     let verdict = done.iter().map(|one| exit::verdict_code(one.found.verdict())).max();

@@ -1,9 +1,10 @@
 //! `anechoic sweep`
 
 use crate::inputs::Inputs;
+use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
-use crate::sides::{PageArgs, refuse_overlap};
+use crate::sides::refuse_overlap;
 use anechoic_analyze::sweep::{By, Job, jobs};
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::Found;

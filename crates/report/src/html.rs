@@ -11,13 +11,14 @@ mod looks;
 mod page;
 mod same_cpu;
 mod sections;
-mod survival;
+mod study;
 mod tables;
 mod whole;
 
 use crate::picture::Kept;
 use crate::results::{Findings, Found, Row};
 use crate::style::View;
+use crate::suite::Study;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::timeline::Budget;
 use anechoic_recording::Run;
@@ -31,6 +32,8 @@ use std::io::{self, Write};
 /// The content of one file.
 #[derive(Debug, Clone, Default)]
 pub struct HtmlReport {
+    /// The experiments of a paper, if the recordings are the sets of a suite.
+    pub study: Option<Study>,
     /// The results for all recordings together; it has no run.
     pub together: Part,
     /// The recordings in the order in which they are shown.

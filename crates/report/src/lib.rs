@@ -61,6 +61,7 @@ mod stories;
 mod style;
 mod suite;
 mod summary;
+mod survival;
 mod suspects;
 mod sweep;
 mod switch;
@@ -92,8 +93,8 @@ pub use self_test::self_test;
 pub use sources::sources;
 pub use style::{Style, View};
 pub use suite::{
-    LOOPS_DELTAS, LOOPS_RATE, suite_cmt, suite_ferreira, suite_loops, suite_memory, suite_paging,
-    suite_selfish, suite_ticks,
+    LOOPS_DELTAS, LOOPS_RATE, Study, suite_cmt, suite_ferreira, suite_loops, suite_memory,
+    suite_paging, suite_selfish, suite_ticks,
 };
 pub use summary::summary;
 pub use switch::switch;

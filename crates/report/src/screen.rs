@@ -5,7 +5,7 @@
 pub(crate) mod html;
 mod text;
 
-use crate::picture::Chart;
+use crate::picture::{Chart, Heat, Picture};
 use crate::style::{Tone, View, plain};
 use crate::table::Table;
 use crate::units::more;
@@ -20,7 +20,7 @@ pub struct Screen {
 
 /// One piece of a screen.
 #[derive(Debug, Clone)]
-enum Block {
+pub(crate) enum Block {
     Text(Text),
     Facts(Facts),
     Table(Table),
@@ -28,6 +28,8 @@ enum Block {
     Figure(String),
     /// A chart, printed after an empty line; the page has charts of its own, with captions.
     Chart(Box<Chart>),
+    /// A picture with its caption, which the page draws; the terminal prints it if it is a chart with a title.
+    Picture(Box<Picture>, String),
     /// Blocks that the page folds under a summary and the terminal prints.
     Details(String, Screen),
     /// An empty line; the page has margins instead.
@@ -36,7 +38,7 @@ enum Block {
 
 /// A heading, a sentence, a note or a warning.
 #[derive(Debug, Clone)]
-struct Text {
+pub(crate) struct Text {
     tone: Tone,
     /// Printed before the first line; the other lines are indented by its width.
     mark: &'static str,
@@ -59,7 +61,7 @@ enum Shape {
 
 /// A list of facts.
 #[derive(Debug, Clone)]
-struct Facts {
+pub(crate) struct Facts {
     /// Width of the names.
     columns: usize,
     rows: Vec<Fact>,
@@ -102,6 +104,11 @@ impl Screen {
     #[must_use]
     pub fn to_text(&self, view: &View<'_>) -> String {
         text::to_text(self, view)
+    }
+
+    /// Returns its pieces.
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks
     }
 
     /// Returns the screen that a function builds.
@@ -230,6 +237,18 @@ impl Screen {
     /// Adds charts.
     pub(crate) fn charts(&mut self, charts: impl IntoIterator<Item = Chart>) {
         self.blocks.extend(charts.into_iter().map(|chart| Block::Chart(Box::new(chart))));
+    }
+
+    /// Adds a chart that has something to draw, with a caption. The terminal prints it if it has a title.
+    pub(crate) fn pictured(&mut self, chart: Chart, caption: impl Into<String>) {
+        if !chart.is_empty() {
+            self.blocks.push(Block::Picture(Box::new(Picture::Chart(chart)), caption.into()));
+        }
+    }
+
+    /// Adds a shaded table with a caption, which only the page shows.
+    pub(crate) fn shaded(&mut self, heat: Heat, caption: impl Into<String>) {
+        self.blocks.push(Block::Picture(Box::new(Picture::Heat(heat)), caption.into()));
     }
 
     /// Adds a figure that a function writes for the terminal.

@@ -1,5 +1,6 @@
 //! The screens of the papers' experiments: measured values beside published ones.
 
+mod absolute;
 mod cmt;
 mod ferreira;
 mod loops;
@@ -20,7 +21,7 @@ pub use serial::suite_ticks;
 use crate::heading;
 use crate::published::{Paper, Published};
 use crate::screen::{Fact, Screen};
-use crate::style::{Tone, clip, pad_left, width};
+use crate::style::{Tone, View, clip, pad_left, width};
 use crate::table::{Align, Table};
 use crate::units::{asked, count, counted, cpu_list};
 use anechoic_analyze::facts::Facts;
@@ -29,16 +30,49 @@ use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 /// Widest name of a kernel.
 const KERNEL: usize = 14;
 
-/// Begins a screen with the paper and the machine of the first set.
-fn begin(title: &str, paper: &Paper, run: Option<&Facts>) -> Screen {
-    let mut screen = Screen::default();
-    screen.heading(title);
-    screen.note(paper.full);
-    match run {
-        Some(run) => screen.heading(&heading::machine(run)),
-        None => screen.sentence("nothing was measured: there is no recording"),
+/// Stands where no set was measured.
+const NOTHING: &str = "nothing was measured: there is no recording";
+
+/// The experiments of a paper as they were measured here.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// What is measured.
+    pub(crate) title: &'static str,
+    /// The paper.
+    pub(crate) paper: &'static Paper,
+    /// What differs from the paper, in whole sentences.
+    pub(crate) changed: Vec<String>,
+    /// What was published beside what was measured, with the figures in the order of the paper.
+    pub(crate) shown: Screen,
+}
+
+impl Study {
+    fn of(title: &'static str, paper: &'static Paper) -> Self {
+        Self { title, paper, changed: vec![], shown: Screen::default() }
     }
-    screen
+
+    /// Begins with the machine of the first set.
+    fn begin(title: &'static str, paper: &'static Paper, run: Option<&Facts>) -> Self {
+        let mut study = Self::of(title, paper);
+        match run {
+            Some(run) => study.shown.heading(&heading::machine(run)),
+            None => study.shown.sentence(NOTHING),
+        }
+        study
+    }
+
+    /// Returns everything as one screen; a long one repeats at its end what has changed since the paper.
+    #[must_use]
+    pub fn screen(self, view: &View<'_>) -> Screen {
+        let mut screen = Screen::default();
+        screen.heading(&format!("{} ({})", self.title, self.paper.short));
+        screen.note(self.paper.full);
+        self.changed.iter().for_each(|sentence| screen.headline(sentence));
+        screen.gap();
+        screen.append(self.shown);
+        screen.path("recordings", view);
+        screen
+    }
 }
 
 /// Adds the description of one set and whether it is complete; `what` names its samples.

@@ -139,9 +139,9 @@ fn the_screen_states_what_was_found() {
 #[test]
 fn the_suite_stands_beside_what_was_published() {
     let view = View::default();
-    let text = words(&suite_memory(&[made()], &view), &view);
+    let text = words(&suite_memory(&[made()], &view).screen(&view), &view);
     assert!(text.contains("Published:") && text.contains("12 of 184 values"), "{text}");
-    assert!(words(&suite_memory(&[], &view), &view).contains("nothing was measured"));
+    assert!(words(&suite_memory(&[], &view).screen(&view), &view).contains("nothing was measured"));
 }
 
 #[test]

@@ -11,15 +11,15 @@ use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult}
 use anechoic_lab::builders;
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{Ended, RunState};
-use anechoic_report::{Screen, View, suite_cmt, suite_loops};
+use anechoic_report::{HtmlReport, Study, View, figures, html, suite_cmt, suite_loops};
 use std::path::Path;
 
-type Suite = fn(&[Measured], &View<'_>) -> Screen;
+type Suite = fn(&[Measured], &View<'_>) -> Study;
 
 fn screen(suite: Suite, sets: &[Measured]) -> String {
     let path = Some(Path::new("anechoic-2026-05-09-073117"));
     let view = View { path, ..View::default() };
-    suite(sets, &view).to_text(&view)
+    suite(sets, &view).screen(&view).to_text(&view)
 }
 
 /// Looks at a screen: as it was, and never over 80 columns.
@@ -64,9 +64,40 @@ fn long() -> Measured {
     kernels(1_000_000_000, 20, |_| only_sums())
 }
 
+fn of_cmt(sets: &[Measured], _: &View<'_>) -> Study {
+    suite_cmt(sets)
+}
+
 #[test]
 fn cmt() {
-    golden("suite_cmt", suite_cmt, &[short(), long()]);
+    golden("suite_cmt", of_cmt, &[short(), long()]);
+}
+
+/// The page begins with the paper: its figures in their order, with the published values as curves of their own.
+#[test]
+fn the_page_of_a_suite_begins_with_the_figures_of_the_paper() {
+    let study = suite_cmt(&[short(), long()]);
+    let report = HtmlReport { study: Some(study), ..HtmlReport::default() };
+    let drawn = figures(&report);
+    let numbers = |number: &str| {
+        drawn.iter().filter(|of| of.name.contains(&format!("paper-figure-{number}-"))).count()
+    };
+    // One for each kernel, of which there are four.
+    assert_eq!(["4", "8", "9"].map(numbers), [4, 4, 4], "{drawn:#?}");
+    assert!(drawn.is_sorted_by_key(|of| of.number) && drawn.len() == 12);
+    for of in &drawn {
+        let published = if of.name.contains("figure-4") { "Linux" } else { "Netra DPS" };
+        assert!(of.svg.contains(&format!("published: {published}")), "{}", of.name);
+        assert!(of.caption.contains(" of the paper: "), "{}", of.caption);
+    }
+    let mut page = Vec::new();
+    html(&report, &mut page).expect("a vector takes all");
+    let page = String::from_utf8(page).expect("UTF-8");
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let order =
+        ["href=\"#paper\"", "<h1>Tick kernels", "Figure 4 of the paper", "Figure 9 of the paper"];
+    assert!(order.map(at).is_sorted(), "{:?}", order.map(at));
+    assert!(page.contains("<title>Radojković 2008 again · anechoic</title>"));
 }
 
 /// No events, no chain of additions, a series that the scheduler placed, and one that was cut short.
@@ -84,8 +115,8 @@ fn cmt_with_less() {
     for series in &mut set.series {
         (series.ticks, series.pace) = (None, pace(0.07, None));
     }
-    golden("suite_cmt_less", suite_cmt, &[set]);
-    golden("suite_cmt_nothing", suite_cmt, &[]);
+    golden("suite_cmt_less", of_cmt, &[set]);
+    golden("suite_cmt_nothing", of_cmt, &[]);
 }
 
 fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
@@ -153,7 +184,7 @@ fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
 }
 
 /// Shows sets that do not differ in the tick rate.
-fn loops_alone(sets: &[Measured], view: &View<'_>) -> Screen {
+fn loops_alone(sets: &[Measured], view: &View<'_>) -> Study {
     let named: Vec<_> = sets.iter().map(|set| ("1ms".to_owned(), set.clone())).collect();
     suite_loops(&named, None, view)
 }
@@ -166,7 +197,7 @@ fn loops_at_several_rates_are_joined() {
         suite_loops(&sets.collect::<Vec<_>>(), None, view)
     };
     let sets = [(); 3].map(|()| variants(&["other"], 2_000.0));
-    let text = rates(&sets, &View::default()).to_text(&View::default());
+    let text = screen(rates, &sets);
     let row = text.lines().filter(|line| line.contains("counter, CPU 1, 1 ms")).collect::<Vec<_>>();
     let has = |rate: &str| row.iter().any(|line| line.contains(rate));
     assert!(has(" 250 Hz") && has(" 1 kHz") || has(" 1,000 Hz") || has(" 1000 Hz"), "{text}");
@@ -204,7 +235,7 @@ fn loops_beside_the_machines_of_the_paper() {
     let deltas = measured("fwq", vec![series(facts, &reads)]);
     let sets = [("deltas".to_owned(), deltas), ("1ms".to_owned(), variants(&["other"], 2_000.0))];
     let view = View::default();
-    let text = suite_loops(&sets, Some(&run), &view).to_text(&view);
+    let text = suite_loops(&sets, Some(&run), &view).screen(&view).to_text(&view);
     let of = |from: &str| text.lines().find(|line| line.starts_with(from)).expect("a line");
     let words = |from| of(from).split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
     assert_eq!(words("Xeon MP"), "GHz 116 – 104 – 511", "{text}");

@@ -7,7 +7,7 @@ use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::published::{CMT_KERNELS, CMT_MAIV_PPM, CMT_SETS, CmtSet};
 use anechoic_report::results::measured::MEASURED;
-use anechoic_report::{Screen, View};
+use anechoic_report::{Study, View};
 
 /// The largest number of repetitions of a series that a stopping rule ends.
 const MOST_REPETITIONS: u64 = 100;
@@ -28,7 +28,7 @@ pub(super) static SUITE: Suite = Suite {
     one_cpu: false,
     results: &[(methods::TICK, &MEASURED)],
     sets,
-    screen,
+    study,
 };
 
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
@@ -52,6 +52,6 @@ fn set(of: &CmtSet, host: &Host) -> Result<Set, Problem> {
     Set::of_method(format!("{}{count}", of.view), methods::TICK, &options, host)
 }
 
-fn screen(done: &[Done], view: &View<'_>) -> Screen {
-    anechoic_report::suite_cmt(&of_type::<Measured>(done), view)
+fn study(done: &[Done], _view: &View<'_>) -> Study {
+    anechoic_report::suite_cmt(&of_type::<Measured>(done))
 }

@@ -9,7 +9,7 @@ use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::published::{SIGNATURES, Signature};
 use anechoic_report::results::bsp::BSP;
-use anechoic_report::{Screen, View};
+use anechoic_report::{Study, View};
 use std::time::Duration;
 
 /// The seed of random times; each CPU adds its place in the list.
@@ -44,7 +44,7 @@ pub(super) static SUITE: Suite = Suite {
     one_cpu: false,
     results: &[(methods::BSP, &BSP)],
     sets,
-    screen,
+    study,
 };
 
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
@@ -78,8 +78,8 @@ fn injection(signature: &Signature, host: &Host) -> Injection {
     Injection { kind: InjectionKind::Thread, timing, duration, cpus: host.cpus.clone() }
 }
 
-fn screen(done: &[Done], view: &View<'_>) -> Screen {
+fn study(done: &[Done], _view: &View<'_>) -> Study {
     let named = |done: &Done| Some((done.name.clone(), done.found.get::<Bsp>()?.clone()));
     let sets: Vec<_> = done.iter().filter_map(named).collect();
-    anechoic_report::suite_ferreira(&sets, view)
+    anechoic_report::suite_ferreira(&sets)
 }

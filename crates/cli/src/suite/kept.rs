@@ -1,6 +1,6 @@
 //! The sets of a suite that exist: `--resume` keeps those that are complete, `--show` shows them.
 
-use super::row::{Results, Set, Suite, add_up};
+use super::row::{Results, Set, Suite, add_up, set_name};
 use crate::exit;
 use crate::options::answers;
 use anechoic_measure::experiment::Host;
@@ -61,12 +61,12 @@ pub(super) fn read_sets(suite: &Suite, dir: &Path, quiet: bool) -> Result<Result
 }
 
 /// Returns whether a recording was made by this suite.
-fn is_of(suite: &Suite, run: &Run) -> bool {
+pub(super) fn is_of(suite: &Suite, run: &Run) -> bool {
     settings(&run.command).starts_with(&["suite", suite.id])
 }
 
 /// Returns how a recording was measured, if not as a set of the suite of `first`.
-fn stranger(suite: &Suite, run: &Run, first: &Run) -> Option<String> {
+pub(super) fn stranger(suite: &Suite, run: &Run, first: &Run) -> Option<String> {
     if !is_of(suite, run) {
         return Some(format!("by `{}`", run.command.join(" ")));
     }
@@ -76,10 +76,8 @@ fn stranger(suite: &Suite, run: &Run, first: &Run) -> Option<String> {
 
 /// Names the sets that the command of `first` measures and that are not there or not complete.
 fn missing(suite: &Suite, first: &Run, sets: &[Recording]) -> Option<String> {
-    let name =
-        |set: &Recording| set.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let complete: BTreeSet<String> =
-        sets.iter().filter(|set| set.run().state == RunState::Complete).map(name).collect();
+        sets.iter().filter(|set| set.run().state == RunState::Complete).map(set_name).collect();
     let planned = match planned(suite, first, sets) {
         Ok(planned) => planned,
         Err(problem) => {
@@ -162,15 +160,18 @@ fn unlike(run: &Run, command: &[String], machine: &Machine, version: &str) -> Op
     other.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
 }
 
+/// How words begin that say where a suite writes.
+const ELSEWHERE: [&str; 4] = ["--output=", "-o", "--html=", "--figures="];
+
 /// Returns the words of a command that decide what a suite measures: neither where it writes nor what it shows.
 fn settings(command: &[String]) -> Vec<&str> {
     let mut words = command.iter().skip(1).map(String::as_str);
     let mut settings = vec![];
     while let Some(word) = words.next() {
         match word {
-            "-o" | "--output" => drop(words.next()),
-            "--resume" | "-q" | "--quiet" | "--json" => {}
-            _ if word.starts_with("--output=") || word.starts_with("-o") => {}
+            "-o" | "--output" | "--html" | "--figures" => drop(words.next()),
+            "--resume" | "-q" | "--quiet" | "--json" | "--force" => {}
+            _ if ELSEWHERE.iter().any(|of| word.starts_with(of)) => {}
             _ => settings.push(word),
         }
     }
@@ -188,6 +189,7 @@ mod tests {
         let cases = [
             ("./anechoic suite loops --resume --output=e --samples 100 -q --json", true),
             ("anechoic suite loops -oe --samples 100 --resume", true),
+            ("anechoic suite loops --html p.html -o d --figures=f --force --samples 100", true),
             ("anechoic suite loops -o d --resume --samples 1000", false),
             ("anechoic suite loops -o d --resume", false),
         ];

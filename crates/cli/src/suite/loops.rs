@@ -10,7 +10,7 @@ use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::published::{LOOPS_GRAIN_NS, LOOPS_TICK_PARTS};
 use anechoic_report::results::measured::MEASURED;
-use anechoic_report::{LOOPS_DELTAS, LOOPS_RATE, Screen, View};
+use anechoic_report::{LOOPS_DELTAS, LOOPS_RATE, Study, View};
 use std::time::Duration;
 
 /// The rate of the timer tick, if the kernel does not report it.
@@ -51,7 +51,7 @@ pub(super) static SUITE: Suite = Suite {
     one_cpu: true,
     results: &[(methods::LOOPS, &MEASURED), (methods::FWQ, &MEASURED)],
     sets,
-    screen,
+    study,
 };
 
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
@@ -112,7 +112,7 @@ fn rates(tick_ns: u64) -> Vec<u64> {
     std::iter::once(own_hz).chain(above).collect()
 }
 
-fn screen(done: &[Done], view: &View<'_>) -> Screen {
+fn study(done: &[Done], view: &View<'_>) -> Study {
     let named = |done: &Done| Some((done.name.clone(), done.found.get::<Measured>()?.clone()));
     let sets: Vec<_> = done.iter().filter_map(named).collect();
     anechoic_report::suite_loops(&sets, done.first().map(|done| &done.run), view)

@@ -6,7 +6,7 @@ use anechoic_measure::experiment::Host;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::results::memory::MEMORY;
-use anechoic_report::{Screen, View};
+use anechoic_report::{Study, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: "memory",
@@ -23,7 +23,7 @@ pub(super) static SUITE: Suite = Suite {
     one_cpu: true,
     results: &[(methods::MEMORY, &MEMORY)],
     sets,
-    screen,
+    study,
 };
 
 /// Returns a set for each kind of access. Each has its warm curve, from which its preemptions are predicted.
@@ -39,6 +39,6 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
         .collect()
 }
 
-fn screen(done: &[Done], view: &View<'_>) -> Screen {
+fn study(done: &[Done], view: &View<'_>) -> Study {
     anechoic_report::suite_memory(&of_type::<Memory>(done), view)
 }

@@ -6,7 +6,7 @@ use anechoic_measure::experiment::Host;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::results::paging::PAGING;
-use anechoic_report::{Screen, View};
+use anechoic_report::{Study, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: methods::PAGING,
@@ -23,7 +23,7 @@ pub(super) static SUITE: Suite = Suite {
     one_cpu: true,
     results: &[(methods::PAGING, &PAGING)],
     sets,
-    screen,
+    study,
 };
 
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
@@ -32,6 +32,6 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     Ok(vec![Set::of_method("pages", methods::PAGING, &options, host)?])
 }
 
-fn screen(done: &[Done], view: &View<'_>) -> Screen {
+fn study(done: &[Done], view: &View<'_>) -> Study {
     anechoic_report::suite_paging(&of_type::<Paging>(done), view)
 }

@@ -8,7 +8,7 @@ use anechoic_measure::run::Plan;
 use anechoic_recording::options::{Answers, OptionRow};
 use anechoic_recording::{Problem, ProblemKind, Recording, Run};
 use anechoic_report::results::{AnyRow, Found, Input};
-use anechoic_report::{Screen, View};
+use anechoic_report::{Study, View};
 use anechoic_system::cpus;
 
 /// The experiments of a paper.
@@ -30,8 +30,8 @@ pub(super) struct Suite {
     pub results: &'static [(&'static str, &'static dyn AnyRow)],
     /// Returns its sets in the order in which they are measured.
     pub sets: fn(&Answers, &Host) -> Result<Vec<Set>, Problem>,
-    /// Shows what was measured beside what was published.
-    pub screen: fn(&[Done], &View<'_>) -> Screen,
+    /// Puts what was measured beside what was published.
+    pub study: fn(&[Done], &View<'_>) -> Study,
 }
 
 impl Suite {
@@ -95,8 +95,7 @@ pub(super) struct Done {
 impl Done {
     /// Returns the result of a recording.
     pub(super) fn of(recording: &Recording, found: Found) -> Self {
-        let name = recording.dir().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, found, run: recording.run().clone() }
+        Self { name: set_name(recording), found, run: recording.run().clone() }
     }
 }
 
@@ -121,4 +120,9 @@ pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Resul
 /// Returns the results of this type.
 pub(super) fn of_type<T: Clone + 'static>(done: &[Done]) -> Vec<T> {
     done.iter().filter_map(|done| done.found.get()).cloned().collect()
+}
+
+/// Returns the name of a set: that of its directory.
+pub(super) fn set_name(recording: &Recording) -> String {
+    recording.dir().file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -9,7 +9,7 @@ use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{Clock, Problem, methods};
 use anechoic_report::published::NOISE_OVER_NS;
 use anechoic_report::results::summary::SUMMARY;
-use anechoic_report::{Screen, View};
+use anechoic_report::{Study, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: "selfish",
@@ -42,7 +42,7 @@ pub(super) static SUITE: Suite = Suite {
     one_cpu: false,
     results: &[(methods::DETOURS, &SUMMARY)],
     sets,
-    screen,
+    study,
 };
 
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
@@ -57,7 +57,7 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     Ok((1..=answers.one::<u64>("repeat")?).map(set).collect())
 }
 
-fn screen(done: &[Done], view: &View<'_>) -> Screen {
+fn study(done: &[Done], view: &View<'_>) -> Study {
     let with_clock =
         |done: &Done| Some((done.found.get::<Summary>()?.clone(), done.run.clock.clone()));
     let runs: Vec<(Summary, Clock)> = done.iter().filter_map(with_clock).collect();

@@ -6,7 +6,7 @@ use anechoic_predict::ticks::Model;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::{Problem, methods};
 use anechoic_report::results::ticks::TICKS;
-use anechoic_report::{Screen, View};
+use anechoic_report::{Study, View};
 
 pub(super) static SUITE: Suite = Suite {
     id: "ticks",
@@ -23,7 +23,7 @@ pub(super) static SUITE: Suite = Suite {
     one_cpu: true,
     results: &[(methods::SERIAL, &TICKS)],
     sets,
-    screen,
+    study,
 };
 
 /// The options of a first look.
@@ -35,6 +35,6 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     Ok(vec![Set::of_method("sort", methods::SERIAL, &options, host)?])
 }
 
-fn screen(done: &[Done], view: &View<'_>) -> Screen {
+fn study(done: &[Done], view: &View<'_>) -> Study {
     anechoic_report::suite_ticks(&of_type::<Model>(done), view)
 }

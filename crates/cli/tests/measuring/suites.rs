@@ -48,6 +48,37 @@ fn what_is_missing_and_what_is_no_set_is_named() {
     assert_eq!(documents(&less.out) * 3, documents(&whole.out) * 2, "run-01 and run-03");
 }
 
+/// The page of a suite begins with the paper, also when it is written later or without names; that of a set does not.
+#[test]
+fn the_page_of_a_suite_begins_with_its_paper() {
+    let _alone = tool::alone();
+    let place = tempfile::tempdir().expect("a directory");
+    let (dir, page) = (place.path().join("suite"), place.path().join("page.html"));
+    measured(&dir, "2");
+    let shown = ["suite", "selfish", "--show", arg(&dir), "-q", "--html", arg(&page)];
+    let again = anechoic(&shown);
+    assert!(matches!(again.code, Some(0 | 1)), "{}", again.err);
+    assert!(again.err.contains("page.html"), "{}", again.err);
+    let text = fs::read_to_string(&page).expect("a page");
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}"));
+    assert!(at("id=\"paper\"") < at("id=\"r1\"") && at("id=\"r1\"") < at("id=\"r2\""));
+    assert!(text.contains("Figure 1. </b>Noise of detours over 1 µs"), "the figure of the paper");
+    let refused = anechoic(&shown);
+    assert_eq!(refused.code, Some(64), "{}", refused.err);
+    assert_eq!(anechoic(&[&shown[..], &["--force"]].concat()).code, again.code);
+    let report = |from: &Path, more: &[&str]| {
+        let page = place.path().join("later.html");
+        let done = anechoic(&[&["report", arg(from), "--force", "-o", arg(&page)], more].concat());
+        assert!(matches!(done.code, Some(0 | 1)), "{}", done.err);
+        fs::read_to_string(page).expect("a page")
+    };
+    assert_eq!(report(&dir, &[]), text, "the same page later");
+    let public = report(&dir, &["--redact"]);
+    assert!(public.contains("id=\"paper\"") && public.contains("Table II"));
+    assert!(!public.contains(arg(&dir)), "no path");
+    assert!(!report(&dir.join("run-01"), &[]).contains("id=\"paper\""), "one set by itself");
+}
+
 #[test]
 fn a_set_that_another_process_measures_is_not_removed() {
     let _alone = tool::alone();

@@ -3,6 +3,7 @@
 use super::page::Page;
 use super::same_cpu;
 use super::sections::{Section, anchor, render_all, shown};
+use super::study;
 use super::whole::{has_sections, made_from, whole};
 use super::{HtmlReport, Part, data, head};
 use crate::palette;
@@ -36,7 +37,8 @@ struct Formats {
 /// Returns the whole document.
 pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
     let title = title(report);
-    let several = report.recordings.len() > 1 || has_sections(report);
+    let several = report.recordings.len() > 1 || has_sections(report) || report.study.is_some();
+    let study = report.study.as_ref().map(|study| study::part(study, page));
     let whole = whole(report, page);
     let same_cpu = same_cpu::panels(report, page);
     let parts: Vec<Markup> = report.recordings.iter().map(|of| part(of, several, page)).collect();
@@ -60,6 +62,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
                     button #theme type="button" aria-label="Change between light and dark" { "Dark" }
                 }
                 main #report tabindex="-1" {
+                    @if let Some(study) = study { (study) }
                     (whole)
                     (same_cpu)
                     @for part in &parts { (part) }
@@ -90,6 +93,9 @@ fn part(part: &Part, several: bool, page: &mut Page) -> Markup {
 }
 
 fn title(report: &HtmlReport) -> String {
+    if let Some(study) = &report.study {
+        return format!("{} again · anechoic", study.paper.short);
+    }
     let hosts = report.together.get::<Cluster>().map(|found| found.total.hosts);
     let hosts = hosts.or(report.together.get::<Bsp>().map(|found| found.hosts.len() as u64));
     if let Some(hosts) = hosts {
@@ -110,9 +116,10 @@ fn navigation(report: &HtmlReport) -> Markup {
     let whole: Vec<&Section> = shown(&report.together).collect();
     html! {
         nav aria-label="Contents" {
+            @if let Some(study) = &report.study { a href="#paper" { (study.paper.short) } }
             @for section in &whole { a href=(format!("#{}", anchor(0, section.id))) { (section.short) } }
             @match &report.recordings[..] {
-                [part] if whole.is_empty() => {
+                [part] if whole.is_empty() && report.study.is_none() => {
                     @for section in shown(part) {
                         a href=(format!("#{}", anchor(1, section.id))) { (section.short) }
                     }

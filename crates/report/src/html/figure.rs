@@ -5,7 +5,26 @@ use super::page::Page;
 use crate::palette::Color;
 use crate::picture::svg::{key, keys, on_screen};
 use crate::picture::{Cell, Chart, Draw, Heat, Picture};
-use maud::{Markup, html};
+use crate::screen::{Block, Screen};
+use maud::{Markup, Render, html};
+
+impl Screen {
+    /// Returns the markup with its pictures as figures of the page.
+    pub(crate) fn with_figures(&self, page: &mut Page) -> Markup {
+        let mut block = |block: &Block| match block {
+            Block::Picture(picture, caption) => match &**picture {
+                Picture::Chart(chart) => chart.figure(caption, page),
+                Picture::Heat(heat) => heat.figure(caption, caption, page),
+                Picture::Timeline(_) => html! {},
+            },
+            Block::Details(summary, inner) => {
+                html! { details { summary { (summary) } (inner.with_figures(page)) } }
+            }
+            other => other.render(),
+        };
+        html! { @for of in self.blocks() { (block(of)) } }
+    }
+}
 
 impl Chart {
     /// Returns the figure with its caption; nothing if there is nothing to draw. A script shows the values under the

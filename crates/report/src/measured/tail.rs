@@ -4,6 +4,7 @@ use crate::measured::loss::Loss;
 use crate::measured::names::{Named, shown};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::style::View;
+use crate::survival;
 use anechoic_analyze::samples::Measured;
 use anechoic_recording::methods;
 
@@ -46,6 +47,26 @@ pub(super) fn figure(measured: &Measured, view: &View<'_>) -> Option<Chart> {
         chart.notes.push(format!("{left_out} more not drawn"));
     }
     Some(chart)
+}
+
+/// Describes [`survival`].
+pub(crate) const SURVIVAL: &str = "Share of the samples that lost at least this much.";
+
+/// Draws the tails of these series from the left edge of the axis, where all samples are.
+pub(crate) fn survival(series: &[Named<'_>]) -> Chart {
+    let tails = series.iter().filter_map(|&named| tail(named));
+    let (names, points): (Vec<String>, Vec<_>) =
+        tails.map(|tail| (tail.named.title(), tail.points)).unzip();
+    let curves = names.into_iter().zip(survival::from_all(points)).zip('a'..='z').enumerate();
+    Chart::of(
+        Axis::log("time lost", Quantity::Time),
+        Axis::log("share of the samples", Quantity::Share),
+        curves
+            .map(|(number, ((name, points), letter))| {
+                Curve::numbered(number, name, Draw::Steps, &points).lettered(Some(letter))
+            })
+            .collect(),
+    )
 }
 
 /// Returns the curve as a share of samples from one loss up to the next.

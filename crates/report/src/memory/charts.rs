@@ -144,22 +144,41 @@ fn list(chart: &Chart) -> String {
     names.map(|curve| curve.name.clone()).collect::<Vec<_>>().join(", ")
 }
 
+/// Returns Figures 1 to 3 of the paper: accesses with warm and with dirty caches in each quantity, with captions.
+pub(crate) fn of_paper(found: &Memory) -> Vec<(Chart, String)> {
+    let numbered = |quantity: usize| {
+        PAIRS[..2].iter().filter_map(move |pair| {
+            let (chart, caption) = with_caption(found, *pair, quantity)?;
+            let name = format!("figure {} {}", quantity + 1, pair.0);
+            Some((chart.named(name), format!("Figure {} of the paper. {caption}", quantity + 1)))
+        })
+    };
+    (0..QUANTITIES.len()).flat_map(numbered).collect()
+}
+
 /// Returns the figures of the page: each pair in each quantity.
 pub(crate) fn for_page(found: &Memory) -> Vec<(Chart, String)> {
     let mut all = Vec::new();
     for pair in PAIRS {
         for (quantity, (name, _)) in QUANTITIES.iter().enumerate() {
-            let Some(chart) = of_pair(found, pair, quantity) else { continue };
-            let what = if quantity == 0 { "Mean (line) and range (area) of the" } else { "The" };
-            let caption = format!(
-                "{what} {name} by size of the working set: {}. Vertical lines: sizes of the caches as reported and as measured.",
-                list(&chart)
-            );
+            let Some((chart, caption)) = with_caption(found, pair, quantity) else { continue };
             all.push((chart.named(format!("{} {name}", pair.0)), caption));
         }
     }
     all.extend(predictions(found));
     all
+}
+
+/// Returns the figure of a pair in one quantity with its caption.
+fn with_caption(found: &Memory, pair: (&str, &[&str]), quantity: usize) -> Option<(Chart, String)> {
+    let chart = of_pair(found, pair, quantity)?;
+    let what = if quantity == 0 { "Mean (line) and range (area) of the" } else { "The" };
+    let caption = format!(
+        "{what} {} by size of the working set: {}. Vertical lines: sizes of the caches as reported and as measured.",
+        QUANTITIES[quantity].0,
+        list(&chart)
+    );
+    Some((chart, caption))
 }
 
 /// Returns the figure of a pair in one quantity; nothing if none of it was measured.

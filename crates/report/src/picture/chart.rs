@@ -104,7 +104,7 @@ impl Curve {
     }
 
     /// Returns the values of the vertical axis that it covers.
-    pub(super) fn along(&self) -> impl Iterator<Item = f64> {
+    pub(crate) fn along(&self) -> impl Iterator<Item = f64> {
         let spans = if self.draw == Draw::Bars { &[] } else { &self.spans[..] };
         self.y.iter().copied().chain(spans.iter().flat_map(|(low, high)| [*low, *high]))
     }

@@ -202,7 +202,7 @@ fn beside(model: &TickModel, screen: &mut Screen) {
     several::trends(model).iter().for_each(|text| screen.headline(text));
     screen.gap();
     several::add_tables(model, screen);
-    screen.charts(several::charts(model).into_iter().map(|(chart, _)| chart));
+    several::charts(model).into_iter().for_each(|(chart, caption)| screen.pictured(chart, caption));
 }
 
 /// Shows what one of several processors comes to.
@@ -227,7 +227,9 @@ fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
     }
     tables::add_indirect_shares(of, screen);
     if of.verdict.sample.resolves_cost() {
-        screen.charts(figures::figures(of));
+        for (chart, caption) in figures::figures(of) {
+            screen.pictured(chart, caption);
+        }
     }
     scheduler::add(of, view, screen);
 }

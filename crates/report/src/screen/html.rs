@@ -23,7 +23,7 @@ impl Render for Block {
             Block::Table(table) => table.render(),
             Block::Details(summary, inner) => html! { details { summary { (summary) } (inner) } },
             // The page has charts and margins of its own.
-            Block::Figure(_) | Block::Chart(_) | Block::Gap => html! {},
+            Block::Figure(_) | Block::Chart(_) | Block::Picture(..) | Block::Gap => html! {},
         }
     }
 }

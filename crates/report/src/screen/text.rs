@@ -1,6 +1,7 @@
 //! A screen as lines of text.
 
 use super::{Block, Fact, Facts, Screen, Shape, Text};
+use crate::picture::Picture;
 use crate::style::{Style, Tone, View, clip, pad, plain, width, wrap, wrap_parts};
 use std::io::{self, Write};
 
@@ -15,6 +16,10 @@ fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Re
             Block::Table(table) => table.laid_out(view.columns()).print(view, out)?,
             Block::Figure(drawn) => out.write_all(drawn.as_bytes())?,
             Block::Chart(chart) => chart.print(view, out)?,
+            Block::Picture(picture, _) => match &**picture {
+                Picture::Chart(chart) if !chart.title.is_empty() => chart.print(view, out)?,
+                _ => {}
+            },
             Block::Details(_, inner) => write_blocks(inner, view, out)?,
             Block::Gap => writeln!(out)?,
         }

@@ -1,28 +1,30 @@
 //! The screen of tick kernels: the table of the CMT study, measured and published.
 
+use super::absolute::{self, Level};
 use super::ticks::{self, Extra};
-use super::{add_set, begin, cell};
+use super::{Study, add_set, cell};
 use crate::published::{
     CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, CYCLES, CmtSet, OTHER_CORE,
-    RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, find,
+    RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, Value, find,
 };
-use crate::screen::Screen;
-use crate::style::{Tone, View};
+use crate::style::Tone;
 use crate::table::Table;
-use crate::units::{fine, loss, noise};
+use crate::units::{between, fine, loss, noise};
 use anechoic_analyze::samples::{Measured, SeriesResult};
 
 /// Shows the experiments of the CMT study, one set for each recording: what one tick costs each kernel on each CPU,
 /// beside Table 1 of Radojković 2008.
 #[must_use]
-pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
-    let mut screen = begin(
+pub fn suite_cmt(sets: &[Measured]) -> Study {
+    let mut study = Study::begin(
         "tick kernels: the overhead of the operating system",
         &RADOJKOVIC,
         sets.first().map(|set| &set.run),
     );
+    study.changed.extend(changed(sets));
+    let screen = &mut study.shown;
     for set in sets {
-        add_set(set, "repetitions", &mut screen);
+        add_set(set, "repetitions", screen);
         let cycles: [Extra<'_>; 2] = [
             Extra { head: "cycles", cell: &cycles_here },
             Extra { head: "paper", cell: &|series| there(series, CYCLES, "CPI") },
@@ -30,17 +32,27 @@ pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
         if ticks::has_overhead(set) {
             let there =
                 Extra { head: "paper", cell: &|series| there(series, TICK_OVERHEAD, SAME_STRAND) };
-            ticks::add(set, &cycles, &[there], &mut screen);
+            ticks::add(set, &cycles, &[there], screen);
         } else {
             screen.table(ticks::sums(set, &cycles));
         }
-        ticks::add_unpinned(set, &mut screen);
+        ticks::add_unpinned(set, screen);
+    }
+    let lasting = |ns| move |set: &&Measured| set.series.iter().any(|of| of.facts.grain_ns == ns);
+    let [short, .., long] = CMT_SETS.map(|of| of.repetition_ns);
+    if let Some(set) = sets.iter().find(lasting(short)) {
+        absolute::over_time(set, "Figure 4", &levels(&[LONGEST], 1e3), screen);
     }
     screen.section(&format!(
         "published: average overhead of one tick ({}, Table 1)",
         RADOJKOVIC.short
     ));
     screen.table(table_1());
+    if let Some(set) = sets.iter().find(lasting(long)) {
+        // Cycles of a processor of 1 GHz.
+        absolute::over_time(set, "Figure 8", &levels(&SECONDS, 1.0), screen);
+        absolute::distributions(set, "Figure 9", &levels(&SECONDS, 1.0), screen);
+    }
     if !sets.is_empty() {
         screen.section(&format!("figures of {}, and here", RADOJKOVIC.short));
         screen.table(figures(sets));
@@ -49,14 +61,29 @@ pub fn suite_cmt(sets: &[Measured], view: &View<'_>) -> Screen {
              longest repetition of a series; range: the longest over the shortest",
         );
     }
-    if let Some(text) = changed(sets) {
-        screen.section("what has changed since");
-        screen.sentence(&text);
-    }
     screen.section("limits of the comparison");
     caveats(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
-    screen.path("recordings", view);
-    screen
+    study
+}
+
+/// Experiment, row and column of a published value.
+type Place = [&'static str; 3];
+
+/// The longest repetition of 100 µs in Figure 4.
+const LONGEST: Place = ["peaks", "Linux", "longest repetition of 100 µs"];
+/// Repetitions of 1 s in Figures 8 and 9.
+const SECONDS: [Place; 3] = [
+    ["repetition of 1 s", "Netra DPS", "cycles"],
+    ["repetition of 1 s", "Solaris strand 4", "cycles"],
+    ["repetition of 1 s", "Solaris strand 0", "cycles"],
+];
+
+/// Returns published values as lines; `ns` is one unit of them.
+fn levels(places: &[Place], ns: f64) -> Vec<Level> {
+    let level = |&[experiment, row, column]: &Place| {
+        Some(Level::of(row, find(&CMT, experiment, row, column)?.value, ns))
+    };
+    places.iter().filter_map(level).collect()
 }
 
 /// Returns the measured cycles per instruction.
@@ -93,14 +120,14 @@ fn table_1() -> Table {
 struct Figure {
     name: &'static str,
     /// Experiment, row and column of the published value.
-    published: [&'static str; 3],
+    published: Place,
     /// Set whose repetitions are as long as those of the figure.
     set: CmtSet,
     value: fn(&SeriesResult) -> Option<f64>,
     text: fn(f64) -> String,
 }
 
-const FIGURES: [Figure; 4] = {
+const FIGURES: [Figure; 6] = {
     let [short, .., long] = CMT_SETS;
     [
         Figure {
@@ -112,7 +139,7 @@ const FIGURES: [Figure; 4] = {
         },
         Figure {
             name: "longest of 100 µs",
-            published: ["peaks", "Linux", "longest repetition of 100 µs"],
+            published: LONGEST,
             set: short,
             value: |of| Some(of.distribution.as_ref()?.max),
             text: fine,
@@ -125,6 +152,20 @@ const FIGURES: [Figure; 4] = {
             text: loss,
         },
         Figure {
+            name: "repetition of 1 s",
+            published: SECONDS[0],
+            set: long,
+            value: |of| Some(of.distribution.as_ref()?.mean),
+            text: seconds,
+        },
+        Figure {
+            name: "repetition of 1 s",
+            published: SECONDS[2],
+            set: long,
+            value: |of| Some(of.distribution.as_ref()?.mean),
+            text: seconds,
+        },
+        Figure {
             name: "range of 1 s",
             published: ["repetition of 1 s", "Solaris strand 0", "range of variation"],
             set: long,
@@ -133,6 +174,11 @@ const FIGURES: [Figure; 4] = {
         },
     ]
 };
+
+/// Writes a time of about a second with the places of Figure 9.
+fn seconds(ns: f64) -> String {
+    format!("{:.4} s", ns / 1e9)
+}
 
 fn ticks_hz(series: &SeriesResult) -> Option<f64> {
     let ticks = series.ticks.as_ref()?.ticks as f64;
@@ -171,9 +217,9 @@ fn figures(sets: &[Measured]) -> Table {
 
 /// Compares ticks and what they do to short repetitions; absent if there are none.
 fn changed(sets: &[Measured]) -> Option<String> {
-    let [rate, _, slower, _] = FIGURES;
+    let [rate, _, slower, ..] = FIGURES;
     let there =
-        |[experiment, row, column]: [&str; 3]| Some(find(&CMT, experiment, row, column)?.text());
+        |[experiment, row, column]: Place| Some(find(&CMT, experiment, row, column)?.text());
     Some(format!(
         "In the study ticks came at {} and made repetitions of 100 µs up to {} longer than the shortest; here ticks come at \
          {}, and the longest repetition, disturbed by them and by all else, exceeds the shortest by {}.",
@@ -185,11 +231,16 @@ fn changed(sets: &[Measured]) -> Option<String> {
 }
 
 /// Writes a published value with the row that it belongs to.
-fn published([experiment, row, column]: [&str; 3]) -> String {
+fn published([experiment, row, column]: Place) -> String {
     let Some(cell) = find(&CMT, experiment, row, column) else { return "–".to_owned() };
     let text = match (cell.unit, cell.value.number()) {
         // Cycles of a processor of 1 GHz, on which a repetition takes a billion of them.
+        ("cycles", Some(cycles)) if column == "cycles" => seconds(cycles),
         ("cycles", Some(cycles)) => noise(cycles / 1e9),
+        ("cycles", None) => match cell.value {
+            Value::Between(low, high) => between(&seconds(low), &seconds(high)),
+            _ => cell.text(),
+        },
         _ => cell.text(),
     };
     format!("{row} {text}")

@@ -1,9 +1,10 @@
 //! The screen of do-nothing loops: how much they vary, what accounts for that, and what was published.
 
 mod beside;
+mod figures;
 
 use super::ticks::{self, Extra, alone};
-use super::{add_published, add_set, begin, cell, identity, table};
+use super::{Study, add_published, add_set, cell, identity, table};
 use crate::published::{TICKS, TSAFRIR};
 use crate::results::sweep::by_rate;
 use crate::screen::Screen;
@@ -30,7 +31,7 @@ pub const LOOPS_DELTAS: &str = "deltas";
 /// how much of its spread is accounted for, what one tick costs it, and how it changes with the tick rate, beside Tsafrir
 /// 2007. `here` is the run of one of the sets, which describes the machine.
 #[must_use]
-pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<'_>) -> Screen {
+pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<'_>) -> Study {
     let rated = |(name, set): &'_ (String, Measured)| -> Option<f64> {
         name.strip_prefix(LOOPS_RATE)?.parse().ok().filter(|_| !set.series.is_empty())
     };
@@ -41,46 +42,54 @@ pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<
     let of_loops = |name: &str| !name.starts_with(LOOPS_RATE) && name != LOOPS_DELTAS;
     let sets: Vec<&Measured> =
         sets.iter().filter(|(name, _)| of_loops(name)).map(|(_, set)| set).collect();
-    let mut screen = begin(
-        "do-nothing loops",
-        &TSAFRIR,
-        sets.first().copied().or(rates.first().map(|of| of.2)).map(|set| &set.run),
-    );
-    for &set in &sets {
-        add_set(set, "samples", &mut screen);
-        screen.table(distributions(set));
-        screen.gap();
-        screen.note(SPREADS);
-        screen.table(spreads(set));
-        if ticks::has_overhead(set) {
-            screen.gap();
-            let at = Extra { head: "at 1,000 Hz", cell: &at_paper_rate };
-            ticks::add(set, &[], &[at], &mut screen);
-        }
-        ticks::add_unpinned(set, &mut screen);
+    let first = sets.first().copied().or(rates.first().map(|of| of.2));
+    let mut study = Study::begin("do-nothing loops", &TSAFRIR, first.map(|set| &set.run));
+    study.changed.extend(answers(&sets));
+    let screen = &mut study.shown;
+    screen.section("the machines of the paper (Table 3), and this one");
+    screen.table(beside::machines(here));
+    screen.note(beside::MACHINES);
+    screen.section("the distributions of the paper (Figure 10 and Table 4)");
+    screen.table(beside::distributions());
+    if let Some(set) = sets.first() {
+        figures::figure_10(set, screen);
     }
+    screen.section("interrupts of a run (Table 5)");
+    screen.table(beside::interrupts(&sets));
     if let Some(swept) = by_rate(&rates) {
-        sweep::add(&swept, view, &mut screen);
+        sweep::add(&swept, view, screen);
         screen.note(RATES);
+    }
+    figures::figure_11(&sets, screen);
+    screen.section("between two reads of the counter (section 4.1)");
+    screen.table(beside::deltas(deltas));
+    screen.note(beside::DELTAS);
+    figures::figure_15(&sets, screen);
+    if let Some(set) = sets.first() {
+        figures::figure_16(set, screen);
     }
     screen.section(&format!("published ({})", TSAFRIR.short));
     let stated = TICKS.iter().filter(|cell| cell.place == "Abstract").copied();
-    add_published(&stated.collect::<Vec<_>>(), &mut screen);
-    screen.gap();
-    screen.table(beside::distributions());
+    add_published(&stated.collect::<Vec<_>>(), screen);
     screen.item(Tone::Plain, LOOPS_VERDICT);
+    let tables = Screen::of(|screen| sets.iter().for_each(|set| add(set, screen)));
+    screen.details("Tables of each set", tables);
+    study
+}
+
+/// Adds the tables of one set.
+fn add(set: &Measured, screen: &mut Screen) {
+    add_set(set, "samples", screen);
+    screen.table(distributions(set));
     screen.gap();
-    screen.table(beside::interrupts(&sets));
-    screen.gap();
-    screen.table(beside::deltas(deltas));
-    screen.note(beside::DELTAS);
-    screen.gap();
-    screen.table(beside::machines(here));
-    screen.note(beside::MACHINES);
-    screen.section("what has changed since");
-    answers(&sets).iter().for_each(|text| screen.item(Tone::Plain, text));
-    screen.path("recordings", view);
-    screen
+    screen.note(SPREADS);
+    screen.table(spreads(set));
+    if ticks::has_overhead(set) {
+        screen.gap();
+        let at = Extra { head: "at 1,000 Hz", cell: &at_paper_rate };
+        ticks::add(set, &[], &[at], screen);
+    }
+    ticks::add_unpinned(set, screen);
 }
 
 /// Explains the rates.

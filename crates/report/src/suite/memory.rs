@@ -1,10 +1,12 @@
 //! The screen of the memory experiments of all sets together: measured, beside what the paper published.
 
-use super::begin;
+use super::{NOTHING, Study};
+use crate::heading;
+use crate::memory::charts;
 use crate::memory::memory;
-use crate::memory::words::os_share;
+use crate::memory::tables::heat;
+use crate::memory::words::{os_share, sentences};
 use crate::published::{RANKING, WAECHTLER, ranking};
-use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::units::count;
 use anechoic_analyze::Memory;
@@ -12,27 +14,39 @@ use anechoic_analyze::memory::{Experiment, REGIONS};
 
 /// Shows the experiments of all sets as those of one recording, and what the paper found beside it.
 #[must_use]
-pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Screen {
-    const TITLE: &str = "memory experiments";
-    let Some(found) = Memory::joined(sets) else { return begin(TITLE, &WAECHTLER, None) };
-    let mut screen = Screen::default();
-    screen.heading(TITLE);
-    screen.note(WAECHTLER.full);
-    screen.append(memory(&found, &View { all: true, ..*view }));
-    screen.section(&format!("published ({}) and measured", WAECHTLER.short));
-    for (published, measured) in beside(&found) {
-        screen.item(Tone::Plain, &format!("Published: {published}"));
-        screen.indented(&format!("Measured: {measured}"));
-    }
-    screen.section("what has changed since");
-    screen.sentence(&format!(
+pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
+    let found = Memory::joined(sets);
+    let mut study = Study::of("memory experiments", &WAECHTLER);
+    let Some(found) = &found else {
+        study.shown.sentence(NOTHING);
+        return study;
+    };
+    study.changed.push(format!(
         "The paper left open how much of the noise comes from what all CPUs share (section 5). {}",
-        os_share(&found).unwrap_or_else(|| {
+        os_share(found).unwrap_or_else(|| {
             "Here it is not known either: that needs kernel events (run as root).".to_owned()
         })
     ));
-    screen
+    study.changed.extend(sentences(found));
+    let screen = &mut study.shown;
+    screen.heading(&heading::machine(&found.run));
+    for (chart, caption) in charts::of_paper(found) {
+        screen.pictured(chart, caption);
+    }
+    screen.shaded(heat(found), HEAT);
+    screen.section(&format!("published ({}) and measured", WAECHTLER.short));
+    for (published, measured) in beside(found) {
+        screen.item(Tone::Plain, &format!("Published: {published}"));
+        screen.indented(&format!("Measured: {measured}"));
+    }
+    screen.gap();
+    let all = memory(found, &View { all: true, path: None, ..*view });
+    screen.details("All experiments", all);
+    study
 }
+
+/// Describes the shaded table.
+const HEAT: &str = "Figure 5 of the paper, for this machine alone: variance divided by mean, in ticks, median over the working sets of each region.";
 
 /// Returns what the paper states, with what was measured here.
 fn beside(found: &Memory) -> Vec<(String, String)> {

@@ -1,30 +1,80 @@
 //! The screen of page sizes as a suite: that of the recording, which has the published numbers, and what has changed.
 
-use super::begin;
+use super::{NOTHING, Study};
+use crate::paging::charts;
+use crate::paging::words::{build, kind};
+use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
 use crate::published::{
-    LARGE_PAGES, OPTIMISED, PAGING, RADOJKOVIC_THESIS, SPEEDUP, UNOPTIMISED, find,
+    HUGE_PAGES, LARGE_PAGES, OPTIMISED, PAGING, RADOJKOVIC_THESIS, SPEEDUP, UNOPTIMISED, find,
 };
-use crate::screen::Screen;
 use crate::style::View;
 use crate::units::percent;
 use anechoic_analyze::Paging;
+use anechoic_analyze::paging::Kind;
 use anechoic_recording::paging::BUILDS;
 
+/// The pages that all others are compared with.
+const BASE: &str = "base";
+/// The larger pages of the paper.
+const PUBLISHED_PAGES: [&str; 2] = [LARGE_PAGES, HUGE_PAGES];
 /// Pages that stand for the larger pages of the paper, the first that were measured.
 const LARGE: [&str; 2] = ["huge-2m", "thp-2m"];
 
 /// Shows what large pages save, beside the speed-ups and misses of Radojković 2009.
 #[must_use]
-pub fn suite_paging(sets: &[Paging], view: &View<'_>) -> Screen {
-    let mut screen =
-        begin("page sizes and the TLB", &RADOJKOVIC_THESIS, sets.first().map(|set| &set.run));
-    for set in sets {
-        screen.gap();
-        screen.append(crate::paging(set, view));
-        screen.section("what has changed since");
-        screen.sentence(&changed(set));
+pub fn suite_paging(sets: &[Paging], view: &View<'_>) -> Study {
+    let mut study = Study::of("page sizes and the TLB", &RADOJKOVIC_THESIS);
+    if sets.is_empty() {
+        study.shown.sentence(NOTHING);
     }
-    screen
+    for set in sets {
+        study.changed.push(changed(set));
+        study.shown.append(crate::paging(set, &View { path: None, ..*view }));
+        if let Some(chart) = speedups(set) {
+            study.shown.pictured(chart, SPEEDUPS);
+        }
+        for (chart, caption) in charts::for_page(set) {
+            study.shown.pictured(chart, caption);
+        }
+    }
+    study
+}
+
+/// Describes the figure of speed-ups.
+const SPEEDUPS: &str = "Figure 6.8 of the thesis: the time that larger pages save, in per cent of that on base pages (there 64 KB), published and \
+                        measured on the largest matrix, with 95 % intervals.";
+
+/// Draws what each size of pages saves in each build, published and here.
+fn speedups(found: &Paging) -> Option<Chart> {
+    let &largest = found.sizes().last()?;
+    let kinds: Vec<&Kind> = found.kinds.iter().filter(|of| of.id != BASE).collect();
+    let names = PUBLISHED_PAGES.iter().map(|&name| format!("paper, {name}"));
+    let names = names.chain(kinds.iter().map(|of| kind(of)));
+    let place = |(at, name): (usize, String)| Place { at: at as f64, name };
+    let x = Axis::named("pages", names.enumerate().map(place).collect());
+    let first = PUBLISHED_PAGES.len();
+    let builds = BUILDS.into_iter().zip([OPTIMISED, UNOPTIMISED]).zip('a'..='z').enumerate();
+    let curve = |(number, ((id, column), letter)): (usize, ((&str, &str), char))| {
+        let there = PUBLISHED_PAGES.iter().enumerate().filter_map(|(at, row)| {
+            let saved = find(&PAGING, SPEEDUP, row, column)?.value.number()? / 100.0;
+            Some(((at as f64, saved), (saved, saved)))
+        });
+        let here = kinds.iter().enumerate().filter_map(|(at, kind)| {
+            let saved = found.point(&kind.id, id, largest)?.speedup?;
+            let ends = saved.interval.map_or((saved.value, saved.value), |of| (of.low, of.high));
+            Some((((first + at) as f64, saved.value), ends))
+        });
+        let (points, ends): (Vec<_>, Vec<_>) = there.chain(here).unzip();
+        Curve::numbered(number, build(id).to_owned(), Draw::Points, &points)
+            .spanning(ends)
+            .lettered(Some(letter))
+    };
+    let curves: Vec<Curve> = builds.map(curve).collect();
+    let saved = curves.iter().flat_map(|curve| curve.along());
+    let y = Axis::linear("time saved", Quantity::Share).over(saved.chain([0.0])).rounded(5);
+    let chart = Chart { beside: true, ..Chart::of(x, y, curves.clone()) };
+    let titled = chart.titled("Figure 6.8 · time saved by larger pages", ROWS).named("figure 6 8");
+    (!kinds.is_empty()).then_some(titled)
 }
 
 /// States in one sentence what large pages save here and in the paper.

@@ -1,40 +1,50 @@
 //! The screen of detours as a suite: noise over 1 µs, the classes of its sources and the cost of clocks, beside those of
 //! the paper.
 
-use super::begin;
+use super::Study;
+use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
 use crate::published::{
-    ALL_CPUS, CLOCK_COST, DETOURS, JOB_NOISE, KARNER, NOISE, PART_OF_NOISE, Published, find,
+    ALL_CPUS, CLOCK_COST, DETOURS, JOB_NOISE, KARNER, NOISE, PART_OF_NOISE, Published, Value, find,
 };
-use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
 use crate::units::{count, counted, noise, number, percent};
 use anechoic_analyze::repeat::Spread;
+use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Summary, summarize_many};
 use anechoic_recording::Clock;
+use anechoic_recording::sources::{self, Class, Source};
 
 /// The clocks of Table I by the names of their columns.
 const CLOCKS: [&str; 2] = ["rdtsc", "gettimeofday"];
 
-/// A class of sources: its name in the paper, and the identifiers of its sources.
-const CLASSES: [(&str, &[&str]); 3] = [
-    ("timer interrupts", &["timer-tick", "timer"]),
-    ("device interrupts", &["device-irq", "softirq"]),
-    ("page faults", &["page-fault"]),
+/// Whether a source belongs to a class.
+type IsOf = fn(&Source) -> bool;
+
+/// The classes of sources, each with the test whether a source belongs to it. The last two are not in the paper.
+const CLASSES: [(&str, IsOf); 5] = [
+    ("timer interrupts", |of| ["timer-tick", "timer"].contains(&of.id)),
+    ("device interrupts", |of| ["device-irq", "softirq"].contains(&of.id)),
+    ("page faults", |of| of.id == "page-fault"),
+    ("threads", |of| of.class == Class::Thread),
+    ("below the kernel", |of| of.class == Class::Beneath),
 ];
 /// The class of all other sources.
 const OTHERS: &str = "all else";
 
 /// Shows the noise of several runs, its classes of sources and the cost of reading clocks, beside Kärner 2014.
 #[must_use]
-pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Screen {
+pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
     let summaries: Vec<Summary> = runs.iter().map(|(summary, _)| summary.clone()).collect();
     let first = summaries.first();
-    let mut screen =
-        begin("detours over 1 µs and their causes", &KARNER, first.map(|run| &run.run));
-    let (Some(first), Some(repeated)) = (first, summarize_many(&summaries)) else { return screen };
+    let run = first.map(|run| &run.run);
+    let mut study = Study::begin("detours over 1 µs and their causes", &KARNER, run);
+    let (Some(first), Some(repeated)) = (first, summarize_many(&summaries)) else { return study };
     let detours: u64 = summaries.iter().map(|run| run.total.detours).sum();
     let seconds: f64 = summaries.iter().map(|run| run.run.wall_ns as f64 / 1e9).sum();
+    let classes = classes(&summaries);
+    study.changed.push(changed(&repeated.noise, classes.as_deref()));
+    let screen = &mut study.shown;
     screen.section("cost of reading a clock, µs (Table I)");
     screen.table(clocks(&first.run.model, runs));
     screen.section("noise");
@@ -46,24 +56,57 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Screen {
         counted(first.run.cpus.len() as u64, "CPU", "CPUs"),
     ));
     screen.append(crate::repeat(&repeated, view));
-    screen.gap();
-    screen.table(beside(&repeated.noise, first.run.cpus.len()));
-    screen.section("what part of the noise each class of sources takes");
-    let classes = classes(&summaries);
+    screen.section("what part of the noise each class of sources takes (section IV-A)");
     screen.table(parts(classes.as_deref()));
     screen.note(NOTE);
     if classes.is_none() {
         screen.warning("no run has its sources: this needs kernel events (run as root)");
     }
-    screen.section("what has changed since");
-    screen.sentence(&changed(&repeated.noise, classes.as_deref()));
-    screen.path("recordings", view);
-    screen
+    screen.section("noise of the paper's machines and jobs (section IV-A and Table II), and here");
+    screen.table(beside(&repeated.noise, first.run.cpus.len()));
+    screen.pictured(chart(&repeated.noise), CHART);
+    study
 }
 
 /// Explains the classes.
-const NOTE: &str = "timer interrupts: tick and other timers; device interrupts: with the softirqs after them; all else: threads, IPIs, and \
-                    on a guest the hypervisor, of which the paper's machines had none. Each class includes the gaps around it.";
+const NOTE: &str = "timer interrupts: tick and other timers; device interrupts: with the softirqs after them; threads: other programs and \
+                    kernel threads; below the kernel: the hardware, and on a guest the hypervisor, of which the paper's machines had none. \
+                    Each class includes the gaps around it.";
+
+/// Describes the figure.
+const CHART: &str = "Noise of detours over 1 µs with the standard deviation over repeated runs: the paper's machines, its jobs of so many \
+                     nodes/CPUs (Table II), and here.";
+
+/// Draws the published noise of machines and jobs, and that of this machine.
+fn chart(here: &Spread) -> Chart {
+    let of = [NOISE, JOB_NOISE];
+    let cells: Vec<&Published> =
+        DETOURS.iter().filter(|cell| of.contains(&cell.experiment)).collect();
+    let names = cells.iter().map(|cell| cell.row.replace(" without services", "*"));
+    let place = |(at, name): (usize, String)| Place { at: at as f64, name };
+    let places = names.chain(["here".to_owned()]).enumerate().map(place).collect();
+    let curve = |number, name: &str, letter, of: &[(f64, f64, f64)]| {
+        let points: Vec<(f64, f64)> = of.iter().map(|&(at, mean, _)| (at, mean)).collect();
+        let spans = of.iter().map(|&(_, mean, sd)| (mean - sd, mean + sd)).collect();
+        Curve::numbered(number, name.to_owned(), Draw::Points, &points)
+            .spanning(spans)
+            .lettered(Some(letter))
+    };
+    let published = cells.iter().enumerate().filter_map(|(at, cell)| match cell.value {
+        Value::Spread(mean, sd) => Some((at as f64, mean / 100.0, sd / 100.0)),
+        _ => None,
+    });
+    let measured = [(cells.len() as f64, here.mean, here.sd.unwrap_or(0.0))];
+    let curves = vec![
+        curve(0, "published", 'p', &published.collect::<Vec<_>>()),
+        curve(1, "here", 'h', &measured),
+    ];
+    let noise = curves.iter().flat_map(Curve::along);
+    let y = Axis::linear("noise", Quantity::Share).over(noise.chain([0.0])).rounded(5);
+    let chart = Chart::of(Axis::named("machine, or nodes/CPUs", places), y, curves);
+    let title = "noise of the paper's machines and jobs, and here (* without services)";
+    chart.titled(title, ROWS).named("table II")
+}
 
 /// Returns the mean cost of a call in µs here and on the paper's machines.
 fn clocks(model: &str, runs: &[(Summary, Clock)]) -> Table {
@@ -128,11 +171,11 @@ fn beside(here: &Spread, cpus: usize) -> Table {
 fn classes(runs: &[Summary]) -> Option<Vec<(&'static str, Spread)>> {
     let of_run = |run: &Summary| -> Option<Vec<f64>> {
         let rows = &run.sources.as_ref()?.rows;
-        let share = |ids: &[&str]| -> f64 {
-            let of_class = rows.iter().filter(|row| ids.contains(&&*row.source));
-            of_class.fold(0.0, |sum, row| sum + row.share)
+        let share = |of_class: IsOf| -> f64 {
+            let is = |row: &&SourceRow| sources::find(&row.source).is_some_and(of_class);
+            rows.iter().filter(is).fold(0.0, |sum, row| sum + row.share)
         };
-        let mut shares: Vec<f64> = CLASSES.iter().map(|(_, ids)| share(ids)).collect();
+        let mut shares: Vec<f64> = CLASSES.iter().map(|(_, of)| share(*of)).collect();
         shares.push((1.0 - shares.iter().sum::<f64>()).max(0.0));
         Some(shares)
     };

@@ -1,37 +1,40 @@
 //! The screen of the serial tick model as a suite: this machine as one more processor in the tables of the paper.
 
-use super::begin;
+use super::{NOTHING, Study};
 use crate::published::{TSAFRIR, serial_table};
 use crate::results::ticks::screen as of_model;
 use crate::results::ticks::several::{add_tables, charts};
-use crate::screen::Screen;
 use crate::style::View;
 use crate::units::{between, percent, share};
 use anechoic_predict::ticks::{Model, ProcessorModel, model};
 
 /// Shows what ticks cost here, and then beside the six processors of Tsafrir 2007.
 #[must_use]
-pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Screen {
+pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
+    let mut study = Study::of("ticks and a program that sorts", &TSAFRIR);
+    let screen = &mut study.shown;
     if sets.is_empty() {
-        return begin("ticks and a program that sorts", &TSAFRIR, None);
+        screen.sentence(NOTHING);
+        return study;
     }
-    let mut screen = Screen::default();
-    screen.note(TSAFRIR.full);
     for set in sets {
         screen.append(of_model(set, view));
     }
     let there = model(&serial_table());
     let here = || sets.iter().flat_map(|set| &set.processors);
+    study.changed.extend(here().map(|of| changed(&there.processors, of)));
     screen.section("the published processors, and this machine below them");
     let processors = there.processors.iter().chain(here()).cloned().collect();
     let all = Model { processors, ..there.clone() };
-    add_tables(&all, &mut screen);
-    screen.charts(charts(&all).into_iter().map(|(chart, _)| chart));
-    screen.section("what has changed since");
-    here().for_each(|of| screen.sentence(&changed(&there.processors, of)));
-    screen.path("recordings", view);
-    screen
+    add_tables(&all, screen);
+    for (figure, (chart, caption)) in FIGURES.into_iter().zip(charts(&all)) {
+        screen.pictured(chart, format!("{figure} of the paper, with this machine last. {caption}"));
+    }
+    study
 }
+
+/// What the figures of several processors are in the paper.
+const FIGURES: [&str; 3] = ["Table 2", "Figure 4", "Figure 6"];
 
 /// States in one sentence what 1,000 ticks per second cost here and in the paper.
 fn changed(there: &[ProcessorModel], here: &ProcessorModel) -> String {

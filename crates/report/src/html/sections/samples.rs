@@ -3,18 +3,15 @@
 use super::{Part, Section};
 use crate::cumulative;
 use crate::html::page::Page;
-use crate::html::survival;
 use crate::measured::counted as counted_events;
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};
 use crate::measured::scatter::{self, Drawn};
-use crate::measured::{series, tail};
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::measured::{histogram, series, tail};
 use crate::results::measured::MEASURED;
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::{asked, count, counted};
-use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured};
 use maud::{Markup, html};
 
@@ -51,7 +48,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 @let loss = Loss::of(&named.result.facts, distribution);
                 @if loss.ns(loss.worst(distribution)) > 0.0 {
                     h3 { (named.title()) }
-                    div.pair { (alone(named, page)) (histogram(named, &loss, distribution, page)) }
+                    div.pair { (alone(named, page)) (histogram(named, page)) }
                 }
             }
         }
@@ -107,31 +104,9 @@ fn what(measured: &Measured) -> &'static str {
 }
 
 /// Returns the histogram of the main body of the samples.
-fn histogram(named: &Named<'_>, loss: &Loss, of: &Distribution, page: &mut Page) -> Markup {
-    let Some(histogram) = &named.result.figures.histogram else { return html! {} };
-    let edge = |bin: usize| loss.ns(histogram.low + bin as f64 * histogram.width);
-    let mut points: Vec<(f64, f64)> = histogram
-        .counts
-        .iter()
-        .enumerate()
-        .map(|(bin, &count)| (edge(bin), count as f64))
-        .collect();
-    points.push((edge(histogram.counts.len()), 0.0));
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let chart = Chart::of(
-        Axis::linear("time lost", Quantity::Time),
-        Axis::linear("samples", Quantity::Count),
-        vec![Curve::numbered(0, "samples".into(), Draw::Steps, &points)],
-    )
-    .named(format!("{} histogram", named.title()));
-    let outside = histogram.below.saturating_add(histogram.above);
-    let caption = format!(
-        "Histogram of the main body of the samples, {}; {} of {} lie outside.",
-        named.title(),
-        count(outside),
-        count(of.samples)
-    );
-    chart.figure(&caption, page)
+fn histogram(named: &Named<'_>, page: &mut Page) -> Markup {
+    let drawn = histogram::of_body(named);
+    html! { @if let Some((chart, caption)) = drawn { (chart.figure(&caption, page)) } }
 }
 
 /// Returns the cumulative distributions of all series in one figure.
@@ -144,17 +119,6 @@ fn distributions(series: &[Named<'_>], page: &mut Page) -> Markup {
 
 /// Returns the slow tails of all series in one figure.
 fn tails(series: &[Named<'_>], page: &mut Page) -> Markup {
-    let tails = series.iter().take(CURVES).filter_map(|&named| tail::tail(named));
-    let (names, points): (Vec<String>, Vec<_>) =
-        tails.map(|tail| (tail.named.title(), tail.points)).unzip();
-    let curves = names.into_iter().zip(survival::from_all(points)).enumerate();
-    let curves =
-        curves.map(|(number, (name, points))| Curve::numbered(number, name, Draw::Steps, &points));
-    let chart = Chart::of(
-        Axis::log("time lost", Quantity::Time),
-        Axis::log("share of the samples", Quantity::Share),
-        curves.collect(),
-    )
-    .named("survival");
-    chart.figure("Share of the samples that lost at least this much.", page)
+    let chart = tail::survival(&series[..series.len().min(CURVES)]).named("survival");
+    chart.figure(tail::SURVIVAL, page)
 }

@@ -4,6 +4,7 @@ use super::Section;
 use crate::html::page::Page;
 use crate::results::sweep::SWEEP;
 use crate::screen::Screen;
+use crate::style::capital;
 use crate::sweep::{chart, distributions, note, number, table, what};
 use anechoic_analyze::sweep::Sweep;
 use maud::{Markup, html};
@@ -30,10 +31,4 @@ fn joined(found: &Sweep, page: &mut Page) -> Markup {
             (chart.figure(&format!("Share of the samples that lost at most this much, by {}: {name}.", number(found.by)), page))
         }
     }
-}
-
-/// Returns a text that begins with a capital letter.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -3,6 +3,7 @@
 
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
+use crate::style::plain;
 use crate::units::{counted, share};
 use anechoic_predict::ticks::{Parts, ProcessorModel};
 
@@ -17,13 +18,25 @@ const MOST_USUAL_HZ: f64 = 1_000.0;
 /// Number of points of the predicted curve.
 const PREDICTED: u32 = 200;
 
-/// Returns the figures, or none if there are few pairs.
-pub(super) fn figures(of: &ProcessorModel) -> Vec<Chart> {
+/// Returns the figures with their captions, or none if there are few pairs.
+pub(super) fn figures(of: &ProcessorModel) -> Vec<(Chart, String)> {
     if of.pairs.len() < FEWEST {
         return vec![];
     }
-    shares(of).into_iter().chain([overhead(of)]).chain(contributions(of)).collect()
+    let captioned =
+        |chart: Chart, caption: &str| (chart, format!("{}: {caption}", plain(&of.name)));
+    let shares = shares(of).map(|chart| captioned(chart, SHARES));
+    let parts = contributions(of).into_iter().map(|chart| {
+        let caption = format!("{}, stacked: trap or gaps, handler, indirect cost.", chart.title);
+        captioned(chart, &caption)
+    });
+    shares.into_iter().chain([captioned(overhead(of), OVERHEAD)]).chain(parts).collect()
 }
+
+const SHARES: &str =
+    "the indirect share of each pair of rates against its higher rate, and the median of all.";
+const OVERHEAD: &str =
+    "slowdown relative to no interrupts against their rate, observed and predicted.";
 
 /// The parts of a share, from the first to the sum of all, and the letter of each.
 type Part = fn(&Parts) -> f64;

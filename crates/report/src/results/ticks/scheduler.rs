@@ -16,6 +16,9 @@ const ROWS: usize = 8;
 /// Number of axis ticks to which the vertical axis is rounded.
 const TICKS: usize = 4;
 
+/// Describes the figure.
+const FIGURE: &str = "Time of the scheduler by the number of runnable copies (Figure 3 of the paper): a tick, its function, and from the tick to the switch.";
+
 /// A measured time of the scheduler: its letter and name in the figure, and its value.
 type Curve = (char, &'static str, fn(&SchedulerCost) -> Option<Estimate>);
 
@@ -49,7 +52,7 @@ pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
         return screen.note(why);
     }
     screen.sentence(&further(scheduler));
-    screen.charts([figure(scheduler)]);
+    screen.pictured(figure(scheduler), FIGURE);
 }
 
 /// `6.12 (5.91–6.33)`.

@@ -25,7 +25,10 @@ type Row = &'static dyn AnyRow;
 type Computed = (Findings, Vec<(Row, Problem)>);
 
 /// Computes all results of the recordings; also returns the exit code of what is wrong with some of them.
-pub(super) fn gather(inputs: &Inputs) -> Result<(HtmlReport, u8), Problem> {
+///
+/// # Errors
+/// A recording is damaged, or there are too many to show.
+pub(crate) fn gather(inputs: &Inputs) -> Result<(HtmlReport, u8), Problem> {
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let merged = inputs.merged().map(|cluster| Found::of(&CLUSTER, cluster, &[]));
     let is_merged = |row: Row| merged.is_some() && row.id() == CLUSTER.id;

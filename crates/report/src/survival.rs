@@ -5,7 +5,7 @@ const BEFORE: f64 = 1.2;
 
 /// Extends survival curves to the left edge, where all samples survive and where a curve falls by its share at 0. Each
 /// point holds up to the next; a curve without positive values becomes empty.
-pub(super) fn from_all(curves: Vec<Vec<(f64, f64)>>) -> Vec<Vec<(f64, f64)>> {
+pub(crate) fn from_all(curves: Vec<Vec<(f64, f64)>>) -> Vec<Vec<(f64, f64)>> {
     let is_shown = |(x, share): &(f64, f64)| *x > 0.0 && *share > 0.0;
     let shown = curves.iter().flatten().filter(|point| is_shown(point));
     let edge = shown.map(|point| point.0).fold(f64::INFINITY, f64::min) / BEFORE;

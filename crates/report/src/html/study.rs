@@ -1,0 +1,24 @@
+//! The part of the page on a paper whose experiments the recordings are.
+
+use super::page::Page;
+use crate::style::{capital, plain};
+use crate::suite::Study;
+use maud::{Markup, html};
+
+/// Returns what has changed since the paper, and what was published beside what was measured.
+pub(super) fn part(study: &Study, page: &mut Page) -> Markup {
+    page.begin_section("paper");
+    html! {
+        article #paper {
+            header.head {
+                p.machine { (study.paper.full) }
+                h1 { (capital(study.title)) }
+                @for sentence in &study.changed { p.lead { (plain(sentence)) } }
+            }
+            section #published {
+                h2 { "Published beside measured" }
+                (study.shown.with_figures(page))
+            }
+        }
+    }
+}

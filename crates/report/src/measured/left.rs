@@ -1,0 +1,43 @@
+//! The spread that remains as the time of the kernel is subtracted step by step (Tsafrir 2007, Figure 11).
+
+use crate::measured::names::Named;
+use crate::measured::subtraction::taken;
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::survival;
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::samples::subtraction::{Left, Subtraction};
+
+/// Draws the share of the samples that take longer, after each step; times are relative to the shortest raw sample. Returns
+/// the chart with its caption.
+pub(crate) fn over_shortest(
+    named: Named<'_>,
+    subtraction: &Subtraction,
+    run: &Facts,
+) -> (Chart, String) {
+    let title = named.title();
+    let all = || subtraction.steps.iter().filter_map(|step| Some((step, step.judged.as_ref()?)));
+    let shortest = all().map(|(_, left)| left.min_ns).fold(f64::INFINITY, f64::min);
+    let points = |left: &Left| {
+        let mut above = 1.0;
+        let mut points = vec![];
+        for point in &left.curve {
+            points.push((point.value - shortest, above));
+            above = 1.0 - point.share;
+        }
+        points
+    };
+    let curves = survival::from_all(all().map(|(_, left)| points(left)).collect());
+    let curves = all().zip(curves).enumerate().map(|(number, ((step, _), points))| {
+        Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points)
+    });
+    let chart = Chart::of(
+        Axis::log("over the shortest", Quantity::Time),
+        Axis::log("share of the samples", Quantity::Share),
+        curves.collect(),
+    )
+    .named(&title);
+    let caption = format!(
+        "Share of the samples that take at least this much longer, {title}: raw and after each step of the subtraction. Without spread the curve is a vertical line."
+    );
+    (chart, caption)
+}

@@ -1,0 +1,104 @@
+//! Figures of samples in absolute values, with published values as lines.
+
+use crate::measured::names::{Named, shown, words};
+use crate::measured::scatter::{self, Drawn};
+use crate::palette;
+use crate::picture::{Chart, Curve, Draw};
+use crate::published::Value;
+use crate::screen::Screen;
+use crate::style::plain;
+use crate::units::asked;
+use anechoic_analyze::samples::Measured;
+
+/// Rows of a chart in the terminal.
+const ROWS: usize = 8;
+
+/// Largest number of kernels with figures; the page of each recording has the others.
+const KERNELS: usize = 4;
+
+/// A published value of a sample.
+pub(super) struct Level {
+    /// Its name in the legend.
+    pub name: String,
+    /// The value, or the ends of its range, in ns.
+    pub ns: Vec<f64>,
+}
+
+impl Level {
+    /// Returns a published value; `ns` is one unit of it.
+    pub(super) fn of(name: &str, value: Value, ns: f64) -> Self {
+        let ends = match value {
+            Value::Between(low, high) => vec![low, high],
+            other => other.number().into_iter().collect(),
+        };
+        Self { name: format!("published: {name}"), ns: ends.iter().map(|of| of * ns).collect() }
+    }
+}
+
+/// Adds for each kernel of a set the samples of all its series over time, as `figure` of the paper, with the published
+/// values as horizontal lines. The terminal prints the first.
+pub(super) fn over_time(set: &Measured, figure: &str, levels: &[Level], screen: &mut Screen) {
+    let all = shown(set, true);
+    for (number, group) in scatter::alike(&all).iter().take(KERNELS).enumerate() {
+        let drawn = drawn(group);
+        let mut chart = scatter::over_time(&drawn);
+        let end = chart.curves.iter().flat_map(|curve| &curve.x).copied().fold(0.0, f64::max);
+        chart.curves.extend(lines(levels, |ns| [(0.0, ns), (end, ns)]));
+        chart.name = format!("{figure} {}", plain(&group[0].result.facts.variant));
+        let caption = caption(figure, group, &scatter::caption(&drawn), levels);
+        screen.pictured(titled(chart, number, figure, group), caption);
+    }
+}
+
+/// Adds for each kernel of a set the distributions of all its series, as `figure` of the paper, with the published values
+/// as vertical lines.
+pub(super) fn distributions(set: &Measured, figure: &str, levels: &[Level], screen: &mut Screen) {
+    let all = shown(set, true);
+    for (number, group) in scatter::alike(&all).iter().take(KERNELS).enumerate() {
+        let drawn = drawn(group);
+        let kernel = plain(&group[0].result.facts.variant);
+        let mut chart = scatter::distributions(&drawn);
+        chart.curves.extend(lines(levels, |ns| [(ns, 0.0), (ns, 1.0)]));
+        chart.name = format!("{figure} {kernel} distribution");
+        let caption = caption(figure, group, scatter::caption_of_distributions(&drawn), levels);
+        screen.pictured(titled(chart, number, figure, group), caption);
+    }
+}
+
+/// Returns the series as they are drawn, without the letters that they have in the tables of their recording.
+pub(super) fn drawn<'a>(group: &[Named<'a>]) -> Vec<Drawn<'a>> {
+    let of = |named: &Named<'a>| Drawn {
+        title: words(&named.result.facts),
+        result: named.result,
+        factor: 1.0,
+    };
+    group.iter().map(of).collect()
+}
+
+/// Gives the first chart of a figure its title in the terminal.
+fn titled(chart: Chart, number: usize, figure: &str, group: &[Named<'_>]) -> Chart {
+    match number {
+        0 => chart.titled(format!("{figure} · {}", what(group)), ROWS),
+        _ => chart,
+    }
+}
+
+/// Names the kernel and its samples.
+fn what(group: &[Named<'_>]) -> String {
+    let facts = &group[0].result.facts;
+    format!("{}, samples of {}", plain(&facts.variant), asked(facts.grain_ns))
+}
+
+fn caption(figure: &str, group: &[Named<'_>], drawn: &str, levels: &[Level]) -> String {
+    let published = if levels.is_empty() { "" } else { " Grey lines: the published values." };
+    format!("{figure} of the paper: {}. {drawn}{published}", what(group))
+}
+
+/// Returns the published values as grey lines; `ends` are those of the line at a value in ns.
+fn lines(levels: &[Level], ends: impl Fn(f64) -> [(f64, f64); 2]) -> Vec<Curve> {
+    let line = |(number, level): (usize, &Level)| {
+        let points: Vec<(f64, f64)> = level.ns.iter().flat_map(|&ns| ends(ns)).collect();
+        Curve::colored(palette::REST, number, level.name.clone(), Draw::Segments, &points)
+    };
+    levels.iter().enumerate().map(line).collect()
+}
