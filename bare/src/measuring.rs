@@ -31,8 +31,8 @@ pub enum Impossible {
     TooShort(&'static str, u64),
     /// The requested number of samples, which do not fit, and the largest number that does.
     Samples(u64, usize),
-    /// In this experiment, working sets of this many bytes and more do not fit.
-    Memory(&'static str, u64),
+    /// In this experiment, working sets of this many bytes and more do not fit; so it is in this many others.
+    Memory(&'static str, u64, u32),
 }
 
 impl Display for Impossible {
@@ -47,11 +47,16 @@ impl Display for Impossible {
             Self::Samples(asked, room) => {
                 write!(f, "{asked} samples do not fit into memory; ask for at most {room}")
             }
-            Self::Memory(experiment, bytes) => {
+            Self::Memory(experiment, bytes, others) => {
                 write!(
                     f,
                     "{experiment}: working sets of {bytes} bytes and more do not fit into memory"
-                )
+                )?;
+                match others {
+                    0 => Ok(()),
+                    1 => write!(f, "; nor do the largest of another experiment"),
+                    others => write!(f, "; nor do the largest of {others} other experiments"),
+                }
             }
         }
     }

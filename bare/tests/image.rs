@@ -279,3 +279,20 @@ fn a_grain_that_is_too_short_is_named_and_the_rest_is_measured() {
     assert!(text.contains("impossible fwq intadd-chain: the grain is too short"), "{text}");
     assert!(text.contains("state interrupted") && text.contains("taken=3 "), "{text}");
 }
+
+/// Two experiments whose larger working sets do not fit: the first is named, the other counted, and what fits is measured.
+#[test]
+fn working_sets_that_do_not_fit_are_named_and_the_rest_is_measured() {
+    let parameters =
+        "memory --experiments bandwidth-read-*-warm --sizes 4k-64m --quick --point-time 1ms";
+    let Some((code, text)) = boot_with(IMAGE, "max", 1, 40, parameters) else { return };
+    assert_eq!(code, DONE, "{text}");
+    let line = text.lines().find(|line| line.starts_with("impossible memory ")).expect(&text);
+    assert!(
+        line.contains(
+            "bytes and more do not fit into memory; nor do the largest of another experiment"
+        ),
+        "{line}"
+    );
+    assert!(text.contains("state interrupted") && text.contains("bytes=4096 "), "{text}");
+}

@@ -127,18 +127,21 @@ impl Measuring {
         }
         let largest = request.sizes.1.unwrap_or(largest(caches.last, request.quick));
         let available = self.seats[0].room();
-        let mut result = Ok(());
+        let (mut first, mut others) = (None, 0);
         let asked = experiments().filter(|of| request.has_experiment(of.id));
         for experiment in asked.filter_map(|of| Experiment::new(of, caches)) {
             for bytes in sizes(request.sizes.0, largest, request.quick) {
                 if experiment.needs(bytes) > available {
-                    result = Err(Impossible::Memory(experiment.of.id, bytes));
+                    match first {
+                        None => first = Some((experiment.of.id, bytes)),
+                        Some(_) => others += 1,
+                    }
                     break;
                 }
                 self.working_set(request, &experiment, bytes);
             }
         }
-        result
+        first.map_or(Ok(()), |(id, bytes)| Err(Impossible::Memory(id, bytes, others)))
     }
 
     fn working_set(&mut self, request: &Request<'_>, experiment: &Experiment, bytes: u64) {

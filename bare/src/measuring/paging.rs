@@ -77,7 +77,7 @@ impl Measuring {
             }
         }
         let too_large = sizes().find(|&bytes| bytes > room).filter(|_| used > 0);
-        too_large.map_or(Ok(()), |bytes| Err(Impossible::Memory("matrix", bytes)))
+        too_large.map_or(Ok(()), |bytes| Err(Impossible::Memory("matrix", bytes, 0)))
     }
 
     fn absent(&mut self, kind: &Kind, why: &str) {

@@ -4,7 +4,7 @@
 use crate::cumulative;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity as Unit, ROWS};
 use crate::screen::Screen;
-use crate::style::{View, plain};
+use crate::style::{View, capital, plain};
 use crate::table::Table;
 use crate::units::{count, counted, fine, hertz, noise};
 use anechoic_analyze::samples::figures::Point;
@@ -33,11 +33,30 @@ pub fn sweep(found: &Sweep, view: &View<'_>) -> Screen {
 /// Adds the table, and the figures of the quantity and of the distributions.
 pub(crate) fn add(found: &Sweep, view: &View<'_>, screen: &mut Screen) {
     screen.section(&format!("{} by {}", what(found), number(found.by)));
-    screen.charts(chart(found));
+    if let Some(chart) = chart(found) {
+        screen.pictured(chart, caption(found));
+    }
     screen.table(table(found));
     screen.note(note(found));
     let shown = if view.all { MOST } else { 1 };
-    screen.charts(distributions(found).into_iter().take(shown).map(|(_, chart)| chart));
+    for (name, chart) in distributions(found).into_iter().take(shown) {
+        screen.pictured(chart, caption_of_distributions(found, &name));
+    }
+}
+
+/// Describes the figure of the quantity.
+pub(crate) fn caption(found: &Sweep) -> String {
+    format!(
+        "{} by {}: mean over repeated measurements, with the standard deviation.",
+        capital(what(found)),
+        number(found.by)
+    )
+}
+
+/// Describes the distributions of one experiment.
+pub(crate) fn caption_of_distributions(found: &Sweep, name: &str) -> String {
+    let by = number(found.by);
+    format!("Share of the samples that lost at most this much, by {by}: {name}.")
 }
 
 /// Names the number in which measurements differ.

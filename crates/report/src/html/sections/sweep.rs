@@ -4,8 +4,7 @@ use super::Section;
 use crate::html::page::Page;
 use crate::results::sweep::SWEEP;
 use crate::screen::Screen;
-use crate::style::capital;
-use crate::sweep::{chart, distributions, note, number, table, what};
+use crate::sweep::{caption, caption_of_distributions, chart, distributions, note, table};
 use anechoic_analyze::sweep::Sweep;
 use maud::{Markup, html};
 
@@ -19,16 +18,11 @@ pub(super) const SECTION: Section = Section {
 };
 
 fn joined(found: &Sweep, page: &mut Page) -> Markup {
-    let caption = format!(
-        "{} by {}: mean over repeated measurements, with the standard deviation.",
-        capital(what(found)),
-        number(found.by)
-    );
     html! {
-        @if let Some(chart) = chart(found) { (chart.figure(&caption, page)) }
+        @if let Some(chart) = chart(found) { (chart.figure(&caption(found), page)) }
         (Screen::of(|screen| { screen.table(table(found)); screen.note(note(found)); }))
         @for (name, chart) in distributions(found) {
-            (chart.figure(&format!("Share of the samples that lost at most this much, by {}: {name}.", number(found.by)), page))
+            (chart.figure(&caption_of_distributions(found, &name), page))
         }
     }
 }
