@@ -280,7 +280,8 @@ fn a_grain_that_is_too_short_is_named_and_the_rest_is_measured() {
     assert!(text.contains("state interrupted") && text.contains("taken=3 "), "{text}");
 }
 
-/// Two experiments whose larger working sets do not fit: the first is named, the other counted, and what fits is measured.
+/// Three experiments whose larger working sets do not fit: the first is named, the others are counted, and what fits is
+/// measured.
 #[test]
 fn working_sets_that_do_not_fit_are_named_and_the_rest_is_measured() {
     let parameters =
@@ -290,7 +291,7 @@ fn working_sets_that_do_not_fit_are_named_and_the_rest_is_measured() {
     let line = text.lines().find(|line| line.starts_with("impossible memory ")).expect(&text);
     assert!(
         line.contains(
-            "bytes and more do not fit into memory; nor do the largest of another experiment"
+            "bytes and more do not fit into memory; nor do the largest of 2 other experiments"
         ),
         "{line}"
     );
