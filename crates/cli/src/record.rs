@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 /// Record what interrupts your own program: how much time its threads lose on each CPU, and what takes it
 ///
 /// No loop runs. The kernel's events are recorded while the program runs. They show when another thread, an interrupt or a late
-/// wake-up kept one of its threads from a CPU. It needs permission to record kernel events (root or CAP_SYS_ADMIN).
+/// wake-up kept one of its threads from a CPU. It needs permission to record kernel events;
+/// `anechoic check` shows what gives it.
 /// With a command the result goes to stderr, and the exit code is that of the command; it is 3, or 64 and above, if there is
 /// no result.
 #[derive(Debug, clap::Args)]

@@ -16,11 +16,14 @@ fn print() {
     println!("\n{MARK}{}", serde_json::to_string(&check).unwrap());
 }
 
-/// Runs the check in a process without any privilege; prints the reason and returns `None` if that fails.
-fn as_nobody() -> Option<Check> {
+/// Runs the check in a process of another user that has only these capabilities, such as `+sys_admin`, or none (`-all`);
+/// prints the reason and returns `None` if that fails.
+fn as_nobody(capabilities: &str) -> Option<Check> {
     let this = std::env::current_exe().expect("the path of this test");
     let output = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"])
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .args([format!("--inh-caps={capabilities}"), format!("--ambient-caps={capabilities}")])
+        .arg("--")
         .arg(this)
         .args(["--exact", "check::print", "--ignored", "--nocapture"])
         .output();
@@ -82,7 +85,7 @@ fn with_the_rights_of_this_process() {
 
 #[test]
 fn with_no_rights() {
-    let Some(nobody) = as_nobody() else { return };
+    let Some(nobody) = as_nobody("-all") else { return };
     show(&nobody);
     is_sound(&nobody);
     let ours = anechoic_system::check::check();
@@ -99,4 +102,22 @@ fn with_no_rights() {
         assert_eq!(row(&ours, what).verdict, row(&nobody, what).verdict, "{what}");
     }
     assert_eq!(ours.machine.cpus, nobody.machine.cpus);
+}
+
+/// What the remedy names is enough, and what it leaves out is not.
+#[test]
+fn kernel_events_need_two_capabilities() {
+    if row(&anechoic_system::check::check(), "kernel events").verdict == Verdict::Missing {
+        return note::skipped("needs root and tracefs");
+    }
+    let remedy = "cap_sys_admin,cap_dac_override+ep";
+    for (capabilities, enough) in
+        [("+sys_admin", false), ("+dac_override", false), ("+sys_admin,+dac_override", true)]
+    {
+        let Some(check) = as_nobody(capabilities) else { return };
+        let events = row(&check, "kernel events");
+        assert_eq!(events.verdict != Verdict::Missing, enough, "{capabilities}: {events:?}");
+        let named = events.remedy.as_ref().is_some_and(|of| of.contains(remedy));
+        assert!(enough || named, "{capabilities}: {events:?}");
+    }
 }

@@ -44,7 +44,7 @@ pub(super) fn throttling(scene: &Scene) -> RowResult {
     RowResult::limited(
         found,
         "to avoid gaps with --fifo: sysctl kernel.sched_rt_runtime_us=-1, and from Linux 6.12 on: \
-         echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime",
+         echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime (mount -t debugfs none /sys/kernel/debug if it is not there)",
     )
 }
 

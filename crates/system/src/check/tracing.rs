@@ -4,6 +4,7 @@ use super::{RowResult, Scene};
 use crate::tracefs::{self, DEFAULT_CLOCK, TraceError, Tracefs};
 use anechoic_recording::{EVENTS, EventSpec, Problem};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub(super) fn events(_: &Scene) -> RowResult {
@@ -40,13 +41,20 @@ pub(super) fn events(_: &Scene) -> RowResult {
     )
 }
 
-/// The finding if tracefs has no files, or is a private mount, accessed through /proc/self/fd, that is not readable.
+/// The finding if tracefs has no files, or is a private mount, accessed through /proc/self/fd, that is not readable:
+/// there is no /proc, or file capabilities hide it from a process that lacks CAP_DAC_OVERRIDE.
 pub(super) fn unreadable(root: &Path) -> RowResult {
-    if tracefs::is_empty(root) {
-        let problem = Problem::from(TraceError::locked_down());
-        return RowResult::missing(problem.why, problem.remedy);
-    }
-    RowResult::missing("tracefs exists but cannot be read", "mount -t proc proc /proc")
+    let denied = fs::read(root.join("trace_clock")).err();
+    let denied = denied.filter(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    let problem = match denied {
+        _ if tracefs::is_empty(root) => Problem::from(TraceError::locked_down()),
+        Some(error) => TraceError::not_permitted(&error).into(),
+        None => {
+            let remedy = "mount -t proc proc /proc";
+            return RowResult::missing("tracefs exists but cannot be read", remedy);
+        }
+    };
+    RowResult::missing(problem.why, problem.remedy)
 }
 
 /// Returns whether a fully featured kernel would have the event here.

@@ -38,10 +38,16 @@ impl TraceError {
         ))
     }
 
-    pub(super) fn not_permitted(error: &io::Error) -> Self {
+    /// Returns the error of a process without the rights for tracefs: CAP_SYS_ADMIN to mount it, CAP_DAC_OVERRIDE for its
+    /// files, which belong to root. Any other `error` than a lack of permission is stated.
+    pub(crate) fn not_permitted(error: &io::Error) -> Self {
+        let why = match error.kind() {
+            io::ErrorKind::PermissionDenied => String::new(),
+            _ => format!(" ({error})"),
+        };
         Self::Unusable(ProblemKind::Unavailable.problem(
-            format!("no permission to use tracefs ({error})"),
-            "run as root or with CAP_SYS_ADMIN (kernel lockdown may deny even root)",
+            format!("no permission to use tracefs{why}"),
+            "run as root or with: setcap cap_sys_admin,cap_dac_override+ep ANECHOIC (kernel lockdown may deny even root)",
         ))
     }
 
