@@ -22,7 +22,7 @@ pub(crate) use host::settings;
 pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, host_name};
 pub use outliers::{ClassSpread, FEWEST, Outlier, Outliers};
 pub use together::{AnyAway, FirstCpus};
-pub use why::{Excess, HostDifference, OtherSetting};
+pub use why::{Excess, HostDifference, NOISIER, OtherSetting};
 
 use crate::lengths::Lengths;
 use crate::stats::Interval;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A host is explained if its noise exceeds the median of the others this many times.
-const NOISIER: f64 = 1.5;
+/// A host is noisier than the others, and explained, if its noise exceeds their median this many times.
+pub const NOISIER: f64 = 1.5;
 /// Largest number of hosts that are explained.
 const EXPLAINED: usize = 3;
 /// Largest number of sources of a host, which are those that took most more.

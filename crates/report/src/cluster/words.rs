@@ -3,7 +3,9 @@
 use crate::names::title_of;
 use crate::style::{clip, plain};
 use crate::units::{counted, length, noise, noise_certainty, share};
-use anechoic_analyze::cluster::{Cluster, ClusterNoise, HostDifference, Job, Outlier, Outliers};
+use anechoic_analyze::cluster::{
+    Cluster, ClusterNoise, HostDifference, Job, NOISIER, Outlier, Outliers,
+};
 
 /// Largest number of outliers that are listed.
 const NAMED: usize = 8;
@@ -24,7 +26,7 @@ pub(crate) fn hosts_and_cpus(hosts: u64, cpus: u64) -> String {
     format!("{} with {}", counted(hosts, "host", "hosts"), counted(cpus, "CPU", "CPUs"))
 }
 
-/// States the noise of all hosts, its largest source and the outliers.
+/// States the noise of all hosts, its largest source, the outliers, and which host is noisier than the others.
 pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
     let total = &found.total;
     let who = hosts_and_cpus(total.hosts, total.cpus);
@@ -50,17 +52,39 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
         1 => format!("One outlier: {}.", named_outliers(found).remove(0)),
         some => format!("{some} outliers, the largest {}.", named_outliers(found).remove(0)),
     };
-    [first, second.trim().to_owned(), third].into_iter().filter(|text| !text.is_empty()).collect()
+    let fourth = noisiest(found);
+    let all = [first, second.trim().to_owned(), third, fourth];
+    all.into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// Names the noisiest host and what sets it apart, or states that no host is noisier than the others; empty for one host.
+fn noisiest(found: &Cluster) -> String {
+    let Some(host) = found.differences.first() else {
+        return match found.hosts.iter().filter(|host| host.wall_ns > 0).count() {
+            0 | 1 => String::new(),
+            2 => format!("Neither host lost more than {NOISIER} times what the other did."),
+            _ => format!("No host lost more than {NOISIER} times the median of the others."),
+        };
+    };
+    let source = host.sources.first().map(|of| {
+        let name = title_of(&of.source, &of.name, is_guest(found));
+        format!("; {name} took {} there, {} elsewhere", noise(of.noise), noise(of.others))
+    });
+    format!("{}{}.", beside_others(host, found.total.hosts), source.unwrap_or_default())
+}
+
+/// Writes the noise of a host beside that of the others, for their number in all.
+fn beside_others(host: &HostDifference, hosts: u64) -> String {
+    let others = if hosts > 2 { "the median of the others" } else { "the other" };
+    let name = plain(&clip(&host.host, HOST));
+    format!("{name} lost {}, {others} {}", noise(host.noise), noise(host.others))
 }
 
 /// Says of each host that stands out what its sources took more, and how its settings differ.
 pub(crate) fn differences(found: &Cluster) -> Vec<String> {
     let guest = is_guest(found);
     let of = |host: &HostDifference| {
-        let name = plain(&clip(&host.host, HOST));
-        let others = if found.total.hosts > 2 { "the median of the others" } else { "the other" };
-        let mut text =
-            format!("{name} lost {}, {others} {}", noise(host.noise), noise(host.others));
+        let mut text = beside_others(host, found.total.hosts);
         let sources: Vec<String> = host
             .sources
             .iter()
@@ -70,7 +94,7 @@ pub(crate) fn differences(found: &Cluster) -> Vec<String> {
             })
             .collect();
         match sources.is_empty() {
-            true => text += "; its sources are not known",
+            true => text += "; its sources are not known (`anechoic check` shows what that needs)",
             false => text += &format!(": {}", sources.join(", ")),
         }
         let settings: Vec<String> = host
