@@ -5,7 +5,7 @@ use crate::injected::is_injected;
 use crate::names::source_name;
 use crate::screen::Screen;
 use crate::style::{Tone, plain};
-use crate::units::{count, cpu_list, noise};
+use crate::units::{counted, cpu_list, noise};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
@@ -67,11 +67,8 @@ fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run:
     if all < MENTIONED * row.noise {
         return format!("{name} takes {own} of {whose} time: {reduce}");
     }
-    let more = count(others.len() as u64);
-    format!(
-        "{name} takes {own} of {whose} time, {} together with {more} similar sources: {reduce}",
-        noise(all)
-    )
+    let more = counted(others.len() as u64, "similar source", "similar sources");
+    format!("{name} takes {own} of {whose} time, {} together with {more}: {reduce}", noise(all))
 }
 
 /// Returns what to do on this machine: with the unit or process of the thread, and the numbers of CPUs.

@@ -91,13 +91,44 @@ fn what_only_the_policy_causes_is_stated() {
         summary.run.policy = if fifo { Policy::fifo(1) } else { Policy::other() };
         summary.total.noise = 0.05;
         let sources = summary.sources.as_mut().expect("attributed");
-        sources.rows = vec![made::source(source, "cc1", part, [31_000, 55_000, 310_000, 310_000])];
+        sources.rows = vec![
+            made::source(source, "cc1", part, [31_000, 55_000, 310_000, 310_000]),
+            made::source("timer-tick", "", 0.9 - part, [9_000, 22_000, 44_000, 44_000]),
+        ];
         let text = screen(&summary);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let said = format!("{:.1} % of it is an artefact of --fifo", part * 100.0);
         assert_eq!(words.contains(&said), named, "{source}: {text}");
         let rest = format!("The rest is {:.2} % of the time", 5.0 * (1.0 - part));
         assert_eq!(words.contains(&rest), named, "{source}: {text}");
+        let most = "the most that another source took of a detour is 44 µs (timer tick)";
+        assert_eq!(words.contains(most), named, "{source}: {text}");
+    }
+}
+
+/// Without kernel events the loops' own account shows that they waited for their CPUs.
+#[test]
+fn waiting_for_the_cpus_is_competition_without_events() {
+    for (counter, waited, cpus, fifo, named) in [
+        ("victim/run_delay_ns", 0.5, vec![0, 1], false, true),
+        ("victim/run_delay_ns", 0.5, vec![0, 1], true, false),
+        ("victim/run_delay_ns", 0.5, vec![1], false, false), // a quarter of the time of both CPUs
+        ("stat/steal_ns", 0.5, vec![0, 1], false, false),
+    ] {
+        let mut summary = made::summary();
+        summary.sources = None;
+        summary.total.noise = 0.6;
+        summary.run.policy = if fifo { Policy::fifo(1) } else { Policy::other() };
+        let case = format!("{counter}, {cpus:?}, {fifo}");
+        let (total, rate_per_s, time_share) = (1, None, Some(waited));
+        let (counter, what) = (counter.to_owned(), "it waited".to_owned());
+        summary.suspects =
+            Some(vec![Suspect { counter, what, total, rate_per_s, time_share, cpus }]);
+        let text = screen(&summary);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = "For 50.0 % of the time the loops waited for their CPUs";
+        assert_eq!(words.contains(said), named, "{case}: {text}");
+        assert_eq!(text.contains("For comparison"), !named, "{case}: {text}");
     }
 }
 
