@@ -63,6 +63,8 @@ pub(crate) struct LongestBuilder<'a, T, M = Make<T>> {
     most: usize,
     /// Detours of other CPUs are skipped; absent if all count.
     cpus: Option<&'a [u32]>,
+    /// Detours that contain one of these sources, by identifier, are skipped.
+    without: &'a [&'a str],
     make: M,
     /// The longest detours, sorted by decreasing length.
     kept: Vec<(Rank, T)>,
@@ -72,12 +74,17 @@ pub(crate) struct LongestBuilder<'a, T, M = Make<T>> {
 impl<'a, T, M> LongestBuilder<'a, T, M> {
     /// Returns an empty collection for this run.
     pub(crate) fn new(run: &'a Run, most: usize, make: M) -> Self {
-        Self { run, most, cpus: None, make, kept: vec![], seen: 0 }
+        Self { run, most, cpus: None, without: &[], make, kept: vec![], seen: 0 }
     }
 
     /// Skips the detours of all other CPUs.
     pub(crate) fn on(self, cpus: Option<&'a [u32]>) -> Self {
         Self { cpus, ..self }
+    }
+
+    /// Skips the detours that contain one of these sources, by identifier.
+    pub(crate) fn without(self, without: &'a [&'a str]) -> Self {
+        Self { without, ..self }
     }
 
     /// Returns the detours sorted by decreasing length.
@@ -97,6 +104,9 @@ impl<T, M: Fn(&DetourView<'_>, &Run) -> T> Fold for LongestBuilder<'_, T, M> {
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         let view = &detour.view;
         if self.cpus.is_some_and(|cpus| !cpus.contains(&view.cpu)) {
+            return;
+        }
+        if view.activities.iter().any(|row| self.without.contains(&&*row.source)) {
             return;
         }
         self.seen += 1;

@@ -1,5 +1,6 @@
 //! Everything that is computed from the detours of one recording, in one pass.
 
+use crate::facts::Facts;
 use crate::fold::{Fold, Progress, read_once};
 use crate::loops::watched;
 use crate::spectrum::{CpuPeriods, Periods};
@@ -76,20 +77,25 @@ pub fn summarize(recording: &Recording) -> Result<Summary, Problem> {
 /// Those of [`summarize`], or the recording has no attribution.
 pub fn sources(recording: &Recording) -> Result<Sources, Problem> {
     let summary = summarize(recording)?;
+    let Summary { run, total, losses, sources, .. } = summary;
+    let sources = sources.ok_or_else(|| not_attributed(recording, &run))?;
+    Ok(Sources { run, noise: total.noise, sources, losses })
+}
+
+/// Returns the error of a result that needs sources, for a recording without attribution.
+pub(crate) fn not_attributed(recording: &Recording, run: &Facts) -> Problem {
     let has_events = recording.run().trace.is_some();
-    let why = || match summary.run.not_available.first() {
+    let why = match run.not_available.first() {
         Some(missing) if !has_events => format!("{}: {}", missing.what, missing.why),
         _ if has_events => "its events have not been attributed".into(),
         _ => "no kernel events were recorded".into(),
     };
-    let sources = summary.sources.ok_or_else(|| {
-        let remedy = match has_events {
-            true => "run `anechoic attribute` on it first",
-            false => "measure again where kernel events can be recorded; `anechoic check` shows what is missing",
-        };
-        let why = format!("{} has no attribution ({})", recording.dir().display(), why());
-        ProblemKind::NoVerdict.problem(why, remedy)
-    })?;
-    let Summary { run, total, losses, .. } = summary;
-    Ok(Sources { run, noise: total.noise, sources, losses })
+    let remedy = match has_events {
+        true => "run `anechoic attribute` on it first",
+        false => {
+            "measure again where kernel events can be recorded; `anechoic check` shows what is missing"
+        }
+    };
+    let why = format!("{} has no attribution ({why})", recording.dir().display());
+    ProblemKind::NoVerdict.problem(why, remedy)
 }

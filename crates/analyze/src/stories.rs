@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::fold::read_once;
 use crate::longest::LongestBuilder;
 use crate::loops::watched;
+use crate::readings::not_attributed;
 use crate::stopped::Stopped;
 use crate::story::{DetourStory, name_threads, story};
 use crate::summary::SummaryBuilder;
@@ -26,17 +27,18 @@ pub struct LongestDetours {
 }
 
 /// Returns the `most` longest detours of a recording, of all measured CPUs or of these, each with so many activities at
-/// most.
+/// most. Detours that contain one of the sources `without`, by identifier, do not count.
 ///
 /// # Errors
 ///
 /// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples, whose
-/// gaps were not watched.
+/// gaps were not watched; or sources are to be left out and it has no attribution.
 pub fn longest_detours(
     recording: &Recording,
     most: usize,
     activities: usize,
     cpus: Option<&[u32]>,
+    without: &[&str],
 ) -> Result<LongestDetours, Problem> {
     let run = recording.run();
     let measured: Vec<u32> = run.cpus.iter().map(|of| of.cpu).collect();
@@ -47,11 +49,14 @@ pub fn longest_detours(
     let loops = watched(recording)?;
     let mut summary = SummaryBuilder::new(run, &loops);
     let make = |view: &DetourView<'_>, run: &Run| story(view, run, activities);
-    let mut longest = LongestBuilder::new(run, most, make).on(cpus);
+    let mut longest = LongestBuilder::new(run, most, make).on(cpus).without(without);
     let mut folds = summary.folds();
     folds.push(&mut longest);
     let strays = read_once(recording, &loops, &mut folds, &mut |_| {})?;
     let summary = summary.finish(recording, &loops, strays)?;
+    if summary.sources.is_none() && !without.is_empty() {
+        return Err(not_attributed(recording, &summary.run));
+    }
     let (of, mut detours) = (longest.seen, longest.finish());
     name_threads(&mut detours, recording)?;
     Ok(LongestDetours { run: summary.run, of, detours, stopped: summary.stopped })
@@ -62,8 +67,9 @@ mod tests {
     use super::*;
     use crate::fold::Fold;
     use crate::split::Split;
-    use crate::testing::{clock_ns, detour};
+    use crate::testing::{activity, clock_ns, detour};
     use anechoic_lab::builders::run;
+    use anechoic_recording::ActivityKind;
 
     #[test]
     fn only_the_asked_cpus_count() {
@@ -72,6 +78,21 @@ mod tests {
         let mut longest = LongestBuilder::new(&run, 5, make).on(Some(&[1]));
         for (cpu, length) in [(0, 9), (1, 3), (1, 5)] {
             longest.detour(&Split::default().split(DetourView { cpu, ..detour(0, length) }));
+        }
+        assert_eq!(longest.seen, 2);
+        let found: Vec<_> = longest.finish().iter().map(|story| story.length_ns).collect();
+        assert_eq!(found, [5, 3]);
+    }
+
+    #[test]
+    fn detours_with_a_source_that_is_left_out_do_not_count() {
+        let run = run("detours", clock_ns(), vec![]);
+        let make = |view: &DetourView<'_>, run: &Run| story(view, run, 1);
+        let mut longest = LongestBuilder::new(&run, 5, make).without(&["fair-server", "nmi"]);
+        for (source, length) in [("fair-server", 9), ("timer-tick", 3), ("thread", 5), ("nmi", 4)] {
+            let rows = [activity(0, ActivityKind::Activity, source, "", length)];
+            let view = DetourView { activities: &rows, ..detour(0, length) };
+            longest.detour(&Split::default().split(view));
         }
         assert_eq!(longest.seen, 2);
         let found: Vec<_> = longest.finish().iter().map(|story| story.length_ns).collect();

@@ -22,6 +22,7 @@ const ABOUT: &str =
 
 const EXAMPLES: &str = "Examples:
   anechoic longest anechoic-20261121T080000 -n 3
+  anechoic longest fifo --without fair-server,rt-throttling      what --fifo does not cause itself
   anechoic longest --cpus 2-5 --json | jq '.detours[0].activities'";
 
 impl Args for LongestArgs {

@@ -159,6 +159,12 @@ fn the_longest_detours_have_their_story() {
         .sum();
     let whole = detour["length_ns"].as_u64().expect("a number");
     assert!(own.abs_diff(whole) < 10, "{own} of {whole}: rounding alone");
+    let done = within(dir.path(), "longest before -n 1 --without thread,nmi");
+    let headline = "The longest of 5,765 detours took 1.9 ms on CPU 1; VM exit or hardware took";
+    assert!(done.out.contains(headline), "{}", done.out);
+    let done = within(dir.path(), "longest before --without fair");
+    assert_eq!(done.code, Some(64), "{}", done.out);
+    assert!(done.err.contains("no name matches 'fair'"), "{}", done.err);
     let done = within(dir.path(), "longest before --cpus 0");
     assert_eq!(done.code, Some(64));
     assert!(

@@ -10,6 +10,7 @@ use crate::{heading, stopped, stories};
 use anechoic_analyze::{LongestDetours, longest_detours};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
+use anechoic_recording::sources::SOURCES;
 
 /// The row of the result.
 pub static LONGEST: Row<LongestDetours> = Row {
@@ -28,6 +29,13 @@ pub static OPTIONS: &[OptionRow] = &[
     OptionRow::new("cpus", Value::Cpus, "LIST", "Only detours of these CPUs, for example 2-5")
         .short('c'),
     OptionRow::new(
+        "without",
+        Value::Matching(sources_by_id),
+        "SOURCES",
+        "Leave out detours that contain these sources: identifiers of the catalogue (docs/reference/sources.md), or patterns such as 'softirq*'",
+    )
+    .many(),
+    OptionRow::new(
         "activities",
         Value::Count { least: 1, most: 10_000 },
         "N",
@@ -35,6 +43,11 @@ pub static OPTIONS: &[OptionRow] = &[
     )
     .default("16"),
 ];
+
+/// Lists the identifiers of all sources with what they are called in results.
+fn sources_by_id() -> Vec<(&'static str, &'static str)> {
+    SOURCES.iter().map(|source| (source.id, source.title)).collect()
+}
 
 /// Returns how the run ended, if a condition was to end it, and how long the longest detour was.
 fn sentences(found: &LongestDetours) -> Vec<String> {
@@ -64,5 +77,8 @@ fn compute(input: &Input<'_>) -> Result<LongestDetours, Problem> {
         Ok(usize::try_from(answers.one::<u64>(name)?).unwrap_or(usize::MAX))
     };
     let cpus = answers.given::<Vec<u32>>("cpus");
-    longest_detours(input.one()?, count("number")?, count("activities")?, cpus.as_deref())
+    let without: Vec<&'static str> =
+        answers.all::<Vec<&'static str>>("without").into_iter().flatten().collect();
+    let (most, activities) = (count("number")?, count("activities")?);
+    longest_detours(input.one()?, most, activities, cpus.as_deref(), &without)
 }
