@@ -219,3 +219,22 @@ fn nothing_was_measured() {
     };
     golden("cluster_nothing", &merged(vec![empty]).finish().expect("one host"));
 }
+
+/// The first sentences name a host that is noisier than the other, and whether that may be chance.
+#[test]
+fn the_noisiest_host_is_named() {
+    let chance = "This may be chance: measure for longer.";
+    for (lost, low, says, doubted) in [
+        (300_000_000, 0.02, "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 %", false),
+        (300_000_000, 0.01, "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 %", true),
+        (140_000_000, 0.01, "Neither host lost more than 1.5 times what the other did.", false),
+    ] {
+        let (quiet, mut noisy) = (host_with(1, 1, |_| 100_000_000), host_with(2, 1, |_| lost));
+        noisy.interval = Some(Interval { low, high: 0.05 });
+        let text =
+            screen(&merged(vec![quiet, noisy]).finish().expect("two hosts"), &View::default());
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(says), "{lost}, {low}: {text}");
+        assert_eq!(words.contains(chance), doubted, "{lost}, {low}: {text}");
+    }
+}

@@ -70,7 +70,15 @@ fn noisiest(found: &Cluster) -> String {
         let name = title_of(&of.source, &of.name, is_guest(found));
         format!("; {name} took {} there, {} elsewhere", noise(of.noise), noise(of.others))
     });
-    format!("{}{}.", beside_others(host, found.total.hosts), source.unwrap_or_default())
+    let doubt = if is_clear(found, host) { "" } else { " This may be chance: measure for longer." };
+    format!("{}{}.{doubt}", beside_others(host, found.total.hosts), source.unwrap_or_default())
+}
+
+/// Returns whether the lower bound of a host's noise lies above the others, as it must for an outlier.
+fn is_clear(found: &Cluster, of: &HostDifference) -> bool {
+    let host = found.hosts.iter().find(|host| host.host == of.host);
+    let low = host.and_then(|host| host.interval.map(|of| of.low).or(host.at_least));
+    low.is_some_and(|low| low > of.others)
 }
 
 /// Writes the noise of a host beside that of the others, for their number in all.
