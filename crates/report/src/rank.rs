@@ -248,12 +248,30 @@ pub(crate) fn noise_chart(ranking: &Ranking) -> Option<Chart> {
         let letter = ('a'..='z').nth(at);
         Curve::numbered(at, of.name.clone(), Draw::Points, &points).spanning(spans).lettered(letter)
     });
+    let curves = with_cut_intervals(curves.collect());
     let x = Axis::linear("experiment", Quantity::Count);
     let y = Axis::log("variance / mean", quantity);
     Some(
-        Chart::of(x, y, curves.collect())
+        Chart::of(x, y, curves)
             .titled("variance / mean by experiment, in the order of the table", 10),
     )
+}
+
+/// Cuts intervals at a tenth of the lowest and at ten times the highest point of all curves: a few passes may leave an
+/// interval over many powers of ten, on whose axis all points would lie on one line.
+fn with_cut_intervals(curves: Vec<Curve>) -> Vec<Curve> {
+    let points = || curves.iter().flat_map(|curve| curve.y.iter().copied()).filter(|y| *y > 0.0);
+    let (low, high) =
+        (points().fold(f64::INFINITY, f64::min) / 10.0, points().fold(0.0, f64::max) * 10.0);
+    if low >= high {
+        return curves;
+    }
+    let cut = |curve: Curve| {
+        let spans = curve.spans.iter();
+        let spans = spans.map(|of| (of.0.clamp(low, high), of.1.clamp(low, high))).collect();
+        curve.spanning(spans)
+    };
+    curves.into_iter().map(cut).collect()
 }
 
 /// Draws how often each configuration is lowest, in the middle and highest, as bars beside each other.
@@ -275,4 +293,23 @@ pub(crate) fn places_chart(ranking: &Ranking) -> Chart {
         |(at, (name, _)): (usize, &(&str, Of))| Place { at: at as f64, name: (*name).into() };
     let places = PLACES.iter().enumerate().map(place).collect();
     Chart::of(Axis::named("place", places), Axis::linear("share", Quantity::Share), curves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_far_beyond_the_points_are_cut() {
+        let curve = |points: &[(f64, f64)], spans: Vec<(f64, f64)>| {
+            Curve::numbered(0, "one".into(), Draw::Points, points).spanning(spans)
+        };
+        let far = curve(&[(1.0, 2.0), (2.0, 0.0)], vec![(1e-13, 1e12), (0.0, 0.0)]);
+        let near = curve(&[(1.0, 8.0)], vec![(0.5, 60.0)]);
+        let cut = with_cut_intervals(vec![far, near]);
+        // A tenth of 2, and ten times 8.
+        assert_eq!(cut[0].spans, [(0.2, 80.0), (0.2, 0.2)]);
+        assert_eq!(cut[1].spans, [(0.5, 60.0)]);
+        assert_eq!(with_cut_intervals(vec![curve(&[], vec![])])[0].spans, []);
+    }
 }

@@ -1,6 +1,6 @@
 //! How long the same work takes in each configuration, compared with the first.
 
-use super::{NAME, SHOWN, words};
+use super::{NAME, SHOWN, with_cut_intervals, words};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::style::{View, clip, plain};
 use crate::table::Table;
@@ -133,7 +133,7 @@ pub(crate) fn chart(ranking: &Ranking) -> Option<Chart> {
         "time relative to {}, by experiment, in the order of the table",
         clip(&plain(&first.name), NAME)
     );
-    (!curves.is_empty()).then(|| Chart::of(x, y, curves).titled(title, 10))
+    (!curves.is_empty()).then(|| Chart::of(x, y, with_cut_intervals(curves)).titled(title, 10))
 }
 
 fn has_ratio(time: Option<IterationTime>) -> bool {

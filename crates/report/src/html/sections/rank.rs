@@ -49,6 +49,6 @@ fn render(part: &Part, page: &mut Page) -> Markup {
 
 const PLACES: &str = "How often each configuration has the lowest, middle and highest noise, as a share of all experiments.";
 const TIMES: &str = "Time of the same work relative to the first configuration, in all experiments, in the order of the table, \
-with 95 % intervals.";
+with 95 % intervals, cut at a tenth of the lowest and ten times the highest point.";
 const NOISE: &str = "Variance divided by mean of the samples of each configuration in all experiments, in the order of the \
-table, with 95 % intervals.";
+table, with 95 % intervals, cut at a tenth of the lowest and ten times the highest point.";
