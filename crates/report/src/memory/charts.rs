@@ -191,8 +191,7 @@ fn of_pair(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> Opt
         let known = known.filter(|(_, value)| *value > 0.0);
         let (of_points, places): (Vec<&Point>, Vec<(f64, f64)>) =
             known.map(|(point, value)| (point, (log2(point.bytes), value))).unzip();
-        let width = places.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(1.0, f64::min);
-        let draw = if quantity == 0 { Draw::Band { width } } else { Draw::Line };
+        let draw = if quantity == 0 { Draw::Ribbon } else { Draw::Line };
         let curve = Curve::numbered(number, of.id.clone(), draw, &places);
         let spans =
             of_points.iter().map(|point| (point.min.max(f64::MIN_POSITIVE), point.max)).collect();

@@ -24,6 +24,8 @@ pub(crate) enum Draw {
         /// Horizontal extent of each point.
         width: f64,
     },
+    /// A line through the points in an area between the ends of their spans, both straight from point to point.
+    Ribbon,
     /// Vertical bars over the spans, which lie along the horizontal axis: counts of a histogram.
     Bars,
 }
@@ -112,7 +114,7 @@ impl Curve {
     /// Returns its colour in the terminal.
     pub(super) fn tone(&self) -> Tone {
         match self.draw {
-            Draw::Band { .. } | Draw::Bars | Draw::Spikes => Tone::Bar,
+            Draw::Band { .. } | Draw::Ribbon | Draw::Bars | Draw::Spikes => Tone::Bar,
             _ => palette::curve_number(self.color).map_or(Tone::Quiet, Tone::Series),
         }
     }

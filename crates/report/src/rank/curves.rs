@@ -61,8 +61,7 @@ fn chart(
             points.iter().filter_map(|of| Some((of, value(of).filter(|value| *value > 0.0)?)));
         let (of_points, places): (Vec<&CurvePoint>, Vec<(f64, f64)>) =
             known.map(|(of, value)| (of, (log2(of.bytes), value))).unzip();
-        let width = places.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(1.0, f64::min);
-        let draw = if range { Draw::Band { width } } else { Draw::Line };
+        let draw = if range { Draw::Ribbon } else { Draw::Line };
         let name = clip(&plain(&ranking.configurations[at].name), NAME);
         let curve = Curve::numbered(at, name, draw, &places).lettered(('a'..='z').nth(at));
         let spans = of_points.iter().map(|of| (of.least_ns.max(f64::MIN_POSITIVE), of.greatest_ns));

@@ -77,7 +77,7 @@ impl Frame {
         for curve in &chart.curves {
             match curve.draw {
                 Draw::Points => {}
-                Draw::Line | Draw::Steps => traces.push((curve, self.line(curve))),
+                Draw::Line | Draw::Ribbon | Draw::Steps => traces.push((curve, self.line(curve))),
                 Draw::Spikes => self.spikes(curve),
                 Draw::Segments => self.segments(curve),
                 Draw::Band { width } => self.band(curve, width),

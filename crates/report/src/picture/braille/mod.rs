@@ -101,7 +101,9 @@ fn key(chart: &Chart) -> Vec<(String, Tone)> {
             (Draw::Bars | Draw::Spikes, _) if chart.curves.len() == 1 => {}
             (Draw::Bars | Draw::Spikes, _) => key.push((format!("⣿ {name}"), tone)),
             (Draw::Segments, _) if is_upright(curve) => key.push((format!("⢸ {name}"), tone)),
-            (Draw::Line | Draw::Segments, _) => key.push((format!("⠤ {name}"), tone)),
+            (Draw::Line | Draw::Ribbon | Draw::Segments, _) => {
+                key.push((format!("⠤ {name}"), tone))
+            }
             (Draw::Points, _) => key.push((format!("{} {name}", layers::sign(curve)), tone)),
             (Draw::Steps, _) => key.push((name.clone(), tone)),
         }

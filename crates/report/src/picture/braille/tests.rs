@@ -207,7 +207,7 @@ proptest! {
             let letter = (number % 2 == 0).then_some('a');
             Curve::numbered(number, "a name".into(), draw, &points).lettered(letter).spanning(spans.clone())
         };
-        let draws = DRAWS.into_iter().chain([Draw::Band { width }]);
+        let draws = DRAWS.into_iter().chain([Draw::Band { width }, Draw::Ribbon]);
         let curves = draws.enumerate().map(curve).collect();
         let mut chart = Chart::of(axis(scales.0, |v| v.0), axis(scales.1, |v| v.1), curves)
             .titled("any\x1b[2J title that goes on and on", rows);

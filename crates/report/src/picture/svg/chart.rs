@@ -124,7 +124,7 @@ impl Plot {
         let frame = &self.frame;
         html! {
             @for (at, curve) in chart.curves.iter().enumerate() {
-                @if curve.area || matches!(curve.draw, Draw::Band { .. } | Draw::Bars) { (self.group(at, self.area(curve))) }
+                @if curve.area || matches!(curve.draw, Draw::Band { .. } | Draw::Ribbon | Draw::Bars) { (self.group(at, self.area(curve))) }
             }
             (frame.grid((&self.x_ticks, &self.x), (&self.y_ticks, &self.y)))
             (self.extras(chart))
@@ -195,7 +195,7 @@ impl Plot {
                         path.line(x, y);
                     }
                 }
-                (Draw::Line | Draw::Segments | Draw::Band { .. }, Some(_)) => {
+                (Draw::Line | Draw::Segments | Draw::Band { .. } | Draw::Ribbon, Some(_)) => {
                     path.line(x, y);
                 }
             }
@@ -225,6 +225,24 @@ impl Plot {
                     );
                 }
             }
+            Draw::Ribbon => {
+                let ends = spans().map(|((&at, _), &(low, high))| (at, low, high));
+                let ends: Vec<(f64, f64, f64)> = ends.collect();
+                let around = ends.iter().map(|of| (of.0, of.2));
+                for (number, (x, y)) in
+                    around.chain(ends.iter().rev().map(|of| (of.0, of.1))).enumerate()
+                {
+                    let (x, y) = (self.x.at(x), self.y.at(y));
+                    if number == 0 {
+                        path.to(x, y)
+                    } else {
+                        path.line(x, y)
+                    };
+                }
+                if !ends.is_empty() {
+                    path.close();
+                }
+            }
             _ => {
                 let places = self.places(curve);
                 if let (Some(first), Some(last)) = (places.first(), places.last()) {
@@ -244,7 +262,7 @@ impl Plot {
                 html! { (self.error_bars(curve)) (path.shapes(pattern, color, size(curve) * 0.75)) }
             }
             Draw::Spikes => path.stroked(color, 0.7, ""),
-            Draw::Segments | Draw::Band { .. } => path.stroked(color, 1.0, ""),
+            Draw::Segments | Draw::Band { .. } | Draw::Ribbon => path.stroked(color, 1.0, ""),
             Draw::Bars => html! {},
             // Its area distinguishes it, too.
             _ if curve.area => path.stroked(color, 0.6, ""),
@@ -331,14 +349,16 @@ mod tests {
     use crate::picture::axis::{Axis, Place, Quantity};
     use crate::picture::svg::sheet;
 
-    const DRAWS: [Draw; 5] = [Draw::Line, Draw::Steps, Draw::Points, Draw::Spikes, Draw::Segments];
+    const DRAWS: [Draw; 6] =
+        [Draw::Line, Draw::Steps, Draw::Points, Draw::Spikes, Draw::Segments, Draw::Ribbon];
 
     fn chart(log: bool, values: &[f64]) -> Chart {
         let points: Vec<(f64, f64)> =
             values.iter().flat_map(|x| values.iter().map(|y| (*x, *y))).collect();
         let curve = |(number, draw): (usize, &Draw)| {
             let curve = Curve::numbered(number, "<curve>\u{7}".into(), *draw, &points);
-            Curve { area: number == 1, ..curve }
+            let spans = points.iter().map(|(x, y)| (x.min(*y), x.max(*y))).collect();
+            Curve { area: number == 1, ..curve }.spanning(spans)
         };
         let axis = |label| Axis { log, ..Axis::linear(label, Quantity::Time) };
         let curves = DRAWS.iter().enumerate().map(curve).collect();
@@ -370,6 +390,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_ribbon_has_its_ends_at_its_points() {
+        let points = [(0.0, 2.0), (1.0, 4.0), (4.0, 3.0)];
+        let curve = Curve::numbered(0, "one".into(), Draw::Ribbon, &points);
+        let curve = curve.spanning(vec![(1.0, 3.0), (2.0, 8.0), (3.0, 3.5)]);
+        let axis = |ends: [f64; 2]| Axis::linear("", Quantity::Number).over(ends);
+        let plot = Plot::of(&Chart::of(axis([0.0, 4.0]), axis([0.0, 8.0]), vec![]), PAPER);
+        let place = |x: f64, y: f64| {
+            format!("{} {}", sheet::number(plot.x.at(x)), sheet::number(plot.y.at(y)))
+        };
+        // Along the upper ends, and back along the lower ones.
+        let around = [(0.0, 3.0), (1.0, 8.0), (4.0, 3.5), (4.0, 3.0), (1.0, 2.0), (0.0, 1.0)];
+        let expected = around.map(|(x, y)| place(x, y)).join("L");
+        let area = plot.area(&curve).into_string();
+        assert!(area.contains(&format!("\"M{expected}Z\"")), "M{expected}Z in {area}");
+        let empty = Curve::numbered(0, "none".into(), Draw::Ribbon, &[]);
+        assert!(!plot.area(&empty).into_string().contains('Z'));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The legend below a figure.
 
-use super::sheet::{self, Anchor, FAINT, Path, TEXT, fitted, number, tint, width};
+use super::sheet::{self, Anchor, FAINT, PAPER, Path, TEXT, fitted, number, tint, width};
 use crate::palette::Color;
 use crate::picture::chart::Draw;
 use maud::{Markup, html};
@@ -36,6 +36,11 @@ impl Entry {
         if self.draw == Draw::Points {
             let shape = line.shape(self.pattern, x + 2.6, middle, 2.1);
             return shape.shapes(self.pattern, self.color.light, 1.6);
+        }
+        if self.draw == Draw::Bars {
+            return line
+                .rectangle((x, middle - 2.5), (right, middle + 2.5))
+                .shaded(self.color, PAPER);
         }
         html! {
             @if self.area { rect x=(number(x)) y=(number(middle)) width=(number(right - x)) height="3" fill=(tint(self.color.light, FAINT)) {} }
