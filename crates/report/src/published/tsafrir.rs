@@ -2,8 +2,9 @@
 
 use super::{Published, TICKS, find_on};
 use anechoic_predict::ticks::{
-    Costs, HandlerMode, Origin, Point, Processor, ProcessorModel, Table,
+    Costs, Fitted, HandlerMode, Origin, Point, Processor, ProcessorModel, Table,
 };
+use std::collections::BTreeMap;
 
 /// Experiment of his Table 1.
 const TIMES: &str = "time to sort an array";
@@ -85,4 +86,43 @@ pub fn published_share(of: &ProcessorModel, mode: &str) -> Option<Share> {
         of.points.iter().any(|fitted| fitted.point == of_cell)
     };
     TICKS.iter().filter(published).all(same).then_some(share)
+}
+
+/// Figure 6 as the paper computes it: f is the rate times the sum of Table 2, the time B without ticks of a number of copies is
+/// the mean of T·(1 − f) over the rates, and (T − B)/B is drawn against f.
+#[derive(Debug, Clone)]
+pub struct Figure6 {
+    /// Share of the CPU that one tick per second takes.
+    per_tick: f64,
+    /// Time without ticks in ms by number of copies.
+    without_ms: BTreeMap<u32, f64>,
+}
+
+impl Figure6 {
+    /// Computes it from the times of this model; none if they are other times than those of Table 1.
+    #[must_use]
+    pub fn of(of: &ProcessorModel) -> Option<Self> {
+        let per_tick = published_share(of, &of.modes.first()?.name)?.sum / 100.0 / 1_000.0;
+        let mut sums = BTreeMap::<u32, (f64, f64)>::new();
+        for Fitted { point, .. } in &of.points {
+            let (sum, number) = sums.entry(point.copies).or_default();
+            *sum += point.ms * (1.0 - per_tick * point.rate_hz);
+            *number += 1.0;
+        }
+        let means = sums.into_iter().map(|(copies, (sum, number))| (copies, sum / number));
+        Some(Self { per_tick, without_ms: means.collect() })
+    }
+
+    /// Returns f of a point, the predicted share.
+    #[must_use]
+    pub fn predicted(&self, point: &Point) -> f64 {
+        self.per_tick * point.rate_hz
+    }
+
+    /// Returns (T − B)/B of a point, the observed share; none for a number of copies that is not in Table 1.
+    #[must_use]
+    pub fn observed(&self, point: &Point) -> Option<f64> {
+        let without_ms = self.without_ms.get(&point.copies)?;
+        Some(point.ms / without_ms - 1.0)
+    }
 }

@@ -60,8 +60,8 @@ const EXAMPLES: &str = "Examples:
 
 The two tables, for one processor measured at 100 Hz and 10 kHz:
   processor,copies,rate_hz,milliseconds        processor,trap_us,handler_us
-  P-IV,1,100,12.675                            P-IV,0.52,0.49
-  P-IV,1,10000,13.397
+  PIII-664,1,100,12.675                        PIII-664,0.52,0.49
+  PIII-664,1,10000,13.397
 
 A column mode (processor,mode,trap_us,handler_us) names modes of the tick's handler; the times were measured in the first.
 

@@ -1,7 +1,7 @@
 //! Tables of the points, shares and times of one processor.
 
 use super::words;
-use crate::published::published_share;
+use crate::published::{Figure6, published_share};
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::table::Table;
@@ -21,6 +21,7 @@ pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
         "time of a sort; nothing is predicted because the cost is not significantly above 0"
     };
     screen.note(line);
+    let printed = Figure6::of(of);
     let table = Table::of_rows(&of.points)
         .number("copies", |f| f.point.copies.to_string())
         .some_numbers("asked Hz", 2, |f| {
@@ -38,10 +39,17 @@ pub(crate) fn add_points(of: &ProcessorModel, all: bool, screen: &mut Screen) {
             let mark = if f.off { " !" } else { "  " };
             f.miss.map(|miss| change(miss) + mark)
         })
+        .some_numbers("Fig. 6 obs.", 1, |f| Some(change(printed.as_ref()?.observed(&f.point)?)))
+        .some_numbers("Fig. 6 f", 1, |f| Some(change(printed.as_ref()?.predicted(&f.point))))
         .captioned("Measured and modelled times");
     screen.table(table.first(MOST_POINTS, all, |left| {
         format!("{} (--all shows them)", counted(left as u64, "more point", "more points"))
     }));
+    if printed.is_some() {
+        screen.note(
+            "Fig. 6: as the paper computes it, f = the rate times the sum of its Table 2, and B = the mean of T·(1 − f)",
+        );
+    }
     if of.points.iter().any(|point| point.point.rate_from == RateFrom::Asked) {
         screen.toned(Tone::Warning, "rates as requested: delivered interrupts were not counted");
     }
