@@ -50,6 +50,9 @@ pub struct Sweep {
     pub lines: Vec<Line>,
     /// Cumulative distribution of the samples of each experiment in each measurement; empty for a method without samples.
     pub distributions: Vec<Cumulative>,
+    /// Events for each sample against the number, by the event: misses of caches and page faults, of the program and of the
+    /// kernel (Tsafrir 2007, Figure 12). Events that were not counted, or never came, are absent.
+    pub events: BTreeMap<String, Vec<Line>>,
 }
 
 /// The quantity of one experiment against the number.

@@ -339,6 +339,32 @@ fn measurements_of_several_sizes_are_joined_or_the_error_says_why_not() {
     }
 }
 
+/// Cache misses at several tick rates (Tsafrir 2007, Figure 12).
+#[test]
+fn counted_events_are_joined_with_the_noise() {
+    let dir = examples(&["ftq"]);
+    copy("ftq", &dir.path().join("ftq-more"));
+    let none = within(dir.path(), "sweep ftq ftq-more --at 100,1000");
+    assert!(!none.out.contains("cache misses"), "{}", none.out);
+    // The series of the example has 8,000 samples.
+    for (name, misses) in [("ftq", 16_000), ("ftq-more", 168_000)] {
+        let path = dir.path().join(name).join("run.json");
+        let text = std::fs::read_to_string(&path).expect("copied");
+        let mut run: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        run["outcomes"][0]["counts"] = serde_json::json!({
+            "l1d_misses_user": 4_000, "l1d_misses_kernel": misses, "page_faults_user": 0
+        });
+        std::fs::write(&path, run.to_string()).expect("written");
+        std::fs::remove_file(path.with_file_name("SHA256SUMS")).expect("it has checksums");
+    }
+    let done = within(dir.path(), "sweep ftq ftq-more --at 100,1000 --figures drawn");
+    let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("tick rate L1, user L1, kernel"), "faults that never came: {words}");
+    assert!(words.contains("100 Hz 0.50 2.00") && words.contains("1,000 Hz 0.50 21.0"), "{words}");
+    let captions = std::fs::read_to_string(dir.path().join("drawn/captions.txt")).expect("written");
+    assert!(captions.contains("L1, kernel, in each sample, by tick rate"), "{captions}");
+}
+
 #[test]
 fn one_run_a_side_is_no_verdict_on_a_change() {
     let dir = examples(&["ftq", "before", "after"]);

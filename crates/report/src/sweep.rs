@@ -2,11 +2,12 @@
 //! they differ.
 
 use crate::cumulative;
+use crate::measured::counted as counted_events;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity as Unit, ROWS};
 use crate::screen::Screen;
 use crate::style::{View, capital, plain};
 use crate::table::Table;
-use crate::units::{count, counted, fine, hertz, noise};
+use crate::units::{count, counted, fine, hertz, noise, number as per_sample};
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::sweep::{By, Line, Quantity, Sweep, SweepPoint};
 
@@ -38,6 +39,18 @@ pub(crate) fn add(found: &Sweep, view: &View<'_>, screen: &mut Screen) {
     }
     screen.table(table(found));
     screen.note(note(found));
+    if let Some(table) = events_table(found) {
+        screen.section(&format!(
+            "cache misses and page faults in each sample by {}",
+            number(found.by)
+        ));
+        screen.table(table);
+        screen.note(counted_events::HOW);
+        // The terminal has the table.
+        for (name, chart) in event_charts(found) {
+            screen.pictured(chart.titled("", ROWS), caption_of_events(found, &name));
+        }
+    }
     let shown = if view.all { MOST } else { 1 };
     for (name, chart) in distributions(found).into_iter().take(shown) {
         screen.pictured(chart, caption_of_distributions(found, &name));
@@ -51,6 +64,12 @@ pub(crate) fn caption(found: &Sweep) -> String {
         capital(what(found)),
         number(found.by)
     )
+}
+
+/// Describes the figure of an event in each sample, by its name.
+pub(crate) fn caption_of_events(found: &Sweep, name: &str) -> String {
+    let by = number(found.by);
+    format!("{name}, by {by}: mean over repeated measurements, with the standard deviation.")
 }
 
 /// Describes the distributions of one experiment.
@@ -177,6 +196,40 @@ pub(crate) fn table(found: &Sweep) -> Table {
     table
 }
 
+/// Returns the events in each sample of each experiment at each number; nothing if none was counted.
+pub(crate) fn events_table(found: &Sweep) -> Option<Table> {
+    let came: Vec<(String, &Vec<Line>)> = counted_events::all()
+        .filter_map(|(title, event)| Some((title, found.events.get(event)?)))
+        .collect();
+    let (_, first) = came.first()?;
+    let mut heads = vec![number(found.by)];
+    heads.extend(came.iter().map(|(title, _)| &**title));
+    let mut table = Table::of_named("experiment", &heads)
+        .captioned("Cache misses and page faults in each sample at each number");
+    for line in *first {
+        for point in &line.points {
+            let mut cells = vec![plain(&line.name), at(found, point.at)];
+            cells.extend(came.iter().map(|(_, lines)| {
+                let same = lines.iter().find(|of| of.name == line.name);
+                let point = same.and_then(|of| of.points.iter().find(|of| of.at == point.at));
+                point.map_or("–".into(), |point| per_sample(point.spread.mean))
+            }));
+            table.row(cells);
+        }
+    }
+    Some(table)
+}
+
+/// Draws the events in each sample against the number, with their names: one chart for each event that came.
+pub(crate) fn event_charts(found: &Sweep) -> Vec<(String, Chart)> {
+    let chart = |(title, event): (String, &'static str)| {
+        let name = format!("{title}, in each sample");
+        let chart = lines_chart(found, found.events.get(event)?, &name, Unit::Number)?;
+        Some((name, chart.named(event)))
+    };
+    counted_events::all().filter_map(chart).collect()
+}
+
 /// Returns an axis that is logarithmic where positive values lie far apart.
 fn axis(label: &str, unit: Unit, values: &[f64]) -> Axis {
     let (low, high) =
@@ -190,7 +243,13 @@ fn axis(label: &str, unit: Unit, values: &[f64]) -> Axis {
 /// Draws the mean of each experiment against the number, with the standard deviation as error bars; nothing where all
 /// have the same number.
 pub(crate) fn chart(found: &Sweep) -> Option<Chart> {
-    let points = || found.lines.iter().flat_map(|line| &line.points);
+    let unit = if found.quantity == Quantity::Delay { Unit::Time } else { Unit::Share };
+    Some(lines_chart(found, &found.lines, what(found), unit)?.named("by number"))
+}
+
+/// Draws lines against the number, with the standard deviation as error bars; nothing where all have the same number.
+fn lines_chart(found: &Sweep, lines: &[Line], what: &str, unit: Unit) -> Option<Chart> {
+    let points = || lines.iter().flat_map(|line| &line.points);
     let first = points().next()?.at;
     if points().all(|point| point.at.total_cmp(&first).is_eq()) {
         return None;
@@ -204,20 +263,19 @@ pub(crate) fn chart(found: &Sweep) -> Option<Chart> {
     let tops: Vec<f64> = points().map(|point| bars(point).1).collect();
     let values = [values, tops].concat();
     let by = if found.by == By::Rate { Unit::Frequency } else { Unit::Count };
-    let unit = if found.quantity == Quantity::Delay { Unit::Time } else { Unit::Share };
     let curve = |(number, line): (usize, &Line)| {
         let points: Vec<(f64, f64)> =
             line.points.iter().map(|point| (point.at, point.spread.mean)).collect();
-        let letter = ('a'..='z').nth(number).filter(|_| found.lines.len() > 1);
+        let letter = ('a'..='z').nth(number).filter(|_| lines.len() > 1);
         Curve::numbered(number, plain(&line.name), Draw::Line, &points)
             .spanning(line.points.iter().map(bars).collect())
             .lettered(letter)
     };
-    let curves = found.lines.iter().take(CURVES).enumerate().map(curve).collect();
-    let (x, y) = (axis(number(found.by), by, &numbers), axis(what(found), unit, &values));
-    let title = format!("{} by {}, mean ± standard deviation", what(found), number(found.by));
-    let mut chart = Chart::of(x, y, curves).titled(title, ROWS).named("by number");
-    if let Some(more @ 1..) = found.lines.len().checked_sub(CURVES) {
+    let curves = lines.iter().take(CURVES).enumerate().map(curve).collect();
+    let (x, y) = (axis(number(found.by), by, &numbers), axis(what, unit, &values));
+    let title = format!("{what} by {}, mean ± standard deviation", number(found.by));
+    let mut chart = Chart::of(x, y, curves).titled(title, ROWS);
+    if let Some(more @ 1..) = lines.len().checked_sub(CURVES) {
         chart.notes.push(format!("{more} more not drawn"));
     }
     Some(chart)

@@ -9,8 +9,21 @@ use anechoic_analyze::samples::Measured;
 use anechoic_recording::paging::counts::{FAULTS_IN, FIRST_LEVEL, LAST_LEVEL};
 
 const WHAT: &str = "cache misses and page faults in each sample";
-const HOW: &str = "means over the samples; L1: loads that missed the first-level data cache; LLC: accesses that missed the last level; \
+/// Explains the columns.
+pub(crate) const HOW: &str = "means over the samples; L1: loads that missed the first-level data cache; LLC: accesses that missed the last level; \
                    user: of the loop; kernel: of what the kernel did on its CPU meanwhile";
+
+/// Returns the events with their headings, `L1, user`.
+pub(crate) fn all() -> impl Iterator<Item = (String, &'static str)> {
+    EVENTS.into_iter().flat_map(|(_, title, names)| {
+        let modes = ["user", "kernel"].into_iter().zip(names);
+        modes.map(move |(mode, name)| (format!("{title}, {mode}"), name))
+    })
+}
+
+/// The events: which go first where the table is too wide, their heading, and their names of the program and of the kernel.
+const EVENTS: [(u8, &str, [&str; 2]); 3] =
+    [(1, "L1", FIRST_LEVEL), (0, "LLC", LAST_LEVEL), (2, "faults", FAULTS_IN)];
 
 /// Adds the table, if any event was counted.
 pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
@@ -37,9 +50,7 @@ fn table(measured: &Measured, all: bool) -> Option<Table> {
         .name("kernel", |of| of.result.facts.variant.clone())
         .number("CPU", |of| of.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
         .some_numbers("noise", 0, |of| of.result.distribution.as_ref()?.noise.map(noise));
-    for (goes, title, names) in
-        [(1, "L1", FIRST_LEVEL), (0, "LLC", LAST_LEVEL), (2, "faults", FAULTS_IN)]
-    {
+    for (goes, title, names) in EVENTS {
         for (mode, name) in ["user", "kernel"].into_iter().zip(names) {
             table = table.some_numbers(&format!("{title}, {mode}"), goes, per_sample(name));
         }

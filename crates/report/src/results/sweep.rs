@@ -9,11 +9,12 @@ use crate::{cumulative, sweep as screen};
 use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::samples::figures::Point;
-use anechoic_analyze::samples::{Measured, SeriesResult, measure};
-use anechoic_analyze::sweep::{By, Cumulative, Job, Quantity, Sweep, Swept, join};
+use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult, measure};
+use anechoic_analyze::sweep::{By, Cumulative, Job, Line, Quantity, Sweep, Swept, join};
 use anechoic_predict::bsp::{self, Cell};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+use std::collections::BTreeMap;
 
 /// The row of the result. The number in which recordings differ is asked for, so its command computes it.
 pub static SWEEP: Row<Sweep> = Row {
@@ -48,13 +49,13 @@ pub fn sweep(jobs: &[Job<'_>], by: Option<By>) -> Result<Sweep, Problem> {
         }
     };
     let by = by.unwrap_or(usual);
-    let (mut measurements, mut distributions) = (vec![], vec![]);
+    let (mut measurements, mut beside) = (vec![], Beside::default());
     for (job, of) in jobs.iter().zip(names_of(jobs)) {
         let at = job.number(by)?;
         let swept = match method {
             methods::BSP => of_phases(job)?,
             methods::DETOURS => vec![of_hosts(job)?],
-            _ => of_samples(job, &of, at, &mut distributions)?,
+            _ => of_samples(job, &of, at, &mut beside)?,
         };
         measurements.push((of, at, swept));
     }
@@ -63,8 +64,41 @@ pub fn sweep(jobs: &[Job<'_>], by: Option<By>) -> Result<Sweep, Problem> {
         let why = "nothing was measured in any of the recordings";
         return Err(ProblemKind::NoVerdict.problem(why, "measure for longer"));
     }
-    let method = method.to_owned();
-    Ok(Sweep { method, by, quantity, measurements: jobs.len() as u64, lines, distributions })
+    let (method, measurements, events) = (method.to_owned(), jobs.len() as u64, beside.events());
+    let distributions = beside.distributions;
+    Ok(Sweep { method, by, quantity, measurements, lines, distributions, events })
+}
+
+/// What is joined beside the noise of samples.
+#[derive(Default)]
+struct Beside {
+    distributions: Vec<Cumulative>,
+    /// The measurements of each event.
+    counted: BTreeMap<String, Vec<(String, f64, Vec<Swept>)>>,
+}
+
+impl Beside {
+    /// Adds a series of the measurement `of` at the number `at`.
+    fn add(&mut self, line: &str, series: &SeriesResult, of: &str, at: f64) {
+        let points = cumulative::of_series(series).unwrap_or_default();
+        let points = points.into_iter().map(|(value, share)| Point { value, share }).collect();
+        self.distributions.push(Cumulative { name: line.into(), at, of: of.into(), points });
+        let SeriesFacts { counts, samples, .. } = &series.facts;
+        for (event, count) in counts.iter().filter(|_| *samples > 0) {
+            let value = *count as f64 / *samples as f64;
+            let swept = Swept { line: line.into(), value };
+            self.counted.entry(event.clone()).or_default().push((of.into(), at, vec![swept]));
+        }
+    }
+
+    /// Returns the events that came, joined.
+    fn events(&self) -> BTreeMap<String, Vec<Line>> {
+        let came = |of: &[(String, f64, Vec<Swept>)]| {
+            of.iter().flat_map(|(.., swept)| swept).any(|swept| swept.value > 0.0)
+        };
+        let events = self.counted.iter().filter(|(_, of)| came(of));
+        events.map(|(event, of)| (event.clone(), join(of))).collect()
+    }
 }
 
 /// Returns the method of all recordings.
@@ -119,34 +153,27 @@ fn of_hosts(job: &Job<'_>) -> Result<Swept, Problem> {
     Ok(Swept { line: "all CPUs".into(), value: cluster.finish()?.total.noise })
 }
 
-/// Returns the noise of each series, and adds its cumulative distribution.
+/// Returns the noise of each series, and adds its cumulative distribution and its events.
 fn of_samples(
     job: &Job<'_>,
     of: &str,
     at: f64,
-    distributions: &mut Vec<Cumulative>,
+    beside: &mut Beside,
 ) -> Result<Vec<Swept>, Problem> {
     let mut swept = vec![];
     for recording in &job.recordings {
-        swept.extend(of_series(&measure(recording)?, of, at, distributions));
+        swept.extend(of_series(&measure(recording)?, of, at, beside));
     }
     Ok(swept)
 }
 
-/// Returns the noise of each series of one recording, and adds its cumulative distribution.
-fn of_series(
-    measured: &Measured,
-    of: &str,
-    at: f64,
-    distributions: &mut Vec<Cumulative>,
-) -> Vec<Swept> {
+/// Returns the noise of each series of one recording, and adds its cumulative distribution and its events.
+fn of_series(measured: &Measured, of: &str, at: f64, beside: &mut Beside) -> Vec<Swept> {
     let mut swept = vec![];
     for series in &measured.series {
         let line = words(series);
         let Some(value) = series.distribution.as_ref().and_then(|of| of.noise) else { continue };
-        let points = cumulative::of_series(series).unwrap_or_default();
-        let points = points.into_iter().map(|(value, share)| Point { value, share }).collect();
-        distributions.push(Cumulative { name: line.clone(), at, of: of.into(), points });
+        beside.add(&line, series, of, at);
         swept.push(Swept { line, value });
     }
     swept
@@ -155,9 +182,9 @@ fn of_series(
 /// Joins the sets of a suite, each with its name and its tick rate; absent for fewer than two.
 pub(crate) fn by_rate(sets: &[(String, f64, &Measured)]) -> Option<Sweep> {
     let (_, _, first) = sets.first().filter(|_| sets.len() > 1)?;
-    let mut distributions = vec![];
+    let mut beside = Beside::default();
     let of_set = |(name, at, measured): &(String, f64, &Measured)| {
-        (name.clone(), *at, of_series(measured, name, *at, &mut distributions))
+        (name.clone(), *at, of_series(measured, name, *at, &mut beside))
     };
     let lines = join(&sets.iter().map(of_set).collect::<Vec<_>>());
     Some(Sweep {
@@ -166,7 +193,8 @@ pub(crate) fn by_rate(sets: &[(String, f64, &Measured)]) -> Option<Sweep> {
         quantity: Quantity::Noise,
         measurements: sets.len() as u64,
         lines,
-        distributions,
+        events: beside.events(),
+        distributions: beside.distributions,
     })
 }
 
