@@ -39,7 +39,44 @@ pub(crate) fn for_page(found: &Paging) -> Vec<(Chart, String)> {
         );
         (!chart.is_empty()).then(|| (chart.named(build(id)), caption))
     };
-    BUILDS.into_iter().filter_map(figure).collect()
+    BUILDS.into_iter().filter_map(figure).chain(by_pages(found)).collect()
+}
+
+/// Returns the figure of both builds on each page size at the largest matrix, the smallest pages at the top (Figure 6.8 of the
+/// thesis), with its caption; nothing for a single page size.
+fn by_pages(found: &Paging) -> Option<(Chart, String)> {
+    /// Distance of a build from the middle of its row.
+    const ASIDE: f64 = 0.15;
+    let largest = found.sizes().last().copied()?;
+    let measured = |of: &&Kind| BUILDS.iter().any(|id| found.point(&of.id, id, largest).is_some());
+    let kinds: Vec<&Kind> = found.kinds.iter().filter(measured).collect();
+    let rows = || kinds.iter().rev().enumerate().map(|(at, of)| (at as f64, of));
+    let points = |(number, id): (usize, &'static str)| {
+        let aside = if number == 0 { ASIDE } else { -ASIDE };
+        let ns = move |of: &Kind| Some(&found.point(&of.id, id, largest)?.ns);
+        rows().filter_map(move |(at, of)| Some((at + aside, ns(of)?)))
+    };
+    let interval = |(at, ns): (f64, &Estimate)| {
+        ns.interval.map_or(vec![], |of| vec![(of.low, at), (of.high, at)])
+    };
+    let intervals: Vec<(f64, f64)> =
+        BUILDS.into_iter().enumerate().flat_map(points).flat_map(interval).collect();
+    let of_build = |(number, id): (usize, &'static str)| {
+        let places: Vec<(f64, f64)> = points((number, id)).map(|(at, ns)| (ns.value, at)).collect();
+        Curve::numbered(number, build(id).to_owned(), Draw::Points, &places)
+    };
+    let intervals = Curve::numbered(0, "95 % interval".into(), Draw::Segments, &intervals);
+    let mut curves = vec![intervals.recolored(palette::REST)];
+    curves.extend(BUILDS.into_iter().enumerate().map(of_build));
+    curves.retain(|curve| !curve.x.is_empty());
+    let y = Axis::named("", rows().map(|(at, of)| Place { at, name: kind(of) }).collect());
+    let lengths = curves.iter().flat_map(|curve| curve.x.iter().copied()).chain([0.0]);
+    let x = Axis::linear("ns per access", Quantity::Number).over(lengths).rounded(5);
+    let caption = format!(
+        "Time per access on each page size at {}, both builds: mean over blocks, with 95 % intervals.",
+        size(largest)
+    );
+    (kinds.len() > 1).then(|| (Chart::of(x, y, curves).named("by pages"), caption))
 }
 
 /// Returns the page sizes with curves of their own, numbered.
