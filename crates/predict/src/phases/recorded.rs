@@ -114,7 +114,8 @@ fn read_recording(
     let run = recording.run();
     if run.method != methods::DETOURS {
         let why = format!("{} is a recording of {}, not of detours", dir.display(), run.method);
-        return Err(ProblemKind::Data.problem(why, "measure with `anechoic run`"));
+        let remedy = "measure with `anechoic run`; `anechoic predict laws` takes samples, too";
+        return Err(ProblemKind::Data.problem(why, remedy));
     }
     let bounds = run.cpus.iter().map(|cpu| bounds(&recording, cpu));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
