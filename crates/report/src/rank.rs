@@ -63,6 +63,7 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
     if let Some(chart) = one_by_one::for_terminal(ranking) {
         screen.section("samples");
         screen.charts(Some(chart));
+        one_by_one::ranges(ranking).into_iter().for_each(|table| screen.table(table));
         one_by_one::notes(ranking).iter().for_each(|text| screen.note(text));
     }
     screen.section("noise in each experiment");

@@ -16,6 +16,7 @@ mod methods;
 mod paging;
 mod phases;
 mod published;
+mod rank;
 mod sampled;
 mod schema;
 mod suites;

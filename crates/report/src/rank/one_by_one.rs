@@ -4,9 +4,11 @@ use super::NAME;
 use crate::measured::scatter::{CURVES, Drawn, distributions};
 use crate::picture::{Chart, ROWS};
 use crate::style::{clip, plain};
-use crate::units::{asked, counted};
+use crate::table::Table;
+use crate::units::{asked, counted, fine, noise};
 use anechoic_analyze::rank::{OneByOne, Ranking, Unit};
 use anechoic_analyze::samples::SeriesResult;
+use anechoic_analyze::samples::distribution::Distribution;
 
 /// Most kernels that are drawn.
 const KERNELS: usize = 4;
@@ -37,6 +39,47 @@ pub(crate) fn series<'a>(ranking: &Ranking, kernel: &'a OneByOne) -> Vec<Drawn<'
         configurations.filter_map(move |(at, of)| Some((at, of.get(number)?)))
     });
     of_each.map(|(at, result)| drawn(at, result)).collect()
+}
+
+/// One series in the table of ranges.
+struct Row<'a> {
+    kernel: String,
+    drawn: Drawn<'a>,
+}
+
+impl Row<'_> {
+    /// Writes a time of its distribution.
+    fn time(&self, of: fn(&Distribution) -> Option<f64>) -> Option<String> {
+        Some(fine(of(self.drawn.result.distribution.as_ref()?)? * self.drawn.factor))
+    }
+
+    /// Writes how far the longest sample exceeds the shortest.
+    fn range(&self) -> Option<String> {
+        let of = self.drawn.result.distribution.as_ref()?;
+        (of.min > 0.0).then(|| noise(of.max / of.min - 1.0))
+    }
+}
+
+/// Returns the range of the samples that are drawn (Radojković 2008, Figure 9); nothing if none are.
+pub(crate) fn ranges(ranking: &Ranking) -> Option<Table> {
+    let mut rows: Vec<Row<'_>> = vec![];
+    for (kernel, title) in kernels(ranking) {
+        let drawn = series(ranking, kernel).into_iter().take(CURVES);
+        rows.extend(drawn.map(|drawn| Row { kernel: title.clone(), drawn }));
+    }
+    let median = |of: &Distribution| {
+        let median = of.quantiles.iter().find(|quantile| quantile.share == 0.5);
+        median.map(|quantile| quantile.value)
+    };
+    let table = Table::of_rows(&rows)
+        .name("kernel", |row| row.kernel.clone())
+        .name("samples of", |row| row.drawn.title.clone())
+        .some_numbers("shortest", 0, |row| row.time(|of| Some(of.min)))
+        .some_numbers("median", 1, move |row| row.time(median))
+        .some_numbers("longest", 0, |row| row.time(|of| Some(of.max)))
+        .some_numbers("range", 0, Row::range)
+        .captioned("Range of the samples: the longest over the shortest");
+    (!rows.is_empty()).then_some(table)
 }
 
 /// Returns what must be known to read the pictures.

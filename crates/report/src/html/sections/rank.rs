@@ -41,6 +41,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             h3 { (title) }
             (pair(&title, &one_by_one::series(found, kernel), page))
         }
+        @if let Some(table) = one_by_one::ranges(found) { (Screen::of(|screen| screen.table(table))) }
         @if !found.one_by_one.is_empty() { @for text in one_by_one::notes(found) { p.note { (text) } } }
         @if let Some(chart) = noise_chart(found) { (chart.named("noise").figure(NOISE, page)) }
         (Screen::of(|screen| screen.table(experiments_table(found, &view))))
