@@ -56,7 +56,7 @@ pub(crate) fn unit(ranking: &Ranking) -> Option<&'static str> {
              before each run). Memory does not follow the speed of the core.",
         ),
         Unit::Emulated => Some(
-            "Times are not compared: the processor of a recording was emulated in software, where durations mean nothing.",
+            "Times are not compared: the processor of a recording was emulated in software, where durations, and so their noise, mean nothing.",
         ),
         Unit::Unknown => Some(
             "Times are not compared: a recording does not state how fast its cores ran, so a difference could be theirs.",
