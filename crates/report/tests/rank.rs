@@ -40,7 +40,7 @@ fn ranking(series: [SeriesResult; 2]) -> Ranking {
     }
 }
 
-/// The range of variation of each configuration (Radojković 2008, Figure 9).
+/// The range of variation of each configuration (Radojković 2008, Figure 9), beside its misses (Tsafrir 2007, Figure 13).
 #[test]
 fn the_range_of_the_samples_is_that_of_equal_work() {
     let mut series = fwq().series;
@@ -51,7 +51,12 @@ fn the_range_of_the_samples_is_that_of_equal_work() {
     }
     // The second has done twice the work.
     (first.facts.iterations, second.facts.iterations) = (100, 200);
-    let view = View::default();
+    for (of, misses) in [(&mut first, 500), (&mut second, 700)] {
+        of.facts.samples = 100;
+        of.facts.counts =
+            [("l1d_misses_kernel".to_owned(), misses), ("l1d_misses_user".into(), 0)].into();
+    }
+    let view = View { width: 120, ..View::default() };
     let text = anechoic_report::rank(&ranking([first, second]), &view).to_text(&view);
     let row = |name: &str| {
         let line =
@@ -59,7 +64,12 @@ fn the_range_of_the_samples_is_that_of_equal_work() {
         line.expect(name).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     let [bare, linux] = ["bare", "linux"].map(row);
-    let shown = |row: &[String]| [row[4..6].join(" "), row[8..10].join(" "), row[10..].join(" ")];
+    let shown = |row: &[String]| [row[4..6].join(" "), row[8..10].join(" "), row[10..12].join(" ")];
     assert_eq!(shown(&bare), ["1.00 ms", "1.00 ms", "0.20 %"], "{text}");
     assert_eq!(shown(&linux), ["1.10 ms", "1.65 ms", "50.0 %"], "{text}");
+    assert_eq!(
+        [&bare, &linux].map(|row| row.last().map(String::as_str)),
+        [Some("5.00"), Some("7.00")]
+    );
+    assert!(text.contains("L1, kernel") && !text.contains("L1, user"), "{text}");
 }

@@ -1,11 +1,12 @@
 //! The samples of each kernel and their distribution, all configurations on one axis of absolute time.
 
 use super::NAME;
+use crate::measured::counted as counted_events;
 use crate::measured::scatter::{CURVES, Drawn, distributions};
 use crate::picture::{Chart, ROWS};
 use crate::style::{clip, plain};
 use crate::table::Table;
-use crate::units::{asked, counted, fine, noise};
+use crate::units::{asked, counted, fine, noise, number};
 use anechoic_analyze::rank::{OneByOne, Ranking, Unit};
 use anechoic_analyze::samples::SeriesResult;
 use anechoic_analyze::samples::distribution::Distribution;
@@ -60,7 +61,8 @@ impl Row<'_> {
     }
 }
 
-/// Returns the range of the samples that are drawn (Radojković 2008, Figure 9); nothing if none are.
+/// Returns range, noise and cache misses of the samples that are drawn (Radojković 2008, Figure 9; Tsafrir 2007, Figure 13);
+/// nothing if none are.
 pub(crate) fn ranges(ranking: &Ranking) -> Option<Table> {
     let mut rows: Vec<Row<'_>> = vec![];
     for (kernel, title) in kernels(ranking) {
@@ -71,15 +73,24 @@ pub(crate) fn ranges(ranking: &Ranking) -> Option<Table> {
         let median = of.quantiles.iter().find(|quantile| quantile.share == 0.5);
         median.map(|quantile| quantile.value)
     };
-    let table = Table::of_rows(&rows)
+    let mut table = Table::of_rows(&rows)
         .name("kernel", |row| row.kernel.clone())
         .name("samples of", |row| row.drawn.title.clone())
         .some_numbers("shortest", 0, |row| row.time(|of| Some(of.min)))
-        .some_numbers("median", 1, move |row| row.time(median))
+        .some_numbers("median", 3, move |row| row.time(median))
         .some_numbers("longest", 0, |row| row.time(|of| Some(of.max)))
         .some_numbers("range", 0, Row::range)
-        .captioned("Range of the samples: the longest over the shortest");
-    (!rows.is_empty()).then_some(table)
+        .some_numbers("noise", 1, |row| row.drawn.result.distribution.as_ref()?.noise.map(noise));
+    for (title, event) in counted_events::all() {
+        let count = |row: &Row<'_>| row.drawn.result.facts.counts.get(event).copied();
+        if rows.iter().any(|row| count(row) > Some(0)) {
+            let samples = |row: &Row<'_>| row.drawn.result.facts.samples.max(1) as f64;
+            table = table
+                .some_numbers(&title, 2, |row| Some(number(count(row)? as f64 / samples(row))));
+        }
+    }
+    let caption = "Range (longest over shortest sample), noise (mean over shortest) and events in each sample";
+    (!rows.is_empty()).then(|| table.captioned(caption))
 }
 
 /// Returns what must be known to read the pictures.
@@ -87,8 +98,13 @@ pub(crate) fn notes(ranking: &Ranking) -> Vec<String> {
     let kernels = ranking.one_by_one.len();
     let series = |of: &OneByOne| of.series.iter().map(Vec::len).sum::<usize>();
     let repeated = ranking.configurations.iter().any(|of| of.runs > 1);
+    let counts = |of: &SeriesResult| of.facts.counts.values().any(|count| *count > 0);
+    let all = || ranking.one_by_one.iter().flat_map(|of| of.series.iter().flatten());
     let notes = [
         Some("All times of a kernel are those of the same number of iterations.".to_owned()),
+        all()
+            .any(counts)
+            .then(|| format!("Cache misses and page faults: {}.", counted_events::HOW)),
         repeated.then(|| "Of repeated runs the first is drawn.".to_owned()),
         (ranking.unit != Unit::Time).then(|| {
             "The cores ran at different speeds, or at unknown ones, which the times contain."
