@@ -101,7 +101,8 @@ pub(crate) enum Competition {
 }
 
 impl Competition {
-    fn sentence(&self, cpus: usize) -> String {
+    /// States it, for so many measured CPUs.
+    pub(crate) fn sentence(&self, cpus: usize) -> String {
         let (them, their) = if cpus == 1 { ("it", "its CPU") } else { ("them", "their CPUs") };
         match self {
             Self::Programs(part) => format!(

@@ -26,7 +26,8 @@ pub(super) static SUITE: Suite = Suite {
     id: methods::LOOPS,
     about: "Do-nothing loops: how much they vary, and what accounts for it (Tsafrir 2007)",
     details: "",
-    examples: "  anechoic suite loops --samples 10000 --cpus 1 -o loops",
+    examples: "  anechoic suite loops -o loops --html loops.html          40 minutes; with --samples 10000 four
+  anechoic suite loops --samples 1000 --cpus 1 -o first    a first look in a minute",
     options: &[
         OptionRow::new(
             "samples",

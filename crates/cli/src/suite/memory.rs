@@ -12,8 +12,8 @@ pub(super) static SUITE: Suite = Suite {
     id: "memory",
     about: "Memory experiments: time per access, preemption and migration delays, and their noise (Wächtler & Sojka 2012)",
     details: "Each kind of access is a set of its own, about a quarter of an hour.",
-    examples: "  anechoic suite memory --quick -o first    a first look in under four minutes
-  anechoic suite memory -o memory --resume  what is left after an interruption",
+    examples: "  anechoic suite memory --quick -o first                       a first look in under four minutes
+  anechoic suite memory -o memory --resume --html memory.html  what is left after an interruption, and the page",
     options: &[OptionRow::new(
         "quick",
         Value::Flag,

@@ -12,8 +12,9 @@ pub(super) static SUITE: Suite = Suite {
     id: methods::PAGING,
     about: "Page sizes: what large pages save a matrix × vector in two builds (Radojković 2009)",
     details: "One set, because only page sizes that alternate in one run can be compared.",
-    examples: "  anechoic suite paging --quick -o paging  a first look in about a minute
-  anechoic suite paging --show paging      the same screen again",
+    examples:
+        "  anechoic suite paging --quick -o paging                  a first look in about a minute
+  anechoic suite paging --show paging --html paging.html   the same again, also as a page",
     options: &[OptionRow::new(
         "quick",
         Value::Flag,

@@ -12,8 +12,8 @@ pub(super) static SUITE: Suite = Suite {
     id: "ticks",
     about: "Ticks: direct and indirect cost of interrupts for a program that sorts, at several rates and in several copies (Tsafrir 2007)",
     details: "The machine stands as one more processor in the tables of the paper. Needs kernel events (run as root).",
-    examples: "  anechoic suite ticks -o ticks               about a minute on the last CPU
-  anechoic suite ticks --quick --cpus 1 -o first",
+    examples: "  anechoic suite ticks -o ticks --html ticks.html   about a minute on the last CPU
+  anechoic suite ticks --quick --cpus 1 -o first    a first look in ten seconds",
     options: &[OptionRow::new(
         "quick",
         Value::Flag,

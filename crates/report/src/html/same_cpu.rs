@@ -26,6 +26,7 @@ pub(super) fn panels(report: &HtmlReport, page: &mut Page) -> Markup {
     let span = shown.iter().map(|(_, timeline, _)| timeline.span_ns).max().unwrap_or(0) as f64;
     let lengths = lengths_axis(shown.iter().flat_map(|(_, _, of)| &of.cells));
     let more = timelines.len() - shown.len();
+    page.begin_section("same-cpu");
     html! {
         section #same-cpu {
             h2 { "CPU " (cpu) " of each recording" }

@@ -81,7 +81,8 @@ const SECONDS: [Place; 3] = [
 /// Returns published values as lines; `ns` is one unit of them.
 fn levels(places: &[Place], ns: f64) -> Vec<Level> {
     let level = |&[experiment, row, column]: &Place| {
-        Some(Level::of(row, find(&CMT, experiment, row, column)?.value, ns))
+        let value = find(&CMT, experiment, row, column)?.value;
+        Some(Level::of(&published([experiment, row, column]), value, ns))
     };
     places.iter().filter_map(level).collect()
 }

@@ -78,6 +78,7 @@ fn chart(sets: &[&(String, Bsp)]) -> Chart {
     let y = y.over(curves.iter().flat_map(Curve::along).chain([0.0])).rounded(5);
     Chart::of(Axis::log("grain", Quantity::Time), y, curves)
         .titled("time that the injected noise adds, by grain", ROWS + 2)
+        .named("added")
 }
 
 /// Explains the columns.
@@ -180,45 +181,60 @@ fn published() -> String {
     )
 }
 
-/// States in one sentence which of the signatures cost most, of those whose cost is clear.
+/// What a signature added to the set without noise at a grain in ns.
+type Added<'a> = (f64, &'a Signature, u64);
+
+/// States which of the signatures cost least and most: of those whose cost is clear, or else by the means alone.
 fn comes_to(sets: &[&(String, Bsp)]) -> String {
-    let mut all: Vec<(f64, &Signature, u64)> = vec![];
-    let mut hidden = 0;
+    let (mut clear, mut unclear): (Vec<Added<'_>>, Vec<Added<'_>>) = (vec![], vec![]);
     for (name, set) in sets {
         let Some(signature) = SIGNATURES.iter().find(|of| of.id == name) else { continue };
         for cell in &set.cells {
-            match added(sets, cell) {
-                Some(added) if is_clear(sets, cell) => all.push((added, signature, cell.grain_ns)),
-                Some(_) => hidden += 1,
-                None => {}
-            }
+            let Some(added) = added(sets, cell) else { continue };
+            let of = if is_clear(sets, cell) { &mut clear } else { &mut unclear };
+            of.push((added, signature, cell.grain_ns));
         }
     }
-    let by_cost = |a: &&(f64, &Signature, u64), b: &&(f64, &Signature, u64)| a.0.total_cmp(&b.0);
-    match (all.iter().min_by(by_cost), all.iter().max_by(by_cost)) {
-        (Some(least), Some(most)) => {
-            let left = match hidden {
-                0 => String::new(),
-                hidden => format!(
-                    " {} left out: the intervals do not lie above that of the set without injected noise.",
-                    counted(hidden, "combination is", "combinations are")
-                ),
+    let left_out = unclear.len() as u64;
+    match (from_least_to_most(&clear), from_least_to_most(&unclear)) {
+        (Some(clear), _) if left_out == 0 => clear,
+        (Some(clear), _) => format!(
+            "{clear} {} left out: the intervals do not lie above that of the set without injected noise.",
+            counted(left_out, "combination is", "combinations are")
+        ),
+        (None, Some(unclear)) => {
+            let why = match base_is_known(sets) {
+                true => "no interval lies above that of the set without injected noise",
+                false => "without injected noise only a lower bound is known",
             };
             format!(
-                "Noise that takes the same 2.5 % of each CPU costs this job {}: least {} at a grain of {}, most {} at {}.{left}",
-                between(&loss(least.0), &loss(most.0)),
-                words(least.1),
-                asked(least.2),
-                words(most.1),
-                asked(most.2)
+                "{unclear} This is by the means and not certain: {why}. Measure for longer (--duration), on a quiet machine."
             )
         }
-        _ if hidden > 0 => "What 2.5 % of injected noise cost is hidden by the noise that was there anyway: no interval lies above that of \
-                            the set without injected noise. Measure for longer (--duration), on a quiet machine."
-            .into(),
-        _ => "The cost of the noise is known only with the set without noise and one with it."
-            .into(),
+        (None, None) => {
+            "The cost of the noise is known only with the set without noise and one with it.".into()
+        }
     }
+}
+
+/// States the least and the greatest of these.
+fn from_least_to_most(all: &[Added<'_>]) -> Option<String> {
+    let by_cost = |a: &&Added<'_>, b: &&Added<'_>| a.0.total_cmp(&b.0);
+    let (least, most) = (all.iter().min_by(by_cost)?, all.iter().max_by(by_cost)?);
+    Some(format!(
+        "Noise that takes the same 2.5 % of each CPU costs this job {}: least {} at a grain of {}, most {} at {}.",
+        between(&loss(least.0), &loss(most.0)),
+        words(least.1),
+        asked(least.2),
+        words(most.1),
+        asked(most.2)
+    ))
+}
+
+/// Returns whether the set without noise has an interval at any grain.
+fn base_is_known(sets: &[&(String, Bsp)]) -> bool {
+    let mut none = sets.iter().filter(|(name, _)| name == NONE).flat_map(|(_, set)| &set.cells);
+    none.any(|cell| cell.measured.interval.is_some())
 }
 
 #[cfg(test)]

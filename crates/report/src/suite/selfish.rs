@@ -2,6 +2,7 @@
 //! the paper.
 
 use super::Study;
+use crate::headline::competition;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
 use crate::published::{
     ALL_CPUS, CLOCK_COST, DETOURS, JOB_NOISE, KARNER, NOISE, PART_OF_NOISE, Published, Value, find,
@@ -45,6 +46,8 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
     let classes = classes(&summaries);
     study.changed.push(changed(&repeated.noise, classes.as_deref()));
     let screen = &mut study.shown;
+    let at_work = |of: &Summary| Some(competition(of)?.sentence(of.run.cpus.len()));
+    summaries.iter().find_map(at_work).iter().for_each(|text| screen.warning(text));
     screen.section("cost of reading a clock, µs (Table I)");
     screen.table(clocks(&first.run.model, runs));
     screen.section("noise");

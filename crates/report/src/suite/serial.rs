@@ -6,7 +6,7 @@ use crate::results::ticks::screen as of_model;
 use crate::results::ticks::several::{add_tables, charts};
 use crate::style::View;
 use crate::units::{between, percent, share};
-use anechoic_predict::ticks::{Model, ProcessorModel, model};
+use anechoic_predict::ticks::{Model, ProcessorModel, Sample, model};
 
 /// Shows what ticks cost here, and then beside the six processors of Tsafrir 2007.
 #[must_use]
@@ -53,7 +53,8 @@ fn changed(there: &[ProcessorModel], here: &ProcessorModel) -> String {
         range(total, percent),
         range(indirect, share)
     );
-    match (total(here), indirect(here)) {
+    let measurable = !matches!(here.verdict.sample, Sample::OnlyTotal);
+    match (total(here), indirect(here).filter(|_| measurable)) {
         (Some(total), Some(indirect)) => {
             format!("{published}; here {}, {} of that indirectly.", percent(total), share(indirect))
         }

@@ -107,6 +107,7 @@ fn shares(of: &ProcessorModel) -> Option<Chart> {
     };
     let title = "indirect share of each pair against its higher rate";
     let chart = Chart::of(x, y, by_copies(of, points).collect()).titled(title, ROWS);
+    let chart = chart.named(format!("{} pairs", of.name));
     let notes = vec![format!("⠤ median {}", share(all.median))];
     Some(Chart { level: Some(all.median), beside: true, notes, ..chart })
 }
@@ -132,5 +133,5 @@ fn overhead(of: &ProcessorModel) -> Chart {
     let predicted = Curve::colored(quiet, 0, "predicted".into(), Draw::Line, &predicted);
     let curves = by_copies(of, points).chain([predicted]).collect();
     let title = "slowdown relative to no interrupts against the rate";
-    Chart::of(x, y, curves).titled(title, ROWS)
+    Chart::of(x, y, curves).titled(title, ROWS).named(format!("{} slowdown", of.name))
 }

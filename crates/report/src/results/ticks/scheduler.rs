@@ -52,7 +52,7 @@ pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
         return screen.note(why);
     }
     screen.sentence(&further(scheduler));
-    screen.pictured(figure(scheduler), FIGURE);
+    screen.pictured(figure(scheduler).named("scheduler"), FIGURE);
 }
 
 /// `6.12 (5.91–6.33)`.
