@@ -113,6 +113,15 @@ impl Inputs {
         Ok((scratch, copies))
     }
 
+    /// Returns for each of these copies the index of the recording that it is of.
+    pub(crate) fn originals(&self) -> Vec<usize> {
+        let number = |copy: &Recording| {
+            let name = copy.dir().file_name()?.to_str()?.rsplit('-').next()?;
+            name.parse::<usize>().ok()?.checked_sub(1)
+        };
+        self.recordings.iter().map(|copy| number(copy).unwrap_or(usize::MAX)).collect()
+    }
+
     /// Returns what stands for the names of all hosts: of those with a recording, then of the others. The order as texts
     /// is that of the numbers.
     fn host_aliases(&self) -> BTreeMap<String, String> {

@@ -31,7 +31,7 @@ use kept::read_sets;
 use measuring::measure_sets;
 use row::{Results, Suite};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// All suites, in the order of their papers.
@@ -160,12 +160,6 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
             (dir, measured)
         }
     };
-    if !done.is_empty() {
-        let inputs = || Inputs::below(&dir);
-        if common.page.is_wanted() {
-            common.page.print(&report(&inputs()?, false)?.0, common.force)?;
-        }
-    }
     let mut out = terminal::stdout();
     if common.json {
         done.iter().try_for_each(|one| one.found.json(&mut out))?;
@@ -174,8 +168,23 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
         (suite.study)(&done, &view).screen(&view).write(&view, &mut out)?;
     }
     out.flush()?;
+    // Last, so that a page that cannot be written costs nobody the result.
+    let page = match common.page.is_wanted() && !done.is_empty() {
+        true => {
+            write_page(suite, &dir, common).unwrap_or_else(|problem| exit::print_error(&problem))
+        }
+        false => 0,
+    };
     let verdict = done.iter().map(|one| exit::verdict_code(one.found.verdict())).max();
-    Ok(ExitCode::from(worst.max(verdict.unwrap_or(exit::NO_VERDICT))))
+    Ok(ExitCode::from(worst.max(page).max(verdict.unwrap_or(exit::NO_VERDICT))))
+}
+
+/// Writes the page and the figures of a suite as far as they are wanted, and returns the exit code of what is wrong with
+/// some of its sets.
+fn write_page(suite: &'static Suite, dir: &Path, common: &CommonArgs) -> Result<u8, Problem> {
+    let (report, worst) = page::report(&[suite], &Inputs::below(dir)?, false)?;
+    common.page.print(&report, common.force)?;
+    Ok(worst)
 }
 
 #[cfg(test)]

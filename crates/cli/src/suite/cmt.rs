@@ -17,7 +17,7 @@ pub(super) static SUITE: Suite = Suite {
     about: "Tick overhead of additions, multiplications and divisions on each CPU in turn (Radojković 2008)",
     details: "",
     examples: "  anechoic suite cmt --cpus 0-3 -o cmt --html cmt.html
-  anechoic suite cmt --cpus 1 --seconds 4 -o first        a first look in half a minute
+  anechoic suite cmt --cpus 1 --seconds 4 -o first        a first look in a minute
   anechoic suite cmt --cpus 1 --seconds 300 -o hundreds   half an hour: Figures 8 and 9",
     options: &[OptionRow::new(
         "seconds",

@@ -23,7 +23,9 @@ pub(super) fn report(
     let inputs = redacted.as_ref().map_or(inputs, |(_, copies)| copies);
     let (mut report, worst) = page::gather(inputs)?;
     if !report.recordings.is_empty() {
-        report.study = sets.map(|sets| sets.study(&report.recordings));
+        // Copies are sorted by their hosts.
+        let originals = redacted.as_ref().map(|(_, copies)| copies.originals());
+        report.study = sets.map(|sets| sets.in_order(originals).study(&report.recordings));
     }
     Ok((report, worst))
 }
@@ -50,6 +52,13 @@ impl Sets {
             is_set.then(|| set_name(recording))
         };
         Some(Self { suite, names: recordings.iter().map(name).collect() })
+    }
+
+    /// Returns the sets in the order of these indices, if there are any.
+    fn in_order(self, order: Option<Vec<usize>>) -> Self {
+        let Some(order) = order else { return self };
+        let names = order.iter().map(|&at| self.names.get(at).cloned().flatten()).collect();
+        Self { names, ..self }
     }
 
     /// Returns the experiments of the paper from the results of the same recordings.

@@ -76,6 +76,9 @@ fn the_page_of_a_suite_begins_with_its_paper() {
     let public = report(&dir, &["--redact"]);
     assert!(public.contains("id=\"paper\"") && public.contains("Table II"));
     assert!(!public.contains(arg(&dir)), "no path");
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    let named = format!("{} ·", host.trim());
+    assert!(text.contains(&named) && !public.contains(&named), "no host");
     assert!(!report(&dir.join("run-01"), &[]).contains("id=\"paper\""), "one set by itself");
 }
 

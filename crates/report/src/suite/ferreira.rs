@@ -40,7 +40,7 @@ pub fn suite_ferreira(sets: &[(String, Bsp)]) -> Study {
 }
 
 /// Describes the figure.
-const CHART: &str = "What the injected noise adds to the time of the job by the grain, with 95 % intervals; grey: the share of the noise, which \
+const CHART: &str = "What the injected noise adds to the time of the job by the grain; bars: 95 % intervals of the measured slowdown, without the uncertainty of the set without noise; grey: what the share of the noise costs, which \
                      ranks lose that are all interrupted at the same times. The paper's factor of 20 is of 10,000 nodes.";
 
 /// Draws what each signature adds against the grain.

@@ -41,7 +41,7 @@ pub fn suite_paging(sets: &[Paging], view: &View<'_>) -> Study {
 }
 
 /// Describes the figure of speed-ups.
-const SPEEDUPS: &str = "Figure 6.8 of the thesis: the time that larger pages save, in per cent of that on base pages (there 64 KB), published and \
+const SPEEDUPS: &str = "Section 6.2.3 of the thesis: the time that larger pages save, in per cent of that on base pages (there 64 KB), published and \
                         measured on the largest matrix, with 95 % intervals.";
 
 /// Draws what each size of pages saves in each build, published and here.
@@ -73,7 +73,7 @@ fn speedups(found: &Paging) -> Option<Chart> {
     let saved = curves.iter().flat_map(|curve| curve.along());
     let y = Axis::linear("time saved", Quantity::Share).over(saved.chain([0.0])).rounded(5);
     let chart = Chart { beside: true, ..Chart::of(x, y, curves.clone()) };
-    let titled = chart.titled("Figure 6.8 · time saved by larger pages", ROWS).named("figure 6 8");
+    let titled = chart.titled("time saved by larger pages", ROWS).named("saved");
     (!kinds.is_empty()).then_some(titled)
 }
 

@@ -78,7 +78,7 @@ const NOTE: &str = "timer interrupts: tick and other timers; device interrupts: 
 
 /// Describes the figure.
 const CHART: &str = "Noise of detours over 1 µs with the standard deviation over repeated runs: the paper's machines, its jobs of so many \
-                     nodes/CPUs (Table II), and here.";
+                     nodes/CPUs (Table II), and here. * without services.";
 
 /// Draws the published noise of machines and jobs, and that of this machine.
 fn chart(here: &Spread) -> Chart {
