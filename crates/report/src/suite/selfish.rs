@@ -220,8 +220,8 @@ fn changed(total: &Spread, classes: Option<&[(&'static str, Spread)]>) -> String
             format!(", most of it to {name} ({})", percent(of.mean * 100.0))
         });
     format!(
-        "On a server and a laptop of the paper 1.8 to 9.1 % of the time was lost, nearly all of it to timer interrupts (95.75 and \
-         99.55 %); here {}{largest}.",
+        "On a server and a laptop of the paper 1.8 to 9.1 % of the time was lost, nearly all of it to timer interrupts (99.55 and \
+         95.75 %); here {}{largest}.",
         noise(total.mean)
     )
 }
