@@ -101,7 +101,7 @@ pub(crate) enum Competition {
 }
 
 impl Competition {
-    /// States it, for so many measured CPUs.
+    /// Returns the sentence that states it for this number of measured CPUs.
     pub(crate) fn sentence(&self, cpus: usize) -> String {
         let (them, their) = if cpus == 1 { ("it", "its CPU") } else { ("them", "their CPUs") };
         match self {

@@ -150,7 +150,7 @@ pub(crate) fn of_paper(found: &Memory) -> Vec<(Chart, String)> {
         PAIRS[..2].iter().filter_map(move |pair| {
             let (chart, caption) = with_caption(found, *pair, quantity)?;
             let name = format!("figure {} {}", quantity + 1, pair.0);
-            Some((chart.named(name), format!("Figure {} of the paper. {caption}", quantity + 1)))
+            Some((chart.named(name), format!("As Figure {} of the paper. {caption}", quantity + 1)))
         })
     };
     (0..QUANTITIES.len()).flat_map(numbered).collect()

@@ -91,7 +91,7 @@ fn what(group: &[Named<'_>]) -> String {
 
 fn caption(figure: &str, group: &[Named<'_>], drawn: &str, levels: &[Level]) -> String {
     let published = if levels.is_empty() { "" } else { " Grey lines: the published values." };
-    format!("{figure} of the paper: {}. {drawn}{published}", what(group))
+    format!("As {figure} of the paper: {}. {drawn}{published}", what(group))
 }
 
 /// Returns the published values as grey lines; `ends` are those of the line at a value in ns.

@@ -46,7 +46,7 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
 }
 
 /// Describes the shaded table.
-const HEAT: &str = "Figure 5 of the paper, for this machine alone: variance divided by mean, in ticks, median over the working sets of each region.";
+const HEAT: &str = "As Figure 5 of the paper, for this machine alone: variance divided by mean, in ticks, median over the working sets of each region.";
 
 /// Returns what the paper states, with what was measured here.
 fn beside(found: &Memory) -> Vec<(String, String)> {

@@ -77,7 +77,7 @@ const NOTE: &str = "timer interrupts: tick and other timers; device interrupts: 
                     Each class includes the gaps around it.";
 
 /// Describes the figure.
-const CHART: &str = "Noise of detours over 1 µs with the standard deviation over repeated runs: the paper's machines, its jobs of so many \
+const CHART: &str = "Noise of detours over 1 µs with the standard deviation over repeated runs: the paper's machines, its jobs by \
                      nodes/CPUs (Table II), and here. * without services.";
 
 /// Draws the published noise of machines and jobs, and that of this machine.

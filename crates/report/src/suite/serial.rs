@@ -30,7 +30,10 @@ pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
     let mut drawn: Vec<_> = FIGURES.into_iter().zip(charts(&all)).collect();
     drawn.sort_by_key(|((place, _), _)| *place);
     for ((_, figure), (chart, caption)) in drawn {
-        screen.pictured(chart, format!("{figure} of the paper, with this machine last. {caption}"));
+        screen.pictured(
+            chart,
+            format!("As {figure} of the paper, with this machine last. {caption}"),
+        );
     }
     study
 }

@@ -165,8 +165,8 @@ pub(crate) fn figure_6(model: &Model) -> Option<String> {
     Some(format!(
         "Published: Figure 6 of Tsafrir 2007 has the observed slowdown against f, the rate times the sum of Table 2. By this rule \
          his {} points lie up to {:.2} points from the diagonal ({}, {} at {}), because ticks interrupt the time that they \
-         add, too: of T − B = f·T the slowdown is f/(1 − f). By the model here they lie up to {:.2} points from it. --all \
-         shows both for each point.",
+         add, too: of T − B = f·T the slowdown is f/(1 − f). By the model here they lie up to {:.2} points from it. \
+         `anechoic predict ticks --published --all` shows both for each point.",
         printed.len(),
         miss.abs() * 100.0,
         of.name,

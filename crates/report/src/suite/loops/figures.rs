@@ -1,7 +1,7 @@
 //! The figures of the paper on its do-nothing loops, of the sets of this machine.
 
 use crate::measured::left::over_shortest;
-use crate::measured::names::{Named, shown};
+use crate::measured::names::shown;
 use crate::measured::subtraction::{subtracted, widest};
 use crate::measured::{histogram, scatter, tail};
 use crate::screen::Screen;
@@ -21,37 +21,32 @@ pub(super) fn figure_10(set: &Measured, screen: &mut Screen) {
     let title = format!("Figure 10 · share of the samples of {kernel} that took at most this long");
     screen.pictured(
         chart.titled(title, ROWS),
-        format!("Figure 10 of the paper, left: the share of the samples of {kernel} that took at most this long, by policy."),
+        format!("As Figure 10 of the paper, left: the share of the samples of {kernel} that took at most this long, by policy."),
     );
     let tails = tail::survival(&group).named("figure 10 tail");
     screen.pictured(
         tails,
-        format!("Figure 10 of the paper, right: the tail of the same. {}", tail::SURVIVAL),
+        format!("As Figure 10 of the paper, right: the tail of the same. {}", tail::SURVIVAL),
     );
 }
 
 /// Adds what remains of the noisiest series as the time of the kernel is subtracted.
 pub(super) fn figure_11(sets: &[&Measured], screen: &mut Screen) {
-    for set in sets.iter().take(1) {
-        let all = subtracted(set, true);
-        let Some((named, subtraction)) = widest(&all) else { continue };
-        let (chart, caption) = over_shortest(named, subtraction, &set.run);
-        let caption = format!("Figure 11 of the paper, right, with caches enabled. {caption}");
-        screen.pictured(chart.named("figure 11"), caption);
-    }
+    let Some(set) = sets.first() else { return };
+    let all = subtracted(set, true);
+    let Some((named, subtraction)) = widest(&all) else { return };
+    let (chart, caption) = over_shortest(named, subtraction, &set.run);
+    let caption = format!("As Figure 11 of the paper, right, with caches enabled. {caption}");
+    screen.pictured(chart.named("figure 11"), caption);
 }
 
 /// Adds the histograms of the first loop of each set, of which all but the first have a part of a tick's period as grain.
 pub(super) fn figure_15(sets: &[&Measured], screen: &mut Screen) {
-    let first = |set: &&Measured| shown(set, true).into_iter().next().map(|of| draw(&of));
-    for (number, (chart, caption)) in sets.iter().skip(1).filter_map(first).flatten().enumerate() {
+    let first = |set: &&Measured| histogram::of_body(shown(set, true).first()?);
+    for (number, (chart, caption)) in sets.iter().skip(1).filter_map(first).enumerate() {
         let chart = chart.named(format!("figure 15 {}", number + 1));
-        screen.pictured(chart, format!("Figure 15 of the paper. {caption}"));
+        screen.pictured(chart, format!("As Figure 15 of the paper. {caption}"));
     }
-}
-
-fn draw(of: &Named<'_>) -> Option<(crate::picture::Chart, String)> {
-    histogram::of_body(of)
 }
 
 /// Adds the consecutive samples of each loop.
