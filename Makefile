@@ -20,9 +20,10 @@ DISK := target/bare/disk.img
 # What boots other kernels, in emulation: the emulator, the programs inside, what packs and unpacks.
 LAB_PACKAGES := qemu-system-x86 busybox-static cpio zstd xz-utils
 STATIC := x86_64-unknown-linux-gnu
+FOR_LAB := --target-dir target/static -p anechoic-cli --no-default-features
 # What builds for AArch64 here, and runs that in emulation. Its standard library comes from rustup.
 AARCH64 := aarch64-unknown-linux-gnu
-AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user qemu-system-arm
 ON_AARCH64 := CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 # The emulator's accelerator. With kvm times are real, on hosts whose kernel code runs in hardware.
@@ -30,7 +31,7 @@ ACCEL ?= tcg
 PARAMETERS ?= bare/anechoic.txt
 ARGS ?=
 
-.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-fast lint bench notebook node-exporter packages mpi-packages bare-packages lab-packages aarch64-packages
+.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz test-mpi lab lab-aarch64 lab-fast lint bench notebook node-exporter packages mpi-packages bare-packages lab-packages aarch64-packages
 
 # The main job: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others. Built in half a minute
 # less than what `cargo install` builds: without what draws PNG files, and without optimizing the texts and pages, which
@@ -124,9 +125,14 @@ aarch64: aarch64-packages
 # Boots kernels on machines in emulation with the tool, linked statically, and checks what it finds there. The results
 # are written to docs/laboratory.tsv and shown in docs/limits.md. ARGS="6.12-rt" for the boots with that in their name.
 lab: lab-packages
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --target $(STATIC) --target-dir target/static \
-		-p anechoic-cli --no-default-features
-	$(CARGO) run --quiet --release -p xtask -- lab target/static/$(STATIC)/release/anechoic --store $(ARGS)
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --target $(STATIC) $(FOR_LAB)
+	@if test -d $$(rustc --print sysroot)/lib/rustlib/$(AARCH64); then $(MAKE) lab-aarch64; \
+	else echo "no standard library for $(AARCH64) (rustup target add): its kernels are skipped"; fi
+	$(CARGO) run --quiet --release -p xtask -- lab target/static/$(STATIC)/release/anechoic \
+		$$(ls target/static/$(AARCH64)/release/anechoic 2>/dev/null | sed s/^/--aarch64=/) --store $(ARGS)
+
+lab-aarch64: aarch64-packages
+	$(ON_AARCH64) RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --target $(AARCH64) $(FOR_LAB)
 
 # One kernel of it in exact time, with the tool as the tests build it. Where there is no emulator or no kernel the reason
 # is printed.

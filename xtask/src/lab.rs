@@ -3,6 +3,7 @@
 //! Kernels, machines, command lines, boots and checks are rows of tables below `lab/`. Timings under emulation mean
 //! nothing; counts are what the checks judge.
 
+mod architectures;
 mod boots;
 mod checks;
 mod debian;
@@ -13,7 +14,8 @@ mod machines;
 mod qemu;
 mod results;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use architectures::{Architecture, X86_64};
 use boots::Boot;
 use checks::{CHECKS, Check};
 use debian::{Debian, output};
@@ -46,29 +48,36 @@ struct Laboratory {
     repository: PathBuf,
     /// Where kernels, file systems and results are kept.
     dir: PathBuf,
+    /// The tool as it runs here.
     tool: PathBuf,
     debian: Debian,
-    initramfs: PathBuf,
-    /// The checks whose programs cannot be had, and why.
-    missing: BTreeMap<&'static str, String>,
-    /// The installed emulator.
-    emulator: Emulator,
+    /// What machines of each architecture start with, or why nothing can be started there.
+    guests: BTreeMap<&'static str, Result<Guest, String>>,
     /// The rate of this machine's counter.
     counter_khz: u64,
     /// Whether to judge what earlier boots left, and boot nothing.
     judges_only: bool,
 }
 
-/// Runs `lab TOOL [--fast] [--store] [--judge] [TEXT]`: the boots whose name contains the text, with this tool; with
-/// `--judge` what they left the last time is judged again. The checks fail if one of them does; where there is no
-/// emulator, or no kernel can be had, they are skipped with the reason.
+/// What the boots of an architecture have in common.
+struct Guest {
+    initramfs: PathBuf,
+    /// The checks whose programs cannot be had, and why.
+    missing: BTreeMap<&'static str, String>,
+    /// The installed emulator.
+    emulator: Emulator,
+}
+
+/// Runs `lab TOOL [--fast] [--store] [--judge] [--aarch64=TOOL] [TEXT]`: the boots whose name contains the text, with
+/// this tool; with `--judge` what they left the last time is judged again. The checks fail if one of them does; where
+/// there is no emulator, no kernel or no tool of the architecture, they are skipped with the reason.
 ///
 /// # Errors
 /// The arguments are wrong, or the file system for the machines cannot be made.
 pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let (options, texts): (Vec<&str>, Vec<&str>) =
         arguments.iter().map(String::as_str).partition(|argument| argument.starts_with("--"));
-    let tool = texts.first().context("lab TOOL [--fast] [--store] [TEXT]")?;
+    let tool = texts.first().context("lab TOOL [--fast] [--store] [--aarch64=TOOL] [TEXT]")?;
     let boots = boots::boots(options.contains(&"--fast"), texts.get(1).unwrap_or(&""));
     anyhow::ensure!(!boots.is_empty(), "no boot has this in its name: {:?}", texts.get(1));
     if let Some(program) = PROGRAMS.iter().find(|program| !installed(program)) {
@@ -76,7 +85,12 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let judges_only = options.contains(&"--judge");
-    let laboratory = Laboratory { judges_only, ..Laboratory::open(Path::new(tool), &boots)? };
+    let of_others = |name: &str| {
+        let mut values = options.iter().filter_map(|option| option.strip_prefix("--"));
+        values.find_map(|option| option.strip_prefix(name)?.strip_prefix('=')).map(PathBuf::from)
+    };
+    let laboratory =
+        Laboratory { judges_only, ..Laboratory::open(Path::new(tool), of_others, &boots)? };
     let mut ktap = Ktap::begin(boots.iter().map(|boot| boot.checks.len()).sum());
     let mut failed = false;
     for boot in &boots {
@@ -95,39 +109,71 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 impl Laboratory {
-    /// Makes the file system for the machines.
-    fn open(tool: &Path, boots: &[Boot]) -> anyhow::Result<Laboratory> {
+    /// Makes the file systems for the machines, with the tools that run here and on other architectures.
+    fn open(
+        tool: &Path,
+        of_others: impl Fn(&str) -> Option<PathBuf>,
+        boots: &[Boot],
+    ) -> anyhow::Result<Laboratory> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a parent")?;
         let dir = repository.join("target/laboratory");
         fs::create_dir_all(&dir)?;
         let tool = tool.canonicalize().with_context(|| tool.display().to_string())?;
-        let debian = Debian::new(dir.join("debian"));
+        let all = [&X86_64].into_iter().chain(boots.iter().map(|boot| boot.kernel.architecture));
+        let all: BTreeMap<&str, &'static Architecture> = all.map(|of| (of.name, of)).collect();
+        let debian = Debian::new(dir.join("debian"), all.values().map(|of| of.debian).collect());
+        let mut laboratory = Laboratory {
+            repository: repository.to_owned(),
+            counter_khz: counter_khz(&tool)?,
+            tool,
+            dir,
+            debian,
+            guests: BTreeMap::new(),
+            judges_only: false,
+        };
+        for architecture in all.into_values() {
+            let guest = match (architecture.name == X86_64.name, of_others(architecture.name)) {
+                (true, _) => Ok(laboratory.guest(architecture, &laboratory.tool, boots)?),
+                (false, Some(tool)) => laboratory.guest(architecture, &tool, boots),
+                (false, None) => Err(anyhow!("no tool was built for it")),
+            };
+            let guest = guest.map_err(|why| format!("{}: {why:#}", architecture.name));
+            laboratory.guests.insert(architecture.name, guest);
+        }
+        Ok(laboratory)
+    }
+
+    /// Makes the file system for the machines of an architecture.
+    fn guest(
+        &self,
+        architecture: &'static Architecture,
+        tool: &Path,
+        boots: &[Boot],
+    ) -> anyhow::Result<Guest> {
+        let name = architecture.name;
+        let emulator = architecture.emulator;
+        anyhow::ensure!(installed(emulator), "{emulator} is not installed");
         let (mut programs, mut missing) = (Vec::new(), BTreeMap::new());
-        let checks: BTreeSet<_> = boots.iter().flat_map(|boot| boot.checks).copied().collect();
+        if name != X86_64.name {
+            programs.push(self.debian.system(architecture)?);
+        }
+        let here = boots.iter().filter(|boot| boot.kernel.architecture.name == name);
+        let checks: BTreeSet<_> = here.flat_map(|boot| boot.checks).copied().collect();
         for check in checks {
-            match debian.programs(check) {
+            match self.debian.programs(check, architecture) {
                 Ok(dir) => programs.extend(dir),
                 Err(why) => _ = missing.insert(check, format!("its programs: {why:#}")),
             }
         }
-        Ok(Laboratory {
-            repository: repository.to_owned(),
-            debian,
-            initramfs: guest::build(repository, &tool, &programs, &dir)?,
-            counter_khz: counter_khz(&tool)?,
-            dir,
-            tool,
-            missing,
-            emulator: Emulator::installed()?,
-            judges_only: false,
-        })
+        let initramfs = guest::build(architecture, &self.repository, tool, &programs, &self.dir)?;
+        Ok(Guest { initramfs, missing, emulator: Emulator::installed(architecture)? })
     }
 
     /// Boots, and judges what each check left.
     fn boot(&self, boot: &Boot) -> Vec<Row> {
         let slug = boot.name().replace(", ", "_").replace(' ', "-");
         let results = self.dir.join("results").join(slug);
-        let (emulator, image) = match self.parts(boot) {
+        let (guest, emulator, image) = match self.parts(boot) {
             Ok(parts) => parts,
             Err(why) => {
                 let skipped = |_: &_| Verdict::Skipped(format!("{why:#}"));
@@ -138,10 +184,10 @@ impl Laboratory {
             Ok(())
         } else {
             fs::remove_dir_all(&results).ok();
-            self.start(boot, &emulator, &image, &results)
+            self.start(boot, guest, &emulator, &image, &results)
         };
         rows(boot, &image.release, |check| {
-            let missing = self.missing.get(check.name).map(String::as_str);
+            let missing = guest.missing.get(check.name).map(String::as_str);
             if let Some(why) = (check.skipped)(boot).or(missing) {
                 return Verdict::Skipped(why.to_owned());
             }
@@ -170,29 +216,33 @@ impl Laboratory {
     fn start(
         &self,
         boot: &Boot,
+        guest: &Guest,
         emulator: &Emulator,
         image: &debian::Image,
         results: &Path,
     ) -> anyhow::Result<()> {
         let initramfs = match boot.checks.contains(&"kexec") {
-            true => guest::with_kernel(&self.initramfs, &image.packed, &self.dir)?,
-            false => self.initramfs.clone(),
+            true => guest::with_kernel(&guest.initramfs, &image.packed, &self.dir)?,
+            false => guest.initramfs.clone(),
         };
         emulator.boot(boot, image, &initramfs, self.counter_khz, results)
     }
 
-    /// Returns the emulator and the kernel of a boot, or why it cannot be booted here.
-    fn parts(&self, boot: &Boot) -> anyhow::Result<(Emulator, debian::Image)> {
-        let mut emulator = self.emulator.clone();
+    /// Returns what a boot needs, or why it cannot be booted here.
+    fn parts(&self, boot: &Boot) -> anyhow::Result<(&Guest, Emulator, debian::Image)> {
+        let architecture = boot.kernel.architecture;
+        let guest = self.guests.get(architecture.name).context("no such machine is prepared")?;
+        let guest = guest.as_ref().map_err(|why| anyhow!("{why}"))?;
+        let mut emulator = guest.emulator.clone();
         let since = boot.machine.since;
         if emulator.version < since {
-            let dir = self.debian.emulator().context("no newer emulator can be had")?;
-            emulator = Emulator::unpacked(&dir)?;
+            let dir = self.debian.emulator(architecture).context("no newer emulator can be had")?;
+            emulator = Emulator::unpacked(&dir, architecture)?;
         }
         let version = emulator.version;
         anyhow::ensure!(version >= since, "needs QEMU {since}, this is {version}");
         let image = self.debian.kernel(boot.kernel).context("the kernel cannot be had")?;
-        Ok((emulator, image))
+        Ok((guest, emulator, image))
     }
 }
 

@@ -25,11 +25,12 @@ const EVERYWHERE: &[&str] = &[
     "no-bpf",
     "osnoise",
 ];
-const ALL: &[&str] = &["6.1", "6.1-rt", "6.12", "6.12-rt", "newest", "newest-rt"];
+const ALL: &[&str] = &["6.1", "6.1-rt", "6.12", "6.12-rt", "6.12-rt-arm64", "newest", "newest-rt"];
 
 const ROWS: &[Row] = &[
     Row { kernels: ALL, ..EXACT },
     Row { kernels: ALL, command_line: "isolated", checks: &["check", "isolated"], ..TWO },
+    Row { kernels: &["6.12-rt-arm64"], checks: &["check", "run"], ..TWO },
     Row { command_line: "threadirqs", checks: &["check", "run", "inject"], ..TWO },
     Row {
         kernels: &["6.12", "6.12-rt"],
@@ -55,7 +56,7 @@ const EXACT: Row = Row {
     command_line: "default",
     checks: EVERYWHERE,
 };
-/// The fast part (`make lab-fast`), which is run by hand: events, and the exact truth.
+/// The fast part (`make lab-fast`): events, and the exact truth.
 const FAST: &[Row] = &[Row { checks: &["check", "run", "osnoise"], ..EXACT }];
 /// What the rows of machines with two CPUs and more have in common.
 const TWO: Row = Row { kernels: &["6.12", "6.12-rt"], machine: "2 CPUs", ..EXACT };

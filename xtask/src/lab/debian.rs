@@ -1,6 +1,7 @@
 //! Kernels and programs from Debian's packages, kept in a directory of their own: nothing is installed, and the
 //! system's list of sources stays as it is.
 
+use super::architectures::{Architecture, X86_64};
 use super::kernels::Kernel;
 use anyhow::{Context, ensure};
 use std::cell::OnceCell;
@@ -31,13 +32,20 @@ const PROGRAMS: &[(&str, &[[&str; 2]])] = &[
         ],
     ),
 ];
-/// The packages of a newer emulator than the oldest suite has, which runs with the libraries of that suite's.
-const EMULATOR: &[[&str; 2]] =
-    &[["qemu-system-x86", "./usr"], ["qemu-system-common", "./usr"], ["qemu-system-data", "./usr"]];
+/// What a machine of another architecture starts with, which this one's own programs cannot be: a shell, what takes
+/// capabilities away, and the libraries of the programs of every check.
+const SYSTEM: &[[&str; 2]] = &[
+    ["busybox-static", "./bin"],
+    ["util-linux", "./usr/bin"],
+    ["libcap-ng0", "./lib"],
+    ["libc6", "./lib"],
+];
 
 /// A directory of packages and what was unpacked of them.
 pub struct Debian {
     dir: PathBuf,
+    /// The architectures whose packages are looked for.
+    architectures: Vec<&'static str>,
     updated: OnceCell<()>,
 }
 
@@ -54,10 +62,10 @@ pub struct Image {
 }
 
 impl Debian {
-    /// Keeps what it fetches in `dir`.
+    /// Keeps what it fetches in `dir`. Its packages are of these architectures, as Debian calls them.
     #[must_use]
-    pub fn new(dir: PathBuf) -> Self {
-        Debian { dir, updated: OnceCell::new() }
+    pub fn new(dir: PathBuf, architectures: Vec<&'static str>) -> Self {
+        Debian { dir, architectures, updated: OnceCell::new() }
     }
 
     /// Returns the kernel, from an earlier time or from the archive.
@@ -69,7 +77,11 @@ impl Debian {
         let image = dir.join("vmlinux");
         if !image.exists() {
             self.unpack_kernel(kernel, &dir)?;
-            extract(&unpacked(&dir)?.packed, &image)?;
+            let packed = unpacked(&dir)?.packed;
+            match is_bare(&packed)? {
+                true => _ = fs::copy(packed, &image)?,
+                false => extract(&packed, &image)?,
+            }
         }
         let Unpacked { release, packed, configuration } = unpacked(&dir)?;
         let configuration = fs::read_to_string(configuration)?;
@@ -81,8 +93,9 @@ impl Debian {
     /// Unpacks the newest kernel of its kind below `dir`. The package names another one; in newer suites that one has
     /// its files in packages of their own.
     fn unpack_kernel(&self, kernel: &Kernel, dir: &Path) -> anyhow::Result<()> {
+        let of = Source { architecture: kernel.architecture, suite: kernel.suite };
         let named = |package: &str, prefixes: [&str; 2]| -> anyhow::Result<Vec<String>> {
-            let depends = self.shown(package, kernel.suite, "Depends: ")?;
+            let depends = self.shown(package, &of, "Depends: ")?;
             let words = depends.split([',', ' ', '|']).map(str::to_owned);
             let is_one = |word: &String| prefixes.iter().any(|prefix| word.starts_with(prefix));
             Ok(words.filter(is_one).collect())
@@ -91,11 +104,9 @@ impl Debian {
         let image = images.last().context("the package depends on no image")?;
         let parts = named(image, ["linux-binary-", "linux-base-"])?;
         if parts.is_empty() {
-            return self.unpack(image, kernel.suite, dir, &["./boot"]);
+            return self.unpack(image, &of, dir, &["./boot"]);
         }
-        parts
-            .iter()
-            .try_for_each(|part| self.unpack(part, kernel.suite, dir, &["./usr/lib/modules"]))
+        parts.iter().try_for_each(|part| self.unpack(part, &of, dir, &["./usr/lib/modules"]))
     }
 
     /// Returns the directory of the programs that a check needs beside the tool, with their libraries, from an earlier
@@ -103,26 +114,45 @@ impl Debian {
     ///
     /// # Errors
     /// The archive cannot be reached.
-    pub fn programs(&self, check: &str) -> anyhow::Result<Option<PathBuf>> {
+    pub fn programs(
+        &self,
+        check: &str,
+        architecture: &'static Architecture,
+    ) -> anyhow::Result<Option<PathBuf>> {
+        let of = Source { architecture, suite: SUITES[0] };
         let needed = PROGRAMS.iter().find(|(of, _)| *of == check);
-        needed.map(|(_, packages)| self.unpacked(check, packages, SUITES[0])).transpose()
+        needed.map(|(_, packages)| self.unpacked(check, packages, &of)).transpose()
+    }
+
+    /// Returns the directory of what a machine of another architecture starts with.
+    ///
+    /// # Errors
+    /// The archive cannot be reached.
+    pub fn system(&self, architecture: &'static Architecture) -> anyhow::Result<PathBuf> {
+        self.unpacked("system", SYSTEM, &Source { architecture, suite: SUITES[0] })
     }
 
     /// Returns the directory of an emulator that is newer than that of the oldest suite.
     ///
     /// # Errors
-    /// The archive cannot be reached.
-    pub fn emulator(&self) -> anyhow::Result<PathBuf> {
-        self.unpacked("emulator", EMULATOR, SUITES[1])
+    /// None is known, or the archive cannot be reached.
+    pub fn emulator(&self, emulated: &Architecture) -> anyhow::Result<PathBuf> {
+        ensure!(
+            !emulated.newer.is_empty(),
+            "no packages of a newer {} are known",
+            emulated.emulator
+        );
+        let of = Source { architecture: &X86_64, suite: SUITES[1] };
+        self.unpacked(emulated.emulator, emulated.newer, &of)
     }
 
     /// Returns the directory of unpacked packages, from an earlier time or from the archive.
-    fn unpacked(&self, name: &str, packages: &[[&str; 2]], suite: &str) -> anyhow::Result<PathBuf> {
-        let dir = self.dir.join("programs").join(name);
+    fn unpacked(&self, name: &str, packages: &[[&str; 2]], of: &Source) -> anyhow::Result<PathBuf> {
+        let dir = self.dir.join("programs").join(format!("{name}-{}", of.architecture.name));
         if !dir.exists() {
             let partial = dir.with_extension("partial");
             for [package, path] in packages {
-                self.unpack(package, suite, &partial, &[path])?;
+                self.unpack(package, of, &partial, &[path])?;
             }
             fs::rename(partial, &dir)?;
         }
@@ -133,14 +163,14 @@ impl Debian {
     fn unpack(
         &self,
         package: &str,
-        suite: &str,
+        of: &Source,
         into: &Path,
         paths: &[&str],
     ) -> anyhow::Result<()> {
         fs::create_dir_all(into)?;
         self.update()?;
-        println!("# fetching {package} of {suite}");
-        let word = format!("{package}/{suite}");
+        println!("# fetching {package} of {}", of.suite);
+        let word = of.package(package);
         run(self.apt("apt-get").args(["download", "--quiet", &word]).current_dir(into))?;
         let mut files = fs::read_dir(into)?.flatten().map(|entry| entry.path());
         let of = |path: &PathBuf| {
@@ -158,11 +188,11 @@ impl Debian {
     }
 
     /// Returns a field of a package's description.
-    fn shown(&self, package: &str, suite: &str, field: &str) -> anyhow::Result<String> {
+    fn shown(&self, package: &str, of: &Source, field: &str) -> anyhow::Result<String> {
         self.update()?;
-        let shown = output(self.apt("apt-cache").args(["show", &format!("{package}/{suite}")]))?;
+        let shown = output(self.apt("apt-cache").args(["show", &of.package(package)]))?;
         let value = shown.lines().find_map(|line| line.strip_prefix(field));
-        Ok(value.with_context(|| format!("{package} of {suite} has no {field}"))?.to_owned())
+        Ok(value.with_context(|| format!("{} has no {field}", of.package(package)))?.to_owned())
     }
 
     /// Fetches the lists of packages once.
@@ -182,7 +212,9 @@ impl Debian {
             "Dir::Etc::SourceList \"{path}/sources.list\";\nDir::Etc::SourceParts \"/dev/null\";\n\
              Dir::State::Lists \"{path}/lists\";\nDir::Cache \"{path}/cache\";\n\
              Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
-             APT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n"
+             APT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n\
+             APT::Architectures {{ {} }};\n",
+            self.architectures.iter().map(|of| format!("\"{of}\"; ")).collect::<String>()
         );
         fs::write(apt.join("apt.conf"), configuration)?;
         run(self.apt("apt-get").args(["update", "--quiet", "--quiet"]))?;
@@ -195,6 +227,19 @@ impl Debian {
         let mut command = Command::new(program);
         command.env("APT_CONFIG", self.dir.join("apt/apt.conf"));
         command
+    }
+}
+
+/// Where packages are from.
+struct Source {
+    architecture: &'static Architecture,
+    suite: &'static str,
+}
+
+impl Source {
+    /// Returns the words by which apt finds a package.
+    fn package(&self, name: &str) -> String {
+        format!("{name}:{}/{}", self.architecture.debian, self.suite)
     }
 }
 
@@ -233,6 +278,11 @@ fn archive() -> anyhow::Result<String> {
         (!suite.contains('-')).then(|| address.trim_end_matches('/').to_owned())
     });
     main.context("apt on this machine knows no archive of Debian")
+}
+
+/// Returns whether a kernel has no wrapping, as those for AArch64 (Documentation/arch/arm64/booting.rst: `magic`).
+fn is_bare(vmlinuz: &Path) -> anyhow::Result<bool> {
+    Ok(fs::read(vmlinuz)?.get(0x38..0x3c) == Some(b"ARM\x64"))
 }
 
 /// Takes the kernel out of its wrapping (Documentation/arch/x86/boot.rst: `payload_offset`, `payload_length`).

@@ -1,5 +1,6 @@
 //! The file system that a kernel of the laboratory starts with: busybox, the tool, old recordings, the checks.
 
+use super::architectures::{Architecture, X86_64};
 use super::checks::CHECKS;
 use super::debian::{output, run};
 use anyhow::{Context, ensure};
@@ -13,32 +14,47 @@ const INIT: &str = include_str!("init.sh");
 /// Where busybox is, which needs no libraries (package busybox-static).
 const BUSYBOX: &str = "/bin/busybox";
 
-/// Where packages have programs, and these their libraries, seen from there.
-const PROGRAMS: [&str; 2] = ["usr/bin", "sbin"];
-const LIBRARIES: [&str; 2] = ["../lib/x86_64-linux-gnu", "../usr/lib/x86_64-linux-gnu"];
+/// Where packages have programs and libraries.
+const PROGRAMS: [&str; 3] = ["bin", "usr/bin", "sbin"];
+const LIBRARIES: [&str; 2] = ["lib", "usr/lib"];
 
-/// Writes the file system with this tool, and what was unpacked to `others`, to `dir`. Returns the archive's path.
+/// Writes the file system of an architecture with this tool, and what was unpacked to `others`, to `dir`. Returns the
+/// archive's path. What a machine of this architecture starts with is copied from this machine; that of others is among
+/// what was unpacked.
 ///
 /// # Errors
 /// A program or a file is missing.
 pub fn build(
+    architecture: &Architecture,
     repository: &Path,
     tool: &Path,
     others: &[PathBuf],
     dir: &Path,
 ) -> anyhow::Result<PathBuf> {
-    let root = dir.join("root");
+    let root = dir.join(format!("root-{}", architecture.name));
     if root.exists() {
         fs::remove_dir_all(&root)?;
     }
     for of in ["bin", "proc", "sys", "dev", "tmp", "root", "etc", "lab"] {
         fs::create_dir_all(root.join(of))?;
     }
-    ensure!(libraries(Path::new(BUSYBOX))?.is_empty(), "{BUSYBOX}: not static; busybox-static is");
-    fs::copy(BUSYBOX, root.join("bin/busybox")).context(BUSYBOX)?;
     add(tool, "anechoic", &root)?;
-    // That of busybox cannot take capabilities away.
-    add(Path::new("/usr/bin/setpriv"), "setpriv", &root)?;
+    if architecture.name == X86_64.name {
+        ensure!(
+            libraries(Path::new(BUSYBOX))?.is_empty(),
+            "{BUSYBOX}: not static; busybox-static is"
+        );
+        add(Path::new(BUSYBOX), "busybox", &root)?;
+        // That of busybox cannot take capabilities away.
+        add(Path::new("/usr/bin/setpriv"), "setpriv", &root)?;
+    }
+    for of in LIBRARIES {
+        let to = root.join(of);
+        fs::create_dir_all(&to)?;
+        for from in others.iter().map(|dir| dir.join(of)).filter(|from| from.is_dir()) {
+            run(Command::new("cp").arg("-a").arg(from.join(".")).arg(&to))?;
+        }
+    }
     for dir in others.iter().flat_map(|dir| PROGRAMS.map(|of| dir.join(of))) {
         for program in fs::read_dir(dir).into_iter().flatten().flatten() {
             add(&program.path(), &program.file_name().to_string_lossy(), &root)?;
@@ -50,31 +66,27 @@ pub fn build(
     }
     fs::write(root.join("init"), INIT)?;
     fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755))?;
-    let archive = dir.join("initramfs");
+    let archive = dir.join(format!("initramfs-{}", architecture.name));
     pack(&root, &archive)?;
     Ok(archive)
 }
 
-/// Adds a program under this name, and its libraries.
+/// Adds a program under this name, and the libraries that it has on this machine.
 fn add(program: &Path, name: &str, root: &Path) -> anyhow::Result<()> {
     fs::copy(program, root.join("bin").join(name))
         .with_context(|| program.display().to_string())?;
     for library in libraries(program)? {
-        // One that was unpacked beside its program has its place in the system's directory.
-        let path = library.to_string_lossy();
-        let to = root.join(path.rsplit("/../").next().unwrap_or(&path).trim_start_matches('/'));
+        let to = root.join(library.strip_prefix("/")?);
         fs::create_dir_all(to.parent().context("a library has a directory")?)?;
         fs::copy(&library, to)?;
     }
     Ok(())
 }
 
-/// Returns the libraries that a program needs, its loader too; none of a static one. Those beside it come first.
+/// Returns the libraries on this machine that a program needs, its loader too; none of a static one or of one for
+/// another architecture.
 fn libraries(program: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let beside = LIBRARIES.map(|of| program.with_file_name(of).display().to_string()).join(":");
-    let mut ldd = Command::new("ldd");
-    ldd.arg(program).env("LD_LIBRARY_PATH", beside).stderr(Stdio::null());
-    let listed = ldd.output().context("ldd")?;
+    let listed = Command::new("ldd").arg(program).stderr(Stdio::null()).output().context("ldd")?;
     if !listed.status.success() {
         return Ok(Vec::new()); // "not a dynamic executable"
     }

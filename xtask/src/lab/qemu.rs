@@ -1,5 +1,6 @@
 //! One boot: a machine in QEMU's emulation, which ends by itself and leaves its results.
 
+use super::architectures::Architecture;
 use super::boots::{Boot, named};
 use super::checks::{CHECKS, Check};
 use super::debian::{Image, output};
@@ -16,10 +17,9 @@ const LIMIT_S: u32 = 1_800;
 /// was removed. Such a machine is started again, so many times in all.
 const EMULATION_FAILED: &str = "int3: 0000";
 const ATTEMPTS: u32 = 3;
-/// The parameters of every kernel. A busy host would make the kernel's tests of its timers fail; real-time kernels would
-/// take the quick interrupts of an emulated serial port for a fault.
-const ALWAYS: &str =
-    "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check tsc=reliable noirqdebug";
+/// The parameters of every kernel. Real-time kernels would take the quick interrupts of an emulated serial port for a
+/// fault.
+const ALWAYS: &str = "panic=-1 quiet mitigations=off noirqdebug";
 
 /// Where the firmware is that QEMU's packages do not have (package seabios).
 const FIRMWARE: &str = "/usr/share/seabios";
@@ -39,8 +39,8 @@ impl Emulator {
     ///
     /// # Errors
     /// It cannot be started, or prints another version than expected.
-    pub fn installed() -> anyhow::Result<Self> {
-        let program = PathBuf::from("qemu-system-x86_64");
+    pub fn installed(architecture: &Architecture) -> anyhow::Result<Self> {
+        let program = PathBuf::from(architecture.emulator);
         Ok(Self { version: version(&program)?, program, data: None })
     }
 
@@ -48,8 +48,8 @@ impl Emulator {
     ///
     /// # Errors
     /// It cannot be started, or prints another version than expected.
-    pub fn unpacked(dir: &Path) -> anyhow::Result<Self> {
-        let program = dir.join("usr/bin/qemu-system-x86_64");
+    pub fn unpacked(dir: &Path, architecture: &Architecture) -> anyhow::Result<Self> {
+        let program = dir.join("usr/bin").join(architecture.emulator);
         let data = Some(dir.join("usr/share/qemu"));
         Ok(Self { version: version(&program)?, program, data })
     }
@@ -94,9 +94,9 @@ impl Emulator {
         results: &Path,
     ) -> anyhow::Result<()> {
         fs::create_dir_all(results)?;
-        let archive = results.join("results.tar.gz");
+        let archive = results.join(ARCHIVE);
         let mut qemu = self.command(LIMIT_S);
-        qemu.args(["-M", "q35", "-cpu", "max"]);
+        qemu.args(boot.kernel.architecture.machine);
         qemu.args(["-nodefaults", "-display", "none", "-no-reboot", "-monitor", "none"]);
         qemu.args(["-m", &boot.machine.memory_mib.to_string()]).args(boot.machine.options);
         qemu.args(match (boot.machine.exact, boot.machine.in_turns) {
@@ -104,9 +104,7 @@ impl Emulator {
             (false, true) => &["-accel", "tcg,thread=single"],
             (false, false) => &["-accel", "tcg,thread=multi"],
         });
-        for file in [&results.join(CONSOLE), &archive, &results.join(RECORDING)] {
-            qemu.arg("-serial").arg(format!("file:{}", file.display()));
-        }
+        qemu.args(ports(boot.kernel.architecture, [CONSOLE, ARCHIVE, RECORDING], results));
         qemu.arg("-kernel").arg(&image.vmlinux).arg("-initrd").arg(initramfs);
         let status =
             qemu.args(["-append", &command_line(boot, image, counter_khz)]).stdin(Stdio::null());
@@ -126,6 +124,31 @@ impl Emulator {
     }
 }
 
+/// Returns the options by which what arrives at the first three serial ports becomes these files in a directory. Where
+/// the machine has only one port, which the console takes, the others are the second and third of a device.
+fn ports(architecture: &Architecture, files: [&str; 3], dir: &Path) -> Vec<String> {
+    let path = |file: &str| dir.join(file).display().to_string();
+    let Some(device) = architecture.ports else {
+        return files
+            .iter()
+            .flat_map(|of| ["-serial".into(), format!("file:{}", path(of))])
+            .collect();
+    };
+    let [console, second, third] = files.map(path);
+    let options = [
+        ("-serial", format!("file:{console}")),
+        ("-chardev", "null,id=first".into()),
+        ("-chardev", format!("file,id=second,path={second}")),
+        ("-chardev", format!("file,id=third,path={third}")),
+        ("-chardev", "null,id=fourth".into()),
+        (
+            "-device",
+            format!("{device},chardev1=first,chardev2=second,chardev3=third,chardev4=fourth"),
+        ),
+    ];
+    options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect()
+}
+
 /// Returns whether it was the emulation that ended the last machine.
 pub fn emulation_failed(results: &Path) -> bool {
     console(results).contains(EMULATION_FAILED)
@@ -138,28 +161,26 @@ fn version(program: &Path) -> anyhow::Result<u32> {
     Ok(version.context("QEMU has no version")?.parse()?)
 }
 
-/// The file with what the machine printed.
+/// The file with what the machine printed, and that with its results.
 const CONSOLE: &str = "console";
+const ARCHIVE: &str = "results.tar.gz";
 
 fn console(results: &Path) -> String {
     let bytes = fs::read(results.join(CONSOLE)).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the kernel command line. Where the time is that of the host, the rate of the counter is given too, and what
-/// each CPU would measure with it: a kernel that measures them on a busy host is far off, and takes long with many CPUs.
+/// Returns the kernel command line.
 fn command_line(boot: &Boot, image: &Image, counter_khz: u64) -> String {
     let time = match boot.machine.exact {
         true => "nokaslr".to_owned(),
-        false => {
-            let loops = counter_khz * 1_000 / image.hertz;
-            format!("tsc_early_khz={counter_khz} lpj={loops}")
-        }
+        false => (boot.kernel.architecture.time)(counter_khz, image.hertz),
     };
     let runs = |name: &&&str| {
         let check = named(CHECKS, name, |check: &Check| check.name);
         (check.skipped)(boot).is_none()
     };
     let checks: Vec<&str> = boot.checks.iter().filter(runs).copied().collect();
-    format!("{ALWAYS} {time} {} lab.checks={}", boot.command_line.words, checks.join(","))
+    let (words, line) = (boot.kernel.architecture.words, boot.command_line.words);
+    format!("{ALWAYS} {words} {time} {line} lab.checks={}", checks.join(","))
 }

@@ -16,7 +16,8 @@ pub(super) const CHECK: Check = Check {
             softirqs and threads, each at the same time, and no hardware noise",
     script: "instance=/sys/kernel/tracing/instances/truth
 mkdir $instance
-echo x86-tsc >$instance/trace_clock
+if grep -q x86-tsc $instance/trace_clock; then clock=x86-tsc; else clock=mono_raw; fi
+echo $clock >$instance/trace_clock
 for kind in nmi irq softirq thread; do echo 1 >$instance/events/osnoise/${kind}_noise/enable; done
 anechoic run --allow-variant-tsc -d 26s -q -o rec --json >summary.json &
 # Its loop runs after five seconds of preparations.
@@ -44,8 +45,8 @@ const KINDS: [&str; 4] = ["nmi_noise", "irq_noise", "softirq_noise", "thread_noi
 const NEAR_NS: u64 = 50_000;
 
 fn skipped(boot: &Boot) -> Option<&'static str> {
-    let has_tracer = boot.kernel.name.ends_with("-rt");
-    (!has_tracer).then_some("Debian's kernels without real-time lack the tracer osnoise")
+    (!boot.kernel.is_real_time())
+        .then_some("Debian's kernels without real-time lack the tracer osnoise")
 }
 
 fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
@@ -56,6 +57,11 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     let mut traced = traced(&evidence.text("trace")?, &run)?;
     let longest = evidence.json("longest.json")?;
     let mut seen = seen(rows(&longest, "/detours"));
+    if run["trace"]["clock"] != "x86-tsc" {
+        let first = |times: &[Vec<u64>; 4]| times[1].first().copied().context("no interrupt");
+        let before = first(&traced)?.checked_sub(first(&seen)?).context("a trace from before")?;
+        traced.iter_mut().flatten().for_each(|at| *at = at.saturating_sub(before));
+    }
     let from = counted_from(&traced, samples)?;
     for times in traced.iter_mut().chain(&mut seen) {
         times.retain(|at| *at + NEAR_NS >= from);
@@ -104,7 +110,9 @@ fn counted_from(traced: &[Vec<u64>; 4], samples: usize) -> anyhow::Result<u64> {
     first.copied().with_context(|| format!("{} samples, of which rtla saw {samples}", begins.len()))
 }
 
-/// Returns when each interruption began for the tracer, by kind, in nanoseconds since the start of the run.
+/// Returns when each interruption began for the tracer, by kind, in nanoseconds since the start of the run; where the
+/// trace has no ticks of the counter, since the machine started. Then the first interrupt is taken to be the same one for
+/// the tracer and the tool, and all others are judged by their distance from it.
 fn traced(trace: &str, run: &Value) -> anyhow::Result<[Vec<u64>; 4]> {
     let number = |of: &Value| of.as_u64().context("run.json lacks a number");
     let millihertz = u128::from(number(&run["clock"]["frequency_millihertz"])?);
@@ -115,13 +123,24 @@ fn traced(trace: &str, run: &Value) -> anyhow::Result<[Vec<u64>; 4]> {
         let kind = words
             .iter()
             .find_map(|word| KINDS.iter().position(|kind| word.strip_suffix(':') == Some(kind)));
-        let ticks = words.iter().find_map(|word| word.strip_suffix(':')?.parse::<u64>().ok());
+        let time = words
+            .iter()
+            .find(|word| word.strip_suffix(':').is_some_and(|word| word.parse::<f64>().is_ok()));
         let duration = words.iter().skip_while(|word| **word != "duration").nth(1);
         let duration = duration.and_then(|word| word.parse::<u64>().ok());
-        if let (Some(kind), Some(ticks), Some(duration)) = (kind, ticks, duration) {
-            ensure!((start..end).contains(&ticks), "the tracer ran beyond the run: {line}");
-            let ended = u128::from(ticks - start) * 1_000_000_000_000 / millihertz;
-            found[kind].push(u64::try_from(ended)?.saturating_sub(duration));
+        if let (Some(kind), Some(time), Some(duration)) = (kind, time, duration) {
+            let time = time.trim_end_matches(':');
+            let ended = match time.split_once('.') {
+                Some((seconds, us)) => {
+                    seconds.parse::<u64>()? * 1_000_000_000 + us.parse::<u64>()? * 1_000
+                }
+                None => {
+                    let ticks = time.parse()?;
+                    ensure!((start..end).contains(&ticks), "the tracer ran beyond the run: {line}");
+                    u64::try_from(u128::from(ticks - start) * 1_000_000_000_000 / millihertz)?
+                }
+            };
+            found[kind].push(ended.saturating_sub(duration));
         }
     }
     Ok(found)
@@ -183,6 +202,8 @@ mod tests {
         let text = text + &event(1_200, "thread_noise: inject 0:180");
         assert_eq!(traced(&text, &run).unwrap(), [vec![], vec![100], vec![], vec![300]]);
         assert!(traced(&event(2_001, "nmi_noise:"), &run).is_err());
+        let seconds = event(0, "irq_noise: arch_timer:11").replace(" 0:", " 2.000150:");
+        assert_eq!(traced(&seconds, &run).unwrap()[1], [2_000_149_900]);
     }
 
     #[test]
