@@ -23,6 +23,7 @@ STATIC := x86_64-unknown-linux-gnu
 FOR_LAB := --target-dir target/static -p anechoic-cli --no-default-features
 # What builds for AArch64 here, and runs that in emulation. Its standard library comes from rustup.
 AARCH64 := aarch64-unknown-linux-gnu
+HAS_AARCH64 := test -d $$(rustc --print sysroot)/lib/rustlib/$(AARCH64)
 AARCH64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user qemu-system-arm
 ON_AARCH64 := CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
@@ -126,7 +127,7 @@ aarch64: aarch64-packages
 # are written to docs/laboratory.tsv and shown in docs/limits.md. ARGS="6.12-rt" for the boots with that in their name.
 lab: lab-packages
 	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --target $(STATIC) $(FOR_LAB)
-	@if test -d $$(rustc --print sysroot)/lib/rustlib/$(AARCH64); then $(MAKE) lab-aarch64; \
+	@if $(HAS_AARCH64); then $(MAKE) lab-aarch64; \
 	else echo "no standard library for $(AARCH64) (rustup target add): its kernels are skipped"; fi
 	$(CARGO) run --quiet --release -p xtask -- lab target/static/$(STATIC)/release/anechoic \
 		$$(ls target/static/$(AARCH64)/release/anechoic 2>/dev/null | sed s/^/--aarch64=/) --store $(ARGS)
@@ -146,6 +147,9 @@ lint:
 	@if command -v mpicc >/dev/null && $(LIBCLANG); then $(CARGO) clippy --release $(MPI) --all-targets --quiet -- -D warnings; \
 	else echo "no mpicc or no libclang: the command under MPI is not checked"; \
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- -D warnings; fi
+	@if $(HAS_AARCH64) && command -v aarch64-linux-gnu-gcc >/dev/null; then \
+	$(ON_AARCH64) $(CARGO) clippy --release --target $(AARCH64) --quiet -- -D warnings; \
+	else echo "no standard library or no compiler for $(AARCH64) (make aarch64): not checked for it"; fi
 	cd bare && $(CARGO) fmt --check && $(CARGO) clippy --release --all-targets --quiet -- -D warnings
 	$(CARGO) run --quiet --release -p xtask -- tidy
 	@if command -v cargo-deny >/dev/null && $(CARGO) fetch --quiet; then $(CARGO) deny --offline check licenses bans sources; \
