@@ -71,6 +71,9 @@ fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run:
     format!("{name} takes {own} of {whose} time, {} together with {more}: {reduce}", noise(all))
 }
 
+/// The kernel keeps the tick of the CPU that it booted on: CPU 0 nearly everywhere.
+const BOOT_CPU: u32 = 0;
+
 /// Returns what to do on this machine: with the unit or process of the thread, and the numbers of CPUs.
 fn here(row: &SourceRow, run: &Facts) -> Option<String> {
     if sources::CPU_QUOTA.is(&row.source) {
@@ -86,11 +89,15 @@ fn here(row: &SourceRow, run: &Facts) -> Option<String> {
         return None; // no CPU is known to be left for others
     }
     let list = |cpus: BTreeSet<u32>| cpu_list(&cpus.into_iter().collect::<Vec<u32>>());
-    let free = list(free);
     if sources::TIMER_TICK.is(&row.source) {
-        let wanted = Some(without_tick).filter(|wanted| *wanted != nohz_full)?;
-        return Some(format!("nohz_full={}, which leaves CPU {free}", list(wanted)));
+        let mut wanted = without_tick;
+        if wanted.remove(&BOOT_CPU) {
+            free.insert(BOOT_CPU);
+        }
+        let wanted = Some(wanted).filter(|wanted| !wanted.is_empty() && *wanted != nohz_full)?;
+        return Some(format!("nohz_full={}, which leaves CPU {}", list(wanted), list(free)));
     }
+    let free = list(free);
     if !sources::THREAD.is(&row.source) {
         return None;
     }
@@ -239,6 +246,11 @@ mod tests {
             let run = Facts { isolated, nohz_full, ..run() };
             assert_eq!(against("/", &run), Some(format!("taskset -acp {thread} 7")));
             assert_eq!(here(&tick, &run), without_tick);
+        }
+        for (cpus, without_tick) in
+            [(vec![0], None), (vec![0, 3], list("nohz_full=3, which leaves CPU 0-2,4-7"))]
+        {
+            assert_eq!(here(&tick, &Facts { cpus, ..run() }), without_tick);
         }
         let run = Facts { isolated: list("0-1"), nohz_full: list("4-7"), ..run() };
         assert_eq!((against("/", &run), here(&tick, &run)), (None, None));

@@ -1,8 +1,8 @@
 //! Detours that the osnoise tracer found, and what it charges them to.
 //!
-//! The tracer tells an interference when it has ended, with its start and the time that it took alone, and a sample over
-//! its threshold after all interferences in it. At the end of each window it tells for how long it measured. Each interference becomes the events of a handler or of a switch to
-//! another thread and back.
+//! The tracer reports an interference when it has ended, with its start and the time that it took alone, and a sample
+//! over its threshold after all interferences in it. At the end of each window it reports for how long it measured.
+//! Each interference becomes the events of a handler or of a switch to another thread and back.
 
 use super::sink::Sink;
 use crate::event::{EVENTS, EventKind, EventSpec, NameKind};
