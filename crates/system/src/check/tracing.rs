@@ -59,12 +59,14 @@ pub(super) fn unreadable(root: &Path) -> RowResult {
 
 /// Returns whether a fully featured kernel would have the event here.
 ///
-/// `irq_vectors` exist on x86 only: a kernel that has the timer's vector but lacks another one has no such
-/// interrupt. IPI handlers have their own events only on other architectures.
+/// `irq_vectors`, the handlers of NMIs and page faults exist on x86 only: a kernel that has the timer's vector but lacks
+/// another one has no such interrupt. IPI handlers have their own events only on other architectures.
 fn is_expected(spec: &EventSpec, root: &Path) -> bool {
     let x86 = cfg!(target_arch = "x86_64");
     match (spec.system, spec.name) {
-        ("irq_vectors", "local_timer_entry" | "local_timer_exit") => x86,
+        ("irq_vectors", "local_timer_entry" | "local_timer_exit") | ("nmi" | "exceptions", _) => {
+            x86
+        }
         ("irq_vectors", _) => directory(spec, root),
         ("ipi", "ipi_entry" | "ipi_exit") => !x86,
         _ => true,
