@@ -112,7 +112,7 @@ pub use merge::{Feed, Merge};
 pub use news::News;
 pub use parameters::Parameters;
 pub use policy::Policy;
-pub use problem::{Problem, ProblemKind, remedy_of};
+pub use problem::{Problem, ProblemKind, in_words, remedy_of};
 pub use program::Members;
 pub use read::Rows;
 pub use recorder::Recorder;

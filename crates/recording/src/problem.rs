@@ -19,7 +19,7 @@ pub struct NotAvailable {
 impl NotAvailable {
     /// Builds it from its three texts.
     pub fn new(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), remedy: remedy.into() }
+        Self { what: what.into(), why: without_numbers(why.into()), remedy: remedy.into() }
     }
 }
 
@@ -60,7 +60,8 @@ impl ProblemKind {
     /// Creates a problem of this kind. The remedy may be empty if there is none.
     #[must_use]
     pub fn problem(self, why: impl Into<String>, remedy: impl Into<String>) -> Problem {
-        Problem { kind: self, what: String::new(), why: why.into(), remedy: remedy.into() }
+        let why = without_numbers(why.into());
+        Problem { kind: self, what: String::new(), why, remedy: remedy.into() }
     }
 }
 
@@ -151,6 +152,22 @@ impl From<io::Error> for Problem {
     }
 }
 
+/// Returns an error of the system in the system's words, without its number.
+#[must_use]
+pub fn in_words(error: &io::Error) -> String {
+    without_numbers(error.to_string())
+}
+
+/// Removes the numbers that the standard library adds to errors of the system: ` (os error 13)`.
+fn without_numbers(mut text: String) -> String {
+    const BEFORE: &str = " (os error ";
+    while let Some(at) = text.find(BEFORE) {
+        let Some(length) = text[at..].find(')') else { break };
+        text.replace_range(at..=at + length, "");
+    }
+    text
+}
+
 /// Returns what helps against an error of the system.
 #[must_use]
 pub fn remedy_of(error: &io::Error) -> &'static str {
@@ -235,6 +252,29 @@ mod tests {
         assert_eq!(
             [&*missing.what, &missing.why, &missing.remedy],
             ["slowdown", "/x: a; b", "measure again"]
+        );
+    }
+
+    #[test]
+    fn errors_of_the_system_have_no_number() {
+        let denied = io::Error::from_raw_os_error(13);
+        assert!(denied.to_string().ends_with(" (os error 13)"), "{denied}");
+        assert_eq!(in_words(&denied), "Permission denied");
+        for (text, expected) in [
+            (format!("cannot read /x: {denied}"), "cannot read /x: Permission denied"),
+            (
+                format!("refused ({denied}), twice ({denied})"),
+                "refused (Permission denied), twice (Permission denied)",
+            ),
+            ("open (os error 1".into(), "open (os error 1"),
+        ] {
+            let problem = ProblemKind::Unavailable.problem(&*text, "");
+            assert_eq!(problem.why, expected);
+            assert_eq!(NotAvailable::new("it", text, "").why, expected);
+        }
+        assert_eq!(
+            Problem::from(denied).to_string(),
+            "Permission denied; run it as a user who has access"
         );
     }
 

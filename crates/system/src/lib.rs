@@ -22,6 +22,7 @@ pub mod machine;
 pub mod memory_nodes;
 pub mod perf;
 pub mod quantum;
+pub mod rights;
 mod rlimits;
 mod stat;
 pub mod steal;

@@ -16,6 +16,7 @@ use super::{Delivered, InjectError, Injection, LEAST_PERIOD, Timing, program, ti
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::perf::TimerInterrupts;
+use anechoic_system::rights;
 use std::fs;
 use std::io;
 use std::time::Duration;
@@ -136,9 +137,7 @@ fn refused(error: io::Error) -> InjectError {
     let doing = "open a CPU-wide timer event";
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            let remedy =
-                "run as root, with CAP_PERFMON, or: sysctl -w kernel.perf_event_paranoid=0";
-            InjectError::not_permitted(doing, &error, remedy)
+            InjectError::not_permitted(doing, &error, &rights::perf_remedy(0))
         }
         _ => InjectError::cannot(doing, &error),
     }

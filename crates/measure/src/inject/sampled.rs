@@ -4,8 +4,8 @@ use super::program::{self, COUNT, CUT_SHORT, DURATION, STATE_WORDS};
 use super::{Delivered, InjectError};
 use anechoic_recording::ProblemKind;
 use anechoic_system::bpf::{self, Instruction, LoadError, PerCpu, ProgramKind};
-use anechoic_system::cpus;
 use anechoic_system::perf::TimerInterrupts;
+use anechoic_system::{cpus, rights};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -85,8 +85,9 @@ pub(super) fn when(doing: &'static str) -> impl FnOnce(io::Error) -> InjectError
 }
 
 fn not_permitted(doing: &str, error: &io::Error) -> InjectError {
-    let remedy = "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a container, allow the bpf call), or use --kind thread";
-    InjectError::not_permitted(doing, error, remedy)
+    let permit = rights::remedy("cap_bpf,cap_perfmon");
+    let remedy = format!("{permit} (in a container, allow the bpf call); or use --kind thread");
+    InjectError::not_permitted(doing, error, &remedy)
 }
 
 /// Converts the error of a rejected program; `needs` names the oldest kernel that accepts it.

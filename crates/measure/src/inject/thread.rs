@@ -8,8 +8,8 @@ use anechoic_kernels::counter;
 use anechoic_recording::Clock;
 use anechoic_recording::injection::{Starts, WallClock};
 use anechoic_system::clock::wall;
-use anechoic_system::cpus;
 use anechoic_system::tracefs::Marker;
+use anechoic_system::{cpus, rights};
 use rustix::thread::{futex, sched_getcpu};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -169,8 +169,8 @@ fn prepare(cpu: u32) -> Result<(), InjectError> {
     block_signals();
     cpus::pin(&[cpu]).map_err(InjectError::Cpu)?;
     cpus::set_policy(libc::SCHED_FIFO, PRIORITY).map_err(|error| {
-        let remedy = "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO";
-        InjectError::not_permitted("run a thread under SCHED_FIFO", &error, remedy)
+        let remedy = rights::fifo_remedy();
+        InjectError::not_permitted("run a thread under SCHED_FIFO", &error, &remedy)
     })
 }
 

@@ -4,8 +4,8 @@
 use crate::experiment::Preemption;
 use crate::kernel::{AnyBody, Body, Memory};
 use crate::mapping::Pages;
-use anechoic_recording::{Policy, Problem, ProblemKind};
-use anechoic_system::cpus;
+use anechoic_recording::{Policy, Problem, ProblemKind, in_words};
+use anechoic_system::{cpus, rights};
 use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::Timespec;
@@ -150,9 +150,11 @@ impl Shared {
             task.run(body.as_mut());
         }
         let refused = cpus::set_policy(libc::SCHED_FIFO, PRIORITY).err().map(|error| {
+            let why = in_words(&error);
             format!(
-                "the preempting thread of CPU {cpu} has no higher priority, because SCHED_FIFO is refused ({error}): \
-                 the loop waits for it instead of being preempted; root or CAP_SYS_NICE enables it"
+                "the preempting thread of CPU {cpu} has no higher priority, because the kernel refuses SCHED_FIFO ({why}): \
+                 the loop waits for it instead of being preempted; {}",
+                rights::fifo_remedy()
             )
         });
         let _ = ready.send(Ok(refused));

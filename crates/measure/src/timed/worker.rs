@@ -17,7 +17,7 @@ use anechoic_recording::paging::Allocation;
 use anechoic_recording::run::{Ended, NotAvailable};
 use anechoic_recording::{Loss, Problem, ProblemKind};
 use anechoic_system::perf::{Counted, Counts};
-use anechoic_system::{counters, cpus};
+use anechoic_system::{counters, cpus, rights};
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering;
@@ -159,9 +159,8 @@ impl Worker<'_> {
             cpus::set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
                 .and_then(|()| cpus::set_policy(libc::SCHED_OTHER, 0))
                 .map_err(|error| {
-                    let remedy = "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO";
-                    let why = format!("{loop_of}: SCHED_FIFO is refused ({error})");
-                    ProblemKind::Unavailable.problem(why, remedy)
+                    let why = format!("{loop_of}: the kernel refuses SCHED_FIFO ({error})");
+                    ProblemKind::Unavailable.problem(why, rights::fifo_remedy())
                 })?;
         }
         Ok(())

@@ -179,9 +179,7 @@ pub fn self_tested() -> SelfTestResult {
 fn refused(kind: &str) -> NotAvailable {
     NotAvailable {
         what: format!("noise of kind {kind}"),
-        why:
-            "not permitted to run a thread under SCHED_FIFO (Operation not permitted (os error 1))"
-                .into(),
+        why: "not permitted to run a thread under SCHED_FIFO (Operation not permitted)".into(),
         remedy: "run as root, with CAP_SYS_NICE, or raise RLIMIT_RTPRIO".into(),
     }
 }

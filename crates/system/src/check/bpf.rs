@@ -1,7 +1,8 @@
 //! Checks whether BPF programs can be loaded, and whether one can read steal time per detour.
 
 use super::{RowResult, Scene};
-use crate::{bpf, steal};
+use crate::{bpf, rights, steal};
+use anechoic_recording::in_words;
 
 pub(super) fn programs(_: &Scene) -> RowResult {
     let error = match bpf::may_load() {
@@ -11,13 +12,13 @@ pub(super) fn programs(_: &Scene) -> RowResult {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => RowResult::missing(
             "not permitted to load programs",
-            "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC",
+            rights::remedy("cap_bpf,cap_perfmon"),
         ),
         Some(libc::ENOSYS) => {
             RowResult::missing("not in this kernel", "use a kernel built with CONFIG_BPF_SYSCALL")
         }
         _ => RowResult::missing(
-            format!("programs fail to load: {error}"),
+            format!("programs fail to load: {}", in_words(&error)),
             "use a kernel built with CONFIG_BPF_EVENTS",
         ),
     }

@@ -1,6 +1,7 @@
 //! Checks memory: huge pages, and how much may be locked.
 
 use super::{RowResult, Scene};
+use crate::rights;
 use crate::rlimits::limits;
 
 pub(super) fn huge_pages(scene: &Scene) -> RowResult {
@@ -37,7 +38,10 @@ pub(super) fn locked(scene: &Scene) -> RowResult {
         Some([None, _]) => RowResult::good("no limit"),
         Some([Some(bytes), _]) => RowResult::limited(
             format!("{} KiB; buffers beyond that are touched, not locked", bytes >> 10),
-            "ulimit -l unlimited (memlock in limits.conf), or: setcap cap_ipc_lock+ep ANECHOIC",
+            format!(
+                "{}; or set memlock to unlimited for your user in /etc/security/limits.conf, and log in again",
+                rights::remedy("cap_ipc_lock")
+            ),
         ),
     }
 }

@@ -2,14 +2,13 @@
 
 use super::{RowResult, Scene};
 use crate::perf::open;
+use crate::rights::perf_remedy;
+use anechoic_recording::in_words;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE,
     perf_event_attr,
 };
 use std::io;
-
-const REMEDY: &str =
-    "run as root, with: setcap cap_perfmon+ep ANECHOIC, or: sysctl kernel.perf_event_paranoid=";
 
 pub(super) fn hardware(scene: &Scene) -> RowResult {
     let cycles = |user_only| event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, user_only, OWN);
@@ -17,12 +16,9 @@ pub(super) fn hardware(scene: &Scene) -> RowResult {
         return RowResult::good("cycles, in user and kernel mode");
     }
     match cycles(true).err().map(|error| error.raw_os_error().unwrap_or(0)) {
-        None => RowResult::limited(
-            format!("user mode only ({})", paranoid(scene)),
-            format!("{REMEDY}1"),
-        ),
+        None => RowResult::limited(format!("user mode only ({})", paranoid(scene)), perf_remedy(1)),
         Some(libc::EACCES | libc::EPERM) => {
-            RowResult::missing(format!("not permitted ({})", paranoid(scene)), format!("{REMEDY}2"))
+            RowResult::missing(format!("not permitted ({})", paranoid(scene)), perf_remedy(2))
         }
         Some(libc::ENOSYS) => no_perf_events(),
         Some(_) if scene.machine.hypervisor.is_some() => RowResult::missing(
@@ -46,14 +42,14 @@ pub(super) fn software(scene: &Scene) -> RowResult {
         return RowResult::good(format!("whole CPUs ({})", paranoid(scene)));
     }
     match clock(true, OWN) {
-        Ok(()) => RowResult::limited(
-            format!("own threads only ({})", paranoid(scene)),
-            format!("{REMEDY}0"),
-        ),
-        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => no_perf_events(),
-        Err(error) => {
-            RowResult::missing(format!("{error} ({})", paranoid(scene)), format!("{REMEDY}2"))
+        Ok(()) => {
+            RowResult::limited(format!("own threads only ({})", paranoid(scene)), perf_remedy(0))
         }
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => no_perf_events(),
+        Err(error) => RowResult::missing(
+            format!("{} ({})", in_words(&error), paranoid(scene)),
+            perf_remedy(2),
+        ),
     }
 }
 

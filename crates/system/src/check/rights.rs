@@ -1,7 +1,8 @@
 //! Checks scheduling: whether loops may run with real-time priority, and what throttles them then.
 
 use super::{RowResult, Scene};
-use crate::cpus;
+use crate::{cpus, rights};
+use anechoic_recording::in_words;
 use std::io;
 use std::thread;
 
@@ -17,13 +18,13 @@ pub(super) fn fifo(_: &Scene) -> RowResult {
     let failed = |_| Err(io::Error::other("the thread that tried it failed"));
     match tried.join().unwrap_or_else(failed) {
         Ok(()) => RowResult::good("SCHED_FIFO is permitted (--fifo)"),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => RowResult::missing(
-            "SCHED_FIFO is not permitted (--fifo)",
-            "run as root, with: setcap cap_sys_nice+ep ANECHOIC, or: ulimit -r 1 (rtprio in limits.conf)",
-        ),
-        Err(error) => {
-            RowResult::missing(format!("SCHED_FIFO fails: {error}"), "measure without --fifo")
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            RowResult::missing("SCHED_FIFO is not permitted (--fifo)", rights::fifo_remedy())
         }
+        Err(error) => RowResult::missing(
+            format!("SCHED_FIFO fails: {}", in_words(&error)),
+            "measure without --fifo",
+        ),
     }
 }
 

@@ -12,7 +12,7 @@ mod program;
 mod ring;
 
 use crate::bpf::{self, MapKind, PerCpu, ProgramKind};
-use crate::cpus;
+use crate::{cpus, rights};
 use anechoic_recording::{Problem, ProblemKind, remedy_of};
 use btf::Btf;
 use layout::Layout;
@@ -58,8 +58,10 @@ impl StealError {
     /// Returns the error of a process that may not use BPF.
     #[must_use]
     pub fn not_permitted(doing: &str) -> Self {
-        let remedy = "run as root or with: setcap cap_bpf,cap_perfmon+ep ANECHOIC (in a container, \
-                      allow the bpf call)";
+        let remedy = format!(
+            "{} (in a container, allow the bpf call)",
+            rights::remedy("cap_bpf,cap_perfmon")
+        );
         Self::NotPermitted(
             ProblemKind::Unavailable.problem(format!("not permitted to {doing}"), remedy),
         )

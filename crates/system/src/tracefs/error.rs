@@ -1,5 +1,6 @@
 //! Errors of tracefs, each with its remedy.
 
+use crate::rights;
 use anechoic_recording::{Problem, ProblemKind, remedy_of};
 use std::io;
 use std::path::PathBuf;
@@ -47,7 +48,10 @@ impl TraceError {
         };
         Self::Unusable(ProblemKind::Unavailable.problem(
             format!("no permission to use tracefs{why}"),
-            "run as root or with: setcap cap_sys_admin,cap_dac_override+ep ANECHOIC (kernel lockdown may deny even root)",
+            format!(
+                "{} (kernel lockdown may deny it even to root)",
+                rights::remedy("cap_sys_admin,cap_dac_override")
+            ),
         ))
     }
 
