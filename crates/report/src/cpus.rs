@@ -3,7 +3,7 @@
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{counted, cpu_list, length, noise, noise_bounds, rate, span, time};
+use crate::units::{counted, cpu_list, length, noise, noise_bounds, rate, span, telling, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::CpuNoise;
@@ -16,15 +16,19 @@ const WORST: usize = 8;
 const HEADS: [&str; 10] =
     ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "p50", "p99", LAST];
 /// The last column; a program has another.
-const LAST: &str = "min gap";
+const LAST: &str = "shortest";
 /// Titles of groups of columns and the number of columns in each: quantiles by count, then by time.
-const GROUPS: [(&str, usize); 4] = [("", 4), ("detour lengths", 3), ("by time", 2), ("", 1)];
+const GROUPS: [(&str, usize); 4] = [("", 4), ("detour lengths", 3), ("by time", 2), ("gap", 1)];
+/// The same for a program, of which no gaps are known.
+const GROUPS_OF_PROGRAM: [(&str, usize); 3] = [("", 4), ("detour lengths", 3), ("by time", 2)];
 
 /// Adds the table and its warnings.
 pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;
     let heads = HEADS.map(|head| if is_of_program(summary) && head == LAST { "ran" } else { head });
-    let mut table = Table::of_numbers(&heads).grouped(&GROUPS).captioned("Noise of each CPU");
+    let groups: &[(&str, usize)] =
+        if is_of_program(summary) { &GROUPS_OF_PROGRAM } else { &GROUPS };
+    let mut table = Table::of_numbers(&heads).grouped(groups).captioned("Noise of each CPU");
     for cpu in if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() } {
         table.row(cpu_row(cpu, is_of_program(summary)));
     }
@@ -35,20 +39,47 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     if folded {
         screen.note(&spread(&summary.cpus));
     }
-    let all = summary.cpus.iter().map(|cpu| (cpu.interval, cpu.at_least));
-    if bounded(all.chain([(summary.total.interval, summary.total.at_least)])) {
-        screen.note(BOUNDED);
-    }
+    screen.note(columns(summary));
+    let all = summary.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
+    let total = &summary.total;
+    bounds_notes(all.chain([(total.noise, total.interval, total.at_least)]), screen);
     warnings(summary).iter().for_each(|warning| screen.warning(warning));
 }
 
-/// Explains the lower bounds in the column of intervals.
-pub(crate) const BOUNDED: &str =
-    "≥ under 95 %: lower bound (97.5 %), where few events decide or detours were lost";
+/// Explains the columns whose heads do not.
+fn columns(summary: &Summary) -> &'static str {
+    match is_of_program(summary) {
+        true => {
+            "per s: detours per second. by time: 50 % or 99 % of the lost time lies in detours up to this length. ran: time in \
+             which the program executed there; seconds and shares are those of this and the lost time."
+        }
+        false => {
+            "per s: detours per second. by time: 50 % or 99 % of the lost time lies in detours up to this length. shortest gap: \
+             between two readings of the counter; subtracted from each detour."
+        }
+    }
+}
 
-/// Returns whether one of these has a lower bound in the place of an interval.
-pub(crate) fn bounded(of: impl Iterator<Item = (Option<Interval>, Option<f64>)>) -> bool {
-    of.into_iter().any(|(interval, at_least)| interval.is_none() && at_least.is_some())
+/// Explains lower bounds and missing intervals in the column of intervals of these shares of noise.
+pub(crate) fn bounds_notes(
+    of: impl Iterator<Item = (f64, Option<Interval>, Option<f64>)>,
+    screen: &mut Screen,
+) {
+    let of: Vec<_> = of.map(|(of, interval, least)| telling(of, interval, least)).collect();
+    let (bound, none) = (
+        of.iter().any(|of| matches!(of, (None, Some(_)))),
+        of.iter().any(|of| matches!(of, (None, None))),
+    );
+    if bound {
+        screen.note(
+            "≥ under 95 %: lower bound (97.5 %), where few events decide or detours were lost",
+        );
+    }
+    if none {
+        screen.note(
+            "– under 95 %: too few events, or too short a run, for an interval; measure for longer",
+        );
+    }
 }
 
 fn worst(cpus: &[CpuNoise]) -> Vec<&CpuNoise> {

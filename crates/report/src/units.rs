@@ -214,19 +214,39 @@ pub(crate) fn bounds(
     interval.or(least).unwrap_or_else(|| "–".into())
 }
 
-/// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`, `–`.
+/// A lower bound that is so many times smaller than the value says nothing of it.
+const WIDEST: f64 = 10.0;
+/// What stands in the place of such a bound.
+const NO_BOUNDS: &str = "too few events to say how certain that is: measure for longer";
+
+/// Returns the interval of a share of noise and its lower bound, each if it says something.
+pub(crate) fn telling(
+    of: f64,
+    interval: Option<Interval>,
+    at_least: Option<f64>,
+) -> (Option<Interval>, Option<f64>) {
+    let says = |low: f64| low * WIDEST >= of;
+    (interval.filter(|interval| says(interval.low)), at_least.filter(|least| says(*least)))
+}
+
+/// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`; `–` if neither says
+/// something.
 pub(crate) fn noise_bounds(of: f64, interval: Option<Interval>, at_least: Option<f64>) -> String {
+    let (interval, at_least) = telling(of, interval, at_least);
     let decimals = noise_decimals(of);
     bounds(interval, at_least, |bound| format!("{:.decimals$}", bound * 100.0))
 }
 
-/// States the interval of a share of noise in brackets, else its lower bound; nothing if neither is known.
+/// States the interval of a share of noise in brackets, else its lower bound, else that neither says something; nothing if
+/// neither is known.
 pub(crate) fn noise_certainty(
     of: f64,
     interval: Option<Interval>,
     at_least: Option<f64>,
 ) -> String {
-    match (interval, at_least) {
+    let known = interval.is_some() || at_least.is_some();
+    match telling(of, interval, at_least) {
+        (None, None) if known => format!(" ({NO_BOUNDS})"),
         (None, None) => String::new(),
         (Some(_), _) => format!(" (95 %: {} %)", noise_bounds(of, interval, None)),
         (None, least) => {

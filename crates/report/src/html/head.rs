@@ -24,7 +24,6 @@ pub(super) fn head(part: &Part) -> Markup {
             @if let Some(summary) = part.get::<Summary>().filter(|_| methods::WHOLE.contains(&part.method())) {
                 (numbers(summary))
                 (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))
-                p.note { "per s: detours per second. by time: length below which 50 % or 99 % of the lost time lies. " (last_column(&facts)) }
             }
             @if let Some(sources) = part.get::<Summary>().and_then(|summary| summary.sources.as_ref()) {
                 @let advised = advice::advised(sources, &facts);
@@ -32,18 +31,6 @@ pub(super) fn head(part: &Part) -> Markup {
                     aside.advice { h2 { "What would help" } ul { @for text in advised { li { (plain(&text)) } } } }
                 }
             }
-        }
-    }
-}
-
-/// Explains the last column of the table.
-fn last_column(run: &Facts) -> &'static str {
-    match run.program {
-        Some(_) => {
-            "ran: for how long the program executed there; seconds and shares are those of this and the lost time."
-        }
-        None => {
-            "min gap: the shortest gap between two counter reads, which is subtracted from each detour."
         }
     }
 }
