@@ -7,6 +7,7 @@ pub(crate) mod words;
 
 use crate::certainty;
 use crate::heading;
+use crate::names::causes;
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::units::{count, counted, share, span, timestamp};
@@ -116,12 +117,8 @@ fn outliers(found: &Memory) -> Fact {
             count(of.examined)
         );
     }
-    let causes = of.causes.iter().take(3);
-    let causes: Vec<String> = causes
-        .map(|cause| format!("{} ({})", words::source(cause, found), count(cause.outliers)))
-        .collect();
-    if !causes.is_empty() {
-        text += &format!(": {}", causes.join(", "));
+    if let Some(causes) = causes(of, &found.run) {
+        text += &format!(": {causes}");
     }
     Fact::new("outliers", Tone::Plain, text)
 }

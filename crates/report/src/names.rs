@@ -1,13 +1,27 @@
 //! Names of sources and senders.
 
 use crate::style::plain;
+use crate::units::count;
 use anechoic_analyze::facts::Facts;
+use anechoic_analyze::memory::Outliers;
 use anechoic_recording::ActivityKind;
 use anechoic_recording::sources;
 
 /// Returns the readable name of a source: `timer tick`, `thread kworker/1:1`.
 pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
     title_of(source, name, run.hypervisor.is_some())
+}
+
+/// Most sources of outliers that are named.
+const CAUSES: usize = 3;
+
+/// Names the sources that lengthened most outliers, each with their number; nothing if none is known.
+pub(crate) fn causes(of: &Outliers, run: &Facts) -> Option<String> {
+    let named = of.causes.iter().take(CAUSES).map(|cause| {
+        format!("{} ({})", source_name(&cause.source, &cause.name, run), count(cause.outliers))
+    });
+    let more = if of.causes.len() > CAUSES { ", …" } else { "" };
+    (!of.causes.is_empty()).then(|| named.collect::<Vec<_>>().join(", ") + more)
 }
 
 /// Returns the readable name of a source on a guest of a hypervisor, or on a machine without one.

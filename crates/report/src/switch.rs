@@ -6,6 +6,7 @@ pub(crate) mod words;
 
 use crate::certainty;
 use crate::heading;
+use crate::names::causes;
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::units::{count, counted, span, timestamp};
@@ -76,17 +77,8 @@ fn outliers(found: &Switch) -> Fact {
         "{}{with} far longer than the others of their series",
         counted(of.count, "sample", "samples")
     );
-    if of.explained > 0 {
-        let causes = of.causes.iter().take(3);
-        let causes: Vec<String> = causes
-            .map(|cause| format!("{} ({})", words::source(cause, found), count(cause.outliers)))
-            .collect();
-        let many = if causes.len() < of.causes.len() { ", …" } else { "" };
-        text += &format!(
-            "; kernel events explain {}: {}{many}",
-            count(of.explained),
-            causes.join(", ")
-        );
+    if let Some(causes) = causes(of, &found.run).filter(|_| of.explained > 0) {
+        text += &format!("; kernel events explain {}: {causes}", count(of.explained));
     }
     Fact::new("outliers", Tone::Plain, text)
 }

@@ -1,10 +1,9 @@
 //! What the memory experiments come to, in words.
 
-use crate::names::source_name;
 use crate::published::{BASTONI, THIEBAUT};
 use crate::units::{counted, number, rough_share, share, time};
 use anechoic_analyze::Memory;
-use anechoic_analyze::memory::{Cause, Experiment, Prediction, REGIONS};
+use anechoic_analyze::memory::{Experiment, Prediction, REGIONS};
 use anechoic_analyze::stats::quantile;
 use anechoic_recording::Policy;
 
@@ -213,11 +212,6 @@ pub(crate) fn times(found: &Memory) -> String {
         "Median over the working sets of a region of their mean ns per access, one line of 64 bytes. A tick is {tick} ns. The cost of a \
          counter read, {read} ticks, is subtracted from each pass; sequential accesses use vectors of 16 bytes."
     )
-}
-
-/// Names the source of outliers.
-pub(crate) fn source(cause: &Cause, found: &Memory) -> String {
-    source_name(&cause.source, &cause.name, &found.run)
 }
 
 /// Lists absent experiments with the reason, those with one reason together.

@@ -1,10 +1,8 @@
 //! What context switches cost, in words.
 
 use crate::memory::words::size;
-use crate::names::source_name;
 use crate::units::number;
 use anechoic_analyze::Switch;
-use anechoic_analyze::memory::Cause;
 use anechoic_analyze::paging::Estimate;
 use anechoic_analyze::switch::Point;
 use anechoic_recording::switch::Partners;
@@ -94,9 +92,4 @@ pub(crate) fn events(found: &Switch) -> Option<String> {
         )
     });
     Some(format!("off for these times, and on in further samples{added}"))
-}
-
-/// Names the source of outliers.
-pub(crate) fn source(cause: &Cause, found: &Switch) -> String {
-    source_name(&cause.source, &cause.name, &found.run)
 }
