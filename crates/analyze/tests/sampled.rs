@@ -58,6 +58,12 @@ fn host(name: &str, loops: &[Loop<'_>], change: impl Fn(&mut Run)) -> HostSample
 }
 
 fn write(dir: &Path, loops: &[Loop<'_>], change: impl Fn(&mut Run)) {
+    let all: Vec<usize> = (0..loops.len()).collect();
+    write_with(dir, loops, change, &all);
+}
+
+/// Writes a recording that has the samples of some of the loops only.
+fn write_with(dir: &Path, loops: &[Loop<'_>], change: impl Fn(&mut Run), kept: &[usize]) {
     let cpus = loops.iter().map(|of| builders::cpu_run(of.cpu, (0, COUNT * GRAIN), 25)).collect();
     let mut run = builders::run("loops", builders::clock(1_000_000_000), cpus);
     run.end_utc = Some("2026-05-09T07:31:27Z".into());
@@ -76,7 +82,7 @@ fn write(dir: &Path, loops: &[Loop<'_>], change: impl Fn(&mut Run)) {
     let mut recorder = Recorder::create(dir, &run).unwrap();
     let planned: Vec<Series> = (0..).zip(loops).map(|(number, of)| series(number, of)).collect();
     recorder.append(&planned).unwrap();
-    all.iter().for_each(|samples| recorder.append(samples).unwrap());
+    kept.iter().for_each(|&of| recorder.append(&all[of]).unwrap());
     recorder.finish(&run).unwrap();
 }
 
@@ -203,4 +209,25 @@ fn what_is_wrong_with_a_data_set_is_named() {
     let twice = join(vec![hosts[0].clone(), hosts[0].clone()], &[]).unwrap_err();
     assert!(twice.to_string().contains("both claim to be host a"), "{twice}");
     assert!(join(vec![], &[]).is_err());
+}
+
+/// A series whose samples were all lost has no row, so a finding names it with its loss.
+#[test]
+fn a_series_of_which_all_samples_were_lost_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("host=a");
+    let usual = late(10_000);
+    let lost = |run: &mut Run| {
+        run.outcomes[1].lost = COUNT;
+        run.outcomes[1].wrong = 3;
+    };
+    write_with(&dir, &[work(0, &usual), work(7, &usual)], lost, &[0]);
+    let found = join(vec![HostSamples::of(&Recording::open(&dir).unwrap()).unwrap()], &[]).unwrap();
+    assert_eq!(only(&found).samples, COUNT, "those of the other series");
+    let texts: Vec<&str> = found.findings.iter().map(|of| &*of.text).collect();
+    let [count, named, wrong] = texts[..] else { panic!("{texts:?}") };
+    assert_eq!(count, "1000 samples were lost on a");
+    let named_so = "all 1000 samples of counter of 1000000 ns on CPU 7 of a were lost";
+    assert!(named.starts_with(named_so), "{named}");
+    assert!(wrong.contains("3 samples returned a wrong value"), "{wrong}");
 }

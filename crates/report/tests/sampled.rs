@@ -105,6 +105,7 @@ fn host(
                 .collect(),
         }),
         injected: false,
+        without: vec![],
         series: experiments.iter().flat_map(one).collect(),
         lost: experiments.iter().map(counts).collect(),
         host: name,

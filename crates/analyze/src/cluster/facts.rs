@@ -9,6 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest number of hosts that a sentence names.
 pub(super) const NAMED: usize = 4;
 
+/// What follows where hosts were measured one after the other.
+const NOT_AT_ONCE: &str = "the recordings were not all made at the same time: hosts may differ because the times do, and how \
+    often several hosts are disturbed at once is not known; to compare hosts, measure them together (--rank-from-env)";
+
 /// Facts of a recording of one host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HostFacts<'a> {
@@ -76,7 +80,7 @@ pub(crate) fn notes(hosts: &[HostFacts<'_>]) -> Vec<String> {
     let last_start = hosts.iter().map(|host| host.start_utc).max();
     let first_end = hosts.iter().filter_map(|host| host.end_utc).min();
     if last_start.zip(first_end).is_some_and(|(start, end)| start >= end) {
-        notes.push("the recordings were not all made at the same time".into());
+        notes.push(NOT_AT_ONCE.into());
     }
     if !injected.is_empty() {
         notes.push(format!("noise was injected on {}", few(&injected)));
@@ -106,7 +110,7 @@ pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// Lists the first names.
-pub(super) fn few(names: &[String]) -> String {
+pub(crate) fn few(names: &[String]) -> String {
     first(names, names.len())
 }
 

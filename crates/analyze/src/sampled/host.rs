@@ -50,8 +50,11 @@ pub struct HostSamples {
     pub parallel: Option<Parallel>,
     /// Whether noise was injected during the run.
     pub injected: bool,
-    /// Its series, by number.
+    /// Its series with samples, by number.
     pub series: Vec<CpuSeries>,
+    /// Its series without any sample that can be used.
+    #[serde(default)]
+    pub without: Vec<SeriesWithout>,
     /// What the samples of each experiment lost, over all CPUs.
     pub lost: Vec<ExperimentCounts>,
 }
@@ -109,6 +112,19 @@ pub struct CpuSeries {
     pub least: f64,
 }
 
+/// A series without any sample that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesWithout {
+    /// The experiment.
+    pub experiment: SampledExperiment,
+    /// CPU that its thread was pinned to; absent if it was not pinned.
+    pub cpu: Option<u32>,
+    /// Number of samples that found no free buffer, or no space on the disk.
+    pub lost_samples: u64,
+    /// Number of samples whose work returned a wrong value.
+    pub wrong: u64,
+}
+
 /// What the samples of one experiment lost, in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentCounts {
@@ -151,6 +167,13 @@ impl HostSamples {
         for (at, builder) in open.into_iter().enumerate() {
             found[at] = found[at].take().or_else(|| builder?.finish(&mut lost));
         }
+        let without = known.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let without = without.map(|((series, outcome), _)| SeriesWithout {
+            experiment: SampledExperiment::of(series, run),
+            cpu: series.cpu,
+            lost_samples: outcome.lost,
+            wrong: outcome.wrong,
+        });
         let counts = |(experiment, lost): (SampledExperiment, LengthsBuilder)| ExperimentCounts {
             experiment,
             lost: LengthCounts::in_ns(&lost),
@@ -168,6 +191,7 @@ impl HostSamples {
             end_utc: run.end_utc.clone(),
             parallel: run.parallel.clone(),
             injected: !run.injections.is_empty(),
+            without: without.collect(),
             series: found.into_iter().flatten().collect(),
             lost: lost.into_iter().map(counts).collect(),
         })

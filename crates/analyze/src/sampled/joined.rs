@@ -3,7 +3,7 @@
 use super::host::{CpuSeries, HostSamples, SampledExperiment};
 use crate::cluster::adding::{measured_twice, no_host, outliers, overlap};
 use crate::cluster::counts::LengthsInNs;
-use crate::cluster::facts::{HostFacts, job, machines, notes, repeated, sorted, span};
+use crate::cluster::facts::{HostFacts, few, job, machines, notes, repeated, sorted, span};
 use crate::cluster::findings::{about, of_runs};
 use crate::cluster::outliers::Looked;
 use crate::cluster::{Finding, FindingKind, Job, Machines, Outliers};
@@ -340,11 +340,15 @@ fn host_outliers(hosts: &[(&str, (f64, f64), JoinedHost)]) -> Outliers {
 
 /// Finds samples that were lost or wrong.
 fn of_samples(hosts: &[HostSamples]) -> Vec<Finding> {
-    let sum = |host: &HostSamples, of: fn(&CpuSeries) -> u64| {
-        host.series.iter().map(of).fold(0, u64::saturating_add)
+    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+    let lost = |host: &HostSamples| {
+        let without = host.without.iter().map(|of| of.lost_samples);
+        sum(&mut host.series.iter().map(|of| of.lost_samples).chain(without))
     };
-    let lost = |host: &HostSamples| sum(host, |of| of.lost_samples);
-    let wrong = |host: &HostSamples| sum(host, |of| of.wrong);
+    let wrong = |host: &HostSamples| {
+        let without = host.without.iter().map(|of| of.wrong);
+        sum(&mut host.series.iter().map(|of| of.wrong).chain(without))
+    };
     type Of<'a> = &'a dyn Fn(&HostSamples) -> u64;
     let find = |kind: FindingKind, of: Of<'_>, text: &dyn Fn(u64, &str) -> String| {
         let all = hosts.iter().map(of).fold(0, u64::saturating_add);
@@ -359,5 +363,30 @@ fn of_samples(hosts: &[HostSamples]) -> Vec<Finding> {
             "the work of {count} samples returned a wrong value on {hosts}; do not trust these machines"
         )
     });
-    [lost, wrong].into_iter().flatten().collect()
+    lost.into_iter().chain(hosts.iter().flat_map(all_lost)).chain(wrong).collect()
+}
+
+/// Names the series of a host of which all samples were lost: no table has a row of them.
+fn all_lost(host: &HostSamples) -> Vec<Finding> {
+    let lost = || host.without.iter().filter(|of| of.lost_samples > 0);
+    let mut experiments: Vec<&SampledExperiment> = vec![];
+    for of in lost().map(|of| &of.experiment) {
+        if !experiments.contains(&of) {
+            experiments.push(of);
+        }
+    }
+    let finding = |experiment: &SampledExperiment| {
+        let here = || lost().filter(|of| of.experiment == *experiment);
+        let cpu = |cpu: Option<u32>| cpu.map_or("any CPU".into(), |cpu| format!("CPU {cpu}"));
+        let cpus: Vec<String> = here().map(|of| cpu(of.cpu)).collect();
+        let count = here().map(|of| of.lost_samples).fold(0, u64::saturating_add);
+        let (name, host) = (&experiment.variant, &host.host);
+        let grain = experiment.grain_ns.map_or(String::new(), |ns| format!(" of {ns} ns"));
+        let text = format!(
+            "all {count} samples of {name}{grain} on {} of {host} were lost, so that no table has them",
+            few(&cpus)
+        );
+        Finding { kind: FindingKind::Losses, hosts: vec![host.clone()], text }
+    };
+    experiments.into_iter().map(finding).collect()
 }
