@@ -224,8 +224,8 @@ fn together<J: Joint>(
     let leads = team.placement.leads();
     let host_dir = team.placement.host_dir(dir);
     let plan = part(args, team, &host_dir);
-    // The plan of a rank that only follows shows how long to sleep; its first rank reports what is wrong with it.
-    if let Some(code) = called_off(team, plan.as_ref().err().filter(|_| leads))? {
+    // The plan of a rank that only follows shows how long to sleep, so that it cannot take part without one either.
+    if let Some(code) = called_off(team, plan.as_ref().err())? {
         return Ok(code.into());
     }
     let plan = plan?;
@@ -299,12 +299,16 @@ fn called_off(team: &Team, problem: Option<&Problem>) -> Result<Option<u8>, Prob
     Ok(code.first().copied().filter(|&code| code > 0))
 }
 
-/// Prints what went wrong on each rank and returns the highest of their exit codes.
+/// Prints what went wrong on each rank and returns the highest of their exit codes. What all ranks of a host report is
+/// printed once, as that of the first of them.
 fn print_errors<T>(all: &[RankReport<T>]) -> u8 {
     let mut troubles: Vec<(usize, &str, u8, &str)> = Vec::new();
     for (rank, report) in all.iter().enumerate() {
-        troubles
-            .extend(report.trouble.iter().map(|(code, why)| (rank, &*report.host, *code, &**why)));
+        let Some((code, why)) = &report.trouble else { continue };
+        let same = |known: &&(usize, &str, u8, &str)| (known.1, known.3) == (&*report.host, &**why);
+        if !troubles.iter().any(|known| same(&known)) {
+            troubles.push((rank, &report.host, *code, why));
+        }
     }
     for (rank, host, _, why) in troubles.iter().take(MOST_PRINTED) {
         match rank {

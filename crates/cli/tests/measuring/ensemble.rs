@@ -397,6 +397,28 @@ fn a_signal_ends_all_ranks_and_keeps_what_was_measured() {
     assert!((100_000_000..30_000_000_000).contains(&wall), "{wall} ns");
 }
 
+/// The plan of a rank that only follows is refused: nobody starts, and rank 0 prints the reason.
+#[test]
+fn a_refused_follower_ends_the_job_with_its_reason() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("job");
+    let started = Instant::now();
+    let more = |rank: u32| {
+        if rank == 2 { &["-d", "20s", "--stop-on", "detour>1ms"][..] } else { &["-d", "20s"] }
+    };
+    let ranks = (0..3).map(|rank| rank_with(&by_hand(rank, 3), &run(&output, more(rank))));
+    let done = end_all(ranks.collect());
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    let codes = done.iter().map(|done| done.code);
+    assert_eq!(codes.collect::<Vec<_>>(), [Some(64); 3], "{}", done[0].err);
+    assert!(done[0].is_one_clear_line(), "{}", done[0].err);
+    let reason =
+        format!("anechoic: rank 2 on {}: --stop-on works for a single process only", hostname());
+    assert!(done[0].err.starts_with(&reason), "{}", done[0].err);
+    assert!(done[1..].iter().all(|done| done.err.is_empty()), "{}", done[1].err);
+}
+
 /// Every rank that learns of an error reports it in one line, soon, and nothing is left behind.
 #[test]
 fn what_does_not_come_together_is_told() {
