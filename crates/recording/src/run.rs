@@ -145,7 +145,8 @@ pub enum Ended {
 pub struct OwnThread {
     /// Thread id.
     pub tid: i32,
-    /// Role of the thread: `main`, `writer`, `trace reader`.
+    /// What the thread does: `housekeeper`, `screen`, `preempting thread`, `partner in a ring`, `unpinned loop`, `copy of the
+    /// work`; `main` or `writer` in recordings of other versions.
     pub role: String,
     /// Its scheduling policy, if it is not that of ordinary threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,7 +199,7 @@ pub struct Run {
     pub tool_version: String,
     /// The command line, word by word.
     pub command: Vec<String>,
-    /// The method: `detours`, `program`, or that of its series: `fwq`, `ftq`, `tick`, `loops`.
+    /// The method, one of the identifiers in [`crate::methods`]: `detours`, `program`, or that of its series, such as `fwq`.
     pub method: String,
     /// How the run ended.
     pub state: RunState,
