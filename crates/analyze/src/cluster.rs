@@ -58,9 +58,10 @@ pub struct Cluster {
     pub cpu_outliers: Outliers,
     /// Hosts that are far noisier than the others of their CPU model.
     pub host_outliers: Outliers,
-    /// Why the noisiest hosts differ from the others, at most three; empty if none does.
+    /// Why the noisiest hosts differ from the others, at most three; empty if none does, absent if the version that combined
+    /// the hosts did not compare them.
     #[serde(default)]
-    pub differences: Vec<HostDifference>,
+    pub differences: Option<Vec<HostDifference>>,
     /// Sources of the lost time over all hosts; absent if no host has attribution.
     pub sources: Option<ClusterSources>,
     /// Noise of the first 1, 2, 4, … CPUs of each host, by number.

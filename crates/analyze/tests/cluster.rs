@@ -235,7 +235,7 @@ fn a_noisier_host_is_explained_with_two_hosts_too() {
     let merged = |hosts: Vec<HostSummary>| {
         let mut all = ClusterBuilder::new();
         hosts.into_iter().for_each(|host| all.add(host).expect("different hosts"));
-        all.finish().expect("hosts").differences
+        all.finish().expect("hosts").differences.expect("compared")
     };
     let noisy = || host("000001", 20, 380, "powersave");
     let quiet = |number: u32| host(&format!("{number:06}"), 20, 0, "performance");

@@ -3,13 +3,14 @@
 pub(crate) mod tables;
 pub(crate) mod words;
 
+use crate::cpus;
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::units::{asked, counted, noise, timestamp};
 use anechoic_analyze::cluster::{Cluster, Machines, Quantiles};
 
 /// Widest CPU model in the line of a kind.
-const MODEL: usize = 36;
+const MODEL: usize = 48;
 
 /// Shows many hosts together.
 #[must_use]
@@ -23,12 +24,14 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
     if !cluster.cpus.is_empty() {
         screen.section("CPUs, the noisiest first");
         screen.table(tables::cpus(cluster, view.all));
+        bounds_notes(cluster, &mut screen);
         screen.section("outliers");
         outliers(cluster, view, &mut screen);
     }
-    if !cluster.differences.is_empty() {
+    let differences = words::differences(cluster);
+    if !differences.is_empty() {
         screen.section("why they differ");
-        words::differences(cluster).iter().for_each(|text| screen.item(Tone::Plain, text));
+        differences.iter().for_each(|text| screen.item(Tone::Plain, text));
     }
     if cluster.sources.is_some() {
         screen.gap();
@@ -53,6 +56,13 @@ fn heading(cluster: &Cluster, screen: &mut Screen) {
     screen.contexts(&cluster.machines, machine, ["kind", "kinds"]);
     screen.context(&ran(cluster));
     cluster.findings.iter().for_each(|finding| screen.warning(&finding.text));
+}
+
+/// Explains lower bounds and missing intervals of hosts and CPUs.
+pub(crate) fn bounds_notes(cluster: &Cluster, screen: &mut Screen) {
+    let hosts = cluster.hosts.iter().map(|host| (host.noise, host.interval, host.at_least));
+    let cpus = cluster.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
+    cpus::bounds_notes(hosts.chain(cpus), screen);
 }
 
 /// Returns what was measured, with which threshold, and when.

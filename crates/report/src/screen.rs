@@ -175,9 +175,9 @@ impl Screen {
         self.clipped(Tone::Quiet, text);
     }
 
-    /// Adds a line for each of the first few, and how many are left out.
+    /// Adds what was measured where for each of the first few, wrapped like [`Self::in_parts`], and how many are left out.
     pub(crate) fn contexts<T>(&mut self, of: &[T], line: fn(&T) -> String, [one, many]: [&str; 2]) {
-        of.iter().take(CONTEXTS).for_each(|of| self.context(&line(of)));
+        of.iter().take(CONTEXTS).for_each(|of| self.in_parts(&line(of)));
         if let Some(more) = more(of.len(), CONTEXTS, one, many) {
             self.context(&format!("and {more}"));
         }

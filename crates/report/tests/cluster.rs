@@ -238,3 +238,50 @@ fn the_noisiest_host_is_named() {
         assert_eq!(words.contains(chance), doubted, "{lost}, {low}: {text}");
     }
 }
+
+/// A host on which no loop ran is not one of those that a host is compared with.
+#[test]
+fn only_measured_hosts_are_the_others() {
+    let (quiet, noisy) = (host_with(1, 1, |_| 100_000_000), host_with(2, 1, |_| 300_000_000));
+    let mut silent = host_with(3, 1, |_| 0);
+    silent.cpus[0].wall_ns = 0;
+    let cluster = merged(vec![quiet, noisy, silent]).finish().expect("three hosts");
+    assert_eq!(cluster.total.hosts, 3);
+    let text = screen(&cluster, &View::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("node02 lost 3.00 %, the other 1.00 %"), "{text}");
+    assert!(!words.contains("median of the others"), "{text}");
+}
+
+/// A result of a version that did not compare the hosts is no result that found no difference.
+#[test]
+fn an_older_result_is_not_compared() {
+    let hosts = vec![host_with(1, 1, |_| 100_000_000), host_with(2, 1, |_| 300_000_000)];
+    let cluster = merged(hosts).finish().expect("two hosts");
+    let mut json = serde_json::to_value(&cluster).expect("JSON");
+    json.as_object_mut().expect("an object").remove("differences").expect("it is there");
+    let old: Cluster = serde_json::from_value(json).expect("an older result reads");
+    assert_eq!(old.differences, None);
+    let text = screen(&old, &View::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("The hosts were not compared with each other"), "{text}");
+    assert!(!words.contains("lost more than") && !text.contains("why they differ"), "{text}");
+}
+
+/// An interval from nearly nothing to all of the time says nothing, and neither does its lower bound.
+#[test]
+fn an_interval_that_says_nothing_is_not_shown() {
+    let mut wide = host_with(1, 1, |_| 100_000_000);
+    let nothing = Some(Interval { low: 1e-7, high: 1.0 });
+    (wide.interval, wide.at_least) = (nothing, Some(1e-7));
+    (wide.cpus[0].interval, wide.cpus[0].at_least) = (nothing, Some(1e-7));
+    let cluster = merged(vec![wide]).finish().expect("one host");
+    let text = screen(&cluster, &View::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("(too few events to say how certain that is: measure for longer)"),
+        "{text}"
+    );
+    assert!(words.contains("– under 95 %: too few events"), "{text}");
+    assert!(!text.contains("–100") && !text.contains("≥ 0"), "{text}");
+}

@@ -154,7 +154,7 @@ fn cluster() -> Cluster {
         cpus: vec![cpu(&a, 1, 0.09), cpu(&a, 0, 0.01), cpu(&b, 1, 0.01), cpu(&b, 0, 0.0)],
         cpu_outliers: outliers(vec![stands_out]),
         host_outliers: outliers(vec![]),
-        differences: vec![],
+        differences: Some(vec![]),
         sources: Some(ClusterSources {
             hosts: 1,
             rows: vec![ClusterSource {

@@ -115,7 +115,7 @@ impl ClusterBuilder {
             total: self.total(&hosts, &cpus),
             cpu_outliers: cpu_outliers(&cpus, parts),
             host_outliers: host_outliers(&hosts, parts),
-            differences: differences(&hosts, parts, &self.by_source()),
+            differences: Some(differences(&hosts, parts, &self.by_source())),
             sources: self.sources(),
             by_cpus: by_cpus(parts),
             by_hosts: by_hosts(parts),

@@ -16,6 +16,10 @@ const VALUE: usize = 36;
 /// Bounds given in place of small p-values: the statistic assumes too much to distinguish these.
 const BOUNDS: [(f64, &str); 4] = [(1e-6, "10⁻⁶"), (1e-5, "10⁻⁵"), (1e-4, "10⁻⁴"), (1e-3, "10⁻³")];
 
+/// Stands in the place of the noisiest host where an older version merged the hosts.
+const NOT_COMPARED: &str = "The hosts were not compared with each other, because an older version merged them: `anechoic \
+    merge` does it.";
+
 /// Explains the table of CPUs used.
 pub(crate) const USED: &str = "The first 1, 2, 4, … CPUs of each host by number, then 1, 2, 4, … hosts by name with all \
     their CPUs, over the time in which all were measured. any: share of the time in which at least one of these CPUs \
@@ -59,8 +63,15 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
 
 /// Names the noisiest host and what sets it apart, or states that no host is noisier than the others; empty for one host.
 fn noisiest(found: &Cluster) -> String {
-    let Some(host) = found.differences.first() else {
-        return match found.hosts.iter().filter(|host| host.wall_ns > 0).count() {
+    let measured = measured(found);
+    let Some(differences) = &found.differences else {
+        return match measured {
+            0 | 1 => String::new(),
+            _ => NOT_COMPARED.into(),
+        };
+    };
+    let Some(host) = differences.first() else {
+        return match measured {
             0 | 1 => String::new(),
             2 => format!("Neither host lost more than {NOISIER} times what the other did."),
             _ => format!("No host lost more than {NOISIER} times the median of the others."),
@@ -71,7 +82,12 @@ fn noisiest(found: &Cluster) -> String {
         format!("; {name} took {} there, {} elsewhere", noise(of.noise), noise(of.others))
     });
     let doubt = if is_clear(found, host) { "" } else { " This may be chance: measure for longer." };
-    format!("{}{}.{doubt}", beside_others(host, found.total.hosts), source.unwrap_or_default())
+    format!("{}{}.{doubt}", beside_others(host, measured), source.unwrap_or_default())
+}
+
+/// Returns the number of hosts on which a loop ran.
+fn measured(found: &Cluster) -> usize {
+    found.hosts.iter().filter(|host| host.wall_ns > 0).count()
 }
 
 /// Returns whether the lower bound of a host's noise lies above the others, as it must for an outlier.
@@ -81,8 +97,8 @@ fn is_clear(found: &Cluster, of: &HostDifference) -> bool {
     low.is_some_and(|low| low > of.others)
 }
 
-/// Writes the noise of a host beside that of the others, for their number in all.
-fn beside_others(host: &HostDifference, hosts: u64) -> String {
+/// Writes the noise of a host beside that of the others, for the number of measured hosts in all.
+fn beside_others(host: &HostDifference, hosts: usize) -> String {
     let others = if hosts > 2 { "the median of the others" } else { "the other" };
     let name = plain(&clip(&host.host, HOST));
     format!("{name} lost {}, {others} {}", noise(host.noise), noise(host.others))
@@ -92,7 +108,7 @@ fn beside_others(host: &HostDifference, hosts: u64) -> String {
 pub(crate) fn differences(found: &Cluster) -> Vec<String> {
     let guest = is_guest(found);
     let of = |host: &HostDifference| {
-        let mut text = beside_others(host, found.total.hosts);
+        let mut text = beside_others(host, measured(found));
         let sources: Vec<String> = host
             .sources
             .iter()
@@ -128,7 +144,7 @@ pub(crate) fn differences(found: &Cluster) -> Vec<String> {
         }
         text + "."
     };
-    found.differences.iter().map(of).collect()
+    found.differences.iter().flatten().map(of).collect()
 }
 
 /// Describes all outliers: hosts, then CPUs.

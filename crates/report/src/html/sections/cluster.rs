@@ -1,14 +1,16 @@
 //! The section on many hosts: noise, outliers, sources, and the noise against the number of CPUs used.
 
 use super::Section;
-use crate::cluster::{add_sources, add_used, outliers, spread, tables as text, words};
+use crate::cluster::{
+    add_sources, add_used, bounds_notes, outliers, spread, tables as text, words,
+};
 use crate::html::page::Page;
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::results::cluster::CLUSTER;
 use crate::screen::Screen;
 use crate::style::{Tone, View, plain};
-use crate::units::{count, counted, noise};
+use crate::units::{count, counted, noise, telling};
 use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -62,10 +64,12 @@ fn tables(found: &Cluster, screen: &mut Screen) {
         screen.heading("CPUs, the noisiest first");
         screen.table(text::cpus(found, false));
         screen.note("× median: ratio to the median of the class of the CPU.");
+        bounds_notes(found, screen);
     }
-    if !found.differences.is_empty() {
+    let differences = words::differences(found);
+    if !differences.is_empty() {
         screen.heading("Why they differ");
-        words::differences(found).iter().for_each(|text| screen.item(Tone::Plain, text));
+        differences.iter().for_each(|text| screen.item(Tone::Plain, text));
     }
     if found.sources.is_some() {
         screen.heading("What took the time");
@@ -95,7 +99,8 @@ fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
     if with_intervals {
         let floor = placed.iter().map(|(_, cpu)| cpu.noise).fold(f64::INFINITY, f64::min) / 3.0;
         let bars = placed.iter().filter_map(|(at, cpu)| {
-            let of = cpu.interval?;
+            let (of, _) = telling(cpu.noise, cpu.interval, cpu.at_least);
+            let of = of?;
             (of.high > floor).then(|| [(*at, of.low.max(floor)), (*at, of.high)])
         });
         let bars: Vec<(f64, f64)> = bars.flatten().collect();
