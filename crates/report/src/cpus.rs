@@ -40,9 +40,12 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
         screen.note(&spread(&summary.cpus));
     }
     screen.note(columns(summary));
-    let all = summary.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
-    let total = &summary.total;
-    bounds_notes(all.chain([(total.noise, total.interval, total.at_least)]), screen);
+    // A program has no interval for another reason, which the certainty of the run states.
+    if !is_of_program(summary) {
+        let all = summary.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
+        let total = &summary.total;
+        bounds_notes(all.chain([(total.noise, total.interval, total.at_least)]), screen);
+    }
     warnings(summary).iter().for_each(|warning| screen.warning(warning));
 }
 
