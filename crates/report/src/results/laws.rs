@@ -7,7 +7,7 @@ use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{asked, count, fine, noise, share, slowdown};
+use crate::units::{asked, count, fine, share, slowdown};
 use anechoic_predict::laws::{GrainLaws, LINEAR_ERROR, Laws, OPTIONS, Observed, RankLaws, laws};
 use anechoic_recording::{Problem, ProblemKind};
 
@@ -164,15 +164,17 @@ fn table(of: &GrainLaws) -> Table {
         .captioned("Probability of a delay and slowdown")
 }
 
-/// Writes a probability with three digits, a small one as a percentage; the linear form may exceed 1.
+/// Writes a probability as a number with three digits, a small one as a multiple of a power of ten; the linear form may
+/// exceed 1.
 fn probability(of: f64) -> String {
     match of {
         _ if of >= 100.0 => format!("{of:.0}"),
-        _ if of >= 0.001 => {
-            let decimals = (2.0 - of.log10().floor()).clamp(0.0, 5.0) as usize;
+        _ if of >= 0.000_1 => {
+            let decimals = (2.0 - of.log10().floor()).clamp(0.0, 6.0) as usize;
             format!("{of:.decimals$}")
         }
-        _ => noise(of),
+        _ if of > 0.0 => format!("{of:.2e}"),
+        _ => "0".into(),
     }
 }
 
