@@ -57,17 +57,17 @@ pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
         screen.table(settings(&of.changed, view));
     }
     if !of.sources.is_empty() {
-        screen.section("sources, as a share of the CPU time");
+        screen.section("sources, as a share of the CPU time; differences in percentage points");
         screen.table(sources(of, view));
     }
     if !of.cpus.is_empty() {
-        screen.section("CPUs");
-        screen.table(cpus(&of.cpus, view));
+        screen.section("noise of each CPU; differences in percentage points");
+        screen.table(cpus(of, view));
     }
     if of.lengths.len() > 1 {
         screen.section("detours by length, per second and CPU");
         screen.charts([chart(of)]);
-        screen.table(lengths(&of.lengths, view));
+        screen.table(lengths(of, view));
     }
     screen.section("how certain this is");
     certainty(of).iter().for_each(|line| screen.sentence(line));
@@ -370,8 +370,8 @@ fn differences<'a, T>(
     head: &str,
     name: impl Fn(&T) -> String,
     of: impl Fn(&T) -> Difference,
-    write: fn(f64) -> String,
-    without_unit: fn(f64) -> String,
+    [before, after]: [&'static str; 2],
+    [write, without_unit]: [fn(f64) -> String; 2],
 ) -> crate::table::Rows<'a, T> {
     let signed =
         |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, without_unit(value));
@@ -380,11 +380,21 @@ fn differences<'a, T>(
     };
     Table::of_rows(items)
         .name(head, name)
-        .number("before", |item| write(of(item).before))
-        .number("after", |item| write(of(item).after))
+        .number(before, |item| write(of(item).before))
+        .number(after, |item| write(of(item).after))
         .number("difference", |item| signed(of(item).after - of(item).before))
         .some_numbers("95 %", 2, |item| interval(of(item)))
         .some_names("", 0, |item| of(item).clear.then(|| "clear".into()))
+}
+
+/// Returns what the columns of both sides are called.
+fn side_heads(of: &Comparison) -> [&'static str; 2] {
+    if of.trials.is_some() { ["A", "B"] } else { ["before", "after"] }
+}
+
+/// Returns a difference of shares of the time, without an interval that is as wide as from nothing less to all more.
+fn of_shares(of: Difference) -> Difference {
+    Difference { interval: of.interval.filter(|of| of.high - of.low < 2.0), ..of }
 }
 
 fn sources(of: &Comparison, view: &View<'_>) -> Table {
@@ -392,23 +402,26 @@ fn sources(of: &Comparison, view: &View<'_>) -> Table {
         let control = if of.control { " (control)" } else { "" };
         source_name(of) + control
     };
-    let table = differences(&of.sources, "source", name, |of| of.difference, noise, points)
+    let share = |of: &SourceChange| of_shares(of.difference);
+    let table = differences(&of.sources, "source", name, share, side_heads(of), [noise, points])
         .captioned("Noise of each source; differences in percentage points");
     folded(&of.sources, view, table)
 }
 
-fn cpus(cpus: &[CpuChange], view: &View<'_>) -> Table {
+fn cpus(of: &Comparison, view: &View<'_>) -> Table {
     let name = |of: &CpuChange| of.cpu.to_string();
-    let table = differences(cpus, "CPU", name, |of| of.difference, noise, points)
+    let share = |of: &CpuChange| of_shares(of.difference);
+    let table = differences(&of.cpus, "CPU", name, share, side_heads(of), [noise, points])
         .captioned("Noise of each CPU; differences in percentage points");
-    folded(cpus, view, table)
+    folded(&of.cpus, view, table)
 }
 
-fn lengths(lengths: &[LengthChange], view: &View<'_>) -> Table {
+fn lengths(of: &Comparison, view: &View<'_>) -> Table {
     let name = |of: &LengthChange| asked(of.threshold_ns);
-    let table = differences(lengths, "over", name, |of| of.difference, rate, number)
+    let change = |of: &LengthChange| of.difference;
+    let table = differences(&of.lengths, "over", name, change, side_heads(of), [rate, number])
         .captioned("Detours longer than each threshold, per second and CPU");
-    folded(lengths, view, table)
+    folded(&of.lengths, view, table)
 }
 
 /// Draws the rate of detours over each threshold on both sides.
