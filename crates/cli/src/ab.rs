@@ -29,8 +29,8 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Which of two settings has less noise? Measure both in turn, in random order, and compare them in pairs
 ///
-/// Each COMMAND is run by the shell (sh -c) before each trial of its side. It makes a setting and ends; then the noise is
-/// measured like `anechoic run` measures it. Each command must undo what the other one did; '' stands for no command. A
+/// Each COMMAND is run by the shell (sh -c) before each trial of its side. It changes a setting and ends; then the noise is
+/// measured as `anechoic run` measures it. Each command must undo what the other one did; '' stands for no command. A
 /// pair is one trial of each side. Which side comes first is random (Abedi & Brecht 2017), so that drift of the host, or a
 /// rhythm of it, does not look like a difference. The result is that of `anechoic compare`.
 ///
@@ -43,7 +43,7 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AbArgs {
-    /// Makes the setting of side A, or runs its workload (--during)
+    /// Shell command that changes to the setting of side A, or runs its workload (--during)
     #[arg(value_name = "COMMAND_A", required_unless_present = "show")]
     a: Option<String>,
     /// The same for side B

@@ -23,18 +23,18 @@ const MOST_AT_ONCE: usize = 4;
 /// Did the noise change? Compare runs before and after, with a verdict, its interval, and the sources that changed
 ///
 /// Each side is a directory of repeated runs (`anechoic run --repeat 5 -o before`), or recordings separated by commas.
-/// The verdict comes from the variation between runs. With one run on a side there is none, only whether the two
-/// recordings differ, unless earlier runs of the host show how much its runs differ (--history). If the runs of both sides
+/// The verdict comes from the variation between runs. With one run on each side there is no verdict, and the result says
+/// only whether the two recordings differ, unless earlier runs of the host show how much its runs differ (--history). If the runs of both sides
 /// alternate in time, as those of `anechoic ab` do, neighbours are compared in pairs, so that drift of the host does not
-/// look like a change. In a guest, time below the kernel is a control: if it moved, the verdict is "unproven". So it is if
-/// all runs of a side were measured together, and the other side's more than ten minutes earlier or later.
+/// look like a change. In a guest, time below the kernel is a control: if it moved, the verdict is "unproven". It
+/// is also "unproven" if the runs of each side were measured together, and the two sides more than ten minutes apart.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/compare.schema.json)")),
     after_help = "Examples:\n  anechoic run --repeat 5 -d 5s -o before\n  sysctl kernel.numa_balancing=0\n  \
                   anechoic run --repeat 5 -d 5s -o after\n  anechoic compare before after --html change.html\n  \
-                  anechoic compare a1,a2,a3 b1,b2,b3 --ranks 1000 --grain 1ms   # and what it is worth for a job\n  \
-                  anechoic compare today yesterday --history /data/nightly      # one run a side\n\n\
+                  anechoic compare a1,a2,a3 b1,b2,b3 --ranks 1000 --grain 1ms   # and the cost for a job\n  \
+                  anechoic compare today yesterday --history /data/nightly      # one run on each side\n\n\
                   Exits with 0 if there is a verdict, also that no change is shown, with 3 if there is none (one run on a \
                   side, or unproven), and with 1 if a recording is not complete."
 )]

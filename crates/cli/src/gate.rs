@@ -26,8 +26,8 @@ use std::process::ExitCode;
 /// Does the noise stay within limits? For continuous integration and acceptance tests: pass, fail or undecided
 ///
 /// A rule must hold on every CPU of every recording: the worst decides. It passes only where the recordings show that it
-/// holds, with 95 % confidence, and fails where they show that it does not; in between it is undecided. Nothing passes
-/// with a recording that ended early, that lost too much, or that is shorter than --min-time.
+/// holds, with 95 % confidence, and fails where they show that it does not; in between it is undecided. No rule passes
+/// on a recording that ended early, that lost too much, or that is shorter than --min-time.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/gate.schema.json)")),

@@ -23,7 +23,7 @@ const MOST_AT_ONCE: usize = 4;
 /// The newest recording of `anechoic run` decides which runs count: those of its host that measured the same CPUs for about
 /// as long, with the same threshold, policy and kernel events. Keep runs of one configuration in a directory of their own:
 /// what was changed between them counts as variation. With twenty runs or more, `anechoic compare BEFORE AFTER --history
-/// DIR` makes a verdict of one run a side.
+/// DIR` makes a verdict of one run on each side.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/history.schema.json)")),

@@ -70,7 +70,7 @@ pub struct InjectArgs {
     /// thread can take]
     #[arg(long, value_parser = ask::duration, value_name = "TIME", requires = "replay")]
     longer_than: Option<Duration>,
-    /// How long each one lasts, for the kinds kernel and thread; --for is how long to inject [default: 25us]
+    /// Length of each interruption, for the kinds kernel and thread; --for is how long to inject [default: 25us]
     #[arg(long = "length", alias = "duration", short, short_alias = 'd', value_parser = ask::duration, value_name = "TIME", conflicts_with = "replay", allow_hyphen_values = true)]
     length: Option<Duration>,
     /// CPUs to disturb, for example 1 or 2-5 [default: the last one that this process may use; for a rank of a parallel

@@ -244,5 +244,9 @@ fn fifo_without_the_right_is_refused_before_measuring() {
     let fwq = ["measure", "fwq", "--policy", "fifo", "--cpus", &last, "-q", "-o", arg(&recording)];
     let done = command("setpriv", &[&nobody[..], &[arg(&tool)], &fwq].concat());
     assert_eq!(done.code, Some(69), "{}", done.err);
-    assert!(done.err.contains("SCHED_FIFO is refused") && done.is_one_clear_line(), "{}", done.err);
+    assert!(
+        done.err.contains("the kernel refuses SCHED_FIFO") && done.is_one_clear_line(),
+        "{}",
+        done.err
+    );
 }

@@ -24,6 +24,7 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
     if !cluster.cpus.is_empty() {
         screen.section("CPUs, the noisiest first");
         screen.table(tables::cpus(cluster, view.all));
+        screen.note("× median: ratio to the median of the class of the CPU");
         bounds_notes(cluster, &mut screen);
         screen.section("outliers");
         outliers(cluster, view, &mut screen);

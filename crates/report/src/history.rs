@@ -187,7 +187,7 @@ fn certainty(of: &History) -> Vec<String> {
         lines.push(format!("Correlation of successive runs: {}; {so}.", ratio(correlation)));
     }
     lines.push(format!(
-        "`anechoic compare BEFORE AFTER --history DIR` makes a verdict of one run a side from {} runs on: their difference \
+        "`anechoic compare BEFORE AFTER --history DIR` makes a verdict of one run on each side from {} runs on: their difference \
          counts if fewer than 5 % of all pairs of runs differ as much.",
         count(FEWEST as u64)
     ));

@@ -169,7 +169,7 @@ fn waited(limits: &CpuLimits, run: &Facts) -> Option<String> {
 /// Adds the threads that ran while no events were recorded.
 fn suspects(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let seen = &summary.suspect_threads;
-    let mut table = Table::of_named("threads that ran meanwhile", &["ran for", "per s"]);
+    let mut table = Table::of_named("threads that ran meanwhile", &["ran for", "ran per s"]);
     for thread in seen {
         let ran_ns = thread.ran_ns.unwrap_or(0);
         let per_s = length((ran_ns as f64 / (summary.run.wall_ns.max(1) as f64 / 1e9)) as u64);

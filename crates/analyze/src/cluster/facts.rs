@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const NAMED: usize = 4;
 
 /// What follows where hosts were measured one after the other.
-const NOT_AT_ONCE: &str = "the recordings were not all made at the same time: hosts may differ because the times do, and how \
+const NOT_AT_ONCE: &str = "the recordings were not all made at the same time: hosts may differ because of when they were measured, and how \
     often several hosts are disturbed at once is not known; to compare hosts, measure them together (--rank-from-env)";
 
 /// Facts of a recording of one host.

@@ -9,13 +9,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) const KEYS: [(&str, &str); 9] = [
     ("q", "quit"),
     ("space", "pause the screen; the measurement goes on"),
-    ("o", "sort by the next column: noise now, since the start, rate, longest, name"),
+    ("o", "sort by noise now, since the start, rate, longest, or name"),
     ("/", "filter: part of a source's name, or CPUs like 2-5"),
     ("t", "change the threshold (1us, or calibrated); the measurement restarts"),
     ("s", "save the measurement as a recording"),
     ("up down", "scroll"),
-    ("esc", "clear the filter, close this list"),
-    ("?", "this"),
+    ("esc", "clear the filter, or close this list"),
+    ("?", "open and close this list"),
 ];
 
 impl App {

@@ -219,10 +219,11 @@ fn help(frame: &mut Frame) {
         .chain([
             Line::default(),
             Line::from(
-                " now: the last second, updated every quarter; longest: the longest detour,",
+                " now: the last second, updated every quarter of a second; longest: the longest",
             )
             .dim(),
-            Line::from(" or, for a source, the most it took of one detour").dim(),
+            Line::from(" detour or, for a source, the longest time that it took of one detour")
+                .dim(),
         ])
         .collect();
     let high = Constraint::Max(lines.len() as u16 + 2);

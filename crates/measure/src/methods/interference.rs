@@ -17,7 +17,7 @@ pub(super) static METHOD: Method = Method {
     source: "Radojković 2008",
     about: "Interference matrix: what an interrupt on one CPU costs a kernel on another CPU",
     examples: "  anechoic measure interference                        all pairs of CPUs, if 64 or fewer
-  anechoic measure interference --source 0 --cpus 0-3  who feels the interrupts of CPU 0
+  anechoic measure interference --source 0 --cpus 0-3  what the interrupts of CPU 0 cost CPUs 0 to 3
   anechoic measure interference --pairs classes        one pair of each: SMT siblings, shared caches, sockets",
     options: &[OPTIONS],
     needs_events: Some("interference needs kernel events"),

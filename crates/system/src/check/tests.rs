@@ -55,7 +55,7 @@ fn rows_of_files() {
             Good,
             "26.0 ticks (10.0 ns) each, steps of 24 ticks (9.2 ns); clock_gettime 23.6 ns",
         ),
-        ("skew", timing::skew, &[], Good, "2 CPUs differ by 7 ticks or less, known to ± 40"),
+        ("skew", timing::skew, &[], Good, "2 CPUs differ by 7 ticks or less, known to ± 40 ticks"),
         ("huge pages", memory::huge_pages, &[(thp, "always [madvise] never")], Good, "madvise"),
         ("no huge pages", memory::huge_pages, &[(thp, "always madvise [never]")], Limited, "never"),
         ("huge pages unknown", memory::huge_pages, &[], Limited, "not available"),

@@ -79,7 +79,7 @@ pub(super) fn skew(scene: &Scene) -> RowResult {
     let bound = clock.skew.iter().map(|skew| skew.bound_ticks).max().unwrap_or(0);
     let offset = worst.map_or(0, |skew| skew.offset_ticks);
     let found = format!(
-        "{} CPUs differ by {} ticks or less, known to ± {bound}",
+        "{} CPUs differ by {} ticks or less, known to ± {bound} ticks",
         clock.skew.len(),
         offset.unsigned_abs()
     );

@@ -11,7 +11,7 @@ use anechoic_recording::options::rate as period;
 pub(super) static RATE: RuleRow = RuleRow {
     id: "max-rate",
     value_name: "[SOURCE][>LENGTH]=RATE",
-    help: "Most detours of a CPU per time: all, with a source, or longer than a length: 1000/s, 'thread:*=1/s', '>50us=6/min'",
+    help: "Largest number of detours of a CPU per time: all, with a source, or longer than a length: 1000/s, 'thread:*=1/s', '>50us=6/min'",
     scope: Scope::SourceAndLength,
     unit: Unit::PerSecond,
     limit: per_second,
