@@ -53,12 +53,12 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
 fn columns(summary: &Summary) -> &'static str {
     match is_of_program(summary) {
         true => {
-            "per s: detours per second. by time: 50 % or 99 % of the lost time lies in detours up to this length. ran: time in \
-             which the program executed there; seconds and shares are those of this and the lost time."
+            "by time: half or 99 % of the lost time lies in detours up to this length. ran: time in which the program executed \
+             there; seconds and shares are those of this and the lost time."
         }
         false => {
-            "per s: detours per second. by time: 50 % or 99 % of the lost time lies in detours up to this length. shortest gap: \
-             between two readings of the counter; subtracted from each detour."
+            "by time: half or 99 % of the lost time lies in detours up to this length. shortest gap: between two readings of the \
+             counter; subtracted from each detour."
         }
     }
 }
