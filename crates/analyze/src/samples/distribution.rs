@@ -109,6 +109,12 @@ pub(crate) struct SeriesValues<'a> {
 }
 
 impl Distribution {
+    /// Returns the quantile at this share of the samples, from 0 to 1; absent if it is none of those that are kept.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<&Quantile> {
+        self.quantiles.iter().find(|quantile| (quantile.share - share).abs() < 1e-6)
+    }
+
     /// Returns the distribution of all values; absent if there are none.
     pub(crate) fn of(taken: &SeriesValues) -> Option<Self> {
         let SeriesValues { moments, cells, scale, .. } = taken;

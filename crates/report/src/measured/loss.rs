@@ -61,9 +61,7 @@ impl Loss {
     /// Returns the value that this share of the samples reaches or beats.
     pub(crate) fn quantile(&self, distribution: &Distribution, share: f64) -> Option<f64> {
         let share = if self.fixed == Fixed::Work { share } else { 1.0 - share };
-        let near =
-            |q: &&anechoic_analyze::samples::distribution::Quantile| (q.share - share).abs() < 1e-6;
-        distribution.quantiles.iter().find(near).map(|quantile| quantile.value)
+        distribution.quantile(share).map(|quantile| quantile.value)
     }
 
     /// Writes a value with enough digits to show its loss, or one of size `seen`.

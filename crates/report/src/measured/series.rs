@@ -6,7 +6,7 @@ use crate::screen::Screen;
 use crate::style::clip;
 use crate::table::{Rows, Table};
 use crate::units::{count, fine_range, noise};
-use anechoic_analyze::samples::distribution::{Distribution, Quantile};
+use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesResult};
 
 /// Widest name of a kernel.
@@ -121,8 +121,7 @@ fn smallest_spread(result: &SeriesResult) -> Option<f64> {
 }
 
 fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
-    let median = |quantile: &&Quantile| (quantile.share - 0.5).abs() < 1e-6;
-    let interval = distribution.quantiles.iter().find(median)?.interval?;
+    let interval = distribution.quantile(0.5)?.interval?;
     let (one, other) = (loss.of_value(interval.low), loss.of_value(interval.high));
     let (low, high) = (one.min(other), one.max(other));
     Some(match loss.fixed {

@@ -69,10 +69,7 @@ pub(crate) fn ranges(ranking: &Ranking) -> Option<Table> {
         let drawn = series(ranking, kernel).into_iter().take(CURVES);
         rows.extend(drawn.map(|drawn| Row { kernel: title.clone(), drawn }));
     }
-    let median = |of: &Distribution| {
-        let median = of.quantiles.iter().find(|quantile| quantile.share == 0.5);
-        median.map(|quantile| quantile.value)
-    };
+    let median = |of: &Distribution| of.quantile(0.5).map(|median| median.value);
     let mut table = Table::of_rows(&rows)
         .name("kernel", |row| row.kernel.clone())
         .name("samples of", |row| row.drawn.title.clone())

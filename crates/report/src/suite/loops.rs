@@ -115,7 +115,7 @@ fn distributions(set: &Measured) -> Table {
         };
         cells.extend([
             of(|d| Some(d.mean)),
-            of(median),
+            of(|d| d.quantile(0.5).map(|median| median.value)),
             of(|d| d.standard_deviation),
             of(|d| Some(d.min)),
             of(|d| Some(d.max)),
@@ -123,11 +123,6 @@ fn distributions(set: &Measured) -> Table {
         rows.row(cells);
     }
     rows
-}
-
-fn median(distribution: &Distribution) -> Option<f64> {
-    let middle = distribution.quantiles.iter().find(|q| (q.share - 0.5).abs() < 1e-6);
-    middle.map(|quantile| quantile.value)
 }
 
 /// Returns fasties, slowies, and how much of the spread the kernel accounts for.
