@@ -68,13 +68,16 @@ pub(crate) struct LongestBuilder<'a, T, M = Make<T>> {
     make: M,
     /// The longest detours, sorted by decreasing length.
     kept: Vec<(Rank, T)>,
+    /// Number of detours among which the kept ones are the longest.
     pub(crate) seen: u64,
+    /// Number of detours of the chosen CPUs that were skipped for their sources.
+    pub(crate) left_out: u64,
 }
 
 impl<'a, T, M> LongestBuilder<'a, T, M> {
     /// Returns an empty collection for this run.
     pub(crate) fn new(run: &'a Run, most: usize, make: M) -> Self {
-        Self { run, most, cpus: None, without: &[], make, kept: vec![], seen: 0 }
+        Self { run, most, cpus: None, without: &[], make, kept: vec![], seen: 0, left_out: 0 }
     }
 
     /// Skips the detours of all other CPUs.
@@ -107,6 +110,7 @@ impl<T, M: Fn(&DetourView<'_>, &Run) -> T> Fold for LongestBuilder<'_, T, M> {
             return;
         }
         if view.activities.iter().any(|row| self.without.contains(&&*row.source)) {
+            self.left_out += 1;
             return;
         }
         self.seen += 1;

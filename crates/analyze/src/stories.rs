@@ -19,6 +19,15 @@ pub struct LongestDetours {
     pub run: Facts,
     /// Number of detours among which they are the longest.
     pub of: u64,
+    /// The CPUs that were chosen; absent if all count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Vec<u32>>,
+    /// Identifiers of the sources without which detours were chosen; absent if all count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+    /// Number of detours of these CPUs that were left out because they contain such a source; absent if all count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<u64>,
     /// The detours, sorted by decreasing length.
     pub detours: Vec<DetourStory>,
     /// What was to end the run, and the detour that did, which may be none of the longest; absent if nothing was.
@@ -57,9 +66,18 @@ pub fn longest_detours(
     if summary.sources.is_none() && !without.is_empty() {
         return Err(not_attributed(recording, &summary.run));
     }
-    let (of, mut detours) = (longest.seen, longest.finish());
+    let (of, left_out) = (longest.seen, longest.left_out);
+    let mut detours = longest.finish();
     name_threads(&mut detours, recording)?;
-    Ok(LongestDetours { run: summary.run, of, detours, stopped: summary.stopped })
+    Ok(LongestDetours {
+        run: summary.run,
+        of,
+        cpus: cpus.map(<[u32]>::to_vec),
+        without: without.iter().map(|id| (*id).to_owned()).collect(),
+        left_out: (!without.is_empty()).then_some(left_out),
+        detours,
+        stopped: summary.stopped,
+    })
 }
 
 #[cfg(test)]

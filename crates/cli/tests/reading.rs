@@ -132,6 +132,34 @@ fn what_is_not_saved_is_shown_and_leaves_nothing_behind() {
     assert_eq!(done.code, Some(64), "{}", done.err);
 }
 
+/// What is left out of the longest detours by choice was recorded all the same, and the result states the choice.
+#[test]
+fn the_longest_detours_state_what_was_left_out_by_choice() {
+    let dir = examples(&["before"]);
+    let words = |line: &str| {
+        let done = within(dir.path(), line);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        done.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let some = words("longest --without timer-tick -n 1");
+    let expected = "The longest of 4,740 detours without timer-tick (1,250 left out) took";
+    assert!(some.contains(expected), "{some}");
+    let none = words("longest --without *");
+    let expected = "All 5,990 detours were left out: each contains one of the sources timer-tick, ";
+    assert!(none.contains(expected) && !none.contains("No detour was recorded"), "{none}");
+    let on = words("longest --cpus 1 -n 1");
+    assert!(on.contains("The longest of 5,990 detours on CPU 1 took"), "{on}");
+    let json: serde_json::Value =
+        serde_json::from_str(&words("longest --without timer-tick,softirq --cpus 1 --json"))
+            .expect("JSON");
+    assert_eq!(json["without"], serde_json::json!(["timer-tick", "softirq"]));
+    assert_eq!(json["cpus"], serde_json::json!([1]));
+    let count = |name: &str| json[name].as_u64().unwrap_or_else(|| panic!("no {name}: {json}"));
+    assert_eq!(count("of") + count("left_out"), 5_990);
+    let all: serde_json::Value = serde_json::from_str(&words("longest -n 1 --json")).expect("JSON");
+    assert!(all.get("without").is_none() && all.get("left_out").is_none(), "{all}");
+}
+
 #[test]
 fn the_longest_detours_have_their_story() {
     let dir = examples(&["before"]);

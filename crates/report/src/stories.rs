@@ -4,7 +4,7 @@ use crate::names::{role, sender, source_name};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::table::Table;
-use crate::units::{counted, instant, length};
+use crate::units::{count, counted, cpu_list, instant, length};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::{DetourStory, LongestDetours, StoryActivity};
 use anechoic_recording::ActivityKind;
@@ -28,12 +28,11 @@ pub(crate) fn activities(story: &DetourStory, run: &Facts, screen: &mut Screen) 
 
 /// Returns how long the longest detour was, and what took most of it.
 pub(crate) fn headline(found: &LongestDetours) -> String {
-    let Some(first) = found.detours.first() else {
-        return "No detour was recorded.".into();
-    };
+    let Some(first) = found.detours.first() else { return none(found) };
     let mut text = format!(
-        "The longest of {} took {} on CPU {}",
+        "The longest of {}{} took {} on CPU {}",
         counted(found.of, "detour", "detours"),
+        chosen(found),
         length(first.length_ns),
         first.cpu
     );
@@ -41,6 +40,41 @@ pub(crate) fn headline(found: &LongestDetours) -> String {
         text += &format!("; {most}");
     }
     text + "."
+}
+
+/// States why there is no detour: none was recorded, or all were left out by the choice of sources.
+fn none(found: &LongestDetours) -> String {
+    let on = on(found);
+    match found.left_out.unwrap_or(0) {
+        0 => format!("No detour was recorded{on}."),
+        number => {
+            let all = counted(number, "detour", "detours");
+            let verb = if number == 1 { "was" } else { "were" };
+            format!(
+                "All {all}{on} {verb} left out: each contains one of the sources {}.",
+                sources(found)
+            )
+        }
+    }
+}
+
+/// States the choice of CPUs and sources, and how many detours it leaves out; nothing if all count.
+fn chosen(found: &LongestDetours) -> String {
+    let left_out = found.left_out.map_or(String::new(), |number| {
+        format!(" without {} ({} left out)", sources(found), count(number))
+    });
+    format!("{}{left_out}", on(found))
+}
+
+/// Names the chosen CPUs; nothing if all count.
+fn on(found: &LongestDetours) -> String {
+    let cpus = found.cpus.as_ref().map(|cpus| (if cpus.len() == 1 { "CPU" } else { "CPUs" }, cpus));
+    cpus.map_or(String::new(), |(word, cpus)| format!(" on {word} {}", cpu_list(cpus)))
+}
+
+/// Names the sources of which detours were left out.
+fn sources(found: &LongestDetours) -> String {
+    found.without.join(", ")
 }
 
 /// Returns what took most of a detour, and how much of it; `None` if its cause is unknown.
