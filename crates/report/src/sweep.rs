@@ -46,6 +46,9 @@ pub(crate) fn add(found: &Sweep, view: &View<'_>, screen: &mut Screen) {
         ));
         screen.table(table);
         screen.note(counted_events::HOW);
+        if lacks_events(found) {
+            screen.note(NOT_COUNTED.1);
+        }
         // The terminal has the table.
         for (name, chart) in event_charts(found) {
             screen.pictured(chart.titled("", ROWS), caption_of_events(found, &name));
@@ -58,7 +61,7 @@ pub(crate) fn add(found: &Sweep, view: &View<'_>, screen: &mut Screen) {
 }
 
 /// Describes the figure of the quantity.
-pub(crate) fn caption(found: &Sweep) -> String {
+fn caption(found: &Sweep) -> String {
     format!(
         "{} by {}: mean over repeated measurements, with the standard deviation.",
         capital(what(found)),
@@ -67,13 +70,13 @@ pub(crate) fn caption(found: &Sweep) -> String {
 }
 
 /// Describes the figure of an event in each sample, by its name.
-pub(crate) fn caption_of_events(found: &Sweep, name: &str) -> String {
+fn caption_of_events(found: &Sweep, name: &str) -> String {
     let by = number(found.by);
     format!("{name}, by {by}: mean over repeated measurements, with the standard deviation.")
 }
 
 /// Describes the distributions of one experiment.
-pub(crate) fn caption_of_distributions(found: &Sweep, name: &str) -> String {
+fn caption_of_distributions(found: &Sweep, name: &str) -> String {
     let by = number(found.by);
     format!("Share of the samples that lost at most this much, by {by}: {name}.")
 }
@@ -97,7 +100,7 @@ pub(crate) fn what(found: &Sweep) -> &'static str {
 }
 
 /// Explains the columns of the table.
-pub(crate) fn note(found: &Sweep) -> &'static str {
+fn note(found: &Sweep) -> &'static str {
     match found.quantity {
         Quantity::Noise if found.distributions.is_empty() => {
             "noise of all CPUs of a measurement together; mean and standard deviation are over repeated measurements"
@@ -175,7 +178,7 @@ fn words(found: &Sweep, number: f64) -> String {
 }
 
 /// Returns mean and deviation of each experiment at each number.
-pub(crate) fn table(found: &Sweep) -> Table {
+fn table(found: &Sweep) -> Table {
     let number = number(found.by);
     let mut table = Table::of_named("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
         .captioned("Mean and deviation at each number");
@@ -196,32 +199,71 @@ pub(crate) fn table(found: &Sweep) -> Table {
     table
 }
 
+/// Stands where an event was not counted, or never came, and what explains it.
+const NOT_COUNTED: (&str, &str) = ("–", "–: not counted there, or it never came");
+
+/// Returns the lines of each event that came, with its heading.
+fn came(found: &Sweep) -> Vec<(String, &Vec<Line>)> {
+    let of = |(title, event)| Some((title, found.events.get(event)?));
+    counted_events::all().filter_map(of).collect()
+}
+
+/// Returns the value of an event of an experiment at a number.
+fn event_at<'a>(lines: &'a [Line], name: &str, number: f64) -> Option<&'a SweepPoint> {
+    let line = lines.iter().find(|of| of.name == name)?;
+    line.points.iter().find(|of| of.at == number)
+}
+
+/// Returns whether an event has no value where another has one.
+fn lacks_events(found: &Sweep) -> bool {
+    let came = came(found);
+    let lacks = |(name, number): (&str, f64)| {
+        came.iter().any(|(_, lines)| event_at(lines, name, number).is_none())
+    };
+    rows_of_events(&came).into_iter().any(lacks)
+}
+
+/// Returns the experiments and numbers at which any of these events was counted: experiments as they come, numbers rising.
+fn rows_of_events<'a>(came: &[(String, &'a Vec<Line>)]) -> Vec<(&'a str, f64)> {
+    let mut rows: Vec<(&str, Vec<f64>)> = vec![];
+    for line in came.iter().flat_map(|(_, lines)| *lines) {
+        let numbers = line.points.iter().map(|point| point.at);
+        match rows.iter_mut().find(|(name, _)| *name == line.name) {
+            Some((_, known)) => known.extend(numbers),
+            None => rows.push((&line.name, numbers.collect())),
+        }
+    }
+    for (_, numbers) in &mut rows {
+        numbers.sort_by(f64::total_cmp);
+        numbers.dedup();
+    }
+    let at = |(name, numbers): (&'a str, Vec<f64>)| numbers.into_iter().map(move |at| (name, at));
+    rows.into_iter().flat_map(at).collect()
+}
+
 /// Returns the events in each sample of each experiment at each number; nothing if none was counted.
-pub(crate) fn events_table(found: &Sweep) -> Option<Table> {
-    let came: Vec<(String, &Vec<Line>)> = counted_events::all()
-        .filter_map(|(title, event)| Some((title, found.events.get(event)?)))
-        .collect();
-    let (_, first) = came.first()?;
+fn events_table(found: &Sweep) -> Option<Table> {
+    let came = came(found);
+    if came.is_empty() {
+        return None;
+    }
     let mut heads = vec![number(found.by)];
     heads.extend(came.iter().map(|(title, _)| &**title));
     let mut table = Table::of_named("experiment", &heads)
         .captioned("Cache misses and page faults in each sample at each number");
-    for line in *first {
-        for point in &line.points {
-            let mut cells = vec![plain(&line.name), at(found, point.at)];
-            cells.extend(came.iter().map(|(_, lines)| {
-                let same = lines.iter().find(|of| of.name == line.name);
-                let point = same.and_then(|of| of.points.iter().find(|of| of.at == point.at));
-                point.map_or("–".into(), |point| per_sample(point.spread.mean))
-            }));
-            table.row(cells);
-        }
+    for (name, number) in rows_of_events(&came) {
+        let mut cells = vec![plain(name), at(found, number)];
+        cells.extend(came.iter().map(|(_, lines)| {
+            let point = event_at(lines, name, number);
+            point.map_or(NOT_COUNTED.0.into(), |point| per_sample(point.spread.mean))
+        }));
+        table.row(cells);
     }
     Some(table)
 }
 
 /// Draws the events in each sample against the number, with their names: one chart for each event that came.
-pub(crate) fn event_charts(found: &Sweep) -> Vec<(String, Chart)> {
+fn event_charts(found: &Sweep) -> Vec<(String, Chart)> {
     let chart = |(title, event): (String, &'static str)| {
         let name = format!("{title}, in each sample");
         let chart = lines_chart(found, found.events.get(event)?, &name, Unit::Number)?;
@@ -242,7 +284,7 @@ fn axis(label: &str, unit: Unit, values: &[f64]) -> Axis {
 
 /// Draws the mean of each experiment against the number, with the standard deviation as error bars; nothing where all
 /// have the same number.
-pub(crate) fn chart(found: &Sweep) -> Option<Chart> {
+fn chart(found: &Sweep) -> Option<Chart> {
     let unit = if found.quantity == Quantity::Delay { Unit::Time } else { Unit::Share };
     Some(lines_chart(found, &found.lines, what(found), unit)?.named("by number"))
 }
@@ -283,7 +325,7 @@ fn lines_chart(found: &Sweep, lines: &[Line], what: &str, unit: Unit) -> Option<
 
 /// Draws the cumulative distributions of each experiment, one curve for each measurement. Returns them with the name of
 /// the experiment.
-pub(crate) fn distributions(found: &Sweep) -> Vec<(String, Chart)> {
+fn distributions(found: &Sweep) -> Vec<(String, Chart)> {
     let of_line = |line: &Line| {
         let mut curves: Vec<_> =
             found.distributions.iter().filter(|of| of.name == line.name).collect();
@@ -307,4 +349,56 @@ pub(crate) fn distributions(found: &Sweep) -> Vec<(String, Chart)> {
         return vec![];
     }
     found.lines.iter().take(MOST).map(of_line).filter(|(_, chart)| !chart.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_analyze::repeat::Spread;
+    use anechoic_recording::paging::counts::{FIRST_LEVEL, LAST_LEVEL};
+    use std::collections::BTreeMap;
+
+    fn line(name: &str, points: &[(f64, f64)]) -> Line {
+        let point = |&(at, mean): &(f64, f64)| SweepPoint {
+            at,
+            spread: Spread { runs: 1, mean, sd: None, min: mean, max: mean },
+            of: vec!["one".into()],
+        };
+        Line { name: name.into(), points: points.iter().map(point).collect() }
+    }
+
+    fn sweep_of(events: &[(&str, Vec<Line>)]) -> Sweep {
+        Sweep {
+            method: "loops".into(),
+            by: By::Rate,
+            quantity: Quantity::Noise,
+            measurements: 3,
+            lines: vec![line("counter", &[(250.0, 0.1), (1_000.0, 0.2)])],
+            distributions: vec![],
+            events: events.iter().map(|(id, of)| ((*id).to_owned(), of.clone())).collect(),
+        }
+    }
+
+    /// An event that was counted in fewer measurements than another hides none of them.
+    #[test]
+    fn a_row_of_events_needs_only_one_of_them() {
+        let first = vec![line("counter", &[(1_000.0, 7.0)])];
+        let last =
+            vec![line("counter", &[(250.0, 3.0), (1_000.0, 4.0)]), line("sum", &[(500.0, 5.0)])];
+        let uneven = sweep_of(&[(FIRST_LEVEL[0], first.clone()), (LAST_LEVEL[0], last)]);
+        let table = Screen::of(|screen| screen.table(events_table(&uneven).expect("events came")));
+        let view = View::default();
+        let text = table.to_text(&view);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rows: Vec<String> = text.lines().skip(1).map(words).collect();
+        assert_eq!(
+            rows,
+            ["counter 250 Hz – 3.00", "counter 1,000 Hz 7.00 4.00", "sum 500 Hz – 5.00"]
+        );
+        assert!(sweep(&uneven, &view).to_text(&view).contains(NOT_COUNTED.1));
+        let even = sweep_of(&[(FIRST_LEVEL[0], first)]);
+        assert!(!sweep(&even, &view).to_text(&view).contains(NOT_COUNTED.1));
+        let none = Sweep { events: BTreeMap::new(), ..even };
+        assert!(events_table(&none).is_none());
+    }
 }

@@ -2,13 +2,10 @@
 
 use super::Section;
 use crate::html::page::Page;
-use crate::measured::counted::HOW;
 use crate::results::sweep::SWEEP;
 use crate::screen::Screen;
-use crate::sweep::{
-    caption, caption_of_distributions, caption_of_events, chart, distributions, event_charts,
-    events_table, note, table,
-};
+use crate::style::View;
+use crate::sweep::add;
 use anechoic_analyze::sweep::Sweep;
 use maud::{Markup, html};
 
@@ -21,18 +18,8 @@ pub(super) const SECTION: Section = Section {
     render: |part, page| part.get::<Sweep>().map_or(html! {}, |found| joined(found, page)),
 };
 
+/// Returns what the terminal shows of it, with its figures.
 fn joined(found: &Sweep, page: &mut Page) -> Markup {
-    html! {
-        @if let Some(chart) = chart(found) { (chart.figure(&caption(found), page)) }
-        (Screen::of(|screen| { screen.table(table(found)); screen.note(note(found)); }))
-        @if let Some(table) = events_table(found) {
-            (Screen::of(|screen| { screen.table(table); screen.note(HOW); }))
-            @for (name, chart) in event_charts(found) {
-                (chart.figure(&caption_of_events(found, &name), page))
-            }
-        }
-        @for (name, chart) in distributions(found) {
-            (chart.figure(&caption_of_distributions(found, &name), page))
-        }
-    }
+    let view = View { all: true, ..View::default() };
+    Screen::of(|screen| add(found, &view, screen)).with_figures(page)
 }
