@@ -51,6 +51,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     let unread = inputs.report_unread();
     let (report, worst) = suite::report(&inputs, args.redact)?;
     let worst = worst.max(unread);
+    report.notes.iter().for_each(|note| eprintln!("anechoic: {note}"));
     if to_stdout {
         let mut out = terminal::stdout();
         html(&report, &mut out)?;

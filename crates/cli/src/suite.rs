@@ -3,6 +3,7 @@
 
 mod cmt;
 mod ferreira;
+mod judged;
 mod kept;
 mod loops;
 mod measuring;
@@ -11,6 +12,7 @@ mod page;
 mod paging;
 mod row;
 mod selfish;
+mod settings;
 mod ticks;
 
 use crate::ask::{self, CpuList};
@@ -133,20 +135,20 @@ fn command(suite: &Suite) -> Command {
         .after_help(format!("Example{plural}:\n{}", suite.examples))
 }
 
-/// Computes the report of these recordings, or of copies without what names their owner; of the sets of a suite it begins
-/// with the paper. Also returns the exit code of what is wrong with some of them.
+/// Computes the report of these recordings, or of copies without what names their owner; of the directory of a suite it
+/// begins with the paper. Also returns the exit code of what is wrong with some of them.
 ///
 /// # Errors
 /// A recording is damaged, or there are too many to show.
 pub(crate) fn report(inputs: &Inputs, redact: bool) -> Result<(HtmlReport, u8), Problem> {
-    page::report(SUITES, inputs, redact)
+    page::report(None, inputs, redact)
 }
 
 /// Measures all sets, or reads them, and shows the results.
 pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     let SuiteArgs { suite, answers, common } = args;
     common.page.refuse(common.force)?;
-    let (dir, Results { done, worst }) = match &common.show {
+    let (dir, Results { done, lacking, worst }) = match &common.show {
         Some(dir) => (dir.clone(), read_sets(suite, dir, common.quiet)?),
         None => {
             let cpus =
@@ -160,12 +162,15 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
             (dir, measured)
         }
     };
+    if common.json || done.is_empty() {
+        lacking.iter().for_each(|text| eprintln!("anechoic: {text}"));
+    }
     let mut out = terminal::stdout();
     if common.json {
         done.iter().try_for_each(|one| one.found.json(&mut out))?;
     } else if !done.is_empty() {
         let view = terminal::view(Some(&dir));
-        (suite.study)(&done, &view).screen(&view).write(&view, &mut out)?;
+        (suite.study)(&done, &view).lacking(lacking).screen(&view).write(&view, &mut out)?;
     }
     out.flush()?;
     // Last, so that a page that cannot be written costs nobody the result.
@@ -182,7 +187,7 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
 /// Writes the page and the figures of a suite as far as they are wanted, and returns the exit code of what is wrong with
 /// some of its sets.
 fn write_page(suite: &'static Suite, dir: &Path, common: &CommonArgs) -> Result<u8, Problem> {
-    let (report, worst) = page::report(&[suite], &Inputs::below(dir)?, false)?;
+    let (report, worst) = page::report(Some(suite), &Inputs::below(dir)?, false)?;
     common.page.print(&report, common.force)?;
     Ok(worst)
 }

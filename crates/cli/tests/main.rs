@@ -21,5 +21,6 @@ mod predict_phases;
 mod reading;
 mod report;
 mod shell;
+mod suites;
 mod threads;
 mod tool;

@@ -9,8 +9,8 @@ use crate::style::{plain, wrap};
 pub struct Figure {
     /// Number in the report, from 1.
     pub number: usize,
-    /// Index of its recording in the report, from 0; none for all recordings together.
-    pub recording: Option<usize>,
+    /// What it is of.
+    pub of: FigureOf,
     /// Name of the file without extension: number, section, and what distinguishes it from others of that section.
     pub name: String,
     /// Its caption.
@@ -19,6 +19,17 @@ pub struct Figure {
     pub svg: String,
     /// Width and height on paper, in cm.
     pub size_cm: (f64, f64),
+}
+
+/// What a figure is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureOf {
+    /// The paper whose experiments the recordings are.
+    Paper,
+    /// All recordings together.
+    Together,
+    /// The recording with this index in the report, from 0.
+    Recording(usize),
 }
 
 /// Returns the figures of a report in order.
@@ -31,26 +42,42 @@ pub fn figures(report: &HtmlReport) -> Vec<Figure> {
 
 fn figure(kept: &Kept, several: bool) -> Figure {
     let (svg, (wide, high)) = svg::file(&kept.picture, &kept.caption);
-    let recording = kept.part.checked_sub(1);
-    let of = recording.filter(|_| several).map_or(String::new(), |at| format!("r{}-", at + 1));
+    let of = match kept.part.checked_sub(1) {
+        Some(at) => FigureOf::Recording(at),
+        None if kept.of_paper => FigureOf::Paper,
+        None => FigureOf::Together,
+    };
+    let which = match of {
+        FigureOf::Recording(at) if several => format!("r{}-", at + 1),
+        _ => String::new(),
+    };
     let cm = |points: f64| points / 72.0 * 2.54;
     Figure {
         number: kept.number,
-        recording,
-        name: format!("{:02}-{of}{}", kept.number, kept.name),
+        of,
+        name: format!("{:02}-{which}{}", kept.number, kept.name),
         caption: kept.caption.clone(),
         svg,
         size_cm: (cm(wide), cm(high)),
     }
 }
 
-/// Returns the captions as text: for each recording its description, then its figures.
+/// Returns the captions as text: the paper with its figures, those of all recordings together, and for each recording its
+/// description and its figures.
 #[must_use]
 pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
     let mut text = String::new();
-    if figures.iter().any(|figure| figure.recording.is_none()) {
+    if let Some(study) = &report.study {
+        let about = std::iter::once(study.paper.full).chain(study.lacking.iter().map(|of| &**of));
+        for line in about.flat_map(|line| wrap(&plain(line), 100)) {
+            text += &line;
+            text.push('\n');
+        }
+        list(figures, FigureOf::Paper, &mut text);
+    }
+    if figures.iter().any(|figure| figure.of == FigureOf::Together) {
         text += "All recordings together\n";
-        list(figures, None, &mut text);
+        list(figures, FigureOf::Together, &mut text);
     }
     for (at, part) in report.recordings.iter().enumerate() {
         let Some(run) = part.facts() else { continue };
@@ -59,14 +86,14 @@ pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
             what.into_iter().filter(|text| !text.is_empty()).map(|text| plain(text)).collect();
         text += &what.join(" · ");
         text.push('\n');
-        list(figures, Some(at), &mut text);
+        list(figures, FigureOf::Recording(at), &mut text);
     }
     text + concat!("Made by anechoic ", env!("CARGO_PKG_VERSION"), ".\n")
 }
 
-/// Returns the captions of one recording's figures.
-fn list(figures: &[Figure], recording: Option<usize>, text: &mut String) {
-    for figure in figures.iter().filter(|figure| figure.recording == recording) {
+/// Adds the captions of these figures.
+fn list(figures: &[Figure], of: FigureOf, text: &mut String) {
+    for figure in figures.iter().filter(|figure| figure.of == of) {
         let (wide, high) = figure.size_cm;
         let (number, name) = (figure.number, &figure.name);
         *text += &format!("\nFigure {number}   {name} · {wide:.1} cm × {high:.1} cm\n");

@@ -34,6 +34,8 @@ use std::io::{self, Write};
 pub struct HtmlReport {
     /// The experiments of a paper, if the recordings are the sets of a suite.
     pub study: Option<Study>,
+    /// What the reader must know about the recordings first, in whole sentences.
+    pub notes: Vec<String>,
     /// The results for all recordings together; it has no run.
     pub together: Part,
     /// The recordings in the order in which they are shown.
@@ -66,15 +68,20 @@ pub struct Part {
     pub not_available: Vec<NotAvailable>,
 }
 
-/// Largest numbers of cells and stories in a file, which keep it below 5 MB.
+/// Largest numbers of cells and stories in a file, which keep that of a few recordings below 5 MB.
 const CELLS: usize = 90_000;
 const STORIES: usize = 2_400;
+/// The same number of cells where there are many recordings, each of which has figures, too.
+const CELLS_OF_MANY: usize = 60_000;
+/// Up to this number of recordings in a file are few.
+const FEW: usize = 3;
 
-/// Returns the size limit of each recording's timeline that keeps a file of this many recordings below 5 MB.
+/// Returns the size limit of each recording's timeline in a file of this many recordings.
 #[must_use]
 pub fn budget(recordings: usize) -> Budget {
     let share = recordings.max(1);
-    Budget { cells: CELLS / share, stories: STORIES / share }
+    let cells = if recordings > FEW { CELLS_OF_MANY } else { CELLS };
+    Budget { cells: cells / share, stories: STORIES / share }
 }
 
 impl Part {

@@ -42,13 +42,15 @@ pub struct Study {
     pub(crate) paper: &'static Paper,
     /// What differs from the paper, in whole sentences.
     pub(crate) changed: Vec<String>,
+    /// What is missing, damaged, not complete or left out, in whole sentences.
+    pub(crate) lacking: Vec<String>,
     /// What was published beside what was measured, with the figures in the order of the paper.
     pub(crate) shown: Screen,
 }
 
 impl Study {
     fn of(title: &'static str, paper: &'static Paper) -> Self {
-        Self { title, paper, changed: vec![], shown: Screen::default() }
+        Self { title, paper, changed: vec![], lacking: vec![], shown: Screen::default() }
     }
 
     /// Begins with the machine of the first set.
@@ -61,6 +63,13 @@ impl Study {
         study
     }
 
+    /// States that the suite is not whole: what is missing, damaged, not complete or left out, each in a whole sentence.
+    #[must_use]
+    pub fn lacking(mut self, sentences: Vec<String>) -> Self {
+        self.lacking.extend(sentences);
+        self
+    }
+
     /// Returns everything as one screen; a long one repeats at its end what has changed since the paper.
     #[must_use]
     pub fn screen(self, view: &View<'_>) -> Screen {
@@ -68,6 +77,7 @@ impl Study {
         screen.heading(&format!("{} ({})", self.title, self.paper.short));
         screen.note(self.paper.full);
         self.changed.iter().for_each(|sentence| screen.headline(sentence));
+        self.lacking.iter().for_each(|sentence| screen.warning(sentence));
         screen.gap();
         screen.append(self.shown);
         screen.path("recordings", view);

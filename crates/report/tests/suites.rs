@@ -11,7 +11,7 @@ use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult}
 use anechoic_lab::builders;
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{Ended, RunState};
-use anechoic_report::{HtmlReport, Study, View, figures, html, suite_cmt, suite_loops};
+use anechoic_report::{HtmlReport, Study, View, captions, figures, html, suite_cmt, suite_loops};
 use std::path::Path;
 
 type Suite = fn(&[Measured], &View<'_>) -> Study;
@@ -98,6 +98,26 @@ fn the_page_of_a_suite_begins_with_the_figures_of_the_paper() {
         ["href=\"#paper\"", "<h1>Tick kernels", "Figure 4 of the paper", "Figure 9 of the paper"];
     assert!(order.map(at).is_sorted(), "{:?}", order.map(at));
     assert!(page.contains("<title>Radojković 2008 again · anechoic</title>"));
+}
+
+/// What is missing or left out stands below the sentence of the paper, on the screen, on the page and beside the captions.
+#[test]
+fn what_a_suite_lacks_is_a_warning_of_its_study() {
+    let lacking = "1 of 3 sets is missing: sums-10.".to_owned();
+    let study = suite_cmt(&[short()]).lacking(vec![lacking.clone()]);
+    let view = View::default();
+    let text = study.clone().screen(&view).to_text(&view);
+    let at = |of: &str| text.find(of).unwrap_or_else(|| panic!("no {of} in {text}"));
+    assert!(at("In the study ticks came at") < at(&format!("! {lacking}")), "{text}");
+    assert!(at(&lacking) < at("up to 1,000 per series"), "{text}");
+    let report = HtmlReport { study: Some(study), ..HtmlReport::default() };
+    let mut page = Vec::new();
+    html(&report, &mut page).expect("a vector takes all");
+    let page = String::from_utf8(page).expect("UTF-8");
+    assert!(page.contains(&format!("<p class=\"warning\">{lacking}</p>")));
+    let captions = captions(&report, &figures(&report));
+    let [paper, figure] = [&lacking[..], "Figure 1 "].map(|of| captions.find(of).expect(of));
+    assert!(paper < figure && !captions.contains("All recordings together"), "{captions:.900}");
 }
 
 /// No events, no chain of additions, a series that the scheduler placed, and one that was cut short.
@@ -198,9 +218,11 @@ fn loops_at_several_rates_are_joined() {
     };
     let sets = [(); 3].map(|()| variants(&["other"], 2_000.0));
     let text = screen(rates, &sets);
-    let row = text.lines().filter(|line| line.contains("counter, CPU 1, 1 ms")).collect::<Vec<_>>();
-    let has = |rate: &str| row.iter().any(|line| line.contains(rate));
-    assert!(has(" 250 Hz") && has(" 1 kHz") || has(" 1,000 Hz") || has(" 1000 Hz"), "{text}");
+    let of_counter = text.lines().filter_map(|line| line.strip_prefix("counter, CPU 1, 1 ms "));
+    let rates: Vec<String> = of_counter
+        .map(|rest| rest.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(rates, ["250 Hz 1", "1,000 Hz 1"], "one run at each rate: {text}");
     // Sets of the sweep have no tables of their own.
     assert_eq!(text.matches("up to 20,000 per series").count(), 1, "{text}");
 }

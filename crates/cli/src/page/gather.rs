@@ -24,11 +24,12 @@ type Row = &'static dyn AnyRow;
 /// The results of one recording, and the rows that could not be computed.
 type Computed = (Findings, Vec<(Row, Problem)>);
 
-/// Computes all results of the recordings; also returns the exit code of what is wrong with some of them.
+/// Computes all results of the recordings; also returns the exit code of what is wrong with some of them. Of a damaged
+/// recording `partial` notes the results that are not available.
 ///
 /// # Errors
-/// A recording is damaged, or there are too many to show.
-pub(crate) fn gather(inputs: &Inputs) -> Result<(HtmlReport, u8), Problem> {
+/// A recording is damaged and the report may not be `partial`, or there are too many to show.
+pub(crate) fn gather(inputs: &Inputs, partial: bool) -> Result<(HtmlReport, u8), Problem> {
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let merged = inputs.merged().map(|cluster| Found::of(&CLUSTER, cluster, &[]));
     let is_merged = |row: Row| merged.is_some() && row.id() == CLUSTER.id;
@@ -56,7 +57,7 @@ pub(crate) fn gather(inputs: &Inputs) -> Result<(HtmlReport, u8), Problem> {
         computed
     });
     drop(busy);
-    let mut parts = Parts::begin(inputs);
+    let mut parts = Parts::begin(inputs, partial);
     for (recording, computed) in recordings.iter().zip(computed) {
         parts.add(recording, name(recording, inputs), computed)?;
     }
@@ -108,12 +109,14 @@ fn name(recording: &Recording, inputs: &Inputs) -> String {
 struct Parts {
     list: Vec<HtmlPart>,
     left_out: Vec<LeftOut>,
+    /// Whether results may be missing because a recording is damaged.
+    partial: bool,
     worst: u8,
 }
 
 impl Parts {
-    fn begin(inputs: &Inputs) -> Self {
-        Self { list: vec![], left_out: inputs.left_out(), worst: 0 }
+    fn begin(inputs: &Inputs, partial: bool) -> Self {
+        Self { list: vec![], left_out: inputs.left_out(), partial, worst: 0 }
     }
 
     /// Adds a recording. A damaged table is an error; a result that cannot be computed is noted in the
@@ -132,9 +135,12 @@ impl Parts {
                 let (place, why) = (recording.dir().to_owned(), problem.to_string());
                 self.left_out.push(LeftOut { place, why });
                 self.worst = self.worst.max(exit::print_error(&problem));
-            } else if problem.kind == ProblemKind::Data {
+            } else if problem.kind == ProblemKind::Data && !self.partial {
                 return Err(problem);
             } else {
+                if problem.kind == ProblemKind::Data {
+                    self.worst = self.worst.max(problem.kind.exit_code());
+                }
                 part.not_available.push(problem.not_available(row.title()));
             }
         }

@@ -1,9 +1,11 @@
 //! Measures the sets of a suite one after the other and keeps those that are complete.
 
+use super::judged::{Judged, Names};
 use super::kept::complete;
 use super::row::{Results, Set, Suite, add_up};
 use crate::exit;
 use crate::files;
+use crate::inputs::Inputs;
 use crate::setup::{explained, record};
 use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
@@ -32,14 +34,14 @@ pub(super) fn measure_sets(
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
     let mut kept = match resume {
-        Some(machine) => complete(sets, dir, machine)?,
+        Some(machine) => complete(suite, sets, dir, machine)?,
         None => BTreeMap::new(),
     };
     if !quiet {
         announce(sets, &kept);
     }
     let stop = stop::flag()?;
-    let mut results = Results { done: Vec::new(), worst: 0 };
+    let mut results = Results::default();
     for set in sets {
         let recorded = match kept.remove(&set.name) {
             // The attempt before may have ended before it explained its last set.
@@ -52,7 +54,7 @@ pub(super) fn measure_sets(
         match recorded.and_then(|recording| add_up(suite, &recording, quiet)) {
             Ok(done) => results.done.push(done),
             Err(error) => {
-                results.worst = exit::print_error(&error);
+                results.left_out(&set.name, &error);
                 break;
             }
         }
@@ -61,6 +63,13 @@ pub(super) fn measure_sets(
             break;
         }
     }
+    results.lacking.extend(
+        Inputs::below(dir)
+            .ok()
+            .and_then(|inputs| Judged::of(suite, &inputs, Names::Own).map(|judged| judged.lacking))
+            .into_iter()
+            .flatten(),
+    );
     Ok(results)
 }
 

@@ -1,5 +1,6 @@
 //! The row of a suite, its sets, and what was measured of them.
 
+use crate::exit;
 use crate::progress::Busy;
 use crate::setup::plan;
 use anechoic_measure::experiment::{Experiment, Host};
@@ -99,10 +100,28 @@ impl Done {
     }
 }
 
-/// The sets that exist, and the exit code of what prevented the others.
+/// The sets that exist, what is wrong with the others, and the exit code of that.
+#[derive(Default)]
 pub(super) struct Results {
+    /// The sets with their results.
     pub done: Vec<Done>,
+    /// What is missing, damaged, not complete or left out, in whole sentences.
+    pub lacking: Vec<String>,
+    /// The exit code of it; 0 if nothing is lacking.
     pub worst: u8,
+}
+
+impl Results {
+    /// Leaves out a set of which there is no result, and prints why.
+    pub(super) fn left_out(&mut self, name: &str, why: &Problem) {
+        self.worst = self.worst.max(exit::print_error(why));
+        self.lacking.push(left_out(name, &why.to_string()));
+    }
+}
+
+/// States that a set is left out and why.
+pub(super) fn left_out(name: &str, why: &str) -> String {
+    format!("{name} is left out: {}.", why.trim_end_matches('.'))
 }
 
 /// Computes the result of a set.

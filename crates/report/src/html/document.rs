@@ -36,6 +36,7 @@ struct Formats {
 
 /// Returns the whole document.
 pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
+    page.begin(report.recordings.len());
     let title = title(report);
     let several = report.recordings.len() > 1 || has_sections(report) || report.study.is_some();
     let study = report.study.as_ref().map(|study| study::part(study, page));
@@ -62,6 +63,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
                     button #theme type="button" aria-label="Change between light and dark" { "Dark" }
                 }
                 main #report tabindex="-1" {
+                    @for note in &report.notes { p.note { (plain(note)) } }
                     @if let Some(study) = study { (study) }
                     (whole)
                     (same_cpu)

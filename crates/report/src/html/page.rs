@@ -1,5 +1,6 @@
 //! The state that sections share while the page is built: numbers of figures, identifiers, and kept figures.
 
+use super::FEW;
 use crate::picture::{Kept, Picture};
 use crate::style::plain;
 
@@ -10,9 +11,17 @@ pub(crate) struct Page {
     section: &'static str,
     ids: usize,
     figures: usize,
+    /// Number of recordings on the page.
+    recordings: usize,
     /// The figures themselves, if they are wanted.
     kept: Option<Vec<Kept>>,
 }
+
+/// Largest number of series of a recording with figures of their own.
+const MOST_SERIES: usize = 4;
+
+/// The section of the figures of a paper.
+pub(super) const PAPER: &str = "paper";
 
 /// Returns a name for a file: lower-case letters and digits with dashes between words, short enough for any file
 /// system.
@@ -28,6 +37,25 @@ impl Page {
     pub(super) fn id(&mut self, kind: &str) -> String {
         self.ids += 1;
         format!("{kind}-{}", self.ids)
+    }
+
+    /// Begins a page on this number of recordings.
+    pub(super) fn begin(&mut self, recordings: usize) {
+        self.recordings = recordings;
+    }
+
+    /// Returns how many series of a recording have figures of their own, the noisiest first: fewer where there are many
+    /// recordings.
+    pub(super) fn most_series(&self) -> usize {
+        if self.recordings > FEW { 1 } else { MOST_SERIES }
+    }
+
+    /// States where more series are drawn; nothing where no more are.
+    pub(super) fn more_alone(&self) -> String {
+        if self.recordings <= FEW {
+            return String::new();
+        }
+        format!(" The page of this recording alone draws up to {MOST_SERIES}.")
     }
 
     /// Returns the number of the next figure.
@@ -53,7 +81,8 @@ impl Page {
         let (part, section) = (self.part, self.section);
         if let Some(kept) = &mut self.kept {
             let name = file_name(&format!("{section} {name}"));
-            kept.push(Kept { number, part, name, caption: plain(caption), picture: picture() });
+            let (of_paper, caption) = (section == PAPER, plain(caption));
+            kept.push(Kept { number, part, of_paper, name, caption, picture: picture() });
         }
     }
 

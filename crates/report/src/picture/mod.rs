@@ -26,6 +26,8 @@ pub(crate) struct Kept {
     pub number: usize,
     /// Index of its recording, from 1; 0 for all recordings together.
     pub part: usize,
+    /// Whether it is one of the figures of a paper, beside those of all recordings together.
+    pub of_paper: bool,
     /// Section and name, for the name of a file.
     pub name: String,
     /// Its caption.

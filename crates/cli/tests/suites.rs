@@ -1,0 +1,149 @@
+//! Directories of suites that are whole, partial, or not those of one suite. Their sets are made up: nothing is measured.
+
+use crate::tool::{Done, anechoic, arg};
+use anechoic_lab::builders::{clock, cpu_run, run};
+use anechoic_recording::run::{Run, RunState};
+use anechoic_recording::{Detour, Recorder};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Ticks per second: they are nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+/// The run of a set that this command measured.
+fn of_command(command: &str) -> Run {
+    let cpus = vec![cpu_run(0, (0, SECOND), 20)];
+    let mut run = run("detours", clock(SECOND), cpus);
+    run.threshold_ticks = 1_000;
+    run.command = command.split(' ').map(str::to_owned).collect();
+    run
+}
+
+/// A run of the suite of detours, which makes three.
+fn of_selfish() -> Run {
+    of_command("anechoic suite selfish --repeat 3 -o /home/agatha/suite")
+}
+
+/// Writes a recording with a detour of 10 µs every 4 ms.
+fn write(dir: &Path, run: &Run) {
+    let mut recorder = Recorder::create(dir, run).expect("writable");
+    let starts = (1..250).map(|at| at * SECOND / 250);
+    let detours: Vec<Detour> = starts
+        .map(|start_ticks| Detour { cpu: 0, start_ticks, end_ticks: start_ticks + 10_000 })
+        .collect();
+    recorder.append(&detours).expect("in order");
+    recorder.finish(run).expect("writable");
+}
+
+/// A directory with the three runs of the suite.
+fn whole() -> TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    for name in ["run-01", "run-02", "run-03"] {
+        write(&dir.path().join(name), &of_selfish());
+    }
+    dir
+}
+
+/// What the suite shows of a directory in the terminal, and on the two pages: that of the suite, and that of the report.
+fn shown(dir: &Path) -> (Done, [String; 2]) {
+    let pages = tempfile::tempdir().expect("a directory");
+    let [one, two] = ["suite.html", "report.html"].map(|name| pages.path().join(name));
+    let suite = anechoic(&["suite", "selfish", "--show", arg(dir), "-q", "--html", arg(&one)]);
+    anechoic(&["report", arg(dir), "-o", arg(&two)]);
+    (suite, [one, two].map(|page| fs::read_to_string(page).expect("a page")))
+}
+
+/// Returns the words of a text or a page without line breaks.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_whole_suite_lacks_nothing() {
+    let dir = whole();
+    let (suite, pages) = shown(dir.path());
+    assert_eq!(suite.code, Some(0), "{} {}", suite.out, suite.err);
+    for text in pages.iter().chain([&suite.out]) {
+        for word in ["set is missing", "sets are missing", " is left out: ", " is not complete"] {
+            assert!(!text.contains(word), "{word}");
+        }
+    }
+    assert!(pages.iter().all(|page| page.contains("id=\"paper\"")));
+}
+
+/// A set that is missing, damaged, cut short, or of other options is named with the reason by the screen and the pages.
+#[test]
+fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
+    let dir = whole();
+    let at = |name: &str| dir.path().join(name);
+    fs::remove_dir_all(at("run-02")).expect("removed");
+    fs::write(at("run-03").join("run.json"), "{").expect("written");
+    let mut short = of_selfish();
+    short.state = RunState::Interrupted("SIGINT".into());
+    fs::remove_dir_all(at("run-01")).expect("removed");
+    write(&at("run-01"), &short);
+    write(&at("run-04"), &of_command("anechoic suite selfish --repeat 4"));
+    let (suite, pages) = shown(dir.path());
+    assert_ne!(suite.code, Some(0), "{}", suite.err);
+    for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
+        for expected in [
+            "1 of 3 sets is missing: run-02. `--resume` measures what is missing.",
+            "run-01 is not complete, because it was interrupted: SIGINT; what it has is shown.",
+            "run-04 is left out: it was measured with other options than the first set.",
+            "run-03 is left out: ",
+        ] {
+            assert!(text.contains(expected), "no '{expected}' in {text:.3000}");
+        }
+    }
+    assert!(pages.iter().all(|page| page.contains("<p class=\"warning\">run-04 is left out")));
+    let json = anechoic(&["suite", "selfish", "--show", arg(dir.path()), "-q", "--json"]);
+    assert!(json.err.contains("1 of 3 sets is missing: run-02"), "{}", json.err);
+}
+
+/// A set with a damaged table hides no other.
+#[test]
+fn a_set_whose_rows_are_damaged_is_left_out_and_named() {
+    let dir = whole();
+    fs::write(dir.path().join("run-02/detours/part-00000.parquet"), "x").expect("written");
+    let (suite, pages) = shown(dir.path());
+    assert_eq!(suite.code, Some(65), "{}", suite.err);
+    for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
+        assert!(text.contains("run-02 is left out: "), "{text:.3000}");
+        assert!(text.contains("in 2 runs"), "the others are shown");
+    }
+}
+
+/// Hosts that alternate, names of directories that the suite did not choose, and paths: none is on a redacted page.
+#[test]
+fn a_redacted_page_of_a_suite_names_no_owner() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let of_host = |host: &str| {
+        let mut run = of_selfish();
+        run.machine.host = host.into();
+        run
+    };
+    let sets = [
+        ("run-01", "morse"),
+        ("run-02", "lewis"),
+        ("run-03", "morse"),
+        ("secret-project", "morse"),
+        ("secret-twin", "lewis"),
+    ];
+    for (name, host) in sets {
+        write(&dir.path().join(name), &of_host(host));
+    }
+    fs::create_dir(dir.path().join("secret-damage")).expect("a directory");
+    fs::write(dir.path().join("secret-damage/run.json"), "{").expect("written");
+    let page = dir.path().join("page.html");
+    let done = anechoic(&["report", arg(dir.path()), "--redact", "-o", arg(&page)]);
+    let text = fs::read_to_string(page).expect("a page");
+    assert!(text.contains("id=\"paper\"") && text.contains("in 3 runs"), "{}", done.err);
+    assert!(words(&text).contains("run-02 is left out: it was measured on another machine"));
+    assert!(text.contains("recording-006 is left out: "), "the damaged one has no name");
+    for name in ["morse", "lewis", "secret", "agatha", arg(dir.path())] {
+        assert!(!text.contains(name), "{name}");
+    }
+    let own = anechoic(&["suite", "selfish", "--show", arg(dir.path()), "-q"]);
+    assert!(words(&own.out).contains("secret-twin is left out: "), "{}", own.out);
+}
