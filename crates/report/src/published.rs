@@ -7,7 +7,8 @@ mod numbers;
 mod tsafrir;
 
 pub use numbers::{Numbers, Published, Value};
-pub use tsafrir::{Figure6, Share, published_share, serial_table};
+pub(crate) use tsafrir::Figure6;
+pub use tsafrir::{Share, published_share, serial_table};
 
 /// A paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

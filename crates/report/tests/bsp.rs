@@ -33,7 +33,7 @@ fn golden(name: &str, found: &Bsp) {
     assert!(jsonschema::is_valid(&schema, &printed), "{name}");
 }
 
-fn sure(value: f64, by: f64) -> Estimate {
+pub fn sure(value: f64, by: f64) -> Estimate {
     let interval = Interval { low: value * (1.0 - by), high: value * (1.0 + by) };
     Estimate { value, interval: Some(interval), at_least: Some(interval.low) }
 }
@@ -85,7 +85,7 @@ fn source(source: &str, name: &str, share: f64) -> SourceTime {
 }
 
 /// Ranks that met, where the recursion says `ratio` times too little.
-fn cell(grain_ns: u64, meeting: Meeting, measured: f64, ratio: f64) -> Cell {
+pub fn cell(grain_ns: u64, meeting: Meeting, measured: f64, ratio: f64) -> Cell {
     let phases = 5_000_000_000 / grain_ns;
     let predicted = measured / ratio;
     Cell {
@@ -118,7 +118,7 @@ fn cell(grain_ns: u64, meeting: Meeting, measured: f64, ratio: f64) -> Cell {
     }
 }
 
-fn usual() -> Bsp {
+pub fn usual() -> Bsp {
     let host = HostFacts { name: "node17".into(), ranks: vec![0, 1], cpus: vec![0, 1] };
     Bsp {
         hosts: vec![host],

@@ -19,6 +19,7 @@ mod published;
 mod rank;
 mod sampled;
 mod schema;
+mod studies;
 mod suites;
 mod switch;
 mod ticks;

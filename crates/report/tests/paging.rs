@@ -22,7 +22,7 @@ fn ns(kind: usize, build: usize, mib: u64) -> f64 {
     own + (mib as f64 / 40.0).min(9.0) / f64::from(1 << kind.min(6))
 }
 
-fn usual(mibs: &[u64]) -> Paging {
+pub fn usual(mibs: &[u64]) -> Paging {
     let mut points = vec![];
     for (build, id) in BUILDS.iter().enumerate() {
         for &mib in mibs {

@@ -2,8 +2,8 @@
 
 use anechoic_predict::ticks::{Linearity, model};
 use anechoic_report::published::{
-    CMT, CMT_KERNELS, DETOURS, Figure6, INJECTED, MEMORY, PAGING, Published, TICKS, Value, find,
-    find_on, published_share, serial_table,
+    CMT, CMT_KERNELS, DETOURS, INJECTED, MEMORY, PAGING, Published, TICKS, Value, find, find_on,
+    published_share, serial_table,
 };
 use std::collections::BTreeSet;
 
@@ -101,34 +101,4 @@ fn the_times_of_tsafrir_give_his_table_2() {
     let mut other = serial_table();
     other.processors[0].points[3].ms += 0.01;
     assert_eq!(published_share(&model(&other).processors[0], "PIT"), None);
-}
-
-#[test]
-fn his_times_and_table_2_give_the_points_of_figure_6() {
-    let found = model(&serial_table());
-    // Processor, copies, rate; f = rate/1,000 · the sum of Table 2; B = mean of T·(1 − f), by hand; (T − B)/B.
-    let points = [
-        // 12.67·0.99949, 12.72·0.9949, 12.97·0.9745, 13.40·0.949, 14.05·0.898: mean 12.658_286_26.
-        ("PIII-664", 1, 10_000.0, 0.051, 13.40 / 12.658_286_26 - 1.0),
-        ("PIII-664", 1, 100.0, 0.000_51, 12.67 / 12.658_286_26 - 1.0),
-        // 162.97·0.736, 140.03·0.868, 129.21·0.934, 122.13·0.986_8, 121.05·0.998_68: mean 120.716_439_6.
-        ("P-90", 8, 20_000.0, 0.264, 162.97 / 120.716_439_6 - 1.0),
-    ];
-    for (name, copies, rate_hz, f, observed) in points {
-        let of = found.processors.iter().find(|of| of.name == name).expect(name);
-        let figure = Figure6::of(of).expect("his own times");
-        let fitted =
-            of.points.iter().find(|at| (at.point.copies, at.point.rate_hz) == (copies, rate_hz));
-        let point = &fitted.expect("a cell of Table 1").point;
-        let (x, y) = (figure.predicted(point), figure.observed(point).expect("known copies"));
-        assert!(
-            (x - f).abs() < 1e-12 && (y - observed).abs() < 1e-6,
-            "{name}: {x}, {y}, {observed}"
-        );
-    }
-    let drawn: usize = found.processors.iter().map(|of| of.points.len()).sum();
-    assert_eq!(drawn, 120);
-    let mut other = serial_table();
-    other.processors[0].points[3].ms += 0.01;
-    assert!(Figure6::of(&model(&other).processors[0]).is_none());
 }

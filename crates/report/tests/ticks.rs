@@ -34,12 +34,12 @@ fn golden(name: &str, table: &Table) {
     assert!(jsonschema::is_valid(&schema, &printed), "{name}");
 }
 
-fn files(processors: Vec<Processor>) -> Table {
+pub fn files(processors: Vec<Processor>) -> Table {
     let origin = Origin::Files { times: "times.csv".into(), costs: "costs.csv".into() };
     Table { origin, processors, left_out: vec![] }
 }
 
-fn processor(name: &str, points: Vec<Point>, costs: Costs) -> Processor {
+pub fn processor(name: &str, points: Vec<Point>, costs: Costs) -> Processor {
     Processor::given(name.into(), points, costs)
 }
 

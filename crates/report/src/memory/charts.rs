@@ -144,12 +144,15 @@ fn list(chart: &Chart) -> String {
     names.map(|curve| curve.name.clone()).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns Figures 1 to 3 of the paper: accesses with warm and with dirty caches in each quantity, with captions.
+/// Returns Figures 1 to 3 of the paper with captions: the time of accesses with warm and with dirty caches, and the other
+/// quantities with dirty caches alone.
 pub(crate) fn of_paper(found: &Memory) -> Vec<(Chart, String)> {
     let numbered = |quantity: usize| {
-        PAIRS[..2].iter().filter_map(move |pair| {
-            let (chart, caption) = with_caption(found, *pair, quantity)?;
-            let name = format!("figure {} {}", quantity + 1, pair.0);
+        PAIRS[..2].iter().filter_map(move |&(pair, ids)| {
+            // Figures 2 and 3 are of the experiment in Figure 1 b.
+            let ids = if quantity == 0 { ids } else { &ids[1..] };
+            let (chart, caption) = with_caption(found, (pair, ids), quantity)?;
+            let name = format!("figure {} {pair}", quantity + 1);
             Some((chart.named(name), format!("As Figure {} of the paper. {caption}", quantity + 1)))
         })
     };

@@ -44,7 +44,7 @@ pub(crate) fn for_page(found: &Paging) -> Vec<(Chart, String)> {
 
 /// Returns the figure of both builds on each page size at the largest matrix, the smallest pages at the top (Figure 6.8 of the
 /// thesis), with its caption; nothing for a single page size.
-fn by_pages(found: &Paging) -> Option<(Chart, String)> {
+pub(crate) fn by_pages(found: &Paging) -> Option<(Chart, String)> {
     /// Distance of a build from the middle of its row.
     const ASIDE: f64 = 0.15;
     let largest = found.sizes().last().copied()?;

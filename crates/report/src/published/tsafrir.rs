@@ -91,7 +91,7 @@ pub fn published_share(of: &ProcessorModel, mode: &str) -> Option<Share> {
 /// Figure 6 as the paper computes it: f is the rate times the sum of Table 2, the time B without ticks of a number of copies is
 /// the mean of T·(1 − f) over the rates, and (T − B)/B is drawn against f.
 #[derive(Debug, Clone)]
-pub struct Figure6 {
+pub(crate) struct Figure6 {
     /// Share of the CPU that one tick per second takes.
     per_tick: f64,
     /// Time without ticks in ms by number of copies.
@@ -100,8 +100,7 @@ pub struct Figure6 {
 
 impl Figure6 {
     /// Computes it from the times of this model; none if they are other times than those of Table 1.
-    #[must_use]
-    pub fn of(of: &ProcessorModel) -> Option<Self> {
+    pub(crate) fn of(of: &ProcessorModel) -> Option<Self> {
         let per_tick = published_share(of, &of.modes.first()?.name)?.sum / 100.0 / 1_000.0;
         let mut sums = BTreeMap::<u32, (f64, f64)>::new();
         for Fitted { point, .. } in &of.points {
@@ -114,15 +113,51 @@ impl Figure6 {
     }
 
     /// Returns f of a point, the predicted share.
-    #[must_use]
-    pub fn predicted(&self, point: &Point) -> f64 {
+    pub(crate) fn predicted(&self, point: &Point) -> f64 {
         self.per_tick * point.rate_hz
     }
 
     /// Returns (T − B)/B of a point, the observed share; none for a number of copies that is not in Table 1.
-    #[must_use]
-    pub fn observed(&self, point: &Point) -> Option<f64> {
+    pub(crate) fn observed(&self, point: &Point) -> Option<f64> {
         let without_ms = self.without_ms.get(&point.copies)?;
         Some(point.ms / without_ms - 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_predict::ticks::model;
+
+    #[test]
+    fn his_times_and_table_2_give_the_points_of_figure_6() {
+        let found = model(&serial_table());
+        // Processor, copies, rate; f = rate/1,000 · the sum of Table 2; B = mean of T·(1 − f), by hand; (T − B)/B.
+        let points = [
+            // 12.67·0.99949, 12.72·0.9949, 12.97·0.9745, 13.40·0.949, 14.05·0.898: mean 12.658_286_26.
+            ("PIII-664", 1, 10_000.0, 0.051, 13.40 / 12.658_286_26 - 1.0),
+            ("PIII-664", 1, 100.0, 0.000_51, 12.67 / 12.658_286_26 - 1.0),
+            // 162.97·0.736, 140.03·0.868, 129.21·0.934, 122.13·0.986_8, 121.05·0.998_68: mean 120.716_439_6.
+            ("P-90", 8, 20_000.0, 0.264, 162.97 / 120.716_439_6 - 1.0),
+        ];
+        for (name, copies, rate_hz, f, observed) in points {
+            let of = found.processors.iter().find(|of| of.name == name).expect(name);
+            let figure = Figure6::of(of).expect("his own times");
+            let fitted = of
+                .points
+                .iter()
+                .find(|at| (at.point.copies, at.point.rate_hz) == (copies, rate_hz));
+            let point = &fitted.expect("a cell of Table 1").point;
+            let (x, y) = (figure.predicted(point), figure.observed(point).expect("known copies"));
+            assert!(
+                (x - f).abs() < 1e-12 && (y - observed).abs() < 1e-6,
+                "{name}: {x}, {y}, {observed}"
+            );
+        }
+        let drawn: usize = found.processors.iter().map(|of| of.points.len()).sum();
+        assert_eq!(drawn, 120);
+        let mut other = serial_table();
+        other.processors[0].points[3].ms += 0.01;
+        assert!(Figure6::of(&model(&other).processors[0]).is_none());
     }
 }

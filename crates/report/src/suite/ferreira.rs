@@ -6,9 +6,11 @@ use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::published::{FERREIRA, INJECTED, SIGNATURES, SLOWDOWN, Signature, find};
 use crate::results::bsp::host_line;
+use crate::style::plain;
 use crate::table::Table;
-use crate::units::{asked, between, bounds, counted, loss, loss_number};
-use anechoic_predict::bsp::{Bsp, Cell};
+use crate::units::{asked, between, bounds, count, counted, loss, loss_number};
+use anechoic_analyze::stats::Interval;
+use anechoic_predict::bsp::{Bsp, Cell, Estimate};
 
 /// The name of the set without injected noise.
 const NONE: &str = "none";
@@ -27,7 +29,7 @@ pub fn suite_ferreira(sets: &[(String, Bsp)]) -> Study {
     screen.contexts(&first.hosts, host_line, ["host", "hosts"]);
     let sets = in_order(sets);
     for (name, set) in &sets {
-        set.notes.iter().for_each(|note| screen.warning(&format!("{name}: {note}")));
+        set.notes.iter().for_each(|note| screen.warning(&format!("{}: {note}", named(name))));
     }
     for cell in &first.cells {
         screen.section(&format!("slowdown at a grain of {}", asked(cell.grain_ns)));
@@ -40,8 +42,12 @@ pub fn suite_ferreira(sets: &[(String, Bsp)]) -> Study {
 }
 
 /// Describes the figure.
-const CHART: &str = "What the injected noise adds to the time of the job by the grain; bars: 95 % intervals of the measured slowdown, without the uncertainty of the set without noise; grey: what the share of the noise costs, which \
-                     ranks lose that are all interrupted at the same times. The paper's factor of 20 is of 10,000 nodes.";
+const CHART: &str = "What the injected noise adds to the time of the job by the grain; bars: 95 % intervals of what it adds, from the \
+                     intervals of the set with it and of the set without; no bar where one of them has none. Grey: p/(1 − p) of noise that takes \
+                     the share p of each CPU, which ranks lose that are all interrupted at the same times. The paper's factor of 20 is of \
+                     10,000 nodes.";
+/// Names the grey line.
+const SHARE: &str = "p/(1 − p), p: share of the noise";
 
 /// Draws what each signature adds against the grain.
 fn chart(sets: &[&(String, Bsp)]) -> Chart {
@@ -56,10 +62,8 @@ fn chart(sets: &[&(String, Bsp)]) -> Chart {
             .iter()
             .filter_map(|cell| {
                 let value = added(sets, cell)?;
-                let ends = cell.measured.interval.map_or((0.0, 0.0), |interval| {
-                    (interval.low - cell.measured.value, interval.high - cell.measured.value)
-                });
-                Some(((cell.grain_ns as f64, value), (value + ends.0, value + ends.1)))
+                let ends = added_between(sets, cell).map_or((value, value), |of| (of.low, of.high));
+                Some(((cell.grain_ns as f64, value), ends))
             })
             .unzip();
         Curve::numbered(number, words(of), Draw::Line, &points)
@@ -72,7 +76,7 @@ fn chart(sets: &[&(String, Bsp)]) -> Chart {
     let share = with().find(|(of, _)| of.coordinated).map(|(of, _)| predicted(of, 1, 1));
     curves.extend(share.filter(|_| low < high).map(|share| {
         let line = [(low, share), (high, share)];
-        Curve::colored(palette::REST, 0, "share of the noise".into(), Draw::Segments, &line)
+        Curve::colored(palette::REST, 0, SHARE.into(), Draw::Segments, &line)
     }));
     let y = Axis::linear("time added", Quantity::Share);
     let y = y.over(curves.iter().flat_map(Curve::along).chain([0.0])).rounded(5);
@@ -102,11 +106,32 @@ fn cell_of(set: &Bsp, grain_ns: u64) -> Option<&Cell> {
     set.cells.iter().find(|cell| cell.grain_ns == grain_ns)
 }
 
+/// Returns the slowdown at a grain in the set without noise.
+fn without(sets: &[&(String, Bsp)], grain_ns: u64) -> Option<Estimate> {
+    let (_, none) = sets.iter().find(|(name, _)| name == NONE)?;
+    Some(cell_of(none, grain_ns)?.measured)
+}
+
 /// Returns the slowdown that the injected noise adds to that of the set without it.
 fn added(sets: &[&(String, Bsp)], cell: &Cell) -> Option<f64> {
-    let (_, none) = sets.iter().find(|(name, _)| name == NONE)?;
-    let base = cell_of(none, cell.grain_ns)?.measured.value;
+    let base = without(sets, cell.grain_ns)?.value;
     Some((1.0 + cell.measured.value) / (1.0 + base) - 1.0)
+}
+
+/// Returns the 95 % interval of the slowdown that the injected noise adds; absent unless both slowdowns have one.
+fn added_between(sets: &[&(String, Bsp)], cell: &Cell) -> Option<Interval> {
+    over(cell.measured, without(sets, cell.grain_ns)?)
+}
+
+/// Returns the 95 % interval of a slowdown over another one. It is a ratio of two independent estimates, so that the squares
+/// of their distances to the ends add up in logarithms.
+fn over(with: Estimate, base: Estimate) -> Option<Interval> {
+    let ln = |slowdown: f64| slowdown.ln_1p();
+    let (of, around) = (with.interval?, base.interval?);
+    let middle = ln(with.value) - ln(base.value);
+    let below = f64::hypot(ln(with.value) - ln(of.low), ln(around.high) - ln(base.value));
+    let above = f64::hypot(ln(of.high) - ln(with.value), ln(base.value) - ln(around.low));
+    Some(Interval { low: (middle - below).exp_m1(), high: (middle + above).exp_m1() })
 }
 
 /// Returns one row for each set.
@@ -118,7 +143,7 @@ fn table(sets: &[&(String, Bsp)], grain_ns: u64) -> Table {
         let signature = SIGNATURES.iter().find(|of| of.id == name);
         let of = cell.measured;
         table.row(vec![
-            signature.map_or_else(|| name.clone(), words),
+            named(name),
             loss(of.value),
             bounds(of.interval, of.at_least, |bound| loss_number(bound, of.value)),
             signature.and_then(|_| added(sets, cell)).map_or("–".into(), loss),
@@ -127,6 +152,11 @@ fn table(sets: &[&(String, Bsp)], grain_ns: u64) -> Table {
         ]);
     }
     table
+}
+
+/// Names a set by its signature; that without noise, and one of another name, by their names.
+fn named(name: &str) -> String {
+    SIGNATURES.iter().find(|of| of.id == name).map_or_else(|| plain(name), words)
 }
 
 /// Describes a signature: `10 Hz × 2.5 ms, together`.
@@ -162,12 +192,49 @@ fn most_of(mean: f64, ranks: u64) -> f64 {
     expected
 }
 
-/// Returns whether the interval of a cell lies above that of the set without noise. One below it does not show a gain: the
-/// machine was busier during the set without noise.
-fn is_clear(sets: &[&(String, Bsp)], cell: &Cell) -> bool {
-    let none = sets.iter().find(|(name, _)| name == NONE);
-    let base = none.and_then(|(_, none)| cell_of(none, cell.grain_ns)?.measured.interval);
-    base.zip(cell.measured.interval).is_some_and(|(base, with)| with.low > base.high)
+/// Whether the cost of a signature is clear: its interval lies above 0. One below 0 does not show a gain: the machine was
+/// busier during the set without noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Clarity {
+    /// More than nothing.
+    Clear,
+    /// Its interval is not above 0.
+    AroundNothing,
+    /// The set with the noise has no interval.
+    NoInterval,
+    /// The set without noise has no interval.
+    NoBase,
+}
+
+impl Clarity {
+    fn of(sets: &[&(String, Bsp)], cell: &Cell) -> Self {
+        let base = without(sets, cell.grain_ns).and_then(|of| of.interval);
+        match added_between(sets, cell) {
+            Some(of) if of.low > 0.0 => Self::Clear,
+            Some(_) => Self::AroundNothing,
+            None if base.is_none() => Self::NoBase,
+            None => Self::NoInterval,
+        }
+    }
+
+    /// States why so many combinations are left out.
+    fn why(self, number: u64) -> Option<String> {
+        let why = match self {
+            Self::Clear => return None,
+            Self::AroundNothing => "what the noise adds cannot be distinguished from nothing",
+            Self::NoInterval => "with the noise only a lower bound is known",
+            Self::NoBase => "without injected noise only a lower bound is known",
+        };
+        (number > 0).then(|| format!("{} because {why}", count(number)))
+    }
+}
+
+/// States of each kind why combinations are left out; nothing if none is.
+fn left_out(unclear: &[(Clarity, Added<'_>)]) -> Option<String> {
+    let kinds = [Clarity::AroundNothing, Clarity::NoInterval, Clarity::NoBase];
+    let of_kind = |kind: Clarity| unclear.iter().filter(|(of, _)| *of == kind).count() as u64;
+    let why: Vec<String> = kinds.into_iter().filter_map(|kind| kind.why(of_kind(kind))).collect();
+    (!why.is_empty()).then(|| why.join(", "))
 }
 
 /// States what the paper found.
@@ -186,32 +253,32 @@ type Added<'a> = (f64, &'a Signature, u64);
 
 /// States which of the signatures cost least and most: of those whose cost is clear, or else by the means alone.
 fn comes_to(sets: &[&(String, Bsp)]) -> String {
-    let (mut clear, mut unclear): (Vec<Added<'_>>, Vec<Added<'_>>) = (vec![], vec![]);
+    let (mut clear, mut unclear): (Vec<Added<'_>>, Vec<(Clarity, Added<'_>)>) = (vec![], vec![]);
     for (name, set) in sets {
         let Some(signature) = SIGNATURES.iter().find(|of| of.id == name) else { continue };
         for cell in &set.cells {
             let Some(added) = added(sets, cell) else { continue };
-            let of = if is_clear(sets, cell) { &mut clear } else { &mut unclear };
-            of.push((added, signature, cell.grain_ns));
+            let of = (added, signature, cell.grain_ns);
+            match Clarity::of(sets, cell) {
+                Clarity::Clear => clear.push(of),
+                why => unclear.push((why, of)),
+            }
         }
     }
-    let left_out = unclear.len() as u64;
-    match (from_least_to_most(&clear), from_least_to_most(&unclear)) {
-        (Some(clear), _) if left_out == 0 => clear,
-        (Some(clear), _) => format!(
-            "{clear} {} left out: the intervals do not lie above that of the set without injected noise.",
-            counted(left_out, "combination is", "combinations are")
-        ),
-        (None, Some(unclear)) => {
-            let why = match base_is_known(sets) {
-                true => "no interval lies above that of the set without injected noise",
-                false => "without injected noise only a lower bound is known",
-            };
-            format!(
-                "{unclear} This is by the means and not certain: {why}. Measure for longer (--duration), on a quiet machine."
-            )
+    let why = left_out(&unclear);
+    let of_unclear: Vec<Added<'_>> = unclear.iter().map(|(_, of)| *of).collect();
+    match (from_least_to_most(&clear), from_least_to_most(&of_unclear), why) {
+        (Some(clear), _, None) => clear,
+        (Some(clear), _, Some(why)) => {
+            let number = counted(unclear.len() as u64, "combination is", "combinations are");
+            format!("{clear} {number} left out: {why}.")
         }
-        (None, None) => {
+        (None, Some(unclear), why) => format!(
+            "{unclear} This is by the means and not certain, because no combination is clear: {}. Measure for longer (--duration), on \
+             a quiet machine.",
+            why.unwrap_or_default()
+        ),
+        (None, None, _) => {
             "The cost of the noise is known only with the set without noise and one with it.".into()
         }
     }
@@ -229,12 +296,6 @@ fn from_least_to_most(all: &[Added<'_>]) -> Option<String> {
         words(most.1),
         asked(most.2)
     ))
-}
-
-/// Returns whether the set without noise has an interval at any grain.
-fn base_is_known(sets: &[&(String, Bsp)]) -> bool {
-    let mut none = sets.iter().filter(|(name, _)| name == NONE).flat_map(|(_, set)| &set.cells);
-    none.any(|cell| cell.measured.interval.is_some())
 }
 
 #[cfg(test)]
@@ -263,5 +324,24 @@ mod tests {
         // For two numbers with mean m: m + m·e^(−2m)·(I0(2m) + I1(2m)); at m = 1 the parenthesis is 3.870222.
         let expected = 1.0 + (-2.0f64).exp() * 3.870_222;
         assert!((most_of(1.0, 2) - expected).abs() < 1e-5, "{}", most_of(1.0, 2));
+    }
+    #[test]
+    fn what_noise_adds_is_as_uncertain_as_both_sets() {
+        let of = |value, low, high| Estimate {
+            value,
+            interval: Some(Interval { low, high }),
+            at_least: Some(low),
+        };
+        let (with, base) = (of(0.05, 0.04, 0.06), of(0.01, 0.0, 0.02));
+        let both = over(with, base).expect("both have an interval");
+        // ln 1.05 − ln 1.01 = 0.038_840; below √(0.009_570² + 0.009_852²), above √(0.009_479² + 0.009_950²).
+        assert!(
+            (both.low - 0.025_42).abs() < 1e-5 && (both.high - 0.053_99).abs() < 1e-5,
+            "{both:?}"
+        );
+        let exact = over(with, of(0.0, 0.0, 0.0)).expect("both have an interval");
+        assert!((exact.low - 0.04).abs() < 1e-12 && (exact.high - 0.06).abs() < 1e-12);
+        let unknown = Estimate { interval: None, ..base };
+        assert_eq!((over(with, unknown), over(unknown, base)), (None, None));
     }
 }

@@ -21,13 +21,14 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
         study.shown.sentence(NOTHING);
         return study;
     };
+    let share = os_share(found);
     study.changed.push(format!(
         "The paper left open how much of the noise comes from what all CPUs share (section 5). {}",
-        os_share(found).unwrap_or_else(|| {
-            "Here it is not known either: that needs kernel events (run as root).".to_owned()
-        })
+        share
+            .as_deref()
+            .unwrap_or("Here it is not known either: that needs kernel events (run as root).")
     ));
-    study.changed.extend(sentences(found));
+    study.changed.extend(sentences(found).into_iter().filter(|of| Some(of) != share.as_ref()));
     let screen = &mut study.shown;
     screen.heading(&heading::machine(&found.run));
     for (chart, caption) in charts::of_paper(found) {

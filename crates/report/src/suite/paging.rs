@@ -30,11 +30,13 @@ pub fn suite_paging(sets: &[Paging], view: &View<'_>) -> Study {
     for set in sets {
         study.changed.push(changed(set));
         study.shown.append(crate::paging(set, &View { path: None, ..*view }));
+        // The curves by size are those of the recording, which the page shows below.
+        if let Some((chart, caption)) = charts::by_pages(set) {
+            let caption = format!("As Figure 6.8 of the thesis. {caption}");
+            study.shown.pictured(chart.named("figure 6.8"), caption);
+        }
         if let Some(chart) = speedups(set) {
             study.shown.pictured(chart, SPEEDUPS);
-        }
-        for (chart, caption) in charts::for_page(set) {
-            study.shown.pictured(chart, caption);
         }
     }
     study

@@ -9,7 +9,7 @@ use crate::published::{
 };
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{count, counted, noise, number, percent};
+use crate::units::{count, counted, noise, number, percent, percent_range};
 use anechoic_analyze::repeat::Spread;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Summary, summarize_many};
@@ -219,9 +219,16 @@ fn changed(total: &Spread, classes: Option<&[(&'static str, Spread)]>) -> String
             let name = if *name == OTHERS { "other sources" } else { *name };
             format!(", most of it to {name} ({})", percent(of.mean * 100.0))
         });
+    let lost = DETOURS.iter().filter(|cell| cell.experiment == NOISE);
+    let lost: Vec<f64> = lost.filter_map(|cell| cell.value.number()).collect();
+    let ends = lost.iter().copied().reduce(f64::min).zip(lost.iter().copied().reduce(f64::max));
+    let timer = |machine| text(find(&DETOURS, PART_OF_NOISE, CLASSES[0].0, machine));
     format!(
-        "On a server and a laptop of the paper 1.8 to 9.1 % of the time was lost, nearly all of it to timer interrupts (99.55 and \
-         95.75 %); here {}{largest}.",
+        "On a server and a laptop of the paper {} of the time was lost, nearly all of it to timer interrupts ({} and {} %); here \
+         {}{largest}.",
+        ends.map_or("–".into(), |(low, high)| percent_range(low, high)),
+        timer("KIA"),
+        timer("Laptop"),
         noise(total.mean)
     )
 }

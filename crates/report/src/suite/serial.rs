@@ -27,15 +27,26 @@ pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
     let processors = there.processors.iter().chain(here()).cloned().collect();
     let all = Model { processors, ..there.clone() };
     add_tables(&all, screen);
+    let place = place(here().filter(|of| of.per_1000.is_some()).count(), here().count());
     let mut drawn: Vec<_> = FIGURES.into_iter().zip(charts(&all)).collect();
     drawn.sort_by_key(|((place, _), _)| *place);
     for ((_, figure), (chart, caption)) in drawn {
-        screen.pictured(
-            chart,
-            format!("As {figure} of the paper, with this machine last. {caption}"),
-        );
+        screen.pictured(chart, format!("As {figure} of the paper, {place}. {caption}"));
     }
     study
+}
+
+/// States where this machine is drawn, of which so many of all measurements have a cost that can be drawn.
+fn place(drawn: usize, all: usize) -> &'static str {
+    match drawn {
+        0 => {
+            "without this machine, on which the cost of an interrupt does not differ significantly from 0"
+        }
+        _ if drawn < all => {
+            "with this machine last; measurements whose cost does not differ significantly from 0 are not drawn"
+        }
+        _ => "with this machine last",
+    }
 }
 
 /// What the figures of several processors are in the paper, and their order there.
