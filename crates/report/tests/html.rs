@@ -205,8 +205,8 @@ fn hosts_without_room_for_each() {
     let charts = charts(&text);
     assert_eq!(charts.len(), 3, "noise, CPUs used, hosts used");
     // In the order of hosts and numbers; the one without noise has no place.
-    assert_eq!(curve(&charts[0], "CPU")["x"], serde_json::json!([1.0, 4.0]));
-    assert_eq!(curve(&charts[0], "outlier")["x"], serde_json::json!([2.0]));
+    assert_eq!(curve(&charts[0], "CPU")["x"], serde_json::json!([1, 4]));
+    assert_eq!(curve(&charts[0], "outlier")["x"], serde_json::json!([2]));
     assert_eq!(charts[0]["x"]["names"][1]["at"], 3.5);
     assert_eq!(charts[0]["level"], 0.01);
     let mark = charts[0]["marks"][0]["label"].as_str().expect("a label");

@@ -30,6 +30,15 @@ impl Chart {
     /// Returns the figure with its caption; nothing if there is nothing to draw. A script shows the values under the
     /// pointer, which it reads from the data beside the figure.
     pub(crate) fn figure(&self, caption: &str, page: &mut Page) -> Markup {
+        self.figure_as(caption, false, page)
+    }
+
+    /// Returns the figure as one of a pair, which has half of the page.
+    pub(crate) fn in_pair(&self, caption: &str, page: &mut Page) -> Markup {
+        self.figure_as(caption, true, page)
+    }
+
+    fn figure_as(&self, caption: &str, half: bool, page: &mut Page) -> Markup {
         if self.is_empty() {
             return html! {};
         }
@@ -38,7 +47,7 @@ impl Chart {
         page.keep(number, &self.name, caption, || Picture::Chart(self.clone()));
         html! {
             figure.chart {
-                div.plot data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}")) { (on_screen(self)) }
+                div.plot.half[half] data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}")) { (on_screen(self, half)) }
                 @if self.curves.len() > 1 {
                     ul.legend aria-label="curves; click to hide" {
                         @for (number, (curve, key)) in self.curves.iter().zip(keys(self)).enumerate() {

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use crate::palette::{self, Color, SHAPES};
 use crate::style::Tone;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -44,8 +44,10 @@ pub(crate) struct Curve {
     /// Whether the area under it is filled.
     pub area: bool,
     /// Horizontal positions of its points, rising except for segments.
+    #[serde(serialize_with = "brief")]
     pub x: Vec<f64>,
     /// Vertical positions of its points.
+    #[serde(serialize_with = "brief")]
     pub y: Vec<f64>,
     /// Extent of each point: horizontal for bars, vertical for points and bands. Empty if points have no extent.
     #[serde(skip)]
@@ -118,6 +120,48 @@ impl Curve {
             _ => palette::curve_number(self.color).map_or(Tone::Quiet, Tone::Series),
         }
     }
+}
+
+/// Digits of a value, and parts of the range of all values, below which the page does not show a difference.
+const DIGITS: i32 = 5;
+/// Whole numbers below this are written without a point.
+const WHOLE: f64 = 1e15;
+
+/// Writes values as exactly as the page shows them: to five digits, and to a ten-thousandth of their range.
+fn brief<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
+    let finite = || values.iter().copied().filter(|value| value.is_finite());
+    let range = finite().fold(f64::NEG_INFINITY, f64::max) - finite().fold(f64::INFINITY, f64::min);
+    let place = |of: f64| of.log10().floor().clamp(-300.0, 300.0) as i32 - DIGITS + 1;
+    to.collect_seq(values.iter().map(|&value| {
+        let known = [value.abs(), range].into_iter().filter(|of| of.is_finite() && *of > 0.0);
+        match known.map(place).min() {
+            // Whole numbers need no point.
+            Some(exponent) if exponent >= 0 && value.abs() < WHOLE => {
+                let unit = 10f64.powi(exponent);
+                Number::Whole(((value / unit).round() * unit) as i64)
+            }
+            Some(exponent) if exponent >= 0 => Number::Part(value),
+            Some(exponent) => {
+                let decimals = exponent.unsigned_abs() as usize;
+                let text = format!("{value:.decimals$}");
+                let rounded = text.parse::<f64>().unwrap_or(value);
+                if rounded.fract() == 0.0 && rounded.abs() < WHOLE {
+                    Number::Whole(rounded as i64)
+                } else {
+                    Number::Part(rounded)
+                }
+            }
+            None => Number::Part(value),
+        }
+    }))
+}
+
+/// A number as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(i64),
+    Part(f64),
 }
 
 /// A labelled position.
@@ -201,5 +245,33 @@ impl Chart {
             y.range = y.range.map(|(low, high)| (low, high * (high / low).powf(0.08)));
         }
         (x, y)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_as_exact_as_the_page_shows_them() {
+        let of = |values: &[f64]| {
+            let points: Vec<(f64, f64)> = values.iter().map(|&value| (0.0, value)).collect();
+            let curve = Curve::numbered(0, String::new(), Draw::Line, &points);
+            serde_json::to_value(curve).expect("JSON")["y"].to_string()
+        };
+        let cases: [(&[f64], &str); 8] = [
+            (&[114.744_166_666_738_85, 0.0], "[114.74,0]"),
+            (&[11_089_470.0, 24_275_840.0], "[11089000,24276000]"),
+            // Differences that are small beside the values are kept.
+            (&[1_000_310.25, 1_000_311.75], "[1000310.25,1000311.75]"),
+            (&[1e-7, 0.123_456_789], "[1e-7,0.12346]"),
+            (&[-0.000_123_456_7, 1.0], "[-0.00012346,1]"),
+            (&[5.0, 5.0], "[5,5]"),
+            (&[f64::NAN, f64::INFINITY, 1.0], "[null,null,1]"),
+            (&[1e300, -1e-300], "[1e+300,-1e-300]"),
+        ];
+        for (values, expected) in cases {
+            assert_eq!(of(values), expected, "{values:?}");
+        }
     }
 }

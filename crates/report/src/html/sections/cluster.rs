@@ -228,5 +228,5 @@ fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup
     let caption = format!(
         "Share of time lost against the number of {what} used: by the mean CPU, by the worst CPU, and by at least one of them at a time."
     );
-    chart.named(name).figure(&caption, page)
+    chart.named(name).in_pair(&caption, page)
 }

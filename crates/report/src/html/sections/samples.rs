@@ -24,7 +24,7 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Largest number of series drawn over time, the noisiest first.
+/// Largest number of kernels whose series are drawn together.
 const MOST: usize = 4;
 /// Largest number of curves in one figure.
 const CURVES: usize = 6;
@@ -35,7 +35,8 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let mut noisiest: Vec<Named<'_>> = all.clone();
     noisiest.retain(|named| named.result.distribution.is_some());
     noisiest.sort_by(|a, b| noise(b.result).total_cmp(&noise(a.result)));
-    let more = noisiest.len().saturating_sub(MOST);
+    let most = page.most_series();
+    let more = noisiest.len().saturating_sub(most);
     html! {
         (Screen::of(|screen| series::add(measured, true, screen)))
         p.note { (what(measured)) }
@@ -43,7 +44,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         @let groups = together(&all);
         @for group in groups.iter().take(MOST) { (group_figures(group, page)) }
         @if let Some(more @ 1..) = groups.len().checked_sub(MOST) { p.note { (counted(more as u64, "more kernel has", "more kernels have")) " several series; they are not drawn together here." } }
-        @for named in noisiest.iter().take(MOST) {
+        @for named in noisiest.iter().take(most) {
             @if let Some(distribution) = &named.result.distribution {
                 @let loss = Loss::of(&named.result.facts, distribution);
                 @if loss.ns(loss.worst(distribution)) > 0.0 {
@@ -53,8 +54,13 @@ fn render(part: &Part, page: &mut Page) -> Markup {
             }
         }
         (Screen::of(|screen| counted_events::add(measured, true, screen)))
-        @if more > 0 { p.note { "These are the " (MOST) " noisiest of " (count(noisiest.len() as u64)) " series; the others are in the text below." } }
+        @if more > 0 { p.note { (noisiest_of(most)) " of " (count(noisiest.len() as u64)) " series; the others are in the text below." (page.more_alone()) } }
     }
+}
+
+/// Begins the note on how many series are drawn.
+pub(super) fn noisiest_of(most: usize) -> String {
+    if most == 1 { "This is the noisiest".into() } else { format!("These are the {most} noisiest") }
 }
 
 /// Returns the groups of at least two alike series.
@@ -81,8 +87,8 @@ pub(super) fn pair(title: &str, series: &[Drawn<'_>], page: &mut Page) -> Markup
     let distributions = scatter::distributions(series).named(format!("{title} distribution"));
     html! {
         div.pair {
-            (over_time.figure(&scatter::caption(series), page))
-            (distributions.figure(scatter::caption_of_distributions(series), page))
+            (over_time.in_pair(&scatter::caption(series), page))
+            (distributions.in_pair(scatter::caption_of_distributions(series), page))
         }
     }
 }
@@ -91,7 +97,7 @@ pub(super) fn pair(title: &str, series: &[Drawn<'_>], page: &mut Page) -> Markup
 fn alone(named: &Named<'_>, page: &mut Page) -> Markup {
     let series = scatter::drawn(&[*named]);
     let chart = scatter::over_time(&series).named(format!("{} over time", named.title()));
-    chart.figure(&scatter::caption(&series), page)
+    chart.in_pair(&scatter::caption(&series), page)
 }
 
 fn what(measured: &Measured) -> &'static str {
@@ -106,7 +112,7 @@ fn what(measured: &Measured) -> &'static str {
 /// Returns the histogram of the main body of the samples.
 fn histogram(named: &Named<'_>, page: &mut Page) -> Markup {
     let drawn = histogram::of_body(named);
-    html! { @if let Some((chart, caption)) = drawn { (chart.figure(&caption, page)) } }
+    html! { @if let Some((chart, caption)) = drawn { (chart.in_pair(&caption, page)) } }
 }
 
 /// Returns the cumulative distributions of all series in one figure.
@@ -114,11 +120,11 @@ fn distributions(series: &[Named<'_>], page: &mut Page) -> Markup {
     let curve = |named: &Named<'_>| Some((named.title(), cumulative::of_series(named.result)?));
     let curves = series.iter().take(CURVES).filter_map(curve).collect();
     let chart = cumulative::chart("time lost", "share of the samples", curves).named("cumulative");
-    chart.figure("Share of the samples that lost at most this much.", page)
+    chart.in_pair("Share of the samples that lost at most this much.", page)
 }
 
 /// Returns the slow tails of all series in one figure.
 fn tails(series: &[Named<'_>], page: &mut Page) -> Markup {
     let chart = tail::survival(&series[..series.len().min(CURVES)]).named("survival");
-    chart.figure(tail::SURVIVAL, page)
+    chart.in_pair(tail::SURVIVAL, page)
 }

@@ -1,5 +1,6 @@
 //! The section on periods: power over the background, with labelled lines.
 
+use super::samples::noisiest_of;
 use super::{Part, Section};
 use crate::html::page::Page;
 use crate::measured::names::{Named, noise as noise_of, shown};
@@ -28,8 +29,6 @@ pub(super) const SECTION: Section = Section {
     render,
 };
 
-/// Largest number of series that are drawn, the noisiest first.
-const MOST: usize = 4;
 /// The view of the tables, wide enough for long names.
 const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: false, path: None };
 
@@ -38,8 +37,9 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let mut with: Vec<Named<'_>> = shown(measured, true);
     with.retain(|named| named.result.spectrum.as_ref().is_some_and(|s| !s.figure.is_empty()));
     with.sort_by(|a, b| noise_of(b.result).total_cmp(&noise_of(a.result)));
-    let more = with.len().saturating_sub(MOST);
-    with.truncate(MOST);
+    let most = page.most_series();
+    let more = with.len().saturating_sub(most);
+    with.truncate(most);
     html! {
         @for named in &with {
             @if let Some(spectrum) = &named.result.spectrum {
@@ -47,7 +47,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
                 (one(spectrum, &named.title(), &measured.run, page))
             }
         }
-        @if more > 0 { p.note { "These are the " (MOST) " noisiest series; " (counted(more as u64, "more is", "more are")) " in the text below." } }
+        @if more > 0 { p.note { (noisiest_of(most)) " series; " (counted(more as u64, "more is", "more are")) " in the text below." (page.more_alone()) } }
     }
 }
 

@@ -15,8 +15,10 @@ const ROW: f64 = 17.0;
 const ROWS_LEAST: f64 = 50.0;
 /// Distance between the error bars of two lines at one place.
 const ASIDE: f64 = 1.6;
-/// Data closer along the horizontal axis is drawn as its extremes.
+/// Data closer along the horizontal axis is drawn as its extremes, on paper.
 const NEAR: f64 = 0.2;
+/// The same on the page, and the distance of points of which one is drawn there: about a pixel, in points.
+const PIXEL: f64 = 0.5;
 
 /// Draws the chart for paper, with its legend.
 pub(super) fn draw(chart: &Chart) -> Drawing {
@@ -29,8 +31,8 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
     Drawing { width: PAPER.width, height: foot + keys_height + 1.0, body }
 }
 
-/// Draws the chart for the page, once for each width that its place may have.
-pub(super) fn on_screen(chart: &Chart) -> Markup {
+/// Draws the chart for the page, once for each width that its place may have: half of the page is never as wide as the widest.
+pub(super) fn on_screen(chart: &Chart, half: bool) -> Markup {
     let patterns = patterns(chart);
     let draw = |(class, sheet): (&str, Sheet)| {
         let plot = Plot::of(chart, sheet);
@@ -44,7 +46,8 @@ pub(super) fn on_screen(chart: &Chart) -> Markup {
         let body = plot.body(chart, &patterns);
         Drawing { width: sheet.width, height: bottom + BELOW + 1.0, body }.inline(class, &facts)
     };
-    html! { @for screen in SCREENS { (draw(screen)) } }
+    let widths = if half { SCREENS.len() - 1 } else { SCREENS.len() };
+    html! { @for screen in SCREENS.into_iter().take(widths) { (draw(screen)) } }
 }
 
 fn entries(curves: &[Curve], patterns: &[usize]) -> Vec<Entry> {
@@ -148,15 +151,20 @@ impl Plot {
         }
     }
 
-    /// Returns the positions of a curve's points; of adjacent ones the first, the extremes and the last.
+    /// Returns the positions of a curve's points; of adjacent ones the first, the extremes and the last, of points on one pixel
+    /// of the page the first.
     fn places(&self, curve: &Curve) -> Vec<(f64, f64)> {
         let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
         let places: Vec<(f64, f64)> = finite.map(|(x, y)| (self.x.at(x), self.y.at(y))).collect();
-        if matches!(curve.draw, Draw::Points | Draw::Segments) {
-            return places;
+        let screen = self.frame.sheet.screen;
+        match curve.draw {
+            Draw::Points if screen => return on_pixels(places),
+            Draw::Points | Draw::Segments => return places,
+            _ => {}
         }
         let mut kept = vec![];
-        for near in places.chunk_by(|a, b| (a.0 / NEAR).floor() == (b.0 / NEAR).floor()) {
+        let near = if screen { PIXEL } else { NEAR };
+        for near in places.chunk_by(|a, b| (a.0 / near).floor() == (b.0 / near).floor()) {
             let extreme = |sign: f64| {
                 let order =
                     |a: &usize, b: &usize| (near[*a].1 * sign).total_cmp(&(near[*b].1 * sign));
@@ -172,11 +180,12 @@ impl Plot {
 
     /// Returns the line through the points.
     fn path(&self, curve: &Curve, pattern: usize) -> Path {
-        let mut path = Path::default();
+        let mut path = Path::on(self.frame.sheet);
         let mut before: Option<(f64, f64)> = None;
         for (at, (x, y)) in self.places(curve).into_iter().enumerate() {
             match (curve.draw, before) {
                 (Draw::Bars, _) => {}
+                (Draw::Points, _) if self.dots(pattern) => drop(path.dot(x, y)),
                 (Draw::Points, _) => {
                     path.shape(pattern, x, y, size(curve));
                 }
@@ -206,7 +215,7 @@ impl Plot {
 
     /// Returns filled areas: below a line, between the ends of a band, and the bars of a histogram.
     fn area(&self, curve: &Curve) -> Markup {
-        let mut path = Path::default();
+        let mut path = Path::on(self.frame.sheet);
         let spans = || curve.x.iter().zip(&curve.y).zip(&curve.spans);
         match curve.draw {
             Draw::Bars => {
@@ -258,6 +267,11 @@ impl Plot {
         let color = &self.frame.sheet.color(curve.color);
         let path = self.path(curve, pattern);
         match curve.draw {
+            Draw::Points if self.dots(pattern) => {
+                let square = pattern % SHAPES == 1;
+                let wide = if square { 1.8 } else { 2.0 } * size(curve);
+                html! { (self.error_bars(curve)) (path.dotted(color, wide, square)) }
+            }
             Draw::Points => {
                 html! { (self.error_bars(curve)) (path.shapes(pattern, color, size(curve) * 0.75)) }
             }
@@ -272,8 +286,13 @@ impl Plot {
         }
     }
 
+    /// Returns whether points of this shape are drawn as dots, which are briefer: circles and squares of the page.
+    fn dots(&self, pattern: usize) -> bool {
+        self.frame.sheet.screen && pattern % SHAPES < 2
+    }
+
     fn error_bars(&self, curve: &Curve) -> Markup {
-        let mut path = Path::default();
+        let mut path = Path::on(self.frame.sheet);
         // Those of several lines at one place stand beside each other.
         let aside = if curve.draw == Draw::Line { curve.shape as f64 * ASIDE } else { 0.0 };
         for (&x, &(low, high)) in curve.x.iter().zip(&curve.spans) {
@@ -335,6 +354,14 @@ impl Plot {
         }
         html! { @for text in &texts { (text) } }
     }
+}
+
+/// Returns the places of which no two are on one pixel.
+fn on_pixels(mut places: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let mut taken = BTreeSet::new();
+    let pixel = |at: f64| (at / PIXEL).round() as i64;
+    places.retain(|&(x, y)| taken.insert((pixel(x), pixel(y))));
+    places
 }
 
 /// Returns the size of the shapes of a curve's points: smaller where many would hide each other.
@@ -423,6 +450,24 @@ mod tests {
         // The frame begins at 5 points, and above the highest are four hundredths of the data.
         let height = format!(" {}", sheet::number(5.0 + PAPER.height * (0.32 / 9.32)));
         assert!(small.contains(&height), "{height}");
+    }
+
+    /// Of points on one pixel of the page one is drawn; the highest is among those that are.
+    #[test]
+    fn points_on_one_pixel_are_drawn_once() {
+        let points: Vec<(f64, f64)> =
+            (0..100_000).map(|at| (f64::from(at), if at == 77_777 { 9.0 } else { 1.0 })).collect();
+        for shape in 0..SHAPES {
+            let curve = Curve::numbered(shape, "one".into(), Draw::Points, &points);
+            let axis = || Axis::linear("", Quantity::Number);
+            let plot = Plot::of(&Chart::of(axis(), axis(), vec![curve.clone()]), SCREENS[3].1);
+            let places = plot.places(&curve);
+            let wide = plot.frame.right - plot.frame.left;
+            assert!(places.len() as f64 <= wide / PIXEL + 2.0, "{} places", places.len());
+            assert!(places.contains(&(plot.x.at(77_777.0), plot.y.at(9.0))), "the highest");
+            let drawn = plot.curve(&curve, shape).into_string();
+            assert!(drawn.len() < 40 * places.len(), "{shape}: {} bytes", drawn.len());
+        }
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub(super) const BELOW: f64 = MARK + TEXT + 3.0 + TEXT + 4.0;
 impl Frame {
     /// Draws the lines of the grid, below the data.
     pub(super) fn grid(&self, x: (&Ticks, &Scale), y: (&Ticks, &Scale)) -> Markup {
-        let mut path = Path::default();
+        let mut path = Path::on(self.sheet);
         for tick in &x.0.major {
             let at = x.1.of(tick.place);
             path.to(at, self.top).line(at, self.bottom);
@@ -197,7 +197,7 @@ impl Frame {
 
     /// Draws the horizontal axis: marks, labels, and its name.
     pub(super) fn horizontal(&self, ticks: &Ticks, scale: &Scale) -> Markup {
-        let mut marks = Path::default();
+        let mut marks = Path::on(self.sheet);
         for tick in &ticks.major {
             let at = scale.of(tick.place);
             marks.to(at, self.bottom).line(at, self.bottom + MARK);
@@ -220,7 +220,7 @@ impl Frame {
 
     /// Draws marks and labels of the vertical axis.
     pub(super) fn vertical_ticks(&self, ticks: &Ticks, scale: &Scale) -> Markup {
-        let mut marks = Path::default();
+        let mut marks = Path::on(self.sheet);
         for tick in &ticks.major {
             let at = scale.of(tick.place);
             marks.to(self.left, at).line(self.left - MARK, at);
@@ -248,7 +248,7 @@ impl Frame {
 
     /// Draws a dashed line.
     pub(super) fn broken(&self, from: (f64, f64), to: (f64, f64)) -> Markup {
-        let mut path = Path::default();
+        let mut path = Path::on(self.sheet);
         path.to(from.0, from.1).line(to.0, to.1).stroked(self.sheet.faint(), 0.7, "3 2")
     }
 }

@@ -32,9 +32,10 @@ pub(crate) fn file(picture: &Picture, caption: &str) -> (String, (f64, f64)) {
     (drawing.file(caption), (drawing.width, drawing.height))
 }
 
-/// Draws a chart for the page, once for each width that its place may have; the style sheet shows one of them.
-pub(crate) fn on_screen(chart: &Chart) -> Markup {
-    chart::on_screen(chart)
+/// Draws a chart for the page, or for `half` of its width, once for each width that its place may have; the style sheet shows
+/// one of them.
+pub(crate) fn on_screen(chart: &Chart, half: bool) -> Markup {
+    chart::on_screen(chart, half)
 }
 
 /// Returns the symbols of the curves of a chart for a legend of the page.

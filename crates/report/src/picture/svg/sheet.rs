@@ -133,6 +133,21 @@ pub(super) fn number(value: f64) -> String {
     (rounded + 0.0).to_string()
 }
 
+/// Rounds a coordinate to tenths of a point; what is not a number becomes 0.
+fn tenths(value: f64) -> i64 {
+    if value.is_finite() { (value * 10.0).round() as i64 } else { 0 }
+}
+
+/// Formats tenths of a point without the zero before the point: `.3`, `-12.5`, `4`.
+fn brief_number(tenths: i64) -> String {
+    let (sign, size) = (if tenths < 0 { "-" } else { "" }, tenths.unsigned_abs());
+    match (size / 10, size % 10) {
+        (whole, 0) => format!("{sign}{whole}"),
+        (0, part) => format!("{sign}.{part}"),
+        (whole, part) => format!("{sign}{whole}.{part}"),
+    }
+}
+
 /// Removes characters that XML does not allow.
 pub(super) fn text(text: &str) -> String {
     let allowed = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
@@ -173,9 +188,57 @@ pub(super) const FAINT: f64 = 0.15;
 #[derive(Debug, Default)]
 pub(super) struct Path {
     steps: String,
+    /// For the page: the last position in tenths of a point, from which the next is written.
+    short: Option<Short>,
+}
+
+/// The state of a path that is written briefly: in tenths of a point, each position relative to the one before.
+#[derive(Debug, Default)]
+struct Short {
+    at: (i64, i64),
+    /// Where the last [`Path::to`] went.
+    from: (i64, i64),
+    /// The last letter, which the same step need not repeat.
+    letter: char,
+}
+
+impl Short {
+    /// Writes a step; one that goes nowhere is left out.
+    fn step(&mut self, letter: char, x: f64, y: f64, steps: &mut String) {
+        let to = (tenths(x), tenths(y));
+        let (dx, dy) = (to.0 - self.at.0, to.1 - self.at.1);
+        let (letter, numbers) = match (letter, dx, dy) {
+            ('M', ..) => ('m', [Some(dx), Some(dy)]),
+            (_, 0, 0) => return,
+            (_, _, 0) => ('h', [Some(dx), None]),
+            (_, 0, _) => ('v', [None, Some(dy)]),
+            _ => ('l', [Some(dx), Some(dy)]),
+        };
+        if letter == 'm' {
+            self.from = to;
+        }
+        // Further positions after a move are lines.
+        let repeats =
+            letter != 'm' && (letter == self.letter || (letter, self.letter) == ('l', 'm'));
+        if !repeats {
+            steps.push(letter);
+        }
+        for (place, number) in numbers.into_iter().flatten().map(brief_number).enumerate() {
+            if (repeats || place > 0) && !number.starts_with('-') {
+                steps.push(' ');
+            }
+            *steps += &number;
+        }
+        (self.at, self.letter) = (to, letter);
+    }
 }
 
 impl Path {
+    /// Returns an empty path for this sheet; those of the page are brief, because it has each drawing in several widths.
+    pub(super) fn on(sheet: Sheet) -> Self {
+        Self { short: sheet.screen.then(Short::default), ..Self::default() }
+    }
+
     /// Moves to a position without drawing.
     pub(super) fn to(&mut self, x: f64, y: f64) -> &mut Self {
         self.step('M', x, y)
@@ -189,6 +252,9 @@ impl Path {
     /// Draws a line back to the last [`Path::to`].
     pub(super) fn close(&mut self) -> &mut Self {
         self.steps.push('Z');
+        if let Some(short) = &mut self.short {
+            (short.at, short.letter) = (short.from, 'Z');
+        }
         self
     }
 
@@ -200,23 +266,44 @@ impl Path {
     }
 
     fn step(&mut self, letter: char, x: f64, y: f64) -> &mut Self {
-        // Writing to a string cannot fail.
-        let _ = write!(self.steps, "{letter}{} {}", number(x), number(y));
+        match &mut self.short {
+            Some(short) => short.step(letter, x, y, &mut self.steps),
+            // Writing to a string cannot fail.
+            None => drop(write!(self.steps, "{letter}{} {}", number(x), number(y))),
+        }
+        self
+    }
+
+    /// Draws a dot without extent, which is as large as the line that it is drawn with is wide.
+    pub(super) fn dot(&mut self, x: f64, y: f64) -> &mut Self {
+        self.to(x, y);
+        self.steps += "h0";
+        if let Some(short) = &mut self.short {
+            short.letter = 'h';
+        }
         self
     }
 
     /// Draws the outline of a shape around a position: circle, square, triangle, diamond, cross, ring.
     pub(super) fn shape(&mut self, shape: usize, x: f64, y: f64, r: f64) -> &mut Self {
-        let n = number;
-        let (x, y) = (|by: f64| n(x + by * r), |by: f64| n(y + by * r));
-        let step = match shape % SHAPES {
-            1 => format!("M{} {}h{w}v{w}h-{w}z", x(-0.9), y(-0.9), w = n(1.8 * r)),
-            2 => format!("M{} {}l{} {}h-{}z", x(0.0), y(-1.15), n(1.1 * r), n(2.0 * r), n(2.2 * r)),
-            3 => format!("M{} {}l{r} {r}-{r} {r}-{r}-{r}z", x(0.0), y(-1.25), r = n(1.25 * r)),
-            4 => format!("M{} {}l{w} {w}m0-{w}l-{w} {w}", x(-0.9), y(-0.9), w = n(1.8 * r)),
-            _ => format!("M{} {}a{r} {r} 0 1 1 0 .01z", x(-1.0), y(0.0), r = n(r)),
+        let brief = self.short.is_some();
+        let n = |value: f64| if brief { brief_number(tenths(value)) } else { number(value) };
+        let (x, y) = (|by: f64| x + by * r, |by: f64| y + by * r);
+        let ((x, y), outline) = match shape % SHAPES {
+            1 => ((x(-0.9), y(-0.9)), format!("h{w}v{w}h-{w}z", w = n(1.8 * r))),
+            2 => ((x(0.0), y(-1.15)), format!("l{} {}h-{}z", n(1.1 * r), n(2.0 * r), n(2.2 * r))),
+            3 => ((x(0.0), y(-1.25)), format!("l{r} {r}-{r} {r}-{r}-{r}z", r = n(1.25 * r))),
+            4 => ((x(-0.9), y(-0.9)), format!("l{w} {w}m0-{w}l-{w} {w}", w = n(1.8 * r))),
+            _ => ((x(-1.0), y(0.0)), format!("a{r} {r} 0 1 1 0 .01z", r = n(r))),
         };
-        self.steps += &step;
+        self.to(x, y);
+        self.steps += &outline;
+        if let Some(short) = &mut self.short {
+            short.letter = 'z';
+            if shape % SHAPES == 4 {
+                short.at.1 += tenths(1.8 * r); // It ends at its lower left corner.
+            }
+        }
         self
     }
 
@@ -226,7 +313,18 @@ impl Path {
             return html! {};
         }
         let dashes = (!dashes.is_empty()).then_some(dashes);
-        html! { path d=(self.steps) fill="none" stroke=(color) stroke-width=(number(width)) stroke-linejoin="round" stroke-dasharray=[dashes] {} }
+        // On the page the style sheet says so once.
+        let join = self.short.is_none().then_some("round");
+        html! { path d=(self.steps) fill="none" stroke=(color) stroke-width=(number(width)) stroke-linejoin=[join] stroke-dasharray=[dashes] {} }
+    }
+
+    /// Returns the dots of the path, round or square.
+    pub(super) fn dotted(&self, color: &str, width: f64, square: bool) -> Markup {
+        if self.steps.is_empty() {
+            return html! {};
+        }
+        let cap = if square { "square" } else { "round" };
+        html! { path d=(self.steps) fill="none" stroke=(color) stroke-width=(number(width)) stroke-linecap=(cap) {} }
     }
 
     /// Returns the path filled.
@@ -311,6 +409,72 @@ mod tests {
     fn numbers_are_short_and_finite() {
         let cases = [1.0, 1.005, -0.001, 12.345_6, f64::NAN, f64::INFINITY].map(number);
         assert_eq!(cases, ["1", "1", "0", "12.35", "0", "0"]);
+    }
+
+    /// Follows a brief path and returns where each of its lines begins and ends, in tenths.
+    fn lines(path: &str) -> Vec<((i64, i64), (i64, i64))> {
+        let (mut at, mut from, mut lines) = ((0, 0), (0, 0), vec![]);
+        let starts: Vec<usize> =
+            path.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()).map(|of| of.0).collect();
+        for (number, &start) in starts.iter().enumerate() {
+            let end = starts.get(number + 1).copied().unwrap_or(path.len());
+            let numbers = path[start + 1..end].replace('-', " -");
+            let values: Vec<i64> = numbers
+                .split_whitespace()
+                .map(|of| tenths(of.parse::<f64>().expect("a number")))
+                .collect();
+            let steps: Vec<(i64, i64)> = match &path[start..=start] {
+                "h" => values.iter().map(|&x| (x, 0)).collect(),
+                "v" => values.iter().map(|&y| (0, y)).collect(),
+                "Z" => vec![(from.0 - at.0, from.1 - at.1)],
+                _ => values.chunks(2).map(|of| (of[0], of[1])).collect(),
+            };
+            for (place, (x, y)) in steps.into_iter().enumerate() {
+                let to = (at.0 + x, at.1 + y);
+                match &path[start..=start] {
+                    "m" if place == 0 => from = to,
+                    _ => lines.push((at, to)),
+                }
+                at = to;
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn a_brief_path_goes_where_the_other_goes() {
+        let screen = SCREENS[0].1;
+        let mut path = Path::on(screen);
+        path.to(10.0, 20.0).line(10.04, 20.0).line(12.34, 20.0).line(12.34, 19.5);
+        path.line(13.0, 18.0).line(0.0, -3.25).close().to(1.0, 1.0).line(2.0, 2.0).line(3.5, 1.0);
+        assert_eq!(path.steps, "m10 20h2.3v-.5l.7-1.5-13-21.3Zm-9-19 1 1 1.5-1");
+        let expected = [
+            ((100, 200), (123, 200)),
+            ((123, 200), (123, 195)),
+            ((123, 195), (130, 180)),
+            ((130, 180), (0, -33)),
+            ((0, -33), (100, 200)),
+            ((10, 10), (20, 20)),
+            ((20, 20), (35, 10)),
+        ];
+        assert_eq!(lines(&path.steps), expected);
+        // However many steps: none adds the rounding of the one before.
+        let mut path = Path::on(screen);
+        for at in (0..1_000).map(f64::from) {
+            path.line(at * 0.149, at * -0.333);
+        }
+        assert_eq!(lines(&path.steps).last().expect("lines").1, (1_489, -3_327));
+        let mut path = Path::on(screen);
+        for at in (0..50).map(f64::from) {
+            path.shape(4, at * 1.77, 9.0, 1.1);
+        }
+        let crosses = lines(&path.steps);
+        let (from, to) = crosses[crosses.len() - 2];
+        assert_eq!(
+            ((from.0 + to.0) / 2, (from.1 + to.1) / 2),
+            (867, 90),
+            "the last is in its place"
+        );
     }
 
     #[test]
