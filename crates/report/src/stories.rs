@@ -29,12 +29,16 @@ pub(crate) fn activities(story: &DetourStory, run: &Facts, screen: &mut Screen) 
 /// Returns how long the longest detour was, and what took most of it.
 pub(crate) fn headline(found: &LongestDetours) -> String {
     let Some(first) = found.detours.first() else { return none(found) };
+    // A single chosen CPU is named already.
+    let place = match found.cpus.as_deref() {
+        Some([_]) => String::new(),
+        _ => format!(" on CPU {}", first.cpu),
+    };
     let mut text = format!(
-        "The longest of {}{} took {} on CPU {}",
+        "The longest of {}{} took {}{place}",
         counted(found.of, "detour", "detours"),
         chosen(found),
         length(first.length_ns),
-        first.cpu
     );
     if let Some(most) = took_most(first, &found.run) {
         text += &format!("; {most}");
@@ -50,10 +54,8 @@ fn none(found: &LongestDetours) -> String {
         number => {
             let all = counted(number, "detour", "detours");
             let verb = if number == 1 { "was" } else { "were" };
-            format!(
-                "All {all}{on} {verb} left out: each contains one of the sources {}.",
-                sources(found)
-            )
+            let one_of = if found.without.len() == 1 { "" } else { "one of the sources " };
+            format!("All {all}{on} {verb} left out: each contains {one_of}{}.", sources(found))
         }
     }
 }
