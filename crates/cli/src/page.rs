@@ -8,7 +8,7 @@ use crate::progress::Busy;
 use anechoic_recording::Problem;
 use anechoic_report::results::Found;
 use anechoic_report::{HtmlReport, html};
-pub(crate) use gather::gather;
+pub(crate) use gather::{Known, gather};
 use std::path::{Path, PathBuf};
 
 // Where to write a result as a page or as figures, besides printing it. No doc comment: clap would print it as the

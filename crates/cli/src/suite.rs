@@ -19,7 +19,7 @@ use crate::ask::{self, CpuList};
 use crate::exit;
 use crate::inputs::Inputs;
 use crate::options::{answers, arguments};
-use crate::page::PageArgs;
+use crate::page::{Known, PageArgs};
 use crate::rows::Rows;
 use crate::setup::default_dir;
 use crate::terminal;
@@ -27,11 +27,12 @@ use anechoic_measure::experiment::Host;
 use anechoic_recording::Problem;
 use anechoic_recording::options::Answers;
 use anechoic_report::HtmlReport;
+use anechoic_report::results::summary::SUMMARY;
 use anechoic_system::machine;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use kept::read_sets;
 use measuring::measure_sets;
-use row::{Results, Suite};
+use row::{Done, Results, Suite};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -141,7 +142,7 @@ fn command(suite: &Suite) -> Command {
 /// # Errors
 /// A recording is damaged, or there are too many to show.
 pub(crate) fn report(inputs: &Inputs, redact: bool) -> Result<(HtmlReport, u8), Problem> {
-    page::report(None, inputs, redact)
+    page::report(None, inputs, redact, &[])
 }
 
 /// Measures all sets, or reads them, and shows the results.
@@ -175,9 +176,8 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     out.flush()?;
     // Last, so that a page that cannot be written costs nobody the result.
     let page = match common.page.is_wanted() && !done.is_empty() {
-        true => {
-            write_page(suite, &dir, common).unwrap_or_else(|problem| exit::print_error(&problem))
-        }
+        true => write_page(suite, &dir, &done, common)
+            .unwrap_or_else(|problem| exit::print_error(&problem)),
         false => 0,
     };
     let verdict = done.iter().map(|one| exit::verdict_code(one.found.verdict())).max();
@@ -186,8 +186,17 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
 
 /// Writes the page and the figures of a suite as far as they are wanted, and returns the exit code of what is wrong with
 /// some of its sets.
-fn write_page(suite: &'static Suite, dir: &Path, common: &CommonArgs) -> Result<u8, Problem> {
-    let (report, worst) = page::report(Some(suite), &Inputs::below(dir)?, false)?;
+fn write_page(
+    suite: &'static Suite,
+    dir: &Path,
+    done: &[Done],
+    common: &CommonArgs,
+) -> Result<u8, Problem> {
+    // The page of a summary has more than the summary.
+    let alone = done.iter().filter(|done| done.found.row().id() != SUMMARY.id);
+    let known = |done: &Done| Known { dir: done.dir.clone(), found: done.found.clone() };
+    let known: Vec<Known> = alone.map(known).collect();
+    let (report, worst) = page::report(Some(suite), &Inputs::below(dir)?, false, &known)?;
     common.page.print(&report, common.force)?;
     Ok(worst)
 }

@@ -13,6 +13,7 @@ use anechoic_report::results::{
     together_for_report,
 };
 use anechoic_report::{HtmlNotShown, HtmlPart, HtmlReport, html_budget};
+use std::path::PathBuf;
 
 /// The largest number of recordings in one file; more would leave too little room for each.
 const MOST: usize = 32;
@@ -21,15 +22,29 @@ const MOST_AT_ONCE: usize = 8;
 
 type Row = &'static dyn AnyRow;
 
+/// A result of a recording that is known already. One that brings others for the page, as the summary does, has to be
+/// computed for the page.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// The directory of the recording.
+    pub dir: PathBuf,
+    /// The result.
+    pub found: Found,
+}
+
 /// The results of one recording, and the rows that could not be computed.
 type Computed = (Findings, Vec<(Row, Problem)>);
 
 /// Computes all results of the recordings; also returns the exit code of what is wrong with some of them. Of a damaged
-/// recording `partial` notes the results that are not available.
+/// recording `partial` notes the results that are not available. What is `known` is not computed again.
 ///
 /// # Errors
 /// A recording is damaged and the report may not be `partial`, or there are too many to show.
-pub(crate) fn gather(inputs: &Inputs, partial: bool) -> Result<(HtmlReport, u8), Problem> {
+pub(crate) fn gather(
+    inputs: &Inputs,
+    partial: bool,
+    known: &[Known],
+) -> Result<(HtmlReport, u8), Problem> {
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let merged = inputs.merged().map(|cluster| Found::of(&CLUSTER, cluster, &[]));
     let is_merged = |row: Row| merged.is_some() && row.id() == CLUSTER.id;
@@ -52,7 +67,7 @@ pub(crate) fn gather(inputs: &Inputs, partial: bool) -> Result<(HtmlReport, u8),
     let budget = html_budget(recordings.len());
     let busy = Busy::steps("adding up", recordings.len() as u64, false);
     let computed = in_order_at_most(MOST_AT_ONCE, recordings.len(), |at| {
-        let computed = compute(recordings[at], &rows(recordings[at]), budget);
+        let computed = compute(recordings[at], &rows(recordings[at]), budget, known);
         busy.step();
         computed
     });
@@ -162,13 +177,18 @@ impl Parts {
 }
 
 /// Computes these rows; also returns the rows that failed.
-fn compute(recording: &Recording, rows: &[Row], budget: Budget) -> Computed {
+fn compute(recording: &Recording, rows: &[Row], budget: Budget, known: &[Known]) -> Computed {
     let (mut found, mut failed) = (Findings::default(), vec![]);
     let page = Beside::with_room(budget);
     let recordings = [recording];
     let input = Input::of(&recordings);
     for &row in rows {
-        match row.compute(&Input { page: Some(&page), ..input }) {
+        let same = |of: &&Known| of.dir == recording.dir() && of.found.row().id() == row.id();
+        let result = match known.iter().find(same) {
+            Some(known) => Ok(known.found.clone()),
+            None => row.compute(&Input { page: Some(&page), ..input }),
+        };
+        match result {
             Ok(result) => found.add(result),
             Err(problem) => failed.push((row, problem)),
         }

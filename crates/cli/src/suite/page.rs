@@ -6,28 +6,31 @@ use super::row::{Done, Suite, left_out};
 use super::settings::is_of;
 use crate::exit;
 use crate::inputs::Inputs;
-use crate::page;
+use crate::page::{self, Known};
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::{HtmlPart, HtmlReport, Study, View};
 use std::path::Path;
 
 /// Computes the report of these recordings, or of copies without what names their owner: that of `chosen`, or of the suite
-/// whose directory it is. Also returns the exit code of what is wrong with some of them.
+/// whose directory it is. What is `known` is not computed again. Also returns the exit code of what is wrong with some of
+/// them.
 pub(super) fn report(
     chosen: Option<&'static Suite>,
     inputs: &Inputs,
     redact: bool,
+    known: &[Known],
 ) -> Result<(HtmlReport, u8), Problem> {
     let redacted = redact.then(|| inputs.redacted()).transpose()?;
     let copies = redacted.as_ref().map(|(_, copies)| copies);
     let names = copies.map_or(Names::Own, Names::Of);
     let suite = chosen.or_else(|| whose(inputs));
     let judged = suite.and_then(|suite| Some((suite, Judged::of(suite, inputs, names)?)));
-    let (mut report, mut worst) = page::gather(copies.unwrap_or(inputs), judged.is_some())?;
+    let (mut report, mut worst) = page::gather(copies.unwrap_or(inputs), judged.is_some(), known)?;
     if let Some((suite, judged)) = judged.filter(|_| !report.recordings.is_empty()) {
         // Copies are sorted by their hosts.
         let judged = judged.in_order(copies.map(Inputs::originals));
-        let (study, whole) = study(suite, judged, &report.recordings);
+        let recordings = &copies.unwrap_or(inputs).recordings;
+        let (study, whole) = study(suite, judged, recordings, &report.recordings);
         report.study = Some(study);
         worst = if whole { worst } else { worst.max(exit::WARNING) };
     } else {
@@ -88,14 +91,19 @@ impl Judged {
 }
 
 /// Returns the experiments of the paper from the results of the same recordings, and whether nothing is lacking.
-fn study(suite: &Suite, judged: Judged, parts: &[HtmlPart]) -> (Study, bool) {
+fn study(
+    suite: &Suite,
+    judged: Judged,
+    recordings: &[Recording],
+    parts: &[HtmlPart],
+) -> (Study, bool) {
     let Judged { names, mut lacking } = judged;
     let mut done = vec![];
-    for (name, part) in names.into_iter().zip(parts) {
-        let (Some(name), Some(run)) = (name, part.run.clone()) else { continue };
-        let Some(row) = suite.result(&run.method) else { continue };
+    for ((name, part), recording) in names.into_iter().zip(parts).zip(recordings) {
+        let Some(name) = name else { continue };
+        let Some(row) = suite.result(&recording.run().method) else { continue };
         match part.found.iter().find(|found| found.row().id() == row.id()) {
-            Some(found) => done.push(Done { name, found: found.clone(), run }),
+            Some(found) => done.push(Done { name, ..Done::of(recording, found.clone()) }),
             None => lacking.push(left_out(&name, &why(part, row.title()))),
         }
     }

@@ -11,6 +11,7 @@ use anechoic_recording::{Problem, ProblemKind, Recording, Run};
 use anechoic_report::results::{AnyRow, Found, Input};
 use anechoic_report::{Study, View};
 use anechoic_system::cpus;
+use std::path::PathBuf;
 
 /// The experiments of a paper.
 #[derive(Debug)]
@@ -91,12 +92,15 @@ pub(super) struct Done {
     pub found: Found,
     /// The run of its recording.
     pub run: Run,
+    /// The directory of its recording.
+    pub dir: PathBuf,
 }
 
 impl Done {
     /// Returns the result of a recording.
     pub(super) fn of(recording: &Recording, found: Found) -> Self {
-        Self { name: set_name(recording), found, run: recording.run().clone() }
+        let (run, dir) = (recording.run().clone(), recording.dir().to_owned());
+        Self { name: set_name(recording), found, run, dir }
     }
 }
 
