@@ -36,6 +36,9 @@ anechoic longest -n 100 --activities 10000 --json rec >longest.json",
 const OBSERVER: &str = "osnoise/0";
 /// How long it runs each time, in nanoseconds: `-r` of `rtla`.
 const RUNTIME_NS: u64 = 300_000_000;
+/// How long after its thread has the CPU the loop begins to look, in nanoseconds of exact time: a tick after 5.4 µs was
+/// before it (Linux 7.3), and its own interrupt came 7.8 µs after its time (6.1).
+const LOOKS_AFTER_NS: u64 = 7_000;
 /// Longer than between two ticks, shorter than between two samples (`-p` less `-r`), in nanoseconds.
 const BETWEEN_NS: u64 = 100_000_000;
 /// How the tracer's events are called, in the order of the columns in `rtla`'s table.
@@ -155,8 +158,9 @@ fn seen(detours: &[Value]) -> [Vec<u64>; 4] {
         let is_observer = |row: &&Value| row["kind"] == "off_cpu" && row["name"] == OBSERVER;
         let Some(first) = activities.iter().position(|row| is_observer(&row)) else { continue };
         // Its own interrupt follows, by which it announces what it counted.
-        let end = at(&activities[first]) + RUNTIME_NS;
-        for row in activities[first..].iter().filter(|row| at(row) < end) {
+        let begin = at(&activities[first]) + LOOKS_AFTER_NS;
+        let looks = begin..begin + RUNTIME_NS;
+        for row in activities[first..].iter().filter(|row| looks.contains(&at(row))) {
             if let Some(kind) = kind(row) {
                 found[kind].push(detour["start_ns"].as_u64().unwrap_or(0) + at(row));
             }
@@ -230,20 +234,21 @@ mod tests {
         let activities = [
             row(0, "activity", "timer", "hrtimer_wakeup", None), // which wakes the loop
             row(10, "off_cpu", "thread", OBSERVER, None),
-            row(20, "activity", "timer-tick", "", None),
-            row(21, "activity", "timer-tick", "", Some("tick_nohz_handler")),
-            row(30, "off_cpu", "thread", "inject 0", None),
-            row(40, "activity", "softirq", "TIMER", None),
-            row(50, "off_cpu", "thread", OBSERVER, None),
-            row(9 + RUNTIME_NS, "activity", "timer-tick", "", None),
-            row(11 + RUNTIME_NS, "activity", "ipi", "irq work", None),
-            row(60 + RUNTIME_NS, "off_cpu", "thread", "rtla", None),
+            row(5_410, "activity", "timer-tick", "", None), // before it looks
+            row(7_020, "activity", "timer-tick", "", None),
+            row(7_021, "activity", "timer-tick", "", Some("tick_nohz_handler")),
+            row(7_030, "off_cpu", "thread", "inject 0", None),
+            row(7_040, "activity", "softirq", "TIMER", None),
+            row(7_050, "off_cpu", "thread", OBSERVER, None),
+            row(7_009 + RUNTIME_NS, "activity", "timer-tick", "", None),
+            row(7_011 + RUNTIME_NS, "activity", "ipi", "irq work", None),
+            row(7_060 + RUNTIME_NS, "off_cpu", "thread", "rtla", None),
         ];
         let others = json!({ "start_ns": 5, "activities": [row(0, "activity", "nmi", "", None)] });
         let detours = [json!({ "start_ns": 1_000, "activities": activities }), others];
         assert_eq!(
             seen(&detours),
-            [vec![], vec![1_020, 1_009 + RUNTIME_NS], vec![1_040], vec![1_030]]
+            [vec![], vec![8_020, 8_009 + RUNTIME_NS], vec![8_040], vec![8_030]]
         );
     }
 }
