@@ -134,7 +134,10 @@ impl Laboratory {
         for architecture in all.into_values() {
             let guest = match (architecture.name == X86_64.name, of_others(architecture.name)) {
                 (true, _) => Ok(laboratory.guest(architecture, &laboratory.tool, boots)?),
-                (false, Some(tool)) => laboratory.guest(architecture, &tool, boots),
+                (false, Some(tool)) => {
+                    anyhow::ensure!(tool.is_file(), "{}: no such file", tool.display());
+                    laboratory.guest(architecture, &tool, boots)
+                }
                 (false, None) => Err(anyhow!("no tool was built for it")),
             };
             let guest = guest.map_err(|why| format!("{}: {why:#}", architecture.name));

@@ -227,7 +227,15 @@ fn a_series_of_which_all_samples_were_lost_is_named() {
     let texts: Vec<&str> = found.findings.iter().map(|of| &*of.text).collect();
     let [count, named, wrong] = texts[..] else { panic!("{texts:?}") };
     assert_eq!(count, "1000 samples were lost on a");
-    let named_so = "all 1000 samples of counter of 1000000 ns on CPU 7 of a were lost";
+    let named_so = "all 1000 samples of counter of 1ms on CPU 7 of a were lost";
     assert!(named.starts_with(named_so), "{named}");
     assert!(wrong.contains("3 samples returned a wrong value"), "{wrong}");
+
+    let cut = place.path().join("host=b");
+    let few_lost = |run: &mut Run| run.outcomes[1].lost = 5;
+    write_with(&cut, &[work(0, &usual), work(7, &usual)], few_lost, &[0]);
+    let found = join(vec![HostSamples::of(&Recording::open(&cut).unwrap()).unwrap()], &[]).unwrap();
+    let named = &found.findings[1].text;
+    assert!(named.contains("no sample of counter of 1ms on CPU 7 of b can be used"), "{named}");
+    assert!(named.ends_with("1000 were taken, 5 of them lost"), "{named}");
 }

@@ -316,7 +316,7 @@ fn print_errors<T>(all: &[RankReport<T>]) -> u8 {
             rank => eprintln!("anechoic: rank {rank} on {host}: {why}"),
         }
     }
-    if let Some(more) = more(troubles.len(), MOST_PRINTED, "rank", "ranks") {
+    if let Some(more) = more(troubles.len(), MOST_PRINTED, "error", "errors") {
         eprintln!("anechoic: and {more}");
     }
     troubles.iter().map(|&(_, _, code, _)| code).max().unwrap_or(0)

@@ -94,7 +94,7 @@ fn here(row: &SourceRow, run: &Facts) -> Option<String> {
         if wanted.remove(&BOOT_CPU) {
             free.insert(BOOT_CPU);
         }
-        let wanted = Some(wanted).filter(|wanted| !wanted.is_empty() && *wanted != nohz_full)?;
+        let wanted = Some(wanted).filter(|wanted| !wanted.is_subset(&nohz_full))?;
         return Some(format!("nohz_full={}, which leaves CPU {}", list(wanted), list(free)));
     }
     let free = list(free);
@@ -252,6 +252,8 @@ mod tests {
         {
             assert_eq!(here(&tick, &Facts { cpus, ..run() }), without_tick);
         }
+        let as_it_is = Facts { cpus: (0..4).collect(), nohz_full: list("0-3"), ..run() };
+        assert_eq!(here(&tick, &as_it_is), None, "it takes no CPU away");
         let run = Facts { isolated: list("0-1"), nohz_full: list("4-7"), ..run() };
         assert_eq!((against("/", &run), here(&tick, &run)), (None, None));
     }

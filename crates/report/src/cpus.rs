@@ -80,7 +80,7 @@ pub(crate) fn bounds_notes(
     }
     if none {
         screen.note(
-            "– under 95 %: too few events, or too short a run, for an interval; measure for longer",
+            "– under 95 %: no interval, because of too few events, too short a run, or lost detours",
         );
     }
 }

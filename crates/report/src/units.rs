@@ -217,7 +217,7 @@ pub(crate) fn bounds(
 /// A lower bound that is so many times smaller than the value says nothing of it.
 const WIDEST: f64 = 10.0;
 /// What stands in the place of such a bound.
-const NO_BOUNDS: &str = "too few events to say how certain that is: measure for longer";
+const NO_BOUNDS: &str = "too few events to give an interval: measure for longer";
 
 /// Returns the interval of a share of noise and its lower bound, each if it says something.
 pub(crate) fn telling(

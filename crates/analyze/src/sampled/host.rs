@@ -119,6 +119,8 @@ pub struct SeriesWithout {
     pub experiment: SampledExperiment,
     /// CPU that its thread was pinned to; absent if it was not pinned.
     pub cpu: Option<u32>,
+    /// Number of samples taken, lost ones included.
+    pub samples: u64,
     /// Number of samples that found no free buffer, or no space on the disk.
     pub lost_samples: u64,
     /// Number of samples whose work returned a wrong value.
@@ -171,6 +173,7 @@ impl HostSamples {
         let without = without.map(|((series, outcome), _)| SeriesWithout {
             experiment: SampledExperiment::of(series, run),
             cpu: series.cpu,
+            samples: outcome.samples,
             lost_samples: outcome.lost,
             wrong: outcome.wrong,
         });

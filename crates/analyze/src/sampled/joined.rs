@@ -1,6 +1,6 @@
 //! The samples of all hosts: each experiment over all CPUs, hosts and CPUs by noise, and those that stand out.
 
-use super::host::{CpuSeries, HostSamples, SampledExperiment};
+use super::host::{CpuSeries, HostSamples, SampledExperiment, SeriesWithout};
 use crate::cluster::adding::{measured_twice, no_host, outliers, overlap};
 use crate::cluster::counts::LengthsInNs;
 use crate::cluster::facts::{HostFacts, few, job, machines, notes, repeated, sorted, span};
@@ -14,6 +14,7 @@ use anechoic_recording::Problem;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Steps of the losses of which the share of samples is given: 1, 2 and 5 times a power of ten.
 const STEPS: [u64; 3] = [1, 2, 5];
@@ -363,30 +364,45 @@ fn of_samples(hosts: &[HostSamples]) -> Vec<Finding> {
             "the work of {count} samples returned a wrong value on {hosts}; do not trust these machines"
         )
     });
-    lost.into_iter().chain(hosts.iter().flat_map(all_lost)).chain(wrong).collect()
+    lost.into_iter().chain(hosts.iter().flat_map(not_used)).chain(wrong).collect()
 }
 
-/// Names the series of a host of which all samples were lost: no table has a row of them.
-fn all_lost(host: &HostSamples) -> Vec<Finding> {
-    let lost = || host.without.iter().filter(|of| of.lost_samples > 0);
+/// Names the series of a host of which no sample can be used: no table has a row of them.
+fn not_used(host: &HostSamples) -> Vec<Finding> {
     let mut experiments: Vec<&SampledExperiment> = vec![];
-    for of in lost().map(|of| &of.experiment) {
+    for of in host.without.iter().map(|of| &of.experiment) {
         if !experiments.contains(&of) {
             experiments.push(of);
         }
     }
     let finding = |experiment: &SampledExperiment| {
-        let here = || lost().filter(|of| of.experiment == *experiment);
+        let here = || host.without.iter().filter(|of| of.experiment == *experiment);
         let cpu = |cpu: Option<u32>| cpu.map_or("any CPU".into(), |cpu| format!("CPU {cpu}"));
         let cpus: Vec<String> = here().map(|of| cpu(of.cpu)).collect();
-        let count = here().map(|of| of.lost_samples).fold(0, u64::saturating_add);
-        let (name, host) = (&experiment.variant, &host.host);
-        let grain = experiment.grain_ns.map_or(String::new(), |ns| format!(" of {ns} ns"));
-        let text = format!(
-            "all {count} samples of {name}{grain} on {} of {host} were lost, so that no table has them",
-            few(&cpus)
-        );
+        let sum = |of: fn(&SeriesWithout) -> u64| here().map(of).fold(0, u64::saturating_add);
+        let (samples, lost) = (sum(|of| of.samples), sum(|of| of.lost_samples));
+        let (cpus, host) = (few(&cpus), &host.host);
+        let what = format!("{} on {cpus} of {host}", named(experiment));
+        let text = if samples == lost && lost > 0 {
+            format!("all {lost} samples of {what} were lost, so that no table has them")
+        } else {
+            format!(
+                "no sample of {what} can be used, so that no table has them: {samples} were taken, {lost} of them lost"
+            )
+        };
         Finding { kind: FindingKind::Losses, hosts: vec![host.clone()], text }
     };
     experiments.into_iter().map(finding).collect()
+}
+
+/// Returns the words for an experiment: `counter of 250µs, fifo 50`.
+fn named(experiment: &SampledExperiment) -> String {
+    let mut name = experiment.variant.clone();
+    if let Some(ns) = experiment.grain_ns {
+        name.push_str(&format!(" of {:?}", Duration::from_nanos(ns)));
+    }
+    if !experiment.policy.is_other() {
+        name.push_str(&format!(", {}", experiment.policy.as_str()));
+    }
+    name
 }

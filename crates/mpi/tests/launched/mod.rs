@@ -55,7 +55,7 @@ impl Library {
                 "--allow-run-as-root",
                 "--mca",
                 "odls_base_sigkill_timeout",
-                "3",
+                "4",
             ],
             Library::Mpich => vec!["mpiexec.mpich"],
         }
