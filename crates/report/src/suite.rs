@@ -70,6 +70,12 @@ impl Study {
         self
     }
 
+    /// Returns what keeps the suite from being whole, each in a whole sentence.
+    #[must_use]
+    pub fn lacks(&self) -> &[String] {
+        &self.lacking
+    }
+
     /// Returns everything as one screen; a long one repeats at its end what has changed since the paper.
     #[must_use]
     pub fn screen(self, view: &View<'_>) -> Screen {

@@ -79,13 +79,28 @@ fn ferreira() {
     let drawn = drawn(study);
     assert_eq!(drawn.len(), 1, "{drawn:#?}");
     assert!(
-        drawn[0].svg.contains("p/(1 − p), p: share of the noise")
-            || drawn[0].caption.contains("p/(1 − p)")
-    );
-    assert!(
         drawn[0].caption.contains("from the intervals of the set with it and of the set without")
     );
 }
+
+/// A line needs two grains; the caption names it only where it is drawn.
+#[test]
+fn ferreira_draws_the_share_of_the_noise_between_grains() {
+    let mut sets = of_ferreira(known(0.01, 0.002), [known(0.05, 0.002); 6]);
+    let one = drawn(suite_ferreira(&sets)).remove(0);
+    assert!(!one.svg.contains(SHARE) && !one.caption.contains("Grey"), "{}", one.caption);
+    for (_, job) in &mut sets {
+        let mut cell = bsp::cell(10_000_000, Meeting::Barrier, 0.03, 1.0);
+        cell.measured = known(0.03, 0.002);
+        job.cells.push(cell);
+    }
+    let two = drawn(suite_ferreira(&sets)).remove(0);
+    assert!(two.svg.contains(SHARE), "{}", two.svg);
+    assert!(two.caption.contains("Grey: p/(1 − p)"), "{}", two.caption);
+}
+
+/// The label of the line of what noise at the same times costs.
+const SHARE: &str = "p/(1 − p), p: share of the noise";
 
 /// Combinations are left out for different reasons, and each is named with its number.
 #[test]

@@ -44,10 +44,10 @@ impl Page {
         self.recordings = recordings;
     }
 
-    /// Returns how many series of a recording have figures of their own, the noisiest first: fewer where there are many
-    /// recordings.
+    /// Returns how many series of a recording have figures of their own, the noisiest first: fewer on a page of many
+    /// recordings. Figures for files take no room of a page.
     pub(super) fn most_series(&self) -> usize {
-        if self.recordings > FEW { 1 } else { MOST_SERIES }
+        if self.recordings > FEW && self.kept.is_none() { 1 } else { MOST_SERIES }
     }
 
     /// States where more series are drawn; nothing where no more are.

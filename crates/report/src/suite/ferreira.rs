@@ -36,25 +36,42 @@ pub fn suite_ferreira(sets: &[(String, Bsp)]) -> Study {
         screen.table(table(&sets, cell.grain_ns));
     }
     screen.note(LEGEND);
-    screen.pictured(chart(&sets), CHART);
+    let share = share(&sets);
+    let caption = format!("{ADDED}{} {NODES}", if share.is_some() { GREY } else { "" });
+    screen.pictured(chart(&sets, share), caption);
     study.changed.extend([published(), comes_to(&sets)]);
     study
 }
 
 /// Describes the figure.
-const CHART: &str = "What the injected noise adds to the time of the job by the grain; bars: 95 % intervals of what it adds, from the \
-                     intervals of the set with it and of the set without; no bar where one of them has none. Grey: p/(1 − p) of noise that takes \
-                     the share p of each CPU, which ranks lose that are all interrupted at the same times. The paper's factor of 20 is of \
-                     10,000 nodes.";
+const ADDED: &str = "What the injected noise adds to the time of the job by the grain; bars: 95 % intervals of what it adds, from the \
+                     intervals of the set with it and of the set without; no bar where one of them has none.";
+/// Describes the grey line.
+const GREY: &str = " Grey: p/(1 − p) of noise that takes the share p of each CPU, which ranks lose that are all interrupted at the same \
+                    times.";
+/// States what the figure cannot show.
+const NODES: &str = "The paper's factor of 20 is of 10,000 nodes.";
 /// Names the grey line.
 const SHARE: &str = "p/(1 − p), p: share of the noise";
 
+/// Returns the sets with injected noise, each with its signature.
+fn injected<'a>(sets: &'a [&(String, Bsp)]) -> impl Iterator<Item = (&'static Signature, &'a Bsp)> {
+    let signature = |name: &str| SIGNATURES.iter().find(|of| of.id == name);
+    sets.iter().filter_map(move |(name, set)| Some((signature(name)?, set)))
+}
+
+/// Draws the grey line; nothing if there is only one grain, or no set with noise at the same times.
+fn share(sets: &[&(String, Bsp)]) -> Option<Curve> {
+    let grains = || sets.iter().flat_map(|(_, set)| &set.cells).map(|cell| cell.grain_ns as f64);
+    let (low, high) = (grains().fold(f64::INFINITY, f64::min), grains().fold(0.0, f64::max));
+    let (of, _) = injected(sets).find(|(of, _)| of.coordinated).filter(|_| low < high)?;
+    let share = predicted(of, 1, 1);
+    let line = [(low, share), (high, share)];
+    Some(Curve::colored(palette::REST, 0, SHARE.into(), Draw::Segments, &line))
+}
+
 /// Draws what each signature adds against the grain.
-fn chart(sets: &[&(String, Bsp)]) -> Chart {
-    let with = || {
-        sets.iter()
-            .filter_map(|(name, set)| Some((SIGNATURES.iter().find(|of| of.id == name)?, set)))
-    };
+fn chart(sets: &[&(String, Bsp)], share: Option<Curve>) -> Chart {
     let curve = |((number, (of, set)), letter): ((usize, (&Signature, &Bsp)), char)| {
         let mut cells: Vec<&Cell> = set.cells.iter().collect();
         cells.sort_by_key(|cell| cell.grain_ns);
@@ -70,14 +87,8 @@ fn chart(sets: &[&(String, Bsp)]) -> Chart {
             .spanning(ends)
             .lettered(Some(letter))
     };
-    let mut curves: Vec<Curve> = with().enumerate().zip('a'..='z').map(curve).collect();
-    let grains = || sets.iter().flat_map(|(_, set)| &set.cells).map(|cell| cell.grain_ns as f64);
-    let (low, high) = (grains().fold(f64::INFINITY, f64::min), grains().fold(0.0, f64::max));
-    let share = with().find(|(of, _)| of.coordinated).map(|(of, _)| predicted(of, 1, 1));
-    curves.extend(share.filter(|_| low < high).map(|share| {
-        let line = [(low, share), (high, share)];
-        Curve::colored(palette::REST, 0, SHARE.into(), Draw::Segments, &line)
-    }));
+    let mut curves: Vec<Curve> = injected(sets).enumerate().zip('a'..='z').map(curve).collect();
+    curves.extend(share);
     let y = Axis::linear("time added", Quantity::Share);
     let y = y.over(curves.iter().flat_map(Curve::along).chain([0.0])).rounded(5);
     Chart::of(Axis::log("grain", Quantity::Time), y, curves)
