@@ -4,7 +4,7 @@ use crate::inputs::InputArgs;
 use crate::page::{refuse, written};
 use crate::{suite, terminal};
 use anechoic_recording::Problem;
-use anechoic_report::html;
+use anechoic_report::{Study, html};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,7 +51,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     let unread = inputs.report_unread();
     let (report, worst) = suite::report(&inputs, args.redact)?;
     let worst = worst.max(unread);
-    report.notes.iter().for_each(|note| eprintln!("anechoic: {note}"));
+    let lacking = report.study.iter().flat_map(Study::lacks);
+    report.notes.iter().chain(lacking).for_each(|note| eprintln!("anechoic: {note}"));
     if to_stdout {
         let mut out = terminal::stdout();
         html(&report, &mut out)?;

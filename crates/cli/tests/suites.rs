@@ -4,6 +4,7 @@ use crate::tool::{Done, anechoic, arg};
 use anechoic_lab::builders::{clock, cpu_run, run};
 use anechoic_recording::run::{Run, RunState};
 use anechoic_recording::{Detour, Recorder};
+use anechoic_system::{cpus, machine};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -27,10 +28,15 @@ fn of_selfish() -> Run {
 
 /// Writes a recording with a detour of 10 µs every 4 ms.
 fn write(dir: &Path, run: &Run) {
+    write_of(dir, run, 0);
+}
+
+/// Writes the same with the detours on this CPU.
+fn write_of(dir: &Path, run: &Run, cpu: u32) {
     let mut recorder = Recorder::create(dir, run).expect("writable");
     let starts = (1..250).map(|at| at * SECOND / 250);
     let detours: Vec<Detour> = starts
-        .map(|start_ticks| Detour { cpu: 0, start_ticks, end_ticks: start_ticks + 10_000 })
+        .map(|start_ticks| Detour { cpu, start_ticks, end_ticks: start_ticks + 10_000 })
         .collect();
     recorder.append(&detours).expect("in order");
     recorder.finish(run).expect("writable");
@@ -85,11 +91,11 @@ fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
     write(&at("run-01"), &short);
     write(&at("run-04"), &of_command("anechoic suite selfish --repeat 4"));
     let (suite, pages) = shown(dir.path());
-    assert_ne!(suite.code, Some(0), "{}", suite.err);
+    assert_eq!(suite.code, Some(65), "{}", suite.err);
     for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
         for expected in [
             "1 of 3 sets is missing: run-02. `--resume` measures what is missing.",
-            "run-01 is not complete, because it was interrupted: SIGINT; what it has is shown.",
+            "run-01 is not complete, because it was interrupted: SIGINT.",
             "run-04 is left out: it was measured with other options than the first set.",
             "run-03 is left out: ",
         ] {
@@ -99,6 +105,68 @@ fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
     assert!(pages.iter().all(|page| page.contains("<p class=\"warning\">run-04 is left out")));
     let json = anechoic(&["suite", "selfish", "--show", arg(dir.path()), "-q", "--json"]);
     assert!(json.err.contains("1 of 3 sets is missing: run-02"), "{}", json.err);
+}
+
+/// A set that was measured otherwise is there: `--resume` would not measure it again.
+#[test]
+fn a_set_that_was_measured_otherwise_is_left_out_and_not_missing() {
+    let dir = whole();
+    let set = |name: &str| dir.path().join(name);
+    fs::remove_dir_all(set("run-02")).expect("removed");
+    write(&set("run-02"), &of_command("anechoic suite selfish --repeat 4"));
+    let (suite, pages) = shown(dir.path());
+    assert_eq!(suite.code, Some(1), "{}", suite.err);
+    for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
+        assert!(!text.contains(" missing: "), "{text:.3000}");
+        let expected = "run-02 is left out: it was measured with other options than the first set.";
+        assert!(text.contains(expected), "no '{expected}' in {text:.3000}");
+    }
+    let page = dir.path().join("page.html");
+    let report = anechoic(&["report", arg(dir.path()), "-o", arg(&page)]);
+    assert_eq!(report.code, Some(1), "{}", report.err);
+    assert!(report.err.contains("anechoic: run-02 is left out: "), "{}", report.err);
+    fs::remove_dir_all(set("run-03")).expect("removed");
+    write(&set("run-03"), &Run { command: vec![], ..of_selfish() });
+    let own = anechoic(&["suite", "selfish", "--show", arg(dir.path()), "-q"]);
+    assert!(words(&own.out).contains("run-03 is left out: it names no command."), "{}", own.out);
+}
+
+/// Writes the runs of a suite as they would be measured here on this CPU.
+fn as_measured_here(dir: &Path, cpu: u32) {
+    let mut run = of_command(&format!("anechoic suite selfish --repeat 3 -c {cpu}"));
+    run.machine = machine::describe();
+    run.tool_version = env!("CARGO_PKG_VERSION").to_owned();
+    run.cpus[0].cpu = cpu;
+    for name in ["run-01", "run-02", "run-03"] {
+        write_of(&dir.join(name), &run, cpu);
+    }
+}
+
+/// Resumes that suite, of which all sets exist.
+fn resumed(dir: &Path, cpu: u32) -> Done {
+    let cpu = cpu.to_string();
+    anechoic(&["suite", "selfish", "--repeat=3", "-c", &cpu, "-qo", arg(dir), "--resume"])
+}
+
+/// Where all sets exist nothing is measured; a damaged one hides none after it, and what else is there is named.
+#[test]
+fn resuming_shows_every_kept_set_and_names_the_others() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cpu = cpus::allowed()[0];
+    as_measured_here(dir.path(), cpu);
+    let done = resumed(dir.path(), cpu);
+    assert_eq!(done.code, Some(0), "{} {}", done.out, done.err);
+    assert!(words(&done.out).contains("in 3 runs"), "{}", done.out);
+    write(&dir.path().join("run-04"), &of_selfish());
+    let done = resumed(dir.path(), cpu);
+    assert_eq!(done.code, Some(1), "{} {}", done.out, done.err);
+    assert!(words(&done.out).contains("run-04 is left out: it was measured"), "{}", done.out);
+    fs::remove_dir_all(dir.path().join("run-04")).expect("removed");
+    fs::write(dir.path().join("run-01/detours/part-00000.parquet"), "x").expect("written");
+    let done = resumed(dir.path(), cpu);
+    assert_eq!(done.code, Some(65), "{} {}", done.out, done.err);
+    let text = words(&done.out);
+    assert!(text.contains("run-01 is left out: ") && text.contains("in 2 runs"), "{text}");
 }
 
 /// A set with a damaged table hides no other.

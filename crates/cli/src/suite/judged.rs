@@ -67,7 +67,7 @@ impl Judged {
         };
         let shown: Vec<String> = recordings.iter().enumerate().map(shown).collect();
         let mut lacking = match &planned {
-            Ok(planned) => missing(planned, inputs, &sets),
+            Ok(planned) => missing(planned, inputs),
             Err(problem) => {
                 let why = names.private(&problem.to_string());
                 vec![format!("The sets that are missing cannot be named here{why}.")]
@@ -75,7 +75,7 @@ impl Judged {
         };
         for ((recording, name), why) in recordings.iter().zip(&shown).zip(&why) {
             lacking.extend(match why {
-                Some(how) => Some(left_out(name, &format!("it was measured {how}"))),
+                Some(why) => Some(left_out(name, why)),
                 None => not_complete(recording.run(), name, names),
             });
         }
@@ -101,16 +101,17 @@ fn copied(copies: &Inputs, original: usize) -> String {
     at.map_or_else(|| format!("recording {}", original + 1), |at| set_name(&copies.recordings[at]))
 }
 
-/// Returns how a recording was measured, if not as a set of the suite of `first`.
+/// Returns why a recording is no set of the suite of `first`, if it is none.
 fn stranger(suite: &Suite, run: &Run, first: &Run, names: Names<'_>) -> Option<String> {
     if !is_of(suite, &run.command) || suite.result(&run.method).is_none() {
         return Some(match names {
-            Names::Own => format!("by `{}`", run.command.join(" ")),
-            Names::Of(_) => "by another command".to_owned(),
+            _ if run.command.is_empty() => "it names no command".to_owned(),
+            Names::Own => format!("it was measured by `{}`", run.command.join(" ")),
+            Names::Of(_) => "it was measured by another command".to_owned(),
         });
     }
     let unlike = unlike(suite, run, &first.command, &first.machine, &first.tool_version);
-    unlike.map(|how| format!("{how} than the first set"))
+    unlike.map(|how| format!("it was measured {how} than the first set"))
 }
 
 /// Returns what keeps a recording from being a set of the suite that this command, machine and version measured.
@@ -130,10 +131,11 @@ pub(super) fn unlike(
     other.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
 }
 
-/// Names the planned sets that are not there; a damaged one is there.
-fn missing(planned: &[Set], inputs: &Inputs, sets: &[&Recording]) -> Vec<String> {
+/// Names the planned sets that are not there. One that is damaged or was measured otherwise is there: it is named as left
+/// out, and `--resume` would refuse to measure it.
+fn missing(planned: &[Set], inputs: &Inputs) -> Vec<String> {
     let unread = inputs.unread.iter().map(|(place, _)| last(place));
-    let there: BTreeSet<String> = sets.iter().map(|of| set_name(of)).chain(unread).collect();
+    let there: BTreeSet<String> = inputs.recordings.iter().map(set_name).chain(unread).collect();
     let missing: Vec<&str> =
         planned.iter().map(|set| &set.name[..]).filter(|name| !there.contains(*name)).collect();
     if missing.is_empty() {
@@ -148,14 +150,14 @@ fn missing(planned: &[Set], inputs: &Inputs, sets: &[&Recording]) -> Vec<String>
     )]
 }
 
-/// States why a set is not complete; what it has is shown.
+/// States why a set is not complete. Whether what it has is shown depends on its result.
 fn not_complete(run: &Run, name: &str, names: Names<'_>) -> Option<String> {
     let how = match &run.state {
         RunState::Complete => return None,
         RunState::Interrupted(why) => format!("was interrupted{}", names.private(why)),
         RunState::Running => "was cut off".to_owned(),
     };
-    Some(format!("{name} is not complete, because it {how}; what it has is shown."))
+    Some(format!("{name} is not complete, because it {how}."))
 }
 
 /// Returns the sets that the recorded command of a suite measures.

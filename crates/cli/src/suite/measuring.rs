@@ -19,7 +19,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Measures one set after the other; if one fails, the sets before it are still shown.
+/// Measures one set after the other; if one cannot be measured, the sets before it are still shown. A damaged one hides no
+/// other.
 pub(super) fn measure_sets(
     suite: &Suite,
     sets: &[Set],
@@ -44,33 +45,52 @@ pub(super) fn measure_sets(
     let mut results = Results::default();
     for set in sets {
         let recorded = match kept.remove(&set.name) {
-            // The attempt before may have ended before it explained its last set.
-            Some(recording) if recording.attribution()?.is_none() => {
-                explained(recording.dir(), quiet)
-            }
-            Some(recording) => Ok(recording),
-            None => record(&set.plan, &dir.join(&set.name), &stop, quiet),
+            Some(recording) => whole(recording, quiet),
+            None => match record(&set.plan, &dir.join(&set.name), &stop, quiet) {
+                Err(error) => {
+                    results.left_out(&set.name, &error);
+                    break;
+                }
+                measured => measured,
+            },
         };
         match recorded.and_then(|recording| add_up(suite, &recording, quiet)) {
             Ok(done) => results.done.push(done),
-            Err(error) => {
-                results.left_out(&set.name, &error);
-                break;
-            }
+            Err(error) => results.left_out(&set.name, &error),
         }
         if stop.load(Ordering::Acquire) {
             results.worst = results.worst.max(exit::WARNING);
             break;
         }
     }
-    results.lacking.extend(
-        Inputs::below(dir)
-            .ok()
-            .and_then(|inputs| Judged::of(suite, &inputs, Names::Own).map(|judged| judged.lacking))
-            .into_iter()
-            .flatten(),
-    );
+    judge(suite, dir, &mut results);
     Ok(results)
+}
+
+/// Returns a kept set with its causes: the attempt before may have ended before it explained its last set.
+fn whole(recording: Recording, quiet: bool) -> Result<Recording, Problem> {
+    match recording.attribution()? {
+        Some(_) => Ok(recording),
+        None => explained(recording.dir(), quiet),
+    }
+}
+
+/// Adds what the directory lacks to the results, with the exit code of that.
+fn judge(suite: &Suite, dir: &Path, results: &mut Results) {
+    let code = match Inputs::below(dir) {
+        Ok(inputs) => {
+            let unread = inputs.report_unread();
+            let judged = Judged::of(suite, &inputs, Names::Own);
+            let lacking = judged.map(|judged| judged.lacking).unwrap_or_default();
+            let code = if lacking.is_empty() { unread } else { unread.max(exit::WARNING) };
+            results.lacking.extend(lacking);
+            code
+        }
+        // Why nothing was measured has been printed.
+        Err(problem) if problem.kind == ProblemKind::NoInput && results.worst > 0 => 0,
+        Err(problem) => exit::print_error(&problem),
+    };
+    results.worst = results.worst.max(code);
 }
 
 /// Keeps other suites out of a directory until the file is closed, and makes the directory if there is none. The kernel

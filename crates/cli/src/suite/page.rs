@@ -75,7 +75,7 @@ fn notes(inputs: &Inputs, redact: bool) -> Vec<String> {
         let sets = anechoic_report::counted(sets, "recording is a set", "recordings are sets");
         let id = suite.id;
         format!(
-            "{sets} of the suite {id}; `anechoic suite {id} --show {dir} --html FILE` shows its paper's numbers beside."
+            "{sets} of the suite {id}; `anechoic suite {id} --show {dir} --html FILE` shows its paper's numbers beside the measured ones."
         )
     };
     found.into_iter().map(note).collect()
@@ -162,7 +162,7 @@ mod tests {
         let note = |sets: &str, id: &str, dir: &str| {
             let dir = at(dir).display().to_string();
             format!(
-                "{sets} of the suite {id}; `anechoic suite {id} --show {dir} --html FILE` shows its paper's numbers beside."
+                "{sets} of the suite {id}; `anechoic suite {id} --show {dir} --html FILE` shows its paper's numbers beside the measured ones."
             )
         };
         let one = "1 recording is a set";

@@ -1,8 +1,8 @@
 //! What the recorded command of a suite decides, by which the sets of one suite are known.
 
 use super::row::Suite;
-use clap::ArgMatches;
 use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches};
 use std::ffi::OsString;
 
 /// The options that decide neither what is measured nor how: where a suite writes, and what it shows.
@@ -14,7 +14,7 @@ const NO_SETTING: [&str; 8] =
 pub(super) enum Settings {
     /// The values of each option, given or usual.
     Read(Vec<(String, Vec<OsString>)>),
-    /// The words of a command that this version cannot read.
+    /// The words of a command that this version cannot read, without those that are no setting.
     Words(Vec<String>),
 }
 
@@ -27,8 +27,50 @@ pub(super) fn is_of(suite: &Suite, command: &[String]) -> bool {
 pub(super) fn settings(suite: &Suite, command: &[String]) -> Settings {
     match matches(suite, command) {
         Ok(matches) => Settings::Read(values(suite, &matches)),
-        Err(_) => Settings::Words(command.iter().skip(1).cloned().collect()),
+        Err(_) => Settings::Words(match words(suite, command) {
+            Some(words) => unread(suite, words),
+            None => command.iter().skip(1).cloned().collect(),
+        }),
     }
+}
+
+/// Returns the words of a command that this version cannot read, without those that are no setting.
+fn unread(suite: &Suite, words: &[String]) -> Vec<String> {
+    let command = super::command(suite);
+    let is_none = |arg: &&Arg| NO_SETTING.contains(&arg.get_id().as_str());
+    let no_setting: Vec<&Arg> = command.get_arguments().filter(is_none).collect();
+    let (mut kept, mut words) = (vec![], words.iter());
+    while let Some(word) = words.next() {
+        let (rest, value_follows) = rest(&no_setting, word);
+        kept.extend(rest);
+        if value_follows {
+            words.next();
+        }
+    }
+    kept
+}
+
+/// Returns what is left of a word without these options, and whether the next word is the value of one of them.
+fn rest(options: &[&Arg], word: &str) -> (Option<String>, bool) {
+    if let Some(long) = word.strip_prefix("--") {
+        let name = long.split_once('=').map_or(long, |(name, _)| name);
+        return match options.iter().find(|arg| arg.get_long() == Some(name)) {
+            Some(arg) => (None, arg.get_action().takes_values() && name == long),
+            None => (Some(word.to_owned()), false),
+        };
+    }
+    let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+        return (Some(word.to_owned()), false);
+    };
+    for (at, letter) in letters.char_indices() {
+        let after = &letters[at + letter.len_utf8()..];
+        match options.iter().find(|arg| arg.get_short() == Some(letter)) {
+            Some(arg) if arg.get_action().takes_values() => return (None, after.is_empty()),
+            Some(_) => {}
+            None => return (Some(format!("-{}", &letters[at..])), false),
+        }
+    }
+    (None, false)
 }
 
 /// Reads a recorded command as its suite would.
@@ -87,6 +129,20 @@ mod tests {
         let unread = of("anechoic suite loops --unknown");
         assert_eq!(unread, of("anechoic suite loops --unknown"));
         assert!(matches!(unread, Settings::Words(_)));
+        for line in [
+            "anechoic suite loops --unknown -o d --resume",
+            "anechoic suite loops -qo e --output=f --html p.html --unknown --json",
+            "anechoic suite loops -oe --unknown -q",
+        ] {
+            assert_eq!(unread, of(line), "{line}");
+        }
+        for line in [
+            "anechoic suite loops --unknown -c 1",
+            "anechoic suite loops --unknown -qc 1",
+            "anechoic suite loops --unknown d",
+        ] {
+            assert_ne!(unread, of(line), "{line}");
+        }
     }
 
     #[test]
