@@ -1,5 +1,5 @@
-//! The documents are true: their commands run, what they show is what the tool prints, generated pages and figures
-//! are current, links lead somewhere.
+//! The documents are true: their commands run (`measuring::documents`), what they show is what the tool prints,
+//! generated pages and figures are current, links lead somewhere.
 //!
 //! A fence of `console` holds commands, each after `$ `, and what they print; `[...]` stands for lines left out. The
 //! commands of a page run one after the other in a directory of their own. What is shown below a command is compared
@@ -8,7 +8,6 @@
 //! `UPDATE_DOCS=1` rewrites shown results, generated pages and figures; read the difference.
 
 use crate::tool;
-use anechoic_lab::note;
 use anechoic_recording::sources::{Class, SOURCES};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,13 +28,13 @@ fn updating() -> bool {
 }
 
 /// One Markdown file for users.
-struct Page {
+pub struct Page {
     /// Relative to the repository.
-    path: PathBuf,
-    text: String,
+    pub path: PathBuf,
+    pub text: String,
 }
 
-fn pages() -> Vec<Page> {
+pub fn pages() -> Vec<Page> {
     let mut paths = vec![PathBuf::from("README.md")];
     let mut open = vec![PathBuf::from("docs")];
     while let Some(dir) = open.pop() {
@@ -57,12 +56,12 @@ fn pages() -> Vec<Page> {
 }
 
 /// A fenced block: its language and attributes, and which lines of the page it holds.
-struct Fence {
-    info: String,
-    lines: Range<usize>,
+pub struct Fence {
+    pub info: String,
+    pub lines: Range<usize>,
 }
 
-fn fences(text: &str) -> Vec<Fence> {
+pub fn fences(text: &str) -> Vec<Fence> {
     let mut found: Vec<Fence> = Vec::new();
     let mut start = None;
     for (number, line) in text.lines().enumerate() {
@@ -77,12 +76,12 @@ fn fences(text: &str) -> Vec<Fence> {
 }
 
 /// A command and what the page shows below it.
-struct Step {
-    command: String,
-    shown: Range<usize>,
+pub struct Step {
+    pub command: String,
+    pub shown: Range<usize>,
 }
 
-fn steps(page: &Page, fence: &Fence) -> Vec<Step> {
+pub fn steps(page: &Page, fence: &Fence) -> Vec<Step> {
     let lines: Vec<&str> = page.text.lines().collect();
     let mut steps: Vec<Step> = Vec::new();
     let mut number = fence.lines.start;
@@ -140,7 +139,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
 }
 
 /// Runs a line in a shell that finds the tool first and keeps a self-test in the directory; root needs no sudo.
-fn shell(line: &str, dir: &Path) -> Output {
+pub fn shell(line: &str, dir: &Path) -> Output {
     let bin = Path::new(tool::ANECHOIC).parent().expect("a directory").display().to_string();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new("sh");
@@ -155,7 +154,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Copies the examples that the command reads and the directory lacks.
-fn provide(command: &str, dir: &Path) {
+pub fn provide(command: &str, dir: &Path) {
     let words = words(command);
     for (before, word) in words.iter().zip(words.iter().skip(1)) {
         let example = root().join("docs/examples").join(word);
@@ -167,7 +166,7 @@ fn provide(command: &str, dir: &Path) {
 }
 
 /// Programs of a line that are not installed.
-fn missing(line: &str) -> Vec<String> {
+pub fn missing(line: &str) -> Vec<String> {
     let words = words(&line.replace("sudo ", ""));
     let begins = |&i: &usize| {
         i == 0 || (is_operator(&words[i - 1]) && !matches!(words[i - 1].as_str(), ">" | "<"))
@@ -178,35 +177,6 @@ fn missing(line: &str) -> Vec<String> {
         !is_operator(program) && !shell(&known, Path::new("/")).status.success()
     };
     programs.filter(absent).cloned().collect()
-}
-
-/// The commands of each page run, in order, in a directory of the page's own.
-#[test]
-fn commands_run() {
-    let _alone = tool::alone();
-    if tool::noisy().is_none() {
-        return; // the documents measure CPU 1, too
-    }
-    for page in pages() {
-        let dir = tempfile::tempdir().expect("a directory");
-        for fence in fences(&page.text).iter().filter(|fence| fence.info == "console") {
-            for Step { command, shown } in steps(&page, fence) {
-                if !shown.is_empty() {
-                    continue; // see `results_are_current`
-                }
-                let missing = missing(&command);
-                if !missing.is_empty() {
-                    note::skipped(format_args!("not installed: {missing:?}"));
-                    continue;
-                }
-                provide(&command, dir.path());
-                let done = shell(&command, dir.path());
-                let err = String::from_utf8_lossy(&done.stderr);
-                let code = done.status.code().expect("not killed");
-                assert!(code <= 3, "{}: {command}: {code}: {err}", page.path.display());
-            }
-        }
-    }
 }
 
 /// Every call of the tool in a fence is one that the command line accepts.

@@ -1,7 +1,7 @@
 //! A job on two hosts: namespaces of this machine, each with a network, a name and a CPU, which end with
 //! their processes.
 
-use crate::launched::{BINARY, Job, Library, library, signal, wait_for};
+use crate::launched::{BINARY, Job, LONG_S, Library, library, signal, wait_for};
 use anechoic_lab::note;
 use anechoic_recording::Recording;
 use anechoic_recording::run::RunState;
@@ -64,7 +64,7 @@ fn start(dir: &Path, args: &[&str]) -> Job {
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("ours");
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "unshare", "--net", "--uts", "sh"]);
-    command.arg(dir.join("hosts")).arg(dir).args(library().launcher());
+    command.arg(dir.join("hosts")).arg(dir).args(library().launcher(LONG_S));
     let hosts = "10.99.0.1:2,10.99.0.2:2";
     match library() {
         Library::OpenMpi => {

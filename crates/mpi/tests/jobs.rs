@@ -1,6 +1,8 @@
 //! Jobs that measure to their end, and jobs that end early.
 
-use crate::launched::{Ended, Job, Library, library, run, signal, start, wait_for};
+use crate::launched::{
+    Ended, Job, LONG_S, Library, library, run, signal, start, start_patiently, wait_for,
+};
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Recording, Series};
@@ -184,8 +186,11 @@ fn compute_and_meet(ranks: u32) -> Ended {
 #[test]
 fn when_a_rank_dies_nobody_waits_for_it_at_a_meeting() {
     let dir = TempDir::new().expect("room");
-    let mut job =
-        start(2, &asked(&["measure", "bsp", "--grain", "1ms", "--duration", "60s"], &dir));
+    let mut job = start_patiently(
+        2,
+        &asked(&["measure", "bsp", "--grain", "1ms", "--duration", "60s"], &dir),
+        LONG_S,
+    );
     measuring(&job, &dir);
     let begun = Instant::now();
     signal(job.rank(1)[1], "KILL");

@@ -3,6 +3,7 @@
 mod ab;
 mod bad_weather;
 mod causes;
+mod documents;
 mod ensemble;
 mod explained;
 mod inject;

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// The command under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_anechoic-mpi");
+/// In this number of seconds ranks save that wait for no other, and all.
+const SHORT_S: &str = "5";
+pub const LONG_S: &str = "10";
 /// Longer than any job here.
 const LONGEST: Duration = Duration::from_secs(120);
 /// The variable that names the job in the environment of its processes.
@@ -45,9 +48,9 @@ pub fn library() -> Library {
 }
 
 impl Library {
-    /// Returns its launcher, which starts more ranks than there are CPUs. Open MPI's lets ranks of a broken
-    /// job save.
-    pub fn launcher(self) -> Vec<&'static str> {
+    /// Returns its launcher, which starts more ranks than there are CPUs. Open MPI's lets ranks of a broken job save for
+    /// this number of seconds, and always waits twice as long.
+    pub fn launcher(self, seconds: &'static str) -> Vec<&'static str> {
         match self {
             Library::OpenMpi => vec![
                 "mpirun.openmpi",
@@ -55,7 +58,7 @@ impl Library {
                 "--allow-run-as-root",
                 "--mca",
                 "odls_base_sigkill_timeout",
-                "4",
+                seconds,
             ],
             Library::Mpich => vec!["mpiexec.mpich"],
         }
@@ -80,7 +83,12 @@ impl Library {
 
 /// Starts a job of this many ranks on this machine.
 pub fn start<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Job {
-    let launcher = library().launcher();
+    start_patiently(ranks, args, SHORT_S)
+}
+
+/// Starts a job whose ranks may take this number of seconds to save.
+pub fn start_patiently<A: AsRef<OsStr>>(ranks: usize, args: &[A], seconds: &'static str) -> Job {
+    let launcher = library().launcher(seconds);
     let mut command = Command::new(launcher[0]);
     command.args(&launcher[1..]).args(library().alone()).args(["-n", &ranks.to_string()]);
     command.arg(BINARY).args(args);
