@@ -139,7 +139,7 @@ lab-aarch64: aarch64-packages
 # is printed.
 lab-fast:
 	@$(MAKE) --no-print-directory lab-packages || echo "not all packages of the laboratory can be installed"
-	$(CARGO) build --quiet --release --workspace --bin anechoic
+	$(CARGO) test --quiet --release --workspace --no-run
 	$(CARGO) run --quiet --release -p xtask -- lab target/release/anechoic --fast $(ARGS)
 
 lint:
