@@ -214,9 +214,9 @@ pub(crate) fn bounds(
     interval.or(least).unwrap_or_else(|| "–".into())
 }
 
-/// A lower bound that is so many times smaller than the value says nothing of it.
+/// A lower bound is not shown if the value is more than this many times as large.
 const WIDEST: f64 = 10.0;
-/// What stands in the place of such a bound.
+/// The text in the place of such a bound.
 const NO_BOUNDS: &str = "too few events to give an interval: measure for longer";
 
 /// Returns the interval of a share of noise and its lower bound, each if it says something.

@@ -44,7 +44,7 @@ const SYSTEM: &[[&str; 2]] = &[
 /// A directory of packages and what was unpacked of them.
 pub struct Debian {
     dir: PathBuf,
-    /// The architectures whose packages are looked for.
+    /// The architectures of the packages, as Debian calls them.
     architectures: Vec<&'static str>,
     updated: OnceCell<()>,
 }

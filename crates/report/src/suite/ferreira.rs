@@ -228,7 +228,7 @@ impl Clarity {
         }
     }
 
-    /// States why so many combinations are left out.
+    /// Returns why this number of combinations is left out, as a clause; nothing for clear ones.
     fn why(self, number: u64) -> Option<String> {
         let why = match self {
             Self::Clear => return None,

@@ -36,7 +36,7 @@ pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
     study
 }
 
-/// States where this machine is drawn, of which so many of all measurements have a cost that can be drawn.
+/// States where the figure has this machine: `drawn` of `all` measurements have a cost above zero.
 fn place(drawn: usize, all: usize) -> &'static str {
     match drawn {
         0 => {
