@@ -36,7 +36,7 @@ pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
     study
 }
 
-/// States where the figure has this machine: `drawn` of `all` measurements have a cost above zero.
+/// States where the figure has this machine: `drawn` of `all` measurements have a cost that differs significantly from 0.
 fn place(drawn: usize, all: usize) -> &'static str {
     match drawn {
         0 => {
