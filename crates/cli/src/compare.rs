@@ -23,11 +23,12 @@ const MOST_AT_ONCE: usize = 4;
 /// Did the noise change? Compare runs before and after, with a verdict, its interval, and the sources that changed
 ///
 /// Each side is a directory of repeated runs (`anechoic run --repeat 5 -o before`), or recordings separated by commas.
-/// The verdict comes from the variation between runs. With only one run on either side there is no verdict, and the result says
-/// only whether the two recordings differ, unless earlier runs of the host show how much its runs differ (--history). If the runs of both sides
-/// alternate in time, as those of `anechoic ab` do, neighbours are compared in pairs, so that drift of the host does not
-/// look like a change. In a guest, time below the kernel is a control: if it moved, the verdict is "unproven". It
-/// is also "unproven" if the runs of each side were measured together, and the two sides more than ten minutes apart.
+/// The verdict comes from the variation between runs. With only one run on either side there is no verdict, and the
+/// result states only whether the recordings differ, unless earlier runs of the host show how much its runs differ
+/// (--history). If the runs of both sides alternate in time, as those of `anechoic ab` do, neighbours are compared in
+/// pairs, so that drift of the host does not look like a change. In a guest, time below the kernel is a control: if it
+/// moved, the verdict is "unproven". It is also "unproven" if the runs of each side were measured together, and the two
+/// sides more than ten minutes apart.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("json", |arg| arg.help("Print JSON (schema/compare.schema.json)")),

@@ -113,7 +113,7 @@ impl Inputs {
         Ok((scratch, copies))
     }
 
-    /// Returns for each of these copies the index of the recording that it is of.
+    /// Returns for each of these copies the index of the recording that it was made of: its directory has the number.
     pub(crate) fn originals(&self) -> Vec<usize> {
         let number = |copy: &Recording| {
             let name = copy.dir().file_name()?.to_str()?.rsplit('-').next()?;

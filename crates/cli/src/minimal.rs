@@ -19,8 +19,8 @@ use std::time::Duration;
 ///
 /// Started by hand, it checks what that needs and prints the commands that boot the running kernel once more with
 /// anechoic in the place of init. There it measures, writes the recording to a directory of the root file system, and
-/// restarts the machine, which then comes up as usual. Such a recording has no noise
-/// of services and daemons; what it has is the kernel's, the hardware's and the hypervisor's.
+/// restarts the machine, which then comes up as usual. Such a recording has no noise of services and daemons; what it
+/// has is the kernel's, the hardware's and the hypervisor's.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MinimalArgs {

@@ -12,7 +12,7 @@ use clap::FromArgMatches;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What a recording is that was measured by another command than its suite's.
+/// How a recording was measured whose options are not those of the other sets.
 pub(super) const OTHER_OPTIONS: &str = "with other options";
 
 /// The recordings of a directory as one suite sees them.
@@ -101,7 +101,7 @@ fn copied(copies: &Inputs, original: usize) -> String {
     at.map_or_else(|| format!("recording {}", original + 1), |at| set_name(&copies.recordings[at]))
 }
 
-/// Returns why a recording is no set of the suite of `first`, if it is none.
+/// Returns why a recording is not a set of the suite that measured `first`; nothing if it is one.
 fn stranger(suite: &Suite, run: &Run, first: &Run, names: Names<'_>) -> Option<String> {
     if !is_of(suite, &run.command) || suite.result(&run.method).is_none() {
         return Some(match names {
@@ -150,7 +150,7 @@ fn missing(planned: &[Set], inputs: &Inputs) -> Vec<String> {
     )]
 }
 
-/// States why a set is not complete. Whether what it has is shown depends on its result.
+/// States why a set is not complete; nothing if it is.
 fn not_complete(run: &Run, name: &str, names: Names<'_>) -> Option<String> {
     let how = match &run.state {
         RunState::Complete => return None,

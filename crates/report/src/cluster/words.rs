@@ -17,8 +17,8 @@ const VALUE: usize = 36;
 const BOUNDS: [(f64, &str); 4] = [(1e-6, "10⁻⁶"), (1e-5, "10⁻⁵"), (1e-4, "10⁻⁴"), (1e-3, "10⁻³")];
 
 /// Stands in the place of the noisiest host where an older version merged the hosts.
-const NOT_COMPARED: &str = "The hosts were not compared with each other, because an older version merged them: `anechoic \
-    merge` does it.";
+const NOT_COMPARED: &str = "The hosts were not compared with each other, because an older version merged them; \
+    `anechoic merge` compares them.";
 
 /// Explains the table of CPUs used.
 pub(crate) const USED: &str = "The first 1, 2, 4, … CPUs of each host by number, then 1, 2, 4, … hosts by name with all \
