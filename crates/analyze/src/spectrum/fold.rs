@@ -96,12 +96,9 @@ impl Profile {
             if self.means.len() < 4 * times as usize {
                 continue; // too short to be seen in this profile
             }
-            let own = repeated(&left, times);
-            let peak = peak(&own);
-            if peak >= least {
-                left.iter_mut().zip(&own).for_each(|(left, own)| *left = (*left - own).max(0.0));
-                trains.push(Train { times, own, peak });
-            }
+            let Some(own) = repeated(&left, times, least) else { continue };
+            left.iter_mut().zip(&own).for_each(|(left, own)| *left = (*left - own).max(0.0));
+            trains.push(Train { times, peak: peak(&own), own });
         }
         let peak = peak(&left);
         if trains.is_empty() || peak >= least {
@@ -229,9 +226,9 @@ fn fill(means: &mut [f64], counts: &[u32]) {
     }
 }
 
-/// Returns what all of `times` equal parts of a profile have in common. Parts need not begin at a bin: each may be off
-/// by half a bin.
-fn repeated(profile: &[f64], times: u32) -> Vec<f64> {
+/// Returns what all of `times` equal parts of a profile have in common, if it reaches `least` somewhere. Parts need not
+/// begin at a bin: each may be off by half a bin.
+fn repeated(profile: &[f64], times: u32, least: f64) -> Option<Vec<f64>> {
     let bins = profile.len();
     let part = bins as f64 / f64::from(times);
     let at = |bin: usize, part_number: u32| {
@@ -239,8 +236,12 @@ fn repeated(profile: &[f64], times: u32) -> Vec<f64> {
         let (low, high) = (place.floor() as usize % bins, place.ceil() as usize % bins);
         profile[low].max(profile[high])
     };
-    let least = |bin| (0..times).map(|part| at(bin, part)).fold(f64::INFINITY, f64::min);
-    (0..bins).map(least).collect()
+    // Nearly all numbers have nothing in common, which the first parts already show.
+    if !(0..bins).any(|bin| (0..times).all(|part| at(bin, part) >= least)) {
+        return None;
+    }
+    let common = |bin| (0..times).map(|part| at(bin, part)).fold(f64::INFINITY, f64::min);
+    Some((0..bins).map(common).collect())
 }
 
 /// Returns the first quartile, because the trains of a comb fill less than three quarters of its period.
