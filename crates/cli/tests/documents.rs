@@ -148,7 +148,15 @@ pub fn shell(line: &str, dir: &Path) -> Output {
     command.output().expect("a shell")
 }
 
-fn copy(from: &Path, to: &Path) {
+/// The recording that a line makes, if it is one call that measures and names it.
+pub fn measures_into(line: &str) -> Option<String> {
+    let [call] = &calls(line)[..] else { return None };
+    let measures = matches!(call.get(1)?.as_str(), "run" | "measure");
+    let output = call.iter().skip_while(|word| *word != "--output").nth(1)?;
+    measures.then(|| output.clone())
+}
+
+pub fn copy(from: &Path, to: &Path) {
     let done = tool::command("cp", &["-a", tool::arg(from), tool::arg(to)]);
     assert_eq!(done.code, Some(0), "{}", done.err);
 }
