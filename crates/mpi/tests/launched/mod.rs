@@ -16,6 +16,8 @@ const SHORT_S: &str = "5";
 pub const LONG_S: &str = "10";
 /// Longer than any job here.
 const LONGEST: Duration = Duration::from_secs(120);
+/// The time between two searches for the ranks of a job, each of which reads the environments of all processes.
+const BETWEEN_SEARCHES: Duration = Duration::from_millis(200);
 /// The variable that names the job in the environment of its processes.
 const MARK: &str = "ANECHOIC_TEST_JOB";
 
@@ -100,11 +102,11 @@ pub fn run<A: AsRef<OsStr>>(ranks: usize, args: &[A]) -> Ended {
     start(ranks, args).end()
 }
 
-/// A running job, while no other test runs. Its processes end with it.
+/// A running job. Its processes end with it. No other test runs while it has ranks.
 pub struct Job {
     launcher: Child,
     mark: String,
-    _turn: Turn,
+    turn: Option<Turn>,
 }
 
 impl Job {
@@ -115,7 +117,7 @@ impl Job {
         let launcher = signals_as_usual(&mut command)
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        Job { launcher, mark, _turn: turn }
+        Job { launcher, mark, turn: Some(turn) }
     }
 
     /// Process number of the launcher.
@@ -166,6 +168,16 @@ impl Job {
         }
     }
 
+    /// Ends the turn once all ranks have ended: a launcher whose job broke then waits for many seconds. Returns whether
+    /// there are ranks, or were.
+    fn leave(&mut self, began: bool) -> bool {
+        let ranks = !self.processes("").is_empty();
+        if began && !ranks {
+            self.turn = None;
+        }
+        began || ranks
+    }
+
     /// Waits for its end.
     pub fn end(&mut self) -> Ended {
         let deadline = Instant::now() + LONGEST;
@@ -173,7 +185,12 @@ impl Job {
         let (out, err, code) = std::thread::scope(|scope| {
             let out = scope.spawn(move || pipes.0.as_mut().map(reading).unwrap_or_default());
             let err = scope.spawn(move || pipes.1.as_mut().map(reading).unwrap_or_default());
+            let (mut began, mut searched) = (false, Instant::now());
             let status = loop {
+                if self.turn.is_some() && searched.elapsed() > BETWEEN_SEARCHES {
+                    began = self.leave(began);
+                    searched = Instant::now();
+                }
                 if let Some(status) = self.launcher.try_wait().expect("it is a child") {
                     break Some(status);
                 }
