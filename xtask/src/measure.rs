@@ -1,4 +1,4 @@
-//! The state of the house in numbers: `cargo run -p xtask -- measure`, and with `--cold` how long the main job builds.
+//! The state of the house in numbers: `cargo run -p xtask -- measure`, and with `--cold` how long builds take.
 
 use crate::modules::crates;
 use crate::source::{Source, rust_files};
@@ -76,21 +76,24 @@ fn row(what: &str, number: &str) {
     println!("{what:56} {number:>16}");
 }
 
-/// Builds the command from nothing, in a directory of its own, and prints how long that took and what came of it.
+/// Builds the command of the main job and the one that is installed from nothing, in a directory of their own, and prints
+/// how long that took and how large they are.
 fn cold(root: &Path) -> anyhow::Result<()> {
     let target = root.join("target/cold");
     fs::remove_dir_all(&target).or_else(|e| if e.kind() == NotFound { Ok(()) } else { Err(e) })?;
-    let began = Instant::now();
-    let built = Command::new("make")
-        .args(["--silent", "first"])
-        .env("CARGO_TARGET_DIR", &target)
-        .current_dir(root)
-        .status()
-        .context("make first")?;
-    ensure!(built.success(), "the build failed");
-    row("cold build, seconds", &began.elapsed().as_secs().to_string());
-    let size = fs::metadata(target.join("release/anechoic"))?.len();
-    row("size of the command, MB", &format!("{:.1}", size as f64 / 1e6));
+    let builds: [(&str, &[&str], &str); 2] = [
+        ("make", &["--silent", "first"], "release"),
+        ("cargo", &["build", "--quiet", "--profile", "dist", "-p", "anechoic-cli"], "dist"),
+    ];
+    for (program, arguments, profile) in builds {
+        let began = Instant::now();
+        let mut build = Command::new(program);
+        build.args(arguments).env("CARGO_TARGET_DIR", &target).current_dir(root);
+        ensure!(build.status().context(program)?.success(), "the build failed");
+        row(&format!("cold build of {profile}, seconds"), &began.elapsed().as_secs().to_string());
+        let size = fs::metadata(target.join(profile).join("anechoic"))?.len();
+        row(&format!("size of the command of {profile}, MB"), &format!("{:.1}", size as f64 / 1e6));
+    }
     Ok(fs::remove_dir_all(&target)?)
 }
 
