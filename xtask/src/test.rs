@@ -14,7 +14,7 @@ const NOTES: &str = "ANECHOIC_TEST_NOTES";
 const MEASURING: &str = "measuring::";
 /// Begins the path of every test of the fault campaign.
 const FAULTS: &str = "faults::";
-/// Begins the path of every test that fuzzes a parser: for as long as ANECHOIC_FUZZ_SECONDS says.
+/// Begins the path of every test that fuzzes a parser: for ANECHOIC_FUZZ_SECONDS seconds each.
 const FUZZ: &str = "fuzz::";
 /// Number of tests that the last lines name for the time in which they had the machine for themselves.
 const LONGEST: usize = 12;

@@ -1,4 +1,4 @@
-//! The house rules as checks, a file a rule family. ARCHITECTURE.md says why they are there.
+//! The house rules as checks, a file a rule family. ARCHITECTURE.md gives the reasons.
 
 mod arrows;
 mod circles;

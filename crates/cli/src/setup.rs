@@ -126,7 +126,7 @@ pub fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Resul
     measure_as(what, plan, dir, stop, quiet)
 }
 
-/// Measures as planned into `dir`; progress says what.
+/// Measures as planned into `dir`; progress states what.
 pub(crate) fn measure_as(
     what: String,
     plan: &Plan,

@@ -2,7 +2,7 @@
 //!
 //! One interruption often arrives as several signals: `timeout` signals the command and its process group, a launcher
 //! signals every rank, a user presses Ctrl-C twice. All signals of the first two seconds therefore count as one. If
-//! the command still saves its results after that, it says so, and one more signal ends it without them.
+//! the command still saves its results after that, it reports that, and one more signal ends it without them.
 
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::{huge_pages, tracefs};

@@ -9,7 +9,7 @@ pub struct Wrong {
 }
 
 /// Tries until one attempt is right: a busy host spoils some, a fault of the tool spoils all. Where the host is
-/// busy all the time nothing is judged, and a note says so.
+/// busy all the time nothing is judged, and a note states that.
 ///
 /// # Panics
 /// No attempt was right, and the host was calm in two of them at least.

@@ -40,9 +40,9 @@ impl Evidence<'_> {
     /// It did not.
     pub fn succeeded(&self) -> anyhow::Result<()> {
         let code = self.code()?;
-        let said = self.text("stderr")?;
-        let said = said.lines().last().unwrap_or("and wrote nothing to stderr");
-        ensure!(code == 0, "exited with {code}: {said}");
+        let stderr = self.text("stderr")?;
+        let last = stderr.lines().last().unwrap_or("and wrote nothing to stderr");
+        ensure!(code == 0, "exited with {code}: {last}");
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! A ring of threads or processes on the CPU of a loop, which pass a token through pipes.
 //!
 //! The loop is the first member. Each of the others sleeps in a read of its own pipe until it has the token, passes over its
-//! own working set, and writes the token into the pipe of the next. The token says what to work on, so that threads and
+//! own working set, and writes the token into the pipe of the next. The token names what to work on, so that threads and
 //! processes share nothing else.
 
 use super::ring_members::{Members, Pipe, Token};

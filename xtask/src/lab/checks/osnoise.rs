@@ -2,7 +2,7 @@
 //!
 //! Both are loops that look for time that they did not get, so one CPU cannot run both at once. Here the kernel's loop
 //! has the higher priority: while it runs, ours is away, and the tool's events show what interrupted the kernel's loop.
-//! What that loop says it lost is therefore compared with what the tool says happened to it, one by one.
+//! What that loop lost is therefore compared with what the tool reports about it, one by one.
 
 use super::Check;
 use crate::lab::boots::Boot;
