@@ -5,6 +5,7 @@ mod order;
 mod trial;
 
 use crate::compare::{JobArgs, compared};
+use crate::files::is_used;
 use crate::page::PageArgs;
 use crate::run_args::WatchArgs;
 use crate::setup::SetupArgs;
@@ -140,7 +141,7 @@ fn announce(args: &AbArgs, pairs: usize) {
 
 /// Refuses a directory that has something in it.
 fn refuse_used(dir: &Path) -> Result<(), Problem> {
-    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    if is_used(dir) {
         let why = format!("{} is not empty", dir.display());
         let remedy = "name a new directory with -o, or show the trials in it with --show";
         return Err(ProblemKind::Usage.problem(why, remedy));

@@ -21,6 +21,11 @@ pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Returns whether a directory has something in it.
+pub fn is_used(dir: &Path) -> bool {
+    dir.read_dir().is_ok_and(|mut entries| entries.next().is_some())
+}
+
 /// Creates a file. Without `force`, a file that somebody else created meanwhile is not overwritten.
 pub fn create(path: &Path, force: bool) -> Result<File, Problem> {
     if path.is_dir() {

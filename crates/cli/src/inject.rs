@@ -104,7 +104,7 @@ pub struct InjectArgs {
     #[arg(long, short)]
     quiet: bool,
     /// Command to run during the injection; its exit code is passed on
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 

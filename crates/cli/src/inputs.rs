@@ -42,6 +42,8 @@ pub struct Inputs {
     pub recordings: Vec<Recording>,
     /// What could not be opened, and why: damaged recordings, and host directories without a recording.
     pub unread: Vec<(PathBuf, Problem)>,
+    /// Number of directories that may hold recordings or anything else, and cannot be read.
+    pub denied: usize,
     /// The one directory or recording that was named, if it was only one.
     place: Option<PathBuf>,
 }
@@ -52,7 +54,7 @@ impl Inputs {
     /// # Errors
     /// Fails if one of the paths has nothing, or if nothing at all could be opened.
     pub fn open(paths: &[PathBuf]) -> Result<Self, Problem> {
-        let mut inputs = Self { recordings: vec![], unread: vec![], place: None };
+        let mut inputs = Self { recordings: vec![], unread: vec![], denied: 0, place: None };
         for path in paths {
             let before = inputs.recordings.len() + inputs.unread.len();
             for place in places(path)? {
@@ -79,7 +81,9 @@ impl Inputs {
     /// Fails if there is no recording.
     pub fn below(dir: &Path) -> Result<Self, Problem> {
         let mut inputs = Self::open(&[dir.to_owned()])?;
+        let found = inputs.unread.len();
         inputs.unread.retain(|(place, _)| place.join("run.json").exists() || is_host(place));
+        inputs.denied = found - inputs.unread.len();
         Ok(inputs)
     }
 

@@ -49,6 +49,11 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Problem> {
     let list = LIST.compute(&Input { before: &before, ..Input::of(&recordings) })?;
     printer.print(&list, Some(dir))?;
     printer.finish()?;
+    match inputs.denied {
+        0 => {}
+        1 => eprintln!("anechoic: one more directory cannot be read by this user"),
+        denied => eprintln!("anechoic: {denied} more directories cannot be read by this user"),
+    }
     Ok(ExitCode::from(worst))
 }
 

@@ -34,7 +34,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "PID", conflicts_with = "command", required_unless_present = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
     /// With --pid: for how long, for example 10s [default: until it ends, or until Ctrl-C]
-    #[arg(long, short, conflicts_with = "command", value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
+    #[arg(long, short, value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
@@ -55,7 +55,7 @@ pub struct RecordArgs {
     #[arg(long, short)]
     quiet: bool,
     /// Command to record, with all processes that it starts
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -71,6 +71,12 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
     let online = cpus::online();
     if let Some(wanted) = wanted.filter(|wanted| wanted.iter().any(|cpu| !online.contains(cpu))) {
         cpus::verify(wanted)?; // reports the CPU that does not exist
+    }
+    if args.pid.is_none() && args.duration.is_some() {
+        return Err(ProblemKind::Usage.problem(
+            "a command is recorded until it ends, and --duration is for --pid",
+            "let the command end by itself, for example `anechoic record -- timeout 10s COMMAND`",
+        ));
     }
     let place = Place::of(args.output.as_deref(), args.no_save)?;
     let plan = Plan {

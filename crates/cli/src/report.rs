@@ -46,8 +46,8 @@ impl ReportArgs {
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     let to_stdout = args.html() == Some(Path::new("-"));
     let file = args.html().filter(|_| !to_stdout);
-    refuse(file, args.figures.as_deref(), args.force)?;
     let inputs = args.input.open()?;
+    refuse(file, args.figures.as_deref(), args.force)?;
     let unread = inputs.report_unread();
     let (report, worst) = suite::report(&inputs, args.redact)?;
     let worst = worst.max(unread);

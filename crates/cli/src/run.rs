@@ -2,6 +2,7 @@
 
 use crate::ensemble::{self, JoinArgs};
 use crate::exit;
+use crate::files::is_used;
 use crate::inputs::Inputs;
 use crate::progress::Busy;
 use crate::run_args::RunArgs;
@@ -36,6 +37,9 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
     let stop = stop::flag()?;
     let place = args.setup.place()?;
     let dir = place.dir();
+    if args.repeat > 1 && is_used(dir) {
+        return Err(Problem::not_empty(dir));
+    }
     let (mut runs, mut dirs) = (Vec::new(), Vec::new());
     for number in 1..=args.repeat {
         let repeated = args.repeat > 1;

@@ -149,9 +149,20 @@ pub fn explained(dir: &Path, quiet: bool) -> Result<Recording, Problem> {
     Ok(recording)
 }
 
-/// Returns a directory name that sorts by time.
+/// Returns the name of a directory that does not exist yet; names sort by time.
 pub(crate) fn default_dir() -> PathBuf {
-    PathBuf::from(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")))
+    free(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")).into())
+}
+
+/// Returns `dir`, or if that exists the first free one of `dir.2`, `dir.3`, …
+pub(crate) fn free(dir: PathBuf) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = dir.clone().into_os_string();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let others = (2..).map(numbered);
+    std::iter::once(dir.clone()).chain(others).find(|place| !place.exists()).unwrap_or(dir)
 }
 
 /// Refuses to run under SCHED_FIFO on every CPU of the machine, unless the user asked for that explicitly.

@@ -29,7 +29,7 @@ pub(super) fn measure_sets(
     quiet: bool,
 ) -> Result<Results, Problem> {
     let _held = hold(dir)?;
-    if resume.is_none() && dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    if resume.is_none() && files::is_used(dir) {
         let why = format!("{} is not empty", dir.display());
         let remedy = "name a new directory with -o, measure what is missing with --resume, or show what is in it with --show";
         return Err(ProblemKind::Usage.problem(why, remedy));

@@ -1,7 +1,7 @@
 //! The measurement behind the screen: one run after the other, in its own thread.
 
 use crate::files::Scratch;
-use crate::setup::{default_dir, explained, plan};
+use crate::setup::{default_dir, explained, free, plan};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::{Plan, Stage};
 use anechoic_recording::run::RunState;
@@ -242,17 +242,6 @@ impl Measuring {
     fn forget(&self, dir: &Path) -> std::io::Result<()> {
         if self.scratch.is_some() { std::fs::remove_dir_all(dir) } else { Ok(()) }
     }
-}
-
-/// Returns `dir`, or if that exists the first free one of `dir.2`, `dir.3`, …
-fn free(dir: PathBuf) -> PathBuf {
-    let numbered = |number: u32| {
-        let mut name = dir.clone().into_os_string();
-        name.push(format!(".{number}"));
-        PathBuf::from(name)
-    };
-    let others = (2..).map(numbered);
-    std::iter::once(dir.clone()).chain(others).find(|place| !place.exists()).unwrap_or(dir)
 }
 
 fn detours(config: &SessionConfig, threshold: Option<Duration>) -> Detours {
