@@ -39,6 +39,9 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let mut kinds: Vec<(&SourceRow, &str, Vec<f64>)> = vec![];
     for (place, row) in sources.rows.iter().enumerate() {
         let injected = is_injected(&row.source, &row.name, &run.injections);
+        if sources::NOT_ATTRIBUTABLE.is(&row.source) && run.alternate_ns.is_some() {
+            continue;
+        }
         // The largest is named in any case, also if only the host or the firmware can change it.
         let named = |known: &&Source| place == 0 || known.is_in_reach();
         let known = sources::find(&row.source).filter(named).filter(|_| !injected);

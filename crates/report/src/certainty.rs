@@ -10,6 +10,7 @@ use anechoic_analyze::{Breakdown, Summary};
 use anechoic_recording::LossKind;
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::run::{DrainPolicy, NotAvailable};
+use anechoic_recording::sources::NOT_ATTRIBUTABLE;
 
 /// If a larger share of the events lies outside all detours, the sources cannot be trusted.
 const OUTSIDE_BAD: f64 = 0.001;
@@ -54,7 +55,7 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
         }
     };
     let text = match &sources.coverage {
-        Some(coverage) => explained(coverage, run),
+        Some(coverage) => explained(coverage, sources, run),
         None => "no detours, so nothing to explain".into(),
     };
     let explained = sources.coverage.map_or(1.0, |coverage| coverage.explained);
@@ -126,7 +127,7 @@ fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
     }
 }
 
-fn explained(coverage: &Coverage, run: &Facts) -> String {
+fn explained(coverage: &Coverage, sources: &Breakdown, run: &Facts) -> String {
     let mut text = format!(
         "{} of the lost time ({} without entry and exit gaps)",
         share(coverage.explained),
@@ -134,10 +135,11 @@ fn explained(coverage: &Coverage, run: &Facts) -> String {
     );
     text += &format!("; {} has no kernel event", share(coverage.unexplained));
     if coverage.not_attributable > 0.0 {
-        let why = if run.alternate_ns.is_some() {
-            "events were switched off on purpose"
-        } else {
-            "events were lost or hidden"
+        let mut unknown = sources.rows.iter().filter(|row| NOT_ATTRIBUTABLE.is(&row.source));
+        let why = match run.alternate_ns {
+            Some(_) => "events were switched off on purpose",
+            None if unknown.all(|row| !row.name.is_empty()) => "the kernel does not show them",
+            None => "events were lost",
         };
         text += &format!("; {} cannot be attributed ({why})", share(coverage.not_attributable));
     }

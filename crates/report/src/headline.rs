@@ -58,7 +58,9 @@ fn noise_and_source(summary: &Summary) -> Vec<String> {
 /// Returns what took most of the lost time, and how long the detours were.
 fn source_and_lengths(summary: &Summary, lengths: &Lengths) -> String {
     let mut sentence = String::new();
-    if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
+    if summary.run.alternate_ns.is_some() {
+        sentence = "Kernel events were recorded half of the time, to measure what that costs; a run without --tracer-cost names the sources of all. ".to_owned();
+    } else if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
         let name = source_name(&row.source, &row.name, &summary.run);
         sentence = format!("The largest source, {name}, took {} of it. ", share(row.share));
     }

@@ -103,6 +103,9 @@ fn sentence(owner: &Owner, summary: &Summary) -> String {
         OwnerKind::Unknown if names_no_thread(summary) => format!(
             "The owner of {part} of the lost time is unknown: this recording does not list which threads ran."
         ),
+        OwnerKind::Unknown if run.alternate_ns.is_some() => format!(
+            "The owner of {part} of the lost time is unknown: kernel events were switched off half of the time on purpose."
+        ),
         OwnerKind::Unknown => {
             format!(
                 "The owner of {part} of the lost time is unknown: its threads had ended, or run in a container whose /proc is separate, or events were lost."
