@@ -82,6 +82,17 @@ impl Printer {
         self.json
     }
 
+    /// Prints where the next of several results comes from, unless it is JSON or not kept.
+    ///
+    /// # Errors
+    /// Returns errors of writing.
+    fn name(&mut self, place: &Path) -> Result<(), Problem> {
+        if !self.json && !self.unsaved {
+            writeln!(self.out, "\n{}:\n", place.display())?;
+        }
+        Ok(())
+    }
+
     /// Prints a result of the recordings in `place` and returns its exit code.
     ///
     /// # Errors
@@ -149,18 +160,23 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
     let mut worst = inputs.report_unread();
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
-    for job in for_summary(&recordings, inputs.of_many_hosts()) {
+    let jobs = for_summary(&recordings, inputs.of_many_hosts());
+    let several = jobs.len() > 1;
+    for job in jobs {
         if job.row.grouping() == Grouping::Runs && printer.json() {
             continue; // the documents of the runs already have its numbers
         }
-        let place = match job.row.grouping() {
-            Grouping::Each => Some(job.recordings[0].dir()),
+        let place = match &job.recordings[..] {
+            [recording] => Some(recording.dir()),
             _ => inputs.place(),
         };
         let busy = Busy::with("adding up", quiet);
         let (found, code) = known.compute(&job, &inputs.left_out());
         drop(busy);
         worst = worst.max(code);
+        if let Some(place) = place.filter(|_| several) {
+            printer.name(place)?;
+        }
         worst = worst.max(printer.print_result(found, place)?);
     }
     printer.finish()?;
