@@ -4,7 +4,7 @@ use crate::names::title_of;
 use crate::style::{clip, plain};
 use crate::units::{counted, length, noise, noise_certainty, share};
 use anechoic_analyze::cluster::{
-    Cluster, ClusterNoise, HostDifference, Job, NOISIER, Outlier, Outliers,
+    Cluster, ClusterNoise, FindingKind, HostDifference, Job, NOISIER, Outlier, Outliers,
 };
 
 /// Largest number of outliers that are listed.
@@ -20,6 +20,10 @@ const BOUNDS: [(f64, &str); 4] = [(1e-6, "10⁻⁶"), (1e-5, "10⁻⁵"), (1e-4,
 const NOT_COMPARED: &str = "The hosts were not compared with each other, because an older version merged them; \
     `anechoic merge` compares them.";
 
+/// Stands in the place of the noise of all hosts where it is not one quantity.
+const METHODS_DIFFER: &str = "The hosts were measured by different methods, whose noise is not the same quantity: it cannot be \
+    added or compared. Merge recordings of one method.";
+
 /// Explains the table of CPUs used.
 pub(crate) const USED: &str = "The first 1, 2, 4, … CPUs of each host by number, then 1, 2, 4, … hosts by name with all \
     their CPUs, over the time in which all were measured. any: share of the time in which at least one of these CPUs \
@@ -32,6 +36,9 @@ pub(crate) fn hosts_and_cpus(hosts: u64, cpus: u64) -> String {
 
 /// States the noise of all hosts, its largest source, the outliers, and which host is noisier than the others.
 pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
+    if found.findings.iter().any(|of| of.kind == FindingKind::Methods) {
+        return vec![METHODS_DIFFER.into()];
+    }
     let total = &found.total;
     let who = hosts_and_cpus(total.hosts, total.cpus);
     let least = if total.lost_detours > 0 { "at least " } else { "" };
