@@ -18,9 +18,9 @@ pub(crate) fn sentences(measured: &Measured) -> Vec<String> {
         methods::TICK => ticks::sentence(measured),
         methods::LOOPS => subtraction::sentence(measured, worst.result.facts.number),
         _ => {
+            let noise = noise_of(worst.result.facts.fixed, distribution);
             let spectrum = worst.result.spectrum.as_ref();
-            spectrum
-                .and_then(|found| periods::sentence(found, noise_of(distribution), &measured.run))
+            spectrum.and_then(|found| periods::sentence(found, noise, &measured.run))
         }
     };
     let first = Some(samples(&worst, distribution, shown.len()));
@@ -34,9 +34,13 @@ fn largest(measured: &Measured) -> Option<String> {
     Some(format!("The largest source, {name}, took {} of the time in detours.", share(row.share)))
 }
 
-/// Returns the share of all time that noise took.
-fn noise_of(distribution: &Distribution) -> Option<f64> {
-    distribution.noise.map(|noise| noise / (1.0 + noise))
+/// Returns the share of all time that noise took: of fixed work the noise is relative to the shortest time, of fixed time it
+/// is that share already.
+fn noise_of(fixed: Fixed, distribution: &Distribution) -> Option<f64> {
+    distribution.noise.map(|noise| match fixed {
+        Fixed::Work => noise / (1.0 + noise),
+        Fixed::Time => noise,
+    })
 }
 
 /// Describes the samples of the noisiest series.

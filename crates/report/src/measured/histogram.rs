@@ -4,6 +4,33 @@ use crate::measured::loss::Loss;
 use crate::measured::names::Named;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::units::count;
+use anechoic_analyze::samples::figures::Histogram;
+
+/// The number of samples with a loss between two times, in ns.
+pub(super) struct Bin {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) count: u64,
+}
+
+/// Returns the bins of a histogram as losses: for fixed time, where more work is a smaller loss, the last bin is the lowest.
+pub(super) fn body(histogram: &Histogram, loss: &Loss) -> Vec<Bin> {
+    let edge = |number: usize| loss.ns(histogram.low + number as f64 * histogram.width);
+    let bin = |(number, &count): (usize, &u64)| {
+        let (one, other) = (edge(number), edge(number + 1));
+        Bin { low: one.min(other), high: one.max(other), count }
+    };
+    histogram.counts.iter().enumerate().map(bin).collect()
+}
+
+/// Returns the outline of bins: each count from the lower end of its bin on, and 0 from the end of the highest on.
+fn steps(bins: &[Bin]) -> Vec<(f64, f64)> {
+    let end = bins.iter().map(|bin| bin.high).fold(0.0, f64::max);
+    let steps = bins.iter().map(|bin| (bin.low, bin.count as f64));
+    let mut points: Vec<(f64, f64)> = steps.chain([(end, 0.0)]).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
 
 /// Draws the main body of the samples by the time that they lost. Returns the chart with its caption; nothing if there is
 /// no histogram.
@@ -11,15 +38,7 @@ pub(crate) fn of_body(named: &Named<'_>) -> Option<(Chart, String)> {
     let of = named.result.distribution.as_ref()?;
     let histogram = named.result.figures.histogram.as_ref()?;
     let loss = Loss::of(&named.result.facts, of);
-    let edge = |bin: usize| loss.ns(histogram.low + bin as f64 * histogram.width);
-    let mut points: Vec<(f64, f64)> = histogram
-        .counts
-        .iter()
-        .enumerate()
-        .map(|(bin, &count)| (edge(bin), count as f64))
-        .collect();
-    points.push((edge(histogram.counts.len()), 0.0));
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let points = steps(&body(histogram, &loss));
     let chart = Chart::of(
         Axis::linear("time lost", Quantity::Time),
         Axis::linear("samples", Quantity::Count),
@@ -34,4 +53,20 @@ pub(crate) fn of_body(named: &Named<'_>) -> Option<(Chart, String)> {
         count(of.samples)
     );
     Some((chart, caption))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_analyze::samples::Fixed;
+
+    #[test]
+    fn each_bin_lies_where_its_samples_lost_their_time() {
+        let histogram =
+            Histogram { low: 70.0, width: 10.0, counts: vec![1, 2, 3], below: 0, above: 0 };
+        let of = |fixed, best| steps(&body(&histogram, &Loss::of_best(fixed, best, 1.0)));
+        assert_eq!(of(Fixed::Work, 70.0), [(0.0, 1.0), (10.0, 2.0), (20.0, 3.0), (30.0, 0.0)]);
+        // Windows with 90 to 100 units of work lost the least: 0 to 10.
+        assert_eq!(of(Fixed::Time, 100.0), [(0.0, 3.0), (10.0, 2.0), (20.0, 1.0), (30.0, 0.0)]);
+    }
 }

@@ -1,5 +1,6 @@
 //! Figures of one series: its samples over time and its histogram, as the method calls for.
 
+use crate::measured::histogram::{Bin, body};
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noisiest, shown};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
@@ -114,13 +115,6 @@ struct Bars {
     notes: Vec<String>,
 }
 
-/// The number of samples between two times.
-struct Bin {
-    low: f64,
-    high: f64,
-    count: u64,
-}
-
 /// Returns the main body, or all samples on a logarithmic axis if the body is not nearly all of them.
 fn bars_of(named: &Named<'_>, distribution: &Distribution, loss: &Loss) -> Option<Bars> {
     let figures = &named.result.figures;
@@ -156,14 +150,6 @@ fn all(cdf: &[Point], samples: u64, loss: &Loss) -> Vec<Bin> {
         Bin { low: if alone { here } else { from }, high: here, count }
     };
     before.zip(cdf).map(bin).collect()
-}
-
-/// Returns the bins of a histogram as losses.
-fn body(histogram: &Histogram, loss: &Loss) -> Vec<Bin> {
-    let edge = |number: usize| loss.ns(histogram.low + number as f64 * histogram.width);
-    let bin =
-        |(number, &count): (usize, &u64)| Bin { low: edge(number), high: edge(number + 1), count };
-    histogram.counts.iter().enumerate().map(bin).collect()
 }
 
 /// States how many samples lie outside the main body.
