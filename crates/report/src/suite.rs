@@ -110,7 +110,7 @@ fn add_set(set: &Measured, what: &str, screen: &mut Screen) {
 }
 
 /// Returns the texts in order without repetitions.
-fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+fn distinct<T: PartialEq>(texts: impl Iterator<Item = T>) -> Vec<T> {
     texts.fold(vec![], |mut all, text| {
         if !all.contains(&text) {
             all.push(text);

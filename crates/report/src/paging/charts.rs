@@ -3,13 +3,16 @@
 use super::words::{build, kind};
 use crate::memory::words::size;
 use crate::palette;
-use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
+use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, ROWS, Series};
 use anechoic_analyze::Paging;
 use anechoic_analyze::paging::{Estimate, Kind, Point};
 use anechoic_recording::paging::BUILDS;
 
 /// The page sizes with curves of their own: more could not be distinguished.
 const FEW: [&str; 4] = ["base", "thp-2m", "huge-2m", "huge-1g"];
+
+/// Names the intervals of a figure.
+pub(crate) const INTERVAL: &str = "95 % interval";
 
 /// Returns the figure for the terminal: the optimised build on some page sizes.
 pub(crate) fn for_terminal(found: &Paging) -> Option<Chart> {
@@ -45,38 +48,27 @@ pub(crate) fn for_page(found: &Paging) -> Vec<(Chart, String)> {
 /// Returns the figure of both builds on each page size at the largest matrix, the smallest pages at the top (Figure 6.8 of the
 /// thesis), with its caption; nothing for a single page size.
 pub(crate) fn by_pages(found: &Paging) -> Option<(Chart, String)> {
-    /// Distance of a build from the middle of its row.
-    const ASIDE: f64 = 0.15;
     let largest = found.sizes().last().copied()?;
     let measured = |of: &&Kind| BUILDS.iter().any(|id| found.point(&of.id, id, largest).is_some());
     let kinds: Vec<&Kind> = found.kinds.iter().filter(measured).collect();
-    let rows = || kinds.iter().rev().enumerate().map(|(at, of)| (at as f64, of));
-    let points = |(number, id): (usize, &'static str)| {
-        let aside = if number == 0 { ASIDE } else { -ASIDE };
-        let ns = move |of: &Kind| Some(&found.point(&of.id, id, largest)?.ns);
-        rows().filter_map(move |(at, of)| Some((at + aside, ns(of)?)))
+    let of_build = |id: &'static str| {
+        let ns = |of: &&Kind| Some(estimated(&found.point(&of.id, id, largest)?.ns));
+        let values = kinds.iter().map(ns).collect();
+        Series { name: build(id).to_owned(), letter: None, values }
     };
-    let interval = |(at, ns): (f64, &Estimate)| {
-        ns.interval.map_or(vec![], |of| vec![(of.low, at), (of.high, at)])
-    };
-    let intervals: Vec<(f64, f64)> =
-        BUILDS.into_iter().enumerate().flat_map(points).flat_map(interval).collect();
-    let of_build = |(number, id): (usize, &'static str)| {
-        let places: Vec<(f64, f64)> = points((number, id)).map(|(at, ns)| (ns.value, at)).collect();
-        Curve::numbered(number, build(id).to_owned(), Draw::Points, &places)
-    };
-    let intervals = Curve::numbered(0, "95 % interval".into(), Draw::Segments, &intervals);
-    let mut curves = vec![intervals.recolored(palette::REST)];
-    curves.extend(BUILDS.into_iter().enumerate().map(of_build));
-    curves.retain(|curve| !curve.x.is_empty());
-    let y = Axis::named("", rows().map(|(at, of)| Place { at, name: kind(of) }).collect());
-    let lengths = curves.iter().flat_map(|curve| curve.x.iter().copied()).chain([0.0]);
-    let x = Axis::linear("ns per access", Quantity::Number).over(lengths).rounded(5);
+    let names = kinds.iter().map(|of| kind(of)).collect();
+    let axis = ("ns per access", Quantity::Number);
+    let chart = Chart::by_name(names, &BUILDS.map(of_build), axis, INTERVAL);
     let caption = format!(
         "Time per access on each page size at {}, both builds: mean over blocks, with 95 % intervals.",
         size(largest)
     );
-    (kinds.len() > 1).then(|| (Chart::of(x, y, curves).named("by pages"), caption))
+    (kinds.len() > 1).then(|| (chart.named("by pages"), caption))
+}
+
+/// Returns an estimate as a figure shows it.
+pub(crate) fn estimated(of: &Estimate) -> Estimated {
+    Estimated { value: of.value, ends: of.interval.map(|of| (of.low, of.high)) }
 }
 
 /// Returns the page sizes with curves of their own, numbered.

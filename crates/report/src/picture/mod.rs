@@ -5,6 +5,7 @@
 
 mod axis;
 pub(crate) mod braille;
+mod by_name;
 mod chart;
 mod heat;
 mod look;
@@ -13,6 +14,7 @@ mod ticks;
 mod timeline;
 
 pub(crate) use axis::{Axis, Place, Quantity};
+pub(crate) use by_name::{Estimated, Series};
 pub(crate) use chart::{Chart, Curve, Draw, Mark, ROWS};
 pub(crate) use heat::{Cell, Column, Heat, Row};
 pub(crate) use look::Look;

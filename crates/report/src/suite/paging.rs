@@ -3,7 +3,7 @@
 use super::{NOTHING, Study};
 use crate::paging::charts;
 use crate::paging::words::{build, kind};
-use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
+use crate::picture::{Chart, Estimated, Quantity, ROWS, Series};
 use crate::published::{
     HUGE_PAGES, LARGE_PAGES, OPTIMISED, PAGING, RADOJKOVIC_THESIS, SPEEDUP, UNOPTIMISED, find,
 };
@@ -51,30 +51,21 @@ fn speedups(found: &Paging) -> Option<Chart> {
     let &largest = found.sizes().last()?;
     let kinds: Vec<&Kind> = found.kinds.iter().filter(|of| of.id != BASE).collect();
     let names = PUBLISHED_PAGES.iter().map(|&name| format!("paper, {name}"));
-    let names = names.chain(kinds.iter().map(|of| kind(of)));
-    let place = |(at, name): (usize, String)| Place { at: at as f64, name };
-    let x = Axis::named("pages", names.enumerate().map(place).collect());
-    let first = PUBLISHED_PAGES.len();
-    let builds = BUILDS.into_iter().zip([OPTIMISED, UNOPTIMISED]).zip('a'..='z').enumerate();
-    let curve = |(number, ((id, column), letter)): (usize, ((&str, &str), char))| {
-        let there = PUBLISHED_PAGES.iter().enumerate().filter_map(|(at, row)| {
-            let saved = find(&PAGING, SPEEDUP, row, column)?.value.number()? / 100.0;
-            Some(((at as f64, saved), (saved, saved)))
+    let names = names.chain(kinds.iter().map(|of| kind(of))).collect();
+    let of_build = |((id, column), letter): ((&str, &str), char)| {
+        let there = PUBLISHED_PAGES.iter().map(|row| {
+            let saved = find(&PAGING, SPEEDUP, row, column)?.value.number()?;
+            Some(Estimated { value: saved / 100.0, ends: None })
         });
-        let here = kinds.iter().enumerate().filter_map(|(at, kind)| {
-            let saved = found.point(&kind.id, id, largest)?.speedup?;
-            let ends = saved.interval.map_or((saved.value, saved.value), |of| (of.low, of.high));
-            Some((((first + at) as f64, saved.value), ends))
-        });
-        let (points, ends): (Vec<_>, Vec<_>) = there.chain(here).unzip();
-        Curve::numbered(number, build(id).to_owned(), Draw::Points, &points)
-            .spanning(ends)
-            .lettered(Some(letter))
+        let here = kinds
+            .iter()
+            .map(|of| Some(charts::estimated(&found.point(&of.id, id, largest)?.speedup?)));
+        let values = there.chain(here).collect();
+        Series { name: build(id).to_owned(), letter: Some(letter), values }
     };
-    let curves: Vec<Curve> = builds.map(curve).collect();
-    let saved = curves.iter().flat_map(|curve| curve.along());
-    let y = Axis::linear("time saved", Quantity::Share).over(saved.chain([0.0])).rounded(5);
-    let chart = Chart { beside: true, ..Chart::of(x, y, curves.clone()) };
+    let builds = BUILDS.into_iter().zip([OPTIMISED, UNOPTIMISED]).zip('a'..='z');
+    let series: Vec<Series> = builds.map(of_build).collect();
+    let chart = Chart::by_name(names, &series, ("time saved", Quantity::Share), charts::INTERVAL);
     let titled = chart.titled("time saved by larger pages", ROWS).named("saved");
     (!kinds.is_empty()).then_some(titled)
 }

@@ -1,9 +1,9 @@
 //! The screen of detours as a suite: noise over 1 µs, the classes of its sources and the cost of clocks, beside those of
 //! the paper.
 
-use super::Study;
+use super::{Study, distinct};
 use crate::headline::competition;
-use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
+use crate::picture::{Chart, Estimated, Quantity, ROWS, Series};
 use crate::published::{
     ALL_CPUS, CLOCK_COST, DETOURS, JOB_NOISE, KARNER, NOISE, PART_OF_NOISE, Published, Value, find,
 };
@@ -86,27 +86,27 @@ fn chart(here: &Spread) -> Chart {
     let cells: Vec<&Published> =
         DETOURS.iter().filter(|cell| of.contains(&cell.experiment)).collect();
     let names = cells.iter().map(|cell| cell.row.replace(" without services", "*"));
-    let place = |(at, name): (usize, String)| Place { at: at as f64, name };
-    let places = names.chain(["here".to_owned()]).enumerate().map(place).collect();
-    let curve = |number, name: &str, letter, of: &[(f64, f64, f64)]| {
-        let points: Vec<(f64, f64)> = of.iter().map(|&(at, mean, _)| (at, mean)).collect();
-        let spans = of.iter().map(|&(_, mean, sd)| (mean - sd, mean + sd)).collect();
-        Curve::numbered(number, name.to_owned(), Draw::Points, &points)
-            .spanning(spans)
-            .lettered(Some(letter))
-    };
-    let published = cells.iter().enumerate().filter_map(|(at, cell)| match cell.value {
-        Value::Spread(mean, sd) => Some((at as f64, mean / 100.0, sd / 100.0)),
+    let names = names.chain(["here".to_owned()]).collect();
+    let around =
+        |mean: f64, sd: f64| Some(Estimated { value: mean, ends: Some((mean - sd, mean + sd)) });
+    let published = cells.iter().map(|cell| match cell.value {
+        Value::Spread(mean, sd) => around(mean / 100.0, sd / 100.0),
         _ => None,
     });
-    let measured = [(cells.len() as f64, here.mean, here.sd.unwrap_or(0.0))];
-    let curves = vec![
-        curve(0, "published", 'p', &published.collect::<Vec<_>>()),
-        curve(1, "here", 'h', &measured),
+    let nothing = std::iter::repeat_n(None, cells.len());
+    let measured = match here.sd {
+        Some(sd) => around(here.mean, sd),
+        None => Some(Estimated { value: here.mean, ends: None }),
+    };
+    let series = [
+        Series { name: "published".into(), letter: Some('p'), values: published.collect() },
+        Series {
+            name: "here".into(),
+            letter: Some('h'),
+            values: nothing.chain([measured]).collect(),
+        },
     ];
-    let noise = curves.iter().flat_map(Curve::along);
-    let y = Axis::linear("noise", Quantity::Share).over(noise.chain([0.0])).rounded(5);
-    let chart = Chart::of(Axis::named("machine, or nodes/CPUs", places), y, curves);
+    let chart = Chart::by_name(names, &series, ("noise", Quantity::Share), "± standard deviation");
     let title = "noise of the paper's machines and jobs, and here (* without services)";
     chart.titled(title, ROWS).named("table II")
 }
@@ -114,7 +114,8 @@ fn chart(here: &Spread) -> Chart {
 /// Returns the mean cost of a call in µs here and on the paper's machines.
 fn clocks(model: &str, runs: &[(Summary, Clock)]) -> Table {
     let mut table = Table::of_named("machine", &CLOCKS).captioned("Cost of reading a clock");
-    for machine in distinct(DETOURS.iter().filter(|cell| cell.experiment == CLOCK_COST)) {
+    let machines = DETOURS.iter().filter(|cell| cell.experiment == CLOCK_COST);
+    for machine in distinct(machines.map(|cell| cell.row)) {
         let of = |column| text(find(&DETOURS, CLOCK_COST, machine, column));
         table.row(std::iter::once(machine.to_owned()).chain(CLOCKS.map(of)).collect());
     }
@@ -133,16 +134,6 @@ fn clocks(model: &str, runs: &[(Summary, Clock)]) -> Table {
 /// Writes nanoseconds as microseconds with the paper's four places.
 fn micros(ns: f64) -> String {
     format!("{:.4}", ns / 1e3)
-}
-
-/// Returns the rows of published cells, each once.
-fn distinct<'a>(cells: impl Iterator<Item = &'a Published>) -> Vec<&'static str> {
-    cells.fold(vec![], |mut rows, cell| {
-        if !rows.contains(&cell.row) {
-            rows.push(cell.row);
-        }
-        rows
-    })
 }
 
 fn text(cell: Option<&Published>) -> String {
@@ -217,7 +208,11 @@ fn changed(total: &Spread, classes: Option<&[(&'static str, Spread)]>) -> String
         .and_then(|all| all.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)))
         .map_or(String::new(), |(name, of)| {
             let name = if *name == OTHERS { "other sources" } else { *name };
-            format!(", most of it to {name} ({})", percent(of.mean * 100.0))
+            let part = percent(of.mean * 100.0);
+            match of.mean {
+                0.5.. => format!(", most of it to {name} ({part})"),
+                _ => format!(", the largest part, {part}, to {name}"),
+            }
         });
     let lost = DETOURS.iter().filter(|cell| cell.experiment == NOISE);
     let lost: Vec<f64> = lost.filter_map(|cell| cell.value.number()).collect();

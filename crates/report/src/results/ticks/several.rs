@@ -3,12 +3,12 @@
 
 use super::figures::stacked;
 use super::words::{ESTIMATORS, nearest, share_here};
-use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity, ROWS};
+use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, ROWS, Series};
 use crate::published::{Figure6, published_share};
 use crate::screen::Screen;
 use crate::table::Table;
 use crate::units::{counted, hertz, percent, share};
-use anechoic_predict::ticks::{Fitted, Model, Parts, ProcessorModel};
+use anechoic_predict::ticks::{Fitted, Model, Parts, ProcessorModel, Shares};
 
 /// Returns the processors whose cost is significantly above 0.
 fn resolved(model: &Model) -> impl Iterator<Item = (&ProcessorModel, &Parts)> {
@@ -224,15 +224,16 @@ fn parts_chart(model: &Model) -> Chart {
 }
 
 fn shares_chart(model: &Model) -> Chart {
-    let shares =
-        || resolved(model).enumerate().filter_map(|(at, (of, _))| Some((at as f64, of.shares?)));
-    let points: Vec<(f64, f64)> = shares().map(|(at, shares)| (at, shares.median)).collect();
-    let spans = shares().map(|(_, shares)| (shares.q1, shares.q3)).collect();
-    let curve = Curve::numbered(0, "median, interquartile range".into(), Draw::Points, &points);
-    let curve = curve.spanning(spans).lettered(Some('•'));
-    let all = shares().flat_map(|(_, shares)| [shares.q1, shares.q3]);
-    let y = Axis::linear("indirect share", Quantity::Share).over(all.chain([0.0, 1.0])).rounded(5);
-    Chart::of(processors(model), y, vec![curve])
+    let with_shares: Vec<_> =
+        resolved(model).filter_map(|(of, _)| Some((of.name.clone(), of.shares?))).collect();
+    let value = |(_, of): &(String, Shares)| {
+        Some(Estimated { value: of.median, ends: Some((of.q1, of.q3)) })
+    };
+    let values = with_shares.iter().map(value).collect();
+    let names = with_shares.iter().map(|(name, _)| name.clone()).collect();
+    let series = [Series { name: "median".into(), letter: Some('•'), values }];
+    let axis = ("indirect share", Quantity::Share);
+    Chart::by_name(names, &series, axis, "interquartile range")
         .titled("indirect part of the cost of an interrupt, by processor", ROWS)
 }
 
