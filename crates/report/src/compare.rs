@@ -384,7 +384,7 @@ fn differences<'a, T>(
         .number(after, |item| write(of(item).after))
         .number("difference", |item| signed(of(item).after - of(item).before))
         .some_numbers("95 %", 2, |item| interval(of(item)))
-        .some_names("", 0, |item| of(item).clear.then(|| "clear".into()))
+        .some_names("", 0, |item| Some(if of(item).clear { "clear" } else { "" }.to_owned()))
 }
 
 /// Returns what the columns of both sides are called.

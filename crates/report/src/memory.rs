@@ -27,7 +27,7 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
         true => screen.sentence(words::NO_CACHES),
         false => {
             screen.table(tables::borders(found));
-            screen.note(words::BORDERS);
+            screen.note(&words::borders(found));
         }
     }
     screen.section("time per access");
@@ -53,7 +53,7 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     }
     screen.gap();
     screen.facts(facts(found));
-    screen.note(words::PUBLISHED);
+    screen.note(&words::published());
     screen.path("recording", view);
     screen
 }

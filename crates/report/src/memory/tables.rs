@@ -18,8 +18,8 @@ pub(crate) fn borders(found: &Memory) -> Table {
     Table::of_rows(&found.borders)
         .name("cache", |border| border.name.clone())
         .number("reported", |border| size(border.reported_bytes))
-        .number("random", |border| border.knee_bytes.map_or("–".into(), size))
-        .number("sequential", |border| border.sequential_knee_bytes.map_or("–".into(), size))
+        .some_numbers("random", 0, |border| border.knee_bytes.map(size))
+        .some_numbers("sequential", 0, |border| border.sequential_knee_bytes.map(size))
         .captioned("Borders of the caches, reported and measured")
 }
 
@@ -34,19 +34,19 @@ fn listed(found: &Memory, all: bool) -> Vec<&Experiment> {
 
 /// Returns the time per access in each region.
 pub(crate) fn times(found: &Memory, all: bool) -> Table {
-    let cell = |region: &Region| number(region.ticks * found.tick_ns);
+    let cell = |region: &Region| Some(number(region.ticks * found.tick_ns));
     by_region(found, &listed(found, all), cell, "Time per access in each region, ns")
 }
 
 /// Returns the noise in each region.
 pub(crate) fn noise(found: &Memory, all: bool) -> Table {
-    let cell = |region: &Region| region.ratio.map_or("–".into(), number);
+    let cell = |region: &Region| region.ratio.map(number);
     by_region(found, &listed(found, all), cell, "Variance divided by mean in each region, ticks")
 }
 
 /// Returns the operating system's part of the variance in each region.
 pub(crate) fn os_share(found: &Memory) -> Table {
-    let cell = |region: &Region| region.os_share.map_or("–".into(), share);
+    let cell = |region: &Region| region.os_share.map(share);
     by_region(
         found,
         &listed(found, true),
@@ -58,14 +58,13 @@ pub(crate) fn os_share(found: &Memory) -> Table {
 fn by_region(
     found: &Memory,
     listed: &[&Experiment],
-    cell: impl Fn(&Region) -> String,
+    cell: impl Fn(&Region) -> Option<String>,
     caption: &str,
 ) -> Table {
     let names = regions(found);
     let mut table = Table::of_rows(listed).name("experiment", |of| of.id.clone());
     for (at, name) in (0..REGIONS).zip(&names).filter(|(_, name)| !name.is_empty()) {
-        let text = |of: &&Experiment| of.regions[at].as_ref().map_or("–".into(), &cell);
-        table = table.number(name, text);
+        table = table.some_numbers(name, 0, |of| of.regions[at].as_ref().and_then(&cell));
     }
     let passes = |of: &&Experiment| count(of.points.iter().map(|point| point.samples).sum());
     table.number("passes", passes).captioned(caption)

@@ -1,16 +1,30 @@
 //! What the memory experiments come to, in words.
 
-use crate::published::{BASTONI, THIEBAUT};
+use crate::published::{BASTONI, THIEBAUT, ranking};
 use crate::units::{counted, number, rough_share, share, time};
 use anechoic_analyze::Memory;
-use anechoic_analyze::memory::{Experiment, Prediction, REGIONS};
+use anechoic_analyze::memory::{Border, Experiment, Prediction, REGIONS};
 use anechoic_analyze::stats::quantile;
 use anechoic_recording::Policy;
 
-/// How the borders are found.
-pub(crate) const BORDERS: &str = "Reported: what the machine reports, which in a guest need not be what it has. Random, sequential: the working set at \
-which the time per access of random or of sequential accesses steps from one level to the next; – if no step of 30 % or more belongs to this \
-cache. Of a cache that other CPUs or guests use too, sequential accesses keep more, because they use its lines again sooner.";
+/// What a reported border is.
+const REPORTED: &str =
+    "Reported: what the machine reports, which in a guest need not be what it has.";
+/// What a measured border is.
+const STEPS: &str = "the working set at which the time per access of random or of sequential accesses steps from one level to the next; – if no step \
+of 30 % or more belongs to this cache. Of a cache that other CPUs or guests use too, sequential accesses keep more, because they use its lines again \
+sooner.";
+
+/// Explains the columns of borders that the table has.
+pub(crate) fn borders(found: &Memory) -> String {
+    let any = |knee: fn(&Border) -> Option<u64>| found.borders.iter().any(|of| knee(of).is_some());
+    match (any(|of| of.knee_bytes), any(|of| of.sequential_knee_bytes)) {
+        (false, false) => format!("{REPORTED} No step of the time per access was measured."),
+        (true, true) => format!("{REPORTED} Random, sequential: {STEPS}"),
+        (true, false) => format!("{REPORTED} Random: {STEPS}"),
+        (false, true) => format!("{REPORTED} Sequential: {STEPS}"),
+    }
+}
 
 /// Why there are no borders.
 pub(crate) const NO_CACHES: &str =
@@ -28,9 +42,10 @@ kernel activities inside each pass is subtracted from it; – if these are not r
 pub(crate) const PREDICTION: &str = "Lines: measured median. Points: predicted from the warm curve and the lines that the preemptor \
 displaces in each cache.";
 
-/// What the paper found.
-pub(crate) const PUBLISHED: &str = "Published (Wächtler & Sojka 2012, Table 1): of 184 comparisons of this noise the lowest, middle and highest \
-were NOVA 108, 35 and 41, minimal Linux 37, 70 and 77, Debian 39, 79 and 66. The paper prints no times per access.";
+/// States what the paper found.
+pub(crate) fn published() -> String {
+    format!("Published: {}. The paper prints no times per access.", ranking())
+}
 
 /// What the paper states on scheduling.
 const QUANTUM: &str = "Published (section 2): on NOVA a quantum of 100 ms and no thread of higher priority; nothing is stated for Linux";

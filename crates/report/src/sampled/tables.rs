@@ -15,10 +15,10 @@ pub(super) fn hosts(of: &JoinedExperiment, all: bool) -> Table {
         .number("CPUs", |row| count(row.cpus))
         .number("samples", |row| count(row.samples))
         .number("noise", |row| noise(row.noise))
-        .number("p50 lost", |row| row.lost.as_ref().map_or("–".into(), |of| length(of.p50_ns)))
-        .number("p99 lost", |row| row.lost.as_ref().map_or("–".into(), |of| length(of.p99_ns)))
-        .number("most lost", |row| row.lost.as_ref().map_or("–".into(), |of| length(of.max_ns)))
-        .number("worst CPU", |row| row.worst_cpu.map_or("–".into(), |cpu| cpu.to_string()))
+        .some_numbers("p50 lost", 0, |row| Some(length(row.lost.as_ref()?.p50_ns)))
+        .some_numbers("p99 lost", 0, |row| Some(length(row.lost.as_ref()?.p99_ns)))
+        .some_numbers("most lost", 0, |row| Some(length(row.lost.as_ref()?.max_ns)))
+        .number("worst CPU", |row| row.worst_cpu.map_or("any".into(), |cpu| cpu.to_string()))
         .number("its noise", |row| noise(row.worst));
     folded(table.captioned("Hosts, the noisiest first"), of.by_host.len(), all)
 }

@@ -8,7 +8,7 @@ use crate::memory::tables::heat;
 use crate::memory::words::{os_share, sentences};
 use crate::published::{RANKING, WAECHTLER, ranking};
 use crate::style::{Tone, View};
-use crate::units::count;
+use crate::units::{count, counted};
 use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{Experiment, REGIONS};
 
@@ -46,6 +46,18 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
     study
 }
 
+/// States in how many of the experiments with working sets larger than the caches these are the noisiest.
+fn rises((noisiest, of): (u64, u64)) -> String {
+    match of {
+        0 => "no working set was larger than the caches".into(),
+        _ => format!(
+            "beyond the caches is the noisiest of the {REGIONS} regions in {} of {}",
+            count(noisiest),
+            counted(of, "experiment", "experiments")
+        ),
+    }
+}
+
 /// Describes the shaded table.
 const HEAT: &str = "As Figure 5 of the paper, for this machine alone: variance divided by mean, in ticks, median over the working sets of each region.";
 
@@ -54,11 +66,12 @@ fn beside(found: &Memory) -> Vec<(String, String)> {
     let of_paper: Vec<&Experiment> = found.measured().filter(|of| of.published).collect();
     let ratios = |of: &Experiment| of.regions.map(|region| region.and_then(|region| region.ratio));
     let all: usize = of_paper.iter().map(|of| ratios(of).iter().flatten().count()).sum();
-    let noisiest_beyond = of_paper.iter().filter(|of| {
-        let [inside @ .., beyond] = ratios(of);
-        beyond.is_some_and(|beyond| inside.iter().flatten().all(|&ratio| ratio < beyond))
-    });
-    let (beyond, experiments) = (noisiest_beyond.count() as u64, of_paper.len() as u64);
+    let mut beyond = (0, 0);
+    for of in &of_paper {
+        let [inside @ .., Some(ratio)] = ratios(of) else { continue };
+        let noisiest = inside.iter().flatten().all(|&inside| inside < ratio);
+        beyond = (beyond.0 + u64::from(noisiest), beyond.1 + 1);
+    }
     vec![
         (
             ranking(),
@@ -69,11 +82,21 @@ fn beside(found: &Memory) -> Vec<(String, String)> {
         ),
         (
             "in some experiments the noise rises for working sets larger than the caches (section 5).".into(),
-            format!(
-                "beyond the caches is the noisiest of the {REGIONS} regions in {} of {} experiments",
-                count(beyond),
-                count(experiments)
-            ),
+            rises(beyond),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_is_no_result() {
+        assert_eq!(rises((0, 0)), "no working set was larger than the caches");
+        assert_eq!(
+            rises((1, 3)),
+            "beyond the caches is the noisiest of the 4 regions in 1 of 3 experiments"
+        );
+    }
 }

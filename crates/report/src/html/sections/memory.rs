@@ -22,7 +22,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     html! {
         @if found.borders.is_empty() { p { (words::NO_CACHES) } } @else {
             (Screen::of(|screen| screen.table(tables::borders(found))))
-            p.note { (words::BORDERS) }
+            p.note { (words::borders(found)) }
         }
         @for (chart, caption) in charts::for_page(found) {
             (chart.figure(&caption, page))
@@ -32,7 +32,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         p.note { (words::times(found)) }
         h3 { "Noise" }
         (tables::heat(found).figure("Noise of all experiments", HEAT, page))
-        p.note { (words::NOISE) " " (words::PUBLISHED) }
+        p.note { (words::NOISE) " " (words::published()) }
         (Screen::of(|screen| screen.table(tables::os_share(found))))
         p.note { (words::OS_SHARE) }
         (Screen::of(|screen| screen.facts(facts(found))))
