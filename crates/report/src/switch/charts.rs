@@ -26,9 +26,14 @@ pub(crate) fn for_page(found: &Switch) -> Option<(Chart, String)> {
     let x = Axis::named("working set of each member", names.collect());
     let y = Axis::log("cost of a switch, µs", Quantity::Number);
     let chart = Chart::of(x, y, curves(found, &place)).named("cost of a switch");
-    let caption = "Cost of a switch by working set, one curve for each number of members: a hop of the token minus one without a switch, mean \
-                   over blocks with 95 % intervals. Costs that were not above 0 have no point.";
-    (!chart.is_empty()).then(|| (chart, caption.to_owned()))
+    // An end of an interval at or below 0 has no place on a logarithmic axis.
+    let cut = chart.curves.iter().flat_map(|of| &of.spans).any(|&(low, _)| low <= 0.0);
+    let caption = format!(
+        "Cost of a switch by working set, one curve for each number of members: a hop of the token minus one without a switch, mean \
+         over blocks with 95 % intervals. Costs that were not above 0 have no point.{}",
+        if cut { " Intervals that reach 0 or less are cut at the axis." } else { "" }
+    );
+    (!chart.is_empty()).then_some((chart, caption))
 }
 
 /// Returns a curve for each ring; `place` is the horizontal position of a working set.
@@ -42,9 +47,7 @@ fn curves(found: &Switch, place: &dyn Fn(u64) -> Option<f64>) -> Vec<Curve> {
             .filter_map(|of: &Point| {
                 let cost = of.cost_ns.filter(|cost| cost.value > 0.0)?;
                 let us = cost.value / 1e3;
-                // An end of an interval at or below 0 has no place on a logarithmic axis.
-                let ends = cost.interval.filter(|within| within.low > 0.0);
-                let span = ends.map_or((us, us), |of| (of.low / 1e3, of.high / 1e3));
+                let span = cost.interval.map_or((us, us), |of| (of.low / 1e3, of.high / 1e3));
                 Some((place(of.bytes)?, us, span))
             })
             .collect();

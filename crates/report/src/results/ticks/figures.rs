@@ -15,6 +15,8 @@ const TICKS: usize = 5;
 const ALONE: char = '•';
 /// The rates of a figure reach at least up to this one.
 const MOST_USUAL_HZ: f64 = 1_000.0;
+/// The lower edge of the figure of shares: a pair of similar rates may have any share below 1.
+const LEAST_SHARE: f64 = -1.0;
 /// Number of points of the predicted curve.
 const PREDICTED: u32 = 200;
 
@@ -25,7 +27,10 @@ pub(super) fn figures(of: &ProcessorModel) -> Vec<(Chart, String)> {
     }
     let captioned =
         |chart: Chart, caption: &str| (chart, format!("{}: {caption}", plain(&of.name)));
-    let shares = shares(of).map(|chart| captioned(chart, SHARES));
+    let shares = shares(of).map(|chart| {
+        let below = below(of).map_or(String::new(), |text| format!(" {text}."));
+        captioned(chart, &format!("{SHARES}{below}"))
+    });
     let parts = contributions(of).into_iter().map(|chart| {
         let caption = format!("{}, stacked: trap or gaps, handler, indirect cost.", chart.title);
         captioned(chart, &caption)
@@ -94,11 +99,18 @@ fn by_copies(
     })
 }
 
+/// States how many shares are drawn at the edge, because they lie below it.
+fn below(of: &ProcessorModel) -> Option<String> {
+    let below = of.pairs.iter().filter_map(|pair| pair.indirect_share);
+    let below = below.filter(|&share| share < LEAST_SHARE).count() as u64;
+    let shares = counted(below, "share lies", "shares lie");
+    (below > 0).then(|| format!("{shares} below {:.0} %, drawn at the edge", LEAST_SHARE * 100.0))
+}
+
 fn shares(of: &ProcessorModel) -> Option<Chart> {
     let all = of.shares?;
-    // A pair of similar rates may have any share below 1: shares under −1 are drawn at the edge.
     let y = Axis::linear("indirect share", Quantity::Share);
-    let y = y.over([all.min.clamp(-1.0, 0.0), 1.0]).rounded(TICKS);
+    let y = y.over([all.min.clamp(LEAST_SHARE, 0.0), 1.0]).rounded(TICKS);
     let x = Axis::log("higher rate of the pair", Quantity::Frequency);
     let x = x.over(of.pairs.iter().map(|pair| pair.high_hz));
     let points = |copies| {
@@ -108,7 +120,8 @@ fn shares(of: &ProcessorModel) -> Option<Chart> {
     let title = "indirect share of each pair against its higher rate";
     let chart = Chart::of(x, y, by_copies(of, points).collect()).titled(title, ROWS);
     let chart = chart.named(format!("{} pairs", of.name));
-    let notes = vec![format!("⠤ median {}", share(all.median))];
+    let median = format!("⠤ median {}", share(all.median));
+    let notes = [median].into_iter().chain(below(of)).collect();
     Some(Chart { level: Some(all.median), beside: true, notes, ..chart })
 }
 
