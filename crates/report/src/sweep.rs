@@ -136,7 +136,8 @@ pub(crate) fn sentences(found: &Sweep) -> Vec<String> {
     let most = found.lines.iter().filter_map(risen);
     let Some((_, line, first, last)) = most.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs())) else {
         let number = number(found.by);
-        return vec![format!("All measurements have the same number of {number}.")];
+        let of = if found.by == By::Rate { "" } else { "number of " };
+        return vec![format!("All measurements have the same {of}{number}.")];
     };
     let value = |point: &SweepPoint| value(found, point.spread.mean);
     let mut text = format!(

@@ -183,28 +183,27 @@ fn verdict(verdict: &Verdict) -> Option<String> {
         _ => "direct time explains",
     };
     let of = "of the spread that the kernel caused";
-    Some(match (paced, verdict.ground()) {
-        (Some(ground), _) => format!(
-            "{} {} {of}, with slow changes of the core's speed removed: {}",
-            capital(by),
-            share(ground.share),
-            falls(&ground)
-        ),
-        (None, Some(ground)) => {
-            format!("{} {} {of}: {}", capital(by), share(ground.share), falls(&ground))
-        }
-        (None, None) => return None,
-    })
+    let (ground, how) = match (paced, verdict.ground()) {
+        (Some(ground), _) => (ground, ", with slow changes of the core's speed removed"),
+        (None, ground) => (ground?, ""),
+    };
+    let (by, part) = (capital(by), part(ground.share));
+    Some(format!("{by} {part} {of}{how}: {}", falls(&ground)))
 }
 
 /// States the verdict on the unmodified samples, beside the one with slow changes of speed removed.
 fn as_they_were(verdict: &Verdict) -> Option<String> {
     verdict.paced.as_ref().and_then(Paced::ground)?;
     let ground = verdict.ground()?;
-    Some(format!("Without removing these changes: {}, {}", share(ground.share), falls(&ground)))
+    Some(format!("Without removing these changes: {}, {}", part(ground.share), falls(&ground)))
 }
 
-/// States by how much the measure behind a verdict falls.
+/// Writes what part of the spread is explained: none if the spread becomes wider.
+fn part(explained: f64) -> String {
+    if explained < 0.0 { "none".into() } else { share(explained) }
+}
+
+/// States by how much the measure behind a verdict falls or rises.
 fn falls(ground: &Ground) -> String {
     let measure = match ground.measure {
         Measure::Iqr => "the IQR",
@@ -212,7 +211,8 @@ fn falls(ground: &Ground) -> String {
     };
     let own = ground.of.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", fine(own)));
     format!(
-        "{measure} falls from {} to {}{}",
+        "{measure} {} from {} to {}{}",
+        if ground.of.left_ns > ground.of.raw_ns { "rises" } else { "falls" },
         fine(ground.of.raw_ns),
         fine(ground.of.left_ns),
         own.unwrap_or_default()

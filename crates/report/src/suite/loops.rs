@@ -181,7 +181,7 @@ fn answers(sets: &[&Measured]) -> Vec<String> {
             let (known, all) = (known().count(), costs.len());
             if known < all {
                 texts.push(format!(
-                    "The intervals of {} of {all} series are wider than half of what a tick costs; these are left out here.",
+                    "The intervals of {} of {all} series are wider than what a tick costs; these are left out here.",
                     all - known
                 ));
             }
@@ -199,7 +199,7 @@ fn answers(sets: &[&Measured]) -> Vec<String> {
     texts
 }
 
-/// Returns whether half of the interval's width is at most half of what a tick costs.
+/// Returns whether the interval is at most as wide as what a tick costs.
 fn is_known(series: &SeriesResult) -> bool {
     let overhead = alone(series);
     let interval = overhead.and_then(|overhead| Some((overhead.per_tick_ns, overhead.interval?)));

@@ -23,7 +23,13 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
             let free = cell.free_start.slowdown;
             let shorter = rough_share((free - most.without) / (free - 1.0));
             let title = title_of(&most.source, &most.name, model.guest);
-            format!(" Without {title} the noise would add {shorter} less.")
+            match free == cell.slowdown() {
+                true => format!(" Without {title} the noise would add {shorter} less."),
+                false => format!(
+                    " By free start ({} times) the noise would add {shorter} less without {title}.",
+                    slowdown(free)
+                ),
+            }
         }
         None => {
             let together = slowdown(model.co_scheduled);
