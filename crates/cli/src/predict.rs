@@ -33,9 +33,8 @@ fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
 
 impl Rows for PredictArgs {
     fn describe(command: Command) -> Command {
-        let example = |(row, model): (&dyn AnyRow, &Model)| {
-            let recording = if model.takes_recordings { " anechoic-20261121T080000" } else { "" };
-            format!("  anechoic predict {}{recording}", row.id())
+        let example = |(row, _): (&dyn AnyRow, &Model)| {
+            format!("  anechoic predict {} anechoic-20261121T080000", row.id())
         };
         let examples: Vec<String> = models().map(example).collect();
         command
@@ -63,14 +62,12 @@ impl Rows for PredictArgs {
 /// Builds the subcommand of a model.
 fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let json = format!("Print JSON (schema/{}.schema.json)", row.id());
-    let mut command = Command::new(row.id());
-    if model.takes_recordings {
-        let help = match model.needs_no_recording {
-            true => model.inputs.to_owned(),
-            false => format!("{} [default: {NEWEST}]", model.inputs),
-        };
-        command = InputArgs::augment_args(command).mut_arg("recordings", |arg| arg.help(help));
-    }
+    let help = match model.needs_no_recording {
+        true => model.inputs.to_owned(),
+        false => format!("{} [default: {NEWEST}]", model.inputs),
+    };
+    let command =
+        InputArgs::augment_args(Command::new(row.id())).mut_arg("recordings", |arg| arg.help(help));
     let command = ShowArgs::augment_args(command.args(arguments(model.options)))
         .mut_arg("json", |arg| arg.help(json))
         .about(model.about)
@@ -97,8 +94,7 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let named = named.into_iter().flatten().cloned();
     let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
         named.partition(|path| args.model.takes_files && path.is_file());
-    let needed = args.model.takes_recordings
-        && !args.model.needs_no_recording
+    let needed = !args.model.needs_no_recording
         && !args.model.instead.iter().any(|other| given(&args.matches, other));
     let places = match places.is_empty() && files.is_empty() && needed {
         true => vec![newest(args.row.in_report())?],

@@ -13,8 +13,6 @@ pub struct Model {
     pub examples: &'static str,
     /// The help of its positional arguments.
     pub inputs: &'static str,
-    /// Whether it predicts from recordings; otherwise from its options alone.
-    pub takes_recordings: bool,
     /// Whether its options alone are enough.
     pub needs_no_recording: bool,
     /// Whether it also accepts files other than recordings.
@@ -32,7 +30,6 @@ impl Model {
         details: "",
         examples: "",
         inputs: "Recordings, or directories of recordings",
-        takes_recordings: true,
         needs_no_recording: false,
         takes_files: false,
         instead: &[],
