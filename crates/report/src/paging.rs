@@ -29,8 +29,10 @@ pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
         }
         screen.note(&words::columns(found));
         for build in BUILDS {
-            screen
-                .section(&format!("ns per access by size of the matrix: {}", words::build(build)));
+            screen.section(&format!(
+                "ns per access by size of the matrix in MiB: {}",
+                words::build(build)
+            ));
             screen.table(tables::by_size(found, build, view.all));
         }
         if !view.all && found.sizes().len() > tables::FEW {

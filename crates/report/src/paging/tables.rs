@@ -45,7 +45,13 @@ pub(crate) fn at(found: &Paging, build: &str, bytes: u64) -> Table {
         .captioned(&format!("Time and events per access at {}", size(bytes)))
 }
 
-/// Returns the time per access of a build by size of the matrix, of each factor of four unless all are wanted.
+/// Writes a size in MiB without the unit, as the headings of many columns have place for.
+fn mib(bytes: u64) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib.fract() == 0.0 { count(mib as u64) } else { number(mib) }
+}
+
+/// Returns the time per access of a build by size of the matrix in MiB, of each factor of four unless all are wanted.
 pub(crate) fn by_size(found: &Paging, build: &str, all: bool) -> Table {
     let sizes = found.sizes();
     let few = all || sizes.len() <= FEW;
@@ -55,15 +61,15 @@ pub(crate) fn by_size(found: &Paging, build: &str, all: bool) -> Table {
         sizes.iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, &bytes)| bytes).collect();
     let any = |of: &&Kind| shown.iter().any(|&bytes| found.point(&of.id, build, bytes).is_some());
     let kinds: Vec<&Kind> = found.kinds.iter().filter(any).collect();
-    let mut table = Table::of_rows(&kinds).name("pages", |of| of.id.clone());
+    let mut table = Table::of_rows(&kinds).name("pages", |of| kind(of));
     for &bytes in &shown {
         let cell = |of: &&Kind| {
             let point = found.point(&of.id, build, bytes);
             point.map_or(NOTHING.into(), |point| number(point.ns.value))
         };
-        table = table.number(&size(bytes), cell);
+        table = table.number(&mib(bytes), cell);
     }
-    table.captioned("Time per access by size of the matrix, ns")
+    table.captioned("Time per access in ns by size of the matrix in MiB")
 }
 
 /// Returns the published numbers beside those of the largest matrix.

@@ -26,12 +26,14 @@ pub fn suite_cmt(sets: &[Measured]) -> Study {
     for set in sets {
         add_set(set, "repetitions", screen);
         let cycles: [Extra<'_>; 2] = [
-            Extra { head: "cycles", cell: &cycles_here },
-            Extra { head: "paper", cell: &|series| there(series, CYCLES, "CPI") },
+            Extra { head: "CPI", cell: &cycles_here },
+            Extra { head: "paper CPI", cell: &|series| there(series, CYCLES, "CPI") },
         ];
         if ticks::has_overhead(set) {
-            let there =
-                Extra { head: "paper", cell: &|series| there(series, TICK_OVERHEAD, SAME_STRAND) };
+            let there = Extra {
+                head: "paper, µs",
+                cell: &|series| there(series, TICK_OVERHEAD, SAME_STRAND),
+            };
             ticks::add(set, &cycles, &[there], screen);
         } else {
             screen.table(ticks::sums(set, &cycles));
@@ -252,7 +254,7 @@ fn caveats(sets: &[Measured]) -> Vec<String> {
         "The machines differ: the study used a processor with several strands per core. Compare rows with each other \
          and the parts of a tick's cost, not absolute times."
             .to_owned(),
-        "\"paper\" is the column of the strand that takes the tick, because here each kernel runs on the CPU that takes \
+        "\"paper, µs\" is the column of the strand that takes the tick, because here each kernel runs on the CPU that takes \
          the tick. The cost on a sibling strand or another core needs interrupts on one CPU and a kernel on another \
          (`anechoic measure interference`)."
             .to_owned(),

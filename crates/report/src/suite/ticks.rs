@@ -66,11 +66,12 @@ fn part(series: &SeriesResult, head: &str) -> String {
 }
 
 /// Returns the table for repetitions that all contain ticks: their mean, the share of ticks, and whether the mean was
-/// steady.
+/// steady. If the table is too wide, the number is left out.
 pub(super) fn sums(set: &Measured, first: &[Extra<'_>]) -> Table {
     let own = ["number", "mean, µs", "noise", "ticks took", "mean moved"];
     let heads: Vec<&str> = heads(first).chain(own).collect();
-    let mut rows = table(set, &heads).captioned("Repetitions of each series");
+    let mut rows =
+        table(set, &heads).captioned("Repetitions of each series").leaving_out(&["number"]);
     for series in set.series.iter().filter(|series| series.facts.cpu.is_some()) {
         let mut cells = identity(set, &series.facts);
         cells.extend(first.iter().map(|column| (column.cell)(series)));

@@ -29,6 +29,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         @for build in BUILDS {
             h3 { (words::build(build)) }
             (Screen::of(|screen| screen.table(tables::at(found, build, largest))))
+            p { "ns per access by size of the matrix in MiB" }
             (Screen::of(|screen| screen.table(tables::by_size(found, build, true))))
         }
         p.note { (words::columns(found)) }
