@@ -2,7 +2,7 @@
 
 use crate::screen::Fact;
 use crate::style::Tone;
-use crate::units::{count, counted, length, share, time};
+use crate::units::{between, count, counted, length, share, time};
 use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary, SURELY_SEEN_NS};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::tracer::{Difference, TracerCost};
@@ -209,10 +209,9 @@ pub(crate) fn losses(losses: &[LossSummary]) -> Vec<Fact> {
 fn tracer_cost(cost: &TracerCost) -> String {
     let difference = |difference: &Difference| {
         format!(
-            "{} (95 %: {} to {}; detectable from {})",
+            "{} (95 %: {}; detectable from {})",
             time(difference.difference_ns),
-            time(difference.interval.low),
-            time(difference.interval.high),
+            between(&time(difference.interval.low), &time(difference.interval.high)),
             time(difference.smallest_effect_ns),
         )
     };

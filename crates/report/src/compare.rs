@@ -249,7 +249,7 @@ fn too_few(of: &Comparison) -> String {
             count(of.before.runs)
         ),
         Order::Duet => format!(
-            "{} of a duet cannot tell the sides from their CPUs, which takes {FEWEST_PAIRS}",
+            "after {} of a duet the difference may be that of the CPUs: {FEWEST_PAIRS} pairs are needed",
             counted(of.before.runs, "pair", "pairs")
         ),
         _ => "one run does not show how much runs differ".into(),

@@ -3,7 +3,7 @@
 use crate::injected::where_and_what;
 use crate::screen::Screen;
 use crate::style::{View, clip, plain, width};
-use crate::units::{asked, counted, cpu_list, span, timestamp};
+use crate::units::{asked, counted, cpu_list, long, timestamp};
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::import::IMPORTED;
 use anechoic_recording::methods;
@@ -14,7 +14,7 @@ pub(crate) fn all(run: &Facts, view: &View<'_>, screen: &mut Screen) {
     screen.heading(&machine(run));
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let list = clip(&cpu_list(&run.cpus), 24);
-    let mut ran = format!("{cpus} ({list}) for {}{}{}", span(run.wall_ns), over(run), how(run));
+    let mut ran = format!("{cpus} ({list}) for {}{}{}", long(run.wall_ns), over(run), how(run));
     let dated = format!("{ran} · {}", timestamp(&run.start_utc));
     if width(&dated) <= view.columns() {
         ran = dated;

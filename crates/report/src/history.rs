@@ -78,8 +78,8 @@ pub(crate) fn sentences(of: &History) -> Vec<String> {
             number(1.0 / times)
         ),
         None if of.runs.len() < FEWEST => format!(
-            "With {} more, two single runs can show a change.",
-            counted((FEWEST - of.runs.len()) as u64, "run", "runs")
+            "With {}, two single runs can show a change.",
+            counted((FEWEST - of.runs.len()) as u64, "more run", "more runs")
         ),
         None => {
             "Single runs differ too much to show a change: more earlier runs are needed.".into()
@@ -126,9 +126,7 @@ fn chart(of: &History) -> Chart {
 
 fn runs(of: &History, view: &View<'_>) -> Table {
     let first = hidden(of, view);
-    let interval = |run: &PastRun| {
-        run.interval.map(|of| between(&noise(of.low).replace(" %", ""), &noise(of.high)))
-    };
+    let interval = |run: &PastRun| run.interval.map(|of| between(&noise(of.low), &noise(of.high)));
     Table::of_rows(&of.runs[first..])
         .name("started", |run| local_time(&run.start_utc))
         .name("recording", |run| plain(&run.path))
@@ -160,7 +158,7 @@ fn left_out(of: &History, view: &View<'_>) -> Vec<String> {
         (
             of.others,
             format!(
-                "{} of other hosts, CPUs, lengths or options left out; the newest run decides",
+                "{} left out: other hosts, CPUs, lengths or options than the newest run",
                 counted(of.others, "run is", "runs are")
             ),
         ),
@@ -187,8 +185,8 @@ fn certainty(of: &History) -> Vec<String> {
         lines.push(format!("Correlation of successive runs: {}; {so}.", ratio(correlation)));
     }
     lines.push(format!(
-        "`anechoic compare BEFORE AFTER --history DIR` makes a verdict of one run on each side from {} runs on: their difference \
-         counts if fewer than 5 % of all pairs of runs differ as much.",
+        "With {} earlier runs or more, one run before a change and one after it are enough: `anechoic compare BEFORE AFTER \
+         --history DIR` finds a change if fewer than 5 % of all pairs of earlier runs differ as much.",
         count(FEWEST as u64)
     ));
     lines

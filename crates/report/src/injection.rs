@@ -6,7 +6,7 @@ use crate::injected::where_and_what;
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{asked, count, counted, rate, signed};
+use crate::units::{asked, between, count, counted, rate, signed};
 use anechoic_analyze::Verification;
 use anechoic_analyze::injection::{
     CpuVerification, Detections, Deviation, OwnTime, Quartiles, Verdict,
@@ -191,7 +191,9 @@ pub(crate) fn found_of(cpu: &CpuVerification, seen: &Detections) -> (Tone, Strin
         text += &match seen.missing {
             0 => format!(" (detected: 95 % confidence over {low:.2} %)"),
             _ => {
-                format!(" (detected: {:.2} %, 95 %: {low:.2} to {high:.2} %)", recall.share * 100.0)
+                let [share, low, high] =
+                    [recall.share * 100.0, low, high].map(|of| format!("{of:.2}"));
+                format!(" (detected: {share} %, 95 %: {} %)", between(&low, &high))
             }
         };
     } else if seen.missing > 0 {
@@ -234,7 +236,8 @@ pub(crate) fn own_text(found: &Verification, own: &OwnTime) -> Option<(Tone, Str
 /// Writes a difference and its interval: `+0.04 µs (95 %: -0.01 to 0.09)`.
 pub(crate) fn deviation(error: &Deviation) -> String {
     let interval = error.interval.map(|interval| {
-        format!(" (95 %: {:.2} to {:.2})", interval.low / 1e3, interval.high / 1e3)
+        let [low, high] = [interval.low, interval.high].map(|ns| format!("{:.2}", ns / 1e3));
+        format!(" (95 %: {})", between(&low, &high))
     });
     signed(error.ns) + &interval.unwrap_or_default()
 }

@@ -84,6 +84,10 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     let more = format!("{} more, {rest}", folded.len());
     let table = table.leaving_out(&["per s", "p50", "CPUs", "p99"]);
     screen.table(table.captioned("What took the time").folded(shown, more));
+    screen.note(match run.cpus.len() {
+        ..2 => "share: of the lost time",
+        _ => "share: of the lost time; per s: on each CPU that has any",
+    });
 }
 
 /// Returns the number of detours with a source, all time that it took, and that as a share of the run.

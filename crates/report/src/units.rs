@@ -11,9 +11,14 @@ use anechoic_analyze::stats::Interval;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Writes the ends of an interval; after a minus sign `to` replaces the dash.
+/// Writes the ends of an interval, with the unit once if it is that of both; beside a sign or two units `to` replaces the dash.
 pub(crate) fn between(low: &str, high: &str) -> String {
-    let to = if low.starts_with('-') { " to " } else { "–" };
+    let low = match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => number,
+        _ => low,
+    };
+    let signed = [low, high].iter().any(|end| end.starts_with(['-', '+']));
+    let to = if signed || low.contains(' ') { " to " } else { "–" };
     format!("{low}{to}{high}")
 }
 
@@ -219,26 +224,26 @@ const WIDEST: f64 = 10.0;
 /// The text in the place of such a bound.
 const NO_BOUNDS: &str = "too few events to give an interval: measure for longer";
 
-/// Returns the interval of a share of noise and its lower bound, each if it says something.
+/// Returns the interval of a share of noise and its lower bound, each unless the noise is more than ten times as large.
 pub(crate) fn telling(
     of: f64,
     interval: Option<Interval>,
     at_least: Option<f64>,
 ) -> (Option<Interval>, Option<f64>) {
-    let says = |low: f64| low * WIDEST >= of;
-    (interval.filter(|interval| says(interval.low)), at_least.filter(|least| says(*least)))
+    let near = |low: f64| low * WIDEST >= of;
+    (interval.filter(|interval| near(interval.low)), at_least.filter(|least| near(*least)))
 }
 
-/// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`; `–` if neither says
-/// something.
+/// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`; `–` if neither is near
+/// enough to the noise.
 pub(crate) fn noise_bounds(of: f64, interval: Option<Interval>, at_least: Option<f64>) -> String {
     let (interval, at_least) = telling(of, interval, at_least);
     let decimals = noise_decimals(of);
     bounds(interval, at_least, |bound| format!("{:.decimals$}", bound * 100.0))
 }
 
-/// States the interval of a share of noise in brackets, else its lower bound, else that neither says something; nothing if
-/// neither is known.
+/// States the interval of a share of noise in brackets, else its lower bound, else that there are too few events for either;
+/// nothing if neither is known.
 pub(crate) fn noise_certainty(
     of: f64,
     interval: Option<Interval>,
@@ -365,6 +370,21 @@ mod tests {
         assert_eq!(sizes, ["1 byte", "999 bytes", "2.80 MB", "1.00 MB", "12.3 GB"]);
         let stamps = ["2026-05-09T07:31:17.000001Z", "2026-05-09T07:31:17Z"].map(timestamp);
         assert_eq!(stamps, ["2026-05-09 07:31:17 UTC"; 2]);
+    }
+
+    #[test]
+    fn intervals_have_their_unit_once() {
+        let cases = [
+            (("1.2", "3.4"), "1.2–3.4"),
+            (("0.412 %", "1.29 %"), "0.412–1.29 %"),
+            (("95 µs", "1.2 ms"), "95 µs to 1.2 ms"),
+            (("1 h 5 min", "2 h 5 min"), "1 h 5 min to 2 h 5 min"),
+            (("+0.98 %", "+8.02 %"), "+0.98 to +8.02 %"),
+            (("-0.98", "8.02"), "-0.98 to 8.02"),
+        ];
+        for ((low, high), expected) in cases {
+            assert_eq!(between(low, high), expected);
+        }
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn beside_others(host: &HostDifference, hosts: usize) -> String {
     format!("{name} lost {}, {others} {}", noise(host.noise), noise(host.others))
 }
 
-/// Says of each host that stands out what its sources took more, and how its settings differ.
+/// States for each host that stands out which sources took more time there, and how its settings differ.
 pub(crate) fn differences(found: &Cluster) -> Vec<String> {
     let guest = is_guest(found);
     let of = |host: &HostDifference| {

@@ -80,7 +80,7 @@ fn bound(unit: Unit, finding: &Finding) -> String {
 /// Returns what kind of detours may count as well.
 fn uncertain(finding: &Finding, of: &Gate) -> &'static str {
     match is_of_counts(finding, of) {
-        true => "in ranges too wide to tell",
+        true => "in ranges of lengths that contain the limit",
         false => "lost or not attributable",
     }
 }
@@ -172,9 +172,7 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::CutOff => "the run was cut off".into(),
         Doubt::NotMeasured { cpu: Some(cpu) } => format!("CPU {cpu} was not measured"),
         Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
-        Doubt::NoTime => {
-            "it does not say for how long it was measured (`import --duration`)".into()
-        }
+        Doubt::NoTime => "its length is not known (`import --duration`)".into(),
         Doubt::Latencies => "latencies of wake-ups were counted, which are no lost time".into(),
         Doubt::TooShort { wall_ns } => {
             format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))

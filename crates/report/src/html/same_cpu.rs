@@ -4,6 +4,7 @@ use super::page::Page;
 use super::{HtmlReport, Part};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, lengths_axis};
 use crate::style::plain;
+use crate::units::counted;
 use anechoic_analyze::timeline::{Cell, CpuTimeline, Timeline};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -37,7 +38,7 @@ pub(super) fn panels(report: &HtmlReport, page: &mut Page) -> Markup {
                 @let chart = Chart::of(time, lengths.clone(), vec![curve]).named(format!("{} CPU {cpu}", part.name));
                 (chart.figure(&format!("Detours of CPU {cpu} in {}, on the scale of all recordings.", plain(&part.name)), page))
             }
-            @if more > 0 { p.note { (more) " more recordings are not drawn here." } }
+            @if more > 0 { p.note { (counted(more as u64, "more recording is", "more recordings are")) " not drawn here." } }
         }
     }
 }

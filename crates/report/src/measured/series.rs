@@ -5,12 +5,15 @@ use crate::measured::names::{Named, same, shown};
 use crate::screen::Screen;
 use crate::style::clip;
 use crate::table::{Rows, Table};
-use crate::units::{count, fine_range, noise};
+use crate::units::{count, fine_range, noise, percent};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::{Fixed, Measured, SeriesResult};
 
 /// Widest name of a kernel.
 const KERNEL: usize = 16;
+
+/// Explains the outliers.
+const SPREAD: &str = "fasties and slowies are outliers, beyond three widths of the main body";
 
 /// Adds both tables.
 pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
@@ -21,11 +24,13 @@ pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
     screen.table(lengths(&shown));
     screen.gap();
     screen.table(spread(&shown));
-    screen.note(if is_fixed_time(&shown) {
-        "- is fewer units than the best window; fasties and slowies are outliers, beyond three widths of the main body"
+    let columns = if is_fixed_time(&shown) {
+        "most, sd: units of work in a window; - is fewer than the best window"
     } else {
-        "+ is time over the shortest sample; fasties and slowies are outliers, beyond three widths of the main body"
-    });
+        "+ is time over the shortest sample"
+    };
+    screen.note(&format!("{columns}; {SPREAD}"));
+    moved_note(shown.iter().map(|of| of.result)).iter().for_each(|text| screen.note(text));
     if shown.len() < measured.series.len() {
         screen.note(&format!("the {} noisiest of {} series", shown.len(), measured.series.len()));
     }
@@ -129,6 +134,14 @@ fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
         Fixed::Work => fine_range(low, high),
         Fixed::Time => format!("{}–{}", amount(Fixed::Time, low), amount(Fixed::Time, high)),
     })
+}
+
+/// Explains how far the mean of series moved, if that is known of any.
+pub(crate) fn moved_note<'a>(mut series: impl Iterator<Item = &'a SeriesResult>) -> Option<String> {
+    let most = percent(series.find_map(|of| of.steadiness)?.maiv * 100.0);
+    Some(format!(
+        "mean moved: how far the accumulated mean moved over the last half of the samples; ✓ if at most {most}"
+    ))
 }
 
 /// Returns how far the accumulated mean moved over the last half, and whether it is steady; few samples have no answer.

@@ -1,7 +1,7 @@
 //! What page sizes come to, in words.
 
 use crate::memory::words::size;
-use crate::units::{counted, number, percent};
+use crate::units::{between, counted, number, percent, percent_range};
 use anechoic_analyze::Paging;
 use anechoic_analyze::paging::{Estimate, Kind, Saved};
 use anechoic_recording::paging::{BUILDS, Backing, Verified};
@@ -43,7 +43,7 @@ fn share(of: &Estimate) -> String {
     let value = percent(of.value * 100.0);
     match of.interval {
         Some(i) => {
-            format!("{value} (95 %: {} to {})", percent(i.low * 100.0), percent(i.high * 100.0))
+            format!("{value} (95 %: {})", percent_range(i.low * 100.0, i.high * 100.0))
         }
         None => value,
     }
@@ -82,10 +82,9 @@ fn dependence(saved: &Saved) -> String {
     let difference = saved.difference_ns;
     let by = difference.interval.map_or(String::new(), |of| {
         format!(
-            " (difference {}, 95 %: {} to {})",
+            " (difference {}, 95 %: {})",
             number(difference.value),
-            number(of.low),
-            number(of.high)
+            between(&number(of.low), &number(of.high))
         )
     });
     let what = match (saved.depends_on_build, difference.interval) {

@@ -22,9 +22,11 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
     let sentence = |(at, of): (usize, &anechoic_analyze::rank::Standing)| {
         let over = of.over_first?;
         let experiments = ranking.experiments.iter().filter(|found| has_ratio(found.time[at]));
-        let than = match over.median < 1.0 {
-            true => format!("{} less time than", change(1.0 - over.median).trim_start_matches('+')),
-            false => format!("{} longer than", change(over.median - 1.0).trim_start_matches('+')),
+        let size = change((over.median - 1.0).abs());
+        let than = match (size.strip_prefix('+'), over.median < 1.0) {
+            (None, _) => "as long as".to_owned(),
+            (Some(size), true) => format!("{size} less time than"),
+            (Some(size), false) => format!("{size} longer than"),
         };
         let range = match (experiments.count(), over.clear) {
             (1, 0) => ", but the variation within and between runs may explain that".to_owned(),
@@ -87,9 +89,9 @@ pub(crate) fn table(ranking: &Ranking, view: &View<'_>) -> Option<Table> {
                 let over = time.and_then(|time| time.over_first);
                 let interval = time.and_then(|time| time.interval);
                 cells.push(over.map_or("–".into(), |over| change(over - 1.0)));
-                cells.push(interval.map_or("–".into(), |of| {
-                    between(&change(of.low - 1.0).replace(" %", ""), &change(of.high - 1.0))
-                }));
+                let interval =
+                    interval.map(|of| between(&change(of.low - 1.0), &change(of.high - 1.0)));
+                cells.push(interval.unwrap_or("–".into()));
             }
         }
         table.row(cells);

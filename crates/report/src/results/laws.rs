@@ -169,8 +169,10 @@ fn table(of: &GrainLaws) -> Table {
 fn probability(of: f64) -> String {
     match of {
         _ if of >= 100.0 => format!("{of:.0}"),
-        _ if of >= 0.000_1 => {
-            let decimals = (2.0 - of.log10().floor()).clamp(0.0, 6.0) as usize;
+        _ if of >= 0.000_099_95 => {
+            // The digits of the number as it is written: 0.09996 is 0.100.
+            let rounded = format!("{of:.2e}").parse().unwrap_or(of);
+            let decimals = (2.0 - f64::log10(rounded).floor()).clamp(0.0, 6.0) as usize;
             format!("{of:.decimals$}")
         }
         _ if of > 0.0 => format!("{of:.2e}"),
@@ -226,4 +228,26 @@ fn slowdowns(found: &Laws) -> Chart {
     let all = curves.iter().flat_map(|curve| curve.y.clone()).chain([1.0]);
     let y = Axis::linear("slowdown", Quantity::Number).over(all).rounded(5);
     Chart::of(ranks_axis(), y, curves).titled("slowdown by number of ranks", ROWS).named("slowdown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_have_three_digits() {
+        let cases = [
+            (0.0, "0"),
+            (0.000_032, "3.20e-5"),
+            (0.000_099_96, "0.000100"),
+            (0.000_1, "0.000100"),
+            (0.099_96, "0.100"),
+            (0.5, "0.500"),
+            (9.996, "10.0"),
+            (123.4, "123"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(probability(value), expected, "{value}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use super::absolute::{self, Level};
 use super::ticks::{self, Extra};
 use super::{Study, add_set, cell};
+use crate::measured::series::moved_note;
 use crate::published::{
     CMT, CMT_KERNELS, CMT_LEAST_REPETITIONS, CMT_MAIV_PPM, CMT_SETS, CYCLES, CmtSet, OTHER_CORE,
     RADOJKOVIC, SAME_STRAND, SIBLING_STRAND, TICK_OVERHEAD, Value, find,
@@ -37,6 +38,7 @@ pub fn suite_cmt(sets: &[Measured]) -> Study {
             ticks::add(set, &cycles, &[there], screen);
         } else {
             screen.table(ticks::sums(set, &cycles));
+            moved_note(set.series.iter()).iter().for_each(|text| screen.note(text));
         }
         ticks::add_unpinned(set, screen);
     }

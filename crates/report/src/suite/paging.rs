@@ -8,7 +8,7 @@ use crate::published::{
     HUGE_PAGES, LARGE_PAGES, OPTIMISED, PAGING, RADOJKOVIC_THESIS, SPEEDUP, UNOPTIMISED, find,
 };
 use crate::style::View;
-use crate::units::percent;
+use crate::units::{percent, percent_range};
 use anechoic_analyze::Paging;
 use anechoic_analyze::paging::Kind;
 use anechoic_recording::paging::BUILDS;
@@ -96,7 +96,7 @@ fn speedup(found: &Paging, build: &str) -> Option<String> {
     let point = LARGE.iter().find_map(|id| found.point(id, build, largest))?;
     let saved = point.speedup?;
     let certain = saved.interval.map_or(String::new(), |of| {
-        format!(" (95 %: {} to {})", percent(of.low * 100.0), percent(of.high * 100.0))
+        format!(" (95 %: {})", percent_range(of.low * 100.0, of.high * 100.0))
     });
     Some(format!("{}{certain}", percent(saved.value * 100.0)))
 }

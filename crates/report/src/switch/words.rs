@@ -1,7 +1,7 @@
 //! What context switches cost, in words.
 
 use crate::memory::words::size;
-use crate::units::number;
+use crate::units::{between, number};
 use anechoic_analyze::Switch;
 use anechoic_analyze::paging::Estimate;
 use anechoic_analyze::switch::Point;
@@ -12,7 +12,7 @@ fn time(of: &Estimate) -> String {
     let us = |ns: f64| number(ns / 1e3);
     let value = us(of.value);
     of.interval.map_or(format!("{value} µs"), |within| {
-        format!("{value} µs (95 %: {} to {})", us(within.low), us(within.high))
+        format!("{value} µs (95 %: {})", between(&us(within.low), &us(within.high)))
     })
 }
 

@@ -9,7 +9,7 @@ use crate::picture::{Axis, Cell, Chart, Column, Curve, Draw, Heat, Quantity, Row
 use crate::results::interference::INTERFERENCE;
 use crate::screen::Screen;
 use crate::style::plain;
-use crate::units::micros;
+use crate::units::{between, micros};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair, Proximity};
 use maud::{Markup, html};
@@ -128,6 +128,6 @@ fn cell(pair: Option<&Pair>) -> Cell {
     }
     let value = Cell::value(alone.per_interrupt_ns, micros(alone.per_interrupt_ns));
     let interval =
-        alone.interval.map(|of| format!("95 %: {} to {} µs", micros(of.low), micros(of.high)));
+        alone.interval.map(|of| format!("95 %: {} µs", between(&micros(of.low), &micros(of.high))));
     Cell { hint: interval, ..value }
 }

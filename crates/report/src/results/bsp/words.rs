@@ -1,6 +1,6 @@
 //! The result of a measured job in sentences.
 
-use crate::units::{asked, count, counted, exact, loss, share, time};
+use crate::units::{asked, between, count, counted, exact, loss, share, time};
 use anechoic_predict::bsp::{Basis, Bsp, Cell, Estimate, Explanation, Happened, Part, Played};
 use anechoic_recording::parallel::Meeting;
 
@@ -184,7 +184,7 @@ pub(crate) fn laws(cell: &Cell) -> Option<String> {
 pub(crate) fn extra(of: &Explanation) -> Option<String> {
     let extra = of.extra_ns?;
     let interval = extra.interval.map_or(String::new(), |interval| {
-        format!(" (95 %: {} to {})", time(interval.low), time(interval.high))
+        format!(" (95 %: {})", between(&time(interval.low), &time(interval.high)))
     });
     let more = if extra.value < 0.0 { "less" } else { "more" };
     let much = time(extra.value.abs());

@@ -84,7 +84,7 @@ fn further(of: &Scheduler) -> String {
                 let differs = interval.low > 0.0 || interval.high < 0.0;
                 let text = if differs { "" } else { "; not significant" };
                 let ns = Interval { low: interval.low * 1e3, high: interval.high * 1e3 };
-                format!(" ({}, 95 %{text})", range(ns))
+                format!(" (95 %: {}{text})", range(ns))
             }
         };
         Some(format!("{} ns{sure}", number(of.us * 1e3)))

@@ -17,7 +17,7 @@ pub(crate) fn range(interval: Interval) -> String {
 pub(crate) fn cost(of: &ProcessorModel) -> String {
     let (cost, costs) = (&of.cost, &of.costs);
     let range_of = |interval: Option<Interval>| {
-        interval.map_or(String::new(), |interval| format!(" ({}, 95 %)", range(interval)))
+        interval.map_or(String::new(), |interval| format!(" (95 %: {})", range(interval)))
     };
     let around = match costs.gap_us {
         Some(gap_us) => format!("{} in entry and exit gaps (trap, return, VM exit)", micro(gap_us)),
