@@ -51,7 +51,7 @@ fn a_history_has_the_runs_that_were_measured_like_the_newest() {
     let low = found["between_runs_interval"]["low"].as_f64().expect("a number");
     assert!(low > 0.0 && low < deviation, "{low} {deviation}");
     let text = anechoic(&["history", arg(&place)]).out;
-    for shown in ["26 runs of made-up", "The noise of a run is", "1 run is of other hosts"] {
+    for shown in ["26 runs of made-up", "The noise of a run is", "1 run is left out: other hosts"] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
     assert!(text.contains("11 earlier runs are not shown; --all shows all"), "{text}");

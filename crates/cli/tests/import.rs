@@ -154,7 +154,7 @@ fn the_gate_decides_what_counts_by_length_show() {
         ("oslat", &["--max-noise", "thread:*=1%"], 3, "the sources are unknown"),
         ("oslat", &["--max-detour", "100ns"], 2, "exceeded"),
         ("cyclictest", &["--max-noise", "50%"], 3, "latencies of wake-ups were counted"),
-        ("cyclictest", &["--max-detour", "10s"], 3, "does not say for how long"),
+        ("cyclictest", &["--max-detour", "10s"], 3, "its length is not known"),
         ("cyclictest", &["--max-detour", "1us"], 2, "over 1 µs in all"),
         ("a minute", &["--max-detour", "10s"], 0, "PASS"),
     ];
