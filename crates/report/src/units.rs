@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 /// Writes the ends of an interval, with the unit once if it is that of both; beside a sign or two units `to` replaces the dash.
 pub(crate) fn between(low: &str, high: &str) -> String {
     let low = match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, other))) if unit == other => number,
+        (Some((number, unit)), Some((_, other))) if unit == other && !unit.contains(' ') => number,
         _ => low,
     };
     let signed = [low, high].iter().any(|end| end.starts_with(['-', '+']));
