@@ -31,6 +31,16 @@ pub(crate) fn watched_from_to(run: &Run, cpu: &CpuRun) -> (u64, u64) {
     (cpu.first_ticks, cpu.last_ticks)
 }
 
+/// Returns the time by which the lost time of a CPU is divided, in ticks: that in which the loop of a detours run watched
+/// it, up to `last_ticks`, the end of the last detour; of a recorded program, that in which it executed or wanted to.
+pub(crate) fn watched_ticks(run: &Run, cpu: &CpuRun, last_ticks: u64, lost_ticks: u64) -> u64 {
+    if let Some(program) = &run.program {
+        return program.ran_ticks(cpu.cpu).saturating_add(lost_ticks);
+    }
+    let (first, last) = watched_from_to(run, cpu);
+    last.max(last_ticks).saturating_sub(first)
+}
+
 /// Returns CPU, start and end of each stint; without an end for a detours run that was cut off.
 pub(crate) fn windows(loops: &Loops, run: &Run) -> Vec<(u32, u64, u64)> {
     let windows = loops.by_cpu(run).flat_map(|(cpu, stints)| {

@@ -1,7 +1,7 @@
 //! The gate: each rule is passed, exceeded and undecided on made-up recordings, and nothing passes where something was
 //! lost, cut off or not watched.
 
-use anechoic_analyze::compare::{Beside, ComparedRun, Comparison, compare};
+use anechoic_analyze::compare::{Beside, Change, ComparedRun, Comparison, compare};
 use anechoic_analyze::gate::{
     Doubt, Doubtful, Gate, Outcome, RULES, Requirements, Rule, RuleOutcome, conclude, examine,
 };
@@ -10,7 +10,7 @@ use anechoic_lab::trains::Interruption;
 use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::parallel::Parallel;
-use anechoic_recording::run::{Run, RunState};
+use anechoic_recording::run::{Program, RanOn, Run, RunState};
 use anechoic_recording::{Loss, Recorder, Recording};
 use proptest::prelude::*;
 use std::path::Path;
@@ -367,10 +367,11 @@ fn every_recording_must_pass() {
     assert_eq!(together(&[], &[]).outcome, Outcome::Undecided, "nothing was measured");
 }
 
-/// Compares made-up runs with this noise of CPU 1.
-fn compared(dir: &Path, sides: [&[f64]; 2]) -> Comparison {
+/// Compares made-up runs with this noise of CPU 1, one a minute, with so many minutes between the sides.
+fn compared(dir: &Path, sides: [&[f64]; 2], pause_min: usize) -> Comparison {
     let mut number = 0;
     let sides = sides.map(|side| {
+        number += if number == 0 { 0 } else { pause_min };
         let record = |noise: &f64| {
             number += 1;
             let mut run = two_cpus::run(5 * SECOND);
@@ -412,7 +413,7 @@ fn an_increase_is_judged_by_repeated_runs() {
     let rules = [rule("max-increase 10%")];
     let requirements = Requirements::default();
     for (name, after, expected) in cases {
-        let comparison = compared(&dir.path().join(name), [&before, after]);
+        let comparison = compared(&dir.path().join(name), [&before, after], 0);
         let run = two_cpus::run(SECONDS * SECOND);
         let recording = two_cpus::record(&dir.path().join(format!("{name}, now")), &run, &[]);
         let examined = examine(&recording, &rules, &requirements, &mut |_| {}).expect("readable");
@@ -420,6 +421,67 @@ fn an_increase_is_judged_by_repeated_runs() {
         assert_eq!(gate.outcome, expected, "case: {name}: {:?}", gate.rules);
         assert_eq!(gate.rules[0].doubts.is_empty(), expected != Undecided, "case: {name}");
     }
+}
+
+#[test]
+fn what_compare_leaves_unproven_is_undecided() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let before = [0.0100, 0.0101, 0.0099, 0.0100, 0.0102];
+    let after = [
+        ("alike", [0.0101, 0.0100, 0.0099, 0.0101, 0.0100], Change::NotShown),
+        ("noisier", [0.0151, 0.0150, 0.0149, 0.0151, 0.0150], Change::Unproven),
+    ];
+    let rules = [rule("max-increase 10%")];
+    for (name, after, verdict) in after {
+        let comparison = compared(&dir.path().join(name), [&before, &after], 20);
+        assert_eq!(comparison.verdict, verdict, "case: {name}");
+        let now = two_cpus::record(
+            &dir.path().join(format!("{name}, now")),
+            &two_cpus::run(SECONDS * SECOND),
+            &[],
+        );
+        let requirements = Requirements::default();
+        let examined = examine(&now, &rules, &requirements, &mut |_| {}).expect("readable");
+        let gate = conclude(vec![examined], &rules, requirements, Some(&comparison), vec![]);
+        assert_eq!(gate.outcome, Outcome::Undecided, "case: {name}");
+        let doubts = [Doubtful { recording: None, doubt: Doubt::OneSession }];
+        assert_eq!(gate.rules[0].doubts, doubts, "case: {name}");
+    }
+}
+
+#[test]
+fn a_program_is_judged_by_the_time_in_which_it_wanted_its_cpu() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // Of 30 s it ran 50 ms, and was kept from its CPU for 150 ms: 15 times 10 ms.
+    let ran = RanOn { cpu: 1, ticks: SECOND / 20 };
+    let mut run = two_cpus::run(SECONDS * SECOND);
+    run.cpus.remove(0);
+    run.method = "program".into();
+    run.program = Some(Program { ran: vec![ran], ..Program::default() });
+    let recording =
+        two_cpus::record(&dir.path().join("one"), &run, &[("thread", even(0.5, 10e-3, SECONDS))]);
+    let summary = summarize(&recording).expect("it can be read");
+    assert!((summary.cpus[0].noise - 0.75).abs() < 0.001, "{}", summary.cpus[0].noise);
+    let lenient = Requirements { min_time_ns: 1_000_000, ..Requirements::default() };
+    use Outcome::{Fail, Pass, Undecided};
+    let cases = [
+        ("max-noise 5%", Undecided),
+        ("max-noise 80%", Undecided),
+        ("max-noise nmi=1%", Undecided),
+        ("max-rate 10/s", Fail),
+        ("max-rate 1000/s", Pass),
+        ("max-detour 11ms", Pass),
+    ];
+    for (text, expected) in cases {
+        let gate = judged(&recording, &[text], lenient);
+        assert_eq!(gate.outcome, expected, "case: {text}: {:?}", gate.rules[0]);
+        let found = gate.rules[0].decisive().expect("it ran");
+        assert_eq!(found.wall_ns / 1_000_000, 200, "case: {text}");
+    }
+    let gate = judged(&recording, &["max-noise 5%"], lenient);
+    assert!((gate.rules[0].findings[0].value - 0.75).abs() < 0.001, "that of the summary");
+    let doubts = [Doubtful { recording: Some(0), doubt: Doubt::OfProgram }];
+    assert_eq!(gate.rules[0].doubts, doubts);
 }
 
 #[test]

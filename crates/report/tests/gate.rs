@@ -155,6 +155,7 @@ fn every_doubt_has_words() {
         Doubt::Audit { counters: 7 },
         Doubt::NotAttributed,
         Doubt::Threshold { threshold_ns: 1_000_000 },
+        Doubt::OfProgram,
         Doubt::Unread,
         Doubt::OneRun,
         Doubt::Successive,
@@ -162,6 +163,7 @@ fn every_doubt_has_words() {
         Doubt::OtherCpus,
         Doubt::OtherThresholds,
         Doubt::HostMoved,
+        Doubt::OneSession,
         Doubt::NotWhole { why: "run 1 of the baseline ended early".into() },
         Doubt::FewRuns { planned: None },
     ];

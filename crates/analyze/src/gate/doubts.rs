@@ -133,6 +133,8 @@ pub enum Doubt {
         /// The threshold.
         threshold_ns: u64,
     },
+    /// A program was recorded: its noise has no interval, because it does not want a CPU in all of the run.
+    OfProgram,
     /// A recording beside this one could not be read.
     Unread,
     /// One side of the comparison has a single run, which does not show how much runs differ.
@@ -147,6 +149,9 @@ pub enum Doubt {
     OtherThresholds,
     /// Time below the kernel changed as well, so the host may have changed.
     HostMoved,
+    /// More than ten minutes lie between the two sides, and a side has only one session, so that the host may have changed
+    /// by itself.
+    OneSession,
     /// Some runs of the comparison are not whole.
     NotWhole {
         /// Which runs, and what is wrong with them.

@@ -4,7 +4,7 @@ use super::Finding;
 use super::rules::Rule;
 use super::tally::{Tally, Watched};
 use crate::fold::{CpuLoops, Fold};
-use crate::loops::watched_from_to;
+use crate::loops::{watched_from_to, watched_ticks};
 use crate::split::SplitDetour;
 use anechoic_recording::sources::NOT_ATTRIBUTABLE;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub(super) struct GateFold<'a> {
     last_ticks: u64,
     /// Its longest detour.
     longest_ticks: u64,
+    /// The time of all its detours.
+    lost_ticks: u64,
 }
 
 impl<'a> GateFold<'a> {
@@ -50,6 +52,7 @@ impl<'a> GateFold<'a> {
             rules: rules.iter().map(judging).collect(),
             last_ticks: 0,
             longest_ticks: 0,
+            lost_ticks: 0,
         }
     }
 
@@ -62,7 +65,7 @@ impl<'a> GateFold<'a> {
 impl Fold for GateFold<'_> {
     fn begin_cpu(&mut self, of: &CpuLoops<'_>) {
         let (first_ticks, last_ticks) = watched_from_to(of.run, of.cpu);
-        (self.last_ticks, self.longest_ticks) = (last_ticks, 0);
+        (self.last_ticks, self.longest_ticks, self.lost_ticks) = (last_ticks, 0, 0);
         for judging in &mut self.rules {
             let over_ticks = of.run.clock.ticks(judging.rule.counts_over_ns());
             let tally = Tally::new(first_ticks, last_ticks, over_ticks, &of.run.clock);
@@ -74,18 +77,19 @@ impl Fold for GateFold<'_> {
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         self.last_ticks = self.last_ticks.max(detour.view.end_ticks);
         self.longest_ticks = self.longest_ticks.max(detour.view.lost_ticks);
+        self.lost_ticks = self.lost_ticks.saturating_add(detour.view.lost_ticks);
         self.rules.iter_mut().for_each(|judging| judging.add(detour));
     }
 
     fn end_cpu(&mut self, of: &CpuLoops<'_>) {
-        let first_ticks = watched_from_to(of.run, of.cpu).0;
-        let wall_ticks = self.last_ticks.saturating_sub(first_ticks);
+        let wall_ticks = watched_ticks(of.run, of.cpu, self.last_ticks, self.lost_ticks);
         for judging in self.rules.iter_mut().filter(|_| wall_ticks > 0) {
             let Some(seen) = &judging.seen else { continue };
             let watched = Watched {
                 cpu: of.cpu.cpu,
                 clock: &of.run.clock,
                 wall_ticks,
+                of_program: of.run.program.is_some(),
                 last_ticks: self.last_ticks,
                 threshold_ns: self.threshold_ns,
                 lost_detours: of.cpu.lost_detours,

@@ -5,7 +5,7 @@ use super::carriers::carriers;
 use super::line::Spectrum;
 use super::search::{Input, Options, lines};
 use crate::fold::{CpuLoops, Fold};
-use crate::loops::watched_from_to;
+use crate::loops::watched_ticks;
 use crate::split::SplitDetour;
 use crate::threads::in_order;
 use anechoic_recording::run::CpuRun;
@@ -77,8 +77,7 @@ impl Fold for Periods<'_> {
         events.end(&self.run.clock);
         let run = self.run;
         let Some(cpu) = run.cpus.iter().find(|known| known.cpu == of.cpu.cpu) else { return };
-        let (first, last) = watched_from_to(run, cpu);
-        let wall = last.max(events.end_ticks).saturating_sub(first);
+        let wall = watched_ticks(run, cpu, events.end_ticks, events.lost_ticks);
         let noise = crate::share(events.lost_ticks, wall);
         self.noisiest.push(CpuEvents { cpu, noise, events });
         self.noisiest.sort_by(|a, b| b.noise.total_cmp(&a.noise).then(a.cpu.cpu.cmp(&b.cpu.cpu)));

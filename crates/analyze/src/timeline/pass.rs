@@ -8,7 +8,7 @@ use super::{
 };
 use crate::fold::{CpuLoops, Fold};
 use crate::longest::steal_ns;
-use crate::loops::{wall_ticks, watched_from_to};
+use crate::loops::{wall_ticks, watched_ticks};
 use crate::split::{Charge, SplitDetour};
 use anechoic_recording::{Clock, Run, Stint};
 use std::collections::HashMap;
@@ -168,8 +168,8 @@ impl Fold for TimelineBuilder<'_> {
         self.end_ticks = self.end_ticks.max(open.last_ticks);
         let wall = match of.stints {
             [Stint { series: None, .. }] => {
-                let (first, last) = watched_from_to(self.run, of.cpu);
-                last.max(open.last_ticks).saturating_sub(first)
+                let lost = open.lost_ticks.iter().copied().fold(0, u64::saturating_add);
+                watched_ticks(self.run, of.cpu, open.last_ticks, lost)
             }
             stints => wall_ticks(stints),
         };

@@ -212,6 +212,11 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::Threshold { threshold_ns } => {
             format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
         }
+        Doubt::OfProgram => {
+            "the noise of one recording of a program has no interval: `anechoic compare` several, or limit \
+             --max-detour and --max-rate"
+                .into()
+        }
         Doubt::Unread => "a recording could not be read".into(),
         Doubt::OneRun => {
             "one run does not show how much runs differ: measure both sides with --repeat 5".into()
@@ -224,6 +229,11 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         }
         Doubt::HostMoved => {
             "time below the kernel changed as well, so the host may have changed".into()
+        }
+        Doubt::OneSession => {
+            "more than ten minutes lie between the sides, and nothing shows how much the host changes by itself in that \
+             time: measure both in turn (`anechoic ab`), or each in several sessions"
+                .into()
         }
         Doubt::NotWhole { why } => plain(why),
         Doubt::FewRuns { planned } => {

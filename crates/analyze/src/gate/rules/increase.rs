@@ -1,7 +1,7 @@
 //! `max-increase`: the noise compared with a baseline of repeated runs.
 
 use super::{Judge, Rule, RuleRow, Scope, Unit};
-use crate::compare::{Change, Comparison};
+use crate::compare::{Change, Comparison, Order};
 use crate::gate::doubts::share;
 use crate::gate::{Doubt, Finding, Outcome};
 
@@ -51,6 +51,7 @@ fn doubt(of: &Comparison) -> Option<Doubt> {
         (of.other_cpus, Doubt::OtherCpus),
         (of.thresholds_differ(), Doubt::OtherThresholds),
         (of.control_moved(), Doubt::HostMoved),
+        (of.order == Order::OneSession || of.verdict == Change::Unproven, Doubt::OneSession),
         (!of.notes.is_empty(), Doubt::NotWhole { why: of.notes.join("; ") }),
     ];
     all.into_iter().find(|(is_so, _)| *is_so).map(|(_, doubt)| doubt)

@@ -22,6 +22,11 @@ pub(super) static NOISE: RuleRow = RuleRow {
 
 fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
     let value = crate::share(of.seen.sum_ticks, of.wall_ticks);
+    let doubt = hides(of.threshold_ns, HIGHEST_THRESHOLD_NS);
+    if of.of_program && of.possible.sum_ticks > 0 {
+        let doubt = doubt.or(Some(Doubt::OfProgram));
+        return Finding { value, doubt, ..of.finding() };
+    }
     let at_least = of_parts(of.seen, of).at_least.unwrap_or(0.0);
     let at_most = of_parts(of.possible, of).interval.map(|interval| interval.high);
     let parts = of.possible.lost.up_to(of.last_ticks);
@@ -39,7 +44,7 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
         value,
         at_least,
         at_most: Some(at_most),
-        doubt: hides(of.threshold_ns, HIGHEST_THRESHOLD_NS),
+        doubt,
         ..of.finding()
     }
 }
