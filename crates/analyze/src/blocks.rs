@@ -49,7 +49,8 @@ impl Parts {
     pub fn add(&mut self, start_ticks: u64, end_ticks: u64) {
         let (low, high) = self.bounds(self.current);
         if low <= start_ticks && end_ticks <= high {
-            self.lost[self.current] += end_ticks.saturating_sub(start_ticks); // nearly always
+            let lost = &mut self.lost[self.current]; // nearly always
+            *lost = lost.saturating_add(end_ticks.saturating_sub(start_ticks));
             return;
         }
         let mut start = start_ticks;
@@ -57,7 +58,7 @@ impl Parts {
         while start < end_ticks {
             let (_, high) = self.bounds(part);
             let end = end_ticks.min(high);
-            self.lost[part] += end - start;
+            self.lost[part] = self.lost[part].saturating_add(end - start);
             start = end;
             self.current = part;
             part += 1;

@@ -32,11 +32,13 @@ impl Coverage {
     pub(crate) fn of(explained: Explained, lost_ticks: u64) -> Option<Self> {
         let Explained { all_ticks, gap_ticks, unexplained_ticks, not_attributable_ticks } =
             explained;
-        let known_ticks = all_ticks - unexplained_ticks - not_attributable_ticks;
+        // Sums that were too large stopped at the largest number.
+        let unknown_ticks = unexplained_ticks.saturating_add(not_attributable_ticks);
+        let known_ticks = all_ticks.saturating_sub(unknown_ticks);
         let share = |ticks| crate::share(ticks, lost_ticks);
         (lost_ticks > 0).then(|| Self {
             explained: share(known_ticks),
-            explained_without_gaps: share(known_ticks - gap_ticks),
+            explained_without_gaps: share(known_ticks.saturating_sub(gap_ticks)),
             unexplained: share(unexplained_ticks),
             not_attributable: share(not_attributable_ticks),
             unattributed: share(lost_ticks.saturating_sub(all_ticks)),
@@ -217,6 +219,14 @@ mod tests {
         };
         assert_eq!(coverage, expected);
         assert_eq!(Coverage::of(Explained::default(), 0), None);
+        let most = u64::MAX;
+        let full = Explained {
+            all_ticks: most,
+            gap_ticks: most,
+            unexplained_ticks: most,
+            not_attributable_ticks: most,
+        };
+        assert_eq!(Coverage::of(full, most).map(|of| of.explained_without_gaps), Some(0.0));
     }
 
     #[test]

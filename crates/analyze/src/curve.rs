@@ -58,19 +58,19 @@ impl Curve {
         // A stored gap that is not over the threshold comes from a damaged file: it counts at the lowest.
         let cell = passed.saturating_sub(1);
         self.counts[cell] += 1;
-        self.lost[cell] += lost_ticks;
+        self.lost[cell] = self.lost[cell].saturating_add(lost_ticks);
     }
 
     /// Returns the curve for `wall_ticks` of all CPUs, up to the highest threshold that any detour exceeds.
     #[must_use]
     pub fn points(&self, wall_ticks: u64, clock: &Clock) -> Vec<CurvePoint> {
         let rate = |count| crate::per_second(count, wall_ticks, clock);
-        let (mut detours, mut lost) = (0, 0);
+        let (mut detours, mut lost) = (0, 0_u64);
         let mut points: Vec<CurvePoint> = (0..self.counts.len())
             .rev()
             .map(|cell| {
                 detours += self.counts[cell];
-                lost += self.lost[cell];
+                lost = lost.saturating_add(self.lost[cell]);
                 CurvePoint {
                     threshold_ns: self.thresholds_ns[cell],
                     detours,
@@ -104,6 +104,16 @@ mod tests {
         let noise: Vec<_> = points.iter().map(|p| p.noise * 1e9).map(f64::round).collect();
         assert_eq!(noise, [10213.0, 10072.0, 9981.0, 9981.0, 9981.0, 9981.0, 4991.0]);
         assert_eq!(points[1].rate_per_s, 3.0);
+    }
+
+    #[test]
+    fn a_sum_beyond_the_largest_number_is_that_number() {
+        let mut curve = Curve::new(60, &clock_ns());
+        for gap in [u64::MAX, u64::MAX - 1, 1_000, u64::MAX / 2] {
+            curve.add(gap, gap);
+        }
+        let points = curve.points(u64::MAX, &clock_ns());
+        assert_eq!((points[0].detours, points[0].noise), (4, 1.0));
     }
 
     #[test]

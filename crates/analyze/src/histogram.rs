@@ -119,8 +119,9 @@ fn of_counts(recording: &Recording, buckets: Buckets) -> Result<Histogram, Probl
         let none = Ranges::default();
         let of = by_cpu.get(&cpu.cpu).unwrap_or(&none);
         for (shortest, longest, count) in of.iter() {
-            let bounds = (run.clock.ns(shortest), run.clock.ns(longest) + 1);
-            merged.entry(bounds).or_insert_with(|| vec![0; run.cpus.len()])[place] += count;
+            let bounds = (run.clock.ns(shortest), run.clock.ns(longest).saturating_add(1));
+            let counts = merged.entry(bounds).or_insert_with(|| vec![0_u64; run.cpus.len()]);
+            counts[place] = counts[place].saturating_add(count);
         }
         let detours = of.number();
         cpus.push(HistogramCpu {

@@ -144,13 +144,13 @@ struct Bin {
 
 impl Bin {
     fn add(&mut self, ticks: u64) {
-        self.ticks += ticks;
+        self.ticks = self.ticks.saturating_add(ticks);
         self.count += 1;
         self.most = self.most.max(ticks);
     }
 
     fn and(self, other: Self) -> Self {
-        let (ticks, count) = (self.ticks + other.ticks, self.count + other.count);
+        let (ticks, count) = (self.ticks.saturating_add(other.ticks), self.count + other.count);
         Bin { ticks, count, most: self.most.max(other.most) }
     }
 }
@@ -207,7 +207,8 @@ impl Live {
 
     /// Continues with another run of the same CPUs and counter.
     pub fn resume(&mut self, run: &Run) {
-        self.between += run.start_ticks.saturating_sub(self.now_ticks);
+        let pause = run.start_ticks.saturating_sub(self.now_ticks);
+        self.between = self.between.saturating_add(pause);
         self.until(run.start_ticks);
     }
 

@@ -193,12 +193,12 @@ impl<'a> Ledger<'a> {
         let mut owners: Vec<((OwnerKind, String), u64)> =
             self.lost_ns.into_iter().filter(|(_, ns)| *ns > 0).collect();
         owners.sort_by_key(|(owner, ns)| (Reverse(*ns), owner.clone()));
-        let (mut kept, mut others) = (vec![], 0);
+        let (mut kept, mut others) = (vec![], 0_u64);
         let mut neighbours = 0;
         for ((kind, name), ns) in owners {
             neighbours += usize::from(kind == OwnerKind::Neighbour);
             match kind == OwnerKind::Neighbour && neighbours > MOST_NEIGHBOURS {
-                true => others += ns,
+                true => others = others.saturating_add(ns),
                 false => kept.push((kind, name, ns)),
             }
         }
