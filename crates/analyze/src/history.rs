@@ -14,7 +14,7 @@ pub(crate) use past::Past;
 pub use trend::{Step, Trend};
 
 use crate::cluster::settings;
-use crate::stats::{Interval, NORMAL, deviation, mean, relative};
+use crate::stats::{Interval, NORMAL, deviation, mean, relative, successive};
 use crate::summary::Summary;
 use anechoic_recording::Run;
 use anechoic_recording::run::RunState;
@@ -121,7 +121,7 @@ impl History {
             noise: logarithms.as_ref().and_then(|of| mean(of)).map(f64::exp),
             between_runs: logarithms.as_ref().and_then(of).map(relative),
             between_runs_interval: long().and_then(|of| of_deviation(of)).map(ends),
-            successive: long().and_then(|of| successive(of)),
+            successive: long().and_then(|of| correlation(of)),
             needed: past.filter(|_| runs.len() >= FEWEST).and_then(|past| past.needed()),
             step: Step::of(&runs),
             trend: Trend::of(&runs),
@@ -188,12 +188,9 @@ fn of_deviation(values: &[f64]) -> Option<Interval> {
     Some(Interval { low: end(-1.0), high: end(1.0) })
 }
 
-/// Returns the correlation of successive values.
-fn successive(values: &[f64]) -> Option<f64> {
-    let mean = mean(values)?;
-    let deviations: Vec<f64> = values.iter().map(|value| value - mean).collect();
-    let squares: f64 = deviations.iter().map(|of| of * of).sum();
-    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+/// Returns the correlation of successive values; absent if they do not vary.
+fn correlation(values: &[f64]) -> Option<f64> {
+    let [products, squares] = successive(values);
     (squares > 0.0).then(|| products / squares)
 }
 

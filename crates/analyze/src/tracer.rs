@@ -6,7 +6,7 @@
 
 use crate::fold::{CpuLoops, Fold};
 use crate::split::SplitDetour;
-use crate::stats::{Interval, NORMAL, POWER, Spread};
+use crate::stats::{Interval, Spread, detectable};
 use crate::ticks::{RecordedTicks, TicksBuilder};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{
@@ -193,13 +193,12 @@ fn difference(
         |value: fn(&[f64; 2]) -> f64| values.iter().map(value).sum::<f64>() / values.len() as f64;
     let differences: Vec<f64> = values.iter().map(|[off, on]| on - off).collect();
     let (spread, difference_ns) = (Spread::of(&differences)?, mean(|[off, on]| on - off));
-    let reach = spread.reach();
     Some(Difference {
         on_ns: mean(|[_, on]| *on),
         off_ns: mean(|[off, _]| *off),
         difference_ns,
         interval: spread.around(difference_ns),
-        smallest_effect_ns: reach + (POWER - NORMAL) * spread.standard_error,
+        smallest_effect_ns: detectable(spread.reach(), spread.standard_error),
     })
 }
 

@@ -3,17 +3,14 @@
 use super::sessions::Sessions;
 use super::{Change, Order, Values};
 use crate::stats::{
-    Interval, deviation, mean, probability_above, standard_error, student_t, welch_degrees,
+    self, Interval, detectable, deviation, mean, probability_above, standard_error, student_t,
+    successive, unbiased, welch_degrees,
 };
 
 /// Fewest runs of a side whose correlation is estimated.
 pub(super) const CORRELATED_RUNS: usize = 3;
 /// Fewest pairs of a duet that tell the sides from their CPUs.
 pub const FEWEST_PAIRS: u64 = 3;
-/// Most that the correlation of successive runs is taken for.
-const MOST_CORRELATED: f64 = 0.97;
-/// Standard errors that are added to the interval for a power of 80 % (the normal quantile).
-const POWER: f64 = 0.842;
 /// Level of the verdicts.
 pub(super) const LEVEL: f64 = 0.05;
 
@@ -159,7 +156,7 @@ impl Contrast {
 
     /// Returns the smallest difference that would be found with a probability of 80 %.
     pub(super) fn detectable(&self) -> f64 {
-        (student_t(self.degrees) + POWER) * self.standard_error
+        detectable(student_t(self.degrees) * self.standard_error, self.standard_error)
     }
 
     pub(super) fn verdict(&self, control_moved: bool) -> Change {
@@ -181,17 +178,13 @@ fn inflation(sides: &[Vec<f64>; 2]) -> f64 {
     }
     let mut sums = [0.0, 0.0];
     for side in sides {
-        let mean = mean(side).unwrap_or_default();
-        let deviations: Vec<f64> = side.iter().map(|value| value - mean).collect();
-        sums[0] += deviations.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
-        sums[1] += deviations.iter().map(|of| of * of).sum::<f64>();
+        let [products, squares] = successive(side);
+        sums = [sums[0] + products, sums[1] + squares];
     }
     if sums[1] <= 0.0 {
         return 1.0;
     }
-    let found = sums[0] / sums[1];
-    let unbiased = (found + (1.0 + 3.0 * found) / shortest as f64).clamp(0.0, MOST_CORRELATED);
-    (1.0 + unbiased) / (1.0 - unbiased)
+    stats::inflation(unbiased(sums[0] / sums[1], shortest as f64))
 }
 
 /// Returns the number of runs on each side that find this difference with a probability of 80 %, if values have this
@@ -199,7 +192,7 @@ fn inflation(sides: &[Vec<f64>; 2]) -> f64 {
 pub(super) fn runs_needed(variance: f64, difference: f64) -> Option<u64> {
     let finds = |runs: u64| {
         let error = (2.0 * variance / runs as f64).sqrt();
-        (student_t(2 * runs - 2) + POWER) * error <= difference
+        detectable(student_t(2 * runs - 2) * error, error) <= difference
     };
     let (mut low, mut high) = (2, 1_000_000);
     if !finds(high) {

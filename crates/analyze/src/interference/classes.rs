@@ -4,7 +4,7 @@ use super::Pair;
 use super::cost::Cost;
 use crate::rounded;
 use crate::stats::Interval;
-use crate::stats::POWER;
+use crate::stats::detectable;
 use anechoic_recording::topology::Proximity;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -65,7 +65,7 @@ fn class(place: Proximity, kernel: &str, costs: &[&Cost]) -> Option<ClassCost> {
             low: rounded(mean - reach * error),
             high: rounded(mean + reach * error),
         }),
-        smallest_effect_ns: error.map(|(error, _)| rounded(POWER * error)),
+        smallest_effect_ns: error.map(|(error, reach)| rounded(detectable(reach * error, error))),
         lowest_ns: values().fold(f64::INFINITY, f64::min),
         highest_ns: values().fold(f64::NEG_INFINITY, f64::max),
     })

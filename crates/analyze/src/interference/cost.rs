@@ -3,7 +3,7 @@
 
 use crate::samples::moments::Moments;
 use crate::samples::subtraction_left::ns_of;
-use crate::stats::{Batches, Interval, NORMAL, POWER, Spread, student_t, welch_degrees};
+use crate::stats::{Batches, Interval, NORMAL, Spread, detectable, student_t, welch_degrees};
 use anechoic_recording::Clock;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -58,7 +58,9 @@ impl Cost {
             per_interrupt_ns: ns_of(per_interrupt, clock),
             interval,
             standard_error_ns: error.map(|(error, _)| ns_of(error, clock)),
-            smallest_effect_ns: error.map(|(error, _)| ns_of(POWER * error, clock)),
+            smallest_effect_ns: error.map(|(error, degrees)| {
+                ns_of(detectable(student_t(degrees) * error, error), clock)
+            }),
             differs: interval.is_some_and(Interval::excludes_zero),
             interrupts,
             with,
@@ -360,6 +362,15 @@ mod tests {
         let covered = (1..=runs).filter(|&seed| covers(seed)).count();
         let share = covered as f64 / runs as f64;
         assert!((0.92..=0.99).contains(&share), "covers {share} of the time");
+    }
+
+    #[test]
+    fn the_smallest_effect_lies_outside_an_interval_around_0() {
+        for degrees in [1, 3, 10, 1_000] {
+            let cost = Cost::of(0.0, Some((100.0, degrees)), (100, 100, 100), &clock_ns());
+            let (interval, effect) = cost.interval.zip(cost.smallest_effect_ns).expect("enough");
+            assert!(effect > interval.high, "{degrees} degrees: {effect} ns, {interval:?}");
+        }
     }
 
     #[test]

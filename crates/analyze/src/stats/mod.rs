@@ -1,18 +1,21 @@
 //! Statistics shared by all results: intervals, Student's t, spread of blocks, quantiles.
 
 mod batches;
+mod correlation;
 mod poisson;
 mod spread;
 mod student;
 
 pub(crate) use batches::Batches;
+pub(crate) use correlation::{inflation, successive, unbiased};
 pub(crate) use poisson::{
     dispersion, fewest_events, fewest_in_sum, most_events, most_in_sum, most_in_sum_of,
 };
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};
 pub(crate) use student::{
-    NORMAL_ONE_SIDED, POWER, normal_above, probability_above, probability_of_more, welch_degrees,
+    NORMAL_ONE_SIDED, detectable, normal_above, probability_above, probability_of_more,
+    welch_degrees,
 };
 
 use schemars::JsonSchema;

@@ -1,9 +1,7 @@
 //! How certain a mean over consecutive blocks of time is, where neighbouring blocks resemble each other.
 
-use super::{Interval, mean, student_t};
+use super::{Interval, inflation, mean, student_t, unbiased};
 
-/// Most that the correlation of neighbouring blocks is taken for.
-const MOST_CORRELATED: f64 = 0.97;
 /// Number of blocks from which on a correlation is estimated well enough that its own error is known.
 const ESTIMATED_FROM: f64 = 20.0;
 /// Standard errors that are added to a correlation, because intervals that are too narrow are the worse mistake.
@@ -117,10 +115,8 @@ fn covariance(deviations: &[f64], lag: usize) -> f64 {
 fn decaying(deviations: &[f64]) -> f64 {
     let count = deviations.len() as f64;
     let found = covariance(deviations, 1) / covariance(deviations, 0);
-    let unbiased = found + (1.0 + 3.0 * found) / count;
     let error = if count < ESTIMATED_FROM { 0.0 } else { ((1.0 - found * found) / count).sqrt() };
-    let factor = (unbiased + CAUTION * error).clamp(0.0, MOST_CORRELATED);
-    (1.0 + factor) / (1.0 - factor)
+    inflation(unbiased(found, count) + CAUTION * error)
 }
 
 /// Returns the factor by which dependence inflates the squared error, from the significant covariances.

@@ -7,8 +7,8 @@ use statrs::function::beta::beta_reg;
 pub const NORMAL: f64 = 1.959_963_985;
 /// One-sided 95 % point of the normal distribution.
 pub(crate) const NORMAL_ONE_SIDED: f64 = 1.644_853_627;
-/// Standard errors of an effect that is detected with 80 % power at the 5 % level (1.96 + 0.84).
-pub(crate) const POWER: f64 = 2.8;
+/// Standard errors beyond the interval at which an effect is detected with 80 % power (the normal quantile).
+const POWER: f64 = 0.842;
 /// Number of degrees of freedom from which on Student's t equals the normal distribution to 0.00001.
 const MANY_DEGREES: u64 = 1_000_000;
 
@@ -19,6 +19,12 @@ pub fn student_t(degrees: u64) -> f64 {
     let degrees = degrees.max(1);
     let few = (degrees < MANY_DEGREES).then(|| StudentsT::new(0.0, 1.0, degrees as f64).ok());
     few.flatten().map_or(NORMAL, |distribution| distribution.inverse_cdf(0.975))
+}
+
+/// Returns the smallest effect that is detected with 80 % power at the 5 % level, from half of the 95 % interval and the
+/// standard error. It lies outside an interval around 0.
+pub(crate) fn detectable(reach: f64, standard_error: f64) -> f64 {
+    reach + POWER * standard_error
 }
 
 /// Returns the probability that a value of Student's distribution exceeds `t`.
