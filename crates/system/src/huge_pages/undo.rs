@@ -3,10 +3,10 @@
 use super::lock::{Lock, RUN};
 use super::{choice, is_ours};
 use crate::tracefs::{is_leftover, own_name};
+use anechoic_recording::replace_file;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -122,14 +122,23 @@ fn undo_leftovers_in(directory: &Path) {
     let Ok(Some(_lock)) = Lock::take(directory, 1) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(name) = name.to_str().filter(|name| is_leftover(name)) else { continue };
+        let Some(name) = name.to_str() else { continue };
+        let staged = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+        if staged.is_some_and(is_leftover) {
+            let _ = fs::remove_file(entry.path()); // the process was killed before it had its name
+        }
+        if !is_leftover(name) {
+            continue;
+        }
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let Some(text) = fs::read_to_string(directory.join(name)).ok().filter(|_| is_file) else {
             continue;
         };
         let made: Vec<Made> = text.lines().filter_map(parse).collect();
-        made.into_iter().rev().filter(|of| is_ours(&of.path)).for_each(|of| of.undo());
-        let _ = fs::remove_file(directory.join(name));
+        let failed = |of: &Made| is_ours(&of.path) && !of.undo();
+        let mut left: Vec<Made> = made.into_iter().rev().filter(failed).collect();
+        left.reverse();
+        write_note(&directory.join(name), &left);
     }
 }
 
@@ -140,14 +149,17 @@ fn made() -> MutexGuard<'static, Vec<Made>> {
 /// Writes how to undo the changes where the next start finds it. Where that is impossible, only a killed process leaves
 /// changes.
 fn note(made: &[Made]) {
-    let path = Path::new(RUN).join(own_name(0));
-    let _ = fs::remove_file(&path);
+    write_note(&Path::new(RUN).join(own_name(0)), made);
+}
+
+/// Replaces a note, or removes it if there is nothing to undo. A process that is killed leaves the old or the new note.
+fn write_note(path: &Path, made: &[Made]) {
     if made.is_empty() {
+        let _ = fs::remove_file(path);
         return;
     }
     let text: String = made.iter().map(Made::line).collect();
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-    let _ = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    let _ = replace_file(path, text.as_bytes());
 }
 
 impl Made {
@@ -158,22 +170,31 @@ impl Made {
                 let undo = Undo::Subtract { before: 0, added: *added };
                 Made { undo, ..self.clone() }.undo();
             }
-            Undo::Write { .. } => self.undo(),
+            Undo::Write { .. } => {
+                self.undo();
+            }
         }
     }
 
-    /// Undoes a change that may not have been made; if that fails, the setting stays as it is.
-    fn undo(&self) {
-        let Ok(now) = fs::read_to_string(&self.path) else { return };
+    /// Undoes a change that may have been made in part or not at all. Returns false if that fails: the setting then stays
+    /// as it is.
+    fn undo(&self) -> bool {
+        let now = match fs::read_to_string(&self.path) {
+            Ok(now) => now,
+            Err(error) => return error.kind() == io::ErrorKind::NotFound,
+        };
         let value = match &self.undo {
             Undo::Write { before, set } => (choice(&now) == set).then(|| before.clone()),
-            Undo::Subtract { before, added } => {
-                let now: Option<u64> = now.trim().parse().ok();
-                let added_to = now.filter(|now| now.checked_sub(*added) >= Some(*before));
-                added_to.map(|now| (now - added).to_string())
-            }
+            // A kill stops the kernel while it adds pages, so that there may be fewer than were asked for.
+            Undo::Subtract { before, added } => now
+                .trim()
+                .parse::<u64>()
+                .ok()
+                .map(|now| (now, now.saturating_sub(*added).max(*before)))
+                .filter(|(now, rest)| rest < now)
+                .map(|(_, rest)| rest.to_string()),
         };
-        let _ = value.map(|value| fs::write(&self.path, value));
+        value.is_none_or(|value| fs::write(&self.path, value).is_ok())
     }
 
     fn line(&self) -> String {
@@ -212,7 +233,8 @@ mod tests {
             ("changed since", "[always] never madvise", write(), "[always] never madvise"),
             ("a number", "10\n", subtract(7), "3"),
             ("others added", "12\n", subtract(7), "5"),
-            ("others took some away", "8\n", subtract(7), "8\n"),
+            ("killed while it was added, or others took some away", "8\n", subtract(7), "3"),
+            ("others took more away", "2\n", subtract(7), "2\n"),
             ("it was never added", "3\n", subtract(7), "3\n"),
         ];
         for (name, now, undo, expected) in cases {
