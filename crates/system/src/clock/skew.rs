@@ -10,6 +10,8 @@ use std::thread;
 const ROUNDS: usize = 2_000;
 /// Number of spins after which a partner that does not answer is given up (about a second).
 const PATIENCE: u64 = 20_000_000;
+/// The turn after the last, also if there was none.
+const OVER: u64 = u64::MAX;
 
 /// A cache line through which two CPUs pass a turn number and a counter value.
 #[repr(align(128))]
@@ -23,18 +25,22 @@ impl Line {
     /// Waits for `turn`; returns false if it never comes.
     fn wait(&self, turn: u64) -> bool {
         for _ in 0..PATIENCE {
-            if self.turn.load(Ordering::Acquire) == turn {
-                return true;
+            match self.turn.load(Ordering::Acquire) {
+                now if now == turn => return true,
+                OVER => return false,
+                _ => spin_loop(),
             }
-            spin_loop();
         }
         false
     }
 }
 
-/// Measures the offset of each CPU against the first of `cpus`; unreachable CPUs are left out.
+/// Measures the offset of each CPU against the first of `cpus` that can be reached. Those that cannot are left out, also
+/// where a real-time thread keeps a CPU from all others.
 pub(super) fn against_first(cpus: &[u32]) -> Vec<Skew> {
-    let Some((&first, others)) = cpus.split_first() else { return Vec::new() };
+    let reached = |&cpu: &u32| cpus.len() == 1 || cpus::run_on(cpu, || ()).is_ok();
+    let Some(place) = cpus.iter().position(reached) else { return Vec::new() };
+    let (first, others) = (cpus[place], &cpus[place + 1..]);
     let own = Skew { cpu: first, offset_ticks: 0, bound_ticks: 0 };
     std::iter::once(own).chain(others.iter().filter_map(|&cpu| pair(first, cpu))).collect()
 }
@@ -42,19 +48,18 @@ pub(super) fn against_first(cpus: &[u32]) -> Vec<Skew> {
 /// Uses the round trip with the narrowest bracket, within which the other CPU read its counter.
 fn pair(first: u32, cpu: u32) -> Option<Skew> {
     let line = Line::default();
-    let own = thread::Builder::new;
     thread::scope(|scope| {
-        own().spawn_scoped(scope, || echo(&line, cpu)).ok()?;
-        own().spawn_scoped(scope, || ask(&line, first)).ok()?.join().ok().flatten()
+        let answer = || cpus::run_on(cpu, || echo(&line));
+        thread::Builder::new().spawn_scoped(scope, answer).ok()?;
+        let asked = cpus::run_on(first, || ask(&line));
+        line.turn.store(OVER, Ordering::Release);
+        asked.ok().flatten()
     })
     .map(|(round, offset_ticks)| Skew { cpu, offset_ticks, bound_ticks: round.div_ceil(2) })
 }
 
 /// Answers each odd turn with the counter's value.
-fn echo(line: &Line, cpu: u32) {
-    if cpus::pin(&[cpu]).is_err() {
-        return;
-    }
+fn echo(line: &Line) {
     for round in 0..ROUNDS as u64 {
         if !line.wait(2 * round + 1) {
             return;
@@ -65,8 +70,7 @@ fn echo(line: &Line, cpu: u32) {
 }
 
 /// Returns the shortest round trip and the offset measured in it, both in ticks.
-fn ask(line: &Line, cpu: u32) -> Option<(u64, i64)> {
-    cpus::pin(&[cpu]).ok()?;
+fn ask(line: &Line) -> Option<(u64, i64)> {
     let mut best: Option<(u64, i64)> = None;
     for round in 0..ROUNDS as u64 {
         let before = counter::ordered();
