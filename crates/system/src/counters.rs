@@ -5,6 +5,7 @@ mod interrupts;
 
 use anechoic_recording::NameKind;
 use anechoic_recording::rows::{Counter, Name};
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -30,6 +31,7 @@ impl Snapshot {
     /// Reads the counters from the files under `proc`.
     fn take_in(proc: &Path, cpus: &[u32], now: impl Fn() -> u64) -> Self {
         let mut snapshot = Self::default();
+        let cpus: &HashSet<u32> = &cpus.iter().copied().collect();
         let read = |file: &str| {
             let ticks = now();
             fs::read(proc.join(file)).ok().map(|text| (ticks, lossy(&text)))
@@ -50,12 +52,13 @@ impl Snapshot {
         snapshot
     }
 
-    fn add(
+    /// Adds the rows of these CPUs. On a large machine that may be few of very many.
+    fn add<'a>(
         &mut self,
         ticks: u64,
         prefix: &str,
-        cpus: &[u32],
-        rows: impl Iterator<Item = (String, u32, u64)>,
+        cpus: &HashSet<u32>,
+        rows: impl Iterator<Item = (&'a str, u32, u64)>,
     ) {
         let wanted = rows.filter(|(_, cpu, _)| cpus.contains(cpu));
         self.counters.extend(wanted.map(|(key, cpu, value)| Counter {
@@ -93,23 +96,23 @@ const SCHEDSTAT_VERSIONS: std::ops::RangeInclusive<u32> = 15..=17;
 
 /// Reads the time that runnable tasks waited on each CPU, from /proc/schedstat; empty if the version is
 /// unknown.
-fn run_delays(text: &str) -> impl Iterator<Item = (String, u32, u64)> {
+fn run_delays(text: &str) -> impl Iterator<Item = (&'static str, u32, u64)> {
     let version = text.lines().next().and_then(|line| line.strip_prefix("version "));
     let known = version
         .and_then(|version| version.trim().parse().ok())
         .is_some_and(|version| SCHEDSTAT_VERSIONS.contains(&version));
     text.lines().filter(move |_| known).filter_map(|line| {
         let (cpu, value) = cpu_field(line, 8)?;
-        Some(("schedstat/run_delay_ns".to_owned(), cpu, value))
+        Some(("schedstat/run_delay_ns", cpu, value))
     })
 }
 
 /// Reads the time stolen from each CPU, from /proc/stat, which counts it in units of 1/`user_hz` s.
-fn steal(text: &str, user_hz: u64) -> impl Iterator<Item = (String, u32, u64)> {
+fn steal(text: &str, user_hz: u64) -> impl Iterator<Item = (&'static str, u32, u64)> {
     let unit_ns = 1_000_000_000 / user_hz.max(1);
     text.lines().filter_map(move |line| {
         let (cpu, value) = cpu_field(line, 8)?;
-        Some(("stat/steal_ns".to_owned(), cpu, value.checked_mul(unit_ns)?))
+        Some(("stat/steal_ns", cpu, value.checked_mul(unit_ns)?))
     })
 }
 

@@ -5,13 +5,13 @@
 ///
 /// A row's key is the text before its first colon: `36`, `LOC`, `TIMER`. Rows with fewer numbers than the
 /// header has CPUs are totals (`ERR`, `MIS`) and belong to no CPU.
-pub fn rows(text: &str) -> impl Iterator<Item = (String, u32, u64)> {
+pub fn rows(text: &str) -> impl Iterator<Item = (&str, u32, u64)> {
     let mut lines = text.lines();
     let cpus = header(lines.next().unwrap_or_default());
     lines.flat_map(move |line| {
         let cells = row(line, cpus.len()).unwrap_or_default();
-        let key = cells.key.to_owned();
-        cpus.clone().into_iter().zip(cells.counts).map(move |(cpu, n)| (key.clone(), cpu, n))
+        let key = cells.key;
+        cpus.clone().into_iter().zip(cells.counts).map(move |(cpu, n)| (key, cpu, n))
     })
 }
 

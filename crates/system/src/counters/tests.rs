@@ -25,7 +25,7 @@ Err:          0
 ";
 
 fn cells(text: &str) -> BTreeMap<(String, u32), u64> {
-    interrupts::rows(text).map(|(key, cpu, value)| ((key, cpu), value)).collect()
+    interrupts::rows(text).map(|(key, cpu, value)| ((key.to_owned(), cpu), value)).collect()
 }
 
 #[test]
