@@ -5,7 +5,7 @@ use anechoic_recording::attribution::Audit;
 use anechoic_recording::{Counter, LossKind, Losses, LossesOf, Problem, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Entering and leaving the kernel takes longer than this, so at lower thresholds every entry is a detour.
 pub const SURELY_SEEN_NS: u64 = 500;
@@ -162,16 +162,18 @@ pub(crate) fn losses(
     windows: &[(u32, u64, u64)],
     wall_ticks: u64,
 ) -> Vec<LossSummary> {
+    let mut by_cpu: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
+    for &(cpu, first, last) in windows {
+        by_cpu.entry(cpu).or_default().push((first, last));
+    }
     let mut kinds: BTreeMap<&str, Vec<(u32, &LossesOf)>> = BTreeMap::new();
     for (what, cpu, of) in losses.iter() {
         kinds.entry(what).or_default().push((cpu, of));
     }
     let row = |(what, cpus): (&str, Vec<(u32, &LossesOf)>)| {
         let measured = |&(cpu, of): &(u32, &LossesOf)| {
-            of.intervals
-                .iter()
-                .map(|&lost| measured(cpu, lost, windows))
-                .fold(0, u64::saturating_add)
+            let windows = by_cpu.get(&cpu).map(Vec::as_slice).unwrap_or_default();
+            of.intervals.iter().map(|&lost| measured(lost, windows)).fold(0, u64::saturating_add)
         };
         LossSummary {
             what: what.into(),
@@ -188,12 +190,10 @@ pub(crate) fn losses(
     kinds.into_iter().map(row).collect()
 }
 
-/// Returns the ticks of a loss on `cpu` during which a loop ran there.
-fn measured(cpu: u32, (start, end): (u64, u64), windows: &[(u32, u64, u64)]) -> u64 {
-    let windows = windows.iter().filter(|window| window.0 == cpu);
-    let common =
-        |&(_, first, last): &(u32, u64, u64)| end.min(last).saturating_sub(start.max(first));
-    windows.map(common).fold(0, u64::saturating_add)
+/// Returns the ticks of a loss on a CPU during which a loop ran there, in one of these windows.
+fn measured((start, end): (u64, u64), windows: &[(u64, u64)]) -> u64 {
+    let common = |&(first, last): &(u64, u64)| end.min(last).saturating_sub(start.max(first));
+    windows.iter().map(common).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
