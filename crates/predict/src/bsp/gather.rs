@@ -6,7 +6,7 @@ use crate::phases::Span;
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::run::{Ended, Outcome, RunState};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, Sample, Series, Stint, methods};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// One round: all ranks with one grain and one kind of synchronisation.
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub(super) struct RoundRead {
     pub tracks: Vec<Track>,
     /// Number of phases that some rank did not record.
     pub left_out: u64,
+    /// The ranks that have a track.
+    ranks: HashSet<u32>,
 }
 
 /// The content of the recordings.
@@ -114,8 +116,9 @@ fn add(
         injection: series.parameters.injection,
         tracks: vec![],
         left_out: 0,
+        ranks: HashSet::new(),
     });
-    let again = round.tracks.iter().any(|other| other.rank == track.rank);
+    let again = round.ranks.contains(&track.rank);
     if again || round.meeting != meeting {
         let why = if again { "occurs twice" } else { "synchronised differently from the others" };
         notes.push(format!(
@@ -124,6 +127,7 @@ fn add(
         ));
         return;
     }
+    round.ranks.insert(track.rank);
     round.tracks.push(track);
 }
 

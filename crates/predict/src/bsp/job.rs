@@ -7,6 +7,7 @@ use super::track::Track;
 use super::undisturbed::Base;
 use super::walk::{Round, Step};
 use crate::phases::{LONGEST_NS, Span, Timeline};
+use std::collections::BTreeMap;
 
 /// A job with its phases.
 #[derive(Debug, Clone)]
@@ -111,12 +112,13 @@ impl<'a> Job<'a> {
     /// Returns the detours of each rank in the measured rounds, one round after the other; nothing if a window is too
     /// long, or too short to play a phase.
     pub(super) fn timelines(&self) -> Option<Vec<Timeline>> {
-        let mut ranks: Vec<u32> = self.tracks().map(|(_, track)| track.rank).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        let timelines = ranks.into_iter().map(|rank| {
+        let mut ranks: BTreeMap<u32, Vec<&Track>> = BTreeMap::new();
+        for (_, track) in self.tracks() {
+            ranks.entry(track.rank).or_default().push(track);
+        }
+        let timelines = ranks.into_values().map(|tracks| {
             let (mut length, mut away) = (0u64, vec![]);
-            for (_, track) in self.tracks().filter(|(_, track)| track.rank == rank) {
+            for track in tracks {
                 let Some((first, last)) = track.window() else { continue };
                 let shifted = |ns: u64| length.saturating_add(ns.clamp(first, last) - first);
                 let span =
