@@ -19,7 +19,7 @@ pub struct Clock {
     /// Measured rate relative to `CLOCK_MONOTONIC_RAW`, minus [`Clock::frequency_millihertz`], in parts per
     /// million.
     pub residual_ppm: Option<f64>,
-    /// Whether the counter runs at one rate in all power states, and who reports that.
+    /// Whether the counter runs at one rate in all power states, as the CPU reports.
     pub invariant: bool,
     /// Mean cost of one back-to-back read, in ticks.
     pub read_mean_ticks: f64,

@@ -59,7 +59,7 @@ pub struct DataTlb {
 pub struct Setting {
     /// Name in an administrator's spelling: `nohz_full`, `isolcpus`, `kernel.numa_balancing`.
     pub name: String,
-    /// Requested value (kernel command line), if that is a different kind of value from the effective one.
+    /// What the kernel command line, or another request, asks for; absent if nothing does.
     pub requested: Option<String>,
     /// Effective value; absent if it cannot be read.
     pub effective: Option<String>,

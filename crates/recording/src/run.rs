@@ -145,7 +145,7 @@ pub enum Ended {
 pub struct OwnThread {
     /// Thread id.
     pub tid: i32,
-    /// What the thread does: `housekeeper`, `screen`, `preempting thread`, `partner in a ring`, `unpinned loop`, `copy of the
+    /// What the thread does: `housekeeper`, `screen`, `preempting thread`, `partner in the ring`, `unpinned loop`, `copy of the
     /// work`; `main` or `writer` in recordings of other versions.
     pub role: String,
     /// Its scheduling policy, if it is not that of ordinary threads.

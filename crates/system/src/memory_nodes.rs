@@ -45,7 +45,7 @@ fn policy(mode: libc::c_int, mask: &[libc::c_ulong]) -> io::Result<()> {
 }
 
 fn refused(node: u32, why: &str) -> Problem {
-    let why = format!("memory of node {node} cannot be had: {why}");
+    let why = format!("cannot use the memory of node {node}: {why}");
     ProblemKind::Usage.problem(
         why,
         "ls -d /sys/devices/system/node/node* shows the nodes; in a container see cpuset.mems",

@@ -92,7 +92,7 @@ struct Middle {
     median: f64,
     /// Number of events of all members.
     events: f64,
-    /// Returns median and spread; absent for too few members.
+    /// Spread of the logarithms; absent for too few members.
     spread: Option<f64>,
     count: usize,
 }

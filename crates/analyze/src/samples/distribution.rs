@@ -202,7 +202,7 @@ impl QuantileIntervals {
     }
 }
 
-/// Returns the fences beyond which a value is an outlier, raw.
+/// The fences beyond which a value is an outlier, raw.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fences {
     pub(crate) low: i128,

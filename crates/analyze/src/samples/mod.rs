@@ -185,9 +185,9 @@ impl Strays {
     }
 }
 
-/// Returns why gaps inside samples are unknown.
+/// Why gaps inside samples are unknown.
 const NOT_WATCHED: &str = "the counter was not read inside the samples: --pure was given, the samples are shorter than 8 steps, or the kernel is `empty`";
-/// Returns the remedy for that.
+/// What helps against that.
 const WATCH: &str = "measure without --pure, with longer samples of a kernel that works";
 
 /// Converts ticks to nanoseconds, rounded to a thousandth.

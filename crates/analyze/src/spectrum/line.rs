@@ -46,7 +46,7 @@ pub struct Line {
     pub uncertainty_hz: f64,
     /// Number of harmonics present, including the fundamental.
     pub harmonics: u32,
-    /// Number of the strongest harmonic.
+    /// Frequency of the strongest harmonic.
     pub strongest_hz: f64,
     /// Power of the strongest harmonic relative to the local background.
     pub over_background: f64,

@@ -6,7 +6,7 @@ use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Of a sample more often delayed than this, several delays may lie in one.
+/// Share of delayed samples above which one sample may contain several delays.
 const MOST_DELAYED: f64 = 0.5;
 
 /// The delays that were observed: of the samples of loops, or of the detours of CPUs.

@@ -102,7 +102,7 @@ fn lacks(recording: &Recording, why: &str) -> Problem {
     ProblemKind::NoVerdict.problem(why, "measure again").about(recording.dir().display())
 }
 
-/// Returns a recorded host, or why it has no sources.
+/// A recorded host, and why it has no sources if so.
 type WithSources = (Host, Result<(), NotAvailable>);
 
 fn read_recording(

@@ -136,7 +136,7 @@ pub(super) fn fit(longest: Longest, windows: u64, blocks: Option<u64>) -> Result
     Ok(Fitted { tail, pareto, without_each })
 }
 
-/// Returns the delays above a threshold in rising order.
+/// The delays above a threshold, in rising order.
 #[derive(Debug)]
 struct Above {
     threshold_ns: u64,

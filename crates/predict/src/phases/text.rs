@@ -14,7 +14,7 @@ const LONGEST_LINE: u64 = 4096;
 const LENGTH: &str = "length_ns:";
 
 /// Reads a file of one CPU's detours: `start_ns`, white space, `duration_ns`. Lines that begin with `#` are comments;
-/// `# length_ns NUMBER` gives the length of the measurement, unless `length_ns` does. Decimals are rounded to ns.
+/// `# length_ns: NUMBER` gives the length of the measurement, unless `length_ns` does. Decimals are rounded to ns.
 ///
 /// Lines out of order are sorted, and detours that overlap are merged ([`Timeline::merged`]).
 ///
@@ -77,7 +77,7 @@ fn bad(why: impl Into<String>, remedy: impl Into<String>) -> Problem {
     ProblemKind::Data.problem(why, remedy)
 }
 
-/// Parses a line.
+/// A line of a file of detours.
 #[derive(Debug, PartialEq)]
 enum Line {
     Nothing,

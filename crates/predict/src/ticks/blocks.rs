@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The points of one number of copies, sorted by rate, with the parts that may be compared.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Whether there are no blocks to compare in, because none has two rates.
+    /// The points, with their times in blocks; without those if no block has two rates.
     pub(super) points: Vec<Point>,
     /// The blocks; without blocks, the points themselves.
     pub(super) parts: Vec<BlockPoints>,
@@ -98,7 +98,7 @@ pub(super) fn both(low: &Point, high: &Point) -> Option<Both> {
     })
 }
 
-/// Returns rate in Hz and time in ms of the two points.
+/// Rate in Hz and time in ms of two points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Both {
     pub(super) low: (f64, f64),

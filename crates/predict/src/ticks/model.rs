@@ -14,7 +14,7 @@ use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::mean;
 
 /// Rates for which f(n) is reported.
-const TOLD_HZ: [f64; 4] = [100.0, 250.0, 1_000.0, 10_000.0];
+const REPORTED_HZ: [f64; 4] = [100.0, 250.0, 1_000.0, 10_000.0];
 /// Percentage of a CPU that 1,000 interrupts per second take if each costs 1 µs.
 const PERCENT_PER_US: f64 = 0.1;
 
@@ -184,7 +184,7 @@ fn shares_of_ticks(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
             cost.total_interval.map(|i| Interval { low: moved(i.low), high: moved(i.high) });
         TickShare { rate_hz, percent: parts.total * thousands, interval }
     };
-    TOLD_HZ.map(of).to_vec()
+    REPORTED_HZ.map(of).to_vec()
 }
 
 /// Returns B, the mean of T·(1 − f) over the rates and over the blocks. `own_share` is the share of the CPU that the

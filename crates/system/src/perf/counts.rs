@@ -18,7 +18,8 @@ use std::os::fd::OwnedFd;
 /// What is counted.
 struct Event {
     name: &'static str,
-    /// Its words. Of several with the same words only the first reason why they cannot be counted is noted.
+    /// What it is called in a note. Of several events with one name only the first reason why they cannot be counted is
+    /// noted.
     what: &'static str,
     /// The event's type and number; none if the CPU has no such event.
     event: Option<(u32, u64)>,

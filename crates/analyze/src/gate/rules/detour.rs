@@ -17,8 +17,8 @@ pub(super) static DETOUR: RuleRow = RuleRow {
     judge: Judge::Cpu { detours: judge, counts: judge_counts },
 };
 
-/// It is about the detours of the recording. How rare longer ones are beyond it follows from its length: the rule of
-/// three.
+/// Judges the longest detour of the recording. How rare longer ones are outside it follows from its length, by the rule
+/// of three.
 fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
     let value = of.clock.ns(of.seen.longest_ticks) as f64;
     // A lost detour may have had any length.

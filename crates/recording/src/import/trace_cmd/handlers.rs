@@ -54,7 +54,7 @@ impl Handlers {
             Role::Enter(handler) if !self.open.is_empty() || outermost(handler) => {
                 self.open.push(handler);
             }
-            // Told at its end, with the time that it took.
+            // It is recorded at its end, with the time that it took.
             Role::Instant if event.kind == EventKind::Nmi && self.open.is_empty() => {
                 let start =
                     event.ticks.saturating_sub(sink.ticks(event.args[1])).max(sink.reached());
