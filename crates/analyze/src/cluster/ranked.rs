@@ -33,7 +33,8 @@ impl Runs {
     }
 
     /// Returns the bounds of the noise of all, weighted by wall time and assumed to be independent: the distances to the
-    /// ends add up in squares (Zou & Donner 2008). There is no interval if any with noise has none.
+    /// ends add up in squares (Zou & Donner 2008). There is no interval if any has none: also not beside a silent
+    /// recording, whose true noise may be above 0.
     pub(super) fn bounds(&self) -> Bounds {
         if let [(_, _, bounds)] = self.each[..] {
             return bounds;
@@ -42,8 +43,8 @@ impl Runs {
         for &(wall_ns, noise, of) in &self.each {
             let weight = share(u128::from(wall_ns), self.wall_ns);
             below += (weight * (noise - of.at_least.unwrap_or(0.0))).powi(2);
-            if noise == 0.0 {
-                continue; // a silent recording adds nothing, and has no interval
+            if wall_ns == 0 {
+                continue; // it measured nothing
             }
             let over = of.interval.map(|interval| (weight * (interval.high - noise)).powi(2));
             above = above.zip(over).map(|(sum, over)| sum + over);
@@ -166,7 +167,7 @@ mod tests {
     fn intervals_of_independent_runs() {
         let interval = |low, high| Some(Interval { low, high });
         type Case = (&'static str, Vec<(u64, u64, Option<Interval>)>, Option<(f64, f64)>);
-        let cases: [Case; 7] = [
+        let cases: [Case; 8] = [
             ("none", vec![], None),
             ("its own", vec![(100, 10, interval(0.05, 0.2))], Some((0.05, 0.2))),
             // Half of 0.03 and 0.04, in squares: 0.025.
@@ -175,11 +176,11 @@ mod tests {
                 vec![(100, 10, interval(0.07, 0.13)), (100, 20, interval(0.16, 0.24))],
                 Some((0.125, 0.175)),
             ),
-            // Half of 0.03.
+            ("one of them silent", vec![(100, 10, interval(0.07, 0.13)), (100, 0, None)], None),
             (
-                "one of them silent",
-                vec![(100, 10, interval(0.07, 0.13)), (100, 0, None)],
-                Some((0.035, 0.065)),
+                "one of no length",
+                vec![(100, 10, interval(0.07, 0.13)), (0, 0, None)],
+                Some((0.07, 0.13)),
             ),
             ("all silent", vec![(100, 0, None), (100, 0, None)], None),
             ("one without", vec![(100, 10, interval(0.07, 0.13)), (100, 20, None)], None),
