@@ -9,7 +9,7 @@ use crate::stop;
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::{Plan, Subject, record};
 use anechoic_recording::run::{Program, RunState};
-use anechoic_recording::{Problem, ProblemKind, methods};
+use anechoic_recording::{Problem, ProblemKind, in_words, methods};
 use anechoic_system::{cpus, who};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -179,7 +179,10 @@ impl Subject for Started<'_> {
                 self.status = status;
                 status.map(|_| RunState::Complete)
             }
-            Err(error) => Some(RunState::Interrupted(format!("the command was lost: {error}"))),
+            Err(error) => {
+                let why = format!("the command was lost: {}", in_words(&error));
+                Some(RunState::Interrupted(why))
+            }
         }
     }
 

@@ -152,9 +152,9 @@ impl From<io::Error> for Problem {
     }
 }
 
-/// Returns an error of the system in the system's words, without its number.
+/// Returns an error, of the system or about one, in words: without the number of the system's error.
 #[must_use]
-pub fn in_words(error: &io::Error) -> String {
+pub fn in_words(error: &impl fmt::Display) -> String {
     without_numbers(error.to_string())
 }
 

@@ -5,7 +5,7 @@ use super::window::Waits;
 use crate::ensemble::Placement;
 use anechoic_recording::parallel::Rank;
 use anechoic_recording::run::{Run, RunState};
-use anechoic_recording::{Counter, Detour, Loss, Problem, Recording, Sample, Series};
+use anechoic_recording::{Counter, Detour, Loss, Problem, Recording, Sample, Series, in_words};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -27,9 +27,9 @@ pub(super) fn adopt(placement: &Placement, dir: &Path, run: &mut Run, store: &mu
     for rank in placement.parallel.here.iter().filter(|rank| rank.rank != placement.rank) {
         let of_rank = placement.rank_dir(dir, rank.rank);
         let adopted = wait_for(&of_rank, until).and_then(|other| {
-            append_all(&other, store).map_err(|error| error.to_string())?;
+            append_all(&other, store).map_err(|error| in_words(&error))?;
             take_over(rank, other.run(), run);
-            fs::remove_dir_all(&of_rank).map_err(|error| error.to_string())
+            fs::remove_dir_all(&of_rank).map_err(|error| in_words(&error))
         });
         if let Err(why) = adopted {
             let left = of_rank.display();

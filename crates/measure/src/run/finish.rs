@@ -9,6 +9,7 @@ use crate::timed::place::LoopPlace;
 use crate::timed::usage::Usage;
 use crate::timed::worker::{LoopResult, Report};
 use anechoic_recording::WriteError;
+use anechoic_recording::in_words;
 use anechoic_recording::run::{Ended, Outcome, Run, RunState};
 use anechoic_system::clock::Anchor;
 use anechoic_system::{cpus, machine};
@@ -79,7 +80,8 @@ pub(super) fn finish(
     }
     store.settle(run);
     if let Some(error) = store.trouble() {
-        run.state = RunState::Interrupted(format!("not everything could be saved: {error}"));
+        let why = in_words(error);
+        run.state = RunState::Interrupted(format!("not everything could be saved: {why}"));
     } else if run.state == RunState::Running {
         run.state = RunState::Complete;
     }

@@ -10,6 +10,7 @@ use crate::timed::round::{Hub, Round};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::counter;
 use anechoic_recording::News;
+use anechoic_recording::in_words;
 use anechoic_recording::run::{DrainPolicy, Run, RunState};
 use anechoic_system::clock::Anchor;
 use rustix::thread::sched_getcpu;
@@ -175,7 +176,7 @@ impl Housekeeper<'_, '_> {
             // The watcher decides when the run has been long enough.
             (true, Some(_)) => Some(RunState::Complete),
             (true, None) => Some(RunState::Interrupted("by a signal".to_owned())),
-            (false, _) => store.trouble().map(|error| RunState::Interrupted(error.to_string())),
+            (false, _) => store.trouble().map(|error| RunState::Interrupted(in_words(error))),
         }
     }
 }

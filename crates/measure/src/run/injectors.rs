@@ -4,6 +4,7 @@ use super::plan::Plan;
 use crate::inject::{InjectError, Injector};
 use crate::timed::round::Round;
 use anechoic_recording::Clock;
+use anechoic_recording::in_words;
 use anechoic_recording::run::{OwnThread, Run};
 use anechoic_system::tracefs::Marker;
 
@@ -42,7 +43,7 @@ impl Injectors {
     pub(super) fn start(&mut self, round: &Round, run: &mut Run) {
         let Some(injector) = self.injector(round) else { return };
         if let Err(error) = injector.start() {
-            run.notes.push(format!("noise could not be injected: {error}"));
+            run.notes.push(format!("noise could not be injected: {}", in_words(&error)));
         }
     }
 

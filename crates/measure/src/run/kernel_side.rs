@@ -5,7 +5,7 @@ use super::store::Store;
 use super::window::{Before, Part};
 use anechoic_kernels::counter;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemKind};
+use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemKind, in_words};
 use anechoic_system::clock::Anchor;
 use anechoic_system::counters::Snapshot;
 use anechoic_system::steal::{StealReader, StealReading};
@@ -213,7 +213,7 @@ impl KernelSide {
             note(run, format!("process and unit are known of the first {most} threads only"));
         }
         if let Err(error) = drained {
-            note(run, format!("some kernel events could not be read: {error}"));
+            note(run, format!("some kernel events could not be read: {}", in_words(&error)));
         }
     }
 
@@ -254,8 +254,10 @@ impl KernelSide {
             }
             Some(since) => {
                 if let Err(error) = collector.set_enabled(true) {
-                    run.notes
-                        .push(format!("kernel events could not be switched on again: {error}"));
+                    run.notes.push(format!(
+                        "kernel events could not be switched on again: {}",
+                        in_words(&error)
+                    ));
                 }
                 self.untraced(since, store);
             }
@@ -284,7 +286,8 @@ impl KernelSide {
         if let Some(mut collector) = self.collector.take() {
             let mut losses = Vec::new();
             if let Err(error) = collector.unlocated_losses(counter::ordered(), &mut losses) {
-                run.notes.push(format!("lost events could not be counted: {error}"));
+                let why = in_words(&error);
+                run.notes.push(format!("lost events could not be counted: {why}"));
             }
             store.losses(&losses);
             let late = collector.late_names();
@@ -299,7 +302,8 @@ impl KernelSide {
                 Ok(0) => {}
                 Ok(lost) => run.notes.push(format!("{lost} steal readings were lost")),
                 Err(error) => {
-                    run.notes.push(format!("lost steal readings could not be counted: {error}"));
+                    let why = in_words(&error);
+                    run.notes.push(format!("lost steal readings could not be counted: {why}"));
                 }
             }
         }

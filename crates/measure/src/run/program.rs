@@ -12,6 +12,7 @@ use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuRun, DrainPolicy, Program, RanOn, Run, RunState};
 use anechoic_recording::{
     Detour, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder, Recording,
+    in_words,
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
@@ -109,7 +110,9 @@ pub fn record(
     lost_time(&mut run, &mut store, wanted)?;
     store.settle(&mut run);
     run.state = match store.trouble() {
-        Some(error) => RunState::Interrupted(format!("not everything could be saved: {error}")),
+        Some(error) => {
+            RunState::Interrupted(format!("not everything could be saved: {}", in_words(error)))
+        }
         None => state,
     };
     store.finish(&run)?;
@@ -142,7 +145,7 @@ fn watch(
             return (counter::ordered(), state);
         }
         if let Some(error) = store.trouble() {
-            return (counter::ordered(), RunState::Interrupted(error.to_string()));
+            return (counter::ordered(), RunState::Interrupted(in_words(error)));
         }
         let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
         kernel.wait_for(subject.left().map_or(nap, |left| left.min(nap)), subject.end());

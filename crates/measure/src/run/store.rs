@@ -12,7 +12,7 @@ use anechoic_recording::run::Run;
 use anechoic_recording::stop::StoppedBy;
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
-    Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError,
+    Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError, in_words,
 };
 use anechoic_system::tracefs::Batch;
 use std::collections::BTreeMap;
@@ -281,7 +281,7 @@ impl Store {
         let _ = self.recorder.complete_parts(); // then what is on disk can be read
         let unsaved = self.handed_over.unsaved(self.recorder.dir());
         let count: u64 = unsaved.iter().map(|unsaved| unsaved.loss.count).sum();
-        run.notes.push(format!("{count} rows could not be saved: {trouble}"));
+        run.notes.push(format!("{count} rows could not be saved: {}", in_words(trouble)));
         unsaved.iter().for_each(|unsaved| unsaved.count_in(run));
         let saved = losses_in(self.recorder.dir());
         self.losses.extend(unsaved.into_iter().map(|unsaved| unsaved.loss));
