@@ -1,6 +1,8 @@
 //! Checks the counter: its reliability, rate, cost, and offset between CPUs.
 
 use super::{RowResult, Scene};
+use crate::cpus;
+use std::collections::HashSet;
 
 /// The frequency is not trusted with a larger residual: 0.1 s per hour. CLOCK_MONOTONIC_RAW and a good
 /// counter agree to a few ppm even over the short time of a check.
@@ -72,6 +74,15 @@ pub(super) fn read(scene: &Scene) -> RowResult {
 
 pub(super) fn skew(scene: &Scene) -> RowResult {
     let Ok(clock) = &scene.clock else { return no_counter() };
+    let answered: HashSet<u32> = clock.skew.iter().map(|skew| skew.cpu).collect();
+    let mut silent = scene.allowed.clone();
+    silent.retain(|cpu| !answered.contains(cpu));
+    if !silent.is_empty() {
+        return RowResult::limited(
+            format!("no answer from CPU {}", cpus::list(&silent)),
+            "find what keeps it busy: ps -eLo tid,rtprio,psr,comm",
+        );
+    }
     if clock.skew.len() < 2 {
         return RowResult::fact("one CPU only");
     }
