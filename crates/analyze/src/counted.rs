@@ -2,7 +2,7 @@
 //! counts show it.
 
 use crate::facts::Facts;
-use anechoic_recording::import::TOTAL_LENGTH;
+use anechoic_recording::import::{MOST_RANGES, TOTAL_LENGTH};
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, Counter, LengthCount, Problem, ProblemKind, Recording, methods};
 use schemars::JsonSchema;
@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 
 /// Shares of the detours for which a length is given that the others do not exceed; 0 is the shortest, 1 the longest.
 const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
-/// More different ranges of lengths than any tool counts in.
-const MOST_RANGES: usize = 4 << 20;
 
 /// What another tool counted by length.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

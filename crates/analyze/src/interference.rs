@@ -12,11 +12,12 @@ pub use cost::Cost;
 
 use crate::coverage::{LossSummary, losses};
 use crate::facts::Facts;
+use crate::memory::span;
 use crate::samples::figures::Drawn;
 use crate::samples::values::Scale;
 use crate::samples::{pace, wall_ticks, windows};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
-use anechoic_recording::run::{NotAvailable, Outcome};
+use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, Recording, Run, Series};
 use classes::classes;
 use pass::Pass;
@@ -160,13 +161,6 @@ pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
         losses: losses(&recording.losses()?, &windows, wall),
         not_available,
     })
-}
-
-/// Returns the time from the first start to the last end of all series, which ran one after the other.
-fn span(known: &[(Series, Outcome)]) -> u64 {
-    let first = known.iter().map(|(_, outcome)| outcome.first_ticks).min().unwrap_or(0);
-    let last = known.iter().map(|(_, outcome)| outcome.last_ticks).max().unwrap_or(0);
-    last.saturating_sub(first)
 }
 
 /// Returns each kernel in order, without repetitions.

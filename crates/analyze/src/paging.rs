@@ -125,7 +125,8 @@ pub struct Saved {
 
 impl Estimate {
     /// Returns the mean of some blocks; absent for none.
-    pub(crate) fn of(blocks: &[f64]) -> Option<Self> {
+    #[must_use]
+    pub fn of(blocks: &[f64]) -> Option<Self> {
         let value = mean(blocks)?;
         let interval = standard_error(blocks).map(|error| {
             let reach = student_t(blocks.len() as u64 - 1) * error;
@@ -137,7 +138,7 @@ impl Estimate {
     /// Returns whether its interval excludes 0.
     #[must_use]
     pub fn differs(&self) -> bool {
-        self.interval.is_some_and(|of| of.low > 0.0 || of.high < 0.0)
+        self.interval.is_some_and(Interval::excludes_zero)
     }
 }
 

@@ -113,7 +113,7 @@ pub use news::News;
 pub use parameters::Parameters;
 pub use policy::Policy;
 pub use problem::{Problem, ProblemKind, in_words, remedy_of};
-pub use program::Members;
+pub use program::{CLONE_THREAD, Members};
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find, find_each};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// The flag of clone(2) for a thread of the same process.
-const CLONE_THREAD: u64 = 0x0001_0000;
+pub const CLONE_THREAD: u64 = 0x0001_0000;
 
 /// A recorded program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,8 @@
 //! The time that the scheduler takes, by the number of runnable copies.
 
+use anechoic_analyze::paging;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::stats::{mean, standard_error, student_t};
+use anechoic_analyze::stats::mean;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,12 +54,8 @@ pub struct Estimate {
 impl Estimate {
     /// Returns the estimate; absent without values.
     fn of(values: &[f64]) -> Option<Self> {
-        let us = mean(values)?;
-        let interval = standard_error(values).map(|error| {
-            let reach = student_t(values.len() as u64 - 1) * error;
-            Interval { low: us - reach, high: us + reach }
-        });
-        Some(Self { us, interval })
+        let paging::Estimate { value, interval } = paging::Estimate::of(values)?;
+        Some(Self { us: value, interval })
     }
 }
 

@@ -17,7 +17,7 @@ mod writer;
 pub use importer::{COMMON, Importer, Read};
 pub use lines::Lines;
 pub use recorded::Recorded;
-pub use writer::{Imported, TOTAL_LENGTH};
+pub use writer::{Imported, MOST_RANGES, TOTAL_LENGTH};
 
 /// What stands in an imported recording for where its threshold and its clock come from.
 pub const IMPORTED: &str = "imported";

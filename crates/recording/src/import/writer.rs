@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 /// Detours that are written at once.
 const ROWS: usize = 64 << 10;
 /// More ranges of lengths than any tool counts in.
-const MOST_RANGES: usize = 4 << 20;
+pub const MOST_RANGES: usize = 4 << 20;
 /// Nanoseconds in ten years. Later times are no times since the beginning of a measurement.
 pub(super) const LATEST_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// Two detours may overlap by this much, because each time is rounded to nanoseconds.

@@ -14,4 +14,4 @@ pub use decode::{EnabledEvent, EventDecoder, ToTicks};
 pub use format::{Format, FormatField, Storage, page_layout};
 pub use marks::MARK;
 pub use page::{Missed, Page, PageError, PageLayout, Record, Records};
-pub use symbols::{resolve_from, split_symbol};
+pub use symbols::{resolve_from, split_symbol, unreadable};

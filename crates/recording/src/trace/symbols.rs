@@ -52,7 +52,8 @@ pub fn resolve_from(
     Ok(inherit(&wanted, found))
 }
 
-fn unreadable(error: io::Error) -> Problem {
+/// Returns the problem that the kernel's table of symbols cannot be read.
+pub fn unreadable(error: io::Error) -> Problem {
     let why = format!("cannot read /proc/kallsyms ({error})");
     ProblemKind::Unavailable.problem(why, "kernel functions are then shown as addresses")
 }

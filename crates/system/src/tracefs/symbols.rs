@@ -1,7 +1,7 @@
 //! Names of kernel code addresses, from `/proc/kallsyms`.
 
-use anechoic_recording::trace::{resolve_from, split_symbol};
-use anechoic_recording::{Name, Problem, ProblemKind};
+use anechoic_recording::trace::{resolve_from, split_symbol, unreadable};
+use anechoic_recording::{Name, Problem};
 use std::io::BufRead;
 use std::path::Path;
 use std::{fs, io};
@@ -33,11 +33,6 @@ fn address_in(table: impl BufRead, name: &str) -> Option<u64> {
 pub(crate) fn resolve(addresses: impl IntoIterator<Item = u64>) -> Result<Vec<Name>, Problem> {
     let file = fs::File::open(Path::new("/proc/kallsyms")).map_err(unreadable)?;
     resolve_from(io::BufReader::with_capacity(1 << 16, file), addresses)
-}
-
-fn unreadable(error: io::Error) -> Problem {
-    let why = format!("cannot read /proc/kallsyms ({error})");
-    ProblemKind::Unavailable.problem(why, "kernel functions are then shown as addresses")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::{Units, thread};
 use crate::machine::Root;
 use crate::tracefs::Batch;
 use anechoic_recording::who::SeenThread;
-use anechoic_recording::{EventKind, Name, NameKind};
+use anechoic_recording::{CLONE_THREAD, EventKind, Name, NameKind};
 use std::collections::HashMap;
 
 /// Number of threads of which each of the maps below knows something.
@@ -15,8 +15,6 @@ const MOST_PROCESSES: usize = 5_000;
 const MOST_ANCESTORS: usize = 100;
 /// Number of names of a thread that are remembered.
 const MOST_NAMES: usize = 5;
-/// The flag of clone(2) for a thread of the same process.
-const CLONE_THREAD: u64 = 0x0001_0000;
 
 /// Texts with the time from which each holds, in the order of these times: batches of several CPUs are not in order.
 type Since = Vec<(u64, String)>;
