@@ -96,7 +96,7 @@ fn share(finding: &Finding, of: &Gate) -> String {
         Outcome::Undecided if finding.uncertain > 0 => {
             format!("; what is {} may be too much", uncertain(finding, of))
         }
-        Outcome::Undecided => "; measure for longer".into(),
+        Outcome::Undecided if finding.at_most.is_some() => "; measure for longer".into(),
         _ => String::new(),
     };
     let seen = match finding.value {
@@ -165,6 +165,17 @@ fn increase(finding: &Finding) -> String {
 const SUCCESSIVE: &str = "two runs in a row do not show how much successive runs are alike: measure both sides with --repeat 5, \
                           or in turn";
 
+/// Why the noise of a program is not judged.
+const OF_PROGRAM: &str = "the noise of one recording of a program has no interval: `anechoic compare` several, or limit \
+                          --max-detour and --max-rate";
+
+/// Why sides that were measured far apart prove nothing.
+const ONE_SESSION: &str = "more than ten minutes lie between the sides, and nothing shows how much the host changes by itself \
+                           in that time: measure both in turn (`anechoic ab`), or each in several sessions";
+
+/// Why a change of a guest proves nothing.
+const HOST_MOVED: &str = "time below the kernel changed as well, so the host may have changed";
+
 /// Returns a doubt in words, with what removes it.
 fn doubt(of: &Doubt, required: &Requirements) -> String {
     match of {
@@ -212,11 +223,7 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::Threshold { threshold_ns } => {
             format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
         }
-        Doubt::OfProgram => {
-            "the noise of one recording of a program has no interval: `anechoic compare` several, or limit \
-             --max-detour and --max-rate"
-                .into()
-        }
+        Doubt::OfProgram => OF_PROGRAM.into(),
         Doubt::Unread => "a recording could not be read".into(),
         Doubt::OneRun => {
             "one run does not show how much runs differ: measure both sides with --repeat 5".into()
@@ -227,14 +234,8 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::OtherThresholds => {
             "the thresholds of both sides differ: measure both with the same --threshold".into()
         }
-        Doubt::HostMoved => {
-            "time below the kernel changed as well, so the host may have changed".into()
-        }
-        Doubt::OneSession => {
-            "more than ten minutes lie between the sides, and nothing shows how much the host changes by itself in that \
-             time: measure both in turn (`anechoic ab`), or each in several sessions"
-                .into()
-        }
+        Doubt::HostMoved => HOST_MOVED.into(),
+        Doubt::OneSession => ONE_SESSION.into(),
         Doubt::NotWhole { why } => plain(why),
         Doubt::FewRuns { planned } => {
             let runs = planned
