@@ -135,10 +135,11 @@ fn explained(coverage: &Coverage, sources: &Breakdown, run: &Facts) -> String {
     );
     text += &format!("; {} has no kernel event", share(coverage.unexplained));
     if coverage.not_attributable > 0.0 {
-        let mut unknown = sources.rows.iter().filter(|row| NOT_ATTRIBUTABLE.is(&row.source));
+        let of_unknown = sources.rows.iter().filter(|row| NOT_ATTRIBUTABLE.is(&row.source));
+        let names: Vec<&str> = of_unknown.map(|row| &*row.name).collect();
         let why = match run.alternate_ns {
             Some(_) => "events were switched off on purpose",
-            None if unknown.all(|row| !row.name.is_empty()) => "the kernel does not show them",
+            None if !names.is_empty() && !names.contains(&"") => "the kernel does not show them",
             None => "events were lost",
         };
         text += &format!("; {} cannot be attributed ({why})", share(coverage.not_attributable));

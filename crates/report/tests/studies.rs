@@ -65,7 +65,7 @@ fn ferreira() {
     let costs = [0.04, 0.05, 0.06, 0.07, 0.08, 0.09].map(|value| known(value, 0.002));
     let study = suite_ferreira(&of_ferreira(known(0.01, 0.002), costs));
     let text = words(&study);
-    let least = format!("{:.2} %", ((1.04f64 / 1.01) - 1.0) * 100.0);
+    let least = format!("{:.2}", ((1.04f64 / 1.01) - 1.0) * 100.0);
     let most = format!("{:.2} %", ((1.09f64 / 1.01) - 1.0) * 100.0);
     in_order(
         &text,
