@@ -22,7 +22,7 @@ pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
 }
 
 /// Returns whether a directory has something in it.
-pub fn is_used(dir: &Path) -> bool {
+pub(crate) fn is_used(dir: &Path) -> bool {
     dir.read_dir().is_ok_and(|mut entries| entries.next().is_some())
 }
 

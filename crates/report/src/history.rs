@@ -11,6 +11,8 @@ use anechoic_analyze::history::{FEWEST, History, Kind, PastRun};
 
 /// Number of runs in a shortened table, the newest.
 const SHOWN: usize = 15;
+/// An interval that ends beyond this many times the deviation between runs has no useful upper end.
+const WIDEST: f64 = 20.0;
 /// From this correlation on, successive runs are alike.
 const ALIKE: f64 = 0.3;
 
@@ -171,10 +173,13 @@ fn certainty(of: &History) -> Vec<String> {
     let mut lines = vec![];
     if let (Some(deviation), Some(interval)) = (of.between_runs, of.between_runs_interval) {
         let percent = |of: f64| format!("{:.1}", of * 100.0);
+        let sure = match interval.high < WIDEST * deviation {
+            true => format!("95 %: {}", between(&percent(interval.low), &percent(interval.high))),
+            false => "too few runs for an upper limit".to_owned(),
+        };
         lines.push(format!(
-            "Standard deviation between runs: {} % of the noise (95 %: {}).",
-            percent(deviation),
-            between(&percent(interval.low), &percent(interval.high))
+            "Standard deviation between runs: {} % of the noise ({sure}).",
+            percent(deviation)
         ));
     }
     if let Some(correlation) = of.successive {
