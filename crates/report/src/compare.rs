@@ -52,6 +52,11 @@ pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
     }
     screen.section("both sides");
     screen.table(sides(of));
+    if of.before.runs.max(of.after.runs) > 1 {
+        screen.note(
+            "noise: geometric mean over the runs of a side; below, arithmetic means, which add up",
+        );
+    }
     if !of.changed.is_empty() {
         screen.section("settings that differ");
         screen.table(settings(&of.changed, view));

@@ -57,7 +57,7 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
     }
     let cpu = *cpus::allowed().last().expect("a CPU");
     // Under SCHED_FIFO no other threads run, so only interrupts remain.
-    let args = ["loops", "--variants", "sum-reg", "--samples", "3000", "--policy", "fifo"];
+    let args = ["loops", "--variants", "sum-reg", "--samples", "5000", "--policy", "fifo"];
     // On a shared host the core's own speed changes by percents from one millisecond to the next, and between
     // the two runs. The quartiles must be right, and the tails if the host did not disturb them (a quiet host
     // gives 0.98 for both, a busy one 0.5 for the tails).
@@ -71,15 +71,16 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
         let judged = disturbed["judged"].as_u64().expect("a count");
         // A host that takes the CPU in one of twenty samples changes what remains of them.
         let large = |of: &Value| of["left_out_large"].as_u64().expect("a count");
-        let host = large(quiet).max(large(disturbed)) < 150;
+        let host = large(quiet).max(large(disturbed)) < 250;
         // Samples that are not judged have large unexplained detours. A core that became faster after the
         // calibration leaves some samples between two interrupts.
-        ensure(touched > 2_400 && judged > 1_500, host, || {
+        ensure(touched > 4_000 && judged > 2_500, host, || {
             format!("{touched} touched, {judged} judged")
         })?;
         let share = |measure| {
             let (raw, left, _) = spread(disturbed, measure);
-            let own = spread(quiet, measure).2.expect("samples in which nothing happened");
+            // Absent where something happened in nearly every sample.
+            let own = spread(quiet, measure).2.unwrap_or(f64::INFINITY);
             let share = (raw - left) / (raw - own);
             let said = format!("{measure}: {raw:.0} ns, left {left:.0}, by itself {own:.0}");
             println!("{said}: {share:.3}");

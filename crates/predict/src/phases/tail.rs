@@ -111,7 +111,10 @@ pub(super) fn fit(longest: Longest, windows: u64, blocks: Option<u64>) -> Result
         }
     };
     if pareto.shape >= 1.0 {
-        return Err(format!("its shape is {:.2}: the mean is infinite from 1 on", pareto.shape));
+        return Err(format!(
+            "the tail of the longest delays has a shape of {:.2}, and from 1 on the mean is infinite",
+            pareto.shape
+        ));
     }
     let without_each = blocks.and_then(|blocks| above.without_each(blocks)).unwrap_or_default();
     let shapes: Vec<f64> = without_each.iter().map(|(pareto, _)| pareto.shape).collect();
