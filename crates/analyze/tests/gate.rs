@@ -367,7 +367,7 @@ fn every_recording_must_pass() {
     assert_eq!(together(&[], &[]).outcome, Outcome::Undecided, "nothing was measured");
 }
 
-/// Compares made-up runs with this noise of CPU 1, one a minute, with so many minutes between the sides.
+/// Compares runs with the given noise of CPU 1, made one minute apart, with the given number of minutes between the sides.
 fn compared(dir: &Path, sides: [&[f64]; 2], pause_min: usize) -> Comparison {
     let mut number = 0;
     let sides = sides.map(|side| {

@@ -54,7 +54,7 @@ pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
     screen.table(sides(of));
     if of.before.runs.max(of.after.runs) > 1 {
         screen.note(
-            "noise: geometric mean over the runs of a side; below, arithmetic means, which add up",
+            "noise: geometric mean over the runs of a side; tables below: arithmetic means, which add up",
         );
     }
     if !of.changed.is_empty() {

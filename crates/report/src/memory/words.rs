@@ -11,7 +11,7 @@ use anechoic_recording::Policy;
 const REPORTED: &str =
     "Reported: what the machine reports, which in a guest need not be what it has.";
 /// What a measured border is.
-const STEPS: &str = "the working set at which the time per access of random or of sequential accesses steps from one level to the next; – if no step \
+const STEPS: &str = "the working set at which the time of such an access steps from one level to the next; – if no step \
 of 30 % or more belongs to this cache. Of a cache that other CPUs or guests use too, sequential accesses keep more, because they use its lines again \
 sooner.";
 

@@ -27,7 +27,8 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     unnamed.for_each(|fact| fact.name = "not traced".into());
     html! {
         (Screen::of(|screen| screen.facts(facts)))
-        @if part.method() == methods::DETOURS { p.note { "These numbers do not include detours shorter than the threshold, nor work that merely ran slower. The intervals assume that what makes the noise happens many times in a run; where few events decide, there is only a lower bound (≥, 97.5 %)." } }
+        @if part.method() == methods::DETOURS { p.note { "These numbers do not include detours shorter than the threshold, nor work that merely ran slower." } }
+        @if part.method() != methods::PROGRAM { p.note { "The intervals assume that what makes the noise happens many times in a run; where few events decide, there is only a lower bound (≥, 97.5 %)." } }
     }
 }
 
