@@ -139,7 +139,7 @@ fn explained(coverage: &Coverage, sources: &Breakdown, run: &Facts) -> String {
         let names: Vec<&str> = of_unknown.map(|row| &*row.name).collect();
         let why = match run.alternate_ns {
             Some(_) => "events were switched off on purpose",
-            None if !names.is_empty() && !names.contains(&"") => "the kernel does not show them",
+            None if !names.is_empty() && !names.contains(&"") => "the kernel hides the events",
             None => "events were lost",
         };
         text += &format!("; {} cannot be attributed ({why})", share(coverage.not_attributable));
