@@ -143,39 +143,107 @@ mod tests {
     }
 
     #[test]
-    fn recent_forgets_the_oldest_and_keeps_the_last() {
-        let mut recent = Recent::new();
-        for key in 0..3 * GENERATION as u64 {
-            recent.set(key, key);
+    fn recent_keeps_one_to_two_generations() {
+        let generation = GENERATION as u64;
+        let filled = |sets: u64| {
+            let mut recent = Recent::new();
+            (0..sets).for_each(|key| recent.set(key, key));
+            recent
+        };
+        // Number of sets, and the oldest key that is still known.
+        for (sets, oldest) in [
+            (generation, 0),
+            (generation + 1, 0),
+            (2 * generation, 0),
+            (2 * generation + 1, generation),
+            (3 * generation, generation),
+            (3 * generation + 1, 2 * generation),
+        ] {
+            let recent = filled(sets);
+            assert_eq!(recent.get(&oldest), Some(oldest), "{sets} sets");
+            assert_eq!(oldest.checked_sub(1).and_then(|key| recent.get(&key)), None, "{sets} sets");
+            assert_eq!(recent.get(&(sets - 1)), Some(sets - 1), "{sets} sets");
         }
-        assert_eq!(recent.get(&0), None);
-        assert_eq!(recent.get(&(3 * GENERATION as u64 - 1)), Some(3 * GENERATION as u64 - 1));
-        assert!(recent.young.len() + recent.old.len() <= 2 * GENERATION);
-        assert_eq!(recent.take(&(3 * GENERATION as u64 - 1)), Some(3 * GENERATION as u64 - 1));
-        assert_eq!(recent.get(&(3 * GENERATION as u64 - 1)), None);
+    }
+
+    #[test]
+    fn recent_returns_the_last_value_of_a_key_and_takes_all_of_them() {
+        let mut recent = Recent::new();
+        recent.set(7, "earlier");
+        (1_000..1_000 + GENERATION as u64).for_each(|key| recent.set(key, "other"));
+        assert_eq!(recent.get(&7), Some("earlier"), "from the older generation");
+        recent.set(7, "later");
+        assert_eq!(recent.get(&7), Some("later"));
+        assert_eq!(recent.take(&7), Some("later"));
+        assert_eq!(recent.get(&7), None, "the earlier value does not come back");
+    }
+
+    fn event(kind: EventKind, args: [u64; 3]) -> KernelEvent {
+        KernelEvent { cpu: 0, ticks: 5, kind, pid: 1, args }
+    }
+
+    /// What each event is remembered as: call, reschedule, timer, signal.
+    #[test]
+    fn an_event_is_remembered_as_what_it_causes() {
+        let by = Some(sender(5));
+        let call = Some((0xf, sender(5)));
+        let stop = |signal| Some((signal, sender(5)));
+        type Row = (&'static str, EventKind, [u64; 3], [bool; 3], Option<u8>);
+        let rows: [Row; 14] = [
+            ("call of one CPU", EventKind::IpiSendCpu, [3, 0, 0xf], [true, false, false], None),
+            ("call of several", EventKind::IpiSendMask, [3, 0, 0xf], [true, false, false], None),
+            ("reschedule of one", EventKind::IpiSendCpu, [3, 0, 0], [false, true, false], None),
+            (
+                "reschedule of several",
+                EventKind::IpiSendMask,
+                [3, 0, 0],
+                [false, true, false],
+                None,
+            ),
+            ("call of another CPU", EventKind::IpiSendCpu, [2, 0, 0xf], [false; 3], None),
+            (
+                "high-resolution timer",
+                EventKind::HrtimerStart,
+                [3, 0, 0],
+                [false, false, true],
+                None,
+            ),
+            ("timer", EventKind::TimerStart, [3, 0, 0], [false, false, true], None),
+            ("a thread that is woken", EventKind::Waking, [3, 0, 0], [false; 3], None),
+            ("SIGSTOP", EventKind::Signal, [77, 19, 0], [false; 3], Some(19)),
+            ("SIGTTOU", EventKind::Signal, [78, 22, 0], [false; 3], Some(22)),
+            ("SIGCONT", EventKind::Signal, [77, 18, 0], [false; 3], None),
+            ("SIGURG", EventKind::Signal, [77, 23, 0], [false; 3], None),
+            ("SIGSTOP of others", EventKind::Signal, [79, 19, 0], [false; 3], None),
+            ("an interrupt", EventKind::LocalTimerEntry, [3, 0, 0xf], [false; 3], None),
+        ];
+        for (name, kind, args, [calls, reschedules, arms], stops) in rows {
+            let mut causes = Causes::new(vec![77, 78]);
+            causes.note(&event(kind, args), sender(5));
+            assert_eq!(causes.armed(3), by.filter(|_| arms), "case: {name}");
+            assert_eq!(causes.take_call(3), call.filter(|_| calls), "case: {name}");
+            assert_eq!(causes.take_reschedule(3), by.filter(|_| reschedules), "case: {name}");
+            assert_eq!(causes.stop, stops.and_then(stop), "case: {name}");
+        }
     }
 
     #[test]
     fn events_are_kept_until_their_effect() {
         let mut causes = Causes::new(vec![77]);
-        let event = |kind, args| KernelEvent { cpu: 0, ticks: 5, kind, pid: 1, args };
         for (kind, args) in [
             (EventKind::CsdQueue, [3, 0xf, 0xc5d]),
-            (EventKind::IpiSendCpu, [3, 0, 0]),
             (EventKind::WorkQueue, [0xa, 0xb, 3]),
             (EventKind::Waking, [42, 3, 0]),
-            (EventKind::Signal, [77, 19, 0]),
-            (EventKind::Signal, [78, 20, 0]), // another process
         ] {
             causes.note(&event(kind, args), sender(5));
         }
+        let by = Some(sender(5));
         assert_eq!(causes.take_call(3), Some((0xf, sender(5))));
-        assert_eq!(causes.take_request(3, 0xc5d), Some(sender(5)));
-        assert_eq!(causes.take_request(3, 0xc5d), None, "taken once");
         assert_eq!(causes.take_request(2, 0xc5d), None, "another CPU");
-        assert_eq!(causes.take_reschedule(3), Some(sender(5)));
-        assert_eq!(causes.take_queued(0xa), Some(sender(5)));
-        assert_eq!(causes.take_waker(42), Some(sender(5)));
-        assert_eq!(causes.stop, Some((19, sender(5))));
+        for (times, expected) in [("once", by), ("a second time", None)] {
+            assert_eq!(causes.take_request(3, 0xc5d), expected, "{times}");
+            assert_eq!(causes.take_queued(0xa), expected, "{times}");
+            assert_eq!(causes.take_waker(42), expected, "{times}");
+        }
     }
 }
