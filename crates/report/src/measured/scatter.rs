@@ -49,6 +49,22 @@ impl Drawn<'_> {
         let points = self.result.figures.drawn.points.iter();
         points.map(|(at, value)| (*at, value * self.factor))
     }
+
+    /// Returns its values, and how many samples have each: of more samples than are drawn one by one, those of the points
+    /// of its cumulative distribution.
+    fn weighted(&self) -> Vec<(f64, f64)> {
+        if self.result.figures.drawn.all {
+            return self.points().map(|(_, value)| (value, 1.0)).collect();
+        }
+        let samples = self.result.facts.samples as f64;
+        let mut before = 0.0;
+        let counted = self.result.figures.cdf.iter().map(|point| {
+            let share = point.share - before;
+            before = point.share;
+            (point.value * self.factor, share * samples)
+        });
+        counted.collect()
+    }
 }
 
 /// Draws each sample by its start, relative to the first of its series, and its value.
@@ -75,6 +91,36 @@ pub(crate) fn distributions(series: &[Drawn<'_>]) -> Chart {
     let curves = series.iter().take(CURVES).enumerate().map(curve).collect();
     Chart::of(values(series), Axis::linear("share of the samples", Quantity::Share), curves)
 }
+
+/// Number of bins of the times of several series together.
+const BINS: usize = 80;
+
+/// Draws how many samples of each series have a value, in bins that all series share.
+pub(crate) fn counts(series: &[Drawn<'_>]) -> Chart {
+    let values: Vec<Vec<(f64, f64)>> = series.iter().take(CURVES).map(Drawn::weighted).collect();
+    let all = || values.iter().flatten().map(|(value, _)| *value);
+    let least = all().fold(f64::INFINITY, f64::min);
+    let width = (all().fold(least, f64::max) - least) / BINS as f64;
+    let curve = |(number, (one, values)): (usize, (&Drawn<'_>, &Vec<(f64, f64)>))| {
+        let mut counts = [0.0; BINS];
+        for (value, count) in values {
+            counts[(((value - least) / width) as usize).min(BINS - 1)] += count;
+        }
+        let edge = |bin: usize| least + bin as f64 * width;
+        let bins = counts.iter().enumerate().map(|(bin, count)| (edge(bin), *count));
+        let points: Vec<(f64, f64)> =
+            [(least, 0.0)].into_iter().chain(bins).chain([(edge(BINS), 0.0)]).collect();
+        Curve::numbered(number, one.title.clone(), Draw::Steps, &points)
+            .lettered(('a'..='z').nth(number))
+    };
+    let curves = series.iter().zip(&values).enumerate().map(curve).collect();
+    let x = Axis::linear("time of a sample", Quantity::Time);
+    Chart::of(x, Axis::linear("number of samples", Quantity::Number), curves)
+}
+
+/// Describes the chart of counts.
+pub(crate) const CAPTION_OF_COUNTS: &str =
+    "Number of samples by their time, in 80 equal stretches from the shortest to the longest.";
 
 /// Describes the chart over time: which samples are drawn.
 pub(crate) fn caption(series: &[Drawn<'_>]) -> String {

@@ -3,7 +3,7 @@
 use crate::measured::names::{Named, shown, words};
 use crate::measured::scatter::{self, Drawn};
 use crate::palette;
-use crate::picture::{Chart, Curve, Draw};
+use crate::picture::{Chart, Curve, Draw, Mark};
 use crate::published::Value;
 use crate::screen::Screen;
 use crate::style::plain;
@@ -18,7 +18,7 @@ const KERNELS: usize = 4;
 
 /// A published value of a sample.
 pub(super) struct Level {
-    /// Its name in the legend.
+    /// Its name.
     pub name: String,
     /// The value, or the ends of its range, in ns.
     pub ns: Vec<f64>,
@@ -31,7 +31,13 @@ impl Level {
             Value::Between(low, high) => vec![low, high],
             other => other.number().into_iter().collect(),
         };
-        Self { name: format!("published: {name}"), ns: ends.iter().map(|of| of * ns).collect() }
+        Self { name: name.to_owned(), ns: ends.iter().map(|end| end * ns).collect() }
+    }
+
+    /// Returns a label for it at the first of its lines. All lines are grey, so each needs its name beside it.
+    fn mark(&self, place: impl Fn(f64) -> (f64, f64)) -> Option<Mark> {
+        let (x, y) = place(*self.ns.first()?);
+        Some(Mark { x, y, label: self.name.clone() })
     }
 }
 
@@ -44,23 +50,26 @@ pub(super) fn over_time(set: &Measured, figure: &str, levels: &[Level], screen: 
         let mut chart = scatter::over_time(&drawn);
         let end = chart.curves.iter().flat_map(|curve| &curve.x).copied().fold(0.0, f64::max);
         chart.curves.extend(lines(levels, |ns| [(0.0, ns), (end, ns)]));
+        chart.marks = levels.iter().filter_map(|level| level.mark(|ns| (0.0, ns))).collect();
         chart.name = format!("{figure} {}", plain(&group[0].result.facts.variant));
         let caption = caption(figure, group, &scatter::caption(&drawn), levels);
         screen.pictured(titled(chart, number, figure, group), caption);
     }
 }
 
-/// Adds for each kernel of a set the distributions of all its series, as `figure` of the paper, with the published values
-/// as vertical lines.
-pub(super) fn distributions(set: &Measured, figure: &str, levels: &[Level], screen: &mut Screen) {
+/// Adds for each kernel of a set how many samples of each series took how long, as `figure` of the paper, with the
+/// published values as vertical lines.
+pub(super) fn counts(set: &Measured, figure: &str, levels: &[Level], screen: &mut Screen) {
     let all = shown(set, true);
     for (number, group) in scatter::alike(&all).iter().take(KERNELS).enumerate() {
         let drawn = drawn(group);
         let kernel = plain(&group[0].result.facts.variant);
-        let mut chart = scatter::distributions(&drawn);
-        chart.curves.extend(lines(levels, |ns| [(ns, 0.0), (ns, 1.0)]));
+        let mut chart = scatter::counts(&drawn);
+        let top = chart.curves.iter().flat_map(|curve| &curve.y).copied().fold(0.0, f64::max);
+        chart.curves.extend(lines(levels, |ns| [(ns, 0.0), (ns, top)]));
+        chart.marks = levels.iter().filter_map(|level| level.mark(|ns| (ns, top))).collect();
         chart.name = format!("{figure} {kernel} distribution");
-        let caption = caption(figure, group, scatter::caption_of_distributions(&drawn), levels);
+        let caption = caption(figure, group, scatter::CAPTION_OF_COUNTS, levels);
         screen.pictured(titled(chart, number, figure, group), caption);
     }
 }
@@ -98,7 +107,8 @@ fn caption(figure: &str, group: &[Named<'_>], drawn: &str, levels: &[Level]) -> 
 fn lines(levels: &[Level], ends: impl Fn(f64) -> [(f64, f64); 2]) -> Vec<Curve> {
     let line = |(number, level): (usize, &Level)| {
         let points: Vec<(f64, f64)> = level.ns.iter().flat_map(|&ns| ends(ns)).collect();
-        Curve::colored(palette::REST, number, level.name.clone(), Draw::Segments, &points)
+        let name = format!("published: {}", level.name);
+        Curve::colored(palette::REST, number, name, Draw::Segments, &points)
     };
     levels.iter().enumerate().map(line).collect()
 }

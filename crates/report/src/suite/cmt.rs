@@ -55,14 +55,15 @@ pub fn suite_cmt(sets: &[Measured]) -> Study {
     if let Some(set) = sets.iter().find(lasting(long)) {
         // Cycles of a processor of 1 GHz.
         absolute::over_time(set, "Figure 8", &levels(&SECONDS, 1.0), screen);
-        absolute::distributions(set, "Figure 9", &levels(&SECONDS, 1.0), screen);
+        absolute::counts(set, "Figure 9", &levels(&SECONDS, 1.0), screen);
     }
     if !sets.is_empty() {
         screen.section(&format!("figures of {}, and here", RADOJKOVIC.short));
         screen.table(figures(sets));
         screen.note(
-            "here: from the least to the greatest of the pinned series of all sets; rate: of the kernel's events; longest: the \
-             longest repetition of a series; range: the longest over the shortest",
+            "here: from the least to the greatest of the pinned series of all sets; rate: of the kernel's events; cost of a \
+             tick: its mean overhead; longest: the longest repetition of a series; range: the longest over the shortest; a \
+             command: it measures this here; –: not measured here",
         );
     }
     screen.section("limits of the comparison");
@@ -132,7 +133,7 @@ struct Figure {
     text: fn(f64) -> String,
 }
 
-const FIGURES: [Figure; 6] = {
+const FIGURES: [Figure; 8] = {
     let [short, .., long] = CMT_SETS;
     [
         Figure {
@@ -141,6 +142,20 @@ const FIGURES: [Figure; 6] = {
             set: short,
             value: ticks_hz,
             text: |hz| format!("{hz:.1} Hz"),
+        },
+        Figure {
+            name: "cost of a tick",
+            published: ["peaks", "Linux", "duration"],
+            set: short,
+            value: tick_ns,
+            text: fine,
+        },
+        Figure {
+            name: "the same, of 100 µs",
+            published: [TICKS, "Linux and Solaris", "same strand"],
+            set: short,
+            value: |series| Some(tick_ns(series)? / series.facts.grain_ns as f64),
+            text: loss,
         },
         Figure {
             name: "longest of 100 µs",
@@ -180,6 +195,24 @@ const FIGURES: [Figure; 6] = {
     ]
 };
 
+/// What else the study measured, of which this suite has no value, and the command that measures it here; empty if none
+/// does.
+const ELSEWHERE: [(&str, Place, &str); 8] = [
+    ("rate of the ticks", ["peaks", "Solaris", "frequency"], ""),
+    ("cost of a tick", ["peaks", "Solaris", "duration"], ""),
+    ("tick on a sibling", [TICKS, "Linux and Solaris", "sibling strand"], INTERFERENCE),
+    ("tick on another core", [TICKS, "Linux and Solaris", "other core"], INTERFERENCE),
+    ("repetition of 1 s", SECONDS[1], ""),
+    ("range of 1 s", ["repetition of 1 s", "Solaris strand 4", "range of variation"], ""),
+    ("1,024 processors", ["slowdown at 1,024 processors", "100 µs", "grain"], "predict phases"),
+    ("1,024 processors", ["slowdown at 1,024 processors", "1 ms", "grain"], "predict phases"),
+];
+
+/// Experiment of the study's abstract.
+const TICKS: &str = "overhead of the timer interrupt";
+/// The command that places interrupts on one CPU and a kernel on another.
+const INTERFERENCE: &str = "measure interference";
+
 /// Writes a time of about a second with the places of Figure 9.
 fn seconds(ns: f64) -> String {
     format!("{:.4} s", ns / 1e9)
@@ -189,6 +222,11 @@ fn ticks_hz(series: &SeriesResult) -> Option<f64> {
     let ticks = series.ticks.as_ref()?.ticks as f64;
     let wall_ns = series.facts.wall_ns;
     (wall_ns > 0 && ticks > 0.0).then(|| ticks / wall_ns as f64 * 1e9)
+}
+
+/// Returns the mean cost of a tick.
+fn tick_ns(series: &SeriesResult) -> Option<f64> {
+    Some(series.ticks.as_ref()?.overhead.as_ref()?.per_tick_ns)
 }
 
 /// Returns by what share the longest repetition exceeds the shortest.
@@ -217,12 +255,16 @@ fn figures(sets: &[Measured]) -> Table {
         let here = here(&figure, sets).unwrap_or_else(|| "–".to_owned());
         table.row(vec![figure.name.to_owned(), published(figure.published), here]);
     }
+    for (name, place, command) in ELSEWHERE {
+        let here = if command.is_empty() { "–".into() } else { format!("`{command}`") };
+        table.row(vec![name.to_owned(), published(place), here]);
+    }
     table
 }
 
 /// Compares ticks and what they do to short repetitions; absent if there are none.
 fn changed(sets: &[Measured]) -> Option<String> {
-    let [rate, _, slower, ..] = FIGURES;
+    let [rate, .., slower, _, _, _] = FIGURES;
     let there =
         |[experiment, row, column]: Place| Some(find(&CMT, experiment, row, column)?.text());
     Some(format!(
@@ -289,4 +331,24 @@ fn caveats(sets: &[Measured]) -> Vec<String> {
         );
     }
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The study's table, or the table of its figures, shows each number that the file of the study has.
+    #[test]
+    fn every_published_number_is_on_the_screen() {
+        let figures = FIGURES.iter().map(|figure| figure.published);
+        let places: Vec<Place> = figures.chain(ELSEWHERE.map(|(_, place, _)| place)).collect();
+        for number in CMT.iter() {
+            let place = [number.experiment, number.row, number.column];
+            let in_table_1 = [CYCLES, TICK_OVERHEAD].contains(&number.experiment);
+            assert!(in_table_1 || places.contains(&place), "{number:?}");
+        }
+        for place in places {
+            assert_ne!(published(place), "–", "{place:?}");
+        }
+    }
 }
