@@ -55,6 +55,9 @@ pub struct Comparison {
     pub before: Side,
     /// The side after the change.
     pub after: Side,
+    /// Whether the runs are those of recorded programs (`anechoic record`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub programs: bool,
     /// The verdict.
     pub verdict: Change,
     /// How the runs of both sides follow each other in time.
@@ -175,6 +178,7 @@ pub fn compare(
         (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
     }
     found.trials = trials.cloned();
+    found.programs = runs.iter().copied().flatten().any(|of| of.run.program.is_some());
     let is_open = match found.verdict {
         Change::OneRun | Change::OneRunDiffers => true,
         Change::Unproven => !found.control_moved(),
@@ -271,6 +275,7 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
     Comparison {
         before: Side::of(before, first, positive),
         after: Side::of(after, second, positive),
+        programs: false,
         verdict,
         order: design.order(),
         apart_ns: match &design {

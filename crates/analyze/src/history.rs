@@ -212,6 +212,7 @@ pub fn flaws(run: &Run) -> Vec<&'static str> {
         (run.state != RunState::Complete, "ended early"),
         (run.cpus.iter().any(|cpu| cpu.lost_detours > 0), "lost detours"),
         (run.clock.rate_is_wrong(), "has a counter whose rate is wrong"),
+        (run.kept_after_stop().is_some(), "is only the part before the detour that it waited for"),
     ];
     all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
 }

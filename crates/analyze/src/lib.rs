@@ -82,7 +82,7 @@ pub use places::Places;
 pub use readings::{Readings, Wanted, sources, summarize};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure, measure_with_spectra};
-pub use stopped::Stopped;
+pub use stopped::{Stopped, no_sample};
 pub use stories::{LongestDetours, longest_detours};
 pub use story::{DetourStory, StoryActivity};
 pub use summary::{Breakdown, Sources, Summary};

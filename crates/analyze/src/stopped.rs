@@ -32,6 +32,18 @@ pub struct Stopped {
     pub kept: Option<Kept>,
 }
 
+/// Returns that what is kept of a run is no sample of it; absent unless it dropped all but the part before the detour for
+/// which it waited.
+#[must_use]
+pub fn no_sample(run: &Run) -> Option<String> {
+    run.kept_after_stop()?;
+    let condition = run.stop_on.as_ref()?.condition;
+    Some(format!(
+        "only the part before the detour that ended the run ({condition}) is kept: its shares and rates do not hold for the \
+         whole run"
+    ))
+}
+
 impl Stopped {
     /// Returns whether a detour was longer than it should be, which ended the run.
     #[must_use]

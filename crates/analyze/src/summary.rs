@@ -3,7 +3,7 @@
 use crate::coverage::{
     AuditDifference, CounterReadings, Coverage, LossSummary, audit_differences, losses,
 };
-use crate::curve::CurvePoint;
+use crate::curve::{CurvePoint, Dropped};
 use crate::detours::{DetoursBuilder, LostTime};
 use crate::facts::Facts;
 use crate::fold::Fold;
@@ -17,6 +17,7 @@ use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::NotAvailable;
+use anechoic_recording::stop::StopCondition;
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Strays};
 use schemars::JsonSchema;
@@ -168,7 +169,7 @@ impl<'a> SummaryBuilder<'a> {
             total,
             cpus,
             intervals: IntervalMethod::of(run, detours),
-            curve: curve.points(wall, clock),
+            curve: curve.points(wall, dropped(run), clock),
             stopped: self.stopped.finish(recording)?,
             longest: self.longest.finish(),
             owners: sources.is_some().then(|| owners(&self.sources, run, wall, &readings)),
@@ -183,6 +184,14 @@ impl<'a> SummaryBuilder<'a> {
             not_available,
         })
     }
+}
+
+/// Returns the time that a run of `--keep` watched on all CPUs before the part that is kept.
+fn dropped(run: &Run) -> Option<Dropped> {
+    let kept = run.kept_after_stop()?;
+    let StopCondition::Longer(over_ns) = run.stop_on.as_ref()?.condition else { return None };
+    let ticks = run.clock.ticks(kept.dropped_ns).saturating_mul(run.cpus.len() as u64);
+    Some(Dropped { over_ns, ticks })
 }
 
 impl SummaryBuilder<'_> {

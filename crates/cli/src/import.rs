@@ -5,7 +5,7 @@ use crate::progress::Busy;
 use crate::rows::Rows;
 use crate::setup::default_dir;
 use crate::terminal;
-use anechoic_recording::import::{IMPORTERS, Importer};
+use anechoic_recording::import::{IMPORTERS, Importer, Read};
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording, methods};
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -88,12 +88,13 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
         number if latencies => format!("{} latencies; ", anechoic_report::count(number)),
         number => format!("{} detours; ", anechoic_report::count(number)),
     };
+    let each = if matches!(args.importer.read, Read::Runs(_)) { "run" } else { "method" };
     if recording.is_some() {
         writeln!(out, "{dir_name} · {what}`anechoic summary {dir_name}` shows what was measured")?;
     } else {
         writeln!(
             out,
-            "{dir_name} · a recording for each method; `anechoic list {dir_name}` lists them"
+            "{dir_name} · a recording for each {each}; `anechoic list {dir_name}` lists them"
         )?;
     }
     out.flush()?;

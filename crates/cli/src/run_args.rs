@@ -20,7 +20,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
     /// End the run at the first detour that is longer, on any measured CPU ('detour>100us', exit code 2), or after
-    /// this many detours of all of them ('detours>=100000')
+    /// this many detours of all of them ('detours>=100000'). With --fifo, time that the fair server or real-time
+    /// throttling takes does not count, if kernel events are recorded
     #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
     pub(crate) stop_on: Option<StopCondition>,
     /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter more. It stays

@@ -21,6 +21,7 @@ mod predict_phases;
 mod reading;
 mod report;
 mod shell;
+mod stopped;
 mod suites;
 mod threads;
 mod tool;

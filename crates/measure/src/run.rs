@@ -4,6 +4,7 @@
 //! which all loops watch the counter.
 
 mod adopt;
+mod artefacts;
 mod conduct;
 mod describe;
 mod error;

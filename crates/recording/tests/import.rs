@@ -82,7 +82,8 @@ fn tables_of_start_and_duration_are_read() {
 #[test]
 fn netgauge_text_is_read_with_its_iteration() {
     let text = "# Selfish Benchmark\n# Minimal cycle length [ns]: 9.810000 \n# Time [ns]\tselfish duration [ns]\n\
-                0.00\t120.40\n1000.00\t95.20\n# CPU overhead due to noise: 0.10%\n";
+                0.00\t120.40\n1000.00\t95.20\n# CPU overhead due to noise: 19.51%\n\
+                # Measurement period: 0.00 s\n";
     let (dir, done) = import("netgauge", text.as_bytes(), &[("duration", "1ms"), ("host", "n7")]);
     assert_eq!(done.expect("imported"), 2);
     let recording = Recording::open(&dir.path().join("r")).expect("a recording");
@@ -96,6 +97,95 @@ fn netgauge_text_is_read_with_its_iteration() {
         ("n7", 1_000_000, 104)
     );
     assert_eq!(detours("netgauge", text, &[]), [(0, 0, 120), (0, 1_000, 95)]);
+}
+
+/// Writes runs as netgauge does one after the other into one file: starts and whole lengths in nanoseconds of each run,
+/// of which the first is subtracted from the starts, and the loop's iteration from the lengths.
+fn by_netgauge(runs: &[&[(f64, f64)]], iteration: f64) -> String {
+    let run = |detours: &&[(f64, f64)]| {
+        let first = detours[0].0;
+        let lines = detours
+            .iter()
+            .map(|(start, whole)| format!("{:.2}\t{:.2}\n", start - first, whole - iteration));
+        let lines: String = lines.collect();
+        let lost: f64 = detours.iter().map(|(_, whole)| whole - iteration).sum();
+        let (last, whole) = detours[detours.len() - 1];
+        let period = last + whole - first;
+        format!(
+            "# Benchmark Method: selfish\n# Selfish Benchmark\n# Minimal cycle length [ns]: {iteration:.6} \n# \n{lines}\
+             # CPU overhead due to noise: {:.2}%\n# Measurement period: {:.2} s\n",
+            100.0 * lost / period,
+            period / 1e9
+        )
+    };
+    runs.iter().map(run).collect()
+}
+
+/// Returns the lost and the measured time of the recordings of a directory by their place, in seconds.
+fn seconds(dir: &std::path::Path, places: &[&str]) -> Vec<(f64, f64)> {
+    let one = |place: &&str| {
+        let recording = Recording::open(&dir.join(place)).expect("a recording");
+        let (cpu, run) = (&recording.run().cpus[0], recording.run());
+        let rows = recording.rows::<Detour>().flat_map(|rows| rows.expect("readable"));
+        let lost: u64 =
+            rows.map(|row| row.end_ticks - row.start_ticks - cpu.shortest_gap_ticks).sum();
+        assert!(run.end_utc.is_some(), "the file has a date");
+        (lost as f64 / 1e9, (cpu.last_ticks - cpu.first_ticks) as f64 / 1e9)
+    };
+    places.iter().map(one).collect()
+}
+
+#[test]
+fn runs_that_netgauge_appended_are_recordings_that_agree_with_its_own_totals() {
+    let first = [(7e6, 1e6), (2e9, 5e7), (3.5e9, 300.0)];
+    let second = [(1e3, 2e5), (1e9, 1e8)];
+    let text = by_netgauge(&[&first, &second], 9.81);
+    let (dir, done) = import("netgauge", text.as_bytes(), &[]);
+    assert_eq!(done.expect("imported"), 5);
+    let expected = [(0.051, 3.493), (0.1002, 1.099_999)];
+    for (found, expected) in
+        seconds(&dir.path().join("r"), &["run-001", "run-002"]).iter().zip(expected)
+    {
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        assert!(near(found.0, expected.0) && near(found.1, expected.1), "{found:?} {expected:?}");
+    }
+    let start = |place: &str| {
+        Recording::open(&dir.path().join("r").join(place))
+            .expect("a recording")
+            .run()
+            .start_utc
+            .clone()
+    };
+    assert!(start("run-001") < start("run-002"), "in the order of the file");
+
+    let cases = [
+        ("the end is missing", text.replace("999999000.00\t", "#"), "run 2 states a measurement"),
+        ("a detour is missing", text.replace("1993000000.00\t", "#"), "run 1 states an overhead"),
+        ("no number", text.replace("period: 3.49", "period: x"), "'x' is no number"),
+    ];
+    for (name, text, expected) in cases {
+        let (dir, done) = import("netgauge", text.as_bytes(), &[]);
+        let problem = done.expect_err(name);
+        assert!(problem.to_string().contains(expected), "case: {name}: {problem}");
+        assert!(!dir.path().join("r").exists(), "case: {name}: nothing is left");
+    }
+}
+
+/// A directory in which something is stays as it is.
+#[test]
+fn a_directory_that_is_not_empty_is_refused_and_kept() {
+    let runs: [&[(f64, f64)]; 2] = [&[(0.0, 500.0), (1e6, 500.0)]; 2];
+    for number in [1, 2] {
+        let place = tempfile::tempdir().expect("a directory");
+        fs::write(place.path().join("mine"), "x").expect("a file");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), by_netgauge(&runs[..number], 10.0)).expect("a file");
+        let rows: Vec<OptionRow> = importer("netgauge").all_options();
+        let answers = Answers::read(&rows, &[]).expect("options");
+        let done = importer("netgauge").import(&[file.path().to_owned()], &answers, place.path());
+        assert!(done.is_err(), "{number} runs");
+        assert!(place.path().join("mine").exists(), "{number} runs");
+    }
 }
 
 #[test]

@@ -242,3 +242,24 @@ fn series_of_several_cpus_keep_their_cpus() {
     let of_cpu = |cpu| samples.iter().filter(|sample| sample.cpu == cpu).count();
     assert_eq!([of_cpu(0), of_cpu(1)], [20, 20]);
 }
+
+/// A CPU whose own shortest gap is longer than that of its class is disturbed in every iteration: that is noise.
+#[test]
+fn the_shortest_gap_of_a_class_is_subtracted_from_all_its_gaps() {
+    let line = |text: &str, number: u32| {
+        text.lines().find(|line| line.starts_with(&format!("ran {number} "))).unwrap().to_owned()
+    };
+    let slower = line(TWO_CPUS, 1).replace("shortest=13", "shortest=21");
+    let text = with_checksum(&TWO_CPUS.replace(&line(TWO_CPUS, 1), &slower));
+    let other = "cpu 1 id=1 core=0 package=1 class=0x60fb1";
+    let unlike = with_checksum(&text.replace(other, &other.replace("0x60fb1", "0x60fb2")));
+    for (text, expected) in [(text, [13, 13]), (unlike, [13, 21])] {
+        let (dir, imported) = bare(&text);
+        assert!(imported.unwrap().contains(&"detours".to_owned()));
+        let recording = Recording::open(&dir.path().join("recording/detours")).unwrap();
+        let cpus = &recording.run().cpus;
+        let own: Vec<u64> = cpus.iter().map(|cpu| cpu.own_shortest_gap_ticks).collect();
+        let subtracted: Vec<u64> = cpus.iter().map(|cpu| cpu.shortest_gap_ticks).collect();
+        assert_eq!((&own[..], &subtracted[..]), (&[13, 21][..], &expected[..]));
+    }
+}

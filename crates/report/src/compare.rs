@@ -1,6 +1,7 @@
 //! The screen of a comparison: whether the noise changed, in which sources, on which CPUs, at which lengths.
 
 mod certainty;
+mod culprits;
 mod trials;
 
 use crate::names::title_of;
@@ -8,23 +9,20 @@ use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::screen::Screen;
 use crate::style::{View, capital, clip, listed, plain};
 use crate::table::Table;
-use crate::units::{
-    asked, between, count, counted, cpu_list, long, noise, number, rate, rough_share, span,
-};
+use crate::units::{asked, between, count, counted, long, noise, number, rate, rough_share, span};
 use anechoic_analyze::compare::{
     Change, ChangedSetting, Comparison, CpuChange, Difference, FEWEST_PAIRS, LengthChange, Order,
     Side, SourceChange,
 };
 use anechoic_analyze::stats::Interval;
 use certainty::certainty;
+use culprits::explained;
 use trials::{commands, not_complete};
 
 /// Widest name in a table.
 const NAME: usize = 28;
 /// Number of rows in a shortened table.
 const SHOWN: usize = 10;
-/// A source is named in the headline if it makes up this part of the change.
-const NAMED: f64 = 0.3;
 /// A source that changed while the sum did not is named if its change is this part of the noise.
 const LEAST_ALONE: f64 = 0.02;
 
@@ -190,42 +188,6 @@ fn times(of: f64, interval: Option<Interval>) -> String {
     format!("{} times{}", number(of), interval.unwrap_or_default())
 }
 
-/// Names the sources and the CPUs that make up most of the change.
-fn explained(of: &Comparison) -> Option<String> {
-    let change = |of: &Difference| of.after - of.before;
-    let all: f64 = of.sources.iter().map(|source| change(&source.difference)).sum();
-    let part = |source: &&SourceChange| change(&source.difference) / all;
-    // Sources that cancel each other, or means that differ from the verdict by one run, explain nothing.
-    let towards = if of.after.noise < of.before.noise { all < 0.0 } else { all > 0.0 };
-    let explains = |source: &&SourceChange| {
-        towards && source.difference.clear && (NAMED..=1.1).contains(&part(source))
-    };
-    let named = of.sources.iter().filter(explains).take(2);
-    let named: Vec<String> = named
-        .enumerate()
-        .map(|(at, source)| {
-            let share = rough_share(part(&source).min(1.0));
-            let verb = if at == 0 { " explains" } else { "" };
-            format!(
-                "{}{verb} {share}{}",
-                source_name(source),
-                if at == 0 { " of the change" } else { "" }
-            )
-        })
-        .collect();
-    let clear: Vec<&CpuChange> = of.cpus.iter().filter(|of| of.difference.clear).collect();
-    let cpus = (!clear.is_empty() && clear.len() < of.cpus.len()).then(|| {
-        let cpus: Vec<u32> = clear.iter().map(|of| of.cpu).collect();
-        let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-        format!(" It is clear on {word} {}.", cpu_list(&cpus))
-    });
-    if named.is_empty() {
-        return cpus.map(|cpus| cpus.trim().to_owned());
-    }
-    let (sources, cpus) = (capital(&listed(&named)), cpus.unwrap_or_default());
-    Some(format!("{sources}.{cpus}"))
-}
-
 /// Names sources that changed clearly where the noise as a whole did not: what varies in the rest hides them.
 fn changed_alone(of: &Comparison) -> Option<String> {
     let least = LEAST_ALONE * of.before.noise.max(of.after.noise);
@@ -298,9 +260,18 @@ fn warnings(of: &Comparison) -> Vec<String> {
         (Change::OneRun | Change::OneRunDiffers, Order::Duet) => warnings.push(format!(
             "Measure {FEWEST_PAIRS} pairs or more, better 10, and let them all end: `anechoic ab --duet --pairs 10 …`."
         )),
+        (Change::OneRun | Change::OneRunDiffers, _) if of.programs => warnings.push(
+            "Record each side repeatedly, and give all its recordings together: `anechoic record -o before/1 -- PROGRAM`, \
+             `… -o before/2 …`, change the setting, `… -o after/1 …`, `… -o after/2 …`; then `anechoic compare before after`."
+                .into(),
+        ),
         (Change::OneRun | Change::OneRunDiffers, _) => warnings.push(
             "Measure both sides repeatedly: `anechoic run --repeat 5 -o before`, change the setting, \
              `anechoic run --repeat 5 -o after`; or name earlier runs of this host with --history."
+                .into(),
+        ),
+        (Change::Unproven, Order::OneSession) if of.programs && !of.control_moved() => warnings.push(
+            "Record both sides again, in turns: before, after, before, after; give all recordings of a side together."
                 .into(),
         ),
         (Change::Unproven, Order::OneSession) if !of.control_moved() => warnings.push(
@@ -429,6 +400,27 @@ fn lengths(of: &Comparison, view: &View<'_>) -> Table {
     folded(&of.lengths, view, table)
 }
 
+/// Draws the noise of each run, those of a pair one above the other; absent unless a side has several.
+pub(crate) fn of_runs(found: &Comparison) -> Option<Chart> {
+    let sides = [(0, 'a', &found.before), (1, 'b', &found.after)];
+    let curve = |(at, letter, side): (usize, char, &Side)| {
+        let points: Vec<(f64, f64)> =
+            (1_u32..).map(f64::from).zip(side.noise_of_runs.iter().copied()).collect();
+        Curve::numbered(at, name(side), Draw::Points, &points).lettered(Some(letter))
+    };
+    let pairs = matches!(found.order, Order::Paired | Order::Duet);
+    let (what, title) = match pairs {
+        true => ("pair", "noise of both sides in each pair"),
+        false => ("run of its side", "noise of each run"),
+    };
+    let chart = Chart::of(
+        Axis::linear(what, Quantity::Count),
+        Axis::linear("noise", Quantity::Share),
+        sides.map(curve).into(),
+    );
+    (found.before.runs.max(found.after.runs) > 1).then(|| chart.titled(title, 10))
+}
+
 /// Draws the rate of detours over each threshold on both sides.
 pub(crate) fn chart(of: &Comparison) -> Chart {
     let curve = |at: usize, side: &Side, rate: fn(&Difference) -> f64| {
@@ -462,20 +454,16 @@ mod tests {
         }
     }
 
-    fn source(name: &str, after: f64, clear: bool, control: bool) -> SourceChange {
-        let difference = Difference { before: 0.001, after, interval: None, clear };
-        SourceChange { source: "thread".into(), name: name.into(), control, difference }
-    }
-
-    #[test]
-    fn a_source_that_changed_is_named_where_the_sum_hides_it() {
-        let mut of = Comparison {
-            before: side("A", 0.05),
-            after: side("B", 0.054),
+    /// Returns a comparison of sides with this noise, in which nothing else is known.
+    pub(super) fn comparison([before, after]: [f64; 2]) -> Comparison {
+        Comparison {
+            before: side("A", before),
+            after: side("B", after),
+            programs: false,
             verdict: Change::NotShown,
             order: Order::Paired,
             apart_ns: None,
-            ratio: Some(1.08),
+            ratio: Some(after / before),
             interval: None,
             probability: None,
             mann_whitney: None,
@@ -484,23 +472,54 @@ mod tests {
             plan: vec![],
             notes: vec![],
             changed: vec![],
-            sources: vec![
-                source("far", 0.9, false, false),
-                source("host", 0.9, true, true),
-                source("tiny", 0.0011, true, false),
-            ],
+            sources: vec![],
             cpus: vec![],
             other_cpus: false,
             lengths: vec![],
             job: None,
             trials: None,
             history: None,
-        };
+        }
+    }
+
+    /// Returns a thread that took 0.5 of the time, and this much more after the change.
+    pub(super) fn source(name: &str, by: f64, clear: bool) -> SourceChange {
+        let difference = Difference { before: 0.5, after: 0.5 + by, interval: None, clear };
+        SourceChange { source: "thread".into(), name: name.into(), control: false, difference }
+    }
+
+    #[test]
+    fn a_source_that_changed_is_named_where_the_sum_hides_it() {
+        let mut of = comparison([0.05, 0.054]);
+        let host = SourceChange { control: true, ..source("host", 0.4, true) };
+        of.sources = vec![source("far", 0.4, false), host, source("tiny", 0.0001, true)];
         assert_eq!(sentences(&of), ["No change is shown: 5.00 % in A, 5.40 % in B (1.08 times)."]);
-        of.sources.push(source("new", 0.005, true, false));
+        let difference =
+            Difference { before: 0.001, after: 0.005, ..source("new", 0.0, true).difference };
+        of.sources.push(SourceChange { difference, ..source("new", 0.0, true) });
         assert_eq!(
             sentences(&of)[1],
             "Alone, thread new (0.10 % before, 0.50 % after) changed clearly; the rest varies too much for that to show in the sum."
         );
+    }
+
+    /// What repeats runs of loops does not repeat those of a program.
+    #[test]
+    fn advice_is_what_can_be_done_with_the_recordings() {
+        let cases = [
+            (false, Change::OneRun, Order::Apart, "anechoic run --repeat 5"),
+            (true, Change::OneRun, Order::Apart, "anechoic record -o before/1"),
+            (false, Change::Unproven, Order::OneSession, "anechoic ab"),
+            (true, Change::Unproven, Order::OneSession, "Record both sides again"),
+        ];
+        for (programs, verdict, order, expected) in cases {
+            let found = Comparison { programs, verdict, order, ..comparison([0.05, 0.06]) };
+            let all = warnings(&found).join(" ");
+            assert!(all.contains(expected), "{programs}, {verdict:?}: {all}");
+            assert!(
+                !programs || !all.contains("anechoic run") && !all.contains("--history"),
+                "{all}"
+            );
+        }
     }
 }

@@ -144,8 +144,13 @@ pub(crate) fn competition(summary: &Summary) -> Option<Competition> {
 fn lost_to_programs(summary: &Summary) -> f64 {
     let rows = summary.sources.iter().flat_map(|sources| &sources.rows);
     let threads = rows.filter(|row| {
+        let of_program = |command: Option<&str>| match command {
+            Some(command) => !command.is_empty(),
+            // Of a thread that had ended, the process is unknown. Of the kernel's threads, only these come and go.
+            None => !row.name.starts_with("kworker/"),
+        };
         sources::THREAD.is(&row.source)
-            && row.threads.iter().any(|of| of.command.as_deref() != Some(""))
+            && row.threads.iter().any(|of| of_program(of.command.as_deref()))
     });
     threads.map(|row| row.share).sum()
 }

@@ -153,7 +153,7 @@ fn left_out(of: &History, view: &View<'_>) -> Vec<String> {
         (
             of.not_whole,
             format!(
-                "{} left out: ended early, lost detours, or had a counter whose rate is wrong",
+                "{} left out: ended early, lost detours, had a counter whose rate is wrong, or kept only the part before the detour that ended it",
                 counted(of.not_whole, "run is", "runs are")
             ),
         ),

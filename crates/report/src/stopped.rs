@@ -19,8 +19,16 @@ pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
         true => format!(", not {}: there was no memory for more", asked(kept.asked_ns)),
         false => String::new(),
     };
+    let chosen = match stopped.condition {
+        StopCondition::Longer(ns) if stopped.found() => format!(
+            " The detour is the first over {} in {all}; shorter ones and their shares are known of the kept part alone, which \
+             ends with it by construction.",
+            asked(ns)
+        ),
+        _ => String::new(),
+    };
     format!(
-        "{ended} Of the {all} that were watched, the last {} are kept{less}.",
+        "{ended} Of the {all} that were watched, the last {} are kept{less}.{chosen}",
         span(run.wall_ns)
     )
 }

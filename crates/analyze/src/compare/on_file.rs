@@ -128,6 +128,6 @@ fn found(past: &Past, history: &History, sides: &[Vec<Values>; 2]) -> Found {
             low: (difference - rise).exp(),
             high: (difference + fall).exp(),
         }),
-        detectable: both.map(|(fall, rise)| fall.max(rise).exp()),
+        detectable: past.detectable().map(f64::exp),
     }
 }

@@ -4,6 +4,8 @@ use crate::stats::quantile;
 
 /// The level of a verdict.
 const LEVEL: f64 = 0.05;
+/// The probability with which a detectable change is found.
+const POWER: f64 = 0.8;
 /// A logarithm of a ratio beyond that of any noise.
 const LARGEST: f64 = 100.0;
 
@@ -53,6 +55,25 @@ impl Past {
             if shows(middle) { high = middle } else { low = middle }
         }
         Some(high)
+    }
+
+    /// Returns the smallest change, up as well as down, that two single runs show with a probability of 80 %; absent if
+    /// none does.
+    ///
+    /// Run i before and run j after a change by d show it if x_j + d lies beyond x_i by what [`Self::shown`] demands. Over
+    /// all pairs of earlier runs, the d from which they do so has a distribution, whatever that of the runs is.
+    pub(crate) fn detectable(&self) -> Option<f64> {
+        let needs = |direction: f64| {
+            let mut needed = vec![];
+            for (i, before) in self.0.iter().enumerate() {
+                let shown = self.shown(*before, direction).unwrap_or(LARGEST);
+                let others = self.0.iter().enumerate().filter(|(j, _)| *j != i);
+                needed.extend(others.map(|(_, after)| shown + direction * (before - after)));
+            }
+            needed.sort_by(f64::total_cmp);
+            quantile(&needed, POWER).filter(|needed| *needed < LARGEST / 2.0)
+        };
+        Some(needs(-1.0)?.max(needs(1.0)?))
     }
 
     /// Returns the value in the middle; 0 without any.

@@ -104,6 +104,37 @@ fn what_is_needed_is_found() {
     }
 }
 
+/// A change of the size that is called detectable is found four times of five, up as well as down.
+#[test]
+fn what_is_called_detectable_is_found_four_times_of_five() {
+    const TRIALS: usize = 150;
+    let mut random = Pcg64Mcg::seed_from_u64(15);
+    let skewed: Series = |count, random| (0..count).map(|_| -random.random::<f64>().ln()).collect();
+    // Of a skewed distribution the harder direction is stated, so that the easier one is found more often.
+    let cases: [(&str, Series, usize, f64); 3] = [
+        ("normal", independent, 40, 86.0),
+        ("normal", independent, 60, 86.0),
+        ("skewed", skewed, 60, 95.0),
+    ];
+    for (name, series, earlier, most) in cases {
+        let mut found = [0, 0];
+        for _ in 0..TRIALS {
+            let past = Past::new(series(earlier, &mut random));
+            let by = past.detectable().expect("enough runs");
+            for (found, direction) in found.iter_mut().zip([-1.0, 1.0]) {
+                let runs = series(2, &mut random);
+                *found += i32::from(past.probability(runs[0], runs[1] + direction * by) < 0.05);
+            }
+        }
+        let percent = 100.0 * f64::from(found[0] + found[1]) / (2 * TRIALS) as f64;
+        println!("{name}, {earlier} earlier runs: {percent:.1} %, {found:?}");
+        assert!((75.0..=most).contains(&percent), "{name}, {earlier} earlier runs: {percent} %");
+        let least = f64::from(found[0].min(found[1])) / TRIALS as f64;
+        assert!(least > 0.72, "{name}, {earlier} earlier runs: {found:?}");
+    }
+    assert_eq!(Past::new(independent(20, &mut random)).detectable(), None, "too few for any");
+}
+
 #[test]
 fn few_runs_show_nothing_however_large() {
     let past = |count: u32| Past::new((0..count).map(f64::from).collect());

@@ -176,6 +176,10 @@ impl<'r> Loops<'r, '_> {
         let measured = self.plan.measured();
         store.append(&Snapshot::take(&measured, counter::ordered).counters);
         self.lanes.iter().for_each(|lanes| store.take(lanes, true));
+        if store.suspects() {
+            kernel.drain(run, &mut store);
+        }
+        store.judge();
         if let Some(before) = store.close_window(counter::ordered()) {
             kernel.begin_with(before);
         }

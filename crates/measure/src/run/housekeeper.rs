@@ -117,6 +117,7 @@ impl Housekeeper<'_, '_> {
         self.lanes.iter().for_each(|lanes| store.take(lanes, true));
         // The kernel is drained after the detours, because all their events have been written by then.
         kernel.drain(run, store);
+        store.judge();
         let mut news = store.news().unwrap_or_default();
         kernel.add_news(&mut news, self.begin);
         News { until_ticks, ..news }
@@ -150,9 +151,10 @@ impl Housekeeper<'_, '_> {
         if full || due || looks {
             self.lanes.iter().for_each(|lanes| store.take(lanes, due || looks));
         }
-        if kernel.half_full() || due {
+        if kernel.half_full() || due || store.suspects() {
             kernel.drain(run, store);
         }
+        store.judge();
         if full || kernel.half_full() || due {
             run.drain = DrainPolicy::HighWater;
         }

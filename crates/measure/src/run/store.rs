@@ -53,7 +53,8 @@ impl Store {
     /// [`Store::news`].
     pub(super) fn new(recorder: Recorder, cpus: &[u32], plan: &Plan, run: &Run) -> Self {
         let news = plan.watcher.is_some().then(News::default);
-        let stop_watch = plan.stop_on.map(|condition| StopWatch::new(condition, &run.clock));
+        let fifo = run.policy.is_fifo();
+        let stop_watch = plan.stop_on.map(|condition| StopWatch::new(condition, &run.clock, fifo));
         let window = plan.keep.map(|keep| Window::new(keep, run));
         let cpus = cpus.to_vec();
         let (handed_over, losses) = (Counted::default(), Vec::new());
@@ -144,6 +145,18 @@ impl Store {
         self.stop_watch.as_ref().and_then(StopWatch::met)
     }
 
+    /// Returns whether a detour may end the run, once the kernel's events up to now are read.
+    pub(super) fn suspects(&self) -> bool {
+        self.stop_watch.as_ref().is_some_and(StopWatch::suspects)
+    }
+
+    /// Decides whether a detour ends the run, after the kernel's events up to now were read.
+    pub(super) fn judge(&mut self) {
+        if let Some(watch) = &mut self.stop_watch {
+            watch.judge();
+        }
+    }
+
     /// Notes that the tool itself ran on a measured CPU.
     pub(super) fn own_work(&mut self, work: OwnWork) {
         if let Some(watch) = &mut self.stop_watch {
@@ -182,6 +195,9 @@ impl Store {
     pub(super) fn batch(&mut self, batch: Batch) {
         self.append(&batch.names);
         self.losses(&batch.losses);
+        if let Some(watch) = &mut self.stop_watch {
+            watch.follow(&batch.events);
+        }
         let Some(news) = &mut self.news else { return self.append(&batch.events) };
         news.events.extend_from_slice(&batch.events);
         news.names.extend(batch.names);

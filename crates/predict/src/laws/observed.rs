@@ -1,7 +1,7 @@
 //! The delays of a recording as one number and one rate (Tsafrir 2007, Section 4.3: from do-nothing loops to a job).
 
 use anechoic_analyze::samples::{Fixed, Measured, measure};
-use anechoic_analyze::{Summary, summarize};
+use anechoic_analyze::{Summary, no_sample, summarize};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -34,7 +34,14 @@ impl Observed {
     ///
     /// It cannot be read, has neither detours nor samples of fixed work, or shows no delay.
     pub(super) fn of(recording: &Recording) -> Result<Self, Problem> {
-        let method = recording.run().method.clone();
+        let run = recording.run();
+        if let Some(why) = no_sample(run) {
+            let remedy = "measure without --keep, or give the laws --delay and --every";
+            return Err(ProblemKind::NoVerdict
+                .problem(why, remedy)
+                .about(recording.dir().display()));
+        }
+        let method = run.method.clone();
         let (samples, delays, sum_ns, time_ns) = match method == methods::DETOURS {
             true => of_detours(&summarize(recording)?),
             false => of_samples(&measure(recording)?),

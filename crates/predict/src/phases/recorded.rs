@@ -5,6 +5,7 @@ use super::recorded_cpu::{RecordedCpu, Window};
 use super::span::LONGEST_NS;
 use super::text::read_text;
 use super::timeline::{Host, Timeline};
+use anechoic_analyze::no_sample;
 use anechoic_analyze::threads::in_order;
 use anechoic_recording::run::{CpuRun, NotAvailable, RunState};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find, methods};
@@ -183,6 +184,7 @@ fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
             "{name} lost {lost} detours: the noise costs at least as much as predicted"
         ));
     }
+    notes.extend(no_sample(run).map(|why| format!("{name}: {why}, and neither does its tail")));
     if !run.injections.is_empty() {
         notes.push(format!("{name} contains injected noise"));
     }

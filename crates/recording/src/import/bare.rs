@@ -13,6 +13,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::run::Run;
 use description::Common;
 use measured::Measured;
+use std::collections::BTreeMap;
 use std::path::Path;
 use text::{Fields, Line, Wrong, lines, problem};
 
@@ -139,6 +140,9 @@ impl<'t> Whole<'t> {
         for (series, measured) in (0..).zip(measured()) {
             measured.add_to(&mut of, series, &self.common)?;
         }
+        if method == methods::DETOURS {
+            subtract_shortest(&mut of.run);
+        }
         let cpus = || of.run.cpus.iter();
         of.run.start_ticks = cpus().map(|cpu| cpu.first_ticks).min().unwrap_or(0);
         of.run.end_ticks = cpus().map(|cpu| cpu.last_ticks).max().unwrap_or(0);
@@ -146,5 +150,20 @@ impl<'t> Whole<'t> {
         skew.retain(|skew| cpus.iter().any(|cpu| cpu.cpu == skew.cpu));
         of.counters = measured::counters(measured())?;
         Ok(of)
+    }
+}
+
+/// Sets one iteration of the loops to the shortest gap of each class of CPUs, as `anechoic run` does: a CPU that is
+/// disturbed in every iteration would hide that in its own.
+fn subtract_shortest(run: &mut Run) {
+    let mean = run.clock.read_mean_ticks as u64;
+    let mut shortest: BTreeMap<String, u64> = BTreeMap::new();
+    for cpu in &run.cpus {
+        let known = shortest.entry(cpu.class.clone()).or_insert(cpu.own_shortest_gap_ticks);
+        *known = cpu.own_shortest_gap_ticks.min(*known);
+    }
+    for cpu in &mut run.cpus {
+        let of_class = shortest[&cpu.class];
+        cpu.shortest_gap_ticks = if of_class.saturating_mul(2) < mean { mean } else { of_class };
     }
 }

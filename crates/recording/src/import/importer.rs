@@ -31,6 +31,8 @@ pub enum Read {
     Detours(fn(&mut Lines, &Answers, &mut Imported) -> Result<(), Problem>),
     /// Makes the recording of a file in a directory, which must be empty or not exist; returns its number of detours.
     Recording(fn(&Path, &Answers, &Path) -> Result<u64, Problem>),
+    /// The same, of a file that may have several runs: then each becomes a recording in a directory of its own.
+    Runs(fn(&Path, &Answers, &Path) -> Result<u64, Problem>),
     /// Returns whole recordings, which need no other description.
     Recordings(fn(&Path) -> Result<Vec<Recorded>, Problem>),
 }
@@ -60,7 +62,8 @@ impl Importer {
     /// Returns all its options, its own first.
     #[must_use]
     pub fn all_options(&self) -> Vec<OptionRow> {
-        let common = if matches!(self.read, Read::Detours(_)) { COMMON } else { &[] };
+        let common =
+            if matches!(self.read, Read::Detours(_) | Read::Runs(_)) { COMMON } else { &[] };
         self.options.iter().chain(common).copied().collect()
     }
 
@@ -76,11 +79,11 @@ impl Importer {
         };
         let read = match self.read {
             Read::Detours(read) => read,
-            Read::Recording(_) | Read::Recordings(_) if files.len() > 1 => {
+            Read::Recording(_) | Read::Runs(_) | Read::Recordings(_) if files.len() > 1 => {
                 let why = format!("{} takes one file", self.id);
                 return Err(ProblemKind::Usage.problem(why, "import the others one by one"));
             }
-            Read::Recording(read) => return read(first, answers, dir),
+            Read::Recording(read) | Read::Runs(read) => return read(first, answers, dir),
             Read::Recordings(read) => return write(&read(first)?, dir),
         };
         let mut imported = Imported::create(dir, first, self.id, answers)?;

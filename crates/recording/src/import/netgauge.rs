@@ -2,9 +2,13 @@
 
 use super::importer::CPU;
 use super::lines::{time_ns, wrong};
+use super::recorded::new_dir;
 use super::{Imported, Importer, Lines, Read};
 use crate::options::Answers;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 /// The row of the format.
 pub(super) static IMPORTER: Importer = Importer {
@@ -12,26 +16,210 @@ pub(super) static IMPORTER: Importer = Importer {
     title: "netgauge's selfish text",
     details: "It is what `netgauge -x noise --method selfish` writes and LogGOPSim replays: the start of a detour and its \
               duration in nanoseconds, separated by a tab. The loop's iteration is taken from the comment that has the minimal \
-              cycle length.",
+              cycle length. A line of duration 0 is no detour: the measurement lasted up to that time. The detours must have the \
+              period and the overhead that the closing comments state. If runs were appended to the file, whose times begin \
+              again at 0, each becomes a recording: run-001, run-002 and so on.",
     options: &[CPU],
     examples: "  anechoic import netgauge ng.out.0 -o selfish",
-    read: Read::Detours(read),
+    read: Read::Runs(import),
 };
 
-fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result<(), Problem> {
-    let cpu = u32::try_from(answers.one::<u64>("cpu")?).unwrap_or(u32::MAX);
-    lines.each(|line| match line.strip_prefix('#') {
-        Some(comment) => match comment.trim().strip_prefix("Minimal cycle length [ns]:") {
-            Some(length) => time_ns(length.trim(), 1).map(|ns| imported.iteration(ns)),
-            None => Ok(()),
-        },
-        None => {
-            let mut fields = line.split_whitespace();
-            let (Some(start), Some(duration), None) = (fields.next(), fields.next(), fields.next())
-            else {
-                return Err(wrong("a line has a start and a duration"));
-            };
-            imported.add(cpu, time_ns(start, 1)?, time_ns(duration, 1)?)
+/// The comments that have what a run must come to.
+const OVERHEAD: &str = "CPU overhead due to noise:";
+const PERIOD: &str = "Measurement period:";
+const ITERATION: &str = "Minimal cycle length [ns]:";
+/// More runs than anyone appends to a file.
+const MOST_RUNS: usize = 1_000;
+/// The last digit that netgauge writes of both.
+const DIGIT: f64 = 0.01;
+
+/// What is known of a run of the file.
+#[derive(Debug, Default)]
+struct Pass {
+    /// The loop's iteration, rounded to nanoseconds.
+    iteration_ns: u64,
+    /// Start of the first line; absent before it.
+    first_ns: Option<u64>,
+    /// End of the last detour, or the time of the last line.
+    reached_ns: u64,
+    lost_ns: f64,
+    /// What its closing comments state: percent, and seconds.
+    overhead: Option<f64>,
+    period_s: Option<f64>,
+}
+
+/// A line that is not a comment: start and duration in whole nanoseconds.
+type Line = (u64, u64);
+
+impl Pass {
+    /// Takes a comment.
+    fn comment(&mut self, comment: &str) -> Result<(), Problem> {
+        let value = |name: &str, unit: &str| {
+            let text = comment.strip_prefix(name)?.trim();
+            Some(text.strip_suffix(unit).unwrap_or(text).trim().to_owned())
+        };
+        let number =
+            |text: String| text.parse::<f64>().map_err(|_| wrong(format!("'{text}' is no number")));
+        if let Some(text) = value(OVERHEAD, "%") {
+            self.overhead = Some(number(text)?);
+        } else if let Some(text) = value(PERIOD, "s") {
+            self.period_s = Some(number(text)?);
+        } else if let Some(text) = value(ITERATION, "") {
+            self.iteration_ns = time_ns(&text, 1)?;
         }
-    })
+        Ok(())
+    }
+
+    /// Returns whether this line begins another run.
+    fn ends_before(&self, (start_ns, _): Line) -> bool {
+        self.reached_ns > 0 && start_ns == 0
+    }
+
+    /// Takes a line whose duration was `exact_ns` before it was rounded.
+    fn add(&mut self, (start_ns, duration_ns): Line, exact_ns: f64) {
+        self.first_ns.get_or_insert(start_ns);
+        let whole_ns =
+            if duration_ns > 0 { duration_ns.saturating_add(self.iteration_ns) } else { 0 };
+        self.reached_ns = self.reached_ns.max(start_ns.saturating_add(whole_ns));
+        self.lost_ns += exact_ns;
+    }
+
+    /// Refuses a run whose detours do not come to what its closing comments state. `number` is that of the run.
+    fn check(&self, number: usize) -> Result<(), Problem> {
+        let ns = self.reached_ns.saturating_sub(self.first_ns.unwrap_or(0)) as f64;
+        let compare = |what: &str, stated: f64, found: f64, unit: &str| {
+            // Half a digit is netgauge's rounding, the rest that of ends to whole nanoseconds, which counts in short files.
+            let same = (stated - found).abs() <= 0.6 * DIGIT + 1e-3 * found;
+            let why = format!(
+                "run {number} states {what} of {stated} {unit}, and its lines come to {found:.2} {unit}"
+            );
+            let remedy = "the file is not whole, or was changed: take netgauge's own file";
+            if same { Ok(()) } else { Err(ProblemKind::Data.problem(why, remedy)) }
+        };
+        if let Some(stated) = self.period_s {
+            compare("a measurement period", stated, ns / 1e9, "s")?;
+        }
+        match self.overhead.filter(|_| ns > 0.0) {
+            Some(stated) => compare("an overhead", stated, 100.0 * self.lost_ns / ns, "%"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Passes each line with the place of its run among all, from 0, and what is known of that up to it. Returns what is known
+/// of each run.
+fn each(
+    lines: &mut Lines,
+    mut take: impl FnMut(usize, &Pass, Line) -> Result<(), Problem>,
+) -> Result<Vec<Pass>, Problem> {
+    let (mut before, mut pass) = (vec![], Pass::default());
+    lines.each(|text| {
+        if let Some(comment) = text.strip_prefix('#') {
+            return pass.comment(comment.trim());
+        }
+        let mut fields = text.split_whitespace();
+        let (Some(start), Some(duration), None) = (fields.next(), fields.next(), fields.next())
+        else {
+            return Err(wrong("a line has a start and a duration"));
+        };
+        let line = (time_ns(start, 1)?, time_ns(duration, 1)?);
+        if pass.ends_before(line) {
+            pass.check(before.len() + 1)?;
+            // The comments before a run stand behind the one before it.
+            let next = Pass { iteration_ns: pass.iteration_ns, ..Pass::default() };
+            before.push(std::mem::replace(&mut pass, next));
+            if before.len() == MOST_RUNS {
+                return Err(wrong(format!("it has more than {MOST_RUNS} runs")));
+            }
+        }
+        pass.add(line, duration.parse().unwrap_or_default());
+        take(before.len(), &pass, line)
+    })?;
+    pass.check(before.len() + 1).map_err(|problem| lines.about(problem))?;
+    before.push(pass);
+    Ok(before)
+}
+
+/// Makes a recording of each run of a file.
+fn import(file: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
+    let passes = each(&mut Lines::open(file)?, |_, _, _| Ok(()))?;
+    if passes.iter().all(|pass| pass.reached_ns == 0) {
+        let nothing = ProblemKind::Data.problem("it has no detour", "check the format");
+        return Err(nothing.about(file.display()));
+    }
+    if passes.len() > 1 {
+        new_dir(dir)?;
+    }
+    let mut runs = Runs { file, answers, dir, passes, current: None, detours: 0 };
+    let mut lines = Lines::open(file)?;
+    let written = lines.modified();
+    let read = each(&mut lines, |place, pass, line| runs.add(place, pass, line, written));
+    match read.and_then(|_| runs.finish(written)) {
+        Ok(()) => Ok(runs.detours),
+        Err(problem) => {
+            runs.discard();
+            Err(problem)
+        }
+    }
+}
+
+/// The recordings of the runs of a file.
+struct Runs<'a> {
+    file: &'a Path,
+    answers: &'a Answers,
+    dir: &'a Path,
+    passes: Vec<Pass>,
+    /// The place of the run that is read, and its recording.
+    current: Option<(usize, Imported)>,
+    detours: u64,
+}
+
+impl Runs<'_> {
+    fn add(
+        &mut self,
+        place: usize,
+        pass: &Pass,
+        (start_ns, duration_ns): Line,
+        written: Option<SystemTime>,
+    ) -> Result<(), Problem> {
+        let cpu = u32::try_from(self.answers.one::<u64>("cpu")?).unwrap_or(u32::MAX);
+        if self.current.as_ref().is_none_or(|(of, _)| *of != place) {
+            self.finish(written)?;
+            let mut imported = match self.passes.len() {
+                1 => Imported::create(self.dir, self.file, IMPORTER.id, self.answers)?,
+                _ => {
+                    let own = self.dir.join(format!("run-{:03}", place + 1));
+                    Imported::create(&own, self.file, IMPORTER.id, self.answers)?
+                }
+            };
+            imported.iteration(pass.iteration_ns);
+            imported.watched(cpu, self.passes[place].reached_ns)?;
+            self.current = Some((place, imported));
+        }
+        match &mut self.current {
+            Some((_, imported)) if duration_ns > 0 => imported.add(cpu, start_ns, duration_ns),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what was written.
+    fn discard(self) {
+        if let Some((_, imported)) = self.current {
+            imported.discard();
+        }
+        if self.passes.len() > 1 {
+            let _ = fs::remove_dir_all(self.dir); // it was empty before
+        }
+    }
+
+    /// Completes the recording of the run that was read, which ended when the file was written, less the length of later
+    /// runs.
+    fn finish(&mut self, written: Option<SystemTime>) -> Result<(), Problem> {
+        let Some((place, imported)) = self.current.take() else { return Ok(()) };
+        let later_ns = self.passes[place + 1..].iter().map(|pass| pass.reached_ns);
+        let later = Duration::from_nanos(later_ns.fold(0, u64::saturating_add));
+        let ended = written.and_then(|written| written.checked_sub(later));
+        self.detours = self.detours.saturating_add(imported.finish(ended)?);
+        Ok(())
+    }
 }

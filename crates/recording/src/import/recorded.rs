@@ -30,17 +30,23 @@ impl Recorded {
     }
 }
 
+/// Makes a directory for several recordings, which must be empty or not exist.
+pub(super) fn new_dir(dir: &Path) -> Result<(), Problem> {
+    crate::create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
+    if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        let why = format!("{} is not empty", dir.display());
+        return Err(ProblemKind::CannotWrite.problem(why, "name a new directory with -o"));
+    }
+    Ok(())
+}
+
 /// Writes recordings: the only one into `dir`, several each into a directory of its method. Returns the number of their
 /// detours.
 pub(super) fn write(recordings: &[Recorded], dir: &Path) -> Result<u64, Problem> {
     if let [only] = recordings {
         only.write(dir)?;
     } else {
-        crate::create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
-        if dir.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            let why = format!("{} is not empty", dir.display());
-            return Err(ProblemKind::CannotWrite.problem(why, "name a new directory with -o"));
-        }
+        new_dir(dir)?;
         recordings.iter().try_for_each(|of| of.write(&dir.join(&of.run.method)))?;
     }
     Ok(recordings.iter().map(|of| of.detours.len() as u64).sum())

@@ -2,7 +2,7 @@
 
 use crate::certainty;
 use crate::style::plain;
-use anechoic_analyze::{Progress, watched};
+use anechoic_analyze::{Progress, no_sample, watched};
 use anechoic_recording::options::Answers;
 use anechoic_recording::run::{CpuRun, RunState};
 use anechoic_recording::{
@@ -176,6 +176,7 @@ fn notes(recording: &Recording, loops: &Loops) -> Result<Vec<String>, Problem> {
         RunState::Running => notes.push("the run was cut off".to_owned()),
         RunState::Interrupted(why) => notes.push(format!("the run ended early: {why}")),
     }
+    notes.extend(no_sample(run));
     if run.clock.rate_is_wrong() {
         notes.push("the counter's rate is wrong, and so is every time".into());
     }

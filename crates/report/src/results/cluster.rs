@@ -5,8 +5,9 @@ use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
 use super::summary::METHOD;
 use crate::cluster::words::sentences;
-use anechoic_analyze::cluster::{Cluster, ClusterBuilder, HostSummary};
+use anechoic_analyze::cluster::{Cluster, ClusterBuilder, HostSummary, host_name};
 use anechoic_analyze::injection::Verdict;
+use anechoic_analyze::no_sample;
 use anechoic_recording::{Problem, Recording};
 
 /// The row of what one host contributes.
@@ -35,7 +36,11 @@ fn cluster(input: &Input<'_>) -> Result<Cluster, Problem> {
     for left_out in input.left_out {
         cluster.leave_out(&left_out.place.display().to_string(), &left_out.why);
     }
-    cluster.finish()
+    let mut found = cluster.finish()?;
+    found.notes.extend(input.recordings.iter().filter_map(|recording| {
+        Some(format!("{}: {}", host_name(recording), no_sample(recording.run())?))
+    }));
+    Ok(found)
 }
 
 /// Returns `Nothing` if nothing was measured, `Warning` if the data set has defects, else `Good`.

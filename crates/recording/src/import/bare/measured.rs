@@ -75,16 +75,12 @@ impl Measured<'_> {
             at = end_ticks;
         }
         let lost_gaps = ran.number("lost-gaps")?;
-        let mean = of.run.clock.read_mean_ticks as u64;
         let cpu = self.cpu_run(of, common, [start, end])?;
         cpu.detours += self.gaps.len() as u64 / 2;
         cpu.lost_detours = cpu.lost_detours.saturating_add(lost_gaps);
         if self.method == methods::DETOURS {
-            let shortest = ran.number("shortest")?;
             cpu.iterations = ran.number("taken")?;
-            cpu.own_shortest_gap_ticks = shortest;
-            cpu.shortest_gap_ticks =
-                if shortest.saturating_mul(2) < mean { mean } else { shortest };
+            cpu.own_shortest_gap_ticks = ran.number("shortest")?;
         }
         let disturbed = ran.number("interrupts")? > 0 || ran.number("enabled")? > 0;
         if disturbed {

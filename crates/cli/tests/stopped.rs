@@ -1,0 +1,78 @@
+//! What is left of a run of seven days that kept the last ten seconds before a long detour: no command takes it for a
+//! sample of the seven days.
+
+use crate::tool::{anechoic, arg};
+use anechoic_lab::two_cpus::{self, SECOND};
+use anechoic_recording::stop::{Kept, Stop, StoppedBy};
+use serde_json::Value;
+use std::path::Path;
+
+/// How long the run had watched before the part that is kept, in seconds.
+const DROPPED: u64 = 601_190;
+
+/// Writes ten seconds with detours of 30 µs, and at their end one of 1.5 ms, for which the run waited if it is `stopped`.
+fn write(dir: &Path, stopped: bool) {
+    let mut run = two_cpus::run(10 * SECOND);
+    let long = (9.998, 1.5e-3);
+    let start_ticks = (long.0 * SECOND as f64) as u64;
+    run.machine.host = if stopped { "waited" } else { "sampled" }.into();
+    run.stop_on = stopped.then(|| Stop {
+        condition: "detour>1ms".parse().expect("a condition"),
+        met: Some(StoppedBy { cpu: 1, start_ticks, end_ticks: start_ticks + 3 * SECOND / 2_000 }),
+        kept: Some(Kept { asked_ns: 10_000_000_000, dropped_ns: DROPPED * 1_000_000_000 }),
+    });
+    let ticks = (0..999).map(|tick| (0.005 + tick as f64 / 100.0, 3e-5));
+    let _ = two_cpus::record(dir, &run, &[("timer-tick", ticks.collect()), ("thread", vec![long])]);
+}
+
+#[test]
+fn the_part_before_a_stop_is_taken_for_no_sample() {
+    let place = tempfile::tempdir().expect("a directory");
+    let [stopped, sampled] = ["stopped", "sampled"].map(|name| place.path().join(name));
+    write(&stopped, true);
+    write(&sampled, false);
+    let (stopped, sampled) = (arg(&stopped), arg(&sampled));
+    let out = place.path().join("out.csv");
+    let no_sample = "only the part before the detour that ended the run (detour>1ms) is kept";
+    let cases: [(&[&str], &str); 7] = [
+        (&["summary", stopped], "The detour is the first over 1 ms in 7 days"),
+        (&["compare", stopped, sampled], "is only the part before the detour that it waited for"),
+        (&["history", stopped, sampled], "kept only the part before the detour that ended it"),
+        (&["merge", stopped, sampled], no_sample),
+        (&["predict", "phases", stopped, "--grain", "10ms", "--ranks", "100"], no_sample),
+        (&["predict", "laws", stopped], no_sample),
+        (&["export", "csv", stopped, "-o", arg(&out)], no_sample),
+    ];
+    for (command, expected) in cases {
+        let done = anechoic(command);
+        // Screens break lines anywhere.
+        let words = format!("{} {}", done.out, done.err);
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(expected), "{command:?}: {words}");
+        let fair: Vec<&str> =
+            command.iter().map(|word| if *word == stopped { sampled } else { word }).collect();
+        if !command.contains(&sampled) && command[0] != "export" {
+            let done = anechoic(&fair);
+            assert!(!format!("{}{}", done.out, done.err).contains("the part before"), "{fair:?}");
+        }
+    }
+    let done = anechoic(&["export", "prometheus", stopped]);
+    assert!(done.out.contains("anechoic_run_sound 0"), "{}", done.out);
+}
+
+/// One detour over 1 ms in 601,200 s of two CPUs; that of shorter ones is known of ten seconds.
+#[test]
+fn lengths_that_the_run_waited_for_have_the_rate_of_all_the_time() {
+    let place = tempfile::tempdir().expect("a directory");
+    write(place.path(), true);
+    let done = anechoic(&["summary", arg(place.path()), "--json"]);
+    let found: Value = serde_json::from_str(&done.out).expect(&done.err);
+    let rate = |ns: u64| {
+        let points = found["curve"].as_array().expect("a curve");
+        let point = points.iter().find(|point| point["threshold_ns"] == ns).expect("a point");
+        point["rate_per_s"].as_f64().expect("a number")
+    };
+    let expected = 1.0 / (2.0 * (DROPPED + 10) as f64);
+    assert!((rate(1_000_000) / expected - 1.0).abs() < 1e-3, "{}", rate(1_000_000));
+    assert!((rate(500_000) - 0.05).abs() < 1e-3, "{}", rate(500_000));
+}
