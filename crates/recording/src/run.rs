@@ -8,7 +8,7 @@ use crate::parallel::Parallel;
 use crate::policy::Policy;
 pub use crate::problem::NotAvailable;
 pub use crate::program::{Program, RanOn};
-use crate::stop::Stop;
+use crate::stop::{Kept, Stop};
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,6 +110,13 @@ impl Outcome {
 }
 
 impl Run {
+    /// Returns what is kept of a run that dropped all but the part before the detour for which it waited. That part is no
+    /// sample of the time that the run watched: see [`Stop::part_before_met`].
+    #[must_use]
+    pub fn kept_after_stop(&self) -> Option<Kept> {
+        self.stop_on.as_ref().and_then(Stop::part_before_met)
+    }
+
     /// Returns whether it ended by itself, and all samples of its series are there with the right result.
     #[must_use]
     pub fn is_sound(&self) -> bool {

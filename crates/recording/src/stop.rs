@@ -85,6 +85,16 @@ pub struct Stop {
     pub kept: Option<Kept>,
 }
 
+impl Stop {
+    /// Returns what is kept of a run that waited for a long detour, if that came and earlier time was dropped. This part
+    /// ends with the detour by construction, so it is no sample of the time that the run watched.
+    #[must_use]
+    pub fn part_before_met(&self) -> Option<Kept> {
+        let waited = matches!(self.condition, StopCondition::Longer(_)) && self.met.is_some();
+        self.kept.filter(|kept| waited && kept.dropped_ns > 0)
+    }
+}
+
 /// How much of a run is kept that was to keep its last part only (`--keep`). The recording begins where that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Kept {
@@ -126,6 +136,24 @@ mod tests {
         let json = serde_json::to_string(&StopCondition::Longer(2_000)).expect("a text");
         assert_eq!(json, "\"detour>2us\"");
         assert_eq!(serde_json::from_str(&json).ok(), Some(StopCondition::Longer(2_000)));
+    }
+
+    #[test]
+    fn only_a_part_that_ends_with_the_awaited_detour_is_no_sample() {
+        let kept = |dropped_ns| Some(Kept { asked_ns: 10, dropped_ns });
+        let met = Some(StoppedBy { cpu: 0, start_ticks: 1, end_ticks: 2 });
+        let longer = StopCondition::Longer(100);
+        let cases = [
+            ("the part before the detour", longer, met, kept(5), true),
+            ("the run was shorter than what was to be kept", longer, met, kept(0), false),
+            ("all is kept", longer, met, None, false),
+            ("no detour was so long", longer, None, kept(5), false),
+            ("the number was reached", StopCondition::Count(3), met, kept(5), false),
+        ];
+        for (name, condition, met, kept, expected) in cases {
+            let stop = Stop { condition, met, kept };
+            assert_eq!(stop.part_before_met().is_some(), expected, "case: {name}");
+        }
     }
 
     #[test]
