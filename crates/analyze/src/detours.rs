@@ -4,9 +4,8 @@ use crate::blocks::{Parts, SHORTEST_PART_NS};
 use crate::curve::Curve;
 use crate::fold::{CpuLoops, Fold};
 use crate::lengths::LengthsBuilder;
-use crate::loops::{wall_ticks, watched_from_to};
+use crate::loops::wall_ticks;
 use crate::split::SplitDetour;
-use anechoic_recording::run::CpuRun;
 use anechoic_recording::{DetourView, Loops, Run, Stint};
 
 /// Lost time of all CPUs.
@@ -56,54 +55,30 @@ pub(crate) struct DetoursBuilder {
     parts: Parts,
     /// For how long the recorded program executed on the CPU; absent for loops.
     ran_ticks: Option<u64>,
-    /// Start and end of the loops on the time axis of the parts.
-    first_ticks: u64,
+    /// End of the loops on the time axis of the parts, which begins with them.
     last_ticks: u64,
 }
 
 impl DetoursBuilder {
     /// Returns empty sums for one CPU.
+    ///
+    /// Its parts are parts of the time in which its loops ran, without pauses, from its own first tick: CPUs may be
+    /// measured one after the other. Those that are measured together begin together, so that their parts are of the
+    /// same time. All CPUs have parts of one length.
     fn new(of: &CpuLoops<'_>) -> Self {
-        match of.stints {
-            [stint @ Stint { series: None, .. }] => Self::of_run(of.run, of.cpu, stint),
-            stints => Self::of_series(of.run, of.cpu, stints, of.loops),
-        }
-    }
-
-    /// Returns empty sums for a loop that ran all the time: parts are parts of the run's time.
-    fn of_run(run: &Run, cpu: &CpuRun, stint: &Stint) -> Self {
-        // The same parts for all CPUs, so that they can be taken together.
-        let axis = (begin_of_all(run), run.end_ticks);
-        Self::empty(run, cpu, (vec![*stint], vec![0]), axis, watched_from_to(run, cpu))
-    }
-
-    /// Returns empty sums for the loops of several series: parts are parts of the time in which they ran, without
-    /// pauses.
-    fn of_series(run: &Run, cpu: &CpuRun, stints: &[Stint], loops: &Loops) -> Self {
+        let (run, stints) = (of.run, of.stints);
         let before = |place: usize| i128::from(wall_ticks(&stints[..place]));
         let shifts = (0..stints.len()).map(|at| before(at) - i128::from(stints[at].first_ticks));
-        let longest = loops.by_cpu(run).map(|(_, stints)| wall_ticks(stints)).max().unwrap_or(0);
-        let placed = (stints.to_vec(), shifts.collect());
-        Self::empty(run, cpu, placed, (0, longest), (0, wall_ticks(stints)))
-    }
-
-    fn empty(
-        run: &Run,
-        cpu: &CpuRun,
-        (stints, shifts): (Vec<Stint>, Vec<i128>),
-        axis: (u64, u64),
-        bounds: (u64, u64),
-    ) -> Self {
+        let longest = of.loops.by_cpu(run).map(|(_, stints)| most_ticks(run, stints)).max();
         Self {
-            cpu: cpu.cpu,
-            stints,
-            shifts,
+            cpu: of.cpu.cpu,
+            stints: stints.to_vec(),
+            shifts: shifts.collect(),
             gap_ticks: 0,
             lengths: LengthsBuilder::default(),
-            parts: Parts::new(axis.0, axis.1, run.clock.ticks(SHORTEST_PART_NS)),
-            ran_ticks: run.program.as_ref().map(|program| program.ran_ticks(cpu.cpu)),
-            first_ticks: bounds.0,
-            last_ticks: bounds.1,
+            parts: Parts::new(0, longest.unwrap_or(0), run.clock.ticks(SHORTEST_PART_NS)),
+            ran_ticks: run.program.as_ref().map(|program| program.ran_ticks(of.cpu.cpu)),
+            last_ticks: wall_ticks(stints),
         }
     }
 
@@ -115,7 +90,7 @@ impl DetoursBuilder {
         let end = u64::try_from(end).unwrap_or(0);
         self.parts.add(end.saturating_sub(detour.lost_ticks), end);
         if self.stints[detour.stint].series.is_none() {
-            self.last_ticks = self.last_ticks.max(detour.end_ticks);
+            self.last_ticks = self.last_ticks.max(end);
         }
     }
 
@@ -128,7 +103,7 @@ impl DetoursBuilder {
     pub(crate) fn wall_ticks(&self) -> u64 {
         match self.ran_ticks {
             Some(ran) => ran.saturating_add(self.lengths.sum_ticks()),
-            None => self.last_ticks.saturating_sub(self.first_ticks),
+            None => self.last_ticks,
         }
     }
 
@@ -157,7 +132,12 @@ impl DetoursBuilder {
     }
 }
 
-/// Returns when the loops began, which is after the run's origin if opening the recording took long.
-fn begin_of_all(run: &Run) -> u64 {
-    run.cpus.iter().map(|cpu| cpu.first_ticks).min().unwrap_or(run.start_ticks)
+/// Returns for how long loops ran, in ticks; at most, if the run was cut off before anything was known of them.
+fn most_ticks(run: &Run, stints: &[Stint]) -> u64 {
+    match stints {
+        [Stint { series: None, first_ticks, last_ticks, .. }] if last_ticks <= first_ticks => {
+            run.end_ticks.saturating_sub(*first_ticks)
+        }
+        _ => wall_ticks(stints),
+    }
 }

@@ -6,6 +6,8 @@
 
 mod counts;
 mod doubts;
+#[cfg(test)]
+mod few_events;
 mod fold;
 mod judge;
 mod pattern;
@@ -60,6 +62,9 @@ pub struct Judged {
     pub wall_ns: u64,
     /// Threshold in ns: longer gaps count as detours.
     pub threshold_ns: u64,
+    /// The hypervisor of its host; absent on a machine without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
     /// The measured CPUs.
     pub cpus: Vec<u32>,
     /// Whether it has only counts by length, of another tool. The ranges that it counted in bound what is found, and its
@@ -116,12 +121,26 @@ pub struct Finding {
     /// Number of detours that may count as well: they were lost or are not attributable, or their length is known too
     /// roughly.
     pub uncertain: u64,
-    /// Time for which the CPU was watched; of all together the sum.
+    /// Time for which the CPU was watched, with what was not kept of it where that counts; of all together the sum.
     pub wall_ns: u64,
     /// How long a CPU must be watched to decide the rule, if the noise stays as it is; absent if decided or unknown.
     pub needed_ns: Option<u64>,
     /// Why it cannot be passed; absent if it can.
     pub doubt: Option<Doubt>,
+    /// The source that took most of what exceeds the limit; absent if it is not exceeded, or if no source is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_source: Option<LargestSource>,
+}
+
+/// The source that took most of the detours that count for a rule.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LargestSource {
+    /// Its identifier: `thread`, …
+    pub source: String,
+    /// Its name: that of the thread, …; empty if it has none.
+    pub name: String,
+    /// Its share of the time that all counted sources took of these detours.
+    pub share: f64,
 }
 
 /// A doubt about a recording.

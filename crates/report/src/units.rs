@@ -222,7 +222,7 @@ pub(crate) fn bounds(
 /// A lower bound is not shown if the value is more than this many times as large.
 const WIDEST: f64 = 10.0;
 /// The text in the place of such a bound.
-const NO_BOUNDS: &str = "too few events to give an interval: measure for longer";
+pub(crate) const NO_BOUNDS: &str = "too few events to give an interval: measure for longer";
 
 /// Returns the interval of a share of noise and its lower bound, each unless the noise is more than ten times as large.
 pub(crate) fn telling(

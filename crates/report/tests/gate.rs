@@ -1,7 +1,7 @@
 //! The screen of a gate, its Markdown and its JUnit XML.
 
 use anechoic_analyze::gate::{
-    Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, Unit,
+    Doubt, Doubtful, Finding, Gate, Judged, LargestSource, Outcome, Requirements, RuleOutcome, Unit,
 };
 use anechoic_report::{View, gate, gate_junit, gate_markdown};
 
@@ -20,6 +20,7 @@ fn finding(cpu: u32, outcome: Outcome, value: f64, bounds: (f64, f64), events: u
         wall_ns: 10 * SECOND,
         needed_ns: None,
         doubt: None,
+        largest_source: None,
     }
 }
 
@@ -45,6 +46,7 @@ fn judged(path: &str) -> Judged {
         start_utc: "2026-05-09T07:31:17.25Z".into(),
         wall_ns: 10 * SECOND,
         threshold_ns: 70,
+        hypervisor: None,
         cpus: vec![0, 1],
         counts_only: false,
         doubts: vec![],
@@ -57,6 +59,10 @@ fn every_kind() -> Gate {
     use Outcome::{Fail, Pass, Undecided};
     let needed = |of: Finding, seconds| Finding { needed_ns: Some(seconds * SECOND), ..of };
     let of_all = |of: Finding| Finding { cpu: None, recording: None, ..of };
+    let mostly = |source: &str, name: &str, share, of: Finding| {
+        let largest = LargestSource { source: source.into(), name: name.into(), share };
+        Finding { largest_source: Some(largest), ..of }
+    };
     let doubtful = |of: RuleOutcome, doubts: Vec<Doubt>| {
         let doubts = doubts.into_iter().map(|doubt| Doubtful { recording: Some(0), doubt });
         RuleOutcome { outcome: Undecided, doubts: doubts.collect(), ..of }
@@ -85,8 +91,26 @@ fn every_kind() -> Gate {
             0.001,
             vec![
                 finding(0, Fail, 0.004, (0.003, 0.005), 90),
-                finding(1, Fail, 0.005, (0.004, 0.006), 900),
+                mostly(
+                    "thread",
+                    "evil\u{1b}[31m",
+                    0.984,
+                    finding(1, Fail, 0.005, (0.004, 0.006), 900),
+                ),
             ],
+        ),
+        RuleOutcome {
+            source: Some("timer-tick".into()),
+            ..share(
+                "timer-tick=0.1%",
+                0.001,
+                vec![mostly("timer-tick", "", 1.0, finding(1, Fail, 0.005, (0.004, 0.006), 900))],
+            )
+        },
+        share(
+            "0.2%",
+            0.002,
+            vec![Finding { at_most: None, ..finding(1, Undecided, 0.0, (0.0, 0.0), 0) }],
         ),
         share("thread:*=0.5%", 0.005, vec![finding(1, Undecided, 0.005, (0.004, 0.006), 900)]),
         detour("50us", vec![finding(1, Pass, 31_400.0, (31_400.0, 31_400.0), 0)]),
@@ -99,7 +123,11 @@ fn every_kind() -> Gate {
         ),
         detour("50us", vec![finding(1, Undecided, 0.0, (0.0, 1e6), 0)]),
         rate("thread:*=1/s", 1.0, vec![finding(0, Pass, 0.2, (0.0355, 0.63), 2)]),
-        rate(">50us=1/s", 1.0, vec![finding(0, Fail, 14.2, (12.3, 16.3), 142)]),
+        rate(
+            ">50us=1/s",
+            1.0,
+            vec![mostly("vm-or-hardware", "", 0.61, finding(0, Fail, 14.2, (12.3, 16.3), 142))],
+        ),
         rate("nmi=6/min", 0.1, vec![needed(finding(0, Undecided, 0.0, (0.0, 0.3), 0), 30)]),
         rate(
             "nmi=1/h",
@@ -146,6 +174,7 @@ fn every_doubt_has_words() {
         Doubt::CutOff,
         Doubt::NotMeasured { cpu: Some(3) },
         Doubt::NotMeasured { cpu: None },
+        Doubt::Kept { longer_than_ns: 1_000_000 },
         Doubt::TooShort { wall_ns: 2 * SECOND },
         Doubt::WrongRate { ppm: -2_000.0 },
         Doubt::LostDetours { share: 0.02 },

@@ -17,6 +17,8 @@ pub(super) struct Counts<'a> {
     pub(super) threshold_ns: u64,
     /// Whether latencies of wake-ups were counted, which are no lost time.
     pub(super) latencies: bool,
+    /// Longest detour that other rules of the gate allow; absent if none limits it.
+    pub(super) longest_allowed_ns: Option<u64>,
     pub(super) ranges: &'a Ranges,
 }
 
@@ -55,6 +57,7 @@ impl Counts<'_> {
             wall_ns: self.wall_ns,
             needed_ns: None,
             doubt: None,
+            largest_source: None,
         }
     }
 }

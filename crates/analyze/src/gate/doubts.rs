@@ -1,9 +1,11 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
+use super::rules::Rule;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
 use anechoic_recording::run::RunState;
+use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{LossKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,6 +86,11 @@ pub enum Doubt {
     NoTime,
     /// Latencies of wake-ups were counted, which are no lost time.
     Latencies,
+    /// Only the part of a run before the detour that ended it is kept, which is no sample of the run.
+    Kept {
+        /// Longer detours ended the run. How often they come is known.
+        longer_than_ns: u64,
+    },
     /// The CPUs were watched for less than the required time.
     TooShort {
         /// Shortest time of a CPU.
@@ -172,7 +179,10 @@ impl Requirements {
         let unwatched = run.cpus.iter().find(|cpu| cpu.last_ticks <= cpu.first_ticks);
         match shortest_ns(summary) {
             0 => doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) }),
-            wall_ns => doubts.extend(self.too_short(wall_ns)),
+            wall_ns => {
+                let dropped_ns = run.kept_after_stop().map_or(0, |kept| kept.dropped_ns);
+                doubts.extend(self.too_short(wall_ns.saturating_add(dropped_ns)));
+            }
         }
         if let Some(ppm) = run.clock.residual_ppm.filter(|_| run.clock.rate_is_wrong()) {
             doubts.push(Doubt::WrongRate { ppm });
@@ -232,6 +242,15 @@ pub(super) fn of_state(run: &Run) -> Option<Doubt> {
         RunState::Complete => None,
         RunState::Running => Some(Doubt::CutOff),
         RunState::Interrupted(why) => Some(Doubt::Interrupted { why: why.clone() }),
+    }
+}
+
+/// Returns a doubt about a rule for which what is kept of a run is no sample.
+pub(super) fn of_kept(rule: &Rule, run: &Run) -> Option<Doubt> {
+    let stop = run.stop_on.as_ref().filter(|_| !rule.holds_for_kept(run))?;
+    match stop.condition {
+        StopCondition::Longer(longer_than_ns) => Some(Doubt::Kept { longer_than_ns }),
+        StopCondition::Count(_) => None,
     }
 }
 

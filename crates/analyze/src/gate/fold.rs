@@ -1,8 +1,8 @@
 //! Judges the rules of a gate CPU by CPU, while the detours of a recording are read.
 
-use super::Finding;
 use super::rules::Rule;
 use super::tally::{Tally, Watched};
+use super::{Finding, LargestSource, Outcome};
 use crate::fold::{CpuLoops, Fold};
 use crate::loops::{watched_from_to, watched_ticks};
 use crate::split::SplitDetour;
@@ -22,8 +22,11 @@ enum Counts {
 #[derive(Debug)]
 struct Judging<'a> {
     rule: &'a Rule,
+    longest_allowed_ns: Option<u64>,
     /// Whether each source counts, by its number.
     places: Vec<Counts>,
+    /// Time that each of the counted sources took of the detours that are long enough, by its number.
+    taken_ticks: Vec<u64>,
     seen: Option<Tally>,
     /// The same and what is unknown, for a rule on sources.
     possible: Option<Tally>,
@@ -35,6 +38,8 @@ struct Judging<'a> {
 pub(super) struct GateFold<'a> {
     threshold_ns: u64,
     rules: Vec<Judging<'a>>,
+    /// Source and name by number.
+    names: Vec<(Arc<str>, Arc<str>)>,
     /// When the CPU was watched last.
     last_ticks: u64,
     /// Its longest detour.
@@ -45,11 +50,19 @@ pub(super) struct GateFold<'a> {
 
 impl<'a> GateFold<'a> {
     pub(super) fn new(rules: &'a [Rule], threshold_ns: u64) -> Self {
-        let judging =
-            |rule| Judging { rule, places: vec![], seen: None, possible: None, findings: vec![] };
+        let judging = |rule: &'a Rule| Judging {
+            rule,
+            longest_allowed_ns: rule.longest_allowed_ns(rules),
+            places: vec![],
+            taken_ticks: vec![],
+            seen: None,
+            possible: None,
+            findings: vec![],
+        };
         Self {
             threshold_ns,
             rules: rules.iter().map(judging).collect(),
+            names: vec![],
             last_ticks: 0,
             longest_ticks: 0,
             lost_ticks: 0,
@@ -71,6 +84,7 @@ impl Fold for GateFold<'_> {
             let tally = Tally::new(first_ticks, last_ticks, over_ticks, &of.run.clock);
             judging.possible = judging.rule.source.as_ref().map(|_| tally.clone());
             judging.seen = Some(tally);
+            judging.taken_ticks.fill(0);
         }
     }
 
@@ -78,57 +92,79 @@ impl Fold for GateFold<'_> {
         self.last_ticks = self.last_ticks.max(detour.view.end_ticks);
         self.longest_ticks = self.longest_ticks.max(detour.view.lost_ticks);
         self.lost_ticks = self.lost_ticks.saturating_add(detour.view.lost_ticks);
+        self.names.extend_from_slice(&detour.names[self.names.len().min(detour.names.len())..]);
         self.rules.iter_mut().for_each(|judging| judging.add(detour));
     }
 
     fn end_cpu(&mut self, of: &CpuLoops<'_>) {
-        let wall_ticks = watched_ticks(of.run, of.cpu, self.last_ticks, self.lost_ticks);
-        for judging in self.rules.iter_mut().filter(|_| wall_ticks > 0) {
+        let watched_ticks = watched_ticks(of.run, of.cpu, self.last_ticks, self.lost_ticks);
+        for judging in self.rules.iter_mut().filter(|_| watched_ticks > 0) {
             let Some(seen) = &judging.seen else { continue };
+            let unseen_ns = judging.rule.unseen_ns(of.run);
             let watched = Watched {
                 cpu: of.cpu.cpu,
                 clock: &of.run.clock,
-                wall_ticks,
+                wall_ticks: watched_ticks.saturating_add(of.run.clock.ticks(unseen_ns)),
                 of_program: of.run.program.is_some(),
                 last_ticks: self.last_ticks,
                 threshold_ns: self.threshold_ns,
                 lost_detours: of.cpu.lost_detours,
                 longest_ticks: self.longest_ticks,
+                longest_allowed_ns: judging.longest_allowed_ns,
                 seen,
                 possible: judging.possible.as_ref().unwrap_or(seen),
             };
-            judging.findings.extend(judging.rule.judge(&watched));
+            let Some(mut finding) = judging.rule.judge(&watched) else { continue };
+            if finding.outcome == Outcome::Fail {
+                finding.largest_source = judging.largest_source(&self.names);
+            }
+            judging.findings.push(finding);
         }
     }
 }
 
 impl Judging<'_> {
     fn add(&mut self, detour: &SplitDetour<'_>) {
-        let Some(seen) = &mut self.seen else { return };
-        let end_ticks = detour.view.end_ticks;
-        let Some(possible) = &mut self.possible else {
-            return seen.add(end_ticks, detour.view.lost_ticks);
-        };
         for (source, name) in &detour.names[self.places.len().min(detour.names.len())..] {
             self.places.push(counts(self.rule, source, name));
+            self.taken_ticks.push(0);
         }
+        let Some(seen) = &mut self.seen else { return };
+        let end_ticks = detour.view.end_ticks;
         let taken = |which: &[Counts]| {
             let counted = detour.charges.iter().filter(|of| which.contains(&self.places[of.place]));
             counted.fold((0_u64, false), |sum, of| (sum.0.saturating_add(of.ticks), true))
         };
-        if let (ticks, true) = taken(&[Counts::Yes]) {
-            seen.add(end_ticks, ticks);
+        let whole = (detour.view.lost_ticks, true);
+        let certain = if self.possible.is_none() { whole } else { taken(&[Counts::Yes]) };
+        if let (ticks, true) = certain {
+            let is_long = seen.add(end_ticks, ticks);
+            let counted = detour.charges.iter().filter(|of| self.places[of.place] == Counts::Yes);
+            for charge in counted.filter(|_| is_long) {
+                let sum = &mut self.taken_ticks[charge.place];
+                *sum = sum.saturating_add(charge.ticks);
+            }
         }
+        let Some(possible) = &mut self.possible else { return };
         // A detour that was not attributed may be anything.
-        let unknown = (detour.view.lost_ticks, true);
-        let all = if detour.charges.is_empty() {
-            unknown
-        } else {
-            taken(&[Counts::Yes, Counts::Perhaps])
-        };
+        let all =
+            if detour.charges.is_empty() { whole } else { taken(&[Counts::Yes, Counts::Perhaps]) };
         if let (ticks, true) = all {
             possible.add(end_ticks, ticks);
         }
+    }
+
+    /// Returns the source that took most of what counts; absent if no source is known.
+    fn largest_source(&self, names: &[(Arc<str>, Arc<str>)]) -> Option<LargestSource> {
+        let all = self.taken_ticks.iter().fold(0_u64, |sum, ticks| sum.saturating_add(*ticks));
+        let by_place = self.taken_ticks.iter().enumerate();
+        let (place, ticks) = by_place.rev().max_by_key(|(_, ticks)| **ticks)?;
+        let (source, name) = names.get(place).filter(|_| *ticks > 0)?;
+        Some(LargestSource {
+            source: source.to_string(),
+            name: name.to_string(),
+            share: crate::share(*ticks, all),
+        })
     }
 }
 

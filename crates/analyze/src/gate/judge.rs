@@ -62,13 +62,15 @@ pub fn examine(
         start_utc: run.start_utc.clone(),
         wall_ns: doubts::shortest_ns(&summary),
         threshold_ns: summary.run.threshold_ns,
+        hypervisor: summary.run.hypervisor.clone(),
         cpus: summary.run.cpus.clone(),
         counts_only: false,
         doubts: requirements.doubts(recording, &summary),
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
     let (summary, findings) = (Some(summary), gate.finish());
-    Ok(Examined { summary, of, findings, refused: vec![], job: run.parallel.clone() })
+    let refused = rules.iter().map(|rule| doubts::of_kept(rule, run)).collect();
+    Ok(Examined { summary, of, findings, refused, job: run.parallel.clone() })
 }
 
 /// Judges rules on the CPUs of a recording that has only counts by length.
@@ -89,10 +91,11 @@ fn examine_counts(
         wall_ns: run.clock.ns(cpu.last_ticks.saturating_sub(cpu.first_ticks)),
         threshold_ns: run.clock.ns(run.threshold_ticks),
         latencies: run.method == methods::LATENCIES,
+        longest_allowed_ns: None,
         ranges: by_cpu.get(&cpu.cpu).unwrap_or(&none),
     });
     let cpus: Vec<Counts<'_>> = cpus.collect();
-    let judged = rules.iter().map(|rule| judge_counts(rule, &cpus));
+    let judged = rules.iter().map(|rule| judge_counts((rule, rules), &cpus));
     let (findings, refused_rules) =
         judged.map(|of| of.map_or_else(refused, |of| (of, None))).unzip();
     let wall_ns = cpus.iter().map(|cpu| cpu.wall_ns).min().unwrap_or(0);
@@ -102,6 +105,7 @@ fn examine_counts(
         start_utc: run.start_utc.clone(),
         wall_ns,
         threshold_ns: run.clock.ns(run.threshold_ticks),
+        hypervisor: run.machine.hypervisor.clone(),
         cpus: cpus.iter().map(|cpu| cpu.cpu).collect(),
         counts_only: true,
         doubts: requirements.doubts_of_counts(run, wall_ns),
@@ -114,12 +118,17 @@ fn refused(why: Doubt) -> (Vec<Finding>, Option<Doubt>) {
     (vec![], Some(why))
 }
 
-/// Returns the finding of a rule on each CPU, or why it cannot be judged.
-fn judge_counts(rule: &Rule, cpus: &[Counts<'_>]) -> Result<Vec<Finding>, Doubt> {
+/// Returns the finding of a rule, one of these, on each CPU, or why it cannot be judged.
+fn judge_counts(
+    (rule, rules): (&Rule, &[Rule]),
+    cpus: &[Counts<'_>],
+) -> Result<Vec<Finding>, Doubt> {
     if rule.source.is_some() {
         return Ok(vec![]); // no source is known, which is a doubt about the recording
     }
-    cpus.iter().filter_map(|cpu| rule.judge_counts(cpu)).collect()
+    let longest_allowed_ns = rule.longest_allowed_ns(rules);
+    let judge = |cpu: &Counts<'_>| rule.judge_counts(&Counts { longest_allowed_ns, ..*cpu });
+    cpus.iter().filter_map(judge).collect()
 }
 
 /// Returns what recordings come to together: a rule must hold on every CPU of each. `unread` names what could not be
@@ -247,6 +256,8 @@ fn may_be_wrong(doubt: &Doubt, unit: Unit) -> bool {
     match doubt {
         // A share of the time does not depend on the rate.
         Doubt::WrongRate { .. } => unit != Unit::Share,
+        // That a detour was longer is a fact, however its recording was chosen.
+        Doubt::Kept { .. } => unit != Unit::Nanoseconds,
         Doubt::Misaligned { .. } | Doubt::Audit { .. } => true,
         _ => unit == Unit::Increase,
     }
@@ -281,6 +292,7 @@ mod tests {
             wall_ns: 100 * SECOND,
             threshold_ns: 500,
             latencies,
+            longest_allowed_ns: None,
             ranges: &ranges,
         };
         let finding = rule.judge_counts(&cpu).expect("a rule on a CPU")?;

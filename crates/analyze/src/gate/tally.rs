@@ -41,17 +41,19 @@ impl Tally {
         }
     }
 
-    /// Adds the time that was taken of a detour which ended at this instant.
-    pub(super) fn add(&mut self, end_ticks: u64, taken_ticks: u64) {
+    /// Adds the time that was taken of a detour which ended at this instant. Returns whether it is long enough to count.
+    pub(super) fn add(&mut self, end_ticks: u64, taken_ticks: u64) -> bool {
         self.sum_ticks = self.sum_ticks.saturating_add(taken_ticks);
         self.longest_ticks = self.longest_ticks.max(taken_ticks);
         self.lost.add(end_ticks.saturating_sub(taken_ticks), end_ticks);
-        if taken_ticks > self.over_ticks {
+        let is_long = taken_ticks > self.over_ticks;
+        if is_long {
             let block = end_ticks.saturating_sub(self.first_ticks) / self.block_ticks;
             let block = usize::try_from(block).unwrap_or(usize::MAX).min(BLOCKS - 1);
             self.events += 1;
             self.counts[block] += 1;
         }
+        is_long
     }
 }
 
@@ -60,7 +62,8 @@ impl Tally {
 pub(super) struct Watched<'a> {
     pub(super) cpu: u32,
     pub(super) clock: &'a Clock,
-    /// Time for which it was watched, above 0.
+    /// Time for which it was watched, above 0; for a rule on long detours with the time before what is kept, in which there
+    /// was none.
     pub(super) wall_ticks: u64,
     /// Whether a program was recorded, which does not want a CPU in all of the run: equal parts of the run are not alike.
     pub(super) of_program: bool,
@@ -70,6 +73,8 @@ pub(super) struct Watched<'a> {
     pub(super) lost_detours: u64,
     /// Its longest detour, of any source.
     pub(super) longest_ticks: u64,
+    /// Longest detour that other rules of the gate allow; absent if none limits it.
+    pub(super) longest_allowed_ns: Option<u64>,
     /// What certainly counts.
     pub(super) seen: &'a Tally,
     /// The same, and detours whose source is unknown.
@@ -77,6 +82,11 @@ pub(super) struct Watched<'a> {
 }
 
 impl Watched<'_> {
+    /// Returns the lost ticks of each part of the time for which it was watched.
+    pub(super) fn parts<'a>(&self, tally: &'a Tally) -> &'a [u64] {
+        tally.lost.up_to(self.last_ticks)
+    }
+
     /// Returns a finding of this CPU without values.
     pub(super) fn finding(&self) -> Finding {
         Finding {
@@ -91,6 +101,7 @@ impl Watched<'_> {
             wall_ns: self.clock.ns(self.wall_ticks),
             needed_ns: None,
             doubt: None,
+            largest_source: None,
         }
     }
 }

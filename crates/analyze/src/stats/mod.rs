@@ -9,13 +9,14 @@ mod student;
 pub(crate) use batches::Batches;
 pub(crate) use correlation::{inflation, successive, unbiased};
 pub(crate) use poisson::{
-    dispersion, fewest_events, fewest_in_sum, most_events, most_in_sum, most_in_sum_of,
+    UNSEEN, dispersion, fewest_events, fewest_in_sum, highest_mean, lowest_mean, most_events,
+    most_in_sum,
 };
+pub(crate) use spread::carriers;
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};
 pub(crate) use student::{
-    NORMAL_ONE_SIDED, detectable, normal_above, probability_above, probability_of_more,
-    welch_degrees,
+    detectable, normal_above, probability_above, probability_of_more, welch_degrees,
 };
 
 use schemars::JsonSchema;

@@ -1,15 +1,16 @@
 //! Bounds of the rate of events, and of what they take together, where they may be few.
 //!
-//! All bounds hold with a probability of 95 % on their side. Without any event the upper one is 3 / time, the "rule of
-//! three".
+//! Bounds of numbers hold with a probability of 95 % on their side, those of sums with 97.5 %. Without any event the upper bound of a number is 3 / time, the "rule of three".
 
-use super::{NORMAL_ONE_SIDED, Spread};
+use super::{Spread, normal_above};
 use statrs::distribution::{ContinuousCDF, Gamma};
 
-/// Probability with which each bound holds.
+/// Probability with which each bound of a number holds.
 const CONFIDENCE: f64 = 0.95;
+/// Probability with which each bound of a sum holds, as each end of an interval does.
+const CONFIDENCE_OF_SUM: f64 = 0.975;
 /// Size of an event that did not occur, relative to the largest that did.
-const UNSEEN: f64 = 3.0;
+pub(crate) const UNSEEN: f64 = 3.0;
 /// Shape of the gamma distribution from which on the approximation of Wilson and Hilferty is exact to six digits.
 const LARGE_SHAPE: f64 = 10_000.0;
 
@@ -38,40 +39,50 @@ pub(crate) fn dispersion(counts: &[f64]) -> f64 {
 }
 
 /// Returns the largest mean of a sum that agrees with these summands, each of which is one of a random number of
-/// independent events (Fay & Feuer 1997). An event that did not occur is taken to be at most [`UNSEEN`] times as large as
-/// the largest; they take it to be as large, which misses more often than stated where events differ in size.
-pub(crate) fn most_in_sum(summands: impl Iterator<Item = f64>) -> f64 {
-    most_in_sum_of(summands.map(|value| (value, 1.0)))
-}
-
-/// Returns the same for summands of which each value came so often.
-pub(crate) fn most_in_sum_of(summands: impl Iterator<Item = (f64, f64)>) -> f64 {
+/// independent events. Each is a value and how often it came; see [`highest_mean`].
+pub(crate) fn most_in_sum(summands: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (mut sum, mut squares, mut largest) = (0.0, 0.0, 0.0_f64);
     for (value, number) in summands.filter(|(_, number)| *number > 0.0) {
         sum += value * number;
         squares += value * value * number;
         largest = largest.max(value);
     }
-    if largest <= 0.0 {
-        return 0.0;
-    }
-    let unseen = UNSEEN * largest;
-    let scale = (squares + unseen * unseen) / (sum + unseen);
-    gamma_quantile(CONFIDENCE, (sum + unseen) / scale) * scale
+    highest_mean(sum, squares, largest)
 }
 
-/// Returns the smallest mean of a sum that agrees with summands of which each value came so often; see [`most_in_sum`].
+/// Returns the smallest mean of a sum that agrees with these summands; see [`most_in_sum`] and [`lowest_mean`].
 pub(crate) fn fewest_in_sum(summands: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (mut sum, mut squares) = (0.0, 0.0);
     for (value, number) in summands {
         sum += value * number;
         squares += value * value * number;
     }
-    if squares <= 0.0 {
-        return 0.0;
+    lowest_mean(sum, squares)
+}
+
+/// Returns the largest true mean of a sum of random events that agrees with its value, its variance and the largest event
+/// in it: a gamma distribution with one more event (Fay & Feuer 1997). An event that did not occur is taken to be at most
+/// [`UNSEEN`] times as large as the largest; they take it to be as large, which misses more often than stated where
+/// events differ in size. Without any event nothing is bounded, and it is 0.
+pub(crate) fn highest_mean(value: f64, variance: f64, largest: f64) -> f64 {
+    let unseen = UNSEEN * largest;
+    let (value, variance) = (value + unseen, variance + unseen * unseen);
+    gamma_of(value, variance, CONFIDENCE_OF_SUM)
+}
+
+/// Returns the smallest true mean of a sum of random events that agrees with its value and its variance: the quantile of a
+/// gamma distribution (Fay & Feuer 1997), which holds for any number of events, one included.
+pub(crate) fn lowest_mean(value: f64, variance: f64) -> f64 {
+    gamma_of(value, variance, 1.0 - CONFIDENCE_OF_SUM)
+}
+
+/// Returns the quantile of the gamma distribution with this mean and this variance; the mean where it does not vary.
+fn gamma_of(mean: f64, variance: f64, probability: f64) -> f64 {
+    if mean <= 0.0 || variance <= 0.0 {
+        return mean;
     }
-    let scale = squares / sum;
-    gamma_quantile(1.0 - CONFIDENCE, sum / scale) * scale
+    let scale = variance / mean;
+    gamma_quantile(probability, mean / scale) * scale
 }
 
 /// Returns the quantile of a gamma distribution of scale 1.
@@ -79,7 +90,7 @@ fn gamma_quantile(probability: f64, shape: f64) -> f64 {
     let exact = (shape < LARGE_SHAPE).then(|| Gamma::new(shape, 1.0).ok()).flatten();
     exact.map_or_else(
         || {
-            let z = if probability > 0.5 { NORMAL_ONE_SIDED } else { -NORMAL_ONE_SIDED };
+            let z = normal_above(1.0 - probability);
             let ninth = 1.0 / (9.0 * shape);
             shape * (1.0 - ninth + z * ninth.sqrt()).powi(3)
         },
@@ -118,12 +129,12 @@ mod tests {
 
     #[test]
     fn the_bound_of_a_sum_is_above_that_of_as_many_equal_events() {
-        for (count, most) in [(1, 2.2), (4, 1.7), (30, 1.2), (1_000, 1.01)] {
-            let found = most_in_sum((0..count).map(|_| 20.0));
+        for (count, most) in [(1, 2.6), (4, 2.1), (30, 1.35), (1_000, 1.03)] {
+            let found = most_in_sum([(20.0, f64::from(count))].into_iter());
             let over = found / (20.0 * most_events(f64::from(count), 1.0));
             assert!((1.0..most).contains(&over), "{count}: {over}");
         }
-        assert_eq!(most_in_sum([0.0; 4].into_iter()), 0.0);
+        assert_eq!(most_in_sum([(0.0, 4.0)].into_iter()), 0.0);
     }
 
     #[test]
@@ -151,7 +162,8 @@ mod tests {
                 }
                 parts[(at * 100.0) as usize] += draw(&mut random);
             }
-            most_in_sum(parts.into_iter()) < 10.0 * rate_hz * mean
+            let parts = parts.into_iter().map(|part| (part, 1.0));
+            most_in_sum(parts) < 10.0 * rate_hz * mean
         };
         (0..2_000).filter(missed).count() as f64 / 2_000.0
     }

@@ -1,6 +1,6 @@
 //! How certain a mean over consecutive blocks of time is, where neighbouring blocks resemble each other.
 
-use super::{Interval, inflation, mean, student_t, unbiased};
+use super::{Interval, inflation, lowest_mean, mean, student_t, unbiased};
 
 /// Number of blocks from which on a correlation is estimated well enough that its own error is known.
 const ESTIMATED_FROM: f64 = 20.0;
@@ -44,17 +44,16 @@ impl Spread {
         let mean = mean(blocks).filter(|_| blocks.len() > 1)?;
         let deviations: Vec<f64> = blocks.iter().map(|block| block - mean).collect();
         let count = blocks.len() as f64;
-        let sum = |power: i32| deviations.iter().map(|d| d.powi(power)).sum::<f64>();
-        let (squares, fourth) = (sum(2), sum(4));
-        let largest = blocks.iter().map(|block| block.abs()).fold(0.0, f64::max);
-        if squares <= count * (ROUNDING * largest).powi(2) || fourth <= 0.0 {
-            return Some(Self { standard_error: 0.0, effective: count, carriers: f64::INFINITY });
+        let squares = deviations.iter().map(|deviation| deviation * deviation).sum::<f64>();
+        let carriers = carriers(blocks);
+        if carriers.is_infinite() {
+            return Some(Self { standard_error: 0.0, effective: count, carriers });
         }
         let inflation = decaying(&deviations).max(significant(&deviations)).max(1.0);
         Some(Self {
             standard_error: (squares / (count - 1.0) / count * inflation).sqrt(),
             effective: count / inflation,
-            carriers: squares * squares / fourth,
+            carriers,
         })
     }
 
@@ -87,8 +86,8 @@ impl Spread {
     /// Returns the bounds of a value that cannot be negative, with an interval if at least `carriers` blocks make up
     /// its spread: if few do, longer events than any recorded may be what matters, and no interval would cover them.
     ///
-    /// The interval is symmetric in the logarithm, because sums of rare events are skewed. Nothing is known of a value
-    /// of 0.
+    /// The interval is symmetric in the logarithm, because sums of rare events are skewed. That is too narrow below where
+    /// one to three events make up the value: the lower end is at most [`lowest_mean`]. Nothing is known of a value of 0.
     #[must_use]
     pub fn bounds(&self, value: f64, carriers: f64) -> Bounds {
         if value <= 0.0 {
@@ -96,12 +95,23 @@ impl Spread {
         }
         let factor = (self.reach() / value).exp();
         let known = self.carriers >= carriers;
-        let interval = Interval { low: value / factor, high: value * factor };
+        let low = lowest_mean(value, self.standard_error.powi(2)).min(value / factor);
+        let interval = Interval { low, high: value * factor };
         Bounds {
             interval: Some(interval).filter(|of| known && of.high.is_finite()),
-            at_least: Some(interval.low),
+            at_least: Some(low),
         }
     }
+}
+
+/// Returns the number of values that make up their spread, as [`Spread::carriers`] does.
+pub(crate) fn carriers(values: &[f64]) -> f64 {
+    let mean = mean(values).unwrap_or_default();
+    let largest = values.iter().map(|value| value.abs()).fold(0.0, f64::max);
+    let sum = |power: i32| values.iter().map(|value| (value - mean).powi(power)).sum::<f64>();
+    let (squares, fourth) = (sum(2), sum(4));
+    let equal = squares <= values.len() as f64 * (ROUNDING * largest).powi(2) || fourth <= 0.0;
+    if equal { f64::INFINITY } else { squares * squares / fourth }
 }
 
 /// Returns the mean product of deviations that are `lag` blocks apart, where the missing ones count as 0.

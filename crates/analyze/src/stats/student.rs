@@ -5,8 +5,6 @@ use statrs::function::beta::beta_reg;
 
 /// Two-sided 95 % point of the normal distribution.
 pub const NORMAL: f64 = 1.959_963_985;
-/// One-sided 95 % point of the normal distribution.
-pub(crate) const NORMAL_ONE_SIDED: f64 = 1.644_853_627;
 /// Standard errors beyond the interval at which an effect is detected with 80 % power (the normal quantile).
 const POWER: f64 = 0.842;
 /// Number of degrees of freedom from which on Student's t equals the normal distribution to 0.00001.

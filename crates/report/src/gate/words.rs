@@ -1,9 +1,12 @@
 //! The reason for the outcome of a rule, in words.
 
 use super::{place, recording};
+use crate::names::title_of;
 use crate::style::plain;
-use crate::units::{asked, change, count, counted, length, noise, per_time, span};
-use anechoic_analyze::gate::{Doubt, Finding, Gate, Outcome, Requirements, RuleOutcome, Unit};
+use crate::units::{asked, change, count, counted, length, noise, per_time, rough_share, span};
+use anechoic_analyze::gate::{
+    Doubt, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, Unit,
+};
 
 /// Without an event in a time T, its rate is below this / T with a probability of 95 %.
 const RULE_OF_THREE: f64 = 3.0;
@@ -47,7 +50,7 @@ pub(super) fn reason(rule: &RuleOutcome, of: &Gate) -> String {
 /// Returns what was found where it was worst, and what follows from it.
 fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     let words = match rule.unit {
-        Unit::Share => share(finding, of),
+        Unit::Share => share(rule, finding, of),
         Unit::Nanoseconds => longest(rule, finding, of),
         Unit::PerSecond => rate(rule, finding, of),
         Unit::Increase => increase(finding),
@@ -61,7 +64,19 @@ fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
         (Outcome::Fail, all) if all > 1 => format!("; exceeded on {exceeded} of {all} CPUs"),
         _ => String::new(),
     };
-    format!("{place}{words}{others}")
+    format!("{place}{words}{}{others}", largest_source(rule, finding, of))
+}
+
+/// Names the source that took most of what exceeds the limit, with its share; nothing where the rule names it already.
+fn largest_source(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+    let Some(largest) = &finding.largest_source else { return String::new() };
+    if rule.source.as_ref().is_some_and(|pattern| !pattern.contains('*')) && largest.share == 1.0 {
+        return String::new();
+    }
+    let guest = judged(finding, of).is_some_and(|of| of.hypervisor.is_some());
+    let title = title_of(&largest.source, &largest.name, guest);
+    let what = if rule.unit == Unit::Share { "it" } else { "their time" };
+    format!("; {title} took {} of {what}", rough_share(largest.share))
 }
 
 /// Returns the bound of a finding that decides about its outcome.
@@ -87,11 +102,25 @@ fn uncertain(finding: &Finding, of: &Gate) -> &'static str {
 
 /// Returns whether another tool counted what was found.
 fn is_of_counts(finding: &Finding, of: &Gate) -> bool {
-    let at = finding.recording.and_then(|at| usize::try_from(at).ok());
-    at.and_then(|at| of.recordings.get(at)).is_some_and(|of| of.counts_only)
+    judged(finding, of).is_some_and(|of| of.counts_only)
 }
 
-fn share(finding: &Finding, of: &Gate) -> String {
+/// Returns the recording of a finding; nothing if it is of all.
+fn judged<'a>(finding: &Finding, of: &'a Gate) -> Option<&'a Judged> {
+    of.recordings.get(usize::try_from(finding.recording?).ok()?)
+}
+
+/// What would decide about the noise of a CPU on which nothing was seen.
+const NO_LENGTH: &str = "which limits no noise, because an unseen detour may have any length: limit that by --max-detour";
+
+fn share(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+    if finding.value == 0.0 && finding.at_most.is_none() && finding.uncertain == 0 {
+        return format!("none seen in {}, {NO_LENGTH}", span(finding.wall_ns));
+    }
+    let assumed = match of.rules.iter().any(|other| bounds_length(other, rule)) {
+        true if finding.value == 0.0 => ", if --max-detour holds for what was not seen",
+        _ => "",
+    };
     let longer = match finding.outcome {
         Outcome::Undecided if finding.uncertain > 0 => {
             format!("; what is {} may be too much", uncertain(finding, of))
@@ -103,7 +132,12 @@ fn share(finding: &Finding, of: &Gate) -> String {
         0.0 => format!("none seen in {}", span(finding.wall_ns)),
         value => noise(value),
     };
-    format!("{seen}, {}{longer}", bound(Unit::Share, finding))
+    format!("{seen}, {}{assumed}{longer}", bound(Unit::Share, finding))
+}
+
+/// Returns whether a rule limits the length of all detours that another one counts.
+fn bounds_length(limit: &RuleOutcome, rule: &RuleOutcome) -> bool {
+    limit.unit == Unit::Nanoseconds && (limit.source.is_none() || limit.source == rule.source)
 }
 
 fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
@@ -184,6 +218,11 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::NotMeasured { cpu: Some(cpu) } => format!("CPU {cpu} was not measured"),
         Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
         Doubt::NoTime => "its length is not known (`import --duration`)".into(),
+        Doubt::Kept { longer_than_ns } => format!(
+            "only the part before the detour that ended the run is kept, which is no sample of the run: limit the rate of \
+             detours longer than {}",
+            asked(*longer_than_ns)
+        ),
         Doubt::Latencies => "latencies of wake-ups were counted, which are no lost time".into(),
         Doubt::TooShort { wall_ns } => {
             format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))

@@ -39,6 +39,7 @@ pub(in crate::gate) fn judge(rule: &Rule, of: &Comparison) -> Finding {
         needed_ns: None,
         doubt: doubt
             .or_else(|| (outcome == Outcome::Undecided).then_some(Doubt::FewRuns { planned })),
+        largest_source: None,
     }
 }
 

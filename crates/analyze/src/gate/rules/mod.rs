@@ -11,7 +11,9 @@ use super::counts::Counts;
 use super::pattern::SourcePattern;
 use super::tally::Watched;
 use super::{Doubt, Finding};
+use anechoic_recording::Run;
 use anechoic_recording::options::duration;
+use anechoic_recording::stop::StopCondition;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -147,6 +149,32 @@ impl Rule {
     pub(super) fn counts_over_ns(&self) -> u64 {
         let own = self.longer_than_ns.unwrap_or(0);
         if std::ptr::eq(self.row, &detour::DETOUR) { self.limit as u64 } else { own }
+    }
+
+    /// Returns for how long a run had watched before the part of it that is kept, if no detour of that time could count: the
+    /// run waited for one that is no longer. Otherwise 0.
+    pub(super) fn unseen_ns(&self, run: &Run) -> u64 {
+        run.kept_after_stop().filter(|_| self.holds_for_kept(run)).map_or(0, |kept| kept.dropped_ns)
+    }
+
+    /// Returns whether it can be judged on what is kept of a run: all of it, or what follows the time in which no detour
+    /// was as long as those that count. The part that ends with the detour for which a run waited is no sample of it.
+    pub(super) fn holds_for_kept(&self, run: &Run) -> bool {
+        let Some(StopCondition::Longer(ns)) =
+            run.kept_after_stop().and(run.stop_on.as_ref()).map(|stop| stop.condition)
+        else {
+            return true;
+        };
+        !self.row.needs_baseline() && self.counts_over_ns() >= ns
+    }
+
+    /// Returns the longest detour, of the sources that it counts, that any of these rules allows; absent if none limits it.
+    pub(super) fn longest_allowed_ns(&self, rules: &[Self]) -> Option<u64> {
+        let limits = |other: &&Self| {
+            let covers = other.source.is_none() || other.source == self.source;
+            std::ptr::eq(other.row, &detour::DETOUR) && covers
+        };
+        rules.iter().filter(limits).map(|other| other.limit as u64).min()
     }
 
     /// Judges it on one CPU; absent for a rule on a baseline.

@@ -1,13 +1,13 @@
 //! `max-noise`: the share of the CPU time that detours take.
 
 use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
-use crate::blocks::bounds;
+use crate::blocks::bounds_and_most;
 use crate::counted::Within;
 use crate::gate::counts::Counts;
 use crate::gate::doubts::share;
 use crate::gate::tally::{Tally, Watched};
 use crate::gate::{Doubt, Finding, Outcome};
-use crate::stats::{Bounds, fewest_in_sum, most_events, most_in_sum, most_in_sum_of};
+use crate::stats::{Bounds, UNSEEN, fewest_in_sum, most_events, most_in_sum};
 
 /// The rule.
 pub(super) static NOISE: RuleRow = RuleRow {
@@ -27,31 +27,48 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
         let doubt = doubt.or(Some(Doubt::OfProgram));
         return Finding { value, doubt, ..of.finding() };
     }
-    let at_least = of_parts(of.seen, of).at_least.unwrap_or(0.0);
-    let at_most = of_parts(of.possible, of).interval.map(|interval| interval.high);
-    let parts = of.possible.lost.up_to(of.last_ticks);
-    let few = || most_in_sum(parts.iter().map(|&ticks| ticks as f64)) / of.wall_ticks as f64;
-    // Each lost detour is taken to be as long as the longest of all others, and of this source.
-    let lost = of.lost_detours as f64 * of.longest_ticks as f64 / of.wall_ticks as f64;
-    // Of what was never seen, as many detours as the longest may come as agree with none in this time.
-    let unseen = || most_events(0.0, 1.0) * of.longest_ticks as f64 / of.wall_ticks as f64;
-    let at_most = match of.possible.sum_ticks {
-        0 => unseen(),
-        _ => at_most.unwrap_or_else(few),
-    } + lost;
+    let seen = of_parts(of.seen, of);
+    let possible =
+        if std::ptr::eq(of.seen, of.possible) { seen } else { of_parts(of.possible, of) };
+    let at_least = seen.0.at_least.unwrap_or(0.0);
+    let at_most = most(possible, of);
     Finding {
-        outcome: Outcome::of(rule.limit, at_least, Some(at_most)),
+        outcome: Outcome::of(rule.limit, at_least, at_most),
         value,
         at_least,
-        at_most: Some(at_most),
+        at_most,
         doubt,
         ..of.finding()
     }
 }
 
-/// Returns the bounds from the lost time in equal parts of the run.
-fn of_parts(tally: &Tally, of: &Watched<'_>) -> Bounds {
-    bounds(&[tally.lost.up_to(of.last_ticks)], tally.lost.length_ticks())
+/// Returns the upper bound of the noise from what its parts show; absent if nothing bounds the length of a detour that was
+/// not seen.
+fn most((bounds, most): (Bounds, f64), of: &Watched<'_>) -> Option<f64> {
+    let allowed = of.longest_allowed_ns.map(|ns| of.clock.ticks(ns) as f64);
+    let longest = Some(of.longest_ticks as f64).filter(|ticks| *ticks > 0.0);
+    let seen = match of.possible.sum_ticks {
+        0 => unseen(allowed, longest)? / of.wall_ticks as f64,
+        _ => bounds.interval.map_or(most, |interval| interval.high),
+    };
+    // Each lost detour is taken to be as long as the longest of all others, and of this source.
+    let lost = match of.lost_detours {
+        0 => 0.0,
+        lost => lost as f64 * longest.or(allowed)? / of.wall_ticks as f64,
+    };
+    Some(seen + lost)
+}
+
+/// Returns the largest sum of what was never seen: as many detours as agree with none, each for as long as another rule
+/// allows; without one, for [`UNSEEN`] times as long as the longest detour of any source. Absent if neither is known.
+fn unseen(allowed: Option<f64>, longest: Option<f64>) -> Option<f64> {
+    let length = allowed.or_else(|| longest.map(|longest| UNSEEN * longest))?;
+    Some(most_events(0.0, 1.0) * length)
+}
+
+/// Returns the bounds from the lost time in equal parts of the run, and the upper one of few events.
+fn of_parts(tally: &Tally, of: &Watched<'_>) -> (Bounds, f64) {
+    bounds_and_most(of.parts(tally), tally.lost.length_ticks())
 }
 
 /// The sum lies between the bounds of the ranges, or is known exactly. Its uncertainty by chance comes on top.
@@ -72,22 +89,23 @@ fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
     let sum =
         |all: &mut dyn Iterator<Item = (f64, f64)>| all.map(|(ns, count)| ns * count).sum::<f64>();
     let known = of.ranges.sum_ns(of.clock);
-    let by_chance = (
-        sum(&mut shortest()) - fewest_in_sum(shortest()),
-        most_in_sum_of(longest()) - sum(&mut longest()),
-    );
+    let number = of.ranges.number();
+    let most_by_chance = match number {
+        0 => of.longest_allowed_ns.and_then(|ns| unseen(Some(ns as f64), None)),
+        _ => Some(most_in_sum(longest()) - sum(&mut longest())),
+    };
+    let least_by_chance = sum(&mut shortest()) - fewest_in_sum(shortest());
     let least = known.at_least as f64;
     let most = (known.at_most as f64).min(sum(&mut longest()).max(least));
-    let at_least = ((least - by_chance.0) / wall).clamp(0.0, 1.0);
-    let at_most = ((most + by_chance.1) / wall).clamp(0.0, 1.0);
+    let at_least = ((least - least_by_chance) / wall).clamp(0.0, 1.0);
+    let at_most = most_by_chance.map(|chance| ((most + chance) / wall).clamp(0.0, 1.0));
     let rough = least / wall <= rule.limit && rule.limit < most / wall;
-    let number = of.ranges.number();
     let certain = if rough { 0 } else { number };
     Ok(Finding {
-        outcome: Outcome::of(rule.limit, at_least, Some(at_most)),
+        outcome: Outcome::of(rule.limit, at_least, at_most),
         value: (least / wall).min(1.0),
         at_least,
-        at_most: Some(at_most),
+        at_most,
         doubt: hides(of.threshold_ns, HIGHEST_THRESHOLD_NS),
         ..of.finding(Within { at_least: certain, at_most: number })
     })

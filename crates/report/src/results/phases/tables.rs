@@ -1,5 +1,6 @@
 //! Tables of the predicted slowdown, and of the source that costs most.
 
+use super::words::near;
 use crate::names::title_of;
 use crate::style::clip;
 use crate::table::{Align, Table};
@@ -16,7 +17,10 @@ pub(crate) fn cell_table(of: &GrainModel) -> Table {
     let table = Table::of_rows(&of.cells)
         .number("ranks", |cell| format!("{}{}", count(cell.ranks), mark(cell)))
         .number("free start", |cell| slowdown(cell.free_start.slowdown))
-        .number("95 %", |cell| bounds(cell.free_start.interval, cell.free_start.at_least, slowdown))
+        .number("95 %", |cell| {
+            let (interval, at_least) = near(&cell.free_start);
+            bounds(interval, at_least, slowdown)
+        })
         .number("recursion", |cell| cell.recursion.map_or("–".into(), |of| slowdown(of.slowdown)))
         .number("wall start", |cell| slowdown(cell.wall_start.slowdown))
         .number("Tsafrir", |cell| slowdown(cell.closed_form));

@@ -1,8 +1,11 @@
 //! The prediction in sentences.
 
 use crate::names::title_of;
-use crate::units::{asked, between, count, counted, long, rough_share, slowdown, time};
-use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, SourceCost};
+use crate::units::{
+    NO_BOUNDS, asked, between, count, counted, long, rough_share, slowdown, telling, time,
+};
+use anechoic_analyze::stats::Interval;
+use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, Slowdown, SourceCost};
 
 /// States the slowdown for the largest number of ranks that the recording supports, and the costliest source.
 pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
@@ -42,11 +45,12 @@ pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
 }
 
 /// States the interval for independent ranks, from the lower end of the lower bracket to the upper end of the upper one,
-/// if the best estimate lies in it; else the lower bound.
+/// if the best estimate lies in it; else the lower bound, else that there are too few events for either.
 fn certainty(cell: &Cell) -> String {
-    let both = cell.free_start.interval.zip(cell.wall_start.interval);
+    let (free, least) = near(&cell.free_start);
+    let both = free.zip(near(&cell.wall_start).0);
     let ends = both.map(|(free, wall)| (free.low.min(wall.low), free.high.max(wall.high)));
-    match (ends, cell.free_start.at_least) {
+    match (ends, least) {
         (Some((low, high)), _) if (low..=high).contains(&cell.slowdown()) => {
             format!(" (95 %: {})", between(&slowdown(low), &slowdown(high)))
         }
@@ -62,8 +66,18 @@ fn certainty(cell: &Cell) -> String {
                 false => "; an underestimate, with more ranks than a tenth of the windows",
             }
         ),
+        (None, None) if cell.free_start.at_least.is_some() => format!(" ({NO_BOUNDS})"),
         (None, None) => " (the recording is too short for an interval)".into(),
     }
+}
+
+/// Returns the interval of a slowdown and its lower bound, each if it says something about the delays: see [`telling`].
+pub(super) fn near(of: &Slowdown) -> (Option<Interval>, Option<f64>) {
+    let delay = |slowdown: f64| slowdown - 1.0;
+    let delays = |of: Interval| Interval { low: delay(of.low), high: delay(of.high) };
+    let (interval, at_least) =
+        telling(delay(of.slowdown), of.interval.map(delays), of.at_least.map(delay));
+    (of.interval.filter(|_| interval.is_some()), of.at_least.filter(|_| at_least.is_some()))
 }
 
 fn culprit(cell: &Cell) -> Option<&SourceCost> {
