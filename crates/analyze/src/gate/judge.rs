@@ -247,7 +247,11 @@ fn may_be_wrong(doubt: &Doubt, unit: Unit) -> bool {
     match doubt {
         // A share of the time does not depend on the rate.
         Doubt::WrongRate { .. } => unit != Unit::Share,
-        Doubt::Misaligned { .. } | Doubt::Audit { .. } => true,
+        Doubt::Misaligned { .. }
+        | Doubt::Audit { .. }
+        | Doubt::Competition { .. }
+        | Doubt::MeasuredTogether
+        | Doubt::Emulated => true,
         _ => unit == Unit::Increase,
     }
 }
