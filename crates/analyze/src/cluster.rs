@@ -5,10 +5,12 @@
 //! [`ClusterBuilder`] adds these one by one in any order and keeps little of each.
 
 pub(crate) mod adding;
+mod blocks;
 pub(crate) mod counts;
 pub(crate) mod facts;
 pub(crate) mod findings;
 mod host;
+pub(crate) mod members;
 pub(crate) mod outliers;
 pub(crate) mod ranked;
 mod together;

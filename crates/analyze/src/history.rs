@@ -14,6 +14,9 @@ pub(crate) use past::Past;
 pub use trend::{Step, Trend};
 
 use crate::cluster::settings;
+use crate::competition::competition;
+use crate::gate::Doubt;
+use crate::known::known_doubts;
 use crate::stats::{Interval, NORMAL, deviation, mean, relative, successive};
 use crate::summary::Summary;
 use anechoic_recording::Run;
@@ -74,6 +77,9 @@ pub struct PastRun {
     pub rate_per_s: f64,
     /// Noise of what is below the kernel, in a guest with attribution.
     pub beneath: Option<f64>,
+    /// What the run knew that makes its noise doubtful.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
     /// What affects noise and may differ between runs.
     #[serde(skip)]
     settings: BTreeMap<String, String>,
@@ -90,6 +96,7 @@ impl PastRun {
             interval: summary.total.interval,
             rate_per_s: summary.total.rate_per_s,
             beneath: beneath(run, summary),
+            doubts: known_doubts(run, competition(summary)),
             settings: settings(run),
         }
     }

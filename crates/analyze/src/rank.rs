@@ -27,9 +27,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use times::Time;
 pub use times::{IterationTime, TimesOverFirst, Unit};
 
-/// What the processor's name contains where QEMU emulates it in software.
-const EMULATED: &str = "QEMU TCG";
-
 /// The recordings of one configuration.
 #[derive(Debug)]
 pub struct Configuration<'a> {
@@ -222,7 +219,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     let times =
         |row: &Vec<Option<Cell>>| row.iter().map(|cell| cell.and_then(|of| of.time)).collect();
     let times: Vec<Vec<Option<Time>>> = rows.iter().map(times).collect();
-    let emulated = recordings().any(|of| of.run().machine.model.contains(EMULATED));
+    let emulated = recordings().any(|of| crate::known::is_emulated(of.run()));
     let unit = if emulated { Unit::Emulated } else { times::unit(&times) };
     let experiment = |((key, noise), times): ((&&Key, &Vec<_>), &Vec<_>)| {
         places::experiment(key, noise, times::compared(times, unit))

@@ -69,6 +69,7 @@ pub mod memory;
 mod merge;
 pub mod methods;
 mod news;
+pub mod notes;
 pub mod options;
 mod pages;
 pub mod paging;

@@ -5,17 +5,14 @@ use crate::stopped;
 use crate::style::plain;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::Summary;
+use anechoic_analyze::competition::{Competition, competition};
 use anechoic_analyze::facts::ProgramFacts;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_recording::sources;
 
-/// Share of the time from which on other programs are at work, and not a disturbance.
-const AT_WORK: f64 = 0.2;
 /// Share of the lost time from which an artefact of the measurement is stated.
 const ARTEFACT: f64 = 0.05;
-/// The counter of the time for which the measuring threads waited for their CPUs.
-const VICTIM_WAITED: &str = "victim/run_delay_ns";
 
 /// Returns what ended the run if a condition did, how much time was lost, and what took most of it.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
@@ -49,7 +46,7 @@ fn noise_and_source(summary: &Summary) -> Vec<String> {
         if run.cpus.len() == 1 { "its" } else { "their" },
         noise_certainty(summary.total.noise, summary.total.interval, summary.total.at_least),
     );
-    let competition = competition(summary).map(|kind| kind.sentence(run.cpus.len()));
+    let competition = competition(summary).map(|kind| competition_sentence(kind, run.cpus.len()));
     let artefact = artefact(summary);
     let second = source_and_lengths(summary, lengths);
     [Some(first), competition, artefact, Some(second)].into_iter().flatten().collect()
@@ -94,71 +91,20 @@ fn of_program(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
     vec![first, source_and_lengths(summary, lengths)]
 }
 
-/// What had the CPUs instead of the loops, so much that the machine was at work, not idle.
-pub(crate) enum Competition {
-    /// Other programs, by the kernel's events, for this share of the time.
-    Programs(f64),
-    /// Anything for which the loops had to wait, by the kernel's account of them, for this share of the time.
-    Waiting(f64),
-}
-
-impl Competition {
-    /// Returns the sentence that states it for this number of measured CPUs.
-    pub(crate) fn sentence(&self, cpus: usize) -> String {
-        let (them, their) = if cpus == 1 { ("it", "its CPU") } else { ("them", "their CPUs") };
-        match self {
-            Self::Programs(part) => format!(
-                "Other programs ran on {them} for {} of the time: that is competition, not operating-system noise. Measure while they rest, or with --fifo.",
-                share(*part)
-            ),
-            Self::Waiting(part) => format!(
-                "For {} of the time {} waited for {their}, because other threads ran there or a CPU quota was used up: that is competition, not operating-system noise. Measure while other programs rest.",
-                share(*part),
-                if cpus == 1 { "the loop" } else { "the loops" },
-            ),
-        }
+/// Returns the sentence that states what had this number of measured CPUs.
+pub(crate) fn competition_sentence(kind: Competition, cpus: usize) -> String {
+    let (them, their) = if cpus == 1 { ("it", "its CPU") } else { ("them", "their CPUs") };
+    match kind {
+        Competition::Programs(part) => format!(
+            "Other programs ran on {them} for {} of the time: that is competition, not operating-system noise. Measure while they rest, or with --fifo.",
+            share(part)
+        ),
+        Competition::Waiting(part) => format!(
+            "For {} of the time {} waited for {their}, because other threads ran there or a CPU quota was used up: that is competition, not operating-system noise. Measure while other programs rest.",
+            share(part),
+            if cpus == 1 { "the loop" } else { "the loops" },
+        ),
     }
-}
-
-/// Returns what had the CPUs, if that is most of what was lost and a large part of the time.
-pub(crate) fn competition(summary: &Summary) -> Option<Competition> {
-    let run = &summary.run;
-    if run.program.is_some() || run.policy.is_fifo() {
-        return None;
-    }
-    let (part, kind) = match &summary.sources {
-        Some(_) => {
-            let of_lost = lost_to_programs(summary);
-            let part = of_lost * summary.total.noise;
-            (part, Competition::Programs(part))
-        }
-        None => {
-            let part = waited(summary)?;
-            (part, Competition::Waiting(part))
-        }
-    };
-    (part > 0.5 * summary.total.noise && part >= AT_WORK).then_some(kind)
-}
-
-/// Returns the share of the lost time that the threads of programs took.
-fn lost_to_programs(summary: &Summary) -> f64 {
-    let rows = summary.sources.iter().flat_map(|sources| &sources.rows);
-    let threads = rows.filter(|row| {
-        let of_program = |command: Option<&str>| match command {
-            Some(command) => !command.is_empty(),
-            // Of a thread that had ended, the process is unknown. Of the kernel's threads, only these come and go.
-            None => !row.name.starts_with("kworker/"),
-        };
-        sources::THREAD.is(&row.source)
-            && row.threads.iter().any(|of| of_program(of.command.as_deref()))
-    });
-    threads.map(|row| row.share).sum()
-}
-
-/// Returns the share of the time in which the loops could run and did not, a mean over all measured CPUs.
-fn waited(summary: &Summary) -> Option<f64> {
-    let of_loops = summary.suspects.iter().flatten().find(|of| of.counter == VICTIM_WAITED)?;
-    Some(of_loops.time_share? * of_loops.cpus.len() as f64 / summary.run.cpus.len() as f64)
 }
 
 /// States the share of the lost time that only the policy of the measuring threads caused, if it changes the picture,

@@ -1,9 +1,9 @@
 //! One line of comparison: published noise beside the measured one, at the same threshold.
 
-use crate::headline;
 use crate::published::{ALL_CPUS, DETOURS, KARNER, NOISE, NOISE_OVER_NS};
 use crate::units::{asked, noise};
 use anechoic_analyze::Summary;
+use anechoic_analyze::competition::competition;
 
 /// Compares the noise with published values. Nothing if it is not known at their threshold, or unknown because detours were
 /// lost, or is the work of other programs.
@@ -11,7 +11,7 @@ pub(crate) fn line(summary: &Summary) -> Option<String> {
     let point = summary.curve.iter().find(|point| point.threshold_ns == NOISE_OVER_NS)?;
     if summary.run.program.is_some()
         || summary.total.lost_detours > 0
-        || headline::competition(summary).is_some()
+        || competition(summary).is_some()
     {
         return None;
     }

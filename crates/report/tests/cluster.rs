@@ -56,6 +56,7 @@ fn cpu(cpu: u32, lost_ns: u64) -> HostCpu {
             p99_by_time_ns: 500_000,
         }),
         lost_detours: 0,
+        blocks: vec![lost_ns / 50; 50],
     }
 }
 
@@ -103,6 +104,7 @@ fn host_with(number: u32, cpus: u32, lost: impl Fn(u32) -> u64) -> HostSummary {
         end_utc: Some("2026-05-09T07:31:27.000002Z".into()),
         threshold_ns: 100,
         injected: false,
+        doubts: vec![],
         parallel: None,
         settings: std::collections::BTreeMap::new(),
         interval: Some(Interval { low: noise * 0.96, high: noise * 1.05 }),
@@ -225,7 +227,12 @@ fn nothing_was_measured() {
 fn the_noisiest_host_is_named() {
     let chance = "This may be chance: measure for longer.";
     for (lost, low, says, doubted) in [
-        (300_000_000, 0.02, "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 %", false),
+        (
+            300_000_000,
+            0.02,
+            "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 % on node02, 0.600 % on the other.",
+            false,
+        ),
         (300_000_000, 0.01, "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 %", true),
         (140_000_000, 0.01, "Neither host lost more than 1.5 times what the other did.", false),
     ] {

@@ -60,6 +60,7 @@ fn series(experiment: &SampledExperiment, cpu: u32, lost_ns: u64) -> CpuSeries {
         interval: Some(Interval { low: share * 0.95, high: share * 1.06 }),
         at_least: Some(share * 0.95),
         least: 1e-9,
+        blocks: vec![(lost_ns * COUNT) as f64 / 3200.0; 32],
     }
 }
 

@@ -4,7 +4,7 @@ use super::counts::{LengthCounts, LengthsInNs};
 use super::facts::{HostFacts, job, machines, notes, repeated, span};
 use super::findings::findings;
 use super::host::HostSummary;
-use super::outliers::{ALPHA, FEWEST, LEAST_SPREAD, Looked, Outlier, Outliers, Verdict, judge};
+use super::members::{cpu_outliers, host_outliers};
 use super::ranked::{Runs, by_host, cpus_of, host_of, quantiles, rate_per_s, runs_of, saturated};
 use super::used::{by_cpus, by_hosts, share};
 use super::why::{BySource, differences};
@@ -228,77 +228,6 @@ fn all_notes(facts: &[HostFacts<'_>]) -> Vec<String> {
         count => notes.push(format!("hosts with several recordings, which count as one: {count}")),
     }
     notes
-}
-
-fn cpu_outliers(cpus: &[ClusterCpu], parts: &[HostSummary]) -> Outliers {
-    let thresholds: BTreeMap<&str, u64> =
-        parts.iter().map(|part| (&*part.host, part.threshold_ns)).collect();
-    // One without any time was not measured.
-    let measured: Vec<&ClusterCpu> = cpus.iter().filter(|cpu| cpu.wall_ns > 0).collect();
-    let looked: Vec<Looked<'_>> = measured
-        .iter()
-        .map(|cpu| Looked {
-            class: &cpu.class,
-            noise: cpu.noise,
-            low: cpu.at_least.unwrap_or(0.0),
-            least: crate::share(
-                thresholds.get(&*cpu.host).copied().unwrap_or(0).max(1),
-                cpu.wall_ns,
-            ),
-        })
-        .collect();
-    outliers(&looked, |found| (measured[found].host.clone(), Some(measured[found].cpu)))
-}
-
-fn host_outliers(hosts: &[HostNoise], parts: &[HostSummary]) -> Outliers {
-    let models: BTreeMap<&str, &HostSummary> =
-        parts.iter().map(|part| (&*part.host, part)).collect();
-    let measured: Vec<&HostNoise> = hosts.iter().filter(|host| host.wall_ns > 0).collect();
-    let looked: Vec<Looked<'_>> = measured
-        .iter()
-        .map(|host| {
-            let part = models.get(&*host.host);
-            let threshold_ns = part.map_or(0, |part| part.threshold_ns);
-            Looked {
-                class: part.map_or("", |part| &part.model),
-                noise: host.noise,
-                low: host.at_least.unwrap_or(0.0),
-                least: crate::share(threshold_ns.max(1), host.wall_ns),
-            }
-        })
-        .collect();
-    outliers(&looked, |found| (measured[found].host.clone(), None))
-}
-
-/// Tests the members, noisiest first, and names the outliers.
-pub(crate) fn outliers(
-    looked: &[Looked<'_>],
-    name: impl Fn(usize) -> (String, Option<u32>),
-) -> Outliers {
-    let (verdicts, classes) = judge(looked);
-    let judged = classes.iter().filter(|class| class.spread.is_some());
-    let outlier = |verdict: Verdict| {
-        let (host, cpu) = name(verdict.index);
-        Outlier {
-            host,
-            cpu,
-            noise: looked[verdict.index].noise,
-            ratio: verdict.ratio,
-            z: verdict.z,
-            p: verdict.p,
-        }
-    };
-    Outliers {
-        alpha: ALPHA,
-        fewest: FEWEST as u64,
-        judged: judged.map(|class| class.count).sum(),
-        found: verdicts.into_iter().map(outlier).collect(),
-        assumes: format!(
-            "except for outliers, the logarithm of the noise within a class is normal and independent; an outlier is tested by its distance from the median in robust standard deviations (median absolute deviation, at least {:.0} %), with p from Student's t with (n−1)/2 degrees of freedom, corrected for all tests (Holm); a class needs at least {FEWEST} members, and only noisier members whose own lower bound lies above the median are tested; where most members have no noise, the number of their events is tested instead, as if all had the same rate",
-            LEAST_SPREAD * 100.0
-        ),
-        classes,
-    }
 }
 
 /// Returns an error: one host was measured twice at the same time, so it is a copy, or two machines with one name.

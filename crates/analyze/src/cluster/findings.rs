@@ -2,6 +2,8 @@
 
 use super::facts::{HostFacts, NAMED, few, first, sorted};
 use super::host::HostSummary;
+use crate::gate::Doubt;
+use crate::known::by_kind;
 use anechoic_recording::LossKind;
 use anechoic_recording::run::RunState;
 use schemars::JsonSchema;
@@ -50,6 +52,9 @@ pub enum FindingKind {
     Losses,
     /// The sources are known on some hosts, but not on others.
     NotAttributed,
+    /// A run knew why its noise is doubtful: another program or another anechoic on its CPUs, an emulated processor and
+    /// the like.
+    Doubtful,
     /// Work returned a wrong value, so that the machine cannot be trusted.
     WrongResults,
 }
@@ -58,6 +63,7 @@ pub enum FindingKind {
 pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> Vec<Finding> {
     let facts: Vec<HostFacts<'_>> = parts.iter().map(HostSummary::facts).collect();
     let mut found = of_runs(&facts, left_out);
+    found.extend(doubtful(parts));
     found.extend(thresholds(parts));
     found.extend(not_attributed(parts));
     found.extend(losses(parts));
@@ -197,6 +203,24 @@ fn difference(
         hosts: hosts.into_iter().map(str::to_owned).collect(),
         text: format!("{what} differ: {}; {remedy}", few(&texts)),
     })
+}
+
+/// Finds what the runs themselves knew: one defect for each kind of doubt, in the words of the host where it is worst.
+fn doubtful<'a>(parts: &'a [HostSummary]) -> Vec<Finding> {
+    // The others have findings or notes of their own.
+    let is_new = |doubt: &Doubt| {
+        !matches!(doubt, Doubt::Interrupted { .. } | Doubt::CutOff | Doubt::Injected)
+    };
+    let of_part = |part: &'a HostSummary| part.doubts.iter().map(move |doubt| (part, doubt));
+    let doubts = parts.iter().flat_map(of_part).filter(|(_, doubt)| is_new(doubt));
+    let sentence = |(worst, parts): (&Doubt, Vec<&'a HostSummary>)| {
+        let words = worst.known_in_words()?;
+        let most = if parts.len() > 1 && worst.part() > 0.0 { " (the most)" } else { "" };
+        about(FindingKind::Doubtful, hosts(parts.into_iter()), |hosts| {
+            format!("{hosts}{most}: {words}")
+        })
+    };
+    by_kind(doubts).into_iter().filter_map(sentence).collect()
 }
 
 /// Finds thresholds that differ.

@@ -1,22 +1,29 @@
 //! The summary of one host, which stays small whatever the length of its run.
 
+use super::blocks::LostByBlock;
 use super::counts::LengthCounts;
 use super::facts::HostFacts;
 use super::together::{FirstCpus, first_cpus};
-use crate::coverage::{LossSummary, losses};
+use crate::competition::competition_of;
+use crate::coverage::{CounterReadings, LossSummary, losses};
 use crate::detours::{DetoursBuilder, LostTime};
-use crate::fold::read_once;
+use crate::fold::{Fold, read_once};
+use crate::folded::folded;
+use crate::gate::Doubt;
+use crate::known::known_doubts;
 use crate::lengths::{Lengths, LengthsBuilder};
 use crate::loops::{watched, windows};
 use crate::noise::{CpuNoise, TotalNoise};
 use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stats::Interval;
 use crate::summary::source_rows;
+use crate::suspects::suspects;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -54,6 +61,9 @@ pub struct HostSummary {
     pub threshold_ns: u64,
     /// Whether noise was injected during the run.
     pub injected: bool,
+    /// What the run knew that makes its noise doubtful.
+    #[serde(default)]
+    pub doubts: Vec<Doubt>,
     /// Parallel job that it took part in; absent if there was none.
     pub parallel: Option<Parallel>,
     /// Settings that affect noise, by name: kernel, kernel parameters, governor and the like.
@@ -98,6 +108,10 @@ pub struct HostCpu {
     pub lengths: Option<Lengths>,
     /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
+    /// Time in ns that was lost in each of up to 50 equal blocks of the run, by the start of the detours; empty in
+    /// summaries of older versions.
+    #[serde(default)]
+    pub blocks: Vec<u64>,
 }
 
 /// What one source took on a host.
@@ -129,7 +143,9 @@ impl HostSummary {
         let run = recording.run();
         let loops = watched(recording)?;
         let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesBuilder::default());
-        let strays = read_once(recording, &loops, &mut [&mut lost, &mut sources], &mut |_| {})?;
+        let mut blocks = LostByBlock::new(run, &loops);
+        let folds: &mut [&mut dyn Fold] = &mut [&mut lost, &mut sources, &mut blocks];
+        let strays = read_once(recording, &loops, folds, &mut |_| {})?;
         let detours = lost.cpus;
         let mut lengths = LengthsBuilder::default();
         detours.iter().for_each(|of| lengths.merge(&of.lengths));
@@ -141,6 +157,18 @@ impl HostSummary {
             .collect();
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let total = TotalNoise::of(&noise, &detours, &run.clock);
+        let rows = match recording.attribution()? {
+            Some(_) => Some(source_rows(recording, &detours, &sources, strays)?),
+            None => None,
+        };
+        let suspects = match run.trace {
+            None => {
+                let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+                suspects(&CounterReadings::read(recording)?, &cpus, &run.clock)
+            }
+            Some(_) => vec![],
+        };
+        let competition = competition_of(run, total.noise, rows.as_deref(), &suspects);
         let lost_ns = |of: &DetoursBuilder| run.clock.ns(of.lengths.sum_ticks());
         Ok(Self {
             host: host_name(recording),
@@ -155,21 +183,22 @@ impl HostSummary {
             end_utc: run.end_utc.clone(),
             threshold_ns: run.clock.ns(loops.threshold_ticks()),
             injected: !run.injections.is_empty(),
+            doubts: known_doubts(run, competition),
             parallel: run.parallel.clone(),
             settings: settings(run),
             interval: total.interval,
             at_least: total.at_least,
-            sources: match recording.attribution()? {
-                Some(_) => Some(ranked(source_rows(recording, &detours, &sources, strays)?)),
-                None => None,
-            },
+            sources: rows.map(ranked),
             losses: losses(&recording.losses()?, &windows(&loops, run), wall),
             first_cpus: first_cpus(recording, &loops, &detours)?,
             lengths: LengthCounts::of(&lengths, &run.clock),
             cpus: noise
                 .into_iter()
-                .zip(&detours)
-                .map(|(cpu, of)| host_cpu(cpu, lost_ns(of)))
+                .zip(detours.iter().zip(&blocks.cpus))
+                .map(|(cpu, (of, blocks))| {
+                    let blocks = blocks.iter().map(|&ticks| run.clock.ns(ticks)).collect();
+                    host_cpu(cpu, lost_ns(of), blocks)
+                })
                 .collect(),
         })
     }
@@ -227,7 +256,7 @@ pub(crate) fn settings(run: &Run) -> BTreeMap<String, String> {
     all.chain(known).collect()
 }
 
-fn host_cpu(cpu: CpuNoise, lost_ns: u64) -> HostCpu {
+fn host_cpu(cpu: CpuNoise, lost_ns: u64, blocks: Vec<u64>) -> HostCpu {
     HostCpu {
         cpu: cpu.cpu,
         class: cpu.class,
@@ -238,6 +267,7 @@ fn host_cpu(cpu: CpuNoise, lost_ns: u64) -> HostCpu {
         detours: cpu.detours,
         lengths: cpu.lengths,
         lost_detours: cpu.lost_detours,
+        blocks,
     }
 }
 
@@ -248,9 +278,21 @@ fn name_of(dir: &Path, run: &Run) -> String {
     by_dir().or_else(by_job).unwrap_or_else(|| run.machine.host.clone())
 }
 
-/// Returns the sources by name as far as they fit, and the rest merged into one.
+/// Returns the sources by name, without the numbers of CPUs, as far as they fit, and the rest merged into one.
 fn ranked(rows: Vec<SourceRow>) -> Vec<HostSource> {
-    let mut rows: Vec<HostSource> = rows.into_iter().map(HostSource::of).collect();
+    let mut by_name: BTreeMap<(String, String), (HostSource, BTreeSet<u32>)> = BTreeMap::new();
+    for row in rows {
+        let name = folded(&row.source, &row.name);
+        let cpus = row.cpus.clone();
+        let of = HostSource::of(SourceRow { name: name.clone(), ..row });
+        let (sum, on) = by_name.entry((of.source.clone(), name)).or_insert_with(|| {
+            (HostSource { detours: 0, lost_ns: 0, ..of.clone() }, BTreeSet::new())
+        });
+        on.extend(cpus);
+        *sum = HostSource { cpus: on.len() as u64, ..sum.clone().and(of) };
+    }
+    let mut rows: Vec<HostSource> = by_name.into_values().map(|(row, _)| row).collect();
+    rows.sort_by_key(|row| Reverse(row.lost_ns));
     let others = rows.split_off(rows.len().min(MOST_SOURCES)).into_iter().reduce(HostSource::and);
     let unnamed = |rest| HostSource { source: OTHERS.into(), name: String::new(), ..rest };
     rows.extend(others.map(unnamed));

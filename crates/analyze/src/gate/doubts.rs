@@ -1,10 +1,11 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
 use super::rules::Rule;
+use crate::competition::{Competition, competition};
 use crate::coverage::SURELY_SEEN_NS;
+use crate::known::{known_doubts, of_state};
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
-use anechoic_recording::run::RunState;
 use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{LossKind, Recording, Run};
 use schemars::JsonSchema;
@@ -67,7 +68,7 @@ impl Default for Requirements {
 }
 
 /// Why something is not passed.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Doubt {
     /// The run ended early, for this reason.
@@ -140,6 +141,31 @@ pub enum Doubt {
         /// The threshold.
         threshold_ns: u64,
     },
+    /// Other programs had the CPUs, or the loops waited for them, for a large part of the time.
+    Competition {
+        /// What had the CPUs.
+        competition: Competition,
+    },
+    /// Another anechoic measured the same CPUs at the same time.
+    MeasuredTogether,
+    /// The processor was emulated in software, where durations mean nothing.
+    Emulated,
+    /// The last self-test on the machine before the run found too few of the interruptions that it made.
+    SelfTest {
+        /// Number that it found.
+        found: u64,
+        /// Number that it made.
+        delivered: u64,
+    },
+    /// Noise was injected during the run.
+    Injected,
+    /// The run ended at an event that it waited for.
+    EndedByEvent {
+        /// The condition, as it was given.
+        condition: String,
+        /// Whether only the end of the run is kept.
+        kept: bool,
+    },
     /// A program was recorded: its noise has no interval, because it does not want a CPU in all of the run.
     OfProgram,
     /// A recording beside this one could not be read.
@@ -192,6 +218,15 @@ impl Requirements {
         if share > self.max_lost {
             doubts.push(Doubt::LostDetours { share });
         }
+        let concerns_gates = |doubt: &Doubt| {
+            // Injected noise is to be judged, and a rule decides for itself whether an ended run is a sample for it.
+            !matches!(doubt, Doubt::Injected | Doubt::EndedByEvent { .. })
+        };
+        for doubt in known_doubts(run, competition(summary)).into_iter().filter(concerns_gates) {
+            if !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
         doubts
     }
 
@@ -233,15 +268,6 @@ impl Requirements {
             doubts.push(Doubt::NoEvents { what: sources.untraced.join(", ") });
         }
         doubts
-    }
-}
-
-/// Returns a doubt if a run did not end as planned.
-pub(super) fn of_state(run: &Run) -> Option<Doubt> {
-    match &run.state {
-        RunState::Complete => None,
-        RunState::Running => Some(Doubt::CutOff),
-        RunState::Interrupted(why) => Some(Doubt::Interrupted { why: why.clone() }),
     }
 }
 

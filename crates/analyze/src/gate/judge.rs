@@ -258,7 +258,11 @@ fn may_be_wrong(doubt: &Doubt, unit: Unit) -> bool {
         Doubt::WrongRate { .. } => unit != Unit::Share,
         // That a detour was longer is a fact, however its recording was chosen.
         Doubt::Kept { .. } => unit != Unit::Nanoseconds,
-        Doubt::Misaligned { .. } | Doubt::Audit { .. } => true,
+        Doubt::Misaligned { .. }
+        | Doubt::Audit { .. }
+        | Doubt::Competition { .. }
+        | Doubt::MeasuredTogether
+        | Doubt::Emulated => true,
         _ => unit == Unit::Increase,
     }
 }

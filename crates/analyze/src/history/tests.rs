@@ -184,6 +184,7 @@ fn runs(noise: &[f64]) -> Vec<PastRun> {
         interval: None,
         rate_per_s: 250.0,
         beneath: None,
+        doubts: vec![],
         settings: BTreeMap::new(),
     };
     (0..).zip(noise).map(run).collect()

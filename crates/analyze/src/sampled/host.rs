@@ -110,6 +110,9 @@ pub struct CpuSeries {
     pub at_least: Option<f64>,
     /// Noise of one step of the counter, or of one unit of work, in all samples: the resolution.
     pub least: f64,
+    /// Time in ns that was lost in each of 32 consecutive parts of the series; empty in summaries of older versions.
+    #[serde(default)]
+    pub blocks: Vec<f64>,
 }
 
 /// A series without any sample that can be used.
@@ -283,6 +286,10 @@ impl<'a> Builder<'a> {
         };
         add_lost(cells, &lost_of, lost_of(all.mean()) * self.samples as f64, &experiment, lost);
         let noise = |raw: f64| lost_of(raw) / whole;
+        let lost_in = |part: &Moments| match part.count() {
+            0 => 0.0,
+            samples => lost_of(part.mean()) * samples as f64,
+        };
         let parts = self.parts.iter().filter(|part| part.count() > 0);
         let parts: Vec<f64> = parts.map(|part| noise(part.mean())).collect();
         let bounds = Spread::of(&parts)
@@ -314,6 +321,7 @@ impl<'a> Builder<'a> {
             interval,
             at_least,
             least: scale.step() as f64 * unit_ns / whole / self.samples as f64,
+            blocks: self.parts.iter().map(lost_in).collect(),
             experiment,
         })
     }

@@ -1,10 +1,11 @@
 //! The samples of all hosts: each experiment over all CPUs, hosts and CPUs by noise, and those that stand out.
 
 use super::host::{CpuSeries, HostSamples, SampledExperiment, SeriesWithout};
-use crate::cluster::adding::{measured_twice, no_host, outliers, overlap};
+use crate::cluster::adding::{measured_twice, no_host, overlap};
 use crate::cluster::counts::LengthsInNs;
 use crate::cluster::facts::{HostFacts, few, job, machines, notes, repeated, sorted, span};
 use crate::cluster::findings::{about, of_runs};
+use crate::cluster::members::outliers;
 use crate::cluster::outliers::Looked;
 use crate::cluster::{Finding, FindingKind, Job, Machines, Outliers};
 use crate::lengths::Lengths;
@@ -223,11 +224,16 @@ fn experiment(of: &SampledExperiment, hosts: &[HostSamples]) -> JoinedExperiment
             lost_ns: sum.lost_ns + of_host.lost_ns,
             whole_ns: sum.whole_ns + of_host.whole_ns,
         };
-        let model = recordings[0].model.as_str();
-        by_host.push((model, bound(&here), host_row(name, &here, of_host, &lost_here)));
+        by_host.push(ComparedHost {
+            model: &recordings[0].model,
+            bound: bound(&here),
+            whole_ns: of_host.whole_ns,
+            blocks: together(&here),
+            row: host_row(name, &here, of_host, &lost_here),
+        });
         series.extend(here.into_iter().map(|one| (name, one)));
     }
-    by_host.sort_by(|a, b| b.2.noise.total_cmp(&a.2.noise));
+    by_host.sort_by(|a, b| b.row.noise.total_cmp(&a.row.noise));
     series.sort_by(|a, b| b.1.noise().total_cmp(&a.1.noise()));
     let samples = sum.samples;
     JoinedExperiment {
@@ -241,7 +247,7 @@ fn experiment(of: &SampledExperiment, hosts: &[HostSamples]) -> JoinedExperiment
         cpu_outliers: cpu_outliers(&series),
         host_outliers: host_outliers(&by_host),
         by_cpu: series.into_iter().map(|(host, one)| cpu_row(host, one)).collect(),
-        by_host: by_host.into_iter().map(|(_, _, row)| row).collect(),
+        by_host: by_host.into_iter().map(|host| host.row).collect(),
     }
 }
 
@@ -298,6 +304,27 @@ fn shares(lost: &LengthsInNs, samples: u64) -> Vec<LostShare> {
     times.map(share).take_while(|of| of.samples > 0).collect()
 }
 
+/// A host as it is compared with the others of its CPU model.
+struct ComparedHost<'a> {
+    model: &'a str,
+    /// The noise that it exceeds with a probability of 97.5 %, and its resolution.
+    bound: (f64, f64),
+    /// Time in ns that `blocks` are a part of.
+    whole_ns: f64,
+    /// Time in ns that its CPUs lost together in each part of their series.
+    blocks: Vec<f64>,
+    row: JoinedHost,
+}
+
+/// Returns the time in ns that all series lost together in each of their parts.
+fn together(series: &[&CpuSeries]) -> Vec<f64> {
+    let mut blocks = vec![0.0; series.iter().map(|of| of.blocks.len()).max().unwrap_or(0)];
+    for (at, ns) in series.iter().flat_map(|of| of.blocks.iter().enumerate()) {
+        blocks[at] += ns;
+    }
+    blocks
+}
+
 /// Returns the noise that a host exceeds with a probability of 97.5 %, whose CPUs are assumed to be independent, and its
 /// resolution.
 fn bound(series: &[&CpuSeries]) -> (f64, f64) {
@@ -321,22 +348,26 @@ fn cpu_outliers(series: &[(&str, &CpuSeries)]) -> Outliers {
             noise: of.noise(),
             low: of.at_least.unwrap_or(0.0),
             least: of.least,
+            wall_ns: of.whole_ns,
+            blocks: of.blocks.clone(),
         })
         .collect();
     outliers(&looked, |at| (pinned[at].0.to_owned(), pinned[at].1.cpu))
 }
 
-fn host_outliers(hosts: &[(&str, (f64, f64), JoinedHost)]) -> Outliers {
+fn host_outliers(hosts: &[ComparedHost<'_>]) -> Outliers {
     let looked: Vec<Looked<'_>> = hosts
         .iter()
-        .map(|(model, (low, least), row)| Looked {
-            class: model,
-            noise: row.noise,
-            low: *low,
-            least: *least,
+        .map(|host| Looked {
+            class: host.model,
+            noise: host.row.noise,
+            low: host.bound.0,
+            least: host.bound.1,
+            wall_ns: host.whole_ns,
+            blocks: host.blocks.clone(),
         })
         .collect();
-    outliers(&looked, |at| (hosts[at].2.host.clone(), None))
+    outliers(&looked, |at| (hosts[at].row.host.clone(), None))
 }
 
 /// Finds samples that were lost or wrong.

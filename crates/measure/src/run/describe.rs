@@ -7,6 +7,7 @@ use crate::self_test;
 use crate::timed::watching::Watching;
 use crate::timed::worker::LoopResult;
 use anechoic_recording::machine::Machine;
+use anechoic_recording::notes::INJECTED_AROUND;
 use anechoic_recording::run::{
     CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
 };
@@ -95,7 +96,7 @@ fn note_injected(run: &mut Run, injected: Option<String>) {
     const MOST: usize = 200;
     if let Some(injected) = injected.filter(|injected| !injected.is_empty()) {
         let injected: String = injected.chars().filter(|c| !c.is_control()).take(MOST).collect();
-        run.notes.push(format!("noise was injected around this run on CPU {injected}"));
+        run.notes.push(format!("{INJECTED_AROUND} on CPU {injected}"));
     }
 }
 

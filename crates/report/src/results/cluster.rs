@@ -5,9 +5,8 @@ use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
 use super::summary::METHOD;
 use crate::cluster::words::sentences;
-use anechoic_analyze::cluster::{Cluster, ClusterBuilder, HostSummary, host_name};
+use anechoic_analyze::cluster::{Cluster, ClusterBuilder, HostSummary};
 use anechoic_analyze::injection::Verdict;
-use anechoic_analyze::no_sample;
 use anechoic_recording::{Problem, Recording};
 
 /// The row of what one host contributes.
@@ -36,11 +35,7 @@ fn cluster(input: &Input<'_>) -> Result<Cluster, Problem> {
     for left_out in input.left_out {
         cluster.leave_out(&left_out.place.display().to_string(), &left_out.why);
     }
-    let mut found = cluster.finish()?;
-    found.notes.extend(input.recordings.iter().filter_map(|recording| {
-        Some(format!("{}: {}", host_name(recording), no_sample(recording.run())?))
-    }));
-    Ok(found)
+    cluster.finish()
 }
 
 /// Returns `Nothing` if nothing was measured, `Warning` if the data set has defects, else `Good`.

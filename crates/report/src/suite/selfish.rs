@@ -2,7 +2,7 @@
 //! the paper.
 
 use super::{Study, distinct};
-use crate::headline::competition;
+use crate::headline::competition_sentence;
 use crate::picture::{Chart, Estimated, Quantity, ROWS, Series};
 use crate::published::{
     ALL_CPUS, CLOCK_COST, DETOURS, JOB_NOISE, KARNER, NOISE, PART_OF_NOISE, Published, Value, find,
@@ -10,6 +10,7 @@ use crate::published::{
 use crate::style::View;
 use crate::table::Table;
 use crate::units::{count, counted, noise, number, percent, percent_range};
+use anechoic_analyze::competition::competition;
 use anechoic_analyze::repeat::Spread;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Summary, summarize_many};
@@ -46,7 +47,7 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
     let classes = classes(&summaries);
     study.changed.push(changed(&repeated.noise, classes.as_deref()));
     let screen = &mut study.shown;
-    let at_work = |of: &Summary| Some(competition(of)?.sentence(of.run.cpus.len()));
+    let at_work = |of: &Summary| Some(competition_sentence(competition(of)?, of.run.cpus.len()));
     summaries.iter().find_map(at_work).iter().for_each(|text| screen.warning(text));
     screen.section("cost of reading a clock, µs (Table I)");
     screen.table(clocks(&first.run.model, runs));

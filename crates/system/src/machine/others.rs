@@ -1,6 +1,7 @@
 //! Other anechoic processes that measure the same CPUs.
 
 use super::Root;
+use anechoic_recording::notes::BESIDE_ANOTHER;
 
 /// How the names of our processes begin.
 const PROCESS: &str = "anechoic";
@@ -30,7 +31,7 @@ fn notes(root: &Root, own: u32, cpus: &[u32]) -> Vec<String> {
         let list = crate::cpus::list(&both);
         let cpus = if both.len() == 1 { "CPU" } else { "CPUs" };
         (!both.is_empty()).then(|| {
-            format!("another anechoic (process {process}) measured {cpus} {list} at the same time, and each disturbed the other")
+            format!("{BESIDE_ANOTHER} {process}) measured {cpus} {list} at the same time, and each disturbed the other")
         })
     };
     processes.iter().filter_map(note).collect()

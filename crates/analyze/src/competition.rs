@@ -1,0 +1,96 @@
+//! Whether something else had the measured CPUs for so long that the machine was at work, not idle.
+
+use crate::sources::SourceRow;
+use crate::summary::Summary;
+use crate::suspects::Suspect;
+use anechoic_recording::{Policy, Run, sources};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Share of the time from which on other programs are at work, and not a disturbance.
+const AT_WORK: f64 = 0.2;
+/// The counter of the time for which the measuring threads waited for their CPUs.
+const VICTIM_WAITED: &str = "victim/run_delay_ns";
+
+/// What had the CPUs instead of the loops, as a share of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Competition {
+    /// Other programs, by the kernel's events.
+    Programs(f64),
+    /// Anything for which the loops had to wait, by the kernel's account of them: other threads, or a CPU quota.
+    Waiting(f64),
+}
+
+/// Returns what had the CPUs in a run, if that is most of what was lost and a large part of the time.
+#[must_use]
+pub fn competition(summary: &Summary) -> Option<Competition> {
+    let run = &summary.run;
+    let rows = summary.sources.as_ref().map(|sources| &sources.rows[..]);
+    let suspects = summary.suspects.as_deref().unwrap_or_default();
+    let loops = Loops { policy: &run.policy, program: run.program.is_some(), cpus: run.cpus.len() };
+    loops.competition(summary.total.noise, rows, suspects)
+}
+
+/// Returns the same from the parts of a summary: the noise, and the sources of a run or, without them, the counters that
+/// increased.
+pub(crate) fn competition_of(
+    run: &Run,
+    noise: f64,
+    rows: Option<&[SourceRow]>,
+    suspects: &[Suspect],
+) -> Option<Competition> {
+    let loops = Loops { policy: &run.policy, program: run.program.is_some(), cpus: run.cpus.len() };
+    loops.competition(noise, rows, suspects)
+}
+
+/// How the loops of a run measured.
+struct Loops<'a> {
+    policy: &'a Policy,
+    program: bool,
+    cpus: usize,
+}
+
+impl Loops<'_> {
+    fn competition(
+        &self,
+        noise: f64,
+        rows: Option<&[SourceRow]>,
+        suspects: &[Suspect],
+    ) -> Option<Competition> {
+        if self.program || self.policy.is_fifo() {
+            return None;
+        }
+        let (part, kind) = match rows {
+            Some(rows) => {
+                let part = lost_to_programs(rows) * noise;
+                (part, Competition::Programs(part))
+            }
+            None => {
+                let part = self.waited(suspects)?;
+                (part, Competition::Waiting(part))
+            }
+        };
+        (part > 0.5 * noise && part >= AT_WORK).then_some(kind)
+    }
+
+    /// Returns the share of the time in which the loops could run and did not, a mean over all measured CPUs.
+    fn waited(&self, suspects: &[Suspect]) -> Option<f64> {
+        let waited = suspects.iter().find(|of| of.counter == VICTIM_WAITED)?;
+        Some(waited.time_share? * waited.cpus.len() as f64 / self.cpus as f64)
+    }
+}
+
+/// Returns the share of the lost time that the threads of programs took.
+fn lost_to_programs(rows: &[SourceRow]) -> f64 {
+    let threads = rows.iter().filter(|row| {
+        let of_program = |command: Option<&str>| match command {
+            Some(command) => !command.is_empty(),
+            // Of a thread that had ended, the process is unknown. Of the kernel's threads, only these come and go.
+            None => !row.name.starts_with("kworker/"),
+        };
+        sources::THREAD.is(&row.source)
+            && row.threads.iter().any(|thread| of_program(thread.command.as_deref()))
+    });
+    threads.map(|row| row.share).sum()
+}

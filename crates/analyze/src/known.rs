@@ -1,0 +1,124 @@
+//! The doubts that a run itself knew of, which go with its noise into every later result.
+
+use crate::competition::Competition;
+use crate::gate::Doubt;
+use anechoic_recording::Run;
+use anechoic_recording::notes::{BESIDE_ANOTHER, INJECTED_AROUND};
+use anechoic_recording::run::RunState;
+use std::mem::discriminant;
+
+/// What the processor's name contains where QEMU emulates it in software.
+const EMULATED: &str = "QEMU TCG";
+/// Share of the noise of a self-test that must be found.
+const FOUND: f64 = 0.9;
+
+/// Returns whether the processor was emulated in software, where durations mean nothing.
+pub(crate) fn is_emulated(run: &Run) -> bool {
+    run.machine.model.contains(EMULATED)
+}
+
+/// Returns everything that a run knew and that makes its noise doubtful. `competition` is what had its CPUs.
+#[must_use]
+pub fn known_doubts(run: &Run, competition: Option<Competition>) -> Vec<Doubt> {
+    let noted = |begin: &str| run.notes.iter().any(|note| note.starts_with(begin));
+    let met = run.stop_on.as_ref().filter(|stop| stop.met.is_some());
+    let doubts = [
+        of_state(run),
+        competition.map(|competition| Doubt::Competition { competition }),
+        noted(BESIDE_ANOTHER).then_some(Doubt::MeasuredTogether),
+        is_emulated(run).then_some(Doubt::Emulated),
+        run.clock
+            .residual_ppm
+            .filter(|_| run.clock.rate_is_wrong())
+            .map(|ppm| Doubt::WrongRate { ppm }),
+        self_test(run),
+        (!run.injections.is_empty() || noted(INJECTED_AROUND)).then_some(Doubt::Injected),
+        met.map(|stop| Doubt::EndedByEvent {
+            condition: stop.condition.to_string(),
+            kept: stop.kept.is_some(),
+        }),
+    ];
+    doubts.into_iter().flatten().collect()
+}
+
+/// Groups the doubts of several runs by kind: the one of each that is worst, with the runs that have it.
+#[must_use]
+pub fn by_kind<'a, T>(doubts: impl Iterator<Item = (T, &'a Doubt)>) -> Vec<(&'a Doubt, Vec<T>)> {
+    let mut kinds: Vec<(&Doubt, Vec<T>)> = vec![];
+    for (run, doubt) in doubts {
+        match kinds.iter_mut().find(|(of, _)| discriminant(*of) == discriminant(doubt)) {
+            Some((worst, runs)) => {
+                *worst = if doubt.part() > worst.part() { doubt } else { *worst };
+                runs.push(run);
+            }
+            None => kinds.push((doubt, vec![run])),
+        }
+    }
+    kinds
+}
+
+/// Returns a doubt if a run did not end as planned.
+pub(crate) fn of_state(run: &Run) -> Option<Doubt> {
+    match &run.state {
+        RunState::Complete => None,
+        RunState::Running => Some(Doubt::CutOff),
+        RunState::Interrupted(why) => Some(Doubt::Interrupted { why: why.clone() }),
+    }
+}
+
+/// Returns a doubt if the last self-test before the run found too little of what it made.
+fn self_test(run: &Run) -> Option<Doubt> {
+    let kinds = run.self_test.iter().flat_map(|test| &test.kinds);
+    let (found, delivered) = kinds.fold((0_u64, 0_u64), |(found, delivered), kind| {
+        (found.saturating_add(kind.found), delivered.saturating_add(kind.delivered))
+    });
+    let few = (found as f64) < FOUND * delivered as f64;
+    few.then_some(Doubt::SelfTest { found, delivered })
+}
+
+impl Doubt {
+    /// Returns the share of the time that something else had the CPUs; 0 for other doubts.
+    #[must_use]
+    pub fn part(&self) -> f64 {
+        match self {
+            Self::Competition {
+                competition: Competition::Programs(part) | Competition::Waiting(part),
+            } => *part,
+            _ => 0.0,
+        }
+    }
+
+    /// Returns what a run knew in words, without capital and full stop, and what removes it; absent for a doubt that
+    /// depends on the requirements of a gate.
+    #[must_use]
+    pub fn known_in_words(&self) -> Option<String> {
+        const IDLE: &str =
+            "that is competition, not operating-system noise; repeat when the CPUs are idle";
+        Some(match self {
+            Self::Interrupted { why } => format!("the run ended early ({why})"),
+            Self::CutOff => "the run was cut off".into(),
+            Self::Competition { competition: Competition::Programs(part) } => format!(
+                "other programs had the CPUs for {:.0} % of the time: {IDLE}, or use --fifo",
+                part * 100.0
+            ),
+            Self::Competition { competition: Competition::Waiting(part) } => format!(
+                "for {:.0} % of the time the loops waited for their CPUs, because other threads ran there or a CPU quota was used up: {IDLE}",
+                part * 100.0
+            ),
+            Self::MeasuredTogether => "another anechoic measured the same CPUs at the same time, and each disturbed the other; repeat it alone".into(),
+            Self::Emulated => "the processor was emulated in software, where durations mean nothing".into(),
+            Self::WrongRate { ppm } => {
+                format!("the counter's rate is off by {:.0} ppm, so no time is right", ppm.abs())
+            }
+            Self::SelfTest { found, delivered } => {
+                format!("the last self-test before the run found only {found} of {delivered} injected interruptions")
+            }
+            Self::Injected => "noise was injected during the run".into(),
+            Self::EndedByEvent { condition, kept } => format!(
+                "the run ended at an event that it waited for (--stop-on '{condition}'){}, so it is no sample of the time before",
+                if *kept { " and only its end is kept" } else { "" }
+            ),
+            _ => return None,
+        })
+    }
+}
