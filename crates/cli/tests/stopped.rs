@@ -38,7 +38,7 @@ fn the_part_before_a_stop_is_taken_for_no_sample() {
         (&["summary", stopped], "The detour is the first over 1 ms in 7 days"),
         (&["compare", stopped, sampled], "is only the part before the detour that it waited for"),
         (&["history", stopped, sampled], "kept only the part before the detour that ended it"),
-        (&["merge", stopped, sampled], no_sample),
+        (&["merge", stopped, sampled], "so it is no sample of the time before"),
         (&["predict", "phases", stopped, "--grain", "10ms", "--ranks", "100"], no_sample),
         (&["predict", "laws", stopped], no_sample),
         (&["export", "csv", stopped, "-o", arg(&out)], no_sample),
