@@ -7,15 +7,8 @@ use anechoic_recording::notes::{BESIDE_ANOTHER, INJECTED_AROUND};
 use anechoic_recording::run::RunState;
 use std::mem::discriminant;
 
-/// What the processor's name contains where QEMU emulates it in software.
-const EMULATED: &str = "QEMU TCG";
 /// Share of the noise of a self-test that must be found.
 const FOUND: f64 = 0.9;
-
-/// Returns whether the processor was emulated in software, where durations mean nothing.
-pub(crate) fn is_emulated(run: &Run) -> bool {
-    run.machine.model.contains(EMULATED)
-}
 
 /// Returns everything that a run knew and that makes its noise doubtful. `competition` is what had its CPUs.
 #[must_use]
@@ -26,7 +19,7 @@ pub fn known_doubts(run: &Run, competition: Option<Competition>) -> Vec<Doubt> {
         of_state(run),
         competition.map(|competition| Doubt::Competition { competition }),
         noted(BESIDE_ANOTHER).then_some(Doubt::MeasuredTogether),
-        is_emulated(run).then_some(Doubt::Emulated),
+        run.machine.is_emulated().then_some(Doubt::Emulated),
         run.clock
             .residual_ppm
             .filter(|_| run.clock.rate_is_wrong())

@@ -41,7 +41,7 @@ pub struct Memory {
     /// The scheduling policy of the thread that preempts the measuring one; absent if there is none, or none of a higher
     /// priority.
     pub preemptor: Option<Policy>,
-    /// Ticks that were subtracted from each sample: the mean cost of a counter read.
+    /// Ticks that were subtracted from each sample: the mean cost of a counter read as samples end with it.
     pub read_ticks: u64,
     /// Sizes of the smallest pages of the working sets in bytes, as the kernel listed them.
     pub page_bytes: Vec<u64>,
@@ -96,7 +96,8 @@ pub struct Point {
     pub max: f64,
     /// Variance of the ticks per access; absent for fewer than two passes.
     pub variance: Option<f64>,
-    /// Variance divided by mean, the paper's measure of noise.
+    /// Variance divided by mean, the paper's measure of noise; the variance at least that of rounding to a step of the
+    /// counter.
     pub ratio: Option<f64>,
     /// Variance without the time of kernel activities inside the passes; absent if not all of these are known.
     pub variance_without_os: Option<f64>,
@@ -194,9 +195,9 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
         let length = |of: &Sample| of.end_ticks.saturating_sub(of.start_ticks);
         lengths[at].extend(samples.iter().map(length));
     })?;
-    let read_ticks = run.clock.read_mean_ticks.round() as u64;
+    let read_ticks = run.clock.sample_read_ticks();
     let of_series = |((series, _), lengths): (&(Series, Outcome), &mut Vec<u64>)| {
-        point(series, lengths, read_ticks)
+        point(series, lengths, read_ticks, run.clock.step_ticks())
     };
     let (fences, found): (Vec<_>, Vec<_>) = known.iter().zip(&mut lengths).map(of_series).unzip();
     drop(lengths);
@@ -253,7 +254,12 @@ pub(crate) fn span(known: &[(Series, Outcome)]) -> u64 {
 }
 
 /// Returns the fence of a series beyond which samples are outliers, and its point. Sorts the lengths.
-fn point(series: &Series, lengths: &mut [u64], read_ticks: u64) -> (Option<Fence>, Option<Point>) {
+fn point(
+    series: &Series,
+    lengths: &mut [u64],
+    read_ticks: u64,
+    step_ticks: u64,
+) -> (Option<Fence>, Option<Point>) {
     let accesses = accesses(series);
     let bytes = series.parameters.working_set_bytes.unwrap_or(0);
     lengths.sort_unstable();
@@ -276,7 +282,7 @@ fn point(series: &Series, lengths: &mut [u64], read_ticks: u64) -> (Option<Fence
         mean,
         max: moments.max() as f64 / accesses,
         variance,
-        ratio: variance.filter(|_| mean > 0.0).map(|variance| variance / mean),
+        ratio: moments.variance_to_mean(0.0, step_ticks).map(|ratio| ratio / accesses),
         variance_without_os: None,
         predicted: None,
         outliers: lengths.iter().filter(|&&ticks| ticks > fence.most_ticks).count() as u64,

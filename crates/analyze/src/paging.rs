@@ -30,7 +30,7 @@ pub struct Paging {
     pub cpu: Option<u32>,
     /// Nanoseconds of one tick.
     pub tick_ns: f64,
-    /// Ticks that were subtracted from each pass: the mean cost of a counter read.
+    /// Ticks that were subtracted from each pass: the mean cost of a counter read as samples end with it.
     pub read_ticks: u64,
     /// Number of blocks; each measured everything once, on newly allocated memory.
     pub blocks: u64,
@@ -192,7 +192,7 @@ pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
         let length = |of: &Sample| of.end_ticks.saturating_sub(of.start_ticks) as f64;
         lengths[at].extend(samples.iter().map(length));
     })?;
-    let read_ticks = run.clock.read_mean_ticks.round() as u64;
+    let read_ticks = run.clock.sample_read_ticks();
     let tick_ns = run.clock.seconds(1) * 1e9;
     let allocations: BTreeMap<u32, &Allocation> =
         run.allocations.iter().map(|of| (of.series, of)).collect();

@@ -53,6 +53,8 @@ pub struct Ranking {
     pub configurations: Vec<Standing>,
     /// Number of working sets of experiments that not all recordings have measured. They are left out.
     pub working_sets_left_out: u64,
+    /// Number of series with a single sample, which has no variance. Their times are compared, but not their noise.
+    pub without_variance: u64,
     /// Number of experiments for which the recordings asked for different numbers of samples.
     pub unequal_samples: u64,
     /// Number of experiments in which not even the lowest and the highest differ by more than the variation.
@@ -77,7 +79,7 @@ pub enum Variation {
     Parts,
 }
 
-/// How often a configuration has the lowest or the highest noise.
+/// How often a configuration has the lowest or the highest noise, in the experiments that are counted.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Standing {
     /// Its name.
@@ -98,9 +100,25 @@ pub struct Standing {
     pub clearly_highest: u64,
     /// Number of experiments of other configurations that it has not measured; these are not ranked.
     pub absent: u64,
+    /// The same in the memory experiments that are none of the paper's; absent if the others are not counted apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside_paper: Option<Places>,
     /// How much longer it takes for the same work than the first configuration; absent for the first, and where nothing
     /// compares.
     pub over_first: Option<TimesOverFirst>,
+}
+
+/// The number of experiments in which a configuration has each place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Places {
+    /// Those in which its noise is the lowest.
+    pub lowest: u64,
+    /// Those in which it is neither the lowest nor the highest.
+    pub middle: u64,
+    /// Those in which it is the highest.
+    pub highest: u64,
+    /// Those in which it equals that of another one, and both are the lowest or the highest.
+    pub equal: u64,
 }
 
 /// A number of ranked experiments.
@@ -108,7 +126,7 @@ pub struct Standing {
 pub struct Counted {
     /// The number.
     pub count: u64,
-    /// Its share of all ranked experiments, from 0 to 1.
+    /// Its share of all that are ranked and counted, from 0 to 1.
     pub share: f64,
     /// 95 % interval of the share: the ranking repeated with values drawn from the variation of each. Absent if the
     /// variation of a value is not known.
@@ -136,9 +154,12 @@ pub struct RankedExperiment {
     /// Size of the matrix in bytes, of that method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matrix_bytes: Option<u64>,
+    /// Whether it is a memory experiment that is none of the paper's, beside others that are: it is counted apart.
+    pub beside_paper: bool,
     /// The time of one iteration in each configuration, in the given order.
     pub time: Vec<Option<IterationTime>>,
-    /// The noise of each configuration in the given order.
+    /// The noise of each configuration in the given order; absent if it has not measured the experiment, or with one sample
+    /// only.
     pub noise: Vec<Option<RankedNoise>>,
     /// The configuration, from 0, that is lower than every other one by more than the variation.
     pub clearly_lowest: Option<usize>,
@@ -155,7 +176,7 @@ pub struct RankedNoise {
     pub variance_to_mean: f64,
     /// Its 95 % interval; absent if the variation is not known.
     pub interval: Option<Interval>,
-    /// Its place in the order of values; absent if a configuration is absent, or if it equals another one.
+    /// Its place in the order of values; absent if the noise of a configuration is, or if it equals another one.
     pub place: Option<Place>,
 }
 
@@ -204,34 +225,37 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         let remedy = "rank recordings of `anechoic measure fwq`, `ftq`, `tick`, `loops`, `memory` or `paging`";
         return Err(usage(format!("the method {method} has no samples that compare"), remedy));
     }
-    let rows: Vec<Vec<Option<Cell>>> =
-        keys.iter().map(|key| found.iter().map(|of| of.get(key).copied()).collect()).collect();
-    let noise = |row: &[Option<Cell>]| -> Vec<Option<Estimate>> {
-        row.iter().map(|cell| cell.map(|cell| cell.noise)).collect()
-    };
-    let noise: Vec<Vec<Option<Estimate>>> = rows.iter().map(|row| noise(row)).collect();
-    let ranked: Vec<Vec<Estimate>> =
-        noise.iter().filter_map(|row| row.iter().copied().collect()).collect();
-    if ranked.is_empty() {
+    let rows: Vec<Row> = keys
+        .iter()
+        .map(|&key| Row { key, cells: found.iter().map(|of| of.get(key).copied()).collect() })
+        .collect();
+    if !rows.iter().any(|row| row.cells.iter().all(Option::is_some)) {
         let remedy = "measure all configurations with the same options";
         return Err(usage("the configurations have no experiment in common".into(), remedy));
     }
-    let times =
-        |row: &Vec<Option<Cell>>| row.iter().map(|cell| cell.and_then(|of| of.time)).collect();
-    let times: Vec<Vec<Option<Time>>> = rows.iter().map(times).collect();
-    let emulated = recordings().any(|of| crate::known::is_emulated(of.run()));
+    let times: Vec<Vec<Option<Time>>> = rows.iter().map(Row::times).collect();
+    let emulated = recordings().any(|of| of.run().machine.is_emulated());
     let unit = if emulated { Unit::Emulated } else { times::unit(&times) };
-    let experiment = |((key, noise), times): ((&&Key, &Vec<_>), &Vec<_>)| {
-        places::experiment(key, noise, times::compared(times, unit))
+    let paper = rows.iter().any(|row| row.ranked().is_some() && !row.key.beside_paper());
+    let experiment = |(row, times): (&Row, &Vec<_>)| {
+        let beside_paper = paper && row.key.beside_paper();
+        places::experiment(row.key, &row.noise(), times::compared(times, unit), beside_paper)
     };
-    let experiments: Vec<RankedExperiment> =
-        keys.iter().zip(&noise).zip(&times).map(experiment).collect();
+    let experiments: Vec<RankedExperiment> = rows.iter().zip(&times).map(experiment).collect();
+    let counted = rows.iter().filter(|row| !(paper && row.key.beside_paper()));
+    let ranked: Vec<Vec<Estimate>> = counted.filter_map(Row::ranked).collect();
     let bare = |first: &Configuration<'_>| first.recordings.iter().all(|of| is_bare(of));
     Ok(Ranking {
         method: method.to_owned(),
         fixed: keys.first().map_or(crate::samples::Fixed::Work, |key| key.fixed()),
         variation: if repeated { Variation::Runs } else { Variation::Parts },
         working_sets_left_out: shared.left_out,
+        without_variance: rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .flatten()
+            .map(|of| of.single)
+            .sum(),
         unequal_samples: shared.unequal,
         unit,
         first_is_bare: configurations.first().is_some_and(bare),
@@ -241,9 +265,30 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
             Unit::Emulated => vec![],
             _ => one_by_one::one_by_one(configurations)?,
         },
-        tied: experiments.iter().filter(|of| of.tied == Some(true)).count() as u64,
+        tied: places::counted(&experiments).filter(|of| of.tied == Some(true)).count() as u64,
         experiments,
     })
+}
+
+/// An experiment and what each configuration measured in it.
+struct Row<'k> {
+    key: &'k Key,
+    cells: Vec<Option<Cell>>,
+}
+
+impl Row<'_> {
+    fn noise(&self) -> Vec<Option<Estimate>> {
+        self.cells.iter().map(|cell| cell.and_then(|of| of.noise)).collect()
+    }
+
+    fn times(&self) -> Vec<Option<Time>> {
+        self.cells.iter().map(|cell| cell.and_then(|of| of.time)).collect()
+    }
+
+    /// Returns the noise of all configurations; nothing if that of one is not known.
+    fn ranked(&self) -> Option<Vec<Estimate>> {
+        self.noise().into_iter().collect()
+    }
 }
 
 /// Returns what each run of a configuration measured in the experiments that compare, and adds all it measured to the
@@ -276,22 +321,29 @@ fn is_bare(recording: &Recording) -> bool {
 /// What a recording measured in an experiment.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    noise: Estimate,
+    /// Its noise; absent if no series has two samples.
+    noise: Option<Estimate>,
     time: Option<Time>,
+    /// Number of series with a single sample.
+    single: u64,
 }
 
 impl Cell {
-    /// Returns what the series of an experiment come to; nothing if they have too few samples.
+    /// Returns what the series of an experiment come to; nothing if they have no samples.
     fn of(points: &[&Point]) -> Option<Self> {
-        Some(Self { noise: Estimate::of(points, Point::log_noise)?, time: Time::of(points) })
+        let (noise, time) = (Estimate::of(points, Point::noise), Time::of(points));
+        let single = points.iter().filter(|point| point.is_single()).count() as u64;
+        (noise.is_some() || time.is_some()).then_some(Self { noise, time, single })
     }
 
     /// Returns what repeated runs come to.
     fn over_runs(runs: &[Self]) -> Self {
+        let noise: Vec<Estimate> = runs.iter().filter_map(|run| run.noise).collect();
         let times: Option<Vec<Time>> = runs.iter().map(|run| run.time).collect();
         Self {
-            noise: Estimate::over_runs(&runs.iter().map(|run| run.noise).collect::<Vec<_>>()),
+            noise: (!noise.is_empty()).then(|| Estimate::over_runs(&noise)),
             time: times.filter(|times| !times.is_empty()).map(|times| Time::over_runs(&times)),
+            single: runs.iter().map(|run| run.single).sum(),
         }
     }
 }

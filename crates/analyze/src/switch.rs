@@ -22,7 +22,7 @@ pub struct Switch {
     pub cpu: Option<u32>,
     /// Nanoseconds of one tick.
     pub tick_ns: f64,
-    /// Ticks that were subtracted from each sample: the mean cost of a counter read.
+    /// Ticks that were subtracted from each sample: the mean cost of a counter read as samples end with it.
     pub read_ticks: u64,
     /// Number of blocks; each measured everything once, in a different order.
     pub blocks: u64,
@@ -126,7 +126,7 @@ pub fn switch(recording: &Recording) -> Result<Switch, Problem> {
         lengths[at].extend(samples.iter().map(length));
     })?;
     lengths.iter_mut().for_each(|lengths| lengths.sort_unstable());
-    let read_ticks = run.clock.read_mean_ticks.round() as u64;
+    let read_ticks = run.clock.sample_read_ticks();
     let tick_ns = run.clock.seconds(1) * 1e9;
     let mut all: BTreeMap<Key, Blocks> = BTreeMap::new();
     for ((series, _), lengths) in known.iter().zip(&lengths) {

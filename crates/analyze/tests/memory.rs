@@ -2,18 +2,19 @@
 
 use anechoic_analyze::memory;
 use anechoic_analyze::memory::REGIONS;
-use anechoic_analyze::rank::{Configuration, rank};
+use anechoic_analyze::rank::{Configuration, Place, Standing, rank};
 use anechoic_lab::builders::{self, activity, clock, cpu_run};
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{Ended, NotAvailable, Outcome};
 use anechoic_recording::{
-    Activity, ActivityKind, Fixed, Parameters, Recorder, Recording, Run, Sample, Series,
+    Activity, ActivityKind, Clock, Fixed, Parameters, Recorder, Recording, Run, Sample, Series,
 };
 use std::path::Path;
 
-/// The mean cost of a counter read of the lab's clock, rounded, which is part of each sample.
-const READ: u64 = 25;
+/// The mean cost of the counter read that ends a sample, rounded, which is part of each. A read that waits for nothing takes
+/// 24.5 ticks on this clock.
+const READ: u64 = 61;
 /// Time between two samples.
 const PAUSE: u64 = 1_000;
 const READS: &str = "bandwidth-read-random-warm";
@@ -45,9 +46,17 @@ fn cpu() -> Cpu {
 /// Returns a working set of some KiB with the ticks per access of each pass.
 type Set<'a> = (u64, &'a [u64]);
 
-/// Writes a recording of these working sets; the longest pass over each has a timer tick of this length in it.
+/// Writes a recording of one experiment over these working sets; the longest pass over each has a timer tick of this
+/// length in it.
 fn record(dir: &Path, sets: &[Set<'_>], tick: u64) -> Recording {
-    let mut run = Run { ..builders::run("memory", clock(1_000_000_000), vec![]) };
+    let sets: Vec<_> = sets.iter().map(|&set| (READS, set)).collect();
+    record_all(dir, &sets, tick)
+}
+
+/// Writes a recording of these experiments, likewise.
+fn record_all(dir: &Path, sets: &[(&str, Set<'_>)], tick: u64) -> Recording {
+    let clock = Clock { sample_read_mean_ticks: Some(61.4), ..clock(1_000_000_000) };
+    let mut run = Run { ..builders::run("memory", clock, vec![]) };
     run.machine.cpus = vec![cpu()];
     run.trace = Some(builders::trace());
     run.not_available = vec![NotAvailable {
@@ -56,7 +65,7 @@ fn record(dir: &Path, sets: &[Set<'_>], tick: u64) -> Recording {
         remedy: String::new(),
     }];
     let (mut all, mut samples, mut rows, mut now) = (vec![], vec![], vec![], 1_000);
-    for (number, (kib, passes)) in (0..).zip(sets) {
+    for (number, (experiment, (kib, passes))) in (0..).zip(sets) {
         let (bytes, first_ticks) = (kib << 10, now);
         let longest = passes.iter().max();
         for (index, per_access) in (0..).zip(*passes) {
@@ -100,7 +109,7 @@ fn record(dir: &Path, sets: &[Set<'_>], tick: u64) -> Recording {
                 iterations: bytes / 64,
                 working_set_bytes: Some(bytes),
                 page_bytes: Some(4096),
-                experiment: Some(READS.into()),
+                experiment: Some((*experiment).into()),
                 ..Parameters::default()
             },
         });
@@ -142,14 +151,22 @@ fn points_and_regions_are_those_of_the_samples() {
     assert_eq!(points[1], (4, 3, 5.0, 5.0, 6.0, 8.0, Some(3.0)));
     assert_eq!(points[2], (8, 3, 10.0, 20.0, 20.0, 30.0, Some(100.0)));
     assert_eq!(points[5], (128, 1, 100.0, 100.0, 100.0, 100.0, None));
-    let regions = reads.regions.map(|region| region.map(|of| (of.points, of.ticks, of.ratio)));
-    let expected: [_; REGIONS] = [
-        Some((2, 5.0, Some(0.25))),
-        Some((1, 20.0, Some(5.0))),
-        Some((2, 41.0, Some(0.0))),
-        Some((1, 100.0, None)),
-    ];
+    let regions = reads.regions.map(|region| region.map(|of| (of.points, of.ticks)));
+    let expected: [_; REGIONS] =
+        [Some((2, 5.0)), Some((1, 20.0)), Some((2, 41.0)), Some((1, 100.0))];
     assert_eq!(regions, expected);
+    // Passes that do not vary have the variance of rounding to a tick, 1/12, over accesses squared and ticks per access.
+    let rounded = |kib: f64, ticks: f64| 1.0 / 12.0 / (kib * 16.0).powi(2) / ticks;
+    let expected = [
+        Some(f64::midpoint(rounded(2.0, 4.0), 3.0 / 6.0)),
+        Some(100.0 / 20.0),
+        Some(f64::midpoint(rounded(32.0, 40.0), rounded(64.0, 42.0))),
+        None,
+    ];
+    for (region, expected) in reads.regions.iter().flatten().zip(expected) {
+        let close = |(ratio, expected): (f64, f64)| (ratio / expected - 1.0).abs() < 1e-9;
+        assert_eq!(region.ratio.zip(expected).map(close), expected.map(|_| true), "{region:?}");
+    }
     let absent = found.experiments.iter().find(|of| of.id == ABSENT).expect("listed");
     assert_eq!(absent.absent.as_deref(), Some("no such CPU"));
     assert!(absent.points.is_empty() && absent.regions.iter().all(Option::is_none));
@@ -212,6 +229,7 @@ fn configurations_are_ranked_by_the_time_of_an_access_in_each_region() {
         |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
     let ranking =
         rank(&[of("loud", &loud), of("quiet", &quiet)]).expect("both are the same experiments");
+    assert_eq!(ranking.configurations[0].beside_paper, None);
     let regions: Vec<_> = ranking.experiments.iter().map(|found| found.region).collect();
     assert_eq!(regions, [1, 2, 3, 4].map(Some));
     let shown = memory(&quiet).expect("memory");
@@ -284,4 +302,92 @@ fn working_sets_that_not_all_recordings_have_are_left_out_of_a_ranking() {
     assert!(alike.eq([Some(true); 2]), "{:?}", ranking.experiments);
     let cache: Vec<_> = ranking.experiments.iter().map(|found| found.cache.as_deref()).collect();
     assert_eq!(cache, [Some("L1"), Some("L2")]);
+}
+
+/// Passes that take 10 ticks per access, and as many more or less in turn: with 24 of them the variance is 24/23 times the
+/// square of that.
+fn around_ten(more: u64) -> Vec<u64> {
+    (0..24).map(|at| if at % 2 == 0 { 10 - more } else { 10 + more }).collect()
+}
+
+/// A ranking and the memory experiments print the noise of the same region: the median of the working sets, of an even
+/// number the mean of the middle two. By the mean of the logarithms the first would be the lowest, as √(1·81) < 16.
+#[test]
+fn a_region_has_one_noise_on_both_screens_and_one_winner() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let noise_of = |spread: [u64; 4]| {
+        let ratios = spread.map(|more| (more * more) as f64 * 24.0 / 23.0 / 10.0);
+        [f64::midpoint(ratios[0], ratios[1]), f64::midpoint(ratios[2], ratios[3])]
+    };
+    // The last two working sets are the second region.
+    let spreads = [[1, 9, 3, 5], [4, 4, 4, 4]];
+    let recordings = spreads.map(|spread| {
+        let passes = spread.map(around_ten);
+        let sets: Vec<Set<'_>> =
+            [2, 4, 8, 16].into_iter().zip(passes.iter().map(|of| &**of)).collect();
+        record(&dir.path().join(format!("{spread:?}")), &sets, 0)
+    });
+    let [uneven, even] = &recordings;
+    let of =
+        |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
+    let ranking = rank(&[of("uneven", uneven), of("even", even)]).expect("the same experiments");
+    assert_eq!(ranking.experiments.len(), 2);
+    for (at, recording) in recordings.iter().enumerate() {
+        let shown = memory(recording).expect("memory");
+        let shown = shown.experiment(READS).expect("measured");
+        for (region, (found, expected)) in
+            ranking.experiments.iter().zip(noise_of(spreads[at])).enumerate()
+        {
+            let ranked = found.noise[at].expect("measured").variance_to_mean;
+            let of_memory = shown.regions[region].and_then(|of| of.ratio).expect("measured");
+            assert!((ranked / of_memory - 1.0).abs() < 1e-12, "{ranked} {of_memory}");
+            assert!((ranked / expected - 1.0).abs() < 1e-12, "{ranked} {expected}");
+        }
+    }
+    let places = |at: usize| ranking.experiments[0].noise[at].expect("measured").place;
+    assert_eq!([0, 1].map(places), [Some(Place::Highest), Some(Place::Lowest)]);
+}
+
+/// Four regions of two experiments of the paper and of one that is not: 8 values are counted, 4 beside them.
+#[test]
+fn experiments_that_are_not_of_the_paper_are_counted_apart() {
+    const WRITES: &str = "bandwidth-write-random-warm";
+    const LOCAL: &str = "bandwidth-read-random-local-warm";
+    let dir = tempfile::tempdir().expect("a directory");
+    let measured = |name: &str, spreads: &[(&'static str, u64)]| {
+        let passes: Vec<Vec<u64>> = spreads.iter().map(|(_, more)| around_ten(*more)).collect();
+        let sets = spreads.iter().zip(&passes).flat_map(|((experiment, _), passes)| {
+            [2, 8, 32, 256].map(|kib| (*experiment, (kib, &**passes)))
+        });
+        record_all(&dir.path().join(name), &sets.collect::<Vec<_>>(), 0)
+    };
+    // Reads: a < b < c. Writes: b < c < a. Within 64 pages: c < a < b.
+    let a = measured("a", &[(READS, 1), (WRITES, 9), (LOCAL, 4)]);
+    let b = measured("b", &[(READS, 4), (WRITES, 1), (LOCAL, 9)]);
+    let c = measured("c", &[(READS, 9), (WRITES, 4), (LOCAL, 1)]);
+    let ranking = [("a", &a), ("b", &b), ("c", &c)]
+        .map(|(name, recording)| Configuration { name: name.into(), recordings: vec![recording] });
+    let ranking = rank(&ranking).expect("the same experiments");
+    let counts = |of: &Standing| {
+        let beside = of.beside_paper.expect("four values");
+        (
+            [of.lowest.count, of.middle.count, of.highest.count, of.equal],
+            [beside.lowest, beside.middle, beside.highest, beside.equal],
+        )
+    };
+    let found: Vec<_> = ranking.configurations.iter().map(counts).collect();
+    assert_eq!(
+        found,
+        [([4, 0, 4, 0], [0, 4, 0, 0]), ([4, 4, 0, 0], [0, 0, 4, 0]), ([0, 4, 4, 0], [4, 0, 0, 0]),]
+    );
+    assert_eq!(ranking.configurations[0].lowest.share, 0.5);
+    let apart = ranking.experiments.iter().filter(|of| of.beside_paper);
+    assert!(apart.clone().all(|of| of.experiment == LOCAL) && apart.count() == 4);
+    // Where nothing else was measured, it is what is ranked.
+    let [a, b] = [("a2", 4), ("b2", 9)].map(|(name, more)| measured(name, &[(LOCAL, more)]));
+    let alone = [("a", &a), ("b", &b)]
+        .map(|(name, recording)| Configuration { name: name.into(), recordings: vec![recording] });
+    let alone = rank(&alone).expect("the same experiments");
+    let first = &alone.configurations[0];
+    assert_eq!((first.lowest.count, first.lowest.share, first.beside_paper), (4, 1.0, None));
 }

@@ -2,14 +2,16 @@
 
 use anechoic_analyze::Paging;
 use anechoic_analyze::paging::paging;
+use anechoic_analyze::rank::{Configuration, Ranking, rank};
 use anechoic_lab::builders::{self, clock, cpu_run};
 use anechoic_recording::machine::DataTlb;
 use anechoic_recording::paging::{Allocation, BUILDS, Verified};
 use anechoic_recording::run::{Ended, NotAvailable, Outcome};
-use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
+use anechoic_recording::{Clock, Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
+use std::path::Path;
 
-/// The mean cost of a counter read of the lab's clock, rounded, which is part of each sample.
-const READ: u64 = 25;
+/// The mean cost of the counter read that ends a sample, rounded, which is part of each.
+const READ: u64 = 61;
 const ACCESSES: u64 = 1_000;
 const MIB: u64 = 1 << 20;
 
@@ -19,7 +21,12 @@ type Made<'a> = (&'a str, usize, u64, &'a [u64], Option<&'a [(u64, u64)]>);
 
 fn analyzed(series: &[Made<'_>]) -> Paging {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut run = Run { ..builders::run("paging", clock(1_000_000_000), vec![]) };
+    paging(&record(dir.path(), series)).expect("a result")
+}
+
+fn record(dir: &Path, series: &[Made<'_>]) -> Recording {
+    let clock = Clock { sample_read_mean_ticks: Some(61.4), ..clock(1_000_000_000) };
+    let mut run = Run { ..builders::run("paging", clock, vec![]) };
     run.machine.data_tlb = Some(DataTlb { entries: 2048, entries_2m: None });
     run.not_available = vec![NotAvailable {
         what: "pages huge-1g".into(),
@@ -82,6 +89,7 @@ fn analyzed(series: &[Made<'_>]) -> Paging {
             asked: 1024,
             parameters: Parameters {
                 iterations: ACCESSES,
+                megacycle_ticks: 1_000_000,
                 working_set_bytes: Some(mib * MIB),
                 experiment: Some((*pages).into()),
                 ..Parameters::default()
@@ -91,11 +99,11 @@ fn analyzed(series: &[Made<'_>]) -> Paging {
     }
     run.cpus = vec![cpu_run(0, (1_000, now), 20)];
     run.end_ticks = now;
-    let mut recorder = Recorder::create(dir.path(), &run).expect("a new directory");
+    let mut recorder = Recorder::create(dir, &run).expect("a new directory");
     recorder.append(&all).expect("in order");
     recorder.append(&samples).expect("in order");
     recorder.finish(&run).expect("there is space");
-    paging(&Recording::open(dir.path()).expect("just written")).expect("a result")
+    Recording::open(dir).expect("just written")
 }
 
 /// The pages of a whole matrix of 8 MiB.
@@ -182,4 +190,42 @@ fn blocks_with_other_pages_or_no_memory_do_not_count() {
     let kind = found.kinds.iter().find(|kind| kind.id == "thp-2m").expect("measured");
     assert_eq!(kind.obtained, Some(0.5));
     assert!(found.saved.is_none(), "there is one build only");
+}
+
+/// Ranks two configurations, of which the second takes twice as long: two matrices in two blocks each, the larger with this
+/// many passes in a block.
+fn ranked(passes_of_large: usize) -> Ranking {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recorded = |name: &str, times: u64| {
+        let small: Vec<u64> = (0..24).map(|at| times * (20 + at % 2)).collect();
+        let large: Vec<u64> = (0..passes_of_large as u64).map(|at| times * (40 + at % 2)).collect();
+        let block = [("base", 0, 8, &*small, BASE), ("base", 0, 192, &*large, BASE)];
+        record(&dir.path().join(name), &[block, block].concat())
+    };
+    let (first, second) = (recorded("first", 1), recorded("second", 2));
+    let of =
+        |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
+    rank(&[of("first", &first), of("second", &second)]).expect("the same matrices")
+}
+
+#[test]
+fn a_series_of_one_pass_has_a_time_but_no_variance() {
+    let ranking = ranked(1);
+    let [small, large] = &ranking.experiments[..] else { panic!("{:?}", ranking.experiments) };
+    assert_eq!([small, large].map(|of| of.matrix_bytes), [8, 192].map(|mib| Some(mib * MIB)));
+    assert_eq!((small.tied, large.tied), (Some(false), None));
+    assert_eq!(large.noise, [None, None]);
+    let times = large.time.iter().map(|time| time.expect("kept"));
+    let times: Vec<_> = times.map(|time| (time.mean_ns, time.over_first, time.interval)).collect();
+    let [(40.0, None, None), (second, Some(over), None)] = times[..] else { panic!("{times:?}") };
+    assert!((second - 80.0).abs() < 1e-9 && (over - 2.0).abs() < 1e-9, "{times:?}");
+    // Two blocks of two configurations.
+    assert_eq!((ranking.without_variance, ranking.working_sets_left_out), (4, 0));
+    let [first, second] = &ranking.configurations[..] else { panic!("{ranking:?}") };
+    assert_eq!((first.lowest.count, first.lowest.share, first.absent), (1, 1.0, 0));
+    let over = second.over_first.expect("two ratios");
+    assert!((over.lowest - 2.0).abs() < 1e-9 && (over.highest - 2.0).abs() < 1e-9, "{over:?}");
+    assert_eq!(over.clear, 1, "one interval is known");
+    let ranking = ranked(24);
+    assert_eq!((ranking.without_variance, ranking.configurations[0].lowest.count), (0, 2));
 }

@@ -5,17 +5,18 @@ use anechoic_analyze::switch::switch;
 use anechoic_lab::builders::{self, clock, cpu_run};
 use anechoic_recording::run::{Outcome, Trace};
 use anechoic_recording::switch::{Partners, Ring};
-use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
+use anechoic_recording::{Clock, Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
 
-/// The mean cost of a counter read of the lab's clock, rounded, which is part of each sample.
-const READ: u64 = 25;
+/// The mean cost of the counter read that ends a sample, rounded, which is part of each.
+const READ: u64 = 61;
 
 /// A series: number of members (0: without a switch), working set, whether events were off, ns of a hop in each sample.
 type Made<'a> = (u32, u64, bool, &'a [u64]);
 
 fn analyzed(series: &[Made<'_>], traced: bool) -> Switch {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut run = Run { ..builders::run("switch", clock(1_000_000_000), vec![]) };
+    let clock = Clock { sample_read_mean_ticks: Some(61.4), ..clock(1_000_000_000) };
+    let mut run = Run { ..builders::run("switch", clock, vec![]) };
     run.trace = traced.then(|| Trace {
         clock: "x86-tsc".into(),
         buffer_kb: 1024,

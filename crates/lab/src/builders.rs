@@ -16,6 +16,7 @@ pub fn clock(frequency_hz: u64) -> Clock {
         residual_ppm: None,
         invariant: true,
         read_mean_ticks: 24.5,
+        sample_read_mean_ticks: None,
         read_min_ticks: 24,
         read_deltas: vec![],
         call_costs_ns: vec![],

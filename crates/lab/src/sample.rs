@@ -74,6 +74,7 @@ fn clock() -> Clock {
         residual_ppm: Some(-0.25),
         invariant: true,
         read_mean_ticks: 24.45,
+        sample_read_mean_ticks: None,
         read_min_ticks: 24,
         read_deltas: vec![(24, 55), (25, 45)],
         call_costs_ns: vec![("clock_gettime".into(), 21.5)],

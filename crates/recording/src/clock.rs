@@ -23,6 +23,10 @@ pub struct Clock {
     pub invariant: bool,
     /// Mean cost of one back-to-back read, in ticks.
     pub read_mean_ticks: f64,
+    /// Mean cost of one back-to-back read as samples begin and end with it, after all earlier and before all later
+    /// instructions, in ticks; absent in recordings that did not measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_read_mean_ticks: Option<f64>,
     /// Smallest difference of two back-to-back reads, in ticks.
     pub read_min_ticks: u64,
     /// The distinct small differences of back-to-back reads (ticks), each with its count.
@@ -80,6 +84,13 @@ impl Clock {
         distances.filter(|&distance| distance > 1).min().unwrap_or(1)
     }
 
+    /// Returns what the counter reads add to a sample, rounded to ticks. Recordings that do not state it have the cost of a
+    /// read that waits for nothing, which is less.
+    #[must_use]
+    pub fn sample_read_ticks(&self) -> u64 {
+        self.sample_read_mean_ticks.unwrap_or(self.read_mean_ticks).round() as u64
+    }
+
     /// Returns whether the measured rate contradicts [`Clock::frequency_millihertz`] by more than 0.1 %, so that no
     /// time of the recording is right.
     #[must_use]
@@ -123,10 +134,20 @@ pub(crate) mod tests {
             residual_ppm: None,
             invariant: true,
             read_mean_ticks: 0.0,
+            sample_read_mean_ticks: None,
             read_min_ticks: 0,
             read_deltas: deltas.iter().map(|&delta| (delta, 1)).collect(),
             call_costs_ns: Vec::new(),
             skew: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn old_recordings_have_only_the_cost_of_a_read_that_waits_for_nothing() {
+        let cases = [(None, 25), (Some(61.4), 61)];
+        for (sample_read_mean_ticks, expected) in cases {
+            let clock = Clock { read_mean_ticks: 24.6, sample_read_mean_ticks, ..clock(&[]) };
+            assert_eq!(clock.sample_read_ticks(), expected);
         }
     }
 

@@ -105,6 +105,14 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Returns whether QEMU emulates the processor in software, so that no time means anything. Its emulation names itself in
+    /// the processor's model, unless another model was asked for, and in CPUID, by which recordings name the hypervisor: under
+    /// QEMU with KVM that is KVM.
+    #[must_use]
+    pub fn is_emulated(&self) -> bool {
+        self.model.contains("QEMU TCG") || self.hypervisor.as_deref() == Some("QEMU")
+    }
+
     /// Returns whether the kernel has a server that lets ordinary threads run beside real-time ones (Linux 6.12), by its
     /// release; `None` if that does not begin with two numbers.
     #[must_use]
@@ -118,6 +126,26 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_emulated_processor_is_recognised_by_its_model_or_its_hypervisor() {
+        let cases = [
+            ("QEMU TCG CPU version 2.5+", Some("QEMU"), true),
+            ("QEMU TCG CPU version 2.5+", None, true),
+            ("AMD EPYC-Genoa Processor", Some("QEMU"), true),
+            ("QEMU Virtual CPU version 2.5+", Some("KVM"), false),
+            ("AMD EPYC 9B14", Some("KVM"), false),
+            ("Intel(R) Xeon(R) CPU X5650", None, false),
+        ];
+        for (model, hypervisor, expected) in cases {
+            let machine = Machine {
+                model: model.to_owned(),
+                hypervisor: hypervisor.map(str::to_owned),
+                ..Machine::default()
+            };
+            assert_eq!(machine.is_emulated(), expected, "case: {model}, {hypervisor:?}");
+        }
+    }
 
     #[test]
     fn releases_with_a_fair_server() {

@@ -1,21 +1,25 @@
 //! The screen of a ranking: whose noise is lowest, how often, and how certain that is.
 
 pub(crate) mod curves;
+pub(crate) mod figures;
 pub(crate) mod one_by_one;
 pub(crate) mod times;
 
-use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
 use crate::published;
 use crate::screen::Screen;
 use crate::style::{View, clip, plain};
 use crate::table::Table;
 use crate::units::{asked, count, counted, fine, number, share};
-use anechoic_analyze::rank::{Counted, RankedExperiment, Ranking, Standing, Variation};
+use anechoic_analyze::rank::{
+    Counted, Places, RankedExperiment, RankedNoise, Ranking, Standing, Variation,
+};
 use anechoic_analyze::samples::Fixed;
 use anechoic_recording::methods;
 
 /// Widest name of a configuration in a table.
 const NAME: usize = 28;
+/// Number of experiments that a warning names.
+const NAMED: usize = 3;
 /// Number of experiments in a shortened table.
 const SHOWN: usize = 12;
 
@@ -45,6 +49,9 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
             "the variation is that within one run: repeated runs, named as A1,A2 B1,B2, include what differs from run to run",
         );
     }
+    if let Some(others) = beside_paper(ranking) {
+        screen.note(&others);
+    }
     if ranking.method == methods::MEMORY {
         screen.line(&published::ranking());
         screen.gap();
@@ -67,7 +74,7 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
         one_by_one::notes(ranking).iter().for_each(|text| screen.note(text));
     }
     screen.section("noise in each experiment");
-    screen.charts(noise_chart(ranking));
+    screen.charts(figures::noise(ranking));
     screen.table(experiments_table(ranking, view));
     screen
 }
@@ -80,11 +87,68 @@ pub(crate) fn differences(ranking: &Ranking) -> Vec<String> {
         format!("{sets} left out, because not every recording has measured them.")
     });
     let unequal = ranking.unequal_samples;
+    let single = without_variance(ranking);
     let samples = (unequal > 0).then(|| {
         let of = counted(unequal, "experiment", "experiments");
         format!("The repetitions of {of} differ: a configuration with fewer is less certain.")
     });
-    sets.into_iter().chain(samples).chain(times::unit(ranking).map(str::to_owned)).collect()
+    let unit = times::unit(ranking).map(str::to_owned);
+    [sets, single, samples, unit].into_iter().flatten().collect()
+}
+
+/// Returns which experiments have series of a single sample, and that these have no variance.
+fn without_variance(ranking: &Ranking) -> Option<String> {
+    let series = match ranking.without_variance {
+        0 => return None,
+        1 => "1 series has a single sample, which has no variance".to_owned(),
+        many => format!("{} series have a single sample, which has no variance", count(many)),
+    };
+    let unknown: Vec<String> =
+        ranking.experiments.iter().filter(|of| lacks_variance(of)).map(words).collect();
+    let listed = unknown[..unknown.len().min(NAMED)].join("; ");
+    let noise = match unknown.len() {
+        0 => "The noise is that of the others".to_owned(),
+        1..=NAMED => format!("Their times are compared, but not the noise of {listed}"),
+        many => format!(
+            "Their times are compared, but not the noise of {} experiments: {listed} and {} more",
+            count(many as u64),
+            count((many - NAMED) as u64)
+        ),
+    };
+    Some(format!("{series}. {noise}."))
+}
+
+/// Returns whether an experiment is not ranked although all configurations have measured it: the noise of one is not known.
+fn lacks_variance(of: &RankedExperiment) -> bool {
+    of.tied.is_none()
+        && of.time.iter().zip(&of.noise).all(|(time, noise)| time.is_some() || noise.is_some())
+}
+
+/// States how often each configuration has which place in the experiments that are none of the paper's.
+pub(crate) fn beside_paper(ranking: &Ranking) -> Option<String> {
+    let places = |of: &Standing| Some((clip(&plain(&of.name), NAME), of.beside_paper?));
+    let places: Option<Vec<(String, Places)>> = ranking.configurations.iter().map(places).collect();
+    let places = places.filter(|of| !of.is_empty())?;
+    let ranked =
+        ranking.experiments.iter().filter(|of| of.beside_paper && of.tied.is_some()).count();
+    let several = places.len() > 2;
+    let of_each = places.iter().map(|(name, of)| {
+        let middle = if several {
+            format!(", in the middle in {}", count(of.middle))
+        } else {
+            String::new()
+        };
+        format!(
+            "{name} is lowest in {}{middle}, highest in {}",
+            count(of.lowest),
+            count(of.highest)
+        )
+    });
+    Some(format!(
+        "not counted above: {} of experiments that are none of the paper's: {}",
+        counted(ranked as u64, "value", "values"),
+        of_each.collect::<Vec<_>>().join("; ")
+    ))
 }
 
 /// Returns what was found: who is lowest most often, and in how many experiments nobody is.
@@ -105,6 +169,7 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
             certain(&best.lowest),
             count(best.clearly_lowest),
         )),
+        None if of == 0 => sentences.push("The noise of no experiment is known for all configurations.".to_owned()),
         None if of == 1 => sentences.push(format!(
             "No configuration is clearly the quietest: none is lower than all others by more than {variation}."
         )),
@@ -119,7 +184,9 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
             "In {which} of them even the lowest and the highest differ by less than {variation}."
         ));
     }
-    let absent = ranking.experiments.len() as u64 - of;
+    let absent = counted_experiments(ranking)
+        .filter(|of| of.tied.is_none() && !lacks_variance(of))
+        .count() as u64;
     if absent > 0 {
         let (absent, it) = (
             counted(absent, "experiment is", "experiments are"),
@@ -132,9 +199,14 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
     sentences
 }
 
-/// Returns the number of experiments that all configurations have measured.
+/// Returns the experiments that are counted.
+fn counted_experiments(ranking: &Ranking) -> impl Iterator<Item = &RankedExperiment> {
+    ranking.experiments.iter().filter(|of| !of.beside_paper)
+}
+
+/// Returns the number of counted experiments in which the noise of all configurations is known.
 fn ranked(ranking: &Ranking) -> u64 {
-    ranking.experiments.iter().filter(|of| of.tied.is_some()).count() as u64
+    counted_experiments(ranking).filter(|of| of.tied.is_some()).count() as u64
 }
 
 /// Returns a count with the interval of its share: `108 (59 %, 95 %: 52–66 %)`.
@@ -153,19 +225,22 @@ pub(crate) fn standings(ranking: &Ranking) -> Table {
         };
         of.lowest.interval.map_or("–".into(), range)
     };
+    let several = ranking.configurations.len() > 2;
+    let equal = ranking.configurations.iter().any(|of| of.equal > 0);
     Table::of_rows(&ranking.configurations)
         .name("configuration", |of| clip(&plain(&of.name), NAME))
         .number("runs", |of| count(of.runs))
         .number("lowest", |of| counted(&of.lowest))
         .number("95 %", interval)
-        .number("middle", |of| counted(&of.middle))
+        .some_numbers("middle", 0, |of| several.then(|| counted(&of.middle)))
         .number("highest", |of| counted(&of.highest))
+        .some_numbers("equal", 0, |of| equal.then(|| count(of.equal)))
         .number("clearly lowest", |of| count(of.clearly_lowest))
         .number("clearly highest", |of| count(of.clearly_highest))
         .number("absent", |of| count(of.absent))
         .number("time", times::median)
         .captioned("How often each configuration is lowest")
-        .leaving_out(&["runs", "middle", "absent"])
+        .leaving_out(&["clearly highest", "runs", "absent"])
 }
 
 /// Returns the noise of every configuration in every experiment, with the one that is clearly lowest.
@@ -178,10 +253,14 @@ pub(crate) fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
     let mut table = Table::of_named(heads[0], &heads[1..]);
     for experiment in &ranking.experiments {
         let mut cells = vec![words(experiment)];
-        cells.extend(experiment.noise.iter().map(|noise| match (noise, ranking.fixed) {
-            (None, _) => "–".to_owned(),
-            (Some(noise), Fixed::Work) => fine(noise.variance_to_mean),
-            (Some(noise), Fixed::Time) => number(noise.variance_to_mean),
+        let noise = |noise: &RankedNoise| match ranking.fixed {
+            Fixed::Work => fine(noise.variance_to_mean),
+            Fixed::Time => number(noise.variance_to_mean),
+        };
+        cells.extend(experiment.noise.iter().zip(&experiment.time).map(|found| match found {
+            (Some(found), _) => noise(found),
+            (None, Some(_)) => "1 sample".to_owned(),
+            (None, None) => "–".to_owned(),
         }));
         cells.push(match (experiment.clearly_lowest, experiment.tied) {
             (Some(at), _) => names[at].clone(),
@@ -202,6 +281,11 @@ pub(crate) fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
 
 /// Describes an experiment: `read-sequential, in L2`, `intadd, 1 ms`.
 fn words(of: &RankedExperiment) -> String {
+    what(of) + &region(of)
+}
+
+/// Describes an experiment without its cache region.
+fn what(of: &RankedExperiment) -> String {
     let mut words = plain(&of.experiment).to_string();
     if of.grain_ns > 0 {
         words += &format!(", {}", asked(of.grain_ns));
@@ -219,98 +303,14 @@ fn words(of: &RankedExperiment) -> String {
             crate::paging::words::build(build)
         );
     }
-    words += &match (of.region, &of.cache) {
-        (None, _) => String::new(),
-        (Some(_), Some(cache)) => format!(", in {}", plain(cache)),
-        (Some(_), None) => ", beyond the caches".to_owned(),
-    };
     words
 }
 
-/// Draws the noise of every configuration in all experiments, with its interval.
-pub(crate) fn noise_chart(ranking: &Ranking) -> Option<Chart> {
-    if ranking.experiments.len() < 2 {
-        return None;
-    }
-    let quantity = match ranking.fixed {
-        Fixed::Work => Quantity::Time,
-        Fixed::Time => Quantity::Number,
-    };
-    let curves = ranking.configurations.iter().enumerate().map(|(at, of)| {
-        let noise = (1..).zip(&ranking.experiments);
-        let (mut points, mut spans) = (vec![], vec![]);
-        for (number, noise) in noise.filter_map(|(number, of)| Some((number, of.noise[at]?))) {
-            let value = noise.variance_to_mean;
-            points.push((f64::from(number), value));
-            spans.push(
-                noise.interval.map_or((value, value), |interval| (interval.low, interval.high)),
-            );
-        }
-        let letter = ('a'..='z').nth(at);
-        Curve::numbered(at, of.name.clone(), Draw::Points, &points).spanning(spans).lettered(letter)
-    });
-    let curves = with_cut_intervals(curves.collect());
-    let x = Axis::linear("experiment", Quantity::Count);
-    let y = Axis::log("variance / mean", quantity);
-    Some(
-        Chart::of(x, y, curves)
-            .titled("variance / mean by experiment, in the order of the table", 10),
-    )
-}
-
-/// Cuts intervals at a tenth of the lowest and at ten times the highest point of all curves: a few passes may leave an
-/// interval over many powers of ten, on whose axis all points would lie on one line.
-fn with_cut_intervals(curves: Vec<Curve>) -> Vec<Curve> {
-    let points = || curves.iter().flat_map(|curve| curve.y.iter().copied()).filter(|y| *y > 0.0);
-    let (low, high) =
-        (points().fold(f64::INFINITY, f64::min) / 10.0, points().fold(0.0, f64::max) * 10.0);
-    if low >= high {
-        return curves;
-    }
-    let cut = |curve: Curve| {
-        let spans = curve.spans.iter();
-        let spans = spans.map(|of| (of.0.clamp(low, high), of.1.clamp(low, high))).collect();
-        curve.spanning(spans)
-    };
-    curves.into_iter().map(cut).collect()
-}
-
-/// Draws how often each configuration is lowest, in the middle and highest, as bars beside each other.
-pub(crate) fn places_chart(ranking: &Ranking) -> Chart {
-    type Of = fn(&Standing) -> &Counted;
-    const PLACES: [(&str, Of); 3] =
-        [("lowest", |of| &of.lowest), ("middle", |of| &of.middle), ("highest", |of| &of.highest)];
-    let width = 0.8 / ranking.configurations.len().max(1) as f64;
-    let curve = |(number, of): (usize, &Standing)| {
-        let from = |place: usize| place as f64 - 0.4 + number as f64 * width;
-        let bars = PLACES.iter().enumerate();
-        let points: Vec<(f64, f64)> =
-            bars.map(|(at, (_, counted))| (from(at) + width / 2.0, counted(of).share)).collect();
-        let spans = (0..PLACES.len()).map(|at| (from(at), from(at) + width * 0.9)).collect();
-        Curve::numbered(number, of.name.clone(), Draw::Bars, &points).spanning(spans)
-    };
-    let curves = ranking.configurations.iter().enumerate().map(curve).collect();
-    let place =
-        |(at, (name, _)): (usize, &(&str, Of))| Place { at: at as f64, name: (*name).into() };
-    let places = PLACES.iter().enumerate().map(place).collect();
-    Chart::of(Axis::named("place", places), Axis::linear("share", Quantity::Share), curves)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_far_beyond_the_points_are_cut() {
-        let curve = |points: &[(f64, f64)], spans: Vec<(f64, f64)>| {
-            Curve::numbered(0, "one".into(), Draw::Points, points).spanning(spans)
-        };
-        let far = curve(&[(1.0, 2.0), (2.0, 0.0)], vec![(1e-13, 1e12), (0.0, 0.0)]);
-        let near = curve(&[(1.0, 8.0)], vec![(0.5, 60.0)]);
-        let cut = with_cut_intervals(vec![far, near]);
-        // A tenth of 2, and ten times 8.
-        assert_eq!(cut[0].spans, [(0.2, 80.0), (0.2, 0.2)]);
-        assert_eq!(cut[1].spans, [(0.5, 60.0)]);
-        assert_eq!(with_cut_intervals(vec![curve(&[], vec![])])[0].spans, []);
+/// Describes the cache region of an experiment: `, in L2`; empty if it has none.
+fn region(of: &RankedExperiment) -> String {
+    match (of.region, &of.cache) {
+        (None, _) => String::new(),
+        (Some(_), Some(cache)) => format!(", in {}", plain(cache)),
+        (Some(_), None) => ", beyond the caches".to_owned(),
     }
 }

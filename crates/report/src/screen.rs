@@ -138,6 +138,21 @@ impl Screen {
         self.text(Tone::Heading, "", Shape::Wrapped, text);
     }
 
+    /// Puts a sentence before all others, below the lines on what was measured where.
+    pub(crate) fn open_with(&mut self, text: &str) {
+        let describes = |block: &Block| match block {
+            Block::Text(text) => matches!(text.shape, Shape::Clipped | Shape::InParts),
+            _ => false,
+        };
+        let at = self.blocks.iter().position(|block| !describes(block));
+        let sentence = Self::of(|screen| {
+            screen.gap();
+            screen.headline(text);
+        });
+        let at = at.unwrap_or(self.blocks.len());
+        self.blocks.splice(at..at, sentence.blocks);
+    }
+
     /// Adds a sentence.
     pub(crate) fn sentence(&mut self, text: &str) {
         self.text(Tone::Plain, "", Shape::Wrapped, text);

@@ -44,9 +44,13 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, Problem> {
         return Err(ProblemKind::Unavailable.problem(why, remedy));
     }
     let begin = Anchor::take();
-    let cost = || settled(read_cost, |cost| cost.0);
+    let cost = || {
+        let bare = settled(|| read_cost(counter::now), |cost| cost.0);
+        (bare, read_cost(|| counter::boundary().0).0)
+    };
     let on_first = cpus.first().and_then(|&cpu| cpus::run_on(cpu, cost).ok());
-    let (read_mean_ticks, read_min_ticks, read_deltas) = on_first.unwrap_or_else(cost);
+    let ((read_mean_ticks, read_min_ticks, read_deltas), of_samples) =
+        on_first.unwrap_or_else(cost);
     let skew = skew::against_first(cpus);
     let end = Anchor::take_after(begin, frequency::BASELINE);
     let (frequency_millihertz, frequency_source) = frequency::find(begin, end)?;
@@ -58,6 +62,7 @@ pub fn calibrate(cpus: &[u32], allow_variant: bool) -> Result<Clock, Problem> {
         residual_ppm: begin.residual_ppm(end, frequency_millihertz).filter(|_| !regression),
         invariant,
         read_mean_ticks,
+        sample_read_mean_ticks: Some(of_samples),
         read_min_ticks,
         read_deltas,
         call_costs_ns: call_costs(),
@@ -83,10 +88,10 @@ fn settled<T>(mut round: impl FnMut() -> T, cost: impl Fn(&T) -> f64) -> T {
 
 /// Returns the mean and the smallest difference of back-to-back reads, and the distinct small differences
 /// with their counts. The mean leaves out disturbed reads (over four times the median).
-fn read_cost() -> (f64, u64, Vec<(u64, u64)>) {
+fn read_cost(counter: impl Fn() -> u64) -> (f64, u64, Vec<(u64, u64)>) {
     let mut reads = vec![0_u64; READS];
     for read in &mut reads {
-        *read = counter::now();
+        *read = counter();
     }
     let mut counts = BTreeMap::new();
     for pair in reads.windows(2) {
@@ -161,6 +166,9 @@ mod tests {
         );
         assert!(clock.residual_ppm.is_none_or(|ppm| ppm.abs() < 500.0), "{clock:?}");
         assert!(clock.read_mean_ticks >= clock.read_min_ticks as f64, "{clock:?}");
+        // A read that waits for all earlier instructions takes no less than one that waits for none.
+        let of_samples = clock.sample_read_mean_ticks.expect("measured");
+        assert!(of_samples > 0.9 * clock.read_mean_ticks, "{clock:?}");
         assert_eq!(clock.skew.len(), cpus.len(), "{clock:?}");
         assert!(clock.skew.iter().all(|s| s.bound_ticks < 1_000_000), "{clock:?}");
         let counted: u64 = clock.read_deltas.iter().map(|d| d.1).sum();

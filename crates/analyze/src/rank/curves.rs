@@ -59,7 +59,7 @@ impl Curves {
 impl CurvePoint {
     fn of(bytes: u64, point: &Point) -> Option<Self> {
         let [least_ns, mean_ns, greatest_ns] = point.times_ns()?;
-        let ratio_ns = point.log_noise(super::points::PARTS, super::points::PARTS).map(f64::exp);
+        let ratio_ns = point.noise(super::points::PARTS, super::points::PARTS);
         Some(Self { bytes, mean_ns, least_ns, greatest_ns, ratio_ns, runs: 1.0 })
     }
 

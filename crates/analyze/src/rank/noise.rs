@@ -3,8 +3,9 @@
 use super::points::{PARTS, Point, working_set};
 use crate::memory;
 use crate::samples::Fixed;
-use crate::stats::{Spread, mean, standard_error, student_t};
+use crate::stats::{Spread, mean, median, standard_error, student_t};
 use anechoic_recording::machine::Cache;
+use anechoic_recording::memory::MEMORY_EXPERIMENTS;
 use anechoic_recording::{Run, Series, methods};
 use std::collections::BTreeMap;
 
@@ -60,6 +61,12 @@ impl Key {
         }
     }
 
+    /// Returns whether it is a memory experiment that is none of the paper's.
+    pub(super) fn beside_paper(&self) -> bool {
+        let known = MEMORY_EXPERIMENTS.iter().find(|of| of.id == self.experiment);
+        self.matrix.is_none() && known.is_some_and(|of| !of.published)
+    }
+
     /// Returns what is the same in every sample.
     pub(super) fn fixed(&self) -> Fixed {
         if self.fixed_time { Fixed::Time } else { Fixed::Work }
@@ -78,22 +85,21 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// Returns the median of a logarithm over points, with its variation over the parts of the run. The function gets a
-    /// point, the group of parts to leave out, and the number of groups.
+    /// Returns the median of a positive quantity over points, with its variation over the parts of the run. The function
+    /// gets a point, the group of parts to leave out, and the number of groups. Points with a single sample have no such
+    /// variation, and those alone no interval.
     pub(super) fn of(
         points: &[&Point],
-        log: impl Fn(&Point, usize, usize) -> Option<f64>,
+        quantity: impl Fn(&Point, usize, usize) -> Option<f64>,
     ) -> Option<Self> {
         let counts = points.iter().map(|point| point.moments(PARTS, PARTS).count());
-        let fewest = counts.filter(|&count| count > 1).min()?;
+        let fewest = counts.filter(|&count| count > 1).min().unwrap_or(0);
         let groups = (fewest / FEWEST_SAMPLES).min(PARTS as u64) as usize;
-        let median = |without: usize| {
-            let logs = points.iter().filter_map(|point| log(point, without, groups));
-            let mut logs: Vec<f64> = logs.collect();
-            (!logs.is_empty()).then(|| crate::stats::median(&mut logs))
+        let log = |without: usize| {
+            log_median(points.iter().filter_map(|point| quantity(point, without, groups)))
         };
-        let log = median(PARTS)?;
-        let without: Option<Vec<f64>> = (0..groups).map(median).collect();
+        let without: Option<Vec<f64>> = (0..groups).map(log).collect();
+        let log = log(PARTS)?;
         let spread = without.and_then(|without| Spread::left_out(log, &without));
         let known = |spread: &Spread| groups >= FEWEST_PARTS && spread.carriers >= FEWEST_CARRIERS;
         let fine = points.iter().any(|point| point.is_fine());
@@ -118,6 +124,13 @@ impl Estimate {
         let reach = self.reach.zip(other.reach).map(|(a, b)| a.hypot(b));
         !(self.fine && other.fine) && reach.is_some_and(|reach| other.log - self.log > reach)
     }
+}
+
+/// Returns the logarithm of the median of positive values; absent without values. The median is taken of the values
+/// themselves, as in the paper and on the screen of the memory experiments: of an even number the mean of the middle two.
+pub(super) fn log_median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| median(&mut values).ln())
 }
 
 /// Returns the series of a recording by experiment, of the working sets that compare, given with the experiment.
@@ -184,7 +197,7 @@ mod tests {
     #[test]
     fn equal_configurations_are_rarely_apart_and_different_ones_nearly_always() {
         let one = |strength: f64, random: &mut Pcg64Mcg| {
-            Estimate::of(&[&point(strength, random)], Point::log_noise).expect("an estimate")
+            Estimate::of(&[&point(strength, random)], Point::noise).expect("an estimate")
         };
         let three = |strength: f64, random: &mut Pcg64Mcg| {
             Estimate::over_runs(&[(); 3].map(|()| one(strength, random)))
@@ -202,7 +215,7 @@ mod tests {
         let mut random = random(1);
         let mut noisy = point(1.0, &mut random);
         noisy.parts[3].add(&[1_000_000]);
-        let of = |point: &Point| Estimate::of(&[point], Point::log_noise);
+        let of = |point: &Point| Estimate::of(&[point], Point::noise);
         let (quiet, noisy) = (of(&point(1.0, &mut random)), of(&noisy));
         let (quiet, noisy) = (quiet.expect("an estimate"), noisy.expect("an estimate"));
         assert!(quiet.log + 3.0 < noisy.log && !quiet.clearly_below(&noisy), "{quiet:?} {noisy:?}");

@@ -2,7 +2,7 @@
 
 use super::noise::{Estimate, Key};
 use super::times::{IterationTime, over_first};
-use super::{Configuration, Counted, Place, RankedExperiment, RankedNoise, Standing};
+use super::{Configuration, Counted, Place, Places, RankedExperiment, RankedNoise, Standing};
 use crate::stats::{Interval, NORMAL, normal_above, quantile};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -25,11 +25,13 @@ fn places(logs: &[f64]) -> Vec<Option<Place>> {
     logs.iter().map(place).collect()
 }
 
-/// Ranks the configurations in an experiment by their noise; none if one is absent. `time` is that of each.
+/// Ranks the configurations in an experiment by their noise; none if that of one is absent. `time` is that of each, and
+/// `beside_paper` whether it is counted apart.
 pub(super) fn experiment(
     key: &Key,
     row: &[Option<Estimate>],
     time: Vec<Option<IterationTime>>,
+    beside_paper: bool,
 ) -> RankedExperiment {
     let all: Option<Vec<Estimate>> = row.iter().copied().collect();
     let logs = all.iter().flatten().map(|of| of.log).collect::<Vec<_>>();
@@ -63,6 +65,7 @@ pub(super) fn experiment(
         cache: key.cache.clone(),
         build: key.matrix.as_ref().map(|(build, _)| build.clone()),
         matrix_bytes: key.matrix.as_ref().map(|(_, bytes)| *bytes),
+        beside_paper,
         time,
         noise,
         clearly_lowest: find(&|a, b| a.clearly_below(b)),
@@ -71,41 +74,62 @@ pub(super) fn experiment(
     }
 }
 
-/// Counts the places of each configuration.
+/// Returns the experiments that are counted: those of the paper alone, if some are.
+pub(super) fn counted(
+    experiments: &[RankedExperiment],
+) -> impl Iterator<Item = &RankedExperiment> + Clone {
+    experiments.iter().filter(|of| !of.beside_paper)
+}
+
+/// Counts the places of a configuration in some experiments.
+fn places_in<'e>(experiments: impl Iterator<Item = &'e RankedExperiment>, at: usize) -> Places {
+    let mut places = Places::default();
+    for noise in experiments.filter(|of| of.tied.is_some()).filter_map(|of| of.noise[at]) {
+        *match noise.place {
+            Some(Place::Lowest) => &mut places.lowest,
+            Some(Place::Middle) => &mut places.middle,
+            Some(Place::Highest) => &mut places.highest,
+            None => &mut places.equal,
+        } += 1;
+    }
+    places
+}
+
+/// Counts the places of each configuration. `ranked` is the noise of all in the experiments that are counted.
 pub(super) fn standings(
     configurations: &[Configuration<'_>],
     experiments: &[RankedExperiment],
     ranked: &[Vec<Estimate>],
 ) -> Vec<Standing> {
-    let known = ranked.iter().flatten().all(|of| of.reach.is_some());
+    let known = ranked.iter().flatten().all(|of| of.reach.is_some()) && !ranked.is_empty();
     let draws = known.then(|| drawn(ranked, configurations.len()));
     let standing = |(at, configuration): (usize, &Configuration<'_>)| {
-        let noise =
-            || experiments.iter().filter_map(|of| of.noise[at].filter(|_| of.tied.is_some()));
-        let counted = |place: Place| {
-            let count = noise().filter(|of| of.place == Some(place)).count();
-            let share = |count: f64| count / ranked.len() as f64;
+        let places = places_in(counted(experiments), at);
+        let share = |count: f64| if ranked.is_empty() { 0.0 } else { count / ranked.len() as f64 };
+        let with_share = |place: Place, count: u64| {
             let interval = draws.as_ref().and_then(|draws| {
-                let mut counts: Vec<f64> =
-                    draws.iter().map(|draw| share(f64::from(draw[at][place as usize]))).collect();
+                let counts = draws.iter().map(|draw| share(f64::from(draw[at][place as usize])));
+                let mut counts: Vec<f64> = counts.collect();
                 counts.sort_by(f64::total_cmp);
                 Some(Interval { low: quantile(&counts, 0.025)?, high: quantile(&counts, 0.975)? })
             });
-            Counted { count: count as u64, share: share(count as f64), interval }
+            Counted { count, share: share(count as f64), interval }
         };
         let count = |of: &dyn Fn(&RankedExperiment) -> bool| {
-            experiments.iter().filter(|experiment| of(experiment)).count() as u64
+            counted(experiments).filter(|experiment| of(experiment)).count() as u64
         };
+        let mut apart = experiments.iter().filter(|of| of.beside_paper).peekable();
         Standing {
             name: configuration.name.clone(),
             runs: configuration.recordings.len() as u64,
-            lowest: counted(Place::Lowest),
-            middle: counted(Place::Middle),
-            highest: counted(Place::Highest),
-            equal: noise().filter(|of| of.place.is_none()).count() as u64,
+            lowest: with_share(Place::Lowest, places.lowest),
+            middle: with_share(Place::Middle, places.middle),
+            highest: with_share(Place::Highest, places.highest),
+            equal: places.equal,
             clearly_lowest: count(&|of| of.clearly_lowest == Some(at)),
             clearly_highest: count(&|of| of.clearly_highest == Some(at)),
-            absent: count(&|of| of.noise[at].is_none()),
+            absent: count(&|of| of.noise[at].is_none() && of.time[at].is_none()),
+            beside_paper: apart.peek().is_some().then(|| places_in(apart, at)),
             over_first: over_first(experiments.iter().filter_map(|of| of.time[at])),
         }
     };

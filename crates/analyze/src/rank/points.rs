@@ -48,52 +48,50 @@ impl Point {
         all
     }
 
-    /// Returns the variance of rounding to the resolution of the counter. Less cannot be measured.
-    fn resolution(&self) -> f64 {
-        (self.scale.step() as f64).powi(2) / 12.0
+    /// Returns variance to mean without one group of parts; with all if there is no such group.
+    pub(super) fn noise(&self, without: usize, groups: usize) -> Option<f64> {
+        let raw = self.moments(without, groups).variance_to_mean(self.read, self.scale.step())?;
+        Some(raw * self.scale.per_raw / self.units)
     }
 
-    /// Returns the logarithm of variance to mean without one group of parts; with all if there is no such group.
-    pub(super) fn log_noise(&self, without: usize, groups: usize) -> Option<f64> {
-        let all = self.moments(without, groups);
-        let variance = all.variance()?.max(self.resolution());
-        let (mean, per_raw) = (all.mean() - self.read, self.scale.per_raw / self.units);
-        (mean > 0.0).then(|| (variance / mean * per_raw).ln())
+    /// Returns the mean time of an iteration in ns without one group of parts; with all if there is no such group.
+    pub(super) fn time(&self, without: usize, groups: usize) -> Option<f64> {
+        self.iteration(self.moments(without, groups).mean())
     }
 
-    /// Returns the logarithm of the mean time of an iteration in ns without one group of parts; with all if there is no such
-    /// group.
-    pub(super) fn log_time(&self, without: usize, groups: usize) -> Option<f64> {
-        self.log_iteration(self.moments(without, groups).mean())
-    }
-
-    /// Returns the logarithm of the shortest time of an iteration in ns, as far as whole samples show it.
-    pub(super) fn log_shortest(&self) -> Option<f64> {
+    /// Returns the shortest time of an iteration in ns, as far as whole samples show it.
+    pub(super) fn shortest(&self) -> Option<f64> {
         let all = self.moments(PARTS, PARTS);
-        self.log_iteration(if self.work.window_ns.is_some() { all.max() } else { all.min() } as f64)
+        self.iteration(if self.work.window_ns.is_some() { all.max() } else { all.min() } as f64)
+    }
+
+    /// Returns whether it has a single sample, which has no variance.
+    pub(super) fn is_single(&self) -> bool {
+        self.moments(PARTS, PARTS).count() == 1
     }
 
     /// Returns the shortest, the mean and the longest time of an iteration of fixed work in ns; absent without samples.
     pub(super) fn times_ns(&self) -> Option<[f64; 3]> {
         let all = self.moments(PARTS, PARTS);
         let of = [all.min() as f64, all.mean(), all.max() as f64];
-        let [least, mean, greatest] = of.map(|raw| self.log_iteration(raw));
-        Some([least?, mean?, greatest?].map(f64::exp))
+        let [least, mean, greatest] = of.map(|raw| self.iteration(raw));
+        Some([least?, mean?, greatest?])
     }
 
-    /// Returns the logarithm of the time of an iteration in ns, from the raw value of a sample.
-    fn log_iteration(&self, raw: f64) -> Option<f64> {
+    /// Returns the time of an iteration in ns, from the raw value of a sample.
+    fn iteration(&self, raw: f64) -> Option<f64> {
         let ns = match self.work.window_ns {
             Some(window) => window / raw,
             None => (raw - self.read) * self.scale.per_raw,
         };
         let time = ns / self.work.iterations;
-        (time > 0.0 && time.is_finite()).then(|| time.ln())
+        (time > 0.0 && time.is_finite()).then_some(time)
     }
 
     /// Returns whether the samples vary by less than the resolution of the counter.
     pub(super) fn is_fine(&self) -> bool {
-        self.moments(PARTS, PARTS).variance().is_some_and(|found| found < self.resolution())
+        let resolution = (self.scale.step() as f64).powi(2) / 12.0;
+        self.moments(PARTS, PARTS).variance().is_some_and(|found| found < resolution)
     }
 }
 
@@ -108,7 +106,7 @@ pub(super) fn points(recording: &Recording) -> Result<Vec<(Series, Point)>, Prob
         samples: outcome.samples.max(1),
         scale: Scale::new(series.fixed, &run.clock),
         units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
-        read: working_set(series).map_or(0.0, |_| run.clock.read_mean_ticks.round()),
+        read: working_set(series).map_or(0.0, |_| run.clock.sample_read_ticks() as f64),
         work: work(series, &run.clock),
     };
     let mut points: Vec<Point> = known.iter().map(point).collect();

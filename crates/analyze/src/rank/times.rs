@@ -1,7 +1,7 @@
 //! How long the same work takes in each configuration, compared with the first: what an operating system adds to a run
 //! without one (Radojković 2008, Figures 8 and 9; the thesis, Figure 6.7).
 
-use super::noise::Estimate;
+use super::noise::{Estimate, log_median};
 use super::points::Point;
 use crate::stats::{Interval, median};
 use schemars::JsonSchema;
@@ -65,14 +65,11 @@ pub(super) struct Time {
 impl Time {
     /// Returns the time of the series of an experiment; nothing if it is not known.
     pub(super) fn of(points: &[&Point]) -> Option<Self> {
-        let mut shortest: Vec<f64> =
-            points.iter().filter_map(|point| point.log_shortest()).collect();
-        let mut cycles: Vec<f64> =
-            points.iter().filter_map(|point| point.work.cycle_ns.map(f64::ln)).collect();
+        let cycles: Option<Vec<f64>> = points.iter().map(|point| point.work.cycle_ns).collect();
         Some(Self {
-            mean: Estimate::of(points, Point::log_time)?,
-            log_shortest: (!shortest.is_empty()).then(|| median(&mut shortest))?,
-            log_cycle: (cycles.len() == points.len()).then(|| median(&mut cycles)),
+            mean: Estimate::of(points, Point::time)?,
+            log_shortest: log_median(points.iter().filter_map(|point| point.shortest()))?,
+            log_cycle: cycles.and_then(|cycles| log_median(cycles.into_iter())),
         })
     }
 

@@ -67,6 +67,15 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 
+    /// Returns the variance divided by the mean, Wächtler and Sojka's measure of noise, of values that each contain `taken`
+    /// which is not theirs. The variance is at least that of rounding to `step`: less cannot be measured. Absent for fewer
+    /// than two values, and if nothing is left of the mean.
+    pub(crate) fn variance_to_mean(&self, taken: f64, step: u64) -> Option<f64> {
+        let variance = self.variance()?.max((step as f64).powi(2) / 12.0);
+        let mean = self.mean() - taken;
+        (mean > 0.0).then(|| variance / mean)
+    }
+
     /// Returns the number of values.
     pub(crate) fn count(&self) -> u64 {
         self.count

@@ -33,6 +33,7 @@ pub fn clock() -> Clock {
         residual_ppm: None,
         invariant: true,
         read_mean_ticks: 10.0,
+        sample_read_mean_ticks: None,
         read_min_ticks: 10,
         read_deltas: vec![(10, 1), (20, 1)],
         call_costs_ns: vec![],

@@ -287,6 +287,7 @@ pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
             residual_ppm: None,
             invariant: true,
             read_mean_ticks: 0.0,
+            sample_read_mean_ticks: None,
             read_min_ticks: 0,
             read_deltas: vec![],
             call_costs_ns: vec![],

@@ -23,12 +23,25 @@ pub(crate) struct Series {
 }
 
 impl Chart {
-    /// Returns a chart with a row for each name, the first at the top; `interval` names the intervals. Long names have their
-    /// place there, but not below a horizontal axis.
+    /// Returns a chart with a row for each name, the first at the top, and a linear axis from 0; `interval` names the
+    /// intervals. Long names have their place there, but not below a horizontal axis.
     pub(crate) fn by_name(
         names: Vec<String>,
         series: &[Series],
         (label, quantity): (&str, Quantity),
+        interval: &str,
+    ) -> Self {
+        let mut chart = Self::by_name_on(Axis::linear(label, quantity), names, series, interval);
+        let values = chart.curves.iter().flat_map(|curve| curve.x.iter().copied()).chain([0.0]);
+        chart.x = chart.x.clone().over(values).rounded(5);
+        chart
+    }
+
+    /// Returns a chart with a row for each name, likewise, on this horizontal axis.
+    pub(crate) fn by_name_on(
+        x: Axis,
+        names: Vec<String>,
+        series: &[Series],
         interval: &str,
     ) -> Self {
         let last = names.len().saturating_sub(1);
@@ -59,8 +72,6 @@ impl Chart {
         let mut curves = vec![segments.recolored(palette::REST)];
         curves.extend(series.iter().enumerate().map(curve));
         curves.retain(|curve| !curve.x.is_empty());
-        let values = curves.iter().flat_map(|curve| curve.x.iter().copied()).chain([0.0]);
-        let x = Axis::linear(label, quantity).over(values).rounded(5);
         Self::of(x, Axis::named("", places), curves)
     }
 }

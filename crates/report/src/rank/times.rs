@@ -1,6 +1,7 @@
 //! How long the same work takes in each configuration, compared with the first.
 
-use super::{NAME, SHOWN, with_cut_intervals, words};
+use super::figures::with_cut_intervals;
+use super::{NAME, SHOWN, words};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::style::{View, clip, plain};
 use crate::table::Table;
@@ -107,7 +108,7 @@ pub(crate) fn table(ranking: &Ranking, view: &View<'_>) -> Option<Table> {
     })
 }
 
-/// Draws the ratio of times to the first configuration in all experiments, with its interval.
+/// Draws the ratio of times to the first configuration in all experiments for the terminal, with its interval.
 pub(crate) fn chart(ranking: &Ranking) -> Option<Chart> {
     if ranking.experiments.len() < 2 {
         return None;
@@ -130,12 +131,18 @@ pub(crate) fn chart(ranking: &Ranking) -> Option<Chart> {
         }
     }
     let x = Axis::linear("experiment", Quantity::Count);
-    let y = Axis::log(&format!("time / time of {}", first.name), Quantity::Number);
     let title = format!(
         "time relative to {}, by experiment, in the order of the table",
         clip(&plain(&first.name), NAME)
     );
+    let y = axis(ranking);
     (!curves.is_empty()).then(|| Chart::of(x, y, with_cut_intervals(curves)).titled(title, 10))
+}
+
+/// Returns the axis of times relative to the first configuration.
+pub(crate) fn axis(ranking: &Ranking) -> Axis {
+    let first = ranking.configurations.first().map_or("", |first| first.name.as_str());
+    Axis::log(&format!("time / time of {first}"), Quantity::Number)
 }
 
 fn has_ratio(time: Option<IterationTime>) -> bool {

@@ -5,22 +5,33 @@ use crate::screen::Screen;
 use crate::style::View;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::injection::Verdict;
+use anechoic_recording::Recording;
 use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Write};
 use std::sync::Arc;
+
+/// The first sentence of what was computed from recordings of an emulated processor.
+const EMULATED: &str = "The processor was emulated in software: times, and all that is computed from them, mean nothing.";
 
 /// A computed result and its row.
 #[derive(Debug, Clone)]
 pub struct Found {
     value: Arc<dyn Finding>,
     verdict: Verdict,
+    /// Whether a processor that it was measured on was emulated in software.
+    emulated: bool,
 }
 
 impl Found {
-    /// Returns a result with its verdict.
-    pub(super) fn new(value: Arc<dyn Finding>, verdict: Verdict) -> Self {
-        Self { value, verdict }
+    /// Returns a result of these recordings with its verdict.
+    pub(super) fn new(
+        value: Arc<dyn Finding>,
+        verdict: Verdict,
+        recordings: &[&Recording],
+    ) -> Self {
+        let emulated = recordings.iter().any(|of| of.run().machine.is_emulated());
+        Self { value, verdict, emulated }
     }
 
     /// Returns its row.
@@ -44,7 +55,11 @@ impl Found {
     /// Returns what was found in sentences, of which the first is the headline.
     #[must_use]
     pub fn headline(&self) -> Vec<String> {
-        self.value.headline()
+        let mut sentences = self.value.headline();
+        if self.emulated {
+            sentences.insert(0, EMULATED.to_owned());
+        }
+        sentences
     }
 
     /// Returns the facts of the run, if the result has them.
@@ -56,7 +71,11 @@ impl Found {
     /// Returns its screen.
     #[must_use]
     pub fn screen(&self, view: &View<'_>) -> Screen {
-        self.value.screen(view)
+        let mut screen = self.value.screen(view);
+        if self.emulated {
+            screen.open_with(EMULATED);
+        }
+        screen
     }
 
     /// Writes the result as JSON.

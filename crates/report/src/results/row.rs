@@ -173,7 +173,7 @@ impl Found {
         let wrong_rate = recordings.iter().any(|recording| recording.run().clock.rate_is_wrong());
         let least = if wrong_rate { Verdict::Warning } else { Verdict::Good };
         let verdict = (row.verdict)(&value, recordings).max(least);
-        Self::new(Arc::new(Valued { row, value }), verdict)
+        Self::new(Arc::new(Valued { row, value }), verdict, recordings)
     }
 }
 

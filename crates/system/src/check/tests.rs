@@ -13,6 +13,7 @@ fn clock() -> Clock {
         residual_ppm: Some(-0.5),
         invariant: true,
         read_mean_ticks: 26.0,
+        sample_read_mean_ticks: None,
         read_min_ticks: 24,
         read_deltas: vec![(24, 10), (25, 9), (49, 1)],
         call_costs_ns: vec![("clock_gettime".into(), 23.6)],

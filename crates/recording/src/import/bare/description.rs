@@ -197,6 +197,7 @@ fn description() -> Run {
             residual_ppm: None,
             invariant: false,
             read_mean_ticks: 0.0,
+            sample_read_mean_ticks: None,
             read_min_ticks: 0,
             read_deltas: vec![],
             call_costs_ns: vec![],

@@ -5,7 +5,7 @@ use super::{Part, Section};
 use crate::html::page::Page;
 use crate::published;
 use crate::rank::{
-    curves, differences, experiments_table, noise_chart, one_by_one, places_chart, standings, times,
+    beside_paper, curves, differences, experiments_table, figures, one_by_one, standings, times,
 };
 use crate::results::rank::RANK;
 use crate::screen::Screen;
@@ -28,11 +28,12 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let view = View { all: true, ..View::default() };
     html! {
         @for text in differences(found) { p.warning { (text) } }
-        (places_chart(found).named("places").figure(PLACES, page))
+        (figures::places(found).named("places").figure(PLACES, page))
         (Screen::of(|screen| screen.table(standings(found))))
+        @if let Some(others) = beside_paper(found) { p.note { (others) } }
         @if found.method == methods::MEMORY { p.note { (published::ranking()) } }
         @if let Some(table) = times::table(found, &view) {
-            @if let Some(chart) = times::chart(found) { (chart.named("times").figure(TIMES, page)) }
+            @for (chart, caption) in figures::times_by_name(found) { (chart.figure(&caption, page)) }
             (Screen::of(|screen| screen.table(table)))
             @if found.first_is_bare { p.note { (times::PUBLISHED) } }
         }
@@ -43,13 +44,9 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         }
         @if let Some(table) = one_by_one::ranges(found) { (Screen::of(|screen| screen.table(table))) }
         @if !found.one_by_one.is_empty() { @for text in one_by_one::notes(found) { p.note { (text) } } }
-        @if let Some(chart) = noise_chart(found) { (chart.named("noise").figure(NOISE, page)) }
+        @for (chart, caption) in figures::noise_by_name(found) { (chart.figure(&caption, page)) }
         (Screen::of(|screen| screen.table(experiments_table(found, &view))))
     }
 }
 
 const PLACES: &str = "How often each configuration has the lowest, middle and highest noise, as a share of all experiments.";
-const TIMES: &str = "Time of the same work relative to the first configuration, in all experiments, in the order of the table, \
-with 95 % intervals, cut at a tenth of the lowest and ten times the highest point.";
-const NOISE: &str = "Variance divided by mean of the samples of each configuration in all experiments, in the order of the \
-table, with 95 % intervals, cut at a tenth of the lowest and ten times the highest point.";

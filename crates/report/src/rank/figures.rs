@@ -1,0 +1,252 @@
+//! Figures of a ranking: noise and time of each configuration in all experiments, and how often it has which place.
+
+use super::{region, what};
+use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, Series};
+use anechoic_analyze::rank::{Counted, RankedExperiment, Ranking, Standing};
+use anechoic_analyze::samples::Fixed;
+use std::collections::BTreeMap;
+
+/// The value of a configuration in an experiment.
+type Value = fn(&RankedExperiment, usize) -> Option<Estimated>;
+
+/// Returns the figures of the noise with their captions: a row for each experiment, and a figure for each cache region.
+pub(crate) fn noise_by_name(ranking: &Ranking) -> Vec<(Chart, String)> {
+    let value: Value = |of, at| {
+        let noise = of.noise[at]?;
+        let ends = noise.interval.map(|interval| (interval.low, interval.high));
+        Some(Estimated { value: noise.variance_to_mean, ends })
+    };
+    by_name(ranking, value, &noise_axis(ranking), ["noise", NOISE])
+}
+
+/// Returns the figures of the times relative to the first configuration, likewise.
+pub(crate) fn times_by_name(ranking: &Ranking) -> Vec<(Chart, String)> {
+    let value: Value = |of, at| {
+        let time = of.time[at]?;
+        let ends = time.interval.map(|interval| (interval.low, interval.high));
+        Some(Estimated { value: time.over_first?, ends })
+    };
+    by_name(ranking, value, &super::times::axis(ranking), ["times", TIMES])
+}
+
+const NOISE: &str = "Variance divided by mean of the samples of each configuration";
+const TIMES: &str = "Time of the same work relative to the first configuration";
+
+/// Returns figures with a row for each experiment, one for each cache region; none for a single experiment.
+fn by_name(
+    ranking: &Ranking,
+    value: Value,
+    axis: &Axis,
+    [name, drawn]: [&str; 2],
+) -> Vec<(Chart, String)> {
+    if ranking.experiments.len() < 2 {
+        return vec![];
+    }
+    let mut regions: BTreeMap<Option<u32>, Vec<&RankedExperiment>> = BTreeMap::new();
+    for of in &ranking.experiments {
+        regions.entry(of.region).or_default().push(of);
+    }
+    let figure = |experiments: &Vec<&RankedExperiment>| {
+        let values = |at: usize| experiments.iter().map(|of| value(of, at)).collect();
+        let series = ranking.configurations.iter().enumerate().map(|(at, of)| Series {
+            name: of.name.clone(),
+            letter: ('a'..='z').nth(at),
+            values: values(at),
+        });
+        let series = with_cut_ends(series.collect());
+        let names = experiments.iter().map(|of| what(of)).collect();
+        let chart = Chart::by_name_on(axis.clone(), names, &series, "95 %");
+        let place = region(experiments[0]);
+        let caption = format!(
+            "{drawn}{place}, with 95 % intervals, cut at a tenth of the lowest and ten times the highest point."
+        );
+        (chart.named(format!("{name}{}", place.replace(',', ""))), caption)
+    };
+    regions.values().map(figure).filter(|(chart, _)| !chart.is_empty()).collect()
+}
+
+fn noise_axis(ranking: &Ranking) -> Axis {
+    let quantity = match ranking.fixed {
+        Fixed::Work => Quantity::Time,
+        Fixed::Time => Quantity::Number,
+    };
+    Axis::log("variance / mean", quantity)
+}
+
+/// Returns the range of intervals that is drawn, a tenth of the lowest to ten times the highest of these points: a few passes
+/// may leave an interval over many powers of ten, on whose axis all points would lie on one line. None without points.
+fn drawn_range(points: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    let points = points.filter(|value| *value > 0.0);
+    let lowest = points.clone().fold(f64::INFINITY, f64::min);
+    let (low, high) = (lowest / 10.0, points.fold(0.0, f64::max) * 10.0);
+    (low < high).then_some((low, high))
+}
+
+/// Cuts the ends of intervals to the range that is drawn.
+fn with_cut_ends(mut series: Vec<Series>) -> Vec<Series> {
+    let values = series.iter().flat_map(|of| of.values.iter().flatten());
+    if let Some((low, high)) = drawn_range(values.map(|of| of.value)) {
+        for of in series.iter_mut().flat_map(|of| of.values.iter_mut().flatten()) {
+            of.ends = of.ends.map(|(from, to)| (from.clamp(low, high), to.clamp(low, high)));
+        }
+    }
+    series
+}
+
+/// Draws the noise of every configuration in all experiments for the terminal, with its interval: there are too many to name.
+pub(crate) fn noise(ranking: &Ranking) -> Option<Chart> {
+    if ranking.experiments.len() < 2 {
+        return None;
+    }
+    let curves = ranking.configurations.iter().enumerate().map(|(at, of)| {
+        let noise = (1..).zip(&ranking.experiments);
+        let (mut points, mut spans) = (vec![], vec![]);
+        for (number, noise) in noise.filter_map(|(number, of)| Some((number, of.noise[at]?))) {
+            let value = noise.variance_to_mean;
+            points.push((f64::from(number), value));
+            spans.push(
+                noise.interval.map_or((value, value), |interval| (interval.low, interval.high)),
+            );
+        }
+        let letter = ('a'..='z').nth(at);
+        Curve::numbered(at, of.name.clone(), Draw::Points, &points).spanning(spans).lettered(letter)
+    });
+    let curves = with_cut_intervals(curves.collect());
+    let x = Axis::linear("experiment", Quantity::Count);
+    Some(
+        Chart::of(x, noise_axis(ranking), curves)
+            .titled("variance / mean by experiment, in the order of the table", 10),
+    )
+}
+
+/// Cuts intervals to the range that is drawn.
+pub(super) fn with_cut_intervals(curves: Vec<Curve>) -> Vec<Curve> {
+    let points = curves.iter().flat_map(|curve| curve.y.iter().copied());
+    let Some((low, high)) = drawn_range(points) else { return curves };
+    let cut = |curve: Curve| {
+        let spans = curve.spans.iter();
+        let spans = spans.map(|of| (of.0.clamp(low, high), of.1.clamp(low, high))).collect();
+        curve.spanning(spans)
+    };
+    curves.into_iter().map(cut).collect()
+}
+
+/// Draws how often each configuration is lowest, in the middle and highest, as bars beside each other.
+pub(crate) fn places(ranking: &Ranking) -> Chart {
+    type Of = fn(&Standing) -> &Counted;
+    const PLACES: [(&str, Of); 3] =
+        [("lowest", |of| &of.lowest), ("middle", |of| &of.middle), ("highest", |of| &of.highest)];
+    let width = 0.8 / ranking.configurations.len().max(1) as f64;
+    let curve = |(number, of): (usize, &Standing)| {
+        let from = |place: usize| place as f64 - 0.4 + number as f64 * width;
+        let bars = PLACES.iter().enumerate();
+        let points: Vec<(f64, f64)> =
+            bars.map(|(at, (_, counted))| (from(at) + width / 2.0, counted(of).share)).collect();
+        let spans = (0..PLACES.len()).map(|at| (from(at), from(at) + width * 0.9)).collect();
+        Curve::numbered(number, of.name.clone(), Draw::Bars, &points).spanning(spans)
+    };
+    let curves = ranking.configurations.iter().enumerate().map(curve).collect();
+    let place =
+        |(at, (name, _)): (usize, &(&str, Of))| Place { at: at as f64, name: (*name).into() };
+    let places = PLACES.iter().enumerate().map(place).collect();
+    Chart::of(Axis::named("place", places), Axis::linear("share", Quantity::Share), curves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_analyze::rank::{Curves, RankedNoise, Unit, Variation};
+    use anechoic_analyze::stats::Interval;
+
+    #[test]
+    fn intervals_far_beyond_the_points_are_cut() {
+        let curve = |points: &[(f64, f64)], spans: Vec<(f64, f64)>| {
+            Curve::numbered(0, "one".into(), Draw::Points, points).spanning(spans)
+        };
+        let far = curve(&[(1.0, 2.0), (2.0, 0.0)], vec![(1e-13, 1e12), (0.0, 0.0)]);
+        let near = curve(&[(1.0, 8.0)], vec![(0.5, 60.0)]);
+        let cut = with_cut_intervals(vec![far, near]);
+        // A tenth of 2, and ten times 8.
+        assert_eq!(cut[0].spans, [(0.2, 80.0), (0.2, 0.2)]);
+        assert_eq!(cut[1].spans, [(0.5, 60.0)]);
+        assert_eq!(with_cut_intervals(vec![curve(&[], vec![])])[0].spans, []);
+    }
+
+    /// Experiments have their names, one figure for each cache region, on a logarithmic axis.
+    #[test]
+    fn experiments_are_named_by_region() {
+        let noise = |value: f64| {
+            let interval = Some(Interval { low: value / 1e9, high: value * 2.0 });
+            Some(RankedNoise { variance_to_mean: value, interval, place: None })
+        };
+        let experiment = |name: &str, region: u32, values: [f64; 2]| RankedExperiment {
+            experiment: name.into(),
+            grain_ns: 0,
+            copies: 1,
+            injected: None,
+            region: Some(region),
+            cache: (region < 2).then(|| format!("L{region}")),
+            build: None,
+            matrix_bytes: None,
+            beside_paper: false,
+            time: vec![None; 2],
+            noise: values.map(noise).to_vec(),
+            clearly_lowest: None,
+            clearly_highest: None,
+            tied: Some(true),
+        };
+        let none = Counted { count: 0, share: 0.0, interval: None };
+        let standing = |name: &str| Standing {
+            name: name.into(),
+            runs: 1,
+            lowest: none,
+            middle: none,
+            highest: none,
+            equal: 0,
+            clearly_lowest: 0,
+            clearly_highest: 0,
+            absent: 0,
+            beside_paper: None,
+            over_first: None,
+        };
+        let ranking = Ranking {
+            method: "memory".into(),
+            fixed: Fixed::Work,
+            variation: Variation::Parts,
+            unit: Unit::Time,
+            first_is_bare: false,
+            configurations: ["one", "other"].map(standing).into(),
+            working_sets_left_out: 0,
+            without_variance: 0,
+            unequal_samples: 0,
+            tied: 0,
+            curves: Curves::default(),
+            one_by_one: vec![],
+            experiments: vec![
+                experiment("reads", 1, [1.0, 10.0]),
+                experiment("reads", 2, [2.0, 20.0]),
+                experiment("writes", 1, [1e3, 1e4]),
+            ],
+        };
+        let figures = noise_by_name(&ranking);
+        let [(first, caption), (beyond, _)] = &figures[..] else { panic!("{figures:?}") };
+        assert_eq!([&*first.name, &*beyond.name], ["noise in L1", "noise beyond the caches"]);
+        assert!(caption.starts_with("Variance divided by mean") && caption.contains(", in L1,"));
+        let names = |chart: &Chart| {
+            chart.y.names.iter().rev().map(|of| of.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (names(first), names(beyond)),
+            (vec!["reads".into(), "writes".into()], vec!["reads".into()])
+        );
+        assert!(first.x.log);
+        // A tenth of the lowest point, 1, is as far as intervals go.
+        let lowest = first
+            .curves
+            .iter()
+            .flat_map(|curve| curve.x.iter().copied())
+            .fold(f64::INFINITY, f64::min);
+        assert!((lowest - 0.1).abs() < 1e-9, "{lowest}");
+        assert!(times_by_name(&ranking).is_empty());
+    }
+}
