@@ -75,6 +75,7 @@ pub mod paging;
 pub mod parallel;
 mod parameters;
 mod part;
+mod part_file;
 mod pattern;
 mod policy;
 mod problem;
