@@ -22,7 +22,8 @@ use std::sync::Arc;
 /// Fails if a measured table is damaged or the derived one cannot be written. Older derived files then stay.
 pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
     let run = recording.run();
-    let mut names = Names::new(all::<Name>(recording)?);
+    let _held = recording.hold()?;
+    let mut names = Names::new(names(recording)?);
     if run.trace.is_some() && !names.has_symbols() {
         guess_tick(recording, &mut names)?;
     }
@@ -112,6 +113,26 @@ fn guess_tick(recording: &Recording, names: &mut Names) -> Result<(), Problem> {
         names.set_tick(function);
     }
     Ok(())
+}
+
+/// More bytes than the names of a recording have: some millions of threads.
+const MOST_NAMES: usize = 256 << 20;
+
+/// Reads all names, which stay in memory together.
+fn names(recording: &Recording) -> Result<Vec<Name>, Problem> {
+    let mut bytes = 0;
+    let bounded = recording.rows::<Name>().each().map(|name| {
+        let name = name?;
+        bytes += name.name.len();
+        match bytes {
+            0..=MOST_NAMES => Ok(name),
+            _ => {
+                let why = format!("its names have more than {} MiB", MOST_NAMES >> 20);
+                Err(Problem::damaged(&recording.dir().join("names"), why))
+            }
+        }
+    });
+    bounded.collect()
 }
 
 fn all<R: Row>(recording: &Recording) -> Result<Vec<R>, Problem> {

@@ -4,7 +4,7 @@ use crate::exit;
 use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use anechoic_recording::{Problem, methods};
-use anechoic_report::{count, counted};
+use anechoic_report::{count, counted, shown};
 use std::process::ExitCode;
 
 /// Name the causes of a recording's detours again, from its stored kernel events
@@ -23,7 +23,7 @@ pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
     let inputs = args.input.open()?;
     let mut worst = inputs.report_unread();
     for recording in &inputs.recordings {
-        let shown = recording.dir().display();
+        let shown = shown(recording.dir());
         if recording.run().trace.is_none() {
             println!("{shown}: no kernel events were recorded, so there is nothing to attribute");
             continue;

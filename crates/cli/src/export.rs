@@ -10,6 +10,7 @@ use crate::terminal;
 use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all};
 use anechoic_report::export::{Export, FORMATS, Format, Holds};
+use anechoic_report::shown;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -131,7 +132,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Problem> {
 fn report_notes(recording: &Recording, exports: &[Export<'_>]) -> u8 {
     let notes = exports.first().map_or(&[][..], Export::notes);
     for note in notes {
-        let _ = writeln!(std::io::stderr(), "anechoic: {}: {note}", recording.dir().display());
+        let _ = writeln!(std::io::stderr(), "anechoic: {}: {note}", shown(recording.dir()));
     }
     if notes.is_empty() { 0 } else { exit::WARNING }
 }
@@ -155,6 +156,14 @@ fn targets(
             };
             let remedy = format!("name a directory for them (-o), or {fewer}");
             Err(ProblemKind::Usage.problem(why, remedy))
+        }
+        (Some(file), _) if file.exists() && !file.is_dir() => {
+            let why = format!(
+                "{} is not a directory, and {} files would be written",
+                file.display(),
+                exports.len()
+            );
+            Err(ProblemKind::Usage.problem(why, "name a directory for them"))
         }
         (Some(dir), _) => {
             Ok(names(format, exports, recordings).map(|name| dir.join(name)).collect())
@@ -213,5 +222,5 @@ fn to_file(
 }
 
 fn line(target: &Path, bytes: u64) -> String {
-    format!("{} · {}", target.display(), anechoic_report::bytes(bytes))
+    format!("{} · {}", shown(target), anechoic_report::bytes(bytes))
 }

@@ -1,12 +1,14 @@
 //! Files and temporary directories that a command makes. Existing files are overwritten only on request.
 
-use anechoic_recording::{Problem, ProblemKind};
+use crate::stop;
+use crate::unfinished::Unfinished;
+use anechoic_recording::{Problem, ProblemKind, follow, readers, sudo_user, verify_place};
 use rustix::process::geteuid;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 /// Refuses to overwrite an existing file unless forced, and a directory in any case.
 pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
@@ -26,25 +28,129 @@ pub(crate) fn is_used(dir: &Path) -> bool {
     dir.read_dir().is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Creates a file. Without `force`, a file that somebody else created meanwhile is not overwritten.
-pub fn create(path: &Path, force: bool) -> Result<File, Problem> {
-    if path.is_dir() {
-        refuse(path, force)?;
-    }
-    let mut options = OpenOptions::new();
-    options.write(true);
-    let options =
-        if force { options.create(true).truncate(true) } else { options.create_new(true) };
-    options.open(path).or_else(|error| {
-        if error.kind() == ErrorKind::AlreadyExists {
-            refuse(path, false)?;
-        }
-        Err(Problem::unwritable(path, &error))
-    })
+/// A file that gets its name when it is complete: what reads it meanwhile never sees a part of it, and an older one stays
+/// until then. What is no file, such as a pipe or a device, is written to as it is.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    /// Where it will be, without links.
+    path: PathBuf,
+    force: bool,
+    to: Target,
 }
 
-/// Writes a file that is complete or absent: what reads it meanwhile never sees a part of it. Returns its size. What is
-/// no file, such as a pipe or a device, is written to as it is.
+/// Where the content goes.
+#[derive(Debug)]
+enum Target {
+    /// Not a file: a pipe, a device.
+    Direct(File),
+    /// A file beside the path.
+    Staged { file: NamedTempFile, unfinished: Unfinished, umask: u32 },
+}
+
+impl NewFile {
+    /// Starts to write a file.
+    ///
+    /// # Errors
+    /// It exists and `force` is not given, or it cannot be written. Root writes nothing where another user could
+    /// redirect it.
+    pub(crate) fn create(path: &Path, force: bool) -> Result<Self, Problem> {
+        refuse(path, force)?;
+        let named = |error: io::Error| Problem::unwritable(path, &error);
+        if path.metadata().is_ok_and(|about| !about.is_file()) {
+            let file = OpenOptions::new().write(true).open(path).map_err(named)?;
+            return Ok(Self { path: path.to_owned(), force, to: Target::Direct(file) });
+        }
+        let dir = directory_of(path);
+        if !dir.exists() {
+            let (path, dir) = (path.display(), dir.display());
+            let why = format!("cannot write {path}: there is no directory {dir}");
+            return Err(ProblemKind::CannotWrite.problem(why, "create it, or name another place"));
+        }
+        // A link stays one: the file behind it is replaced.
+        let behind = follow(path).map_err(named)?;
+        let dir = directory_of(&behind);
+        verify_place(dir).map_err(named)?;
+        stop::end_at_once()?;
+        let (mut unfinished, umask) = (None, umask());
+        let mut staged = tempfile::Builder::new();
+        let staged = staged.prefix(".").make_in(dir, |path| {
+            unfinished = Some(Unfinished::at(path));
+            // Only its owner may open it until it has its permissions.
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+        });
+        let (file, unfinished) = match (staged.map_err(named)?, unfinished) {
+            (file, Some(unfinished)) => (file, unfinished),
+            (_, None) => return Err(named(io::ErrorKind::NotFound.into())),
+        };
+        let to = Target::Staged { file, unfinished, umask };
+        Ok(Self { path: behind, force, to })
+    }
+
+    /// Returns the file that takes the content.
+    pub(crate) fn file(&self) -> &File {
+        match &self.to {
+            Target::Direct(file) => file,
+            Target::Staged { file, .. } => file.as_file(),
+        }
+    }
+
+    /// Gives it its name, and returns its size.
+    ///
+    /// # Errors
+    /// Somebody else created it meanwhile and `force` is not given; or the system's error.
+    pub(crate) fn complete(self) -> Result<u64, Problem> {
+        let path = &self.path;
+        let named = |error: io::Error| Problem::unwritable(path, &error);
+        let bytes = self.file().metadata().map_err(named)?.len();
+        let Target::Staged { file, unfinished, umask } = self.to else { return Ok(bytes) };
+        permit(file.as_file(), path, umask).map_err(named)?;
+        let kept = unfinished.complete(|| match self.force {
+            true => file.persist(path),
+            false => file.persist_noclobber(path),
+        });
+        match kept {
+            Ok(_) => Ok(bytes),
+            Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => {
+                refuse(path, false)?;
+                Err(named(failed.error))
+            }
+            Err(failed) => Err(named(failed.error)),
+        }
+    }
+}
+
+/// Gives a file the permissions and the owner of the one that it replaces; or those of a new file, which nobody may read
+/// who may not read the recordings that were opened.
+fn permit(file: &File, path: &Path, umask: u32) -> io::Result<()> {
+    let is_root = geteuid().is_root();
+    let Some(old) = path.symlink_metadata().ok().filter(Metadata::is_file) else {
+        if let Some((user, group)) = sudo_user().filter(|_| is_root) {
+            let _ = fchown(file, Some(user), Some(group)); // it stays root's where root may not give it away
+        }
+        let mode = 0o666 & !umask & readers() | 0o600;
+        return file.set_permissions(Permissions::from_mode(mode));
+    };
+    let mut mode = old.mode() & 0o777;
+    let owner = Some(old.uid()).filter(|_| is_root);
+    if fchown(file, owner, Some(old.gid())).is_err() {
+        mode &= 0o700; // the permissions were those of another group
+    }
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Returns the permissions that this process takes from new files: all but the owner's where they are unknown.
+fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+}
+
+/// Returns the directory that a file is in, also of a bare name.
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a whole file at once, and returns its size.
 ///
 /// # Errors
 /// Returns errors of `write` and of the system; the file is then what it was.
@@ -53,44 +159,18 @@ pub(crate) fn write_whole(
     force: bool,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
 ) -> Result<u64, Problem> {
-    refuse(path, force)?;
-    // A link stays one: the file behind it is replaced.
-    let behind = path.canonicalize();
-    let path = behind.as_deref().unwrap_or(path);
-    let named = |error: io::Error| Problem::unwritable(path, &error);
-    let buffered = |file: &File| {
-        let mut out = BufWriter::new(file);
-        write(&mut out).map_err(|problem| match problem.kind {
-            ProblemKind::CannotWrite => {
-                let why = format!("cannot write {}: {}", path.display(), problem.why);
-                Problem { why, ..problem }
-            }
-            _ => problem,
-        })?;
-        out.flush().map_err(named)?;
-        Ok(file.metadata().map_err(named)?.len())
-    };
-    if path.metadata().is_ok_and(|of| !of.is_file()) {
-        return buffered(&create(path, force)?);
-    }
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !dir.exists() {
-        let why =
-            format!("cannot write {}: there is no directory {}", path.display(), dir.display());
-        return Err(ProblemKind::CannotWrite.problem(why, "create it, or name another place"));
-    }
-    let mut staged = tempfile::Builder::new();
-    let staged = staged.prefix(".").permissions(Permissions::from_mode(0o666)); // less the umask
-    let staged = staged.tempfile_in(dir).map_err(named)?;
-    let bytes = buffered(staged.as_file())?;
-    let kept = if force { staged.persist(path) } else { staged.persist_noclobber(path) };
-    if let Err(failed) = kept {
-        if failed.error.kind() == ErrorKind::AlreadyExists {
-            refuse(path, false)?;
+    let new = NewFile::create(path, force)?;
+    let mut out = BufWriter::new(new.file());
+    write(&mut out).map_err(|problem| match problem.kind {
+        ProblemKind::CannotWrite => {
+            let why = format!("cannot write {}: {}", path.display(), problem.why);
+            Problem { why, ..problem }
         }
-        return Err(named(failed.error));
-    }
-    Ok(bytes)
+        _ => problem,
+    })?;
+    out.flush().map_err(|error| Problem::unwritable(path, &error))?;
+    drop(out);
+    new.complete()
 }
 
 /// A directory for recordings that nobody has asked to keep. It is removed when this is dropped; if the process is
@@ -100,6 +180,8 @@ pub(crate) struct Scratch {
     dir: TempDir,
     /// The directory in which it lies; empty for the current one.
     beside: PathBuf,
+    /// A signal that ends the process at once removes it.
+    _unfinished: Unfinished,
     /// Locked as long as the process lives, also where its number means nothing, as in a container.
     _lock: File,
 }
@@ -110,11 +192,14 @@ impl Scratch {
     /// # Errors
     /// Returns the system's error.
     pub(crate) fn make(prefix: &str, beside: &Path) -> io::Result<Self> {
+        verify_place(beside)?;
         remove_leftovers(prefix, beside);
         loop {
             let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(beside)?;
+            let unfinished = Unfinished::at(dir.path());
             if let Some(lock) = lock(dir.path())? {
-                return Ok(Self { dir, beside: beside.to_owned(), _lock: lock });
+                let beside = beside.to_owned();
+                return Ok(Self { dir, beside, _unfinished: unfinished, _lock: lock });
             }
         }
     }
@@ -155,7 +240,7 @@ pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
     if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
         return Ok(None);
     }
-    let (locked, named) = (lock.metadata()?, dir.symlink_metadata());
+    let (locked, named) = (lock.metadata()?, dir.metadata());
     let same = named.is_ok_and(|named| (named.dev(), named.ino()) == (locked.dev(), locked.ino()));
     Ok(same.then_some(lock))
 }
@@ -202,9 +287,15 @@ mod tests {
         assert!(write("half", true).is_err() && there() == "whole", "the older one stays");
         assert_eq!((write("newer", true), there()), (Ok(5), "newer".to_owned()));
         assert_eq!(fs::read_dir(place.path()).expect("a directory").count(), 1, "nothing else");
-        let mode = fs::metadata(&path).expect("a file").mode();
-        let plain = File::create(place.path().join("plain")).and_then(|file| file.metadata());
-        assert_eq!(mode, plain.expect("a file").mode(), "others may read it, as any new file");
+        let mode = |path: &Path| fs::metadata(path).expect("a file").mode() & 0o777;
+        let plain = place.path().join("plain");
+        File::create(&plain).expect("a file");
+        // Other tests in this process may have opened recordings that are private.
+        assert!([mode(&plain), 0o600].contains(&mode(&path)), "{:o}", mode(&path));
+        for own in [0o600, 0o640, 0o755] {
+            fs::set_permissions(&path, Permissions::from_mode(own)).expect("an own file");
+            assert_eq!((write("newer", true), mode(&path)), (Ok(5), own), "it keeps its mode");
+        }
         let device = Path::new("/dev/null");
         assert!(write_whole(device, true, |out| Ok(out.write_all(b"x")?)).is_ok());
         assert!(!device.metadata().expect("a device").is_file(), "it is not replaced");

@@ -1,10 +1,12 @@
 //! `anechoic import`: makes recordings of what other tools measured. Its subcommands are the rows of [`IMPORTERS`].
 
+use crate::files;
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
 use crate::rows::Rows;
 use crate::setup::default_dir;
 use crate::terminal;
+use crate::unfinished::Unfinished;
 use anechoic_recording::import::{IMPORTERS, Importer, Read};
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording, methods};
@@ -72,6 +74,11 @@ fn subcommand(importer: &'static Importer) -> Command {
 
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     let dir = args.files.output.clone().unwrap_or_else(default_dir);
+    // What was there before the import refuses it, and stays.
+    let unfinished = match files::is_used(&dir) {
+        true => None,
+        false => Some(Unfinished::alone(&dir)?),
+    };
     let busy = Busy::with("importing", false);
     let detours = args.importer.import(&args.files.files, &args.answers, &dir)?;
     let recording = Recording::open(&dir).ok();
@@ -79,9 +86,9 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     if let Some(recording) = recording.as_ref().filter(|of| of.run().trace.is_some()) {
         anechoic_attribute::attribute(recording)?;
     }
-    drop(busy);
+    drop((busy, unfinished));
     let mut out = terminal::stdout();
-    let dir_name = dir.display();
+    let dir_name = anechoic_report::shown(&dir);
     let latencies = recording.as_ref().is_some_and(|of| of.run().method == methods::LATENCIES);
     let what = match detours {
         0 => String::new(),

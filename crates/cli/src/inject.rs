@@ -3,6 +3,7 @@
 use crate::ask::{self, CpuList};
 use crate::command;
 use crate::exit;
+use crate::files::is_used;
 use crate::setup::{Place, plan, record};
 use crate::show::Printer;
 use crate::{stop, terminal};
@@ -370,6 +371,9 @@ fn print_injected(args: &InjectArgs, injected: &Injected, clock: &Clock) -> Resu
 fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> Result<ExitCode, Problem> {
     let place = Place::of(args.output.as_deref(), args.no_save)?;
     let dir = place.dir();
+    if is_used(dir) {
+        return Err(Problem::not_empty(dir));
+    }
     let time = args.time.unwrap_or(USUAL);
     let bare = Injection { duration: BARE, ..injection.clone() };
     let bare = match injection.kind {

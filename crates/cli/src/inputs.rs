@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::files::Scratch;
+use crate::stop;
 use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
 use anechoic_recording::{Problem, ProblemKind, Recording, find, read_file};
 use anechoic_report::results::{LeftOut, Methods};
@@ -92,6 +93,7 @@ impl Inputs {
     /// # Errors
     /// Fails if a recording is damaged or a copy cannot be written.
     pub(crate) fn redacted(&self) -> Result<(Scratch, Self), Problem> {
+        stop::end_at_once()?;
         let scratch = Scratch::for_recording()?;
         // The report may show this path, and that of the current directory has names of its own.
         let here = env::current_dir()?;
@@ -221,8 +223,11 @@ pub(crate) fn newest(methods: Methods) -> Result<PathBuf, Problem> {
     let whole = newest.dir().parent().filter(|whole| is_part && !whole.as_os_str().is_empty());
     let dir = whole.unwrap_or(newest.dir());
     let dir = dir.strip_prefix(".").ok().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(dir);
-    let _ =
-        writeln!(io::stderr(), "anechoic: reading {}, the newest recording here", dir.display());
+    let _ = writeln!(
+        io::stderr(),
+        "anechoic: reading {}, the newest recording here",
+        anechoic_report::shown(dir)
+    );
     Ok(dir.to_owned())
 }
 

@@ -48,6 +48,7 @@ mod summary;
 mod sweep;
 mod terminal;
 mod top;
+mod unfinished;
 
 pub use ensemble::{measure_in, run_in};
 pub use exit::USAGE;
@@ -57,6 +58,7 @@ pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Measure operating-system noise: how much CPU time your program loses, what takes it, and how to reduce it
@@ -128,8 +130,15 @@ pub fn anechoic() -> ExitCode {
     let cli = match Cli::try_parse_from(minimal::arguments(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
+            if !error.use_stderr() {
+                let _ = error.print();
+                return ExitCode::SUCCESS;
+            }
+            // It repeats what was typed, or what a script passed on.
+            let text = error.render().to_string();
+            let lines: Vec<String> = text.lines().map(anechoic_report::plain).collect();
+            let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
+            return exit::USAGE.into();
         }
     };
     terminal::use_colors(cli.color);

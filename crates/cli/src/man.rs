@@ -3,6 +3,7 @@
 use crate::files::{refuse, write_whole};
 use crate::terminal;
 use anechoic_recording::{Problem, create_dir_all};
+use anechoic_report::shown;
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
@@ -44,7 +45,7 @@ pub fn run(args: &ManArgs) -> Result<ExitCode, Problem> {
         write_whole(&place(page), args.force, |out| Ok(write(page, out)?))?;
     }
     let mut out = terminal::stdout();
-    writeln!(out, "{} pages in {}", pages.len(), args.dir.display())?;
+    writeln!(out, "{} pages in {}", pages.len(), shown(&args.dir))?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,11 +4,11 @@ mod initramfs;
 mod send;
 
 use crate::{exit, terminal};
-use anechoic_recording::{Problem, ProblemKind, create_dir_all};
+use anechoic_recording::{Problem, ProblemKind, create_dir_all, create_file};
 use anechoic_system::init::{self, End};
 use clap::ValueEnum;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ fn measure(args: &MinimalArgs) -> Result<u8, Problem> {
     eprintln!("anechoic {} in {}: the machine ends afterwards", words.join(" "), dir.display());
     let place = dir.join(LOG);
     let unwritable = |error: io::Error| Problem::unwritable(&place, &error);
-    let log = File::create(&place).map_err(unwritable)?;
+    let log = create_file(&place).map_err(unwritable)?;
     let mut command = Command::new("/proc/self/exe");
     command.args(words).current_dir(dir).env_clear();
     command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");

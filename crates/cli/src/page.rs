@@ -7,7 +7,7 @@ use crate::files;
 use crate::progress::Busy;
 use anechoic_recording::Problem;
 use anechoic_report::results::Found;
-use anechoic_report::{HtmlReport, html};
+use anechoic_report::{HtmlReport, html, shown};
 pub(crate) use gather::{Known, gather};
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ pub(crate) fn written(
     let mut lines = vec![];
     if let Some(path) = file {
         let bytes = files::write_whole(path, force, |out| Ok(html(report, out)?))?;
-        lines.push(format!("{} · {}", path.display(), anechoic_report::bytes(bytes)));
+        lines.push(format!("{} · {}", shown(path), anechoic_report::bytes(bytes)));
     }
     if let Some(dir) = dir {
         let _busy = Busy::with("drawing", false);

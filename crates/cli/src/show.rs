@@ -1,14 +1,15 @@
 //! Computes results of recordings and prints them, for `summary` and at the end of every measuring command.
 
+use crate::files::NewFile;
 use crate::inputs::Inputs;
 use crate::progress::Busy;
-use crate::{exit, files, terminal};
+use crate::{exit, terminal};
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::{
     AnyRow, Findings, Found, Grouping, Input, Job, LeftOut, for_summary, needed,
 };
-use anechoic_report::{Style, View};
+use anechoic_report::{Style, View, shown};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,9 +39,10 @@ impl ShowArgs {
     pub(crate) fn printer(&self) -> Result<Printer, Problem> {
         let mut printer = Printer::stdout(self.json, self.all);
         if let Some(path) = &self.output {
-            let file = files::create(path, self.force)?;
-            printer.out = Box::new(BufWriter::new(file));
-            printer.to_file = true;
+            let file = NewFile::create(path, self.force)?;
+            let out = file.file().try_clone().map_err(|error| Problem::unwritable(path, &error))?;
+            printer.out = Box::new(BufWriter::new(out));
+            printer.file = Some((file, path.clone()));
         }
         Ok(printer)
     }
@@ -51,7 +53,8 @@ pub struct Printer {
     out: Box<dyn Write>,
     json: bool,
     all: bool,
-    to_file: bool,
+    /// The file that is written instead of standard output, and its path.
+    file: Option<(NewFile, PathBuf)>,
     /// Whether the recordings are removed at the end, so that their paths lead nowhere.
     unsaved: bool,
 }
@@ -59,7 +62,7 @@ pub struct Printer {
 impl Printer {
     /// Prints to standard output; `all` shows every row of the screens.
     pub fn stdout(json: bool, all: bool) -> Self {
-        Self { out: Box::new(terminal::stdout()), json, all, to_file: false, unsaved: false }
+        Self { out: Box::new(terminal::stdout()), json, all, file: None, unsaved: false }
     }
 
     /// Prints to standard error, where a command has the standard output.
@@ -88,7 +91,7 @@ impl Printer {
     /// Returns errors of writing.
     fn name(&mut self, place: &Path) -> Result<(), Problem> {
         if !self.json && !self.unsaved {
-            writeln!(self.out, "\n{}:\n", place.display())?;
+            writeln!(self.out, "\n{}:\n", shown(place))?;
         }
         Ok(())
     }
@@ -100,13 +103,17 @@ impl Printer {
     pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
         let place = place.filter(|_| !self.unsaved);
         let mut view = View { all: self.all, ..terminal::view(place) };
-        if self.to_file {
+        if self.file.is_some() {
             view.style = Style { color: terminal::is_colored(false) };
         }
-        match self.json {
-            true => found.json(&mut self.out)?,
-            false => found.screen(&view).write(&view, &mut self.out)?,
-        }
+        let written = match self.json {
+            true => found.json(&mut self.out),
+            false => found.screen(&view).write(&view, &mut self.out),
+        };
+        written.map_err(|error| match &self.file {
+            Some((_, path)) => Problem::unwritable(path, &error),
+            None => error.into(),
+        })?;
         Ok(exit::verdict_code(found.verdict()))
     }
 
@@ -139,12 +146,15 @@ impl Printer {
         Ok(ExitCode::from(code))
     }
 
-    /// Writes what is still buffered.
+    /// Writes what is still buffered, and completes the file if there is one.
     ///
     /// # Errors
     /// Returns errors of writing.
     pub fn finish(mut self) -> Result<(), Problem> {
-        Ok(self.out.flush()?)
+        let written = self.out.flush();
+        let Some((file, path)) = self.file else { return Ok(written?) };
+        written.map_err(|error| Problem::unwritable(&path, &error))?;
+        file.complete().map(drop)
     }
 }
 

@@ -25,19 +25,48 @@ const ONE_INTERRUPTION: Duration = Duration::from_secs(2);
 /// Fails if the system has no descriptor or no thread left for waiting.
 pub fn flag() -> Result<Arc<AtomicBool>, Problem> {
     let stop = Arc::new(AtomicBool::new(false));
+    for signal in caught() {
+        // The flag is set before the thread wakes up.
+        flag::register(signal, Arc::clone(&stop))?;
+    }
+    watch(wait_for_the_last)?;
+    Ok(stop)
+}
+
+/// Whether a thread waits for signals.
+static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// Has the first of these signals end the process once what must be done before is done. A command that has a [`flag`]
+/// decides itself when it ends.
+///
+/// # Errors
+/// Fails if the system has no descriptor or no thread left for waiting.
+pub(crate) fn end_at_once() -> Result<(), Problem> {
+    if WATCHED.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    watch(|mut arrived, newest| {
+        if next(&mut arrived).is_some() {
+            end(newest);
+        }
+    })
+}
+
+/// Starts a thread that gets all these signals and their latest number.
+fn watch(wait: impl FnOnce(UnixStream, &AtomicUsize) + Send + 'static) -> Result<(), Problem> {
     let newest = newest()?;
     let (arrived, handler) = UnixStream::pair()?;
     for signal in caught() {
-        // The flag and the number are set before the thread wakes up.
-        flag::register(signal, Arc::clone(&stop))?;
+        // The number is set before the thread wakes up.
         low_level::pipe::register(signal, handler.try_clone()?)?;
     }
+    WATCHED.store(true, Ordering::Release);
     let waiting = thread::Builder::new().name("signals".to_owned());
-    waiting.spawn(move || wait_for_the_last(arrived, &newest)).map_err(|error| {
+    waiting.spawn(move || wait(arrived, &newest)).map_err(|error| {
         let remedy = "raise the limit on processes (ulimit -u, pids.max)";
         ProblemKind::Unavailable.problem(format!("no thread for signals: {error}"), remedy)
     })?;
-    Ok(stop)
+    Ok(())
 }
 
 /// What must be done before a signal ends the process at once.
@@ -60,14 +89,18 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
     let text = "anechoic: saving what was measured; one more signal ends this without saving";
     let _ = writeln!(std::io::stderr(), "{text}"); // fails if the terminal is gone
     if next(&mut arrived).is_some() {
-        tracefs::end_own();
-        huge_pages::undo_all();
-        let acts =
-            std::mem::take(&mut *BEFORE_THE_END.lock().unwrap_or_else(PoisonError::into_inner));
-        acts.into_iter().for_each(|act| act());
-        let signal = i32::try_from(newest.load(Ordering::Acquire)).unwrap_or(SIGTERM);
-        let _ = low_level::emulate_default_handler(signal);
+        end(newest);
     }
+}
+
+/// Does what must be done before the end, and ends the process with the latest signal.
+fn end(newest: &AtomicUsize) {
+    tracefs::end_own();
+    huge_pages::undo_all();
+    let acts = std::mem::take(&mut *BEFORE_THE_END.lock().unwrap_or_else(PoisonError::into_inner));
+    acts.into_iter().for_each(|act| act());
+    let signal = i32::try_from(newest.load(Ordering::Acquire)).unwrap_or(SIGTERM);
+    let _ = low_level::emulate_default_handler(signal);
 }
 
 /// Waits for the next signals; returns `None` if there are none.

@@ -19,6 +19,7 @@ mod notebook;
 mod predict;
 mod predict_phases;
 mod reading;
+mod redirected;
 mod report;
 mod shell;
 mod stopped;

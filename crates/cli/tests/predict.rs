@@ -187,7 +187,7 @@ fn what_is_asked_for_must_make_sense() {
             "no end",
             &["predict", "ticks", "--times", "/dev/zero", "--costs", "/dev/zero"],
             65,
-            "larger than 16 MiB",
+            "not a regular file",
         ),
     ];
     for (name, args, code, says) in cases {

@@ -2,7 +2,7 @@
 
 use anechoic_recording::injection::SelfTest;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::{Problem, ProblemKind, read_file};
+use anechoic_recording::{Problem, ProblemKind, read_file, verify_place};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -81,6 +81,7 @@ fn read(file: &Path) -> Option<SelfTest> {
 fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
+    verify_place(dir)?;
     let beside = dir.join(format!(".{FILE}.{}", std::process::id()));
     let write = || {
         let _ = fs::remove_file(&beside); // left by a killed process

@@ -10,7 +10,8 @@ use crate::problem::{Problem, ProblemKind};
 use crate::recorder::{GROUP_ROWS, failed, json, verify_order};
 use crate::recording::{ATTRIBUTION, Recording};
 use crate::row::DerivedRow;
-use std::fs;
+use crate::strangers::verify_own;
+use std::fs::{self, File};
 use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,24 @@ pub struct DerivedWriter<R: DerivedRow> {
     row: PhantomData<R>,
 }
 
+/// Keeps other processes from replacing what is derived from a recording, as long as it lives.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
+
 impl Recording {
+    /// Waits until no other process replaces what is derived from this recording, and keeps others from it.
+    ///
+    /// # Errors
+    /// Fails if the directory cannot be opened, or if root could be made to write elsewhere by another user.
+    pub fn hold(&self) -> Result<Held, Problem> {
+        let failed = |source: io::Error| Problem::cannot_write_to(&self.dir, &source);
+        verify_own(&self.dir).map_err(failed)?;
+        let dir = File::open(&self.dir).map_err(failed)?;
+        // Some file systems have no locks; what is replaced there at the same time may fail.
+        let _ = dir.lock();
+        Ok(Held(dir))
+    }
+
     /// Starts to replace a derived table.
     ///
     /// # Errors
@@ -33,6 +51,7 @@ impl Recording {
     pub fn derive<R: DerivedRow>(&self) -> Result<DerivedWriter<R>, WriteError> {
         let staging = self.dir.join(format!(".{}.new", R::TABLE.name));
         let prepare = || {
+            verify_own(&self.dir)?;
             remove_dir(&staging)?;
             durable::create_dir(&staging)
         };

@@ -4,10 +4,12 @@
 //! programs do, and kernel addresses.
 
 use crate::error::WriteError;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
+use crate::strangers::{is_root, sudo_user, verify_own, verify_place};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Returns the path at which the next content of `file` is written before it is renamed.
 pub fn temporary(file: &Path) -> PathBuf {
@@ -45,29 +47,39 @@ pub(crate) fn create_dir(dir: &Path) -> io::Result<()> {
 /// Creates a directory if it is not there yet, and those above it. Under sudo they belong to the user who became root.
 ///
 /// # Errors
-/// Returns the system's error.
+/// Returns the system's error; as root also one of [`verify_place`].
 pub fn create_dir_all(dir: &Path) -> io::Result<()> {
-    if dir.as_os_str().is_empty() || dir.is_dir() {
-        return Ok(());
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    if !dir.is_dir() {
+        create_dir_all(directory_of(dir))?;
+        match make(dir, 0o777) {
+            // Another process may have made it meanwhile.
+            Err(_) if dir.is_dir() => {}
+            Err(_) if dir.symlink_metadata().is_ok() => return Err(no_directory(dir)),
+            // Where root writes as another user (NFS), what it has just created need not be its own.
+            made => return made,
+        }
     }
-    if let Some(above) = dir.parent() {
-        create_dir_all(above)?;
-    }
-    make(dir, 0o777).or_else(|error| if dir.is_dir() { Ok(()) } else { Err(error) })
+    verify_place(dir)
 }
 
-/// Creates the directory of a recording and those above it, and returns true; or returns false if it exists. What root
-/// creates, only its owner can enter.
+fn no_directory(path: &Path) -> io::Error {
+    let why = if path.exists() { "it is not a directory" } else { "the link leads nowhere" };
+    let why = format!("cannot write to {}: {why}", path.display());
+    io::Error::other(ProblemKind::CannotWrite.problem(why, "name another directory"))
+}
+
+/// Creates the directory of a recording and those above it if it is not there yet. What root creates, only its owner can
+/// enter.
 ///
 /// # Errors
-/// Returns the system's error.
-pub(crate) fn create_own_dir(dir: &Path) -> io::Result<bool> {
-    if let Some(above) = dir.parent() {
-        create_dir_all(above)?;
-    }
+/// Returns the system's error; as root also that somebody else could exchange what is written into it.
+pub(crate) fn create_own_dir(dir: &Path) -> io::Result<()> {
+    create_dir_all(directory_of(dir))?;
     match make(dir, if is_root() { 0o700 } else { 0o777 }) {
-        Err(_) if dir.is_dir() => Ok(false),
-        made => made.map(|()| true),
+        Err(_) if dir.is_dir() => verify_own(dir),
+        Err(_) if dir.symlink_metadata().is_ok() => Err(no_directory(dir)),
+        made => made,
     }
 }
 
@@ -122,38 +134,41 @@ fn give_to(user: u32, group: u32, created: &File) {
     let _ = (user, group, created); // other systems have no root
 }
 
-/// Returns the numbers of the user who became root with sudo, and of the user's group.
-fn sudo_user() -> Option<(u32, u32)> {
-    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
-    Some((number("SUDO_UID")?, number("SUDO_GID")?))
-}
-
-/// Refuses a directory of another user if this process is root: its owner could plant links in it. The user who became
-/// root with sudo is no other user.
+/// Replaces a file that stands beside recordings atomically, also while other processes do. Only root can read what root
+/// writes, unless the old file has other permissions.
 ///
 /// # Errors
-/// Returns an error that names the owner.
-pub(crate) fn verify_owner(dir: &Path) -> io::Result<()> {
+/// Returns [`WriteError`]; the old content then stays.
+pub fn replace_file(file: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let own = format!(".{name}.{}-{:x}", std::process::id(), since.as_nanos());
+    let staged = file.with_file_name(own);
+    let write = || {
+        verify_place(directory_of(file))?;
+        let mut out = create(&staged)?;
+        set_private(&out, file)?;
+        out.write_all(content)?;
+        out.sync_all()?;
+        fs::rename(&staged, file)?;
+        sync_dir(directory_of(file))
+    };
+    write().map_err(|source| {
+        let _ = fs::remove_file(&staged); // frees the space on a full disk
+        failed(file, &source)
+    })
+}
+
+/// Gives what root has created the permissions of the file that it replaces, or else keeps it from all others.
+fn set_private(created: &File, replaced: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if is_root() {
-        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(dir)?);
-        if owner != 0 && sudo_user().is_none_or(|(user, _)| user != owner) {
-            let why =
-                format!("it belongs to user {owner}, who could redirect what root writes into it");
-            return Err(io::Error::other(why));
-        }
+        let own = || std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        let old = fs::symlink_metadata(replaced).ok().filter(fs::Metadata::is_file);
+        created.set_permissions(old.map_or_else(own, |old| old.permissions()))?;
     }
+    let _ = (created, replaced); // other systems have no root
     Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_root() -> bool {
-    false
 }
 
 /// Replaces `file` atomically: after a kill or a power failure it has the old or the new content.
@@ -230,7 +245,7 @@ pub fn failed(file: &Path, source: &io::Error) -> WriteError {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     #[test]
     fn a_bare_name_is_in_the_current_directory() {
@@ -260,8 +275,8 @@ mod tests {
     fn what_root_records_is_private_and_the_directory_above_is_not() {
         let dir = tempfile::tempdir().expect("a directory");
         let own = dir.path().join("data/host=a");
-        assert!(create_own_dir(&own).expect("directories"));
-        assert!(!create_own_dir(&own).expect("it exists"));
+        create_own_dir(&own).expect("directories");
+        create_own_dir(&own).expect("it exists");
         create_dir(&own.join("detours")).expect("a directory");
         create(&own.join("detours/file")).expect("a file");
         let of = |path: &Path| fs::metadata(path).expect("it is there");
@@ -270,10 +285,15 @@ mod tests {
         for path in [dir.path().join("data"), own.join("detours")] {
             assert_eq!(of(&path).mode(), of(&usual).mode(), "{}", path.display());
         }
+        let merged = dir.path().join("data/cluster.json");
+        replace_file(&merged, b"{}").expect("a file");
         if is_root() {
             assert_eq!(of(&own).mode() & 0o777, 0o700);
+            assert_eq!(of(&merged).mode() & 0o777, 0o600);
+            fs::set_permissions(&merged, fs::Permissions::from_mode(0o644)).expect("root may");
+            replace_file(&merged, b"[]").expect("a file");
+            assert_eq!(of(&merged).mode() & 0o777, 0o644, "what root has opened stays open");
         }
-        assert!(verify_owner(&own).is_ok());
     }
 
     #[test]
@@ -291,7 +311,7 @@ mod tests {
             let of = fs::metadata(of_user.join(name)).expect("it is there");
             assert_eq!((of.uid(), of.gid()), (4711, 4712), "{name}");
         }
-        let refused = verify_owner(&of_user).expect_err("another user's");
+        let refused = create_own_dir(&of_user).expect_err("another user's");
         assert!(refused.to_string().contains("4711"), "{refused}");
     }
 }

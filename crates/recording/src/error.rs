@@ -60,6 +60,9 @@ impl Problem {
     /// The system refused to write a file.
     #[must_use]
     pub fn unwritable(file: &Path, source: &io::Error) -> Self {
+        if let Some(problem) = Self::inside(source) {
+            return problem;
+        }
         let kind = Self::from(source).kind;
         kind.problem(format!("cannot write {}: {source}", file.display()), remedy_of(source))
     }
@@ -67,6 +70,9 @@ impl Problem {
     /// A directory cannot be created or written.
     #[must_use]
     pub fn cannot_write_to(dir: &Path, source: &io::Error) -> Self {
+        if let Some(problem) = Self::inside(source) {
+            return problem;
+        }
         let why = format!("cannot write to {}: {source}", dir.display());
         ProblemKind::CannotWrite.problem(why, "use a directory that you may write to")
     }

@@ -76,6 +76,7 @@ pub mod paging;
 pub mod parallel;
 mod parameters;
 mod part;
+mod part_file;
 mod pattern;
 mod policy;
 mod problem;
@@ -91,6 +92,8 @@ mod scrub;
 pub mod sources;
 mod stint;
 pub mod stop;
+#[cfg_attr(not(target_os = "linux"), path = "no_strangers.rs")]
+mod strangers;
 pub mod switch;
 mod table;
 mod text;
@@ -102,8 +105,8 @@ pub mod who;
 pub use boundaries::Boundaries;
 pub use bounded::read_file;
 pub use clock::Clock;
-pub use derived::DerivedWriter;
-pub use durable::{create as create_file, create_dir_all, replace as replace_file};
+pub use derived::{DerivedWriter, Held};
+pub use durable::{create as create_file, create_dir_all, replace_file};
 pub use error::WriteError;
 pub use event::{EVENTS, EventKind, EventSpec, NameKind};
 pub use intervals::Intervals;
@@ -113,11 +116,11 @@ pub use merge::{Feed, Merge};
 pub use news::News;
 pub use parameters::Parameters;
 pub use policy::Policy;
-pub use problem::{Problem, ProblemKind, in_words, remedy_of};
+pub use problem::{Problem, ProblemKind, in_words, is_control, remedy_of};
 pub use program::{CLONE_THREAD, Members};
 pub use read::Rows;
 pub use recorder::Recorder;
-pub use recording::{Recording, find, find_each};
+pub use recording::{Recording, find, find_each, readers};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
     Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, LengthCount, Loss, LossKind, Name,
@@ -125,4 +128,7 @@ pub use rows::{
 };
 pub use run::Run;
 pub use stint::Stint;
+#[cfg(target_os = "linux")]
+pub use strangers::follow;
+pub use strangers::{sudo_user, verify_place};
 pub use view::{DetourView, JoinedDetours, Strays};

@@ -2,21 +2,26 @@
 //!
 //! A page begins with a Thrift struct in the compact protocol, whose second and third fields are the sizes.
 
-/// More bytes than a page of a recording has: 128 Ki rows of the widest column, many times over.
+/// More bytes than a column of a row group has: 128 Ki rows of the widest one, many times over.
 const MOST_BYTES: i64 = 64 << 20;
 /// Deeper structs than any page header has.
 const DEPTH: u32 = 8;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Checks the sizes of all pages of a column of a row group, given its bytes in the file.
+/// Checks the sizes of all pages of a column of a row group, given its bytes in the file: its texts stay in memory
+/// together.
 pub(crate) fn check(mut chunk: &[u8]) -> Result<()> {
+    let mut left = MOST_BYTES;
     while !chunk.is_empty() {
         let mut header = Compact(chunk);
         let [uncompressed, compressed] = header.sizes()?;
-        if !(0..=MOST_BYTES).contains(&uncompressed) {
-            return Err(format!("a page of {uncompressed} bytes"));
+        if !(0..=left).contains(&uncompressed) {
+            return Err(format!(
+                "a page of {uncompressed} bytes, where {left} are left of a column's {MOST_BYTES}"
+            ));
         }
+        left -= uncompressed;
         let size = usize::try_from(compressed).map_err(|_| "a page of negative size")?;
         chunk = header.0.get(size..).ok_or("a page ends beyond its column")?;
     }
@@ -131,6 +136,11 @@ mod tests {
         let two_gib = page(&[0xfe, 0xff, 0xff, 0xff, 0x0f]);
         for (name, chunk, expected) in [
             ("two GiB", [&good[..], &two_gib].concat(), "a page of 2147483647 bytes"),
+            (
+                "large together",
+                page(&[0x80, 0x80, 0x80, 0x28]).repeat(2),
+                "a page of 41943040 bytes, where 25165824 are left",
+            ),
             ("negative", page(&[1]), "a page of -1 bytes"),
             ("cut short", good[..good.len() - 1].to_vec(), "beyond its column"),
             ("no sizes", vec![0x15, 0, 0], "without a size"),

@@ -97,6 +97,11 @@ impl Problem {
         ProblemKind::NoVerdict.problem(why, "start it again, and let it measure")
     }
 
+    /// Returns the problem that an error of the system stands for, if it is one.
+    pub(crate) fn inside(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref::<Self>().cloned()
+    }
+
     /// Returns what it concerns and the cause, without the remedy.
     #[must_use]
     pub fn cause(&self) -> String {
@@ -113,11 +118,22 @@ impl Problem {
     }
 }
 
+/// Returns whether a letter controls how others are displayed: it moves the cursor, or turns the direction of writing, so
+/// that a text would read differently from what it is.
+#[must_use]
+pub fn is_control(letter: char) -> bool {
+    let turns = matches!(
+        letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    letter.is_control() || turns
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let semicolon = if self.remedy.is_empty() { "" } else { "; " };
         for letter in format!("{}{semicolon}{}", self.cause(), self.remedy).chars() {
-            match letter.is_control() {
+            match is_control(letter) {
                 true => write!(f, "{}", letter.escape_default())?,
                 false => f.write_char(letter)?,
             }
@@ -138,6 +154,9 @@ impl From<&Problem> for Problem {
 /// writing.
 impl From<&io::Error> for Problem {
     fn from(error: &io::Error) -> Self {
+        if let Some(problem) = Self::inside(error) {
+            return problem;
+        }
         let kind = match error.kind() {
             io::ErrorKind::BrokenPipe => ProblemKind::ReaderGone,
             _ => ProblemKind::CannotWrite,
@@ -246,6 +265,8 @@ mod tests {
         assert_eq!(whole.to_string(), "/x: a; b; measure again");
         let hostile = ProblemKind::Data.problem("kind '\u{1b}[31m\u{9b}2J\n'", "");
         assert_eq!(hostile.to_string(), "kind '\\u{1b}[31m\\u{9b}2J\\n'");
+        let turned = ProblemKind::Data.problem("\u{202e}gnp.\u{2066}x\u{200f}\u{61c}", "");
+        assert_eq!(turned.to_string(), "\\u{202e}gnp.\\u{2066}x\\u{200f}\\u{61c}");
         let nested = whole.clone().about("rank 3").cause();
         assert_eq!(nested, "rank 3: /x: a; b");
         let missing = whole.not_available("slowdown");

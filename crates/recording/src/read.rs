@@ -3,21 +3,19 @@
 use crate::columns::{Decoder, cpu_of};
 use crate::guard::guarded;
 use crate::pages;
+use crate::part_file::PartFile;
 use crate::problem::Problem;
 use crate::recorder::in_order;
 use crate::recording::Recording;
 use crate::row::{CpuRow, Row};
-use bytes::Bytes;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{ChunkReader, FileReader, Length};
+use parquet::file::reader::{ChunkReader, FileReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Iterates over a table: see [`Recording::rows`] and [`Recording::rows_of_cpu`].
 pub struct Rows<'a, R> {
@@ -121,7 +119,7 @@ impl<'a, R: Row> Rows<'a, R> {
         self.recording.verify_file(&path)?;
         let file = File::open(&path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
-        let file = PartFile(Arc::new(file));
+        let file = PartFile::new(file, bytes);
         let reader = guarded(|| SerializedFileReader::new(file.clone()).map_err(|e| e.to_string()));
         let reader = reader.flatten().map_err(|why| Problem::damaged(&path, why))?;
         let columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
@@ -148,41 +146,6 @@ impl<R: Row> Iterator for Rows<'_, R> {
 /// Returns whether columns of this codec can be read.
 fn is_read(codec: Compression) -> bool {
     matches!(codec, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_))
-}
-
-/// The file of a part. Parquet's own reader of files takes another descriptor for every read, and reports the lack
-/// of one as damage.
-#[derive(Clone)]
-struct PartFile(Arc<File>);
-
-impl Length for PartFile {
-    fn len(&self) -> u64 {
-        self.0.metadata().map_or(0, |metadata| metadata.len())
-    }
-}
-
-impl Read for PartFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self.0).read(buffer)
-    }
-}
-
-impl ChunkReader for PartFile {
-    type T = BufReader<Self>;
-
-    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        (&*self.0).seek(SeekFrom::Start(start))?;
-        Ok(BufReader::new(self.clone()))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        let mut bytes = Vec::new();
-        let read = self.get_read(start)?.take(length as u64).read_to_end(&mut bytes)?;
-        if read < length {
-            return Err(ParquetError::EOF(format!("{read} bytes of {length} at {start}")));
-        }
-        Ok(bytes.into())
-    }
 }
 
 impl OpenPart {

@@ -322,10 +322,7 @@ pub fn json(value: &impl serde::Serialize) -> Vec<u8> {
 
 fn make_dir(dir: &Path) -> Result<(), Problem> {
     let failed = |source| Problem::cannot_write_to(dir, &source);
-    // Where root writes as another user (NFS), what it has just created need not be its own.
-    if !durable::create_own_dir(dir).map_err(failed)? {
-        durable::verify_owner(dir).map_err(failed)?;
-    }
+    durable::create_own_dir(dir).map_err(failed)?;
     match fs::read_dir(dir).map_err(failed)?.next() {
         None => Ok(()),
         Some(_) => Err(Problem::not_empty(dir)),

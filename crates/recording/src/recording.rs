@@ -16,6 +16,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// More bytes than a file of a recording has. A part is complete with the row group that reaches 64 MiB, and
+/// other programs may write a few of them as one. A file of holes can have any size, and reading it would take hours.
+const MOST_FILE: u64 = 256 << 20;
 
 /// The name of the file with the checks of attribution.
 pub(crate) const ATTRIBUTION: &str = "attribution.json";
@@ -54,6 +59,7 @@ impl Recording {
         let verified = Mutex::default();
         let recording = Self { dir: dir.to_owned(), run, sums: sums?, verified };
         recording.check_files()?;
+        note_readers(dir);
         Ok(recording)
     }
 
@@ -144,6 +150,12 @@ impl Recording {
     pub(crate) fn verify_file(&self, file: &Path) -> Result<(), Problem> {
         let sum = self.sum(file);
         let Some(sum) = sum.filter(|_| !self.is_verified(file)) else { return Ok(()) };
+        let bytes = fs::metadata(file).map_err(|source| Problem::unreadable(file, &source))?.len();
+        if bytes > MOST_FILE {
+            let why =
+                format!("it has {bytes} bytes, and no file of a recording has over {MOST_FILE}");
+            return Err(Problem::damaged(file, why));
+        }
         let found = sum_of_file(file);
         let found = found.map_err(|source| Problem::unreadable(file, &source))?;
         if found != *sum {
@@ -183,6 +195,24 @@ impl Recording {
             None => Ok(()),
         }
     }
+}
+
+/// The permissions of the directories of all recordings that this process has opened, those that all of them have.
+static READERS: AtomicU32 = AtomicU32::new(0o777);
+
+/// Returns the permissions that a file may have which is derived from the recordings that this process has opened: who may
+/// not read one of them may not read the file either.
+#[must_use]
+pub fn readers() -> u32 {
+    READERS.load(Ordering::Acquire)
+}
+
+fn note_readers(dir: &Path) {
+    #[cfg(target_os = "linux")]
+    if let Ok(about) = fs::metadata(dir) {
+        READERS.fetch_and(std::os::unix::fs::MetadataExt::mode(&about), Ordering::AcqRel);
+    }
+    let _ = dir; // other systems have no such permissions
 }
 
 /// Opens the recordings at `path`: itself, or those one or two levels below, sorted by name.

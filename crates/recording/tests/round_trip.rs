@@ -123,3 +123,26 @@ fn every_table_comes_back() {
     assert_eq!(all::<Name>(&recording), sample::names());
     assert_eq!(of_cpu::<Detour>(&recording, 7), []);
 }
+
+/// Other programs write a row group for each row, or few of them.
+#[test]
+fn many_small_row_groups_are_read_like_a_large_one() {
+    const ROWS: u64 = 2_000;
+    let dir = tempfile::tempdir().unwrap();
+    let row = |at: u64| Detour {
+        cpu: 0,
+        start_ticks: sample::START + 1_000 * at,
+        end_ticks: sample::START + 1_000 * at + 100,
+    };
+    let rows: Vec<Detour> = (0..ROWS).map(row).collect();
+    for group in [1, 3, ROWS as usize] {
+        let dir = dir.path().join(group.to_string());
+        let mut recorder = Recorder::create(&dir, &sample::run(RunState::Running)).unwrap();
+        rows.chunks(group).for_each(|rows| recorder.append(rows).unwrap());
+        recorder.finish(&sample::run(RunState::Complete)).unwrap();
+        let recording = Recording::open(&dir).unwrap();
+        let groups: Vec<_> = recording.rows::<Detour>().map(Result::unwrap).collect();
+        assert_eq!(groups.len(), rows.len().div_ceil(group));
+        assert_eq!(groups.concat(), rows, "groups of {group}");
+    }
+}

@@ -40,7 +40,11 @@ fn directories_that_cannot_be_used_are_refused() {
         ("exists and is empty", path("empty"), None),
         ("has a file", path("used"), Some("used is not empty; use a new directory")),
         ("is a file", path("file"), Some("cannot write to")),
-        ("lies below a file", path("file/new"), Some("use a directory that you may write to")),
+        (
+            "lies below a file",
+            path("file/new"),
+            Some("it is not a directory; name another directory"),
+        ),
         ("is not writable", proc, Some("cannot write to /proc/self/recording")),
     ];
     for (name, dir, expected) in cases {

@@ -91,7 +91,7 @@ pub use results::schemas;
 pub use screen::Screen;
 pub use self_test::self_test;
 pub use sources::sources;
-pub use style::{Style, View};
+pub use style::{Style, View, plain, shown};
 pub use suite::{
     LOOPS_DELTAS, LOOPS_RATE, Study, suite_cmt, suite_ferreira, suite_loops, suite_memory,
     suite_paging, suite_selfish, suite_ticks,

@@ -6,7 +6,7 @@ pub(crate) mod html;
 mod text;
 
 use crate::picture::{Chart, Heat, Picture};
-use crate::style::{Tone, View, plain};
+use crate::style::{Tone, View, plain, shown};
 use crate::table::Table;
 use crate::units::more;
 use anechoic_recording::run::NotAvailable;
@@ -288,6 +288,6 @@ impl Screen {
     pub(crate) fn path(&mut self, what: &str, view: &View<'_>) {
         let Some(path) = view.path else { return };
         self.gap();
-        self.text(Tone::Quiet, "", Shape::Whole, &format!("{what}: {}", path.display()));
+        self.text(Tone::Quiet, "", Shape::Whole, &format!("{what}: {}", shown(path)));
     }
 }

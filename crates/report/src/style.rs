@@ -1,5 +1,6 @@
 //! How text is displayed: width, colour, and amount.
 
+use anechoic_recording::is_control;
 use std::path::Path;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -74,9 +75,17 @@ impl Style {
     }
 }
 
-/// Replaces control characters in text from outside (names of tasks and devices), so that nothing moves the cursor.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+/// Replaces control characters in text from outside (names of tasks, devices and files), so that nothing moves the cursor
+/// or turns the direction of writing.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if is_control(c) { '?' } else { c }).collect()
+}
+
+/// Returns a path as it is displayed, without control characters.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    plain(&path.display().to_string())
 }
 
 /// Returns the number of columns of a text: Chinese, Japanese and Korean letters take two, combining accents none.
@@ -170,6 +179,9 @@ mod tests {
     #[test]
     fn names_cannot_move_the_cursor() {
         assert_eq!(plain("a\x1b[2Jb\n\t\u{9b}c"), "a?[2Jb???c");
+        assert_eq!(plain("a\u{202e}b\u{2066}c\u{2069}\u{200e}\u{61c}"), "a?b?c???");
+        assert_eq!(plain("שלום é 測定 👩\u{200d}💻"), "שלום é 測定 👩\u{200d}💻", "letters stay");
+        assert_eq!(shown(Path::new("n\x1b[31m/r")), "n?[31m/r");
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! The figures of a report as separate files.
 
-use crate::files::{create, refuse};
-use anechoic_recording::{Problem, ProblemKind};
-use anechoic_report::{Figure, HtmlReport, Raster, captions, figures};
-use std::io::Write;
+use crate::files::{refuse, write_whole};
+use anechoic_recording::{Problem, ProblemKind, create_dir_all};
+use anechoic_report::{Figure, HtmlReport, Raster, captions, figures, shown};
 use std::path::Path;
 
 /// The file of the captions, beside the figures.
@@ -28,7 +27,7 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<
             refuse(&dir.join(format!("{}.{ending}", figure.name)), force)?;
         }
     }
-    std::fs::create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
+    create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
     let mut lines = vec![];
     for figure in &figures {
         file(dir, &format!("{}.svg", figure.name), figure.svg.as_bytes(), force)?;
@@ -39,7 +38,7 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<
         lines.push(line(dir, figure, endings));
     }
     file(dir, CAPTIONS, captions(report, &figures).as_bytes(), force)?;
-    lines.push(dir.join(CAPTIONS).display().to_string());
+    lines.push(shown(&dir.join(CAPTIONS)));
     lines.extend(from_before(dir, &figures));
     lines.extend(raster.err().map(|why| format!("no PNG files: {why}")));
     Ok(lines)
@@ -66,13 +65,11 @@ fn from_before(dir: &Path, figures: &[Figure]) -> Option<String> {
 }
 
 fn file(dir: &Path, name: &str, bytes: &[u8], force: bool) -> Result<(), Problem> {
-    let path = dir.join(name);
-    let written = create(&path, force)?.write_all(bytes);
-    written.map_err(|error| Problem::unwritable(&path, &error))
+    write_whole(&dir.join(name), force, |out| Ok(out.write_all(bytes)?)).map(drop)
 }
 
 fn line(dir: &Path, figure: &Figure, endings: &[&str]) -> String {
     let (wide, high) = figure.size_cm;
     let path = dir.join(&figure.name);
-    format!("{}.{} · {wide:.1} cm × {high:.1} cm", path.display(), endings.join(" ."))
+    format!("{}.{} · {wide:.1} cm × {high:.1} cm", shown(&path), endings.join(" ."))
 }

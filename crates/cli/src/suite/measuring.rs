@@ -11,10 +11,10 @@ use crate::stop;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
 use anechoic_measure::run::BETWEEN;
 use anechoic_recording::machine::Machine;
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all};
 use anechoic_report::published::CMT_LEAST_REPETITIONS;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -100,7 +100,7 @@ fn judge(suite: &Suite, dir: &Path, results: &mut Results) {
 /// Fails if a living process measures a suite into the directory.
 fn hold(dir: &Path) -> Result<File, Problem> {
     let failed = |error| Problem::unwritable(dir, &error);
-    fs::create_dir_all(dir).map_err(failed)?;
+    create_dir_all(dir).map_err(failed)?;
     files::lock(dir).map_err(failed)?.ok_or_else(|| {
         let why = format!("another suite is being measured into {}", dir.display());
         ProblemKind::Usage.problem(why, "wait for its end, or name another directory with -o")

@@ -5,6 +5,7 @@ use super::session::{SessionConfig, SessionEvent, own_time};
 use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
 use anechoic_recording::{Problem, Run};
 use anechoic_report::live::{duration, elapsed, noise_share};
+use anechoic_report::shown;
 use anechoic_system::cpus;
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -160,7 +161,7 @@ impl App {
                 }
             }
             SessionEvent::Saved(dir) => {
-                let dir = dir.display();
+                let dir = shown(&dir);
                 self.say(format!("saved: {dir} (show it: anechoic summary {dir})"));
             }
             SessionEvent::Ended(result) => {
@@ -246,10 +247,7 @@ impl App {
             noise_share(of.noise)
         );
         for dir in kept {
-            text.push_str(&format!(
-                "\nrecording: {0} (show it: anechoic summary {0})",
-                dir.display()
-            ));
+            text.push_str(&format!("\nrecording: {0} (show it: anechoic summary {0})", shown(dir)));
         }
         text
     }

@@ -97,7 +97,7 @@ impl Placement {
     /// Returns the directory of this host's recording in the directory of the job.
     #[must_use]
     pub fn host_dir(&self, job: &Path) -> PathBuf {
-        job.join(format!("host={}", self.parallel.host))
+        job.join(format!("host={}", file_name(&self.parallel.host)))
     }
 
     /// Returns where another rank of this host records, until that becomes part of the host's recording.
@@ -139,6 +139,16 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// Returns the name of a host as a part of a file's name: without what leads elsewhere, and never empty.
+fn file_name(host: &str) -> String {
+    let letter = |letter: char| match letter {
+        '/' => '_',
+        letter if letter.is_control() => '_',
+        letter => letter,
+    };
+    if host.is_empty() { "unnamed".to_owned() } else { host.chars().map(letter).collect() }
+}
+
 /// Returns the threads of this process.
 fn threads() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
@@ -151,6 +161,24 @@ fn threads() -> Vec<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_names_a_directory_in_that_of_the_job() {
+        for (host, expected) in [
+            ("node-17.example", "host=node-17.example"),
+            ("/../../../escaped", "host=_.._.._.._escaped"),
+            ("a/b", "host=a_b"),
+            ("..", "host=.."),
+            ("", "host=unnamed"),
+            ("a\n\0b", "host=a__b"),
+        ] {
+            let mut placement = placement(&[&[0]]);
+            host.clone_into(&mut placement.parallel.host);
+            let dir = placement.host_dir(Path::new("job"));
+            assert_eq!(dir, Path::new("job").join(expected), "{host:?}");
+            assert_eq!(dir.components().count(), 2, "{host:?}");
+        }
+    }
 
     fn placement(here: &[&[u32]]) -> Placement {
         let here = (0..).zip(here).map(|(rank, cpus)| Rank {

@@ -1,8 +1,6 @@
 //! Reads comma-separated values with a heading line.
 
-use anechoic_recording::{Problem, ProblemKind};
-use std::fs::File;
-use std::io::Read;
+use anechoic_recording::{Problem, ProblemKind, read_file};
 use std::path::Path;
 
 /// Largest accepted size of a file, in bytes.
@@ -35,16 +33,13 @@ pub(super) fn read<'a, const N: usize>(
 ) -> Result<Vec<Row<'a, N>>, Problem> {
     let failed = |error: std::io::Error| {
         let why = format!("cannot read {}: {error}", file.display());
-        ProblemKind::NoInput.problem(why, "give a CSV file")
+        let kind = match error.kind() {
+            std::io::ErrorKind::NotFound => ProblemKind::NoInput,
+            _ => ProblemKind::Data,
+        };
+        kind.problem(why, "give a CSV file")
     };
-    let mut bytes = vec![];
-    // The size that a file states does not bound what is read from a device or a pipe.
-    let opened = File::open(file).map_err(failed)?;
-    opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LARGEST {
-        let problem = bad("the file is larger than 16 MiB", "give a table of times or costs");
-        return Err(in_line(file, 1)(problem));
-    }
+    let bytes = read_file(file, LARGEST).map_err(failed)?;
     parse(file, &bytes, columns)
 }
 

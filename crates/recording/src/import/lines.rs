@@ -2,7 +2,7 @@
 
 use crate::problem::{Problem, ProblemKind};
 use serde::de::DeserializeOwned;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -23,14 +23,14 @@ pub(super) fn open(path: &Path) -> Result<(File, Option<SystemTime>), Problem> {
         }
         _ => Problem::unreadable(path, &error),
     };
-    let file = File::open(path).map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    if about.is_dir() {
-        let why = format!("{} is a directory", path.display());
+    // Before it is opened: a pipe may never get a writer.
+    let about = fs::metadata(path).map_err(failed)?;
+    if !about.is_file() {
+        let what = if about.is_dir() { "a directory" } else { "not a regular file" };
+        let why = format!("{} is {what}", path.display());
         return Err(ProblemKind::Usage.problem(why, "name a file"));
     }
-    let modified = about.modified().ok().filter(|_| about.is_file());
-    Ok((file, modified))
+    Ok((File::open(path).map_err(failed)?, about.modified().ok()))
 }
 
 /// A file that is read line by line.

@@ -12,7 +12,7 @@ pub(super) static FORMAT: Format = Format {
     title: "comma-separated values (RFC 4180): a row for each detour",
     details: "Spreadsheets, R and every data frame read it. The columns are start_ns since the start of the run, duration_ns \
               without the loop's own iteration, cpu, and source and name of what took most of the detour, which are empty \
-              without attribution. Rows are sorted by CPU, then by time.",
+              without attribution; a name that begins like a formula (= + - @) has an apostrophe in front. Rows are sorted by CPU, then by time.",
     extension: "csv",
     binary: false,
     holds: Holds::Detours,
@@ -42,11 +42,37 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns a field without control characters, in quotes if it has a comma or a quote.
+/// What spreadsheets take for the beginning of a formula.
+const FORMULA: [char; 4] = ['=', '+', '-', '@'];
+
+/// Returns a field without control characters, in quotes if it has a comma or a quote. A name that a spreadsheet would
+/// compute gets an apostrophe in front, with which spreadsheets mark text.
 fn quoted(field: &str) -> String {
-    let field = plain(field);
+    let mark = if field.starts_with(FORMULA) { "'" } else { "" };
+    let field = format!("{mark}{}", plain(field));
     match field.contains([',', '"']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_a_formula() {
+        for (name, cell) in [
+            ("=1+1", "'=1+1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("-bash", "'-bash"),
+            ("+x,\"y\"", "\"'+x,\"\"y\"\"\""),
+            ("\t=1", "?=1"),
+            ("\r=1", "?=1"),
+            ("a=b", "a=b"),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(name), cell, "{name:?}");
+        }
     }
 }

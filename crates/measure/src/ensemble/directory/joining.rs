@@ -11,7 +11,7 @@ use super::files::{self, Naps};
 use super::{JoinError, Patience, lost, who};
 use crate::ensemble::launched::Launched;
 use crate::ensemble::{EnsembleError, host_name};
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Problem, ProblemKind, create_dir_all, verify_place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -115,7 +115,7 @@ impl Joining<'_> {
     fn make_place(&self) -> Result<(), JoinError> {
         let (output, place) = (self.output, self.place());
         let failed = |source| Problem::cannot_write_to(output, &source);
-        fs::create_dir_all(output).map_err(failed)?;
+        create_dir_all(output).map_err(failed)?;
         let made = match fs::read_dir(output).map_err(failed)?.next() {
             None => fs::create_dir(&place),
             Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -234,6 +234,10 @@ impl Joining<'_> {
         let mut naps = self.naps();
         let mut written = false;
         loop {
+            if self.hellos().is_dir() {
+                let failed = |source| Problem::cannot_write_to(self.output, &source);
+                verify_place(&self.hellos()).map_err(failed)?;
+            }
             if self.write_hello(hello) && !written {
                 written = true;
                 naps.at_least(self.patience.others + self.patience.grace());

@@ -1,0 +1,71 @@
+//! Files and directories that are not complete yet. A signal that ends the process removes them first.
+
+use crate::stop;
+use anechoic_recording::Problem;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+/// How often a directory is removed into which another thread still writes.
+const TRIES: usize = 100;
+
+/// What is not complete yet. While somebody holds the lock, nothing of it becomes complete and nothing is removed.
+static ALL: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
+
+/// A file or directory that is removed if a signal ends the process while this lives.
+#[derive(Debug)]
+pub(crate) struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// Has it removed before a signal ends the process at once. Call this before it is created.
+    pub(crate) fn at(path: &Path) -> Self {
+        static FIRST: Once = Once::new();
+        FIRST.call_once(|| stop::before_sudden_end(remove_all));
+        all().push(path.to_owned());
+        Self(path.to_owned())
+    }
+
+    /// The same in a command that has nothing to save: the first signal then ends it at once.
+    ///
+    /// # Errors
+    /// Fails if signals cannot be caught.
+    pub(crate) fn alone(path: &Path) -> Result<Self, Problem> {
+        stop::end_at_once()?;
+        Ok(Self::at(path))
+    }
+
+    /// Completes it, for example by a new name. No signal ends the process meanwhile.
+    pub(crate) fn complete<T>(self, act: impl FnOnce() -> T) -> T {
+        let mut all = all();
+        let done = act();
+        all.retain(|path| *path != self.0);
+        drop(all);
+        done
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        all().retain(|path| *path != self.0);
+    }
+}
+
+fn all() -> MutexGuard<'static, Vec<PathBuf>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes everything that is not complete. The process ends next, so nothing may become complete any more.
+fn remove_all() {
+    let all = all();
+    all.iter().for_each(|path| remove(path));
+    std::mem::forget(all);
+}
+
+fn remove(path: &Path) {
+    for _ in 0..TRIES {
+        let removed = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+        if removed.is_ok() || path.symlink_metadata().is_err() {
+            return;
+        }
+    }
+}
