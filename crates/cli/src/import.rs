@@ -3,7 +3,7 @@
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
 use crate::rows::Rows;
-use crate::setup::default_dir;
+use crate::setup::Place;
 use crate::terminal;
 use anechoic_recording::import::{IMPORTERS, Importer};
 use anechoic_recording::options::Answers;
@@ -71,10 +71,11 @@ fn subcommand(importer: &'static Importer) -> Command {
 }
 
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
-    let dir = args.files.output.clone().unwrap_or_else(default_dir);
+    let place = Place::of(args.files.output.as_deref(), false)?;
+    let dir = place.dir();
     let busy = Busy::with("importing", false);
-    let detours = args.importer.import(&args.files.files, &args.answers, &dir)?;
-    let recording = Recording::open(&dir).ok();
+    let detours = args.importer.import(&args.files.files, &args.answers, dir)?;
+    let recording = Recording::open(dir).ok();
     // What has kernel events has causes.
     if let Some(recording) = recording.as_ref().filter(|of| of.run().trace.is_some()) {
         anechoic_attribute::attribute(recording)?;

@@ -2,6 +2,7 @@
 
 use crate::inputs::Inputs;
 use crate::progress::Busy;
+use crate::terminal::WhileRead;
 use crate::{exit, files, terminal};
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording};
@@ -39,7 +40,7 @@ impl ShowArgs {
         let mut printer = Printer::stdout(self.json, self.all);
         if let Some(path) = &self.output {
             let file = files::create(path, self.force)?;
-            printer.out = Box::new(BufWriter::new(file));
+            printer.out = Box::new(WhileRead::new(BufWriter::new(file)));
             printer.to_file = true;
         }
         Ok(printer)
@@ -64,7 +65,7 @@ impl Printer {
 
     /// Prints to standard error, where a command has the standard output.
     pub(crate) fn stderr(json: bool) -> Self {
-        Self { out: Box::new(BufWriter::new(std::io::stderr())), ..Self::stdout(json, false) }
+        Self { out: Box::new(terminal::stderr()), ..Self::stdout(json, false) }
     }
 
     /// Returns this printer, set to show every row.

@@ -61,7 +61,7 @@ pub fn create_dir_all(dir: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns the system's error.
-pub(crate) fn create_own_dir(dir: &Path) -> io::Result<bool> {
+pub fn create_own_dir(dir: &Path) -> io::Result<bool> {
     if let Some(above) = dir.parent() {
         create_dir_all(above)?;
     }
