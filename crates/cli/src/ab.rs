@@ -10,6 +10,7 @@ use crate::page::PageArgs;
 use crate::run_args::WatchArgs;
 use crate::setup::SetupArgs;
 use crate::show::Printer;
+use crate::terminal;
 use crate::{ask, exit, stop};
 use anechoic_analyze::compare::Trials;
 use anechoic_analyze::history::flaws;
@@ -133,10 +134,10 @@ fn announce(args: &AbArgs, pairs: usize) {
     let least = each.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
     let least = u64::try_from(least.as_nanos()).unwrap_or(u64::MAX);
     let trials = counted(number as u64, "trial", "trials");
-    eprintln!(
+    terminal::print_note(format_args!(
         "{trials}, at least {}; Ctrl-C ends early and keeps complete pairs",
         long_time(least)
-    );
+    ));
 }
 
 /// Refuses a directory that has something in it.

@@ -3,8 +3,10 @@
 use crate::exit;
 use crate::inputs::InputArgs;
 use crate::progress::Busy;
+use crate::terminal;
 use anechoic_recording::{Problem, methods};
 use anechoic_report::{count, counted, shown};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Name the causes of a recording's detours again, from its stored kernel events
@@ -21,11 +23,14 @@ pub struct AttributeArgs {
 
 pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
     let inputs = args.input.open()?;
-    let mut worst = inputs.report_unread();
+    let (mut worst, mut out) = (inputs.report_unread(), terminal::stdout());
     for recording in &inputs.recordings {
         let shown = shown(recording.dir());
         if recording.run().trace.is_none() {
-            println!("{shown}: no kernel events were recorded, so there is nothing to attribute");
+            writeln!(
+                out,
+                "{shown}: no kernel events were recorded, so there is nothing to attribute"
+            )?;
             continue;
         }
         let busy = Busy::with("attributing", false);
@@ -39,16 +44,19 @@ pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
             }
         };
         if alignment.events == 0 && recording.run().method != methods::DETOURS {
-            println!(
+            writeln!(
+                out,
                 "{shown}: kernel events attributed to whole samples, because gaps inside them were not recorded"
-            );
+            )?;
             continue;
         }
-        println!(
+        writeln!(
+            out,
             "{shown}: {} attributed, {} outside detours",
             counted(alignment.events, "kernel event", "kernel events"),
             count(alignment.outside)
-        );
+        )?;
     }
+    out.flush()?;
     Ok(ExitCode::from(worst))
 }

@@ -1,8 +1,8 @@
 //! `anechoic check`
 
 use crate::ask::{self, CpuList};
-use crate::self_test;
 use crate::show::Printer;
+use crate::{files, self_test};
 use anechoic_recording::Problem;
 use anechoic_report::results::Found;
 use anechoic_report::results::live::CHECK;
@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 /// Show what can be measured on this machine and what would enable the rest
 ///
-/// Changes nothing and needs no privileges; run it as the user who will measure. --self-test injects noise of
+/// Changes nothing, except that it puts back what a killed anechoic left, and needs no privileges; run it as the user
+/// who will measure. --self-test injects noise of
 /// known rate and duration on one CPU for a few seconds and reports how much of it was detected, and how
 /// exactly. Later recordings include that result.
 #[derive(Debug, clap::Args)]
@@ -40,6 +41,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Problem> {
         let asked = args.cpus.as_ref().map(|list| &list.0[..]);
         return self_test::run(asked, args.allow_variant_tsc, args.json);
     }
+    files::remove_leftovers(self_test::PREFIX, &std::env::temp_dir());
     let check = anechoic_system::check::check();
     Printer::stdout(args.json, false).print_one(&Found::of(&CHECK, check, &[]), None)
 }

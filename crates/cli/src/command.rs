@@ -2,7 +2,7 @@
 
 use anechoic_recording::{Problem, ProblemKind};
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -55,16 +55,18 @@ fn nap(end: Option<Instant>) -> bool {
     !left.is_zero()
 }
 
-/// Passes a signal on, except Ctrl-C, which the terminal already sent to the command.
+/// Passes a signal on, except Ctrl-C and Ctrl-\, which the terminal already sent to the command.
 fn pass_on(child: &Child, signal: usize) {
-    let typed = signal == SIGINT as usize && in_foreground();
-    let pid = Pid::from_raw(child.id().cast_signed());
-    if let (false, Some(signal), Some(pid)) = (typed, Signal::from_named_raw(signal as i32), pid) {
+    let signal = signal as i32;
+    let typed = [SIGINT, SIGQUIT].contains(&signal) && in_foreground();
+    if let (true, false, Some(pid)) = (signal > 0, typed, Pid::from_raw(child.id().cast_signed())) {
+        // Real-time signals have no names.
+        let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
         let _ = kill_process(pid, signal); // fails if it has just ended
     }
 }
 
-/// Returns whether Ctrl-C on the terminal reaches this process group.
+/// Returns whether what is typed on the terminal signals this process group.
 fn in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }

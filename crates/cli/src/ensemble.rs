@@ -10,6 +10,7 @@ use crate::progress::Busy;
 use crate::run_args::RunArgs;
 use crate::setup::{self, SetupArgs, explained};
 use crate::stop;
+use crate::terminal;
 use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::ensemble::{EnsembleError, Placement, Team, follow, host_name};
@@ -312,12 +313,12 @@ fn print_errors<T>(all: &[RankReport<T>]) -> u8 {
     }
     for (rank, host, _, why) in troubles.iter().take(MOST_PRINTED) {
         match rank {
-            0 => eprintln!("anechoic: {why}"),
-            rank => eprintln!("anechoic: rank {rank} on {host}: {why}"),
+            0 => terminal::print_note(format_args!("anechoic: {why}")),
+            rank => terminal::print_note(format_args!("anechoic: rank {rank} on {host}: {why}")),
         }
     }
     if let Some(more) = more(troubles.len(), MOST_PRINTED, "error", "errors") {
-        eprintln!("anechoic: and {more}");
+        terminal::print_note(format_args!("anechoic: and {more}"));
     }
     troubles.iter().map(|&(_, _, code, _)| code).max().unwrap_or(0)
 }

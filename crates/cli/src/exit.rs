@@ -1,10 +1,10 @@
 //! Exit codes: 0 success, 1 warning, 2 a limit is exceeded, 3 no verdict, 64 and above for what prevented an answer.
 
+use crate::terminal;
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{Stopped, Summary};
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_report::results::Found;
-use std::io::Write;
 
 /// There is a result, and something in it that the user must know.
 pub(crate) const WARNING: u8 = 1;
@@ -36,7 +36,7 @@ pub(crate) fn summary_code(found: &Found) -> u8 {
 /// all it wanted.
 pub(crate) fn print_error(problem: &Problem) -> u8 {
     if problem.kind != ProblemKind::ReaderGone {
-        let _ = writeln!(std::io::stderr(), "anechoic: {problem}"); // fails if the terminal is gone
+        terminal::print_note(format_args!("anechoic: {problem}"));
     }
     problem.kind.exit_code()
 }

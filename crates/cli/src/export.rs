@@ -132,7 +132,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Problem> {
 fn report_notes(recording: &Recording, exports: &[Export<'_>]) -> u8 {
     let notes = exports.first().map_or(&[][..], Export::notes);
     for note in notes {
-        let _ = writeln!(std::io::stderr(), "anechoic: {}: {note}", shown(recording.dir()));
+        terminal::print_note(format_args!("anechoic: {}: {note}", shown(recording.dir())));
     }
     if notes.is_empty() { 0 } else { exit::WARNING }
 }
@@ -204,7 +204,7 @@ fn to_stdout(format: &Format, export: &Export<'_>) -> Result<(), Problem> {
         return Err(ProblemKind::Usage
             .problem("a terminal cannot show this format, which is binary", remedy));
     }
-    let mut out = terminal::stdout();
+    let mut out = terminal::stream();
     (format.write)(export, &mut out)?;
     Ok(out.flush()?)
 }

@@ -246,7 +246,7 @@ pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
 }
 
 /// Removes our own directories that no living process holds.
-fn remove_leftovers(prefix: &str, beside: &Path) {
+pub(crate) fn remove_leftovers(prefix: &str, beside: &Path) {
     let own = |path: &Path| {
         let is_ours = |of: Metadata| of.is_dir() && of.uid() == geteuid().as_raw();
         path.symlink_metadata().is_ok_and(is_ours)

@@ -4,7 +4,7 @@ use crate::files;
 use crate::options::{answers, arguments};
 use crate::progress::Busy;
 use crate::rows::Rows;
-use crate::setup::default_dir;
+use crate::setup::Place;
 use crate::terminal;
 use crate::unfinished::Unfinished;
 use anechoic_recording::import::{IMPORTERS, Importer, Read};
@@ -73,15 +73,16 @@ fn subcommand(importer: &'static Importer) -> Command {
 }
 
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
-    let dir = args.files.output.clone().unwrap_or_else(default_dir);
+    let place = Place::of(args.files.output.as_deref(), false)?;
+    let dir = place.dir();
     // What was there before the import refuses it, and stays.
-    let unfinished = match files::is_used(&dir) {
+    let unfinished = match files::is_used(dir) {
         true => None,
-        false => Some(Unfinished::alone(&dir)?),
+        false => Some(Unfinished::alone(dir)?),
     };
     let busy = Busy::with("importing", false);
-    let detours = args.importer.import(&args.files.files, &args.answers, &dir)?;
-    let recording = Recording::open(&dir).ok();
+    let detours = args.importer.import(&args.files.files, &args.answers, dir)?;
+    let recording = Recording::open(dir).ok();
     // What has kernel events has causes.
     if let Some(recording) = recording.as_ref().filter(|of| of.run().trace.is_some()) {
         anechoic_attribute::attribute(recording)?;

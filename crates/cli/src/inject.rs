@@ -9,7 +9,7 @@ use crate::show::Printer;
 use crate::{stop, terminal};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::inject::{
-    INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Phase, Replay, Timing,
+    INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Phase, RENEWAL, Replay, Timing,
 };
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::Plan;
@@ -18,13 +18,13 @@ use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
 use anechoic_report::results::Found;
 use anechoic_report::results::live::VERIFICATION;
 use anechoic_report::{counted, long_time};
-use anechoic_system::{clock, cpus, tracefs};
+use anechoic_system::{clock, cpus, huge_pages, tracefs};
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The default duration of an injection.
@@ -38,7 +38,8 @@ const LEAST_REPLAYED: Duration = Duration::from_micros(10);
 ///
 /// Interrupts need permission to use perf events and BPF, and threads need permission to use SCHED_FIFO; root
 /// has both. Injection always ends by itself: after --for, when the command ends, on a signal, and when this
-/// process dies.
+/// process dies. While this process is stopped (Ctrl-Z, a frozen container), threads do not run and periodic
+/// interrupts pause within a second or two.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group(ArgGroup::new("when").required(true).args(["rate", "period", "replay", "preset"])))]
 pub struct InjectArgs {
@@ -285,16 +286,16 @@ fn print_left_out(replay: &Replay, most: Duration, quiet: bool) {
     }
     let all = replay.time_ns() + left_out.time_ns;
     let percent = 100.0 * replay.time_ns() as f64 / all as f64;
-    eprintln!(
+    terminal::print_note(format_args!(
         "replaying {}, {percent:.1} % of the noise; {} left out (see --longer-than)",
         counted(replay.count(), "detour", "detours"),
         counted(short, "shorter one is", "shorter ones are"),
-    );
+    ));
     if left_out.longer > 0 {
-        eprintln!(
+        terminal::print_note(format_args!(
             "left out: {} over {most:?}, because a BPF program cannot spin that long; --kind thread can replay them",
             counted(left_out.longer, "detour", "detours"),
-        );
+        ));
     }
 }
 
@@ -303,14 +304,19 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
     let spins_by_the_counter = injection.kind == InjectionKind::Thread;
     let clock = clock::calibrate(&injection.cpus, args.allow_variant_tsc || !spins_by_the_counter)?;
     tracefs::remove_leftovers();
+    huge_pages::undo_leftovers();
     let mut injector = Injector::prepare(injection, &clock)?;
     let with_command = !args.command.is_empty();
     let time = args.time.unwrap_or(if with_command { LONGEST } else { USUAL });
     if !args.quiet && !with_command && std::io::stderr().is_terminal() {
-        eprintln!("injecting for {}; Ctrl-C ends early", long_time(time.as_nanos() as u64));
+        terminal::print_note(format_args!(
+            "injecting for {}; Ctrl-C ends early",
+            long_time(time.as_nanos() as u64)
+        ));
     }
     let signal = stop::newest()?;
     injector.end_after(time);
+    injector.end_unless_renewed();
     injector.start()?;
     // Start the command before this thread moves away, so that the command keeps the CPUs that we were given.
     let mut child = match &args.command[..] {
@@ -322,25 +328,45 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
     };
     move_away(&injection.cpus);
     let end = Instant::now().checked_add(time); // None means never
-    let status = match &mut child {
-        Some(child) => command::wait(child, end, &signal)?,
-        None => {
-            command::wait_alone(end, &signal);
-            None
-        }
-    };
+    let status = keep_up(&mut injector, child.as_mut(), end, &signal)?;
     injector.stop();
     print_injected(args, injector.injected(), &clock)?;
     match (status, child) {
         (Some(status), _) => Ok(command::passed_on(status)),
         (None, Some(mut child)) => {
             if !args.quiet {
-                eprintln!("the injection has ended; the command is still running");
+                terminal::print_note("the injection has ended; the command is still running");
             }
             let status = command::wait(&mut child, None, &signal)?;
             Ok(status.map_or(ExitCode::SUCCESS, command::passed_on))
         }
         (None, None) => Ok(ExitCode::from(u8::from(signal.load(Ordering::Acquire) != 0))),
+    }
+}
+
+/// Keeps the noise up until `end`, or until the command ends, whose status is returned, or without a command until a signal
+/// arrives.
+fn keep_up(
+    injector: &mut Injector,
+    mut child: Option<&mut Child>,
+    end: Option<Instant>,
+    signal: &AtomicUsize,
+) -> Result<Option<ExitStatus>, Problem> {
+    loop {
+        let renewal = Instant::now() + RENEWAL;
+        let until = Some(end.map_or(renewal, |end| end.min(renewal)));
+        let status = match &mut child {
+            Some(child) => command::wait(child, until, signal)?,
+            None => {
+                command::wait_alone(until, signal);
+                None
+            }
+        };
+        let called_off = child.is_none() && signal.load(Ordering::Acquire) != 0;
+        if status.is_some() || called_off || end.is_some_and(|end| end <= Instant::now()) {
+            return Ok(status);
+        }
+        injector.renew()?;
     }
 }
 
@@ -359,10 +385,13 @@ fn print_injected(args: &InjectArgs, injected: &Injected, clock: &Clock) -> Resu
         anechoic_report::json(injected, &mut out)?;
         out.flush()?;
     } else if args.json {
-        anechoic_report::json(injected, &mut std::io::stderr())?;
+        let mut out = terminal::stderr();
+        anechoic_report::json(injected, &mut out)?;
+        out.flush()?;
     } else if !args.quiet {
-        anechoic_report::injected(injected, clock)
-            .write(&terminal::view(None), &mut std::io::stderr())?;
+        let mut out = terminal::stderr();
+        anechoic_report::injected(injected, clock).write(&terminal::view(None), &mut out)?;
+        out.flush()?;
     }
     Ok(())
 }

@@ -3,11 +3,12 @@
 use crate::exit;
 use crate::files::Scratch;
 use crate::stop;
+use crate::terminal;
 use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
 use anechoic_recording::{Problem, ProblemKind, Recording, find, read_file};
 use anechoic_report::results::{LeftOut, Methods};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -223,11 +224,10 @@ pub(crate) fn newest(methods: Methods) -> Result<PathBuf, Problem> {
     let whole = newest.dir().parent().filter(|whole| is_part && !whole.as_os_str().is_empty());
     let dir = whole.unwrap_or(newest.dir());
     let dir = dir.strip_prefix(".").ok().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(dir);
-    let _ = writeln!(
-        io::stderr(),
+    terminal::print_note(format_args!(
         "anechoic: reading {}, the newest recording here",
         anechoic_report::shown(dir)
-    );
+    ));
     Ok(dir.to_owned())
 }
 

@@ -57,8 +57,9 @@ pub use rows::OfRows;
 pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;
 
+use anechoic_system::huge_pages;
 use clap::{CommandFactory, Parser, Subcommand};
-use std::io::Write;
+use std::io::{Write, stderr, stdout};
 use std::process::ExitCode;
 
 /// Measure operating-system noise: how much CPU time your program loses, what takes it, and how to reduce it
@@ -130,18 +131,15 @@ pub fn anechoic() -> ExitCode {
     let cli = match Cli::try_parse_from(minimal::arguments(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {
-            if !error.use_stderr() {
-                let _ = error.print();
-                return ExitCode::SUCCESS;
-            }
-            // It repeats what was typed, or what a script passed on.
-            let text = error.render().to_string();
-            let lines: Vec<String> = text.lines().map(anechoic_report::plain).collect();
-            let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
-            return exit::USAGE.into();
+            print_parsed(&error);
+            return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
         }
     };
     terminal::use_colors(cli.color);
+    if let Err(problem) = stop::files_may_be_full() {
+        return exit::print_error(&problem).into();
+    }
+    huge_pages::undo_leftovers();
     let done = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
@@ -171,4 +169,18 @@ pub fn anechoic() -> ExitCode {
         Command::Man(args) => man::run(&args),
     };
     done.unwrap_or_else(|error| exit::print_error(&error).into())
+}
+
+/// Prints help, the version or what is wrong with the command line, in one write.
+fn print_parsed(error: &clap::Error) {
+    let text = error.render().to_string();
+    // Fails if the reader or the terminal is gone.
+    let _ = match error.use_stderr() {
+        true => {
+            // It repeats what was typed, or what a script passed on.
+            let lines: Vec<String> = text.lines().map(anechoic_report::plain).collect();
+            stderr().write_all(format!("{}\n", lines.join("\n")).as_bytes())
+        }
+        false => stdout().write_all(text.as_bytes()),
+    };
 }

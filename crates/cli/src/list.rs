@@ -4,6 +4,7 @@ use crate::exit;
 use crate::inputs::Inputs;
 use crate::progress::Busy;
 use crate::show::{ComputedResults, ShowArgs};
+use crate::terminal;
 use anechoic_analyze::threads::in_order_at_most;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::list::LIST;
@@ -51,8 +52,10 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Problem> {
     printer.finish()?;
     match inputs.denied {
         0 => {}
-        1 => eprintln!("anechoic: one more directory cannot be read by this user"),
-        denied => eprintln!("anechoic: {denied} more directories cannot be read by this user"),
+        1 => terminal::print_note("anechoic: one more directory cannot be read by this user"),
+        denied => terminal::print_note(format_args!(
+            "anechoic: {denied} more directories cannot be read by this user"
+        )),
     }
     Ok(ExitCode::from(worst))
 }

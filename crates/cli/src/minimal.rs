@@ -140,15 +140,17 @@ fn first_process(args: &MinimalArgs) -> ExitCode {
     let sent = args.device().filter(|_| done.is_ok()).map(|to| (to, send::send(&args.output, to)));
     let mut code = done.unwrap_or_else(|problem| exit::print_error(&problem));
     match sent {
-        Some((to, Ok(bytes))) => eprintln!("anechoic: sent {bytes} bytes to {}", to.display()),
+        Some((to, Ok(bytes))) => {
+            terminal::print_note(format_args!("anechoic: sent {bytes} bytes to {}", to.display()))
+        }
         Some((_, Err(problem))) => code = code.max(exit::print_error(&problem)),
         None => {}
     }
     if code > exit::WARNING && args.at_end != AtEnd::Exit {
-        eprintln!(
+        terminal::print_note(format_args!(
             "anechoic: there is no usable result; the machine ends in {} s",
             TO_READ.as_secs()
-        );
+        ));
         std::thread::sleep(TO_READ);
     }
     init::leave_disks(read_only);
@@ -165,7 +167,11 @@ fn first_process(args: &MinimalArgs) -> ExitCode {
 fn measure(args: &MinimalArgs) -> Result<u8, Problem> {
     let (dir, words) = (&args.output, measurement(args));
     create_dir_all(dir).map_err(|error| Problem::unwritable(dir, &error))?;
-    eprintln!("anechoic {} in {}: the machine ends afterwards", words.join(" "), dir.display());
+    terminal::print_note(format_args!(
+        "anechoic {} in {}: the machine ends afterwards",
+        words.join(" "),
+        dir.display()
+    ));
     let place = dir.join(LOG);
     let unwritable = |error: io::Error| Problem::unwritable(&place, &error);
     let log = create_file(&place).map_err(unwritable)?;
@@ -181,7 +187,7 @@ fn measure(args: &MinimalArgs) -> Result<u8, Problem> {
     if let Some(then) = &args.then {
         let after = Command::new("/bin/sh").args(["-c", then]).current_dir(dir).status();
         if !after.is_ok_and(|status| status.success()) {
-            eprintln!("anechoic: failed: {then}");
+            terminal::print_note(format_args!("anechoic: failed: {then}"));
         }
     }
     // A signal that ended the measurement has no code of ours.

@@ -5,6 +5,7 @@ mod gather;
 
 use crate::files;
 use crate::progress::Busy;
+use crate::terminal;
 use anechoic_recording::Problem;
 use anechoic_report::results::Found;
 use anechoic_report::{HtmlReport, html, shown};
@@ -53,7 +54,7 @@ impl PageArgs {
     /// A file cannot be written.
     pub fn print(&self, page: &HtmlReport, force: bool) -> Result<(), Problem> {
         for line in written(page, self.html.as_deref(), self.figures.as_deref(), force)? {
-            eprintln!("{line}");
+            terminal::print_note(format_args!("{line}"));
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! with the end time if every CPU is measured. Afterwards: a spinner. Nothing is shown when piped, and no bar
 //! for less than two seconds.
 
+use crate::terminal;
 use anechoic_measure::run::Stage;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -111,7 +112,7 @@ impl Progress {
                     bar.set_message(left(time_left));
                 }
             }
-            Stage::Calibrating => eprintln!("calibrating the kernels"),
+            Stage::Calibrating => terminal::print_note("calibrating the kernels"),
             Stage::Saving => self.finish(),
         }
     }
@@ -127,7 +128,7 @@ impl Progress {
         } else {
             // Nothing may draw while every CPU is measured, so the end time is printed once.
             let end = end_time(&jiff::Zoned::now(), total);
-            eprintln!("measuring {what} until {end}; Ctrl-C ends early");
+            terminal::print_note(format_args!("measuring {what} until {end}; Ctrl-C ends early"));
         }
     }
 

@@ -52,7 +52,11 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
     let (report, worst) = suite::report(&inputs, args.redact)?;
     let worst = worst.max(unread);
     let lacking = report.study.iter().flat_map(Study::lacks);
-    report.notes.iter().chain(lacking).for_each(|note| eprintln!("anechoic: {note}"));
+    report
+        .notes
+        .iter()
+        .chain(lacking)
+        .for_each(|note| terminal::print_note(format_args!("anechoic: {note}")));
     if to_stdout {
         let mut out = terminal::stdout();
         html(&report, &mut out)?;
@@ -66,7 +70,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Problem> {
 /// Prints what was written: on stderr if the report itself goes to standard output.
 fn print_written(lines: &[String], to_stderr: bool) -> std::io::Result<()> {
     let mut out: Box<dyn Write> =
-        if to_stderr { Box::new(std::io::stderr()) } else { Box::new(terminal::stdout()) };
+        if to_stderr { Box::new(terminal::stderr()) } else { Box::new(terminal::stdout()) };
     for line in lines {
         writeln!(out, "{line}")?;
     }

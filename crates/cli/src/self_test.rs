@@ -4,6 +4,7 @@ use crate::files::Scratch;
 use crate::setup::plan;
 use crate::show::Printer;
 use crate::stop;
+use crate::terminal;
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_measure::inject::{InjectError, Injection, Timing};
 use anechoic_measure::methods::detours::Detours;
@@ -20,6 +21,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// How the names of its temporary directories begin.
+pub(crate) const PREFIX: &str = "anechoic-self-test-";
 
 /// One recording of the self-test.
 struct TestNoise {
@@ -65,7 +69,9 @@ pub fn run(
     let cpu = one_cpu(asked)?;
     let stop = stop::flag()?;
     if !json && std::io::stderr().is_terminal() {
-        eprintln!("injecting known noise on CPU {cpu} for about eight seconds");
+        terminal::print_note(format_args!(
+            "injecting known noise on CPU {cpu} for about eight seconds"
+        ));
     }
     let result = test(&Test { cpu, allow_variant_tsc, stop: &stop })?;
     Printer::stdout(json, false).print_one(&Found::of(&SELF_TEST, result, &[]), None)
@@ -90,7 +96,7 @@ fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {
 }
 
 fn test(of: &Test<'_>) -> Result<SelfTestResult, Problem> {
-    let dir = Scratch::make("anechoic-self-test-", &std::env::temp_dir())?;
+    let dir = Scratch::make(PREFIX, &std::env::temp_dir())?;
     let mut kinds = Vec::new();
     let mut not_available = Vec::new();
     let make = |noise: &TestNoise, name: &str| noise.record(of, &dir.path().join(name));

@@ -5,7 +5,7 @@ use crate::files::Scratch;
 use crate::progress::{Busy, Progress};
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::Plan;
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, create_own_dir};
 use anechoic_system::cpus;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -58,7 +58,7 @@ impl SetupArgs {
 
     /// Returns the directory of a recording that is kept.
     pub fn dir(&self) -> PathBuf {
-        self.output.clone().unwrap_or_else(default_dir)
+        self.output.clone().unwrap_or_else(|| free(default_name()))
     }
 
     /// Returns where the recording goes.
@@ -74,6 +74,8 @@ impl SetupArgs {
 #[derive(Debug)]
 pub(crate) struct Place {
     dir: PathBuf,
+    /// Whether it was made under the default name.
+    made: bool,
     _scratch: Option<Scratch>,
 }
 
@@ -86,14 +88,22 @@ impl Place {
         let scratch = no_save.then(Scratch::for_recording).transpose()?;
         let dir = match &scratch {
             Some(scratch) => scratch.path().join("recording"),
-            None => output.map_or_else(default_dir, Path::to_owned),
+            None => output.map_or_else(|| free(default_name()), Path::to_owned),
         };
-        Ok(Self { dir, _scratch: scratch })
+        Ok(Self { dir, made: output.is_none() && !no_save, _scratch: scratch })
     }
 
     /// Returns the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.made {
+            let _ = std::fs::remove_dir(&self.dir); // fails unless nothing was recorded
+        }
     }
 }
 
@@ -149,20 +159,21 @@ pub fn explained(dir: &Path, quiet: bool) -> Result<Recording, Problem> {
     Ok(recording)
 }
 
-/// Returns the name of a directory that does not exist yet; names sort by time.
-pub(crate) fn default_dir() -> PathBuf {
-    free(format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")).into())
+/// Returns a name for a directory; names sort by time.
+pub(crate) fn default_name() -> PathBuf {
+    format!("anechoic-{}", jiff::Zoned::now().strftime("%Y%m%dT%H%M%S")).into()
 }
 
-/// Returns `dir`, or if that exists the first free one of `dir.2`, `dir.3`, …
+/// Makes the directory `dir`, or if that exists the first of `dir.2`, `dir.3`, … that does not, so that no other process
+/// can take it. Where none can be made, what writes there reports why.
 pub(crate) fn free(dir: PathBuf) -> PathBuf {
     let numbered = |number: u32| {
         let mut name = dir.clone().into_os_string();
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
-    let others = (2..).map(numbered);
-    std::iter::once(dir.clone()).chain(others).find(|place| !place.exists()).unwrap_or(dir)
+    let mut places = std::iter::once(dir.clone()).chain((2..).map(numbered));
+    places.find(|place| create_own_dir(place).unwrap_or(true)).unwrap_or(dir)
 }
 
 /// Refuses to run under SCHED_FIFO on every CPU of the machine, unless the user asked for that explicitly.
@@ -174,4 +185,41 @@ pub(crate) fn leave_one(cpus: &[u32], all_cpus: bool, option: &str) -> Result<()
         return Err(ProblemKind::Usage.problem(why, "leave one out with --cpus, or use --all-cpus"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_at_the_same_time_get_places_of_their_own() {
+        let above = tempfile::tempdir().expect("a directory");
+        let name = above.path().join("anechoic-20261125T210000");
+        let start = || {
+            std::thread::spawn({
+                let name = name.clone();
+                move || free(name)
+            })
+        };
+        let threads: Vec<_> = (0..16).map(|_| start()).collect();
+        let taken = threads.into_iter().map(|thread| thread.join().expect("a place"));
+        let taken: std::collections::BTreeSet<PathBuf> = taken.collect();
+        assert_eq!(taken.len(), 16, "{taken:?}");
+        assert!(taken.iter().all(|place| place.is_dir()), "{taken:?}");
+        let nowhere = PathBuf::from("/proc/anechoic");
+        assert_eq!(free(nowhere.clone()), nowhere, "what writes there reports why");
+    }
+
+    #[test]
+    fn a_place_under_the_default_name_stays_only_with_a_recording() {
+        for (recorded, expected) in [(false, false), (true, true)] {
+            let above = tempfile::tempdir().expect("a directory");
+            let dir = free(above.path().join("r"));
+            if recorded {
+                std::fs::write(dir.join("run.json"), "").expect("written");
+            }
+            drop(Place { dir: dir.clone(), made: true, _scratch: None });
+            assert_eq!(dir.exists(), expected);
+        }
+    }
 }

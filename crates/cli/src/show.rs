@@ -3,6 +3,7 @@
 use crate::files::NewFile;
 use crate::inputs::Inputs;
 use crate::progress::Busy;
+use crate::terminal::WhileRead;
 use crate::{exit, terminal};
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording};
@@ -41,7 +42,7 @@ impl ShowArgs {
         if let Some(path) = &self.output {
             let file = NewFile::create(path, self.force)?;
             let out = file.file().try_clone().map_err(|error| Problem::unwritable(path, &error))?;
-            printer.out = Box::new(BufWriter::new(out));
+            printer.out = Box::new(WhileRead::new(BufWriter::new(out)));
             printer.file = Some((file, path.clone()));
         }
         Ok(printer)
@@ -67,7 +68,7 @@ impl Printer {
 
     /// Prints to standard error, where a command has the standard output.
     pub(crate) fn stderr(json: bool) -> Self {
-        Self { out: Box::new(BufWriter::new(std::io::stderr())), ..Self::stdout(json, false) }
+        Self { out: Box::new(terminal::stderr()), ..Self::stdout(json, false) }
     }
 
     /// Returns this printer, set to show every row.

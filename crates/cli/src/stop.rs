@@ -1,14 +1,21 @@
-//! SIGINT, SIGTERM and SIGHUP end a measurement early and keep what was measured.
+//! Every signal that can be caught and would end the process ends a measurement early and keeps what was measured.
+//!
+//! Batch systems announce the end of a job by SIGUSR1, SIGUSR2 or SIGXCPU, and Ctrl-\ sends SIGQUIT. Signals that report
+//! damage (SIGSEGV, SIGABRT) end the process as usual, and SIGPIPE is ignored, as by every Rust program.
 //!
 //! One interruption often arrives as several signals: `timeout` signals the command and its process group, a launcher
 //! signals every rank, a user presses Ctrl-C twice. All signals of the first two seconds therefore count as one. If
-//! the command still saves its results after that, it reports that, and one more signal ends it without them.
+//! the command is still busy after that, it reports that, and one more of SIGINT, SIGTERM, SIGHUP and SIGQUIT ends it at once.
 
+use crate::terminal;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::{huge_pages, tracefs};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
+    SIGXCPU, SIGXFSZ,
+};
 use signal_hook::{flag, low_level};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +25,14 @@ use std::time::Duration;
 /// Signals that arrive within this time after the first one count as the same interruption.
 const ONE_INTERRUPTION: Duration = Duration::from_secs(2);
 
+/// What users, terminals and job launchers send. Each takes a descriptor, which wakes the thread that counts them.
+const USUAL: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+/// The other signals that end a process which does not catch them: of batch systems, of timers, and of limits. 16 is
+/// SIGSTKFLT and 30 SIGPWR, which x86 and Arm have and other systems do not.
+const RARE: [i32; 9] = [SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGVTALRM, SIGPROF, SIGIO, 16, 30];
+/// Real-time signals, without those of the C library.
+const REAL_TIME: std::ops::RangeInclusive<i32> = 34..=64;
+
 /// Returns a flag that the first of these signals sets. A signal that our parent ignored (nohup, a background job)
 /// stays ignored.
 ///
@@ -25,19 +40,19 @@ const ONE_INTERRUPTION: Duration = Duration::from_secs(2);
 /// Fails if the system has no descriptor or no thread left for waiting.
 pub fn flag() -> Result<Arc<AtomicBool>, Problem> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in caught() {
+    for signal in ending() {
         // The flag is set before the thread wakes up.
         flag::register(signal, Arc::clone(&stop))?;
     }
-    watch(wait_for_the_last)?;
+    watch(newest()?, wait_for_the_last)?;
     Ok(stop)
 }
 
 /// Whether a thread waits for signals.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Has the first of these signals end the process once what must be done before is done. A command that has a [`flag`]
-/// decides itself when it ends.
+/// Has the first signal of a user, a terminal or a launcher end the process once what must be done before is done. A
+/// command that has a [`flag`] decides itself when it ends.
 ///
 /// # Errors
 /// Fails if the system has no descriptor or no thread left for waiting.
@@ -45,18 +60,20 @@ pub(crate) fn end_at_once() -> Result<(), Problem> {
     if WATCHED.load(Ordering::Acquire) {
         return Ok(());
     }
-    watch(|mut arrived, newest| {
+    watch(newest_of(usual())?, |mut arrived, newest| {
         if next(&mut arrived).is_some() {
             end(newest);
         }
     })
 }
 
-/// Starts a thread that gets all these signals and their latest number.
-fn watch(wait: impl FnOnce(UnixStream, &AtomicUsize) + Send + 'static) -> Result<(), Problem> {
-    let newest = newest()?;
+/// Starts a thread that gets the usual signals as they arrive, and the number of the latest signal.
+fn watch(
+    newest: Arc<AtomicUsize>,
+    wait: impl FnOnce(UnixStream, &AtomicUsize) + Send + 'static,
+) -> Result<(), Problem> {
     let (arrived, handler) = UnixStream::pair()?;
-    for signal in caught() {
+    for signal in usual() {
         // The number is set before the thread wakes up.
         low_level::pipe::register(signal, handler.try_clone()?)?;
     }
@@ -86,8 +103,9 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
     let _ = arrived.set_nonblocking(true);
     while next(&mut arrived).is_some() {}
     let _ = arrived.set_nonblocking(false);
-    let text = "anechoic: saving what was measured; one more signal ends this without saving";
-    let _ = writeln!(std::io::stderr(), "{text}"); // fails if the terminal is gone
+    terminal::print_note(
+        "anechoic: still ending; one more signal ends it at once, and what is not saved yet is lost",
+    );
     if next(&mut arrived).is_some() {
         end(newest);
     }
@@ -119,17 +137,39 @@ fn next(arrived: &mut UnixStream) -> Option<()> {
 /// # Errors
 /// Fails if the kernel refuses a handler.
 pub fn newest() -> Result<Arc<AtomicUsize>, Problem> {
+    files_may_be_full()?;
+    newest_of(ending())
+}
+
+/// Returns the number of the latest of these signals, 0 before the first.
+fn newest_of(signals: impl Iterator<Item = i32>) -> Result<Arc<AtomicUsize>, Problem> {
     let newest = Arc::new(AtomicUsize::new(0));
-    for signal in caught() {
+    for signal in signals {
         flag::register_usize(signal, Arc::clone(&newest), signal as usize)?;
     }
     Ok(newest)
 }
 
-/// Returns the signals that our parent does not ignore.
-fn caught() -> impl Iterator<Item = i32> {
+/// Makes writing beyond the limit on the size of files fail as on a full disk, instead of ending the process. The handler
+/// does nothing, and commands that this process starts have the usual one.
+///
+/// # Errors
+/// Fails if the kernel refuses a handler.
+pub(crate) fn files_may_be_full() -> Result<(), Problem> {
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    Ok(())
+}
+
+/// Returns the signals that end a measurement early: those that our parent does not ignore.
+pub fn ending() -> impl Iterator<Item = i32> {
     let ignored = ignored();
-    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
+    let all = USUAL.into_iter().chain(RARE).chain(REAL_TIME);
+    all.filter(move |signal| ignored >> (signal - 1) & 1 == 0)
+}
+
+/// Returns those of them that users, terminals and job launchers send.
+fn usual() -> impl Iterator<Item = i32> {
+    ending().filter(|signal| USUAL.contains(signal))
 }
 
 /// Returns the set of ignored signals, with bit 0 for signal 1.

@@ -21,7 +21,7 @@ use crate::inputs::Inputs;
 use crate::options::{answers, arguments};
 use crate::page::{Known, PageArgs};
 use crate::rows::Rows;
-use crate::setup::default_dir;
+use crate::setup::Place;
 use crate::terminal;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::Problem;
@@ -149,34 +149,35 @@ pub(crate) fn report(inputs: &Inputs, redact: bool) -> Result<(HtmlReport, u8), 
 pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     let SuiteArgs { suite, answers, common } = args;
     common.page.refuse(common.force)?;
-    let (dir, Results { done, lacking, worst }) = match &common.show {
-        Some(dir) => (dir.clone(), read_sets(suite, dir, common.quiet)?),
+    let named = common.show.as_deref().or(common.output.as_deref());
+    let place = Place::of(named, false)?;
+    let dir = place.dir();
+    let Results { done, lacking, worst } = match &common.show {
+        Some(_) => read_sets(suite, dir, common.quiet)?,
         None => {
             let cpus =
                 common.cpus.as_ref().map_or_else(|| suite.usual_cpus(), |list| list.0.clone());
             let host = Host { cpus, machine: machine::describe() };
-            let dir = common.output.clone().unwrap_or_else(default_dir);
             let mut sets = (suite.sets)(answers, &host)?;
             sets.iter_mut().for_each(|set| set.plan.allow_variant_tsc = common.allow_variant_tsc);
             let resume = common.resume.then_some(&host.machine);
-            let measured = measure_sets(suite, &sets, &dir, resume, common.quiet)?;
-            (dir, measured)
+            measure_sets(suite, &sets, dir, resume, common.quiet)?
         }
     };
     if common.json || done.is_empty() {
-        lacking.iter().for_each(|text| eprintln!("anechoic: {text}"));
+        lacking.iter().for_each(|text| terminal::print_note(format_args!("anechoic: {text}")));
     }
     let mut out = terminal::stdout();
     if common.json {
         done.iter().try_for_each(|one| one.found.json(&mut out))?;
     } else if !done.is_empty() {
-        let view = terminal::view(Some(&dir));
+        let view = terminal::view(Some(dir));
         (suite.study)(&done, &view).lacking(lacking).screen(&view).write(&view, &mut out)?;
     }
     out.flush()?;
     // Last, so that a page that cannot be written costs nobody the result.
     let page = match common.page.is_wanted() && !done.is_empty() {
-        true => write_page(suite, &dir, &done, common)
+        true => write_page(suite, dir, &done, common)
             .unwrap_or_else(|problem| exit::print_error(&problem)),
         false => 0,
     };

@@ -1,9 +1,10 @@
-//! Standard output: a terminal with colours and a width, or a pipe.
+//! Standard output and standard error: a terminal with colours and a width, or a pipe.
 
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_report::{Style, View};
 use std::ffi::OsString;
-use std::io::{BufWriter, IsTerminal, StdoutLock};
+use std::fmt::Display;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stderr, StdoutLock, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -12,9 +13,65 @@ const COLUMNS: usize = 80;
 /// Wider lines are harder to read.
 const MOST_COLUMNS: usize = 100;
 
-/// Returns buffered standard output.
-pub fn stdout() -> BufWriter<StdoutLock<'static>> {
-    BufWriter::new(std::io::stdout().lock())
+/// Output that is dropped once its reader is gone, as after `| head -1`: the exit code must not depend on the reader.
+pub(crate) struct WhileRead<W> {
+    out: W,
+    gone: bool,
+}
+
+impl<W: Write> WhileRead<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, gone: false }
+    }
+
+    /// Writes unless the reader is gone; returns `dropped` if it is.
+    fn unless_gone<T>(
+        &mut self,
+        dropped: T,
+        write: impl FnOnce(&mut W) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.gone {
+            return Ok(dropped);
+        }
+        match write(&mut self.out) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.gone = true;
+                Ok(dropped)
+            }
+            written => written,
+        }
+    }
+}
+
+impl<W: Write> Write for WhileRead<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_gone(bytes.len(), |out| out.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_gone((), W::flush)
+    }
+}
+
+/// Returns buffered standard output for results, which are computed to the end whether or not somebody reads them.
+pub fn stdout() -> WhileRead<BufWriter<StdoutLock<'static>>> {
+    WhileRead::new(stream())
+}
+
+/// Returns buffered standard error, as [`stdout`].
+pub(crate) fn stderr() -> WhileRead<BufWriter<Stderr>> {
+    WhileRead::new(BufWriter::new(io::stderr())) // not locked: progress is drawn there meanwhile
+}
+
+/// Returns buffered standard output for long streams, whose writing ends with an error once nobody reads them.
+pub(crate) fn stream() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::new(io::stdout().lock())
+}
+
+/// Prints one line on stderr, in one write, so that lines of processes with the same log do not mix. A terminal that is
+/// gone is no error.
+pub(crate) fn print_note(text: impl Display) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// When to use colours.
@@ -66,6 +123,37 @@ pub fn view(path: Option<&Path>) -> View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A pipe whose reader takes some bytes and goes.
+    struct Pipe {
+        room: usize,
+        with: ErrorKind,
+    }
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = bytes.len().min(self.room);
+            self.room -= taken;
+            if taken == 0 { Err(self.with.into()) } else { Ok(taken) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn only_the_end_of_the_reader_is_no_error() {
+        for (with, room, expected) in [
+            (ErrorKind::BrokenPipe, 3, Ok(())),
+            (ErrorKind::BrokenPipe, 0, Ok(())),
+            (ErrorKind::StorageFull, 3, Err(ErrorKind::StorageFull)),
+        ] {
+            let mut out = WhileRead::new(Pipe { room, with });
+            let written = out.write_all(b"verdict").and_then(|()| out.write_all(b"more"));
+            assert_eq!(written.map_err(|error| error.kind()), expected, "{with:?}");
+        }
+    }
 
     #[test]
     fn the_option_goes_before_the_variables_and_these_before_the_terminal() {

@@ -257,3 +257,21 @@ fn fifo_without_the_right_is_refused_before_measuring() {
         done.err
     );
 }
+
+/// Lines of processes that share a log would mix.
+#[test]
+fn an_error_is_one_write() {
+    for args in [&["summary", "/no/such/place"][..], &["run", "--no-such-option"]] {
+        // A datagram for each write.
+        let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().expect("a pair of sockets");
+        let mut command = std::process::Command::new(tool::ANECHOIC);
+        command.args(args).stderr(std::os::fd::OwnedFd::from(theirs));
+        command.status().expect("it runs");
+        drop(command); // and the other end with it
+        let mut bytes = [0; 4096];
+        let length = ours.recv(&mut bytes).expect("an error");
+        assert!(bytes[..length].ends_with(b"\n"), "{}", String::from_utf8_lossy(&bytes[..length]));
+        ours.set_nonblocking(true).expect("it is ours");
+        assert!(ours.recv(&mut bytes).is_err(), "{args:?}: more than one write");
+    }
+}

@@ -1,6 +1,6 @@
 //! `anechoic gate` on the recordings of the documents: exit codes, files, and what it refuses.
 
-use crate::tool::{Done, anechoic, arg};
+use crate::tool::{ANECHOIC, Done, anechoic, arg};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -43,6 +43,29 @@ fn the_exit_code_is_the_outcome_and_each_rule_has_a_line() {
     let done = gate("before", &["--max-noise", "6%", "--max-noise", "1%", "--max-rate", "nmi=1/h"]);
     assert_eq!(done.code, Some(2), "one that is exceeded decides: {}", done.out);
     assert!(done.out.contains("Failed: 1 of 3 rules exceeded, 1 undecided."), "{}", done.out);
+}
+
+/// The reader of a pipeline may end before the verdict is printed, as `head -1` does; with pipefail the code still counts.
+#[test]
+fn the_verdict_does_not_depend_on_its_reader() {
+    let (before, after) = (example("before"), example("after"));
+    let (before, after) = (arg(&before), arg(&after));
+    let cases: [(&[&str], i32); 6] = [
+        (&["gate", before, "--max-noise", "6%"], 0),
+        (&["gate", before, "--max-noise", "1%"], 2),
+        (&["gate", before, "--max-noise", "1%", "--json"], 2),
+        (&["gate", before, "--max-noise", "3.81%"], 3),
+        (&["compare", before, after], 3),
+        (&["export", "csv", before], 0),
+    ];
+    for (args, code) in cases {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = std::process::Command::new(ANECHOIC);
+        let done = command.args(args).stdout(writer).output().expect("it runs");
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((done.status.code(), &*err), (Some(code), ""), "{args:?}");
+    }
 }
 
 #[test]

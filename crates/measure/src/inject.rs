@@ -34,6 +34,10 @@ pub const INJECTED: &str = "ANECHOIC_INJECTED";
 pub(crate) const LEAST_PERIOD: Duration = Duration::from_micros(10);
 /// Longest spin in the kernel at random or replayed times.
 pub const LONGEST_SPIN: Duration = timer_program::LONGEST;
+/// Longest time between two renewals; see [`Injector::end_unless_renewed`].
+pub const RENEWAL: Duration = Duration::from_millis(100);
+/// How long interrupts go on that nobody renews: long enough for a busy host, on which a thread may wait for its CPU.
+const WITHOUT_RENEWAL: Duration = Duration::from_secs(1);
 /// Largest share of a CPU that is taken without `--force`.
 pub(crate) const MOST_SHARE: f64 = 0.5;
 /// CPU time that a bare interrupt, or switching to a thread and back, takes in addition; used for the limit
@@ -280,11 +284,32 @@ impl Injector {
         self.injected.tids.iter_mut().for_each(|tid| *tid = thread(*tid));
     }
 
-    /// Makes interrupts at random or replayed times end by themselves this long after each start, even if
-    /// this process is then stopped. All other noise ends with [`Injector::stop`] or with the process.
+    /// Makes interrupts end by themselves this long after each start, even if this process is then stopped; threads are
+    /// stopped with it. All noise ends with [`Injector::stop`] or with the process.
     pub fn end_after(&mut self, time: Duration) {
-        if let Maker::Timers(timers) = &mut self.maker {
-            timers.end_after(time);
+        match &mut self.maker {
+            Maker::Interrupts(interrupts) => interrupts.end_after(time),
+            Maker::Timers(timers) => timers.end_after(time),
+            Maker::Threads(_) => {}
+        }
+    }
+
+    /// Makes periodic interrupts end by themselves soon after this process is stopped, unless [`Injector::renew`] is called
+    /// every [`RENEWAL`] or more often.
+    pub fn end_unless_renewed(&mut self) {
+        if let Maker::Interrupts(interrupts) = &mut self.maker {
+            interrupts.end_after(WITHOUT_RENEWAL);
+        }
+    }
+
+    /// Lets noise go on that ends by itself if nobody renews it.
+    ///
+    /// # Errors
+    /// Returns the kernel's error.
+    pub fn renew(&mut self) -> Result<(), InjectError> {
+        match &mut self.maker {
+            Maker::Interrupts(interrupts) if self.on_since.is_some() => interrupts.renew(),
+            _ => Ok(()),
         }
     }
 

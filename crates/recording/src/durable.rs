@@ -69,17 +69,17 @@ fn no_directory(path: &Path) -> io::Error {
     io::Error::other(ProblemKind::CannotWrite.problem(why, "name another directory"))
 }
 
-/// Creates the directory of a recording and those above it if it is not there yet. What root creates, only its owner can
-/// enter.
+/// Creates the directory of a recording and those above it, and returns true; or returns false if it exists. What root
+/// creates, only its owner can enter.
 ///
 /// # Errors
 /// Returns the system's error; as root also that somebody else could exchange what is written into it.
-pub(crate) fn create_own_dir(dir: &Path) -> io::Result<()> {
+pub fn create_own_dir(dir: &Path) -> io::Result<bool> {
     create_dir_all(directory_of(dir))?;
     match make(dir, if is_root() { 0o700 } else { 0o777 }) {
-        Err(_) if dir.is_dir() => verify_own(dir),
+        Err(_) if dir.is_dir() => verify_own(dir).map(|()| false),
         Err(_) if dir.symlink_metadata().is_ok() => Err(no_directory(dir)),
-        made => made,
+        made => made.map(|()| true),
     }
 }
 

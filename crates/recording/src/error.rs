@@ -70,18 +70,23 @@ impl Problem {
     /// A directory cannot be created or written.
     #[must_use]
     pub fn cannot_write_to(dir: &Path, source: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
         if let Some(problem) = Self::inside(source) {
             return problem;
         }
         let why = format!("cannot write to {}: {source}", dir.display());
-        ProblemKind::CannotWrite.problem(why, "use a directory that you may write to")
+        let remedy = match source.kind() {
+            Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => remedy_of(source),
+            _ => "use a directory that you may write to",
+        };
+        ProblemKind::CannotWrite.problem(why, remedy)
     }
 
     /// A directory must be empty and is not.
     #[must_use]
     pub fn not_empty(dir: &Path) -> Self {
         let why = format!("{} is not empty", dir.display());
-        ProblemKind::CannotWrite.problem(why, "use a new directory, or empty this one first")
+        ProblemKind::CannotWrite.problem(why, "use a new directory")
     }
 
     /// The content of a file has changed since it was written.

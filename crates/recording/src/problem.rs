@@ -177,9 +177,15 @@ pub fn in_words(error: &impl fmt::Display) -> String {
     without_numbers(error.to_string())
 }
 
+/// The system's words for EFBIG do not name the limit, which is rarely that of the file system.
+const FILE_TOO_LARGE: [&str; 2] =
+    ["File too large (os error 27)", "a file reached the limit on its size (ulimit -f)"];
+
 /// Removes the numbers that the standard library adds to errors of the system: ` (os error 13)`.
-fn without_numbers(mut text: String) -> String {
+fn without_numbers(text: String) -> String {
     const BEFORE: &str = " (os error ";
+    let [words, named] = FILE_TOO_LARGE;
+    let mut text = text.replace(words, named);
     while let Some(at) = text.find(BEFORE) {
         let Some(length) = text[at..].find(')') else { break };
         text.replace_range(at..=at + length, "");
@@ -193,6 +199,7 @@ pub fn remedy_of(error: &io::Error) -> &'static str {
     use io::ErrorKind as Kind;
     match error.kind() {
         _ if is_out_of_files(error) => "raise the limit on open files (ulimit -n)",
+        Kind::FileTooLarge => "raise this limit",
         Kind::StorageFull | Kind::QuotaExceeded => "free space, or name a place elsewhere",
         Kind::PermissionDenied => "run it as a user who has access",
         Kind::ReadOnlyFilesystem => "name a place on a writable file system",
@@ -286,6 +293,10 @@ mod tests {
             (
                 format!("refused ({denied}), twice ({denied})"),
                 "refused (Permission denied), twice (Permission denied)",
+            ),
+            (
+                format!("cannot write /x: {}", io::Error::from_raw_os_error(27)),
+                "cannot write /x: a file reached the limit on its size (ulimit -f)",
             ),
             ("open (os error 1".into(), "open (os error 1"),
         ] {

@@ -23,7 +23,7 @@ pub mod memory_nodes;
 pub mod perf;
 pub mod quantum;
 pub mod rights;
-mod rlimits;
+pub mod rlimits;
 mod stat;
 pub mod steal;
 pub mod tracefs;

@@ -9,6 +9,7 @@ use perf_event_open_sys::bindings::{
     perf_event_mmap_page,
 };
 use std::io;
+use std::num::NonZeroI32;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
@@ -112,7 +113,20 @@ impl TimerInterrupts {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Switches the interrupts on or off.
+    /// Switches the interrupts on for at most `count` more of them than were allowed so far, and then off. The kernel
+    /// counts, so they end even if this process is stopped. A program of the event counts if it returns 1; before Linux
+    /// 6.11, whatever it returns.
+    ///
+    /// # Errors
+    /// Fails if the CPU is gone.
+    pub fn allow(&self, count: NonZeroI32) -> io::Result<()> {
+        // SAFETY: adds to the limit of the event of a descriptor that we own.
+        let done =
+            unsafe { perf_event_open_sys::ioctls::REFRESH(self.event.as_raw_fd(), count.get()) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Switches the interrupts on, without an end, or off.
     ///
     /// # Errors
     /// Fails if the CPU is gone.

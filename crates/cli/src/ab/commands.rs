@@ -75,8 +75,11 @@ impl ShellCommand {
         let (mut shell, printed) = self.shell(cpus)?;
         let slot = group_slot(); // before there is anything to end
         let child = self.spawn(shell.process_group(0))?;
-        slot.store(child.id().cast_signed(), Ordering::Release);
-        Ok(Some(Workload { command: self.clone(), child, printed, slot }))
+        let group = child.id().cast_signed();
+        slot.store(group, Ordering::Release);
+        let mut workload = Workload { command: self.clone(), child, printed, slot, guard: None };
+        workload.guard = Some(self.spawn(&mut guard(group))?); // an error ends the workload
+        Ok(Some(workload))
     }
 }
 
@@ -112,13 +115,23 @@ fn end_group(group: i32, signal: Signal) {
     }
 }
 
-/// A workload that runs until it is dropped.
+/// Returns a shell that kills a process group once this process has ended in any way, also by SIGKILL: it waits for the end
+/// of a pipe of which only this process has the other end.
+fn guard(group: i32) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("read _; kill -s KILL -- -{group}")]).process_group(0);
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    shell
+}
+
+/// A workload that runs until it is dropped, or until this process ends.
 #[derive(Debug)]
 pub(super) struct Workload {
     command: ShellCommand,
     child: Child,
     printed: File,
     slot: &'static AtomicI32,
+    guard: Option<Child>,
 }
 
 impl Workload {
@@ -144,6 +157,10 @@ impl Workload {
 
 impl Drop for Workload {
     fn drop(&mut self) {
+        if let Some(mut guard) = self.guard.take() {
+            let _ = guard.kill(); // first, because the group's number may soon be another's
+            let _ = guard.wait();
+        }
         let group = self.child.id().cast_signed();
         end_group(group, Signal::TERM);
         let until = Instant::now() + PATIENCE;

@@ -71,17 +71,13 @@ impl<'a> Session<'a> {
                 Some(sets) => self.duet(pair, swapped, sets, &signal),
                 None => self.in_turn(pair, swapped, &signal),
             };
-            match done {
-                Ok(true) => {}
-                _ if self.stopped_now() => {
-                    self.remove(pair)?;
-                    return Ok(Ended::Early);
-                }
-                failed => {
-                    self.remove(pair)?;
-                    let problem = failed.err().unwrap_or_else(Problem::called_off);
-                    return Err(self.with_what_is_kept(problem, pair - 1));
-                }
+            if let Err(problem) = done {
+                let early = self.stopped_now();
+                self.remove(pair)?;
+                return match early {
+                    true => Ok(Ended::Early),
+                    false => Err(self.with_what_is_kept(problem, pair - 1)),
+                };
             }
         }
         Ok(Ended::Complete)
@@ -125,8 +121,11 @@ impl<'a> Session<'a> {
         Problem { remedy, ..problem }
     }
 
-    /// Measures one side after the other; returns whether the pair is complete.
-    fn in_turn(&self, pair: u32, swapped: bool, signal: &Signal) -> Result<bool, Problem> {
+    /// Measures one side after the other.
+    ///
+    /// # Errors
+    /// Returns why the pair is not complete.
+    fn in_turn(&self, pair: u32, swapped: bool, signal: &Signal) -> Result<(), Problem> {
         let places = places(self.trials, self.dir, pair);
         let cpus = self.plan.experiment.cpus();
         let order = if swapped { [1, 0] } else { [0, 1] };
@@ -134,21 +133,22 @@ impl<'a> Session<'a> {
             let workload = self.begin(side, &cpus, signal)?;
             let done = 2 * (pair as usize - 1) + before;
             let what = format!("{}, trial {} of {}", SIDES[side], done + 1, 2 * self.pairs());
-            if !self.measure(&what, done, 2 * self.pairs(), &places[side], vec![workload])? {
-                return Ok(false);
-            }
+            self.measure(&what, done, 2 * self.pairs(), &places[side], vec![workload])?;
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// Measures both sides at the same time; returns whether the pair is complete.
+    /// Measures both sides at the same time.
+    ///
+    /// # Errors
+    /// Returns why the pair is not complete.
     fn duet(
         &self,
         pair: u32,
         swapped: bool,
         sets: &[Vec<u32>; 2],
         signal: &Signal,
-    ) -> Result<bool, Problem> {
+    ) -> Result<(), Problem> {
         let [place, _] = places(self.trials, self.dir, pair);
         let cpus = |side: usize| &sets[(side + usize::from(swapped)) % 2];
         let watched = pair == 1 && !self.trials.during;
@@ -185,7 +185,10 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Waits until things have settled, and measures; returns whether the recording is complete.
+    /// Waits until things have settled, and measures.
+    ///
+    /// # Errors
+    /// Returns why the recording is not complete.
     fn measure(
         &self,
         what: &str,
@@ -193,13 +196,13 @@ impl<'a> Session<'a> {
         of: usize,
         dir: &Path,
         workloads: Vec<Option<Workload>>,
-    ) -> Result<bool, Problem> {
+    ) -> Result<(), Problem> {
         let until = Instant::now() + self.args.settle;
         while !self.stopped() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20).min(until - Instant::now()));
         }
         if self.stopped() {
-            return Ok(false);
+            return Err(Problem::called_off());
         }
         let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
         workloads.iter_mut().try_for_each(Workload::still_runs)?;
@@ -208,11 +211,13 @@ impl<'a> Session<'a> {
         measure_as(what, self.plan, &part, self.stop, self.args.setup.quiet)?;
         workloads.iter_mut().try_for_each(Workload::still_runs)?;
         drop(workloads);
-        let complete = explained(&part, self.args.setup.quiet)?.run().state == RunState::Complete;
-        if complete {
-            fs::rename(&part, dir).map_err(|error| Problem::unwritable(dir, &error))?;
+        match &explained(&part, self.args.setup.quiet)?.run().state {
+            RunState::Complete => {
+                fs::rename(&part, dir).map_err(|error| Problem::unwritable(dir, &error))
+            }
+            RunState::Interrupted(why) => Err(ended_early(why)),
+            RunState::Running => Err(ended_early("its recording was not closed")),
         }
-        Ok(complete)
     }
 
     /// Returns how long the trials that are left take, if they take as long as those before.
@@ -224,6 +229,12 @@ impl<'a> Session<'a> {
         let left = each.saturating_mul(u32::try_from(of - done).unwrap_or(u32::MAX));
         long_time(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
     }
+}
+
+/// Returns the problem of a trial whose recording is not complete.
+fn ended_early(why: &str) -> Problem {
+    let why = format!("a trial ended early: {why}");
+    ProblemKind::NoVerdict.problem(why, "mend this, and start the trials again")
 }
 
 /// The latest signal that arrived.

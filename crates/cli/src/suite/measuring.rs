@@ -8,6 +8,7 @@ use crate::files;
 use crate::inputs::Inputs;
 use crate::setup::{explained, record};
 use crate::stop;
+use crate::terminal;
 use anechoic_measure::experiment::{Cell, Sample, Samples, Work};
 use anechoic_measure::run::BETWEEN;
 use anechoic_recording::machine::Machine;
@@ -116,7 +117,7 @@ fn announce(sets: &[Set], kept: &BTreeMap<String, Recording>) {
     let time = anechoic_report::long_time(Duration::from_secs_f64(seconds).as_nanos() as u64);
     let number = anechoic_report::counted(left.len() as u64, "set", "sets");
     let kept = if kept.is_empty() { String::new() } else { format!(", {} kept", kept.len()) };
-    eprintln!("{number}, at {bound} {time}{kept}");
+    terminal::print_note(format_args!("{number}, at {bound} {time}{kept}"));
 }
 
 /// Returns how long a set lasts without noise; with a stopping rule, the shortest time.

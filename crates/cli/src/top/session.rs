@@ -1,7 +1,7 @@
 //! The measurement behind the screen: one run after the other, in its own thread.
 
 use crate::files::Scratch;
-use crate::setup::{default_dir, explained, free, plan};
+use crate::setup::{default_name, explained, free, plan};
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::{Plan, Stage};
 use anechoic_recording::run::RunState;
@@ -220,7 +220,7 @@ impl Measuring {
     /// Moves the recording in `dir` to where the user finds it, if it is not kept anyway.
     fn save(&mut self, dir: &Path) -> Result<(), Problem> {
         let Some(scratch) = &self.scratch else { return Ok(()) };
-        let saved = free(scratch.beside().join(default_dir()));
+        let saved = free(scratch.beside().join(default_name()));
         std::fs::rename(dir, &saved)?;
         self.kept.push(saved.clone());
         explained(&saved, true)?;
@@ -234,7 +234,7 @@ impl Measuring {
             (None, Some(dir)) if self.kept.is_empty() => dir.clone(),
             (None, Some(dir)) => free(dir.clone()),
             (Some(scratch), _) => scratch.path().join("recording"),
-            (None, None) => default_dir(),
+            (None, None) => free(default_name()),
         }
     }
 

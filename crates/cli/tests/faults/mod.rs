@@ -8,11 +8,12 @@ mod held;
 mod inputs;
 mod places;
 mod resources;
+mod several;
 mod signals;
 
 use crate::tool::{self, Done, command};
 use anechoic_lab::process::refuse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,6 +69,8 @@ impl Place {
         let after = Host::now();
         assert_eq!(after.mounts, self.before.mounts);
         assert_eq!(after.settings, self.before.settings);
+        let new: Vec<_> = after.notes.difference(&self.before.notes).collect();
+        assert!(new.is_empty(), "notes: {new:?}");
         assert!(after.processes.is_empty(), "still running: {:?}", after.processes);
         let new: Vec<_> = after.instances.difference(&self.before.instances).collect();
         assert!(new.is_empty(), "trace instances: {new:?}");
@@ -85,7 +88,10 @@ struct Host {
     instances: BTreeSet<String>,
     processes: BTreeSet<PathBuf>,
     mounts: BTreeSet<String>,
-    settings: Vec<Option<String>>,
+    /// The files of settings and pools, and what is in them.
+    settings: BTreeMap<PathBuf, Option<String>>,
+    /// What processes note for the next start, without the lock, which stays.
+    notes: BTreeSet<PathBuf>,
 }
 
 impl Host {
@@ -102,24 +108,38 @@ impl Host {
         let ours = |of: &PathBuf| {
             fs::read_link(of.join("exe")).is_ok_and(|exe| exe == Path::new(tool::ANECHOIC))
         };
-        let setting = |name: &str| fs::read_to_string(Path::new("/proc/sys").join(name)).ok();
-        let settings = [
-            "kernel/sched_rt_runtime_us",
-            "kernel/perf_event_paranoid",
-            "kernel/kptr_restrict",
-            "kernel/perf_event_max_sample_rate",
-            "vm/nr_hugepages",
-        ];
+        let note = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.trim_start_matches('.').starts_with("anechoic-") && !name.ends_with(".lock")
+        };
         Host {
             instances: instances.lines().filter(dead).map(str::to_owned).collect(),
             processes: entries(Path::new("/proc")).filter(ours).collect(),
             mounts: mounts.lines().map(of_mount).collect(),
-            settings: settings.map(setting).to_vec(),
+            settings: settings(),
+            notes: entries(Path::new("/run")).filter(note).collect(),
         }
     }
 }
 
-fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
+/// Returns what is in the files of settings and pools that the command may change.
+fn settings() -> BTreeMap<PathBuf, Option<String>> {
+    let kernel = [
+        "sched_rt_runtime_us",
+        "perf_event_paranoid",
+        "kptr_restrict",
+        "perf_event_max_sample_rate",
+    ];
+    let kernel = kernel.map(|name| Path::new("/proc/sys/kernel").join(name));
+    let sizes = |of: &str| entries(&Path::new("/sys/kernel/mm").join(of));
+    let pools = sizes("hugepages").map(|size| size.join("nr_hugepages"));
+    let transparent = sizes("transparent_hugepage").map(|size| size.join("enabled"));
+    let all = Path::new("/sys/kernel/mm/transparent_hugepage/enabled").to_owned();
+    let files = kernel.into_iter().chain(pools).chain(transparent).chain([all]);
+    files.map(|file| (file.clone(), fs::read_to_string(file).ok())).collect()
+}
+
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 

@@ -38,6 +38,53 @@ fn limits_of_every_size() {
     place.leave();
 }
 
+#[test]
+fn limits_that_the_kernel_enforces_by_signals_are_named() {
+    let Some(cpu) = tool::noisy() else { return };
+    let _alone = tool::alone();
+    let place = Place::new();
+    for bytes in [20_000, 400_000, 1_300_000, 4_000_000] {
+        let done = place.run(&format!(
+            "rm -rf r; timeout -k 5 60 prlimit --fsize={bytes} {tool} measure fwq -q --work empty \
+             --repetitions 30000000 --no-trace --cpus {cpu} -o r >out; \
+             echo \"code $?\" >&2; cat out; timeout -k 5 60 {tool} summary r; echo \"code $?\" >&2",
+            tool = tool::ANECHOIC
+        ));
+        assert_ne!(codes(&done), [0, 0], "{bytes}: {}", done.out);
+        let all = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(format!("{all} {}", done.err).contains("ulimit -f"), "{bytes}: {all} {}", done.err);
+    }
+    let done = place.run(&format!(
+        "timeout -k 5 60 prlimit --rttime=100000:200000 {} run -q --fifo -d 2s --cpus {cpu} -o f; echo \"code $?\" >&2",
+        tool::ANECHOIC
+    ));
+    assert_eq!(codes(&done), [69], "{}", done.err);
+    assert!(done.err.contains("RLIMIT_RTTIME"), "{}", done.err);
+    place.leave();
+}
+
+/// A trial that fails has its own reason.
+#[test]
+fn trials_that_cannot_be_saved_were_not_ended_by_a_signal() {
+    let Some(cpu) = tool::noisy() else { return };
+    let _alone = tool::alone();
+    let place = Place::new();
+    let trials = format!("ab -q true true -t 100ns --settle 1ms -d 2s --pairs 2 --cpus {cpu}");
+    let disk = |size: &str| {
+        format!(
+            "mkdir -p disk; unshare -m bash -c 'mount -t tmpfs -o size={size} none disk || exit; \
+             timeout -k 5 60 {} {trials} -o disk/x; echo \"code $?\" >&2'",
+            tool::ANECHOIC
+        )
+    };
+    let few = format!("(ulimit -n 17; anechoic {trials} -o few)");
+    for script in [disk("300k"), disk("700k"), few] {
+        let done = place.run(&script);
+        assert!(!done.err.contains("by a signal"), "{script}: {}", done.err);
+    }
+    place.leave();
+}
+
 /// On a full disk a result says what was lost; it never looks like a quiet machine.
 #[test]
 fn disks_of_every_size() {

@@ -1,8 +1,10 @@
 //! Signals at any time: once, twice and thrice; and SIGKILL after a part of the run was saved.
 
-use super::{Place, possible};
+use super::{Place, possible, settings};
 use crate::change::Numbers;
-use crate::tool;
+use crate::tool::{self, Done};
+use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 /// Commands that measure, with `-o` last where they write a recording.
@@ -47,6 +49,111 @@ const READING: [&str; 14] = [
     "check",
 ];
 
+/// The signals that end a process which does not catch them, except those that report damage to it, SIGPIPE, which is
+/// ignored, and SIGXFSZ, with which a write fails. 29 is SIGIO, and 34 the first real-time signal.
+const CATCHABLE: [&str; 14] = [
+    "HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "STKFLT", "XCPU", "VTALRM", "PROF",
+    "PWR", "29", "34",
+];
+
+/// Starts a command in `place`, waits until `begun`, sends it the signal and returns how it ended.
+fn interrupted(place: &Place, args: &[&str], signal: &str, begun: impl Fn() -> bool) -> Done {
+    let mut command = Command::new(tool::ANECHOIC);
+    let mut child = tool::spawn(command.args(args).current_dir(place.dir.path()));
+    while !begun() && child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    tool::signal(&child, signal);
+    tool::wait(child)
+}
+
+#[test]
+fn every_signal_that_can_be_caught_ends_a_measurement_and_keeps_it() {
+    let Some(cpu) = tool::noisy() else { return };
+    let _alone = tool::alone();
+    let place = Place::new();
+    for signal in CATCHABLE {
+        let args = ["run", "-q", "-d", "60s", "--cpus", &cpu, "-o", signal];
+        let dir = place.at(signal);
+        let begun = || {
+            let begun = dir.join("run.json").exists();
+            thread::sleep(Duration::from_millis(if begun { 500 } else { 0 }));
+            begun
+        };
+        let done = interrupted(&place, &args, signal, begun);
+        assert_eq!(done.code, Some(1), "{signal}: {}", done.err);
+        assert!(tool::summary(&dir)["cpus"][0]["wall_ns"].as_u64() > Some(0), "{signal}");
+    }
+    place.leave();
+}
+
+#[test]
+fn every_signal_that_can_be_caught_puts_back_what_was_changed() {
+    let Some(cpu) = tool::noisy() else { return };
+    let _alone = tool::alone();
+    let place = Place::new();
+    for signal in CATCHABLE {
+        let (changed, back) = (format!("changed-{signal}"), format!("back-{signal}"));
+        let (set, after) = (format!("touch {changed}"), format!("touch {back}"));
+        let trials = ["ab", "-q", &set, "true", "--after", &after, "--settle", "60s"];
+        let args = [&trials[..], &["--cpus", &cpu, "-o", signal]].concat();
+        let done = interrupted(&place, &args, signal, || place.at(&changed).exists());
+        assert_eq!(done.code, Some(3), "{signal}: {}", done.err);
+        assert!(place.at(&back).exists(), "{signal}: {}", done.err);
+
+        let before = settings();
+        let output = format!("pages-{signal}");
+        let pages = ["measure", "paging", "-q", "--quick", "--blocks", "9", "--pages", "huge-2m"];
+        let args = [&pages[..], &["--cpus", &cpu, "-o", &output]].concat();
+        let done = interrupted(&place, &args, signal, || settings() != before);
+        assert!(matches!(done.code, Some(0 | 1 | 3)), "{signal}: {}", done.err);
+        assert_eq!(settings(), before, "{signal}: {}", done.err);
+    }
+    place.leave();
+}
+
+/// All CPUs are measured, so that the thread that saves must take one from a loop.
+#[test]
+fn what_was_measured_until_a_timeout_is_saved_before_it_kills() {
+    if !possible() {
+        return;
+    }
+    let _alone = tool::alone();
+    let place = Place::new();
+    for round in 0..3 {
+        let done = place.run(&format!(
+            "timeout -k 1 5 {} run -q -d 60s -o r{round} >&-; echo \"ended $?\" >&2",
+            tool::ANECHOIC
+        ));
+        // On a busy host the last names are not saved within the second, but what was measured is.
+        assert!(["ended 124\n", "ended 137\n"].iter().any(|end| done.err.ends_with(end)));
+        let summary = tool::summary(&place.at(&format!("r{round}")));
+        for cpu in summary["cpus"].as_array().expect("a row for each CPU") {
+            assert!(cpu["wall_ns"].as_u64() > Some(3_500_000_000), "{summary}");
+        }
+    }
+    place.leave();
+}
+
+/// What a killed process left is put back by the next start of any command.
+#[test]
+fn huge_pages_of_a_killed_process_are_given_back_by_any_command() {
+    let Some(cpu) = tool::noisy() else { return };
+    let _alone = tool::alone();
+    let place = Place::new();
+    place.run(&format!("anechoic run -q -d 300ms --cpus {cpu} -o known >&-"));
+    for next in ["summary known", "check", "inject --kind thread --rate 1hz --for 50ms -q"] {
+        let before = settings();
+        let pages = ["measure", "paging", "-q", "--quick", "--blocks", "9", "--pages", "huge-2m"];
+        let output = format!("pages-{}", next.len());
+        let args = [&pages[..], &["--cpus", &cpu, "-o", &output]].concat();
+        interrupted(&place, &args, "KILL", || settings() != before);
+        place.run(&format!("anechoic {next} >&-"));
+        assert_eq!(settings(), before, "{next}");
+    }
+    place.leave();
+}
+
 #[test]
 fn signals_at_any_time() {
     if !possible() {
@@ -60,7 +167,7 @@ fn signals_at_any_time() {
         for count in 1..=3 {
             let (mut signals, mut early) = (String::new(), false);
             for number in 0..count {
-                let name = ["INT", "TERM", "HUP"][numbers.below(3)];
+                let name = ["INT", "TERM", "HUP", "QUIT"][numbers.below(4)];
                 let reads = READING.contains(command);
                 let pause_ms = numbers.below(if reads { 200 } else { 800 });
                 early |= number == 0 && pause_ms < 500; // perhaps before the command catches signals
@@ -72,13 +179,13 @@ fn signals_at_any_time() {
             }
             let tool = tool::ANECHOIC;
             let script = format!(
-                "rm -rf r; timeout -k 5 60 {tool} {command} >out 2>err & {signals} wait $!; code=$?; cat err >&2; echo $code"
+                "set -m; rm -rf r; timeout -k 5 60 {tool} {command} >out 2>err & {signals} wait $!; code=$?; cat err >&2; echo $code"
             );
             let done = place.run(&format!("{{ {script}; }} 2>&1"));
             let code: i32 =
                 done.out.lines().last().and_then(|code| code.parse().ok()).expect("a code");
             // timeout passes signals on and reports an end by one of them as 128 + its number.
-            let by_signal = [129, 130, 143].contains(&code);
+            let by_signal = [129, 130, 131, 143].contains(&code);
             // A measuring command saves; only a third signal can come over two seconds after the first.
             // The code of a command that runs during an injection is passed on.
             let passed_on = command.contains(" -- ");
@@ -107,7 +214,7 @@ fn signals_to_the_live_view() {
         let output = ["", "-o r"][round % 2];
         let mut signals = String::new();
         for _ in 0..=numbers.below(3) {
-            let name = ["INT", "TERM", "HUP", "QUIT", "WINCH", "TSTP"][numbers.below(6)];
+            let name = ["INT", "TERM", "HUP", "QUIT", "WINCH", "TSTP", "USR1"][numbers.below(7)];
             let pause_ms = numbers.below(1_500);
             // What was stopped goes on, or it would never end.
             signals.push_str(&format!(
@@ -124,8 +231,8 @@ fn signals_to_the_live_view() {
             tool::ANECHOIC
         ));
         let code: Option<i32> = done.out.lines().last().and_then(|code| code.parse().ok());
-        // SIGQUIT, and a signal before the first is caught, end it as they end any program.
-        let by_signal = [129, 130, 131, 143].map(Some).contains(&code);
+        // A signal before the first is caught ends it as it ends any program.
+        let by_signal = [129, 130, 131, 138, 143].map(Some).contains(&code);
         let known = by_signal || code.is_some_and(|code| super::KNOWN.contains(&code));
         assert!(known, "round {round} ({signals}): {code:?} {}", done.out);
         assert!(!done.out.contains("panicked"), "{}", done.out);

@@ -2,6 +2,7 @@
 
 use crate::tool::{self, ANECHOIC, anechoic, arg, ensure, noisy, one_of};
 use serde_json::Value;
+use std::time::Duration;
 
 /// Side A takes a tenth of the CPU, B nothing: the thread is a source that changed clearly, by a tenth.
 #[test]
@@ -29,4 +30,38 @@ fn injected_noise_of_a_side_is_found() {
         let found = ours.is_some_and(|of| of["before"].as_f64() > Some(0.04));
         ensure(right, !found, || format!("{ours:?}"))
     });
+}
+
+/// SIGKILL leaves no time to end a workload.
+#[test]
+fn a_workload_ends_with_the_trials_even_if_they_are_killed() {
+    let _alone = tool::alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    // A process below the shell is what works.
+    let workload =
+        format!("echo $$ >{}; sh -c 'while :; do sleep 1; done'; true", at("pid").display());
+    let trials = ["ab", "--during", &workload, &workload, "--settle", "60s", "--cpus", "0", "-q"];
+    let output = at("trials");
+    let mut child = tool::start(&[&trials[..], &["-o", arg(&output)]].concat());
+    let started = || std::fs::read_to_string(at("pid")).is_ok_and(|pid| !pid.is_empty());
+    for _ in 0..1_000 {
+        if started() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let group = std::fs::read_to_string(at("pid")).expect("it has started");
+    std::thread::sleep(Duration::from_millis(200));
+    child.kill().expect("it is ours");
+    child.wait().expect("it is ours");
+    let runs = || tool::command("pgrep", &["-g", group.trim()]).code == Some(0);
+    for _ in 0..500 {
+        if !runs() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = tool::command("pkill", &["-KILL", "-g", group.trim()]);
+    panic!("the workload still runs");
 }

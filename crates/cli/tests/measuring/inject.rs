@@ -6,7 +6,7 @@ use anechoic_recording::{Detour, Recording};
 use anechoic_system::cpus;
 use serde_json::Value;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn last_cpu() -> String {
     cpus::allowed().last().expect("a CPU").to_string()
@@ -260,5 +260,52 @@ fn coordinated_noise_starts_together_on_two_hosts() {
     match median < most {
         false if most > 1_500_000 => note::not_judged("threads start late on this host"),
         together => assert!(together, "{median} ns apart at the median, of at most {most}"),
+    }
+}
+
+/// Timer interrupts that a CPU has received since its start.
+fn timer_interrupts(cpu: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/interrupts").expect("it is always there");
+    let at = text
+        .lines()
+        .next()
+        .map(|heads| heads.split_whitespace().position(|of| of == format!("CPU{cpu}")));
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix("LOC:"));
+    let at = at.flatten().expect("the CPU is online");
+    line.and_then(|line| line.split_whitespace().nth(at)?.parse().ok()).expect("a count")
+}
+
+/// A process that is stopped cannot switch its interrupts off: the kernel must.
+#[test]
+fn interrupts_end_soon_after_the_process_that_injects_them_is_stopped() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy().filter(|_| cfg!(target_arch = "x86_64")) else { return };
+    let rate_hz = 20_000;
+    let per_s = |cpu: &str, time: Duration| {
+        let (before, since) = (timer_interrupts(cpu), Instant::now());
+        std::thread::sleep(time);
+        (timer_interrupts(cpu) - before) as f64 / since.elapsed().as_secs_f64()
+    };
+    for kind in ["interrupt", "kernel"] {
+        let rate = format!("{rate_hz}hz");
+        let args =
+            ["inject", "-q", "--kind", kind, "--rate", &rate, "--for", "60s", "--cpus", &cpu];
+        let length: &[&str] = if kind == "kernel" { &["--length", "1us"] } else { &[] };
+        let child = start(&[&args[..], length].concat());
+        std::thread::sleep(Duration::from_secs(1));
+        let at_first = per_s(&cpu, Duration::from_millis(500));
+        signal(&child, "STOP");
+        std::thread::sleep(Duration::from_secs(2));
+        let stopped = per_s(&cpu, Duration::from_secs(1));
+        signal(&child, "CONT");
+        std::thread::sleep(Duration::from_millis(500));
+        let again = per_s(&cpu, Duration::from_millis(500));
+        signal(&child, "TERM");
+        let done = wait(child);
+        assert_eq!(done.code, Some(1), "{}", done.err);
+        let rates = [at_first, stopped, again];
+        assert!(at_first > 10_000.0 && again > 10_000.0, "{kind}: {rates:?}");
+        // The ticks of the kernel remain, at most 1,000 per second, and timers of other programs.
+        assert!(stopped < 5_000.0, "{kind}: {rates:?}");
     }
 }

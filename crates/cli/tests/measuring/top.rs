@@ -276,7 +276,7 @@ fn a_signal_gives_the_terminal_back() {
     if !may_trace() {
         return;
     }
-    for signal in ["TERM", "INT", "HUP"] {
+    for signal in ["TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "ALRM", "XCPU"] {
         let Some(terminal) = Terminal::open(signal) else { return };
         terminal.top(&format!("--cpus {}", last_cpu()));
         let sent = command("kill", &["-s", signal, &terminal.program()]);

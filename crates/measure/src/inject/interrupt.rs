@@ -1,8 +1,10 @@
 //! Noise by timer interrupts of the kernel's `cpu-clock` event, whose samples nobody reads, and by a program
 //! that spins in them.
 //!
-//! If BPF is allowed, bare interrupts also run a program, which only counts. It does not make them longer:
-//! the kernel then skips preparing the sample for a reader (0.1 µs less in the kernel, measured).
+//! If BPF is allowed, bare interrupts also run a program, which only counts.
+//!
+//! The kernel counts them down and ends them at zero, whatever happens to this process. Who injects for an unknown time
+//! renews the count, so that a process that is stopped stops injecting.
 //!
 //! On some kernels an interrupt takes no sample while its CPU is idle (seen on Linux 6.18 as a guest), so no
 //! program runs: the interrupt comes but does not spin and is not counted. A loop or a program under test
@@ -19,7 +21,8 @@ use anechoic_system::perf::TimerInterrupts;
 use anechoic_system::rights;
 use std::fs;
 use std::io;
-use std::time::Duration;
+use std::num::NonZeroI32;
+use std::time::{Duration, Instant};
 
 const MAX_SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 /// If this setting is 0 or 100, the kernel refuses to change the limit.
@@ -42,6 +45,38 @@ pub(super) struct Interrupts {
     cpus: Vec<u32>,
     /// The counting or spinning programs; absent for bare interrupts if BPF is not allowed.
     programs: Option<Programs>,
+    period: Duration,
+    allowed: Allowed,
+}
+
+/// How long the interrupts go on without this process.
+#[derive(Debug)]
+struct Allowed {
+    /// The time after each start or renewal.
+    time: Duration,
+    /// Interrupts that are allowed and did not come yet take this long.
+    left: Duration,
+    /// When that was so.
+    at: Instant,
+}
+
+impl Allowed {
+    /// Returns how many more interrupts must be allowed at `now`, so that they go on for the whole time; `None` without an
+    /// end. The kernel skips interrupts that it is late for, so they may go on longer by these.
+    fn more(&mut self, now: Instant, period: Duration) -> Option<i32> {
+        self.pass(now);
+        let count =
+            self.time.saturating_sub(self.left).as_nanos().div_ceil(period.as_nanos().max(1));
+        let count = i32::try_from(count).ok()?;
+        self.left += period.saturating_mul(count.unsigned_abs());
+        Some(count)
+    }
+
+    /// Takes what came since the last call off what is left.
+    fn pass(&mut self, now: Instant) {
+        self.left = self.left.saturating_sub(now.saturating_duration_since(self.at));
+        self.at = now;
+    }
 }
 
 /// Returns the longest spin at these times.
@@ -114,18 +149,38 @@ impl Interrupts {
             // Without a program only our own count is missing.
             _ => Programs::that_count(&timers).ok(),
         };
-        Ok(Interrupts { timers, cpus: injection.cpus.clone(), programs })
+        let allowed = Allowed { time: Duration::MAX, left: Duration::ZERO, at: Instant::now() };
+        let (cpus, period) = (injection.cpus.clone(), injection.period());
+        Ok(Interrupts { timers, cpus, programs, period, allowed })
+    }
+
+    /// Makes the interrupts end by themselves this long after each start or renewal.
+    pub(super) fn end_after(&mut self, time: Duration) {
+        self.allowed.time = time;
     }
 
     pub(super) fn start(&mut self) -> Result<(), InjectError> {
         self.programs.as_ref().map_or(Ok(()), Programs::reset)?;
-        self.timers.iter().try_for_each(|timer| timer.set(true)).map_err(refused)
+        self.allowed.at = Instant::now(); // none came since the stop
+        self.renew()
+    }
+
+    /// Lets them go on for the whole time from now.
+    pub(super) fn renew(&mut self) -> Result<(), InjectError> {
+        let more = self.allowed.more(Instant::now(), self.period);
+        let allow = |timer: &TimerInterrupts| match more.map(NonZeroI32::new) {
+            None => timer.set(true),
+            Some(None) => Ok(()),
+            Some(Some(count)) => timer.allow(count),
+        };
+        self.timers.iter().try_for_each(allow).map_err(refused)
     }
 
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
         for timer in &self.timers {
             let _ = timer.set(false); // cannot fail: the same descriptor switched it on
         }
+        self.allowed.pass(Instant::now());
         self.programs
             .as_ref()
             .and_then(|programs| programs.delivered(&self.cpus))
@@ -146,6 +201,24 @@ fn refused(error: io::Error) -> InjectError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_allowed_lasts_for_the_time_after_each_renewal() {
+        let (begin, ms) = (Instant::now(), Duration::from_millis);
+        let mut allowed = Allowed { time: ms(1_000), left: Duration::ZERO, at: begin };
+        let steps = [
+            ("start", 0, Some(200)),
+            ("renewed", 100, Some(20)),
+            ("renewed at once", 100, Some(0)),
+            ("not renewed for a while", 700, Some(120)),
+            ("after it was stopped for long", 9_000, Some(200)),
+        ];
+        for (name, at_ms, expected) in steps {
+            assert_eq!(allowed.more(begin + ms(at_ms), ms(5)), expected, "case: {name}");
+        }
+        allowed.time = Duration::MAX;
+        assert_eq!(allowed.more(begin + ms(9_000), ms(5)), None, "more than the kernel counts");
+    }
 
     #[test]
     fn rates_at_and_around_the_limit() {

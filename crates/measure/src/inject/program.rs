@@ -17,7 +17,7 @@
 //!     } while (spent < state->duration_ns);
 //!     if (spent < state->duration_ns) state->cut_short++;
 //!     state->count++;
-//!     return 0;                                                        // nobody wants the sample
+//!     return 1;                                                        // one of those that are allowed
 //! }
 //! ```
 //!
@@ -96,7 +96,7 @@ pub(super) fn spin(states: &OwnedFd, longest: Duration) -> Vec<Instruction> {
     a.land(whole);
     a.set(R1, 1);
     a.add_to(STATE, byte(COUNT), R1, R2);
-    a.end()
+    a.end_with(1)
 }
 
 /// Assembles the program that only counts.
@@ -105,5 +105,5 @@ pub(super) fn count(states: &OwnedFd) -> Vec<Instruction> {
     find_state(&mut a, states);
     a.set(R1, 1);
     a.add_to(STATE, byte(COUNT), R1, R2);
-    a.end()
+    a.end_with(1)
 }

@@ -24,7 +24,7 @@ use anechoic_recording::run::{OwnThread, Run, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recorder, Series};
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
-use anechoic_system::{cpus, huge_pages, machine, memory_nodes, tracefs};
+use anechoic_system::{cpus, huge_pages, machine, memory_nodes, rlimits, tracefs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -75,6 +75,7 @@ pub fn run(
         notify(Stage::Calibrating);
     }
     let Scheduled { places, rounds, series } = schedule(plan, &mut run, stop)?;
+    refuse_limited(&rounds)?;
     let mut arenas = Arenas::make(&places, !series.is_empty())?;
     if !arenas.locked() {
         run.notes.push("buffers are touched but not locked (limit on locked memory)".to_owned());
@@ -97,6 +98,24 @@ pub fn run(
         Loops { plan, dir, stop, free, everywhere, hub, rounds, lanes, co_runners, is_guest };
     thread::scope(|scope| loops.run(scope, &mut run, series, (&mut kernel, injectors), notify))?;
     Ok(run)
+}
+
+/// Refuses rounds that the kernel would end: it kills a process of which a thread runs under a real-time policy for longer
+/// than RLIMIT_RTTIME allows.
+fn refuse_limited(rounds: &[Round]) -> Result<(), Problem> {
+    let real_time = |round: &&Round| round.jobs.iter().any(|(_, job)| job.fifo());
+    let longest = rounds.iter().filter(real_time).map(|round| round.expected).max();
+    match (longest, longest.and_then(|_| rlimits::allow_real_time())) {
+        (Some(longest), Some(limit)) if limit <= longest => {
+            let why = format!(
+                "loops under SCHED_FIFO run for {longest:?} without a pause, and the kernel kills a process that does so for \
+                 {limit:?} (RLIMIT_RTTIME)"
+            );
+            let remedy = "raise the limit (prlimit --rttime=unlimited COMMAND, as root), or measure for less time";
+            Err(ProblemKind::Unavailable.problem(why, remedy))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns why there are no kernel events, and what would help.
@@ -182,6 +201,12 @@ impl<'r> Loops<'r, '_> {
         store.judge();
         if let Some(before) = store.close_window(counter::ordered()) {
             kernel.begin_with(before);
+        }
+        if self.stop.load(Ordering::Acquire) && !store.keeps_last_part() {
+            // What sent the signal may soon kill this process: what follows takes the longest part of a second.
+            kernel.close(run, &mut store);
+            kernel.drain_steal(begin, &mut store);
+            store.checkpoint(run);
         }
         kernel.stop(run, begin, &mut store);
         finish(run, &reports, begin, store, self.plan)?;

@@ -15,6 +15,7 @@ use anechoic_recording::run::{DrainPolicy, Run, RunState};
 use anechoic_system::clock::Anchor;
 use rustix::thread::sched_getcpu;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The housekeeper's sleep if an unmeasured CPU is left for it.
@@ -84,7 +85,11 @@ impl Housekeeper<'_, '_> {
             let left = Duration::from_nanos(run.clock.ns(due.saturating_sub(now)));
             // A late round is checked less and less often.
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
-            kernel.wait(nap.min(left + late + AFTER_END));
+            match run.state {
+                RunState::Running => kernel.wait(nap.min(left + late + AFTER_END)),
+                // The loops see at once that they must end, and nothing is disturbed any more.
+                _ => thread::sleep(AFTER_END),
+            }
             let (from_ticks, cpu) = (counter::ordered(), sched_getcpu() as u32);
             self.drain(left.saturating_add(later), run, kernel, store);
             if self.plan.watcher.is_some() {

@@ -7,6 +7,10 @@ use anechoic_recording::Clock;
 use anechoic_recording::in_words;
 use anechoic_recording::run::{OwnThread, Run};
 use anechoic_system::tracefs::Marker;
+use std::time::Duration;
+
+/// Noise begins at most this long before its round does.
+const BEFORE_START: Duration = Duration::from_secs(1);
 
 /// All injections of a plan, by number.
 pub(super) struct Injectors(Vec<Injector>);
@@ -42,6 +46,9 @@ impl Injectors {
     /// Switches the noise of a round on; a failure is noted.
     pub(super) fn start(&mut self, round: &Round, run: &mut Run) {
         let Some(injector) = self.injector(round) else { return };
+        if round.ends_on_time() {
+            injector.end_after(round.expected + BEFORE_START);
+        }
         if let Err(error) = injector.start() {
             run.notes.push(format!("noise could not be injected: {}", in_words(&error)));
         }

@@ -273,8 +273,8 @@ impl KernelSide {
         }
     }
 
-    /// Stops recording and writes the rest: events, losses, names, steal readings.
-    pub(super) fn stop(&mut self, run: &mut Run, begin: Anchor, store: &mut Store) {
+    /// Stops recording and writes the events that are left.
+    pub(super) fn close(&mut self, run: &mut Run, store: &mut Store) {
         if let Some(since) = self.off_since.take() {
             self.untraced(since, store);
         }
@@ -282,6 +282,11 @@ impl KernelSide {
             let _ = collector.off();
         }
         self.drain(run, store);
+    }
+
+    /// Stops recording and writes the rest: events, losses, names, steal readings.
+    pub(super) fn stop(&mut self, run: &mut Run, begin: Anchor, store: &mut Store) {
+        self.close(run, store);
         self.end(run);
         if let Some(mut collector) = self.collector.take() {
             let mut losses = Vec::new();

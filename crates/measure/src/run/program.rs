@@ -16,7 +16,7 @@ use anechoic_recording::{
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
-use anechoic_system::{cpus, machine, tracefs};
+use anechoic_system::{cpus, huge_pages, machine, tracefs};
 use lost_time::LostTime;
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,6 +65,7 @@ pub fn record(
     subject: &mut dyn Subject,
 ) -> Result<Run, RunError> {
     tracefs::remove_leftovers();
+    huge_pages::undo_leftovers();
     let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     run.policy = "other".into(); // there is no loop under another

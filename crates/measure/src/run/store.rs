@@ -8,7 +8,7 @@ use super::window::{Before, Part, Waits, Window};
 use crate::timed::buffers::{BlockExchange, StoredSample};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
-use anechoic_recording::run::Run;
+use anechoic_recording::run::{Run, RunState};
 use anechoic_recording::stop::StoppedBy;
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
@@ -238,7 +238,7 @@ impl Store {
     /// thing that its loop has stored. What came after it is not known: it may be a detour that still goes on.
     pub(super) fn checkpoint(&mut self, run: &Run) {
         self.complete_parts();
-        let mut run = run.clone();
+        let mut run = Run { state: RunState::Running, ..run.clone() };
         for cpu in &mut run.cpus {
             let until = self.watched.get(&cpu.cpu).copied().unwrap_or(0);
             cpu.last_ticks = until.max(cpu.first_ticks);

@@ -215,12 +215,17 @@ impl Assembler {
     }
 
     /// Ends the program with `return 0`, the target of all jumps to the end.
-    pub fn end(mut self) -> Vec<Instruction> {
+    pub fn end(self) -> Vec<Instruction> {
+        self.end_with(0)
+    }
+
+    /// Ends the program with the return of this value, the target of all jumps to the end.
+    pub fn end_with(mut self, value: i32) -> Vec<Instruction> {
         let end = self.code.len();
         for jump in self.leaving.drain(..) {
             self.code[jump].offset = (end - jump - 1) as i16;
         }
-        self.set(R0, 0);
+        self.set(R0, value);
         self.leave();
         self.code
     }

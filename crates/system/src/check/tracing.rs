@@ -91,8 +91,8 @@ pub(super) fn others(_: &Scene) -> RowResult {
             |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let names: Vec<String> = left.iter().filter_map(name).collect();
         return RowResult::limited(
-            format!("left by an anechoic process that is not visible here: {}", names.join(", ")),
-            "if it was killed, any measurement removes this: anechoic run -d 1s; one in another PID namespace keeps it",
+            format!("left by an anechoic process that was killed: {}", names.join(", ")),
+            "any measurement removes this: anechoic run -d 1s",
         );
     }
     let active = active(tracefs.root());

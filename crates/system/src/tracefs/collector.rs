@@ -7,14 +7,12 @@ use super::mount::Tracefs;
 use super::pipe::{Batch, Pipe};
 use super::symbols;
 use crate::cpus;
-use crate::machine::Root;
-use crate::rlimits::limits;
+use crate::rlimits::allow_open_files;
 use anechoic_recording::run::{RecordedEvent, Trace};
 use anechoic_recording::trace::{EnabledEvent, EventDecoder, PageLayout, ToTicks};
 use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, setrlimit};
 use std::fs::{self, File};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -49,13 +47,6 @@ pub struct LateNames {
     pub names: Vec<Name>,
     /// Why addresses have no symbols, if so.
     pub symbols_missing: Option<Problem>,
-}
-
-/// Raises the limit on open files as far as this process may: a pipe for each of 500 CPUs is more than the usual limit
-/// of 1,024 allows, beside all else. The limit is this process's own.
-fn allow_open_files() {
-    let Some([_, maximum]) = limits(&Root::live(), "Max open files") else { return };
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Collects the kernel events of all CPUs. Dropping it removes everything it created.

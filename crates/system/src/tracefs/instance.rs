@@ -1,7 +1,7 @@
 //! A private tracing instance, with our own buffers and events.
 
 use super::error::TraceError;
-use super::leftovers;
+use super::leftovers::{self, InUse};
 use super::mount::{Tracefs, is_empty};
 use super::stats::Stats;
 use super::symbols::{self, TICK_FUNCTIONS};
@@ -24,6 +24,8 @@ const MOST_SERIALS: u32 = 1_000;
 #[derive(Debug)]
 pub struct Instance {
     root: PathBuf,
+    /// Shows processes in every PID namespace that it is in use.
+    _lock: Option<InUse>,
     events: Vec<EnabledEvent>,
     missing: Vec<String>,
 }
@@ -34,26 +36,9 @@ impl Instance {
     /// # Errors
     /// Fails if this process may not do that, or if the kernel lacks the clock or the memory.
     pub fn create(tracefs: &Tracefs, clock: &str, buffer_kb: u64) -> Result<Self, TraceError> {
-        static SERIAL: AtomicU32 = AtomicU32::new(0);
         leftovers::remove(tracefs);
-        let root = loop {
-            let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-            let root = tracefs.root().join("instances").join(leftovers::own_name(serial));
-            match fs::create_dir(&root) {
-                Ok(()) => break root,
-                // In containers that started at the same time, processes may have the same number.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && serial < MOST_SERIALS => {
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound && is_empty(tracefs.root()) => {
-                    return Err(TraceError::locked_down());
-                }
-                Err(error) => {
-                    return Err(TraceError::file("make the trace instance", &root)(error));
-                }
-            }
-        };
         // From here on, an early return removes the instance.
-        let instance = Self { root, events: Vec::new(), missing: Vec::new() };
+        let instance = Self::make(tracefs)?;
         instance.set_tracing(false)?;
         instance.set_clock(clock)?;
         // New events overwrite old ones: the kernel then marks the page that follows a loss, so the lost
@@ -74,6 +59,37 @@ impl Instance {
         // instances. Kernels before 5.0 have no buffer_percent; poll then wakes up at the first event.
         let _ = instance.write("buffer_percent", "50");
         Ok(instance)
+    }
+
+    /// Makes a directory for the instance under a name that no other process has, and locks it.
+    fn make(tracefs: &Tracefs) -> Result<Self, TraceError> {
+        static SERIAL: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+            let root = tracefs.root().join("instances").join(leftovers::own_name(serial));
+            let made = fs::create_dir(&root).and_then(|()| InUse::take(&root));
+            match made {
+                Ok(Some(lock)) => {
+                    let (events, missing) = (Vec::new(), Vec::new());
+                    return Ok(Self { root, _lock: Some(lock), events, missing });
+                }
+                // Another process took it for a leftover before it was locked.
+                Ok(None) if serial < MOST_SERIALS => {}
+                // In containers that started at the same time, processes may have the same number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && serial < MOST_SERIALS => {
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound && is_empty(tracefs.root()) => {
+                    return Err(TraceError::locked_down());
+                }
+                Ok(None) => {
+                    let why = "other processes remove the trace instances of this one";
+                    return Err(TraceError::other(why.to_owned(), "measure when they have ended"));
+                }
+                Err(error) => {
+                    return Err(TraceError::file("make the trace instance", &root)(error));
+                }
+            }
+        }
     }
 
     /// Enables all events of [`EVENTS`] that this kernel has. [`Instance::missing`] lists the others.
@@ -265,7 +281,7 @@ mod tests {
     fn an_instance_without_any_event_gives_the_first_reason_and_its_remedy() {
         let dir = tempfile::tempdir().expect("a directory");
         let root = dir.path().join("absent");
-        let mut instance = Instance { root, events: Vec::new(), missing: Vec::new() };
+        let mut instance = Instance { root, _lock: None, events: Vec::new(), missing: Vec::new() };
         let problem = Problem::from(instance.enable_events().expect_err("it has no events"));
         assert!(problem.why.contains("can be enabled here (cannot read "), "{problem}");
         assert_eq!(problem.remedy, "check the path");

@@ -2,8 +2,12 @@
 
 use super::mount::Tracefs;
 use crate::stat;
-use std::fs;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// All our instances are named `anechoic-PID-STARTTIME-SERIAL`.
 const PREFIX: &str = "anechoic-";
@@ -22,13 +26,62 @@ fn own_number() -> u32 {
     number.unwrap_or_else(std::process::id)
 }
 
-/// Removes the instances left by killed processes.
-///
-/// An instance used by a process that we cannot see (another PID namespace) is busy, because its collector
-/// keeps pipes open. The kernel refuses to remove it, so it stays.
+/// The directories of the instances that this process uses.
+static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The lock on an instance that is in use. The numbers in its name mean nothing in another PID namespace, but the kernel
+/// holds the lock for all of them, and releases it when the process ends in any way.
+#[derive(Debug)]
+pub(super) struct InUse {
+    root: PathBuf,
+    _file: File,
+}
+
+impl InUse {
+    /// Locks a new instance. Returns `None` if another process locked or removed it before.
+    ///
+    /// # Errors
+    /// Returns the system's error.
+    pub(super) fn take(root: &Path) -> io::Result<Option<Self>> {
+        let Some(file) = lock(root)? else { return Ok(None) };
+        let same = match root.metadata() {
+            Ok(named) => named.ino() == file.metadata()?.ino(),
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        if !same {
+            return Ok(None);
+        }
+        OWN.lock().unwrap_or_else(PoisonError::into_inner).push(root.to_owned());
+        Ok(Some(Self { root: root.to_owned(), _file: file }))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        OWN.lock().unwrap_or_else(PoisonError::into_inner).retain(|root| *root != self.root);
+    }
+}
+
+/// Locks an instance. Returns `None` if it is in use or does not exist.
+fn lock(root: &Path) -> io::Result<Option<File>> {
+    let file = match File::open(root) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes the instances left by killed processes. The lock is held meanwhile, so that no process can begin to use one.
 pub(super) fn remove(tracefs: &Tracefs) {
-    for instance in list(tracefs) {
-        let _ = fs::remove_dir(instance);
+    for instance in instances(tracefs, is_leftover) {
+        if let Ok(Some(_lock)) = lock(&instance) {
+            let _ = fs::remove_dir(instance);
+        }
     }
 }
 
@@ -41,16 +94,15 @@ pub fn remove_leftovers() {
 
 /// Returns the instances left by killed processes.
 pub(crate) fn list(tracefs: &Tracefs) -> Vec<PathBuf> {
-    instances(tracefs, is_leftover)
+    let mut left = instances(tracefs, is_leftover);
+    left.retain(|instance| matches!(lock(instance), Ok(Some(_))));
+    left
 }
 
 /// Ends the tracing of this process, which is about to end without dropping its [`super::Instance`]s. They are
 /// still in use and cannot be removed, but they cost nothing any more; the next start removes them.
 pub fn end_own() {
-    let Ok(tracefs) = Tracefs::open() else { return };
-    let own = own_name(0);
-    let own = own.trim_end_matches('0');
-    for instance in instances(&tracefs, |name| name.starts_with(own)) {
+    for instance in OWN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         for (file, value) in [("tracing_on", "0"), ("events/enable", "0"), ("buffer_size_kb", "1")]
         {
             let _ = fs::write(instance.join(file), value);
@@ -64,7 +116,8 @@ fn instances(tracefs: &Tracefs, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     wanted.map(|entry| entry.path()).collect()
 }
 
-/// Returns whether this is the name of one of our instances whose process is gone.
+/// Returns whether this is the name of one of our instances whose process is gone, or is in another PID namespace: whether
+/// it is in use there, only its lock shows.
 pub(crate) fn is_leftover(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(PREFIX) else { return false };
     let numbers: Option<Vec<u64>> = rest.split('-').map(|part| part.parse().ok()).collect();
