@@ -11,10 +11,13 @@ use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::{Program, RanOn, Run, RunState};
-use anechoic_recording::stop::{Kept, Stop, StopCondition, StoppedBy};
 use anechoic_recording::{Loss, Recorder, Recording};
 use proptest::prelude::*;
 use std::path::Path;
+
+mod kept;
+mod largest_source;
+mod nothing_seen;
 
 /// Length of the usual recording, in seconds.
 const SECONDS: u64 = 30;
@@ -101,142 +104,6 @@ fn each_rule_is_passed_exceeded_and_undecided() {
         assert_eq!(found.findings.len(), 2, "case: {text}: both CPUs are judged");
         let decisive = found.decisive().expect("both were watched");
         assert!(decisive.cpu == Some(1) || decisive.events == 0, "case: {text}: {decisive:?}");
-    }
-}
-
-#[test]
-fn nothing_seen_limits_no_noise_without_a_longest_detour() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let run = two_cpus::run(SECONDS * SECOND);
-    let silent = two_cpus::record(&dir.path().join("silent"), &run, &[]);
-    let usual = usual(&dir.path().join("usual"));
-    use Outcome::{Fail, Pass, Undecided};
-    // Three unseen detours of 1 ms in 30 s take 0.01 % of the time.
-    let cases: [(&str, &Recording, &[&str], Outcome, Option<f64>); 9] = [
-        ("no length", &silent, &["max-noise 90%"], Undecided, None),
-        ("no length of threads", &silent, &["max-noise thread=90%"], Undecided, None),
-        ("1 ms", &silent, &["max-noise 0.0101%", "max-detour 1ms"], Pass, Some(1e-4)),
-        (
-            "over the limit",
-            &silent,
-            &["max-noise 0.0099%", "max-detour 1ms"],
-            Undecided,
-            Some(1e-4),
-        ),
-        (
-            "the shorter",
-            &silent,
-            &["max-noise 1%", "max-detour 1ms", "max-detour 1us"],
-            Pass,
-            Some(1e-7),
-        ),
-        ("of others", &silent, &["max-noise nmi=90%", "max-detour thread=1ms"], Undecided, None),
-        ("of the same", &silent, &["max-noise nmi=1%", "max-detour nmi=1ms"], Pass, Some(1e-4)),
-        ("of some", &silent, &["max-noise 90%", "max-detour thread=1ms"], Undecided, None),
-        ("another CPU is noisy", &usual, &["max-noise 0.1%"], Fail, None),
-    ];
-    for (name, recording, rules, expected, at_most) in cases {
-        let found = judged(recording, rules, Requirements::default()).rules.remove(0);
-        assert_eq!(found.outcome, expected, "case: {name}: {found:?}");
-        let close = match (found.findings[0].at_most, at_most) {
-            (Some(found), Some(expected)) => (found / expected - 1.0).abs() < 0.01,
-            (found, expected) => found == expected,
-        };
-        assert!(close, "case: {name}: {:?}", found.findings[0]);
-    }
-    // CPU 1 has seen 300 µs: an unseen source takes up to three times as long.
-    let unseen = judge(&usual, "max-noise nmi=1%").findings[1].at_most.expect("a bound");
-    assert!((unseen / (3.0 * 900e-6 / 30.0) - 1.0).abs() < 0.01, "{unseen}");
-}
-
-#[test]
-fn a_failure_names_the_source_that_took_most() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let recording = usual(&dir.path().join("usual"));
-    let largest = |text: &str| {
-        let found = judge(&recording, text);
-        let largest = found.findings[1].largest_source.clone();
-        largest.map(|of| (of.source, (of.share * 1e3).round() / 1e3))
-    };
-    // 7,500 ticks of 20 µs beside 15 times 300 µs.
-    let cases = [
-        ("max-noise 0.1%", Some(("timer-tick", 0.971))),
-        ("max-rate 10/s", Some(("timer-tick", 0.971))),
-        ("max-detour 100us", Some(("thread", 1.0))),
-        ("max-rate >100us=0.1/s", Some(("thread", 1.0))),
-        ("max-noise thread=0.001%", Some(("thread", 1.0))),
-        ("max-noise 60%", None),
-        ("max-rate >400us=1/h", None),
-    ];
-    for (text, expected) in cases {
-        let expected = expected.map(|(source, share)| (source.to_owned(), share));
-        assert_eq!(largest(text), expected, "case: {text}");
-    }
-}
-
-/// A recording of which the last 30 s before a detour of 1.5 ms are kept, of a week in which none was over 1 ms.
-fn kept(dir: &Path, change: fn(&mut Stop)) -> Recording {
-    let start_ticks = (SECONDS - 1) * SECOND;
-    let end_ticks = start_ticks + 1_500 * MICRO;
-    let mut stop = Stop {
-        condition: StopCondition::Longer(1_000_000),
-        met: Some(StoppedBy { cpu: 1, start_ticks, end_ticks }),
-        kept: Some(Kept { asked_ns: 30_000_000_000, dropped_ns: 601_190_000_000_000 }),
-    };
-    change(&mut stop);
-    let mut run = two_cpus::run(SECONDS * SECOND);
-    run.stop_on = Some(stop);
-    let ticks = ("timer-tick", even(100.0, 30e-6, SECONDS));
-    let last = ("thread", vec![((SECONDS - 1) as f64 + 0.002, 1.5e-3)]);
-    two_cpus::record(dir, &run, &[ticks, last])
-}
-
-#[test]
-fn what_is_kept_before_an_awaited_detour_is_no_sample() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let recording = kept(&dir.path().join("kept"), |_| ());
-    use Outcome::{Fail, Pass, Undecided};
-    let cases = [
-        // Once in 167 h.
-        ("max-rate >1ms=10/h", Pass),
-        ("max-rate >1ms=1/h", Pass),
-        ("max-rate >1ms=0.5/d", Undecided),
-        ("max-rate >1400us=1/h", Pass),
-        ("max-rate thread>1ms=1/h", Pass),
-        // It is known of no shorter ones how often they came in the week.
-        ("max-rate >900us=10/h", Undecided),
-        ("max-rate 1/h", Undecided),
-        ("max-rate 1000/s", Undecided),
-        ("max-noise 90%", Undecided),
-        ("max-noise 0.0001%", Undecided),
-        // That one took 1.5 ms is a fact; that none took more is one from the condition on.
-        ("max-detour 1200us", Fail),
-        ("max-detour 2ms", Pass),
-        ("max-detour thread=500us", Fail),
-        ("max-detour timer-tick=100us", Undecided),
-    ];
-    for (text, expected) in cases {
-        let found = judge(&recording, text);
-        assert_eq!(found.outcome, expected, "case: {text}: {found:?}");
-        let doubted =
-            found.doubts.iter().any(|of| of.doubt == Doubt::Kept { longer_than_ns: 1_000_000 });
-        let known = expected != Undecided || text == "max-rate >1ms=0.5/d";
-        assert_eq!(doubted, !known, "case: {text}: {:?}", found.doubts);
-    }
-    let found = judge(&recording, "max-rate >1ms=10/h");
-    let hours = found.decisive().expect("watched").wall_ns as f64 / 3.6e12;
-    assert!((hours - 167.0).abs() < 1.0, "{hours}");
-    let changes: [(&str, fn(&mut Stop)); 3] = [
-        ("all is kept", |stop| stop.kept = None),
-        ("nothing was dropped", |stop| {
-            stop.kept = Some(Kept { asked_ns: 60_000_000_000, dropped_ns: 0 });
-        }),
-        ("the run ended otherwise", |stop| stop.met = None),
-    ];
-    for (name, change) in changes {
-        let recording = kept(&dir.path().join(name), change);
-        assert_eq!(judge(&recording, "max-rate 10/s").outcome, Fail, "case: {name}");
-        assert_eq!(judge(&recording, "max-rate 200/s").outcome, Pass, "case: {name}");
     }
 }
 

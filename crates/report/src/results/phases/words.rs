@@ -166,7 +166,7 @@ pub(crate) fn how(model: &PhaseModel) -> String {
          time (lower bracket) or in all time (upper bracket), accurate to {:.1} % of slowdown - 1; recursion: replay of \
          the recorded detours, each host from a random offset (seed {}), which lies between the brackets unless the \
          CPUs of a host are delayed together; 95 %: spread of blocks of time, widened by their correlation; ≥: lower bound (97.5 %) \
-         where a few events decide, or with more ranks than a tenth of the windows. If all ranks \
+         where a few events decide, or with more ranks than a tenth of the windows; –: too few events for either. If all ranks \
          were delayed simultaneously, the slowdown would be {}.",
         model.method.relative_error * 100.0,
         model.method.seed,
