@@ -115,3 +115,90 @@ impl Doubt {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders::{clock, run};
+    use anechoic_recording::injection::{InjectionKind, SelfTest, SelfTestKind};
+    use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
+
+    #[test]
+    fn what_a_run_knew_is_found() {
+        type Change = fn(&mut Run);
+        let cases: [(&str, Change, Option<Doubt>); 11] = [
+            ("sound", |_| (), None),
+            ("cut off", |run| run.state = RunState::Running, Some(Doubt::CutOff)),
+            (
+                "ended early",
+                |run| run.state = RunState::Interrupted("SIGTERM".into()),
+                Some(Doubt::Interrupted { why: "SIGTERM".into() }),
+            ),
+            (
+                "beside another",
+                |run| run.notes.push("another anechoic (process 7) measured CPU 1".into()),
+                Some(Doubt::MeasuredTogether),
+            ),
+            ("another note", |run| run.notes.push("CPUs 1-3 were not measured".into()), None),
+            (
+                "emulated",
+                |run| run.machine.model = "QEMU TCG CPU 2.5".into(),
+                Some(Doubt::Emulated),
+            ),
+            (
+                "injected around it",
+                |run| run.notes.push("noise was injected around this run on CPU 1: ...".into()),
+                Some(Doubt::Injected),
+            ),
+            ("all of a self-test", |run| run.self_test = Some(self_test_of(100, 100)), None),
+            ("most of it", |run| run.self_test = Some(self_test_of(95, 100)), None),
+            (
+                "half of it",
+                |run| run.self_test = Some(self_test_of(50, 100)),
+                Some(Doubt::SelfTest { found: 50, delivered: 100 }),
+            ),
+            ("a condition that was not met", |run| run.stop_on = Some(stop(false)), None),
+        ];
+        for (name, change, expected) in cases {
+            let mut run = run("detours", clock(1_000_000_000), vec![]);
+            change(&mut run);
+            let found = known_doubts(&run, None);
+            assert_eq!(found, expected.clone().into_iter().collect::<Vec<_>>(), "case: {name}");
+            assert!(found.iter().all(|doubt| doubt.known_in_words().is_some()), "case: {name}");
+        }
+        let mut run = run("detours", clock(1_000_000_000), vec![]);
+        run.stop_on = Some(stop(true));
+        let competition = Competition::Programs(0.4);
+        let condition = "detour>1ms".to_owned();
+        let expected =
+            [Doubt::Competition { competition }, Doubt::EndedByEvent { condition, kept: false }];
+        assert_eq!(known_doubts(&run, Some(competition)), expected);
+    }
+
+    fn self_test_of(found: u64, delivered: u64) -> SelfTest {
+        let kind = SelfTestKind {
+            kind: InjectionKind::Interrupt,
+            rate_hz: 100.0,
+            duration_ns: 0,
+            delivered,
+            found,
+            error_ns: None,
+            error_low_ns: None,
+            error_high_ns: None,
+        };
+        SelfTest {
+            utc: "2026-05-09T07:31:17Z".into(),
+            tool_version: "0.1.0".into(),
+            model: "made up".into(),
+            kernel: "6.1".into(),
+            cpu: 1,
+            threshold_ns: 100.0,
+            kinds: vec![kind],
+        }
+    }
+
+    fn stop(met: bool) -> Stop {
+        let met = met.then_some(StoppedBy { cpu: 1, start_ticks: 5, end_ticks: 9 });
+        Stop { condition: StopCondition::Longer(1_000_000), met, kept: None }
+    }
+}

@@ -4,6 +4,7 @@ mod ab;
 mod bad_input;
 mod change;
 mod documents;
+mod doubts;
 mod export;
 mod faults;
 mod foreign;

@@ -1,6 +1,7 @@
 //! Recordings of several hosts that are merged: what is written, shown, and refused.
 
 use crate::tool::{self, Done, alone, anechoic, arg};
+use anechoic_lab::two_cpus::{self, SECOND};
 use std::fs;
 use std::path::Path;
 
@@ -81,5 +82,60 @@ fn nothing_to_merge() {
         let done = merge(&dir);
         assert_eq!(done.code, Some(66), "case: {name}: {}", done.err);
         assert!(done.is_one_clear_line() && done.out.is_empty(), "case: {name}: {}", done.err);
+    }
+}
+
+/// Writes eight hosts with the same detours on CPU 1, `usual` each (start and length in seconds), and these more on host 2.
+fn eight_hosts(data: &Path, usual: &[(f64, f64)], more: &[(f64, f64)]) {
+    for host in 0..8 {
+        let mut run = two_cpus::run(10 * SECOND);
+        run.start_utc = format!("2026-05-09T07:31:17.{host:06}Z");
+        run.end_utc = Some("2026-05-09T07:31:27Z".into());
+        let more = if host == 2 { more } else { &[] };
+        let detours = [usual, more].concat();
+        let dir = data.join(format!("host=n{host}"));
+        let _ = two_cpus::record(&dir, &run, &[("timer-tick", detours)]);
+    }
+}
+
+/// The hosts of a truth that is known: one long detour makes no noisy host, and eight of them do.
+#[test]
+fn an_outlier_stands_on_events_and_not_on_one_of_them() {
+    let ticks: Vec<(f64, f64)> = (0..2_500).map(|at| (0.004 * f64::from(at), 4e-6)).collect();
+    let rare: Vec<(f64, f64)> = (0..50).map(|at| (0.2 * f64::from(at) + 0.01, 3e-7)).collect();
+    let stalls = |count: u32, length: f64| -> Vec<(f64, f64)> {
+        (0..count).map(|at| (1.2 * f64::from(at) + 0.101, length)).collect()
+    };
+    type Case<'a> = (&'a str, &'a [(f64, f64)], Vec<(f64, f64)>, &'a [&'a str]);
+    let cases: [Case<'_>; 6] = [
+        ("equal hosts", &ticks, vec![], &[]),
+        ("one detour of 60 ms", &ticks, stalls(1, 0.06), &[]),
+        ("one of 1 ms on quiet hosts", &rare, stalls(1, 1e-3), &[]),
+        ("one of 60 ms across two blocks of the run", &ticks, vec![(0.19, 0.06)], &[]),
+        ("eight stalls", &ticks, stalls(8, 0.06), &["n2"]),
+        (
+            "ten times the noise",
+            &ticks,
+            ticks.iter().map(|of| (of.0 + 1e-4, 4e-5)).collect(),
+            &["n2"],
+        ),
+    ];
+    for (name, usual, more, expected) in cases {
+        let place = tempfile::tempdir().expect("a directory");
+        eight_hosts(place.path(), usual, &more);
+        let merged = merge(place.path());
+        assert_eq!(merged.code, Some(0), "case: {name}: {}{}", merged.out, merged.err);
+        let found = cluster(place.path());
+        let names = |of: &str| -> Vec<String> {
+            let found = found[of]["found"].as_array().cloned().unwrap_or_default();
+            found.iter().map(|one| one["host"].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        assert_eq!(names("host_outliers"), expected, "case: {name}");
+        // The class of all CPUs has CPU 0 of each host as well, which is silent.
+        assert!(
+            names("cpu_outliers").iter().all(|host| expected.contains(&&**host)),
+            "case: {name}"
+        );
+        assert_eq!(merged.out.contains("× the median,"), !expected.is_empty(), "{}", merged.out);
     }
 }

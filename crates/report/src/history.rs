@@ -7,7 +7,9 @@ use crate::table::Table;
 use crate::units::{
     asked, between, count, counted, cpu_list, local_time, noise, number, rate, ratio, span,
 };
+use anechoic_analyze::gate::Doubt;
 use anechoic_analyze::history::{FEWEST, History, Kind, PastRun};
+use anechoic_analyze::known::by_kind;
 
 /// Number of runs in a shortened table, the newest.
 const SHOWN: usize = 15;
@@ -104,7 +106,7 @@ pub(crate) fn sentences(of: &History) -> Vec<String> {
 }
 
 fn warnings(of: &History) -> Vec<String> {
-    let mut warnings = vec![];
+    let mut warnings = doubts(of);
     if !of.changed.is_empty() {
         let names: Vec<String> = of.changed.iter().map(|name| plain(name)).collect();
         warnings.push(format!(
@@ -113,6 +115,19 @@ fn warnings(of: &History) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Returns what runs knew that makes their noise doubtful: one line for each kind, in the words of the run where it is
+/// worst.
+fn doubts(of: &History) -> Vec<String> {
+    let all = counted(of.runs.len() as u64, "run", "runs");
+    let doubts = of.runs.iter().flat_map(|run| run.doubts.iter().map(move |doubt| (run, doubt)));
+    let line = |(worst, runs): (&Doubt, Vec<&PastRun>)| {
+        let most = if runs.len() > 1 && worst.part() > 0.0 { " (the most)" } else { "" };
+        let runs = count(runs.len() as u64);
+        Some(format!("{runs} of {all}{most}: {}", plain(&worst.known_in_words()?)))
+    };
+    by_kind(doubts).into_iter().filter_map(line).collect()
 }
 
 /// Draws the noise of the runs in their order.

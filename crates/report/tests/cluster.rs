@@ -230,7 +230,7 @@ fn the_noisiest_host_is_named() {
         (
             300_000_000,
             0.02,
-            "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 % on node02, 0.600 % on the other.",
+            "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 % on node02, 0.60 % on the other.",
             false,
         ),
         (300_000_000, 0.01, "node02 lost 3.00 %, the other 1.00 %; timer tick took 1.80 %", true),

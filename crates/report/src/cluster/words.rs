@@ -86,10 +86,17 @@ fn noisiest(found: &Cluster) -> String {
     };
     let source = host.sources.first().map(|of| {
         let name = title_of(&of.source, &of.name, is_guest(found));
-        format!("; {name} took {} there, {} elsewhere", noise(of.noise), noise(of.others))
+        let others = if measured > 2 { "the others" } else { "the other" };
+        let on = plain(&clip(&host.host, HOST));
+        format!("; {name} took {} on {on}, {} on {others}", noise(of.noise), whole(of.others))
     });
     let doubt = if is_clear(found, host) { "" } else { " This may be chance: measure for longer." };
     format!("{}{}.{doubt}", beside_others(host, measured), source.unwrap_or_default())
+}
+
+/// Writes a share of noise, and none at all without decimals.
+fn whole(share: f64) -> String {
+    if share == 0.0 { "0 %".into() } else { noise(share) }
 }
 
 /// Returns the number of hosts on which a loop ran.
@@ -114,6 +121,10 @@ fn beside_others(host: &HostDifference, hosts: usize) -> String {
 /// States for each host that stands out which sources took more time there, and how its settings differ.
 pub(crate) fn differences(found: &Cluster) -> Vec<String> {
     let guest = is_guest(found);
+    let (others, whose) = match measured(found) {
+        0..=2 => ("the other", "the other host"),
+        _ => ("the others", "the other hosts"),
+    };
     let of = |host: &HostDifference| {
         let mut text = beside_others(host, measured(found));
         let sources: Vec<String> = host
@@ -121,7 +132,7 @@ pub(crate) fn differences(found: &Cluster) -> Vec<String> {
             .iter()
             .map(|of| {
                 let name = title_of(&of.source, &of.name, guest);
-                format!("{name} {} (there {})", noise(of.noise), noise(of.others))
+                format!("{name} {} ({others} {})", noise(of.noise), whole(of.others))
             })
             .collect();
         match sources.is_empty() {
@@ -138,12 +149,12 @@ pub(crate) fn differences(found: &Cluster) -> Vec<String> {
                     "" => "nothing".to_owned(),
                     value => plain(&clip(value, VALUE)),
                 });
-                format!("{} is {here} (there {there})", plain(&of.name))
+                format!("{} is {here} ({others} {there})", plain(&of.name))
             })
             .collect();
         let more = host.settings.len().saturating_sub(NAMED);
         match settings.is_empty() {
-            true => text += "; no setting sets it apart",
+            true => text += &format!("; its recorded settings are those of {whose}"),
             false => text += &format!("; settings that differ: {}", settings.join(", ")),
         }
         if more > 0 {

@@ -1,9 +1,9 @@
 //! Results as benchmarks, in Bencher Metric Format.
 
 use super::{Export, Format, Holds};
+use anechoic_analyze::Summary;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::{Summary, summarize};
 use anechoic_recording::Problem;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -34,7 +34,7 @@ pub(super) struct Measure {
 
 /// Returns the measures of a recording, benchmark by benchmark.
 pub(super) fn measures(export: &Export<'_>) -> Result<Vec<Measure>, Problem> {
-    let Summary { total, cpus, sources, .. } = summarize(export.recording())?;
+    let Summary { total, cpus, sources, .. } = export.summary()?.into_owned();
     let mut measures =
         of("all CPUs", (total.noise, total.interval), total.rate_per_s, total.lengths.as_ref());
     for cpu in cpus {

@@ -1,14 +1,16 @@
 //! What one exported file is written of, and how formats read it: one detour after the other, in bounded memory.
 
-use crate::certainty;
+use super::Holds;
+use super::notes::{Note, notes};
 use crate::style::plain;
-use anechoic_analyze::{Progress, no_sample, watched};
+use anechoic_analyze::competition::competition;
+use anechoic_analyze::{Progress, Summary, summarize, watched};
 use anechoic_recording::options::Answers;
-use anechoic_recording::run::{CpuRun, RunState};
+use anechoic_recording::run::CpuRun;
 use anechoic_recording::{
-    Activity, DetourView, JoinedDetours, Loops, LossKind, Problem, ProblemKind, Recording, Run,
-    Stint,
+    Activity, DetourView, JoinedDetours, Loops, Problem, ProblemKind, Recording, Run, Stint,
 };
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,6 +26,10 @@ pub struct Export<'a> {
     loops: Arc<Loops>,
     cpus: Vec<u32>,
     notes: Arc<[String]>,
+    /// The word for each note.
+    reasons: Arc<[&'static str]>,
+    /// The summary of the recording, for formats that hold one.
+    summary: Option<Summary>,
     progress: &'a dyn Fn(Progress),
     read: Cell<u64>,
 }
@@ -49,18 +55,26 @@ impl<'a> Export<'a> {
     /// Returns a recording, or these of its CPUs, as one file.
     pub(super) fn new(
         recording: &'a Recording,
+        holds: Holds,
         cpus: Option<&[u32]>,
         answers: &'a Answers,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Self, Problem> {
         let loops = Arc::new(watched(recording)?);
-        let notes = notes(recording, &loops)?.into();
+        let summary = match holds {
+            Holds::Summary => Some(summarize(recording)?),
+            Holds::OneCpu | Holds::Detours => None,
+        };
+        let notes: Vec<Note> = notes(recording, &loops, summary.as_ref().and_then(competition))?;
+        let (reasons, notes): (Vec<&'static str>, Vec<String>) = notes.into_iter().unzip();
+        let (reasons, notes) = (reasons.into(), notes.into());
         let all: Vec<u32> = recording.run().cpus.iter().map(|cpu| cpu.cpu).collect();
         let cpus = match cpus {
             None => all,
             Some(asked) => chosen(recording, &all, asked)?,
         };
-        Ok(Self { recording, answers, loops, cpus, notes, progress, read: Cell::new(0) })
+        let read = Cell::new(0);
+        Ok(Self { recording, answers, loops, cpus, notes, reasons, summary, progress, read })
     }
 
     /// Returns each CPU as a file of its own.
@@ -69,6 +83,8 @@ impl<'a> Export<'a> {
             cpus: vec![cpu],
             loops: self.loops.clone(),
             notes: self.notes.clone(),
+            reasons: self.reasons.clone(),
+            summary: None,
             read: Cell::new(0),
             ..self
         };
@@ -80,10 +96,23 @@ impl<'a> Export<'a> {
         self.recording
     }
 
-    /// Returns what the reader must know of the recording: that it ended early, what it lost, and whether its sources
-    /// can be trusted.
+    /// Returns what the reader must know of the recording: what it lost, whether its sources can be trusted, and what it
+    /// knew that makes its noise doubtful.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Returns the word for each note.
+    pub(super) fn reasons(&self) -> &[&'static str] {
+        &self.reasons
+    }
+
+    /// Returns the summary of the recording.
+    pub(super) fn summary(&self) -> Result<Cow<'_, Summary>, Problem> {
+        Ok(match &self.summary {
+            Some(summary) => Cow::Borrowed(summary),
+            None => Cow::Owned(summarize(self.recording)?),
+        })
     }
 
     pub(super) fn run(&self) -> &'a Run {
@@ -165,34 +194,4 @@ pub(super) fn main_source(activities: &[Activity]) -> (&str, &str) {
     }
     let longest = sums.into_iter().rev().max_by_key(|(_, ticks)| *ticks);
     longest.map_or(("", ""), |(key, _)| key)
-}
-
-/// Returns what the reader of an exported file must know.
-fn notes(recording: &Recording, loops: &Loops) -> Result<Vec<String>, Problem> {
-    let run = recording.run();
-    let mut notes = vec![];
-    match &run.state {
-        RunState::Complete => {}
-        RunState::Running => notes.push("the run was cut off".to_owned()),
-        RunState::Interrupted(why) => notes.push(format!("the run ended early: {why}")),
-    }
-    notes.extend(no_sample(run));
-    if run.clock.rate_is_wrong() {
-        notes.push("the counter's rate is wrong, and so is every time".into());
-    }
-    for (what, cpu, of) in
-        recording.losses()?.iter().filter(|(what, ..)| **what != LossKind::Untraced)
-    {
-        let count = if of.count > 0 { of.count.to_string() } else { "an unknown number of".into() };
-        notes.push(format!("{count} {what} of CPU {cpu} were lost"));
-    }
-    let threshold_ns = run.clock.ns(loops.threshold_ticks());
-    match recording.attribution()? {
-        Some(found) => notes.extend(certainty::not_aligned(&found.alignment, threshold_ns)),
-        None if run.trace.is_some() => {
-            notes.push("its events are not attributed: sources are missing".into());
-        }
-        None => {}
-    }
-    Ok(notes)
 }

@@ -10,6 +10,7 @@ mod github;
 mod hdr_log;
 mod hgrm;
 mod netgauge;
+mod notes;
 mod openmetrics;
 mod perfetto;
 mod prometheus;

@@ -1,9 +1,10 @@
 //! Metrics of a recording in Prometheus' text format 0.0.4, as node_exporter's textfile collector reads it.
 
+use super::notes::REASONS;
 use super::{Export, Format, Holds};
 use crate::style::plain;
 use anechoic_analyze::noise::CpuNoise;
-use anechoic_analyze::{Summary, summarize};
+use anechoic_analyze::{Summary, folded};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::sources::SOURCES;
@@ -16,7 +17,8 @@ pub(super) static FORMAT: Format = Format {
     title: "metrics in Prometheus' text format 0.0.4",
     details: "node_exporter's textfile collector reads it from a file NAME.prom in its directory, which must be replaced as a \
               whole; -o does so. The metrics are the noise of the run with its interval, the number and length of detours, and \
-              what each source took; they have no timestamps. There is one label (source), and one more with --per-cpu.",
+              what each source took; they have no timestamps. What makes the measurement doubtful is a metric for each reason. Sources by \
+              name are the 20 that took most, without numbers of CPUs, and all others together. --per-cpu adds a label.",
     extension: "prom",
     binary: false,
     holds: Holds::Summary,
@@ -32,6 +34,11 @@ pub(super) static OPTIONS: &[OptionRow] = &[OptionRow::new(
     "",
     "Add metrics of each CPU, labelled with its number",
 )];
+
+/// Largest number of sources with a metric by name.
+const NAMED: usize = 20;
+/// Stands for all other sources.
+const OTHER: &str = "other";
 
 /// A metric with its samples.
 pub(super) struct Family {
@@ -73,7 +80,7 @@ fn labelled(label: &'static str, of: impl ToString, value: f64) -> Sample {
 
 /// Returns the metrics of a recording.
 pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
-    let summary = summarize(export.recording())?;
+    let summary = export.summary()?;
     let mut families = Vec::from(of_run(export));
     families.extend(of_noise(&summary));
     if export.answers.flag("per-cpu") {
@@ -83,13 +90,17 @@ pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
     Ok(families)
 }
 
-fn of_run(export: &Export<'_>) -> [Family; 3] {
+fn of_run(export: &Export<'_>) -> [Family; 4] {
     let run = export.run();
     let labels = [("method", run.method.clone()), ("version", run.tool_version.clone())];
     let info = Sample { suffix: "_info", labels: labels.to_vec(), value: 1.0 };
     let start = run.start_utc.parse::<jiff::Timestamp>().ok();
     let start = start.map(|at| bare(at.as_millisecond() as f64 / 1e3)).into_iter().collect();
     let sound = if export.notes().is_empty() { 1.0 } else { 0.0 };
+    let doubt = |reason: &&str| {
+        let is_so = export.reasons().contains(reason);
+        labelled("reason", reason, if is_so { 1.0 } else { 0.0 })
+    };
     [
         Family {
             kind: Kind::Info,
@@ -98,13 +109,18 @@ fn of_run(export: &Export<'_>) -> [Family; 3] {
         gauge("anechoic_run_start_timestamp_seconds", "When the measurement began.", start),
         gauge(
             "anechoic_run_sound",
-            "1 if the measurement ended as planned, lost nothing and passed its checks; 0 otherwise.",
+            "1 if the measurement ended as planned, lost nothing, passed its checks and had its CPUs for itself; 0 otherwise.",
             vec![bare(sound)],
+        ),
+        gauge(
+            "anechoic_run_doubt",
+            "1 for each reason why the measurement is not sound.",
+            REASONS.iter().map(doubt).collect(),
         ),
     ]
 }
 
-fn of_noise(summary: &Summary) -> [Family; 8] {
+fn of_noise(summary: &Summary) -> [Family; 9] {
     let total = &summary.total;
     let one = |value: f64| vec![bare(value)];
     let bounds = total.interval.iter().flat_map(|of| [("low", of.low), ("high", of.high)]);
@@ -141,6 +157,11 @@ fn of_noise(summary: &Summary) -> [Family; 8] {
             "anechoic_source_longest_seconds",
             "Longest time that a source of noise took of one detour.",
             longest,
+        ),
+        gauge(
+            "anechoic_named_source_noise_ratio",
+            "Share of the measured time that a source of noise took, by name: the 20 that took most, and all others.",
+            by_name(summary),
         ),
     ]
 }
@@ -196,6 +217,25 @@ fn by_source(summary: &Summary) -> (Vec<Sample>, Vec<Sample>) {
     let noise = sums.iter().map(|(source, sum)| sample((source, sum.0))).collect();
     let longest = sums.iter().map(|(source, sum)| sample((source, seconds(sum.1)))).collect();
     (noise, longest)
+}
+
+/// Returns the noise of the sources by name that took most, and of all others together; nothing if the recording is not
+/// attributed. Numbers of CPUs are left out, so that a thread of each CPU is one source.
+fn by_name(summary: &Summary) -> Vec<Sample> {
+    let Some(breakdown) = &summary.sources else { return vec![] };
+    let mut sums: BTreeMap<(&str, String), f64> = BTreeMap::new();
+    for row in &breakdown.rows {
+        *sums.entry((&row.source, folded(&row.source, &row.name))).or_default() += row.noise;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let rest: f64 = sums.split_off(sums.len().min(NAMED)).into_iter().map(|(_, noise)| noise).sum();
+    let sample = |((source, name), noise): ((&str, String), f64)| Sample {
+        labels: vec![("source", source.to_owned()), ("name", name)],
+        ..bare(noise)
+    };
+    let other = std::iter::once(((OTHER, String::new()), rest));
+    sums.into_iter().chain(other).map(sample).collect()
 }
 
 /// Writes families in the text format 0.0.4, which knows no info: such a metric is a gauge with the name of its sample.

@@ -1,7 +1,10 @@
 //! Metrics, by the rules of Prometheus' text format 0.0.4 and of OpenMetrics 1.0.
 
 use super::{export_of, lost, record, text};
-use anechoic_recording::Recording;
+use anechoic_lab::builders;
+use anechoic_recording::attribution::Attribution;
+use anechoic_recording::run::{CpuRun, Run};
+use anechoic_recording::{Activity, ActivityKind as Kind, Detour, Recorder, Recording};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -55,6 +58,7 @@ fn prometheus_metrics_are_those_of_the_summary() {
         ("anechoic_run_info{method=\"detours\",version=\"0.1.0\"}", 1.0),
         ("anechoic_run_start_timestamp_seconds", 1_778_311_877.0),
         ("anechoic_run_sound", 1.0),
+        ("anechoic_run_doubt{reason=\"competition\"}", 0.0),
         ("anechoic_measured_cpus", 2.0),
         ("anechoic_measured_cpu_seconds", 6.0),
         ("anechoic_noise_ratio", lost_ns / 6e9),
@@ -64,6 +68,9 @@ fn prometheus_metrics_are_those_of_the_summary() {
         ("anechoic_source_noise_ratio{source=\"timer-tick\"}", 4_000.0 / 6e9),
         ("anechoic_source_noise_ratio{source=\"ipi\"}", 0.0),
         ("anechoic_source_longest_seconds{source=\"thread\"}", 200e-6),
+        ("anechoic_named_source_noise_ratio{source=\"timer-tick\",name=\"\"}", 4_000.0 / 6e9),
+        ("anechoic_named_source_noise_ratio{source=\"softirq\",name=\"RCU\"}", 1_000.0 / 6e9),
+        ("anechoic_named_source_noise_ratio{source=\"other\",name=\"\"}", 0.0),
     ];
     for (name, expected) in cases {
         let found = value(&samples, name);
@@ -89,9 +96,54 @@ fn each_cpu_has_metrics_on_demand_and_losses_are_a_metric() {
         let files = export_of(&recording, id, &[("per-cpu", "")], None).expect("a summary");
         let samples = samples(std::str::from_utf8(&files[0]).expect("text"));
         assert_eq!(value(&samples, "anechoic_run_sound"), 0.0);
+        assert_eq!(value(&samples, "anechoic_run_doubt{reason=\"losses\"}"), 1.0);
         assert_eq!(value(&samples, "anechoic_cpu_detours{cpu=\"1\"}"), 3.0);
         assert_eq!(value(&samples, "anechoic_cpu_longest_detour_seconds{cpu=\"0\"}"), 200e-6);
     }
+}
+
+/// Sixty threads by name, of which those of one name on two CPUs are one, and none is lost.
+#[test]
+fn sources_by_name_are_bounded_and_add_up_to_the_noise() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |detour: u64| 1_000_000 + detour * 10_000_000;
+    let length = |detour: u64| if detour >= 58 { 90_000 } else { 1_000 + 100 * detour };
+    let activity = |detour: u64| Activity {
+        name: match detour {
+            58 | 59 => format!("ksoftirqd/{}", detour - 58).into(),
+            number => format!("worker-{number}").into(),
+        },
+        ..builders::activity((0, detour), Kind::OffCpu, "thread", at(detour), length(detour))
+    };
+    let cpu = CpuRun { detours: 60, ..builders::cpu_run(0, (0, 1_000_000_000), 10) };
+    let run = Run {
+        threshold_ticks: 90,
+        ..builders::run("detours", builders::clock(1_000_000_000), vec![cpu])
+    };
+    let path = dir.path().join("r");
+    let mut recorder = Recorder::create(&path, &run).expect("a new directory");
+    let detour = |detour| Detour {
+        cpu: 0,
+        start_ticks: at(detour),
+        end_ticks: at(detour) + length(detour) + 10,
+    };
+    recorder.append(&(0..60).map(detour).collect::<Vec<_>>()).expect("in order");
+    recorder.finish(&run).expect("there is space");
+    let recording = Recording::open(&path).expect("just written");
+    let mut writer = recording.derive::<Activity>().expect("writable");
+    writer.append(&(0..60).map(activity).collect::<Vec<_>>()).expect("in order");
+    writer.finish().expect("there is space");
+    recording.write_attribution(&Attribution::default()).expect("writable");
+    let recording = Recording::open(&path).expect("just written");
+    let files = export_of(&recording, "prometheus", &[], None).expect("a summary");
+    let samples = samples(std::str::from_utf8(&files[0]).expect("text"));
+    let named: Vec<&(String, f64)> =
+        samples.iter().filter(|(name, _)| name.starts_with("anechoic_named_source")).collect();
+    assert_eq!(named.len(), 21, "{named:?}");
+    assert!(named[0].0.contains("name=\"ksoftirqd/*\""), "{named:?}");
+    let sum: f64 = named.iter().map(|(_, noise)| noise).sum();
+    let noise = value(&samples, "anechoic_noise_ratio");
+    assert!((sum / noise - 1.0).abs() < 0.01, "{sum}, not {noise}");
 }
 
 /// Returns the texts of all queries in a dashboard: of its panels, and of its variables.

@@ -55,9 +55,11 @@ fn tables(found: &Cluster, screen: &mut Screen) {
     let view = View::default();
     screen.heading("Outliers");
     outliers(found, &view, screen);
-    screen.note(
-        "p is the probability of such a value among all that were tested if there were no outliers.",
-    );
+    if !(found.cpu_outliers.found.is_empty() && found.host_outliers.found.is_empty()) {
+        screen.note(
+            "p is the probability of such a value among all that were tested if there were no outliers.",
+        );
+    }
     screen.heading("Hosts, the noisiest first");
     screen.table(text::hosts(found, false));
     if !found.cpus.is_empty() {
@@ -97,14 +99,8 @@ fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
     ));
     let with_intervals = placed.len() <= MOST_INTERVALS;
     if with_intervals {
-        let floor = placed.iter().map(|(_, cpu)| cpu.noise).fold(f64::INFINITY, f64::min) / 3.0;
-        let bars = placed.iter().filter_map(|(at, cpu)| {
-            let (of, _) = telling(cpu.noise, cpu.interval, cpu.at_least);
-            let of = of?;
-            (of.high > floor).then(|| [(*at, of.low.max(floor)), (*at, of.high)])
-        });
-        let bars: Vec<(f64, f64)> = bars.flatten().collect();
         let name = "95 % interval".into();
+        let bars = intervals(&placed);
         curves.push(Curve::colored(palette::of_source(""), 0, name, Draw::Segments, &bars));
     }
     curves.retain(|curve| !curve.x.is_empty());
@@ -124,10 +120,20 @@ fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
     chart.figure(&caption(found, chart.level.is_some(), with_intervals, quiet), page)
 }
 
+/// Returns the ends of the interval of each CPU that has one. They are at most ten times below the noise, so that the axis
+/// holds them whole.
+fn intervals(placed: &[(f64, &ClusterCpu)]) -> Vec<(f64, f64)> {
+    let ends = |(at, cpu): &(f64, &ClusterCpu)| {
+        let (interval, _) = telling(cpu.noise, cpu.interval, cpu.at_least);
+        interval.map(|interval| [(*at, interval.low), (*at, interval.high)])
+    };
+    placed.iter().filter_map(ends).flatten().collect()
+}
+
 fn caption(found: &Cluster, median: bool, intervals: bool, quiet: usize) -> String {
     let mut text = "Noise of each CPU".to_owned();
     if intervals {
-        text += ", with its 95 % interval";
+        text += ", with its 95 % interval where there are enough events for one";
     }
     text += ".";
     if median {
@@ -229,4 +235,37 @@ fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup
         "Share of time lost against the number of {what} used: by the mean CPU, by the worst CPU, and by at least one of them at a time."
     );
     chart.named(name).in_pair(&caption, page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_analyze::stats::Interval;
+
+    /// Returns a CPU with this noise and interval.
+    fn cpu(noise: f64, low: f64, high: f64) -> ClusterCpu {
+        ClusterCpu {
+            host: "a".into(),
+            cpu: 0,
+            class: "a".into(),
+            wall_ns: 10_000_000_000,
+            lost_ns: (noise * 1e10) as u64,
+            noise,
+            interval: Some(Interval { low, high }),
+            at_least: Some(low),
+            rate_per_s: 1.0,
+            p99_ns: None,
+            max_ns: None,
+            lost_detours: 0,
+        }
+    }
+
+    #[test]
+    fn no_interval_is_cut() {
+        // The noisiest host of 23 % and more has the widest interval, which begins below a third of the quietest one.
+        let cpus = [cpu(0.234, 0.2, 0.27), cpu(0.4, 0.053, 1.0), cpu(0.3, 0.01, 1.0)];
+        let placed: Vec<(f64, &ClusterCpu)> = (1..).map(f64::from).zip(&cpus).collect();
+        let expected = [(1.0, 0.2), (1.0, 0.27), (2.0, 0.053), (2.0, 1.0)];
+        assert_eq!(intervals(&placed), expected, "whole, or not at all");
+    }
 }
