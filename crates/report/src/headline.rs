@@ -4,11 +4,11 @@ use crate::names::source_name;
 use crate::stopped;
 use crate::style::plain;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
-use anechoic_analyze::Summary;
 use anechoic_analyze::facts::ProgramFacts;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::sources::SourceRow;
-use anechoic_recording::sources;
+use anechoic_analyze::{Summary, summarize};
+use anechoic_recording::{Recording, sources};
 
 /// Share of the time from which on other programs are at work, and not a disturbance.
 const AT_WORK: f64 = 0.2;
@@ -103,21 +103,49 @@ pub(crate) enum Competition {
 }
 
 impl Competition {
-    /// Returns the sentence that states it for this number of measured CPUs.
+    /// Returns the sentence that states it for this number of measured CPUs, and what to do.
     pub(crate) fn sentence(&self, cpus: usize) -> String {
-        let (them, their) = if cpus == 1 { ("it", "its CPU") } else { ("them", "their CPUs") };
+        let them = if cpus == 1 { "it" } else { "them" };
+        let remedy = match self {
+            Self::Programs(_) => "Measure while they rest, or with --fifo.",
+            Self::Waiting(_) => "Measure while other programs rest.",
+        };
+        format!("{} {remedy}", self.fact(cpus, them))
+    }
+
+    /// Returns the sentence that states it; `them` are the measured CPUs.
+    fn fact(&self, cpus: usize, them: &str) -> String {
         match self {
             Self::Programs(part) => format!(
-                "Other programs ran on {them} for {} of the time: that is competition, not operating-system noise. Measure while they rest, or with --fifo.",
+                "Other programs ran on {them} for {} of the time: that is competition, not operating-system noise.",
                 share(*part)
             ),
             Self::Waiting(part) => format!(
-                "For {} of the time {} waited for {their}, because other threads ran there or a CPU quota was used up: that is competition, not operating-system noise. Measure while other programs rest.",
+                "For {} of the time {}, because other threads ran there or a CPU quota was used up: that is competition, not operating-system noise.",
                 share(*part),
-                if cpus == 1 { "the loop" } else { "the loops" },
+                match cpus {
+                    1 => "the loop waited for its CPU",
+                    _ => "the loops waited for their CPUs",
+                },
             ),
         }
     }
+}
+
+/// States in which of these recordings other programs were at work on the measured CPUs, for results that are not
+/// summaries. A recording whose lost time is not known says nothing of that.
+pub(crate) fn at_work(recordings: &[&Recording]) -> Vec<String> {
+    let of = |recording: &&Recording| {
+        let summary = summarize(recording).ok()?;
+        let cpus = summary.run.cpus.len();
+        let host = match recordings.len() {
+            1 => String::new(),
+            _ => format!("{}: ", plain(&summary.run.host)),
+        };
+        let fact = competition(&summary)?.fact(cpus, "the measured CPUs");
+        Some(format!("{host}{fact} Measure while they rest."))
+    };
+    recordings.iter().filter_map(of).collect()
 }
 
 /// Returns what had the CPUs, if that is most of what was lost and a large part of the time.
@@ -178,4 +206,62 @@ fn artefact(summary: &Summary) -> Option<String> {
         noise(summary.total.noise * (1.0 - part)),
         longest.unwrap_or_default(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders::activity;
+    use anechoic_lab::two_cpus::{self, MICRO, SECOND, SHORTEST};
+    use anechoic_recording::attribution::Attribution;
+    use anechoic_recording::{Activity, ActivityKind, Detour, Recorder};
+    use std::path::Path;
+
+    /// Two seconds in which a thread has each of two CPUs for this part of each 10 ms.
+    fn record(dir: &Path, source: &str, part: f64) -> Recording {
+        let run = two_cpus::run(2 * SECOND);
+        let (mut detours, mut activities) = (vec![], vec![]);
+        for cpu in 0..2 {
+            for number in 0..200_u64 {
+                let start_ticks = number * 10_000 * MICRO;
+                let self_ticks = (part * 10_000.0) as u64 * MICRO;
+                let (key, kind) = ((cpu, number), ActivityKind::OffCpu);
+                let row = activity(key, kind, source, start_ticks, self_ticks);
+                activities.push(Activity { thread: Some(77), name: "hog".into(), ..row });
+                let end_ticks = start_ticks + self_ticks + SHORTEST;
+                detours.push(Detour { cpu, start_ticks, end_ticks });
+            }
+        }
+        let mut recorder = Recorder::create(dir, &run).expect("a new directory");
+        recorder.append(&detours).expect("in order");
+        recorder.finish(&run).expect("there is space");
+        let recording = Recording::open(dir).expect("just written");
+        let mut writer = recording.derive::<Activity>().expect("writable");
+        writer.append(&activities).expect("in order");
+        writer.finish().expect("there is space");
+        recording.write_attribution(&Attribution::default()).expect("writable");
+        Recording::open(dir).expect("just written")
+    }
+
+    #[test]
+    fn competition_is_found_in_any_recording_with_detours() {
+        let place = tempfile::tempdir().expect("a place for it");
+        let cases = [
+            ("busy", "thread", 0.45, true),
+            ("quiet", "thread", 0.05, false),
+            ("another cause", "vm-or-hardware", 0.45, false),
+        ];
+        for (name, source, part, expected) in cases {
+            let recording = record(&place.path().join(name), source, part);
+            let found = at_work(&[&recording]);
+            let states = found.iter().any(|text| {
+                text.starts_with("Other programs ran on the measured CPUs for 45.0 % of the time")
+            });
+            assert_eq!(
+                (states, found.len()),
+                (expected, usize::from(expected)),
+                "{name}: {found:?}"
+            );
+        }
+    }
 }
