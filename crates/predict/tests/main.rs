@@ -4,6 +4,7 @@ mod blocks;
 mod bsp;
 mod files;
 mod jobs;
+mod laws;
 mod made;
 mod phases;
 mod phases_laws;

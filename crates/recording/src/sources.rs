@@ -251,6 +251,13 @@ sources! {
 pub const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
+/// Returns whether a softirq finishes what device interrupts began: network, disks and the tasklets of drivers. The
+/// others belong to timers, the scheduler and RCU.
+#[must_use]
+pub fn is_softirq_of_devices(name: &str) -> bool {
+    matches!(name, "HI" | "NET_TX" | "NET_RX" | "BLOCK" | "IRQ_POLL" | "TASKLET")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

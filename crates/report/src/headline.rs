@@ -4,12 +4,12 @@ use crate::names::source_name;
 use crate::stopped;
 use crate::style::plain;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
-use anechoic_analyze::Summary;
 use anechoic_analyze::competition::{Competition, competition};
 use anechoic_analyze::facts::ProgramFacts;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::sources::SourceRow;
-use anechoic_recording::sources;
+use anechoic_analyze::{Summary, summarize};
+use anechoic_recording::{Recording, sources};
 
 /// Share of the lost time from which an artefact of the measurement is stated.
 const ARTEFACT: f64 = 0.05;
@@ -91,20 +91,48 @@ fn of_program(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
     vec![first, source_and_lengths(summary, lengths)]
 }
 
-/// Returns the sentence that states what had this number of measured CPUs.
+/// Returns the sentence that states what had this number of measured CPUs, and what to do.
 pub(crate) fn competition_sentence(kind: Competition, cpus: usize) -> String {
-    let (them, their) = if cpus == 1 { ("it", "its CPU") } else { ("them", "their CPUs") };
+    let them = if cpus == 1 { "it" } else { "them" };
+    let remedy = match kind {
+        Competition::Programs(_) => "Measure while they rest, or with --fifo.",
+        Competition::Waiting(_) => "Measure while other programs rest.",
+    };
+    format!("{} {remedy}", competition_fact(kind, cpus, them))
+}
+
+/// Returns the sentence that states what had this number of measured CPUs, which are called `them`.
+fn competition_fact(kind: Competition, cpus: usize, them: &str) -> String {
     match kind {
         Competition::Programs(part) => format!(
-            "Other programs ran on {them} for {} of the time: that is competition, not operating-system noise. Measure while they rest, or with --fifo.",
+            "Other programs ran on {them} for {} of the time: that is competition, not operating-system noise.",
             share(part)
         ),
         Competition::Waiting(part) => format!(
-            "For {} of the time {} waited for {their}, because other threads ran there or a CPU quota was used up: that is competition, not operating-system noise. Measure while other programs rest.",
+            "For {} of the time {}, because other threads ran there or a CPU quota was used up: that is competition, not operating-system noise.",
             share(part),
-            if cpus == 1 { "the loop" } else { "the loops" },
+            match cpus {
+                1 => "the loop waited for its CPU",
+                _ => "the loops waited for their CPUs",
+            },
         ),
     }
+}
+
+/// States in which of these recordings other programs were at work on the measured CPUs, for results that are not
+/// summaries. A recording whose lost time is not known says nothing of that.
+pub(crate) fn at_work(recordings: &[&Recording]) -> Vec<String> {
+    let sentence = |recording: &&Recording| {
+        let summary = summarize(recording).ok()?;
+        let host = match recordings.len() {
+            1 => String::new(),
+            _ => format!("{}: ", plain(&summary.run.host)),
+        };
+        let cpus = summary.run.cpus.len();
+        let fact = competition_fact(competition(&summary)?, cpus, "the measured CPUs");
+        Some(format!("{host}{fact} Measure while they rest."))
+    };
+    recordings.iter().filter_map(sentence).collect()
 }
 
 /// States the share of the lost time that only the policy of the measuring threads caused, if it changes the picture,
@@ -129,4 +157,62 @@ fn artefact(summary: &Summary) -> Option<String> {
         noise(summary.total.noise * (1.0 - part)),
         longest.unwrap_or_default(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders::activity;
+    use anechoic_lab::two_cpus::{self, MICRO, SECOND, SHORTEST};
+    use anechoic_recording::attribution::Attribution;
+    use anechoic_recording::{Activity, ActivityKind, Detour, Recorder};
+    use std::path::Path;
+
+    /// Two seconds in which a thread has each of two CPUs for this part of each 10 ms.
+    fn record(dir: &Path, source: &str, part: f64) -> Recording {
+        let run = two_cpus::run(2 * SECOND);
+        let (mut detours, mut activities) = (vec![], vec![]);
+        for cpu in 0..2 {
+            for number in 0..200_u64 {
+                let start_ticks = number * 10_000 * MICRO;
+                let self_ticks = (part * 10_000.0) as u64 * MICRO;
+                let (key, kind) = ((cpu, number), ActivityKind::OffCpu);
+                let row = activity(key, kind, source, start_ticks, self_ticks);
+                activities.push(Activity { thread: Some(77), name: "hog".into(), ..row });
+                let end_ticks = start_ticks + self_ticks + SHORTEST;
+                detours.push(Detour { cpu, start_ticks, end_ticks });
+            }
+        }
+        let mut recorder = Recorder::create(dir, &run).expect("a new directory");
+        recorder.append(&detours).expect("in order");
+        recorder.finish(&run).expect("there is space");
+        let recording = Recording::open(dir).expect("just written");
+        let mut writer = recording.derive::<Activity>().expect("writable");
+        writer.append(&activities).expect("in order");
+        writer.finish().expect("there is space");
+        recording.write_attribution(&Attribution::default()).expect("writable");
+        Recording::open(dir).expect("just written")
+    }
+
+    #[test]
+    fn competition_is_found_in_any_recording_with_detours() {
+        let place = tempfile::tempdir().expect("a place for it");
+        let cases = [
+            ("busy", "thread", 0.45, true),
+            ("quiet", "thread", 0.05, false),
+            ("another cause", "vm-or-hardware", 0.45, false),
+        ];
+        for (name, source, part, expected) in cases {
+            let recording = record(&place.path().join(name), source, part);
+            let found = at_work(&[&recording]);
+            let states = found.iter().any(|text| {
+                text.starts_with("Other programs ran on the measured CPUs for 45.0 % of the time")
+            });
+            assert_eq!(
+                (states, found.len()),
+                (expected, usize::from(expected)),
+                "{name}: {found:?}"
+            );
+        }
+    }
 }

@@ -3,11 +3,16 @@
 //! After a change that is meant, look at `INSTA_UPDATE=always cargo test --workspace --test report`
 //! in the diff of `tests/snapshots`.
 
+use crate::made;
 use crate::made::direct::ticks;
 use crate::made::samples::{measured, pace, series, series_facts, times};
+use anechoic_analyze::samples::modes::Modes;
 use anechoic_analyze::samples::subtraction::{Accounted, Paced, Subtracted, Subtraction, Verdict};
 use anechoic_analyze::samples::tick_overhead::TickOverhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesFacts, SeriesResult};
+use anechoic_analyze::sources::SourceRow;
+use anechoic_analyze::stats::Interval;
+use anechoic_analyze::summary::Breakdown;
 use anechoic_lab::builders;
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{Ended, RunState};
@@ -268,6 +273,69 @@ fn loops_beside_the_machines_of_the_paper() {
     assert!(of("cache L1 code").ends_with(" 64 KiB"), "{text}");
     assert!(of("bus clock").ends_with(" –"), "{text}");
     assert_eq!(text.matches("up to 400 per series").count(), 0, "no table of its own: {text}");
+}
+
+/// Table 5 has direct time: that is compared, with the gaps apart, and only devices of the network count as such.
+#[test]
+fn loops_compare_direct_time_with_the_paper() {
+    let mut set = variants(&["other"], 2_000.0);
+    let wall_ns: f64 = set.series.iter().map(|series| series.facts.wall_ns as f64).sum();
+    let row = |source: &str, name: &str, direct_ns: f64, gaps_ns: f64| SourceRow {
+        activities: 1_234,
+        noise: (direct_ns + gaps_ns) / wall_ns,
+        share: 0.4,
+        share_without_gaps: 0.4 * direct_ns / (direct_ns + gaps_ns),
+        ..made::source(source, name, 0.4, [800, 1_200, 9_000, 31_000])
+    };
+    set.sources = Some(Breakdown {
+        rows: vec![
+            row("timer-tick", "", 232e6, 112e6),
+            row("device-irq", "virtio0-input.0", 14.5e6, 26.5e6),
+            row("device-irq", "virtio1-req.0", 500e6, 10e6),
+        ],
+        ..made::breakdown()
+    });
+    for series in &mut set.series {
+        if let Some(subtraction) = &mut series.subtraction {
+            subtraction.network = vec!["virtio0-input.0".into()];
+        }
+    }
+    let text = screen(loops_alone, &[set]);
+    let line = |from: &str| {
+        let line = text.lines().find(|line| line.starts_with(from)).expect("a line");
+        line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+    };
+    let part = |ns: f64| format!("{:.2} %", ns / wall_ns * 100.0);
+    assert_eq!(line("tick, here"), format!("1,234 232 ms {} 112 ms", part(232e6)), "{text}");
+    let network = line("network, here");
+    assert!(network.starts_with("1,234 14.5 ms ") && network.ends_with(" 26.5 ms"), "{text}");
+}
+
+/// A tick that changes how often a body is slow is stated in one sentence, of the body for which it does so most.
+#[test]
+fn loops_state_that_a_tick_changes_the_speed() {
+    let mut set = variants(&["other"], 2_000.0);
+    let modes = |with_tick_slow: f64, differs: bool| Modes {
+        fast_ns: 1_002_000.0,
+        slow_ns: 1_034_000.0,
+        ticks: 278,
+        undisturbed_slow: 0.33,
+        with_tick_slow,
+        difference: Interval { low: 0.3, high: 0.46 },
+        p: 1e-9,
+        differs,
+    };
+    let said = |set: &Measured| screen(loops_alone, std::slice::from_ref(set));
+    let of = |set: &mut Measured, at: usize, modes: Modes| {
+        set.series[at].ticks.as_mut().expect("made so").modes = Some(modes);
+    };
+    of(&mut set, 0, modes(0.36, false));
+    assert!(!said(&set).contains("A tick changes"), "a body whose speed it does not change");
+    of(&mut set, 3, modes(0.71, true));
+    let text = said(&set).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "A tick changes the speed of 1 of 2 bodies that have two: most of all call-reg on CPU 1 (other, 1 ms) takes \
+                    1.034 ms instead of 1.002 ms in 71.0 % of the samples with one tick";
+    assert!(text.contains(expected), "{text}");
 }
 
 /// The paper's enigma: ticks that cost one variant more than ten times what they cost another.

@@ -14,6 +14,10 @@ use serde::Serialize;
 
 /// Ways of a cache whose machine does not report them.
 const USUAL_WAYS: u32 = 8;
+/// Largest ratio of times that agree.
+const AGREEING: f64 = 2.0;
+/// A smaller part of displaced lines adds nothing that matters.
+const HARDLY: f64 = 0.01;
 
 /// How close the predicted times of an experiment are to the measured ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -72,9 +76,9 @@ pub(super) fn add(experiments: &mut [Experiment], caches: &[&Cache], page_bytes:
             // Code is in no first-level cache of data.
             let first = usize::from(by == Preemptor::RunsCode);
             let delay = |at: usize| levels[at].delay(before, [times[at], times[at + 1]], other);
-            let predicted = before.median + (first..levels.len()).map(delay).sum::<f64>();
-            point.predicted = Some(predicted);
-            if point.median > 0.0 {
+            let delays: Option<f64> = (first..levels.len()).map(delay).sum();
+            point.predicted = delays.map(|delays| before.median + delays);
+            if let Some(predicted) = point.predicted.filter(|_| point.median > 0.0) {
                 errors.push((predicted / point.median - 1.0).abs());
                 warm_errors.push((before.median / point.median - 1.0).abs());
             }
@@ -87,31 +91,45 @@ pub(super) fn add(experiments: &mut [Experiment], caches: &[&Cache], page_bytes:
     }
 }
 
-/// Returns the time of an access that finds its line in each cache, and beyond them: an octave above the end of the cache
-/// before, where nearly no line is in that any more.
+/// Returns the time of an access that finds its line in each cache, and beyond them: in the second octave above the end of
+/// the cache before, where nearly no line is in that any more. A time is supported by several working sets that agree;
+/// otherwise it is absent.
 fn times(warm: &[Point], levels: &[Level]) -> Vec<Option<f64>> {
     let first = levels.first().map_or(0, |level| level.bytes);
     let mut inside: Vec<f64> =
         warm.iter().filter(|point| point.bytes <= first).map(|point| point.median).collect();
     let inside = (!inside.is_empty()).then(|| median(&mut inside));
     let after = |level: &Level| {
-        let above = |point: &&Point| point.bytes >= level.bytes.saturating_mul(2);
-        warm.iter().find(above).map(|point| point.median)
+        let octave = level.bytes.saturating_mul(2)..=level.bytes.saturating_mul(4);
+        let points = warm.iter().filter(|point| octave.contains(&point.bytes));
+        agreeing(points.map(|point| point.median).collect())
     };
     std::iter::once(inside).chain(levels.iter().map(after)).collect()
 }
 
+/// Returns the median of times of which at least two are known, and half lie within a factor of two.
+fn agreeing(mut times: Vec<f64>) -> Option<f64> {
+    let middle = median(&mut times);
+    let quarter = times.len() / 4;
+    let half = times.get(quarter..times.len() - quarter).filter(|_| times.len() > 1)?;
+    (*half.last()? <= AGREEING * half[0]).then_some(middle)
+}
+
 impl Level {
     /// Returns what loading the displaced lines into this cache adds to the time per access. `here` and `next` are the
-    /// times of an access to this cache and to the next.
-    fn delay(&self, warm: &Point, [here, next]: [Option<f64>; 2], other_bytes: u64) -> f64 {
-        let (Some(here), Some(next)) = (here, next) else { return 0.0 };
+    /// times of an access to this cache and to the next. Absent if lines are displaced and one of these is not known.
+    fn delay(&self, warm: &Point, times: [Option<f64>; 2], other_bytes: u64) -> Option<f64> {
+        let displaced = self.displaced(warm.bytes, other_bytes);
+        if displaced < HARDLY {
+            return Some(0.0);
+        }
+        let [Some(here), Some(next)] = times else { return None };
         if next <= here {
-            return 0.0;
+            return Some(0.0);
         }
         // The part of the lines that the cache still holds when the next pass begins follows from the warm time.
         let held = ((next - warm.median) / (next - here)).clamp(0.0, 1.0);
-        held * self.displaced(warm.bytes, other_bytes) * (next - here)
+        Some(held * displaced * (next - here))
     }
 
     /// Returns the part of the lines of `own` bytes in this cache that the footprint of another program displaces.
@@ -181,6 +199,47 @@ mod tests {
         let some = anywhere.displaced(kib(16), kib(16));
         assert!((0.05..0.3).contains(&some), "{some}");
         assert!((anywhere.displaced(kib(16), kib(4096)) - 1.0).abs() < 1e-9);
+    }
+
+    /// On a busy host one working set took 1,305 ticks an access where its neighbours took 40: it decides nothing.
+    #[test]
+    fn a_time_needs_several_working_sets_that_agree() {
+        let point = |kib: u64, median: f64| Point {
+            bytes: kib << 10,
+            samples: 9,
+            min: median,
+            median,
+            mean: median,
+            max: median,
+            variance: None,
+            ratio: None,
+            variance_without_os: None,
+            predicted: None,
+            outliers: 0,
+        };
+        let warm = |beyond: &[(u64, f64)]| {
+            let inside = [(8, 4.0), (16, 4.1), (32, 4.2)];
+            inside.iter().chain(beyond).map(|&(kib, at)| point(kib, at)).collect::<Vec<_>>()
+        };
+        let cases: [(&str, &[(u64, f64)], Option<f64>); 5] = [
+            ("one", &[(64, 40.0)], None),
+            ("two that agree", &[(64, 40.0), (128, 44.0)], Some(42.0)),
+            ("two of which one is wrong", &[(64, 1_305.0), (128, 40.0)], None),
+            (
+                "one wrong of several",
+                &[(64, 1_305.0), (80, 40.0), (96, 42.0), (128, 44.0)],
+                Some(43.0),
+            ),
+            ("far beyond", &[(256, 40.0), (512, 44.0)], None),
+        ];
+        for (name, beyond, expected) in cases {
+            let found = times(&warm(beyond), &[CACHE]);
+            assert_eq!(found, [Some(4.1), expected], "case: {name}");
+            let before = point(16, 4.1);
+            let delay = CACHE.delay(&before, [found[0], found[1]], 32 << 10);
+            assert_eq!(delay.is_some(), expected.is_some(), "case: {name}");
+            assert_eq!(CACHE.delay(&before, [found[0], found[1]], 0), Some(0.0), "case: {name}");
+        }
     }
 
     #[test]

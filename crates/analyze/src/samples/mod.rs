@@ -9,7 +9,9 @@ mod facts;
 pub mod figures;
 pub mod fine;
 pub mod measured;
+pub mod modes;
 pub(crate) mod moments;
+mod neighbours;
 pub mod pace;
 pub(crate) mod series_of;
 mod spectra;
@@ -110,6 +112,7 @@ fn read(
     for (series, direct) in series.iter_mut().zip(direct.finish()?) {
         (series.subtraction, series.ticks) = (direct.subtraction, direct.ticks);
     }
+    modes::judge(&mut series);
     let windows = windows(known);
     let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     let longest = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();

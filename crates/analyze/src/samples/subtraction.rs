@@ -134,12 +134,13 @@ pub struct SourceEffect {
     pub iqr_fall_ns: Option<f64>,
     /// Fall of the standard deviation.
     pub deviation_fall_ns: Option<f64>,
-    /// Number of samples used that contain only this source.
+    /// Number of samples used that contain only this source, with at least two undisturbed samples near on both sides.
     pub alone: u64,
-    /// Mean excess of these samples, after subtracting everything, over undisturbed samples: the indirect cost, plus
-    /// the gaps if these were not watched. Absent with fewer than two of either.
+    /// Mean excess of these samples, after subtracting everything, over what their undisturbed neighbours lead to expect:
+    /// the indirect cost, plus the gaps if these were not watched. Absent for fewer than two.
     pub indirect_ns: Option<f64>,
-    /// Its 95 % interval by the standard errors of both means (Welch's t), which assumes independent samples.
+    /// Its 95 % interval by the standard error of the mean, widened by the correlation of consecutive samples (Student's
+    /// t). It assumes that the source comes at random times within samples.
     pub indirect_interval: Option<Interval>,
 }
 

@@ -100,6 +100,9 @@ impl SubtractionBuilder {
             let (raw, left, rest) = (ticks, ticks, ticks);
             self.paced
                 .add(PacedSample { raw, left, rest, judged: true, undisturbed: true }, follows);
+            if self.known.attributed {
+                self.effects.add_undisturbed(ticks, follows);
+            }
             return;
         }
         let unknown = unknown || parts.class(Class::Unknown) > 0;
@@ -121,7 +124,7 @@ impl SubtractionBuilder {
         }
         self.paced.add(PacedSample { raw: ticks, left, rest, judged, undisturbed: false }, follows);
         if self.known.attributed {
-            self.effects.add(ticks, rest, parts, judged);
+            self.effects.add((ticks, rest), parts, judged, follows);
         }
     }
 
@@ -134,15 +137,14 @@ impl SubtractionBuilder {
         let network = names
             .iter()
             .filter(|(source, name)| sources::DEVICE_IRQ.is(source) && is_network(source, name));
-        let undisturbed = self.undisturbed.moments();
-        let sources = self.effects.rows(&mut self.judged[0], &undisturbed, names, clock);
+        let sources = self.effects.rows(&mut self.judged[0], names, clock);
         Subtraction {
             samples: judged + self.left_out[0].count(),
             judged,
             left_out_large: self.large,
             large_ns: LARGE_NS,
             left_out_unknown: self.unknown,
-            undisturbed: undisturbed.count(),
+            undisturbed: self.undisturbed.count(),
             steps: self.steps(clock),
             sources,
             not_available: self.not_available(&verdict),

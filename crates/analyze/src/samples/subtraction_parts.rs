@@ -273,6 +273,24 @@ fn is_before(next: &Result<Piece, Problem>, end_ticks: u64) -> bool {
 }
 
 #[cfg(test)]
+impl Parts {
+    /// Returns a sample with one piece of this source, and nothing else.
+    pub(crate) fn of_source(place: usize, direct_ticks: u64) -> Self {
+        let mut parts = Self { pieces: 1, foreign: 1, ..Self::default() };
+        parts.by_class[Class::Direct as usize] = direct_ticks;
+        parts.sources.push(SourcePart { direct_ticks, ..SourcePart::empty(place) });
+        parts
+    }
+
+    /// Returns a sample with this many ticks of the given length together, and nothing else.
+    pub(crate) fn made(ticks: u64, direct_ticks: u64) -> Self {
+        let mut parts = Self { ticks, pieces: ticks, tick_direct: direct_ticks, ..Self::default() };
+        parts.by_class[Class::Tick as usize] = direct_ticks;
+        parts
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -164,7 +164,7 @@ impl SeriesBuilder {
         let follows = same.is_some_and(|(_, end)| end == start);
         self.subtraction.add(length, parts, unknown, follows);
         self.subtraction.add_outside(outside);
-        self.ticks.add(length, parts, unknown);
+        self.ticks.add(length, parts, unknown, follows);
         Ok(())
     }
 }

@@ -1,6 +1,8 @@
 //! The average overhead of one tick (Radojković 2008, Table 1).
 
+use crate::samples::modes::{Modes, ModesOf};
 use crate::samples::moments::Moments;
+use crate::samples::neighbours::{Excess, Neighbours};
 use crate::samples::subtraction_left::ns_of;
 use crate::samples::subtraction_parts::{Class, Parts};
 use crate::samples::subtraction_values::Values;
@@ -12,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How the intervals are computed.
-const INTERVAL: &str = "95 % by the standard errors of the mean (Student's t) and of the median (order statistics), widened by the correlation of consecutive repetitions";
+const INTERVAL: &str = "95 %, widened by the correlation of consecutive repetitions. overhead: by the standard errors of the mean (Student's t) and of the median (order statistics); clean, and the indirect cost: by the standard error of the mean excess over the nearest undisturbed neighbours (Student's t), which assumes that ticks come at random times within repetitions";
 
 /// Smallest number of values whose extremes enclose their true median in at least 95 % of all cases.
 pub(crate) const FEWEST_FOR_MEDIAN: u64 = 6;
@@ -34,21 +36,30 @@ pub struct TickOverhead {
     /// (Mean of repetitions with a tick − median of those without) per tick. Absent if all repetitions have a tick, or
     /// none has.
     pub overhead: Option<Overhead>,
-    /// Overhead of repetitions with a single tick only, relative to undisturbed ones.
+    /// Overhead of repetitions with a single tick only: the mean of their excess over what their nearest undisturbed
+    /// neighbours lead to expect.
     pub clean: Option<Overhead>,
+    /// Two speeds of the undisturbed repetitions, and whether a tick changes how often the slower one occurs. Absent if
+    /// they have one speed, or with fewer than twenty ticks to compare.
+    pub modes: Option<Modes>,
     /// Time in the ticks' handlers and nested activities, over all repetitions.
     pub direct_ns: f64,
     /// Gaps charged to ticks, over all repetitions; absent if gaps were not watched.
     pub gap_ns: Option<f64>,
     /// Both as a share of the time of the repetitions.
     pub share: f64,
+    /// Time of all repetitions for which it is known whether a tick came; the number of ticks divided by it is their rate.
+    pub known_ns: f64,
     /// How the intervals are computed, and what they assume.
     pub interval: String,
     /// Results that are not available, and why.
     pub not_available: Vec<NotAvailable>,
 }
 
-/// Cost of one tick and its parts, which add up to the whole except for rounding.
+/// Cost of one tick and its parts.
+///
+/// In [`TickOverhead::clean`] the parts add up to the whole, except for rounding. In [`TickOverhead::overhead`] they add
+/// up to a difference of means, and the whole is relative to a median, as in the study.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Overhead {
     /// Number of repetitions with a tick.
@@ -67,8 +78,11 @@ pub struct Overhead {
     pub gap_ns: Option<f64>,
     /// Part of everything else recorded in these repetitions: softirqs raised by the tick, and coincidences.
     pub other_ns: f64,
-    /// Part that nothing recorded explains: the indirect cost, plus the gaps if these were not watched.
+    /// Part that nothing recorded explains: the indirect cost, plus the gaps if these were not watched. Means of what
+    /// remains of repetitions, with and without a tick, after subtracting everything recorded.
     pub indirect_ns: f64,
+    /// Its 95 % interval; only for repetitions with a single tick, at least two.
+    pub indirect_interval: Option<Interval>,
 }
 
 /// Sums over one series' repetitions.
@@ -76,11 +90,55 @@ pub struct Overhead {
 pub(crate) struct TickOverheadOf {
     watched: bool,
     with: Sums,
-    clean: Sums,
     without: Baseline,
-    undisturbed: Baseline,
+    clean: Clean,
     unknown: u64,
     wall_ticks: u128,
+}
+
+/// Parts of repetitions with ticks, in counter ticks.
+#[derive(Debug, Clone, Copy, Default)]
+struct TickParts {
+    ticks: u64,
+    direct: u128,
+    gaps: u128,
+    seen: u128,
+}
+
+impl TickParts {
+    fn of(parts: &Parts) -> Self {
+        Self {
+            ticks: parts.ticks,
+            direct: parts.tick_direct.into(),
+            gaps: parts.tick_gaps.into(),
+            seen: parts.sum().into(),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.ticks += other.ticks;
+        self.direct += other.direct;
+        self.gaps += other.gaps;
+        self.seen += other.seen;
+    }
+
+    /// Returns the parts of one tick, without the whole and what only that leads to.
+    fn of_one(&self, repetitions: u64, watched: bool, clock: &Clock) -> Overhead {
+        let ticks = self.ticks as f64;
+        let per_tick = |sum: u128| ns_of(sum as f64 / ticks, clock);
+        Overhead {
+            repetitions,
+            baseline: 0,
+            ticks_per_repetition: ticks / repetitions as f64,
+            per_tick_ns: 0.0,
+            interval: None,
+            direct_ns: per_tick(self.direct),
+            gap_ns: watched.then(|| per_tick(self.gaps)),
+            other_ns: per_tick(self.seen.saturating_sub(self.direct + self.gaps)),
+            indirect_ns: 0.0,
+            indirect_interval: None,
+        }
+    }
 }
 
 /// Sums over repetitions with ticks.
@@ -89,48 +147,78 @@ struct Sums {
     lengths: Moments,
     /// The same lengths in order, for the error of their mean.
     batches: Batches,
-    ticks: u64,
-    direct: u128,
-    gaps: u128,
-    seen: u128,
+    rests: Moments,
+    parts: TickParts,
 }
 
 impl Sums {
     fn add(&mut self, length: u64, parts: &Parts) {
         self.lengths.add(&[length]);
         self.batches.add(length as f64);
-        self.ticks += parts.ticks;
-        self.direct += u128::from(parts.tick_direct);
-        self.gaps += u128::from(parts.tick_gaps);
-        self.seen += u128::from(parts.sum());
+        self.rests.add(&[length.saturating_sub(parts.sum())]);
+        self.parts.add(&TickParts::of(parts));
     }
 
-    /// Returns the overhead relative to the median of `baseline`; absent if either has no repetition.
+    /// Returns the overhead relative to the median of `baseline` (Radojković 2008); absent if either has no repetition.
     fn overhead(&self, baseline: &mut Baseline, watched: bool, clock: &Clock) -> Option<Overhead> {
         let median = baseline.values.quantiles(&[0.5])?[0];
         if self.lengths.count() == 0 {
             return None;
         }
-        let (ticks, repetitions) = (self.ticks as f64, self.lengths.count());
-        let per_tick = |sum: u128| ns_of(sum as f64 / ticks, clock);
-        let ticks_per_repetition = ticks / repetitions as f64;
-        let over = (self.lengths.mean() - median as f64) / ticks_per_repetition;
+        let parts = self.parts.of_one(self.lengths.count(), watched, clock);
+        let of_tick = |ticks: f64| ns_of(ticks / parts.ticks_per_repetition, clock);
+        let over = self.lengths.mean() - median as f64;
         let reach = reach_of(&self.batches, baseline);
-        let (direct_ns, gap_ns) = (per_tick(self.direct), per_tick(self.gaps));
-        let other_ns = per_tick(self.seen.saturating_sub(self.direct + self.gaps));
         Some(Overhead {
-            repetitions,
             baseline: baseline.values.count(),
-            ticks_per_repetition,
-            per_tick_ns: ns_of(over, clock),
-            interval: reach.map(|reach| Interval {
-                low: ns_of(over - reach / ticks_per_repetition, clock),
-                high: ns_of(over + reach / ticks_per_repetition, clock),
-            }),
-            direct_ns,
-            gap_ns: watched.then_some(gap_ns),
-            other_ns,
-            indirect_ns: ns_of(over - self.seen as f64 / ticks, clock),
+            per_tick_ns: of_tick(over),
+            interval: reach
+                .map(|reach| Interval { low: of_tick(over - reach), high: of_tick(over + reach) }),
+            indirect_ns: of_tick(self.rests.mean() - baseline.rests.mean()),
+            ..parts
+        })
+    }
+}
+
+/// Repetitions with a single tick and nothing else, beside their undisturbed neighbours.
+#[derive(Debug, Default)]
+struct Clean {
+    near: Neighbours<TickParts>,
+    undisturbed: u64,
+    parts: TickParts,
+    /// What a tick adds to its repetition, and what of that nothing recorded explains.
+    whole: Excess,
+    indirect: Excess,
+    modes: ModesOf,
+}
+
+impl Clean {
+    fn collect(&mut self) {
+        while let Some(compared) = self.near.next() {
+            let excess = compared.excess();
+            self.parts.add(&compared.key);
+            self.whole.add(excess + compared.key.seen as f64);
+            self.indirect.add(excess);
+            self.modes.add(&compared);
+        }
+    }
+
+    fn overhead(&self, watched: bool, clock: &Clock) -> Option<Overhead> {
+        let (whole, indirect) = self.whole.mean().zip(self.indirect.mean())?;
+        let around = |mean: f64, of: &Excess| {
+            let interval = |reach: f64| Interval {
+                low: ns_of(mean - reach, clock),
+                high: ns_of(mean + reach, clock),
+            };
+            of.reach().map(interval)
+        };
+        Some(Overhead {
+            baseline: self.undisturbed,
+            per_tick_ns: ns_of(whole, clock),
+            interval: around(whole, &self.whole),
+            indirect_ns: ns_of(indirect, clock),
+            indirect_interval: around(indirect, &self.indirect),
+            ..self.parts.of_one(self.whole.count(), watched, clock)
         })
     }
 }
@@ -139,6 +227,8 @@ impl Sums {
 #[derive(Debug, Default)]
 struct Baseline {
     values: Values,
+    /// What remains of each after subtracting everything recorded.
+    rests: Moments,
     /// The first repetitions, until their median is known.
     first: Vec<u64>,
     middle: u64,
@@ -150,8 +240,9 @@ struct Baseline {
 const FIRST: usize = 101;
 
 impl Baseline {
-    fn add(&mut self, length: u64) {
+    fn add(&mut self, length: u64, rest: u64) {
         self.values.add(length);
+        self.rests.add(&[rest]);
         if self.first.len() == FIRST {
             self.longer.add(f64::from(u8::from(length > self.middle)));
             return;
@@ -207,43 +298,51 @@ impl TickOverheadOf {
         Self { watched, ..Self::default() }
     }
 
-    /// Adds a repetition of this many counter ticks. `unknown` is whether part of its events are missing.
-    pub(crate) fn add(&mut self, length: u64, parts: &Parts, unknown: bool) {
-        if unknown || parts.class(Class::Unknown) > 0 {
+    /// Adds a repetition of this many counter ticks. `unknown` is whether part of its events are missing, `follows`
+    /// whether it began when the previous one ended.
+    pub(crate) fn add(&mut self, length: u64, parts: &Parts, unknown: bool, follows: bool) {
+        let unknown = unknown || parts.class(Class::Unknown) > 0;
+        if parts.pieces == 0 && !unknown {
+            self.clean.undisturbed += 1;
+            self.clean.near.add_undisturbed(length, follows);
+        } else {
+            let alone = !unknown && parts.ticks == 1 && parts.foreign == 0;
+            let rest = length.saturating_sub(parts.sum());
+            self.clean.near.add_disturbed(rest, alone.then(|| TickParts::of(parts)), follows);
+        }
+        self.clean.collect();
+        if unknown {
             self.unknown += 1;
             return;
         }
         self.wall_ticks += u128::from(length);
-        if parts.ticks == 0 {
-            self.without.add(length);
-            if parts.pieces == 0 {
-                self.undisturbed.add(length);
-            }
-            return;
-        }
-        self.with.add(length, parts);
-        if parts.ticks == 1 && parts.foreign == 0 {
-            self.clean.add(length, parts);
+        match parts.ticks {
+            0 => self.without.add(length, length.saturating_sub(parts.sum())),
+            _ => self.with.add(length, parts),
         }
     }
 
     /// Returns the result for the repetitions.
     pub(crate) fn finish(mut self, clock: &Clock) -> TickOverhead {
+        self.clean.near.break_off();
+        self.clean.collect();
         let with = &self.with;
         let median = self.without.values.quantiles(&[0.5]).map(|quantiles| quantiles[0]);
         let sum_ns = |sum: u128| ns(u64::try_from(sum).unwrap_or(u64::MAX), clock);
-        let share = (with.direct + with.gaps) as f64 / (self.wall_ticks.max(1)) as f64;
+        let TickParts { ticks, direct, gaps, .. } = with.parts;
         TickOverhead {
             with_tick: with.lengths.count(),
             without_tick: self.without.values.count(),
             unknown: self.unknown,
-            ticks: with.ticks,
+            ticks,
             without_median_ns: median.map(|ticks| ns(ticks, clock)),
             overhead: with.overhead(&mut self.without, self.watched, clock),
-            clean: self.clean.overhead(&mut self.undisturbed, self.watched, clock),
-            direct_ns: sum_ns(with.direct),
-            gap_ns: self.watched.then(|| sum_ns(with.gaps)),
-            share,
+            clean: self.clean.overhead(self.watched, clock),
+            modes: self.clean.modes.finish(clock),
+            direct_ns: sum_ns(direct),
+            gap_ns: self.watched.then(|| sum_ns(gaps)),
+            share: (direct + gaps) as f64 / (self.wall_ticks.max(1)) as f64,
+            known_ns: sum_ns(self.wall_ticks),
             interval: INTERVAL.into(),
             not_available: self.not_available(),
         }
@@ -267,10 +366,10 @@ impl TickOverheadOf {
                 "every repetition contains a tick, so there is nothing to compare with",
                 "use repetitions shorter than the tick's period, such as --repetition 100us",
             );
-        } else if self.clean.lengths.count() == 0 || self.undisturbed.values.count() == 0 {
+        } else if self.clean.whole.count() == 0 {
             miss(
                 "overhead of a tick alone",
-                "no repetition contains a single tick only, or none is undisturbed",
+                "no repetition contains a single tick only with undisturbed ones on both sides",
                 "use shorter repetitions, or more of them",
             );
         }
@@ -282,119 +381,5 @@ impl TickOverheadOf {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use anechoic_lab::trains::{exponential, random, unit};
-    use rand::RngExt;
-    use rand_pcg::Pcg64Mcg;
-
-    /// Returns the probability that the median of `samples` values lies between the order statistics, by the binomial
-    /// distribution.
-    fn coverage(samples: u64) -> f64 {
-        let ranks = median_bounds(samples).map(|share| (share * samples as f64).ceil() as u64);
-        let (mut probability, mut within) = (0.5_f64.powi(samples as i32), 0.0);
-        for below in 0..=samples {
-            if (ranks[0]..ranks[1]).contains(&below) {
-                within += probability;
-            }
-            probability *= (samples - below) as f64 / (below + 1) as f64;
-        }
-        within
-    }
-
-    #[test]
-    fn order_statistics_enclose_the_median() {
-        for samples in (FEWEST_FOR_MEDIAN..60).chain([100, 500, 1_000]) {
-            let covered = coverage(samples);
-            assert!(covered >= 0.949, "{samples}: {covered}");
-        }
-        assert!((coverage(100) - 0.965).abs() < 0.001, "between the 40th and the 61st");
-        assert!(coverage(FEWEST_FOR_MEDIAN - 1) < 0.95);
-    }
-
-    #[test]
-    fn few_repetitions_have_wide_intervals_or_none() {
-        let baseline = |count: u64| {
-            let mut baseline = Baseline::default();
-            (0..count).for_each(|_| baseline.add(1_000));
-            baseline
-        };
-        // Two values 100 apart have a standard error of at least 50.
-        let cases: [(&[u64], u64, Option<f64>); 4] = [
-            (&[2_000, 2_100], 6, Some(12.7062 * 50.0)),
-            (&[2_000, 2_100], 5, None),
-            (&[2_000], 100, None),
-            (&[2_000, 2_000, 2_000], 6, Some(0.0)),
-        ];
-        for (with, count, expected) in cases {
-            let mut batches = Batches::default();
-            with.iter().for_each(|&length| batches.add(length as f64));
-            let reach = reach_of(&batches, &mut baseline(count));
-            let enough = reach.zip(expected).is_none_or(|(a, b)| a > b - 0.01);
-            assert!(
-                enough && reach.is_some() == expected.is_some(),
-                "{with:?}, {count}: {reach:?}"
-            );
-        }
-    }
-
-    /// What disturbs repetitions, in ticks: each depends on a state that the next continues.
-    type Disturb = fn(&mut f64, &mut Pcg64Mcg) -> f64;
-
-    /// Normally distributed, as on a host whose neighbours come and go.
-    fn wander(correlation: f64, state: &mut f64, random: &mut Pcg64Mcg) -> f64 {
-        let normal = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
-        *state = correlation * *state + (1.0 - correlation * correlation).sqrt() * normal;
-        1_000.0 * *state
-    }
-
-    /// Bursts of five repetitions in the mean, one repetition in six.
-    fn burst(state: &mut f64, random: &mut Pcg64Mcg) -> f64 {
-        let stays = if *state > 0.0 { 0.8 } else { 0.04 };
-        *state = f64::from(u8::from(random.random::<f64>() < stays));
-        *state * exponential(2_000.0, random) + 20.0 * random.random::<f64>()
-    }
-
-    /// Pareto lengths: P(longer than x) falls as x^-3.
-    fn heavy(_: &mut f64, random: &mut Pcg64Mcg) -> f64 {
-        500.0 * unit(random).powf(-1.0 / 3.0)
-    }
-
-    #[test]
-    fn the_interval_covers_the_truth_where_repetitions_depend_on_each_other() {
-        let cases: [(&str, f64, Disturb); 5] = [
-            ("independent", 0.93, |state, random| wander(0.0, state, random)),
-            ("correlated 0.6", 0.92, |state, random| wander(0.6, state, random)),
-            ("correlated 0.9", 0.88, |state, random| wander(0.9, state, random)),
-            ("bursts", 0.92, burst),
-            ("a heavy tail", 0.92, heavy),
-        ];
-        for (name, least, disturb) in cases {
-            let mut random = random(3);
-            let mean = {
-                let (mut state, count) = (0.0, 2_000_000);
-                (0..count).map(|_| disturb(&mut state, &mut random)).sum::<f64>() / f64::from(count)
-            };
-            let (runs, mut covered) = (400, 0);
-            for _ in 0..runs {
-                let (mut with, mut without) = (Batches::default(), Baseline::default());
-                let (mut a, mut b) = (0.0, 0.0);
-                let mut sum = 0.0;
-                for _ in 0..300 {
-                    let ticked = 30_000.0 + disturb(&mut a, &mut random);
-                    with.add(ticked);
-                    sum += ticked;
-                    // The median of what is symmetric is its mean; repetitions without a tick are not disturbed otherwise.
-                    let wanders = wander(0.6, &mut b, &mut random);
-                    without.add((10_000.0 + wanders) as u64);
-                }
-                let median = without.values.quantiles(&[0.5]).expect("values")[0] as f64;
-                let reach = reach_of(&with, &mut without).expect("enough");
-                covered += u32::from((sum / 300.0 - median - 20_000.0 - mean).abs() <= reach);
-            }
-            let share = f64::from(covered) / f64::from(runs);
-            println!("{name}: covers {share}");
-            assert!((least..=0.98).contains(&share), "{name}: covers {share}");
-        }
-    }
-}
+#[path = "tick_overhead_tests.rs"]
+mod tests;

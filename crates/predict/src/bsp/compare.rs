@@ -4,7 +4,7 @@ use super::explain::{explain, ranks};
 use super::gather::RoundRead;
 use super::job::Job;
 use super::outcome::{Basis, Brackets, Cell, Played, Undisturbed};
-use super::sums::{Blocks, Values, estimate};
+use super::sums::{Blocks, Values, estimate, not_negative};
 use super::track::Track;
 use super::undisturbed::quantile;
 use super::walk::Round;
@@ -24,7 +24,7 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
     let known = jobs.iter().all(Job::known);
     let blocks = Blocks(jobs.iter().map(Job::sums).collect());
     let (whole, without) = (blocks.whole(), blocks.without_each());
-    let of = |of: fn(&Values) -> f64| estimate(&whole, &without, of);
+    let of = |of: fn(&Values) -> f64| not_negative(&whole, &without, of);
     let through = of(|values| values.through).filter(|_| known);
     let anew = of(|values| values.anew).filter(|_| known);
     let over = |predicted: f64, values: &Values| match predicted > 0.0 {
@@ -32,8 +32,8 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
         false => f64::NAN,
     };
     let ratio = match through {
-        Some(_) => estimate(&whole, &without, |values| over(values.through, values)),
-        None => estimate(&whole, &without, |values| over(values.anew, values)),
+        Some(_) => not_negative(&whole, &without, |values| over(values.through, values)),
+        None => not_negative(&whole, &without, |values| over(values.anew, values)),
     };
     jobs_blame(&jobs, blame);
     Some(Cell {
@@ -50,7 +50,7 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
         played: through.map(|_| Played::Through).or(anew.map(|_| Played::Anew)),
         anew,
         brackets: mean_brackets(&jobs),
-        explanation: explain(&jobs, of(|values| values.extra_ns)),
+        explanation: explain(&jobs, estimate(&whole, &without, |values| values.extra_ns)),
         of_ranks: ranks(&jobs, alone),
         sources: None,
     })

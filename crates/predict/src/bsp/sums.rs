@@ -2,7 +2,7 @@
 
 use super::outcome::Estimate;
 use anechoic_analyze::blocks::CARRIERS_OF_BLOCKS;
-use anechoic_analyze::stats::{Bounds, Spread};
+use anechoic_analyze::stats::{Bounds, Interval, Spread};
 
 /// Sums over the phases of one block of one job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -121,6 +121,22 @@ pub(super) fn estimate(
     Some(Estimate { value, interval, at_least })
 }
 
+/// Returns a duration, a loss or a ratio of losses with its bounds, as [`estimate`] does. None of these is below 0, so no
+/// bound is.
+pub(super) fn not_negative(
+    whole: &Values,
+    without_each: &[Values],
+    of: impl Fn(&Values) -> f64,
+) -> Option<Estimate> {
+    let found = estimate(whole, without_each, of)?;
+    let possible = |of: Interval| Interval { low: of.low.max(0.0), ..of };
+    Some(Estimate {
+        interval: found.interval.filter(|of| of.high > 0.0).map(possible),
+        at_least: found.at_least.filter(|&least| least > 0.0),
+        ..found
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +209,31 @@ mod tests {
                 assert!((0.92..=0.985).contains(&share), "shape {shape}: {share} hold");
             }
         }
+    }
+
+    /// On a busy machine blocks of one job lose between nothing and the fifty-fold.
+    #[test]
+    fn no_bound_of_a_loss_is_below_0() {
+        let lost = |at: u32| f64::from([0, 0, 1, 0, 4, 0, 0, 50][at as usize % 8]);
+        let blocks = |times: f64| {
+            let made = |at| block(1_000.0 * (1.0 + times * lost(at)), 0.0);
+            Blocks(vec![(0..8).map(made).collect()])
+        };
+        for times in [0.1, 1.0, 10.0] {
+            let blocks = blocks(times);
+            let (whole, each) = (blocks.whole(), blocks.without_each());
+            let symmetric = estimate(&whole, &each, |of| of.measured).expect("a value");
+            assert!(symmetric.at_least.is_some_and(|least| least < 0.0), "{symmetric:?}");
+            let found = not_negative(&whole, &each, |of| of.measured).expect("a value");
+            assert_eq!(found.at_least, None, "{found:?}");
+            assert!(found.interval.is_none_or(|of| of.low >= 0.0), "{found:?}");
+        }
+        // What can be bounded is bounded as before.
+        let busy = Blocks(vec![(0..8).map(|at| block(1_500.0 + f64::from(at), 0.0)).collect()]);
+        let (whole, each) = (busy.whole(), busy.without_each());
+        let found = not_negative(&whole, &each, |of| of.measured);
+        assert!(found.is_some_and(|of| of.interval.is_some()), "{found:?}");
+        assert_eq!(found, estimate(&whole, &each, |of| of.measured));
     }
 
     #[test]

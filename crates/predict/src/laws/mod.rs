@@ -20,7 +20,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "every",
         Value::Duration,
         "TIME",
-        "Time between two events on one rank; 1ms for ticks at 1,000 Hz",
+        "Time from the end of one event on a rank to the next; about 1ms for ticks at 1,000 Hz",
     )
     .default("10s"),
     OptionRow::new(
@@ -50,7 +50,7 @@ const LINEAR_UP_TO: f64 = 0.1;
 pub struct Laws {
     /// Delay D that an event adds to a phase, in ns.
     pub delay_ns: u64,
-    /// Time between two events on one rank, in ns.
+    /// Time from the end of one event on a rank to the next, in ns: free time, in which the rank computes.
     pub every_ns: u64,
     /// The delays that D and the time between two are from; absent if these were given.
     pub observed: Option<Observed>,
@@ -116,7 +116,8 @@ pub fn laws(answers: &Answers, recording: Option<&Recording>) -> Result<Laws, Pr
     let (grains, too_long_ns): (Vec<u64>, Vec<u64>) =
         grains.into_iter().partition(|&grain_ns| grain_ns <= every_ns);
     let is_observed = observed.is_some();
-    if grains.is_empty() || delay_ns >= every_ns || !(is_observed || too_long_ns.is_empty()) {
+    let asked_wrongly = !is_observed && (delay_ns >= every_ns || !too_long_ns.is_empty());
+    if grains.is_empty() || asked_wrongly {
         return Err(several(is_observed, every_ns));
     }
     let ranks: Vec<u64> = answers.one("ranks")?;

@@ -25,6 +25,8 @@ pub struct Observed {
     pub mean_ns: f64,
     /// Time that was observed, of all series or CPUs together, in ns.
     pub time_ns: f64,
+    /// The part of it without the delays: the time in which they begin, and that a job computes in.
+    pub free_ns: f64,
 }
 
 impl Observed {
@@ -68,7 +70,8 @@ impl Observed {
             _ => {}
         }
         let mean_ns = sum_ns / delays as f64;
-        Ok(Self { recording: name, method, samples, delays, mean_ns, time_ns })
+        let free_ns = time_ns - sum_ns;
+        Ok(Self { recording: name, method, samples, delays, mean_ns, time_ns, free_ns })
     }
 
     /// Returns the mean delay in ns.
@@ -76,9 +79,10 @@ impl Observed {
         (self.mean_ns.round() as u64).max(1)
     }
 
-    /// Returns the mean time between two delays of a CPU in ns.
+    /// Returns the mean free time of a CPU between two delays in ns. A phase of a job takes its grain in free time, so
+    /// this is what the law's p is relative to; per wall time, noise of half the time would count as a third.
     pub(super) fn every_ns(&self) -> u64 {
-        ((self.time_ns / self.delays as f64).round() as u64).max(1)
+        ((self.free_ns / self.delays as f64).round() as u64).max(1)
     }
 }
 

@@ -6,7 +6,7 @@ use super::fit::median_slope;
 use super::pairs::{Pair, pairs};
 use super::table::{Costs, Point};
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::stats::{mean, quantile, standard_error};
+use anechoic_analyze::stats::{NORMAL, mean, quantile, standard_error};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,6 +17,9 @@ const DEVIATIONS: f64 = 3.0;
 /// Allowed miss in standard errors estimated from blocks: with 24 points that fit, one of them exceeds it in 1 % of all
 /// recordings.
 const BLOCK_DEVIATIONS: f64 = 3.5;
+
+/// Part of the predicted slowdown by which a time must not miss.
+const BLIND: f64 = 0.25;
 
 /// A point with its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -196,6 +199,20 @@ fn usual_error(mut errors: Vec<f64>, blocks: Vec<usize>) -> f64 {
     degrees.sort_by(f64::total_cmp);
     let short = |degrees: f64| (1.0 - 2.0 / (9.0 * degrees)).powf(1.5);
     usual / quantile(&degrees, 0.5).map_or(1.0, short)
+}
+
+/// Returns whether the times scatter so much that a deviation from the model does not show that matters: at the rate where
+/// interrupts add most, the miss may be a quarter of what they add. A cost that is half as large there misses by so much,
+/// because the fit follows it half of the way.
+pub(super) fn is_blind(points: &[Fitted]) -> bool {
+    let added = |point: &&Fitted| point.predicted.unwrap_or(0.0);
+    let most = points.iter().max_by(|a, b| added(a).total_cmp(&added(b)));
+    let scatter = deviation(points.iter().filter_map(|point| point.miss));
+    let may_miss = |point: &Fitted| {
+        let error = point.standard_error.map_or(scatter, |_| point.allowed / DEVIATIONS);
+        point.miss.unwrap_or(0.0).abs() + NORMAL * error
+    };
+    most.is_some_and(|point| may_miss(point) > BLIND * added(&point))
 }
 
 /// Returns how well the model fits; `tested` is whether any number of copies has more than two rates.

@@ -3,7 +3,7 @@
 use super::blocks::Group;
 use super::fit::median_slope;
 use super::goodness::{
-    bend, by_rate, falls, fitted, goodness, mark, predict_nothing, rates, tickless_ms,
+    bend, by_rate, falls, fitted, goodness, is_blind, mark, predict_nothing, rates, tickless_ms,
 };
 use super::outcome::{
     Cost, Linearity, ModeParts, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
@@ -87,12 +87,13 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
     // Of very few blocks misses are as large as their own errors: that none is off shows nothing.
     let blocks = all.iter().any(|point| !point.point.by_block.is_empty());
     let few = blocks && sample == Sample::TooFew;
+    let blind = is_blind(&all);
     let linearity = match goodness.off > 0 || bend.is_some_and(|bend| bend.differs) {
         _ if !resolved => Linearity::Untested,
         _ if fell => Linearity::Fails,
         _ if !tested => Linearity::Untested,
         true => Linearity::Fails,
-        false if few => Linearity::Untested,
+        false if few || blind => Linearity::Untested,
         false => Linearity::Holds,
     };
     ProcessorModel {

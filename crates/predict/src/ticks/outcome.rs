@@ -151,7 +151,8 @@ pub struct Verdict {
 #[serde(rename_all = "snake_case")]
 pub enum Linearity {
     /// Not tested: no number of copies has more than two rates, so that a line always fits; or the cost is not
-    /// significantly above 0; or there are too few blocks to estimate errors.
+    /// significantly above 0; or there are too few blocks to estimate errors; or the times scatter so much that a miss by
+    /// a quarter of what interrupts add at the highest rate does not show.
     Untested,
     /// It does: no point is off, no time falls by more than its error as the rate rises, and the cost does not differ
     /// significantly between low and high rates.

@@ -3,10 +3,10 @@
 use crate::screen::Screen;
 use crate::style::{View, listed, plain};
 use crate::table::Table;
-use crate::units::{count, counted, fine, fine_range};
-use anechoic_analyze::samples::Measured;
+use crate::units::{asked, count, counted, exact, fine, fine_range, share};
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
+use anechoic_analyze::samples::{Measured, SeriesResult};
 use anechoic_recording::methods;
 
 /// A sentence needs at least this many repetitions with a tick.
@@ -16,8 +16,9 @@ const MOST_ROWS: usize = 12;
 /// Number of CPUs in a shortened table.
 const MOST_CPUS: usize = 24;
 const WHAT: &str = "cost of one tick";
-const HOW: &str = "mean of the repetitions with ticks minus median of those without, per tick (Radojković 2008, Table 1); \
-                   alone: only repetitions with one tick and nothing else";
+const HOW: &str = "one tick: mean of the repetitions with ticks minus median of those without, per tick (Radojković 2008, Table 1); \
+                   alone: only repetitions with one tick and nothing else, their mean excess over undisturbed neighbours, and the parts \
+                   of that";
 
 /// Adds the table for tick kernels, or on a full screen for any method.
 pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
@@ -65,13 +66,13 @@ fn parts(cells: &[(&str, u32, Cell)]) -> Table {
         .name("kernel", |(kernel, ..)| (*kernel).to_owned())
         .number("CPU", |(_, cpu, _)| cpu.to_string())
         .number("one tick", |(.., of)| fine(of.overhead.per_tick_ns))
-        .some_numbers("95 %", 1, |(.., of)| interval(&of.overhead))
-        .number("= direct", |(.., of)| fine(of.overhead.direct_ns))
-        .some_numbers("+ gaps", 0, |(.., of)| of.overhead.gap_ns.map(fine))
-        .some_numbers("+ other", 2, |(.., of)| Some(fine(of.overhead.other_ns)))
-        .number("+ indirect", |(.., of)| fine(of.overhead.indirect_ns))
-        .some_numbers("alone", 3, |(.., of)| Some(fine(of.clean?.per_tick_ns)))
-        .some_numbers("95 %", 4, |(.., of)| interval(&of.clean?))
+        .some_numbers("95 %", 4, |(.., of)| interval(&of.overhead))
+        .some_numbers("alone", 0, |(.., of)| Some(fine(of.clean?.per_tick_ns)))
+        .some_numbers("95 %", 3, |(.., of)| interval(&of.clean?))
+        .some_numbers("= direct", 0, |(.., of)| Some(fine(of.clean?.direct_ns)))
+        .some_numbers("+ gaps", 0, |(.., of)| of.clean?.gap_ns.map(fine))
+        .some_numbers("+ indirect", 0, |(.., of)| Some(fine(of.clean?.indirect_ns)))
+        .some_numbers("95 %", 2, |(.., of)| indirect_interval(&of.clean?))
         .some_numbers("ticks", 5, |(.., of)| {
             let ticks = of.overhead.ticks_per_repetition * of.overhead.repetitions as f64;
             Some(count(ticks.round() as u64))
@@ -81,6 +82,45 @@ fn parts(cells: &[(&str, u32, Cell)]) -> Table {
 
 fn interval(of: &Overhead) -> Option<String> {
     of.interval.map(|interval| fine_range(interval.low, interval.high))
+}
+
+fn indirect_interval(of: &Overhead) -> Option<String> {
+    of.indirect_interval.map(|interval| fine_range(interval.low, interval.high))
+}
+
+/// States for which bodies a tick changes how often they run at the slower of two speeds; absent if for none.
+pub(crate) fn speeds(measured: &Measured) -> Option<String> {
+    let modes = |of: &SeriesResult| of.ticks.as_ref()?.modes.filter(|modes| modes.differs);
+    let body = |of: &SeriesResult| {
+        let modes = modes(of)?;
+        let name = &of.facts.variant;
+        let cpu = of.facts.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        Some(format!(
+            "{}{cpu} ({}, {}) takes {} instead of {} in {} of the samples with one tick, its own time taken off, but in {} of \
+             their undisturbed neighbours",
+            plain(name),
+            of.facts.policy,
+            asked(of.facts.grain_ns),
+            exact(modes.slow_ns),
+            exact(modes.fast_ns),
+            share(modes.with_tick_slow),
+            share(modes.undisturbed_slow)
+        ))
+    };
+    let apart = |of: &&SeriesResult| {
+        modes(of).map_or(-1.0, |of| (of.with_tick_slow - of.undisturbed_slow).abs())
+    };
+    let found = measured.series.iter().filter(|of| modes(of).is_some()).count();
+    let most = measured.series.iter().max_by(|a, b| apart(a).total_cmp(&apart(b)));
+    let tested =
+        measured.series.iter().filter(|of| of.ticks.as_ref().is_some_and(|of| of.modes.is_some()));
+    let body = most.and_then(body)?;
+    Some(match tested.count() {
+        1 => format!("A tick changes the speed of the body itself: {body}."),
+        all => format!(
+            "A tick changes the speed of {found} of {all} bodies that have two: most of all {body}."
+        ),
+    })
 }
 
 /// Returns one row for each CPU and one column for each kernel.

@@ -7,6 +7,7 @@ pub(crate) mod words;
 use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
 use super::{Input, Model};
+use crate::headline::at_work;
 use crate::screen::Screen;
 use crate::style::{Tone, View, clip};
 use crate::table::Table;
@@ -22,7 +23,7 @@ const METHOD: &[&str] = &[methods::BSP];
 pub static BSP: Row<Bsp> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
-    compute: Some(|input: &Input<'_>| -> Result<Bsp, Problem> { bsp(input.recordings) }),
+    compute: Some(compute),
     verdict,
     headline: |found| vec![words::headline(found)],
     model: Some(Model {
@@ -43,6 +44,12 @@ const EXAMPLES: &str = "Examples:
   anechoic predict bsp job --json | jq '.cells[] | {grain_ns, meeting, ratio}'
 
 Exits with 3 if nothing could be compared.";
+
+fn compute(input: &Input<'_>) -> Result<Bsp, Problem> {
+    let mut found = bsp(input.recordings)?;
+    found.notes.extend(at_work(input.recordings));
+    Ok(found)
+}
 
 fn verdict(found: &Bsp, _: &[&Recording]) -> Verdict {
     let predicted = found.cells.iter().any(|cell| cell.predicted.is_some());

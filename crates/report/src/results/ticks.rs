@@ -11,6 +11,7 @@ use super::described::{Grouping, Methods};
 use super::row::{Print, Row};
 use super::{Input, LeftOut, Model};
 use crate::heading;
+use crate::headline::at_work;
 use crate::published::serial_table;
 use crate::screen::Screen;
 use crate::style::View;
@@ -65,7 +66,8 @@ The two tables, for one processor measured at 100 Hz and 10 kHz:
 
 A column mode (processor,mode,trap_us,handler_us) names modes of the tick's handler; the times were measured in the first.
 
-Exits with 1 if the model does not hold or something was left out, and with 3 if the cost of an interrupt is not significantly above 0.";
+Exits with 1 if the model does not hold or something was left out, and with 3 if the cost of an interrupt is not significantly above 0, or if \
+the times are too few or scatter too much to test the model.";
 
 fn compute(input: &Input<'_>) -> Result<TickModel, Problem> {
     if input.answers.is_some_and(|answers| answers.flag("published")) {
@@ -88,7 +90,11 @@ fn recorded(recording: &Recording) -> Result<Table, Problem> {
         let problem = ProblemKind::NoVerdict.problem("no sort was completed", remedy);
         return Err(problem.about(recording.dir().display()));
     }
-    table_of(recording)
+    let mut table = table_of(recording)?;
+    if let Some(processor) = table.processors.first_mut() {
+        processor.notes.extend(at_work(&[recording]));
+    }
+    Ok(table)
 }
 
 /// Joins the tables of several recordings, and names those that cannot be part of it.
@@ -137,6 +143,13 @@ fn verdict(found: &TickModel, recordings: &[&Recording]) -> Verdict {
 fn worth(found: &TickModel) -> Verdict {
     let of = |processor: &ProcessorModel| match processor.verdict {
         verdict if !verdict.sample.resolves_cost() => Verdict::Nothing,
+        // More than two rates were measured, and the line could not be tested.
+        verdict
+            if verdict.linearity == Linearity::Untested
+                && processor.goodness.r_squared.is_some() =>
+        {
+            Verdict::Nothing
+        }
         verdict if verdict.linearity == Linearity::Fails => Verdict::Warning,
         _ => Verdict::Good,
     };

@@ -218,10 +218,10 @@ fn seconds(ns: f64) -> String {
     format!("{:.4} s", ns / 1e9)
 }
 
+/// Returns the rate of the ticks in the repetitions in which they are known.
 fn ticks_hz(series: &SeriesResult) -> Option<f64> {
-    let ticks = series.ticks.as_ref()?.ticks as f64;
-    let wall_ns = series.facts.wall_ns;
-    (wall_ns > 0 && ticks > 0.0).then(|| ticks / wall_ns as f64 * 1e9)
+    let of = series.ticks.as_ref().filter(|of| of.ticks > 0 && of.known_ns > 0.0)?;
+    Some(of.ticks as f64 / of.known_ns * 1e9)
 }
 
 /// Returns the mean cost of a tick.

@@ -262,7 +262,7 @@ fn published() -> String {
 /// What a signature added to the set without noise at a grain in ns.
 type Added<'a> = (f64, &'a Signature, u64);
 
-/// States which of the signatures cost least and most: of those whose cost is clear, or else by the means alone.
+/// States which of the signatures cost least and most, of those whose cost is clear; undecided unless most are.
 fn comes_to(sets: &[&(String, Bsp)]) -> String {
     let (mut clear, mut unclear): (Vec<Added<'_>>, Vec<(Clarity, Added<'_>)>) = (vec![], vec![]);
     for (name, set) in sets {
@@ -276,22 +276,23 @@ fn comes_to(sets: &[&(String, Bsp)]) -> String {
             }
         }
     }
-    let why = left_out(&unclear);
-    let of_unclear: Vec<Added<'_>> = unclear.iter().map(|(_, of)| *of).collect();
-    match (from_least_to_most(&clear), from_least_to_most(&of_unclear), why) {
-        (Some(clear), _, None) => clear,
-        (Some(clear), _, Some(why)) => {
-            let number = counted(unclear.len() as u64, "combination is", "combinations are");
+    let (decided, all) = (clear.len() as u64, (clear.len() + unclear.len()) as u64);
+    let why = left_out(&unclear).unwrap_or_default();
+    match from_least_to_most(&clear) {
+        Some(clear) if decided == all => clear,
+        Some(clear) if 2 * decided > all => {
+            let number = counted(all - decided, "combination is", "combinations are");
             format!("{clear} {number} left out: {why}.")
         }
-        (None, Some(unclear), why) => format!(
-            "{unclear} This is by the means and not certain, because no combination is clear: {}. Measure for longer (--duration), on \
-             a quiet machine.",
-            why.unwrap_or_default()
-        ),
-        (None, None, _) => {
+        _ if all == 0 => {
             "The cost of the noise is known only with the set without noise and one with it.".into()
         }
+        _ => format!(
+            "What noise of 2.5 % of each CPU costs this job is undecided: {} of {} clear. The others are not: {why}. Measure \
+             for longer (--duration), on a quiet machine.",
+            count(decided),
+            counted(all, "combination is", "combinations are"),
+        ),
     }
 }
 

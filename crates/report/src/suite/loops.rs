@@ -56,6 +56,7 @@ pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<
     }
     screen.section("interrupts of a run (Table 5)");
     screen.table(beside::interrupts(&sets));
+    screen.note(beside::DIRECT);
     if let Some(swept) = by_rate(&rates) {
         sweep::add(&swept, view, screen);
         screen.note(RATES);

@@ -15,21 +15,28 @@ use anechoic_analyze::repeat::Spread;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Summary, summarize_many};
 use anechoic_recording::Clock;
-use anechoic_recording::sources::{self, Class, Source};
+use anechoic_recording::sources::{
+    self, Class, DEVICE_IRQ, PAGE_FAULT, SOFTIRQ, Source, TIMER, TIMER_TICK, is_softirq_of_devices,
+};
 
 /// The clocks of Table I by the names of their columns.
 const CLOCKS: [&str; 2] = ["rdtsc", "gettimeofday"];
 
-/// Whether a source belongs to a class.
-type IsOf = fn(&Source) -> bool;
+/// Whether a row of this source belongs to a class; softirqs do so by their names.
+type IsOf = fn(&Source, &str) -> bool;
 
-/// The classes of sources, each with the test whether a source belongs to it. The last two are not in the paper.
-const CLASSES: [(&str, IsOf); 5] = [
-    ("timer interrupts", |of| ["timer-tick", "timer"].contains(&of.id)),
-    ("device interrupts", |of| ["device-irq", "softirq"].contains(&of.id)),
-    ("page faults", |of| of.id == "page-fault"),
-    ("threads", |of| of.class == Class::Thread),
-    ("below the kernel", |of| of.class == Class::Beneath),
+/// The classes of sources, each with the test whether a row belongs to it. The third and the last two are not in the
+/// paper.
+const CLASSES: [(&str, IsOf); 6] = [
+    ("timer interrupts", |of, _| [TIMER_TICK, TIMER].contains(of)),
+    ("device interrupts", |of, name| match *of {
+        SOFTIRQ => is_softirq_of_devices(name),
+        _ => *of == DEVICE_IRQ,
+    }),
+    ("kernel softirqs", |of, name| *of == SOFTIRQ && !is_softirq_of_devices(name)),
+    ("page faults", |of, _| *of == PAGE_FAULT),
+    ("threads", |of, _| of.class == Class::Thread),
+    ("below the kernel", |of, _| of.class == Class::Beneath),
 ];
 /// The class of all other sources.
 const OTHERS: &str = "all else";
@@ -73,8 +80,8 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
 }
 
 /// Explains the classes.
-const NOTE: &str = "timer interrupts: tick and other timers; device interrupts: with the softirqs after them; threads: other programs and \
-                    kernel threads; below the kernel: the hardware, and on a guest the hypervisor, of which the paper's machines had none. \
+const NOTE: &str = "timer interrupts: tick and other timers; device interrupts: with the softirqs of devices (NET_RX, BLOCK \
+                    and tasklets); kernel softirqs: those of timers, the scheduler and RCU; threads: other programs and kernel threads; below the kernel: the hardware, and on a guest the hypervisor, of which the paper's machines had none. \
                     Each class includes the gaps around it.";
 
 /// Describes the figure.
@@ -167,7 +174,9 @@ fn classes(runs: &[Summary]) -> Option<Vec<(&'static str, Spread)>> {
     let of_run = |run: &Summary| -> Option<Vec<f64>> {
         let rows = &run.sources.as_ref()?.rows;
         let share = |of_class: IsOf| -> f64 {
-            let is = |row: &&SourceRow| sources::find(&row.source).is_some_and(of_class);
+            let is = |row: &&SourceRow| {
+                sources::find(&row.source).is_some_and(|source| of_class(source, &row.name))
+            };
             rows.iter().filter(is).fold(0.0, |sum, row| sum + row.share)
         };
         let mut shares: Vec<f64> = CLASSES.iter().map(|(_, of)| share(*of)).collect();

@@ -2,11 +2,13 @@
 
 use super::{cell, identity, table};
 use crate::measured::series::moved;
+use crate::measured::ticks::speeds;
 use crate::screen::Screen;
 use crate::table::Table;
 use crate::units::{count, counted, micros_exact, noise, share};
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult};
+use anechoic_analyze::stats::Interval;
 
 /// A column that only one of the suites has: its heading, and a cell for each series.
 pub(super) struct Extra<'a> {
@@ -27,9 +29,9 @@ pub(super) fn alone(series: &SeriesResult) -> Option<&Overhead> {
 /// Adds the number of ticks, the overhead of one and its parts, between the columns `first` and `last`. If the table is
 /// too wide, the interval and then the number of ticks are left out. Unpinned series have no row.
 pub(super) fn add(set: &Measured, first: &[Extra<'_>], last: &[Extra<'_>], screen: &mut Screen) {
-    const OWN: [&str; 7] = ["ticks", "overhead", "alone", "±", "handler", "gaps", "indirect"];
+    const OWN: [&str; 8] = ["ticks", "overhead", "alone", "±", "handler", "gaps", "indirect", "± "];
     let heads: Vec<&str> = heads(first).chain(OWN).chain(heads(last)).collect();
-    let mut rows = table(set, &heads).leaving_out(&["±", "ticks"]);
+    let mut rows = table(set, &heads).leaving_out(&["± ", "±", "ticks"]);
     for series in set.series.iter().filter(|series| series.facts.cpu.is_some()) {
         let mut cells = identity(set, &series.facts);
         cells.extend(first.iter().map(|column| (column.cell)(series)));
@@ -39,13 +41,18 @@ pub(super) fn add(set: &Measured, first: &[Extra<'_>], last: &[Extra<'_>], scree
     }
     screen.note(
         "average overhead of one tick in µs; overhead: samples with any ticks; alone: samples with one tick and nothing \
-         else, and the parts of that",
+         else over their undisturbed neighbours, and the parts of that; ±: half of the 95 % interval of what stands before",
     );
     screen.table(rows.captioned("Overhead of one tick"));
+    speeds(set).iter().for_each(|text| screen.sentence(text));
 }
 
 fn heads(columns: &[Extra<'_>]) -> impl Iterator<Item = &'static str> {
     columns.iter().map(|column| column.head)
+}
+
+fn half(interval: Interval) -> f64 {
+    (interval.high - interval.low) / 2.0
 }
 
 /// Returns the cell of a series under one of the headings.
@@ -57,7 +64,8 @@ fn part(series: &SeriesResult, head: &str) -> String {
     let overhead = if head == "overhead" { ticks.overhead.as_ref() } else { alone(series) };
     let of = |overhead: &Overhead| match head {
         "overhead" | "alone" => Some(overhead.per_tick_ns),
-        "±" => overhead.interval.map(|interval| (interval.high - interval.low) / 2.0),
+        "±" => overhead.interval.map(half),
+        "± " => overhead.indirect_interval.map(half),
         "handler" => Some(overhead.direct_ns),
         "gaps" => overhead.gap_ns,
         _ => Some(overhead.indirect_ns),

@@ -23,6 +23,7 @@ pub fn ticks(direct_ns: f64, gap_ns: f64, other_ns: f64, indirect_ns: f64) -> Op
             gap_ns: Some(gap_ns),
             other_ns,
             indirect_ns,
+            indirect_interval: Some(Interval { low: indirect_ns - 50.0, high: indirect_ns + 50.0 }),
         }
     };
     Some(TickOverhead {
@@ -33,9 +34,11 @@ pub fn ticks(direct_ns: f64, gap_ns: f64, other_ns: f64, indirect_ns: f64) -> Op
         without_median_ns: Some(100_020.0),
         overhead: Some(overhead(other_ns)),
         clean: Some(overhead(0.0)),
+        modes: None,
         direct_ns: 124.0 * direct_ns,
         gap_ns: Some(124.0 * gap_ns),
         share: 0.0037,
+        known_ns: 496e6,
         interval: String::new(),
         not_available: vec![],
     })

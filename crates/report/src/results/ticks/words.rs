@@ -118,11 +118,18 @@ pub(crate) fn verdict(of: &ProcessorModel) -> String {
     const UNTESTED: &str = "It was not tested whether the cost is proportional to the rate";
     let mut sentences = vec![match of.verdict.linearity {
         Linearity::Untested if !of.verdict.sample.resolves_cost() => format!("{UNTESTED}."),
-        Linearity::Untested if of.goodness.r_squared.is_some() => {
+        Linearity::Untested
+            if of.goodness.r_squared.is_some() && of.verdict.sample == Sample::TooFew =>
+        {
             format!(
                 "{UNTESTED}: there are too few blocks to bound the errors. Measure more of them."
             )
         }
+        Linearity::Untested if of.goodness.r_squared.is_some() => format!(
+            "{UNTESTED}: the times scatter so much that a miss by a quarter of what interrupts add does not show; up to {} would go \
+             unnoticed. Measure more blocks, on a quiet machine.",
+            allowed(of)
+        ),
         Linearity::Untested => {
             format!("{UNTESTED}: no number of copies has more than two rates.")
         }

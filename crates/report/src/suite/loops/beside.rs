@@ -4,11 +4,12 @@ use crate::memory::words::size;
 use crate::published::{INTERRUPTS_OF_A_RUN, LOOP, MACHINE, Published, READS, TICKS, find};
 use crate::suite::cell;
 use crate::table::Table;
-use crate::units::{count, noise, number, share, time};
+use crate::units::{count, fine, noise, number, share};
 use anechoic_analyze::samples::fine::Dominant;
 use anechoic_analyze::samples::{Measured, SeriesResult};
-use anechoic_recording::Run;
+use anechoic_analyze::sources::SourceRow;
 use anechoic_recording::machine::Cache;
+use anechoic_recording::{Run, sources};
 
 /// Returns the distributions that the paper publishes.
 pub(super) fn distributions() -> Table {
@@ -24,14 +25,29 @@ pub(super) fn distributions() -> Table {
     table
 }
 
-/// Interrupts of Table 5 by their names there, and the sources that they are here.
-const INTERRUPTS: [(&str, &str); 2] = [("tick", "timer-tick"), ("network", "device-irq")];
+/// Whether a row of this name belongs to an interrupt of Table 5 in a set.
+type IsOf = fn(&SourceRow, &Measured) -> bool;
+
+/// Interrupts of Table 5 by their names there, and the rows that they are here.
+const INTERRUPTS: [(&str, IsOf); 2] = [
+    ("tick", |row, _| sources::TIMER_TICK.is(&row.source)),
+    ("network", |row, set| {
+        let subtractions = set.series.iter().filter_map(|series| series.subtraction.as_ref());
+        let is_network = || subtractions.flat_map(|of| &of.network).any(|name| *name == row.name);
+        sources::DEVICE_IRQ.is(&row.source) && is_network()
+    }),
+];
+
+/// Explains what is compared.
+pub(super) const DIRECT: &str = "direct time: in the handler and what nests in it, without the gaps around it, as in the paper; gaps: trap, \
+                                 return and, in a guest, the VM exit";
 
 /// Returns the interrupts of a run: published, and of all these sets together.
 pub(super) fn interrupts(sets: &[&Measured]) -> Table {
-    let mut table = Table::of_named("interrupts of a run", &["count", "time", "share of the run"])
+    let heads = ["count", "direct time", "share of the run", "gaps"];
+    let mut table = Table::of_named("interrupts of a run", &heads)
         .captioned("Interrupts of a run, published and measured");
-    for (name, source) in INTERRUPTS {
+    for (name, is_of) in INTERRUPTS {
         let there = |column| find(&TICKS, INTERRUPTS_OF_A_RUN, name, column);
         let place =
             there("count").map_or(String::new(), |cell| format!("{name}, {}", cell.machine));
@@ -43,32 +59,48 @@ pub(super) fn interrupts(sets: &[&Measured]) -> Table {
             cycles
                 .map_or("–".into(), |(cycles, unit)| format!("{} {unit}", count(cycles as u64))),
             there("share of the run").map_or("–".into(), Published::text),
+            "–".into(),
         ]);
-        let here = of_source(sets, source);
+        let here = Taken::by(sets, is_of);
+        let of_here = |text: fn(&Taken) -> String| here.as_ref().map_or("–".into(), text);
         table.row(vec![
             format!("{name}, here"),
-            here.map_or("–".into(), |(number, ..)| count(number)),
-            here.map_or("–".into(), |(_, lost_ns, _)| time(lost_ns)),
-            here.map_or("–".into(), |(.., part)| noise(part)),
+            of_here(|taken| count(taken.number)),
+            of_here(|taken| fine(taken.direct_ns)),
+            of_here(|taken| noise(taken.direct_ns / taken.wall_ns)),
+            of_here(|taken| fine(taken.gaps_ns)),
         ]);
     }
     table
 }
 
-/// Returns how often a source interrupted all sets, the time that it took in ns, and its share of their time; absent without
-/// kernel events.
-fn of_source(sets: &[&Measured], source: &str) -> Option<(u64, f64, f64)> {
-    let (mut number, mut lost_ns, mut wall_ns) = (0, 0.0, 0.0);
-    for set in sets {
-        let rows = set.sources.iter().flat_map(|of| &of.rows).filter(|row| row.source == source);
-        let wall: f64 = set.series.iter().map(|series| series.facts.wall_ns as f64).sum();
-        rows.for_each(|row| {
-            number += row.activities;
-            lost_ns += row.noise * wall;
-        });
-        wall_ns += set.sources.as_ref().map_or(0.0, |_| wall);
+/// What an interrupt took of all sets.
+#[derive(Default)]
+struct Taken {
+    number: u64,
+    direct_ns: f64,
+    gaps_ns: f64,
+    wall_ns: f64,
+}
+
+impl Taken {
+    /// Returns it for the rows of an interrupt; absent without kernel events.
+    fn by(sets: &[&Measured], is_of: IsOf) -> Option<Self> {
+        let mut taken = Self::default();
+        for set in sets {
+            let Some(sources) = &set.sources else { continue };
+            let wall_ns: f64 = set.series.iter().map(|series| series.facts.wall_ns as f64).sum();
+            taken.wall_ns += wall_ns;
+            for row in sources.rows.iter().filter(|row| is_of(row, set)) {
+                let direct =
+                    row.noise * wall_ns * row.share_without_gaps / row.share.max(f64::MIN_POSITIVE);
+                taken.number += row.activities;
+                taken.direct_ns += direct;
+                taken.gaps_ns += row.noise * wall_ns - direct;
+            }
+        }
+        (taken.wall_ns > 0.0).then_some(taken)
     }
-    (wall_ns > 0.0).then(|| (number, lost_ns, lost_ns / wall_ns))
 }
 
 /// Explains the times between two reads of the counter.

@@ -1,0 +1,175 @@
+//! Bodies of known speeds, with ticks that do and do not change them.
+
+use super::*;
+use crate::samples::neighbours::Neighbours;
+use crate::testing::clock_ns;
+use anechoic_lab::trains::{exponential, random};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+/// Samples of a body in ns; every `every` samples in the mean one has a tick.
+struct Body {
+    samples: u64,
+    every: f64,
+    /// Undisturbed length.
+    length: fn(&mut f64, &mut Pcg64Mcg) -> f64,
+    /// Length with a tick, its own time taken off.
+    with_tick: fn(f64, &mut Pcg64Mcg) -> f64,
+}
+
+/// Two speeds of 1,002 and 1,034 µs with jitter, a third of the samples slow. `stays` is how likely the speed of the last
+/// sample stays beyond chance.
+fn two_speeds(stays: f64, slow: &mut f64, random: &mut Pcg64Mcg) -> f64 {
+    if random.random::<f64>() >= stays {
+        *slow = f64::from(u8::from(random.random::<f64>() < 0.33));
+    }
+    1_002_000.0 + 32_000.0 * *slow + exponential(1_000.0, random)
+}
+
+fn play(body: &Body, seed: u64) -> Option<Modes> {
+    let (mut random, mut state) = (random(seed), 0.0);
+    let (mut near, mut modes) = (Neighbours::default(), ModesOf::default());
+    // A tick comes at a random time, and so meets long samples more often.
+    let mean = (0..1_000).map(|_| (body.length)(&mut state, &mut random)).sum::<f64>() / 1_000.0;
+    let mut until = exponential(body.every * mean, &mut random);
+    for _ in 0..body.samples {
+        let length = (body.length)(&mut state, &mut random);
+        let hit = until < length;
+        until = if hit { exponential(body.every * mean, &mut random) } else { until - length };
+        match hit {
+            true => {
+                near.add_disturbed((body.with_tick)(length, &mut random) as u64, Some(()), true)
+            }
+            false => near.add_undisturbed(length as u64, true),
+        }
+        while let Some(compared) = near.next() {
+            modes.add(&compared);
+        }
+    }
+    modes.finish(&clock_ns())
+}
+
+/// Returns in which share of recordings of `series` bodies a tick is found to change the speed of any.
+fn found(body: &Body, series: u64, recordings: u64) -> f64 {
+    let any = |recording: u64| {
+        let played = (0..series).map(|number| play(body, recording * series + number + 1));
+        let mut modes: Vec<Modes> = played.flatten().collect();
+        judge_all(modes.iter_mut().collect());
+        modes.iter().any(|modes| modes.differs)
+    };
+    (0..recordings).filter(|&recording| any(recording)).count() as f64 / recordings as f64
+}
+
+#[test]
+fn a_tick_that_changes_nothing_is_not_found_to() {
+    let unchanged: fn(f64, &mut Pcg64Mcg) -> f64 = |length, _| length;
+    let cases: [(&str, Body); 7] = [
+        (
+            "independent",
+            Body {
+                samples: 1_300,
+                every: 4.6,
+                length: |s, r| two_speeds(0.0, s, r),
+                with_tick: unchanged,
+            },
+        ),
+        (
+            "few ticks",
+            Body {
+                samples: 1_300,
+                every: 50.0,
+                length: |s, r| two_speeds(0.0, s, r),
+                with_tick: unchanged,
+            },
+        ),
+        (
+            "long stretches",
+            Body {
+                samples: 1_300,
+                every: 4.6,
+                length: |s, r| two_speeds(0.95, s, r),
+                with_tick: unchanged,
+            },
+        ),
+        (
+            "short stretches",
+            Body {
+                samples: 1_300,
+                every: 4.6,
+                length: |s, r| two_speeds(0.6, s, r),
+                with_tick: unchanged,
+            },
+        ),
+        (
+            "a cost of half the distance",
+            Body {
+                samples: 1_300,
+                every: 4.6,
+                length: |s, r| two_speeds(0.0, s, r),
+                with_tick: |length, _| length + 16_000.0,
+            },
+        ),
+        (
+            "a cost of the whole distance",
+            Body {
+                samples: 1_300,
+                every: 4.6,
+                length: |s, r| two_speeds(0.0, s, r),
+                with_tick: |length, _| length + 32_000.0,
+            },
+        ),
+        (
+            "one speed and a cost",
+            Body {
+                samples: 1_300,
+                every: 4.6,
+                length: |_, r| 1_000_000.0 + exponential(10_000.0, r),
+                with_tick: |length, _| length + 10_000.0,
+            },
+        ),
+    ];
+    for (name, body) in cases {
+        let share = found(&body, 8, 100);
+        println!("{name}: {share}");
+        assert!(share <= 0.03, "{name}: found in {share} of the recordings");
+    }
+}
+
+#[test]
+fn a_tick_that_changes_the_speed_is_found() {
+    // As on the machine of the audit: 71 % of samples with a tick are slow, 33 % of the others.
+    let body = Body {
+        samples: 1_300,
+        every: 4.6,
+        length: |s, r| two_speeds(0.0, s, r),
+        with_tick: |_, r| 1_002_000.0 + if r.random::<f64>() < 0.71 { 33_000.0 } else { 1_000.0 },
+    };
+    assert!(found(&body, 1, 50) > 0.98);
+    let modes = play(&body, 7).expect("two speeds");
+    assert!((modes.undisturbed_slow - 0.34).abs() < 0.05, "{modes:?}");
+    assert!((modes.with_tick_slow - 0.71).abs() < 0.08, "{modes:?}");
+    assert!((modes.slow_ns - modes.fast_ns - 32_000.0).abs() < 500.0, "{modes:?}");
+}
+
+#[test]
+fn one_speed_has_no_two() {
+    let mut random = random(5);
+    let mut draw = |one: &mut dyn FnMut(&mut Pcg64Mcg) -> f64| -> Vec<u64> {
+        (0..2_000).map(|_| one(&mut random) as u64).collect()
+    };
+    let normal = |random: &mut Pcg64Mcg| (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+    let cases: [(&str, Vec<u64>); 5] = [
+        ("all equal", vec![1_000; 2_000]),
+        ("normal", draw(&mut |r| 1e6 + 1_000.0 * normal(r))),
+        ("exponential", draw(&mut |r| 1e6 + exponential(1_000.0, r))),
+        ("uniform", draw(&mut |r| 1e6 + 1_000.0 * r.random::<f64>())),
+        (
+            "two steps of a counter",
+            draw(&mut |r| 1e6 + 40.0 * f64::from(u8::from(r.random::<f64>() < 0.5))),
+        ),
+    ];
+    for (name, lengths) in cases {
+        let found = Speeds::of(lengths, 240);
+        assert!(found.is_none(), "{name}: {found:?}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Disturbed samples beside their nearest undisturbed neighbours.
+
+use crate::stats::{Batches, Spread};
+use std::collections::VecDeque;
+
+/// Number of undisturbed samples on either side that a sample is compared with.
+const SIDE: usize = 4;
+/// Smallest number on either side.
+const FEWEST: usize = 2;
+/// Number of samples among which these are searched.
+const NEAR: u64 = 64;
+
+/// Compares samples with as many undisturbed ones before as after, so that slow changes of speed cancel: what comes
+/// while the core is slow is compared with samples that are as slow.
+#[derive(Debug)]
+pub(crate) struct Neighbours<K> {
+    /// Number of the next sample.
+    next: u64,
+    /// Number and length of the last undisturbed samples.
+    before: VecDeque<(u64, u64)>,
+    /// Samples that wait for neighbours after them, each with its number.
+    waiting: VecDeque<(u64, Compared<K>)>,
+    done: VecDeque<Compared<K>>,
+}
+
+/// A sample and its undisturbed neighbours, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Compared<K> {
+    /// What the caller knows of the sample.
+    pub(crate) key: K,
+    /// What remains of it after subtracting everything recorded.
+    pub(crate) rest: u64,
+    sides: [Side; 2],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Side {
+    lengths: [u64; SIDE],
+    count: usize,
+}
+
+impl<K> Default for Neighbours<K> {
+    fn default() -> Self {
+        Self { next: 0, before: VecDeque::new(), waiting: VecDeque::new(), done: VecDeque::new() }
+    }
+}
+
+impl<K: Copy> Neighbours<K> {
+    /// Adds an undisturbed sample. `follows` is whether it began when the previous one ended.
+    pub(crate) fn add_undisturbed(&mut self, length: u64, follows: bool) {
+        let index = self.advance(follows);
+        for (_, waiting) in &mut self.waiting {
+            waiting.sides[1].add(length);
+        }
+        if self.before.len() == SIDE {
+            self.before.pop_front();
+        }
+        self.before.push_back((index, length));
+        self.complete(index);
+    }
+
+    /// Adds a disturbed sample of which `rest` remain; one without a key is compared with nothing.
+    pub(crate) fn add_disturbed(&mut self, rest: u64, key: Option<K>, follows: bool) {
+        let index = self.advance(follows);
+        if let Some(key) = key {
+            let mut before = Side::default();
+            let near = self.before.iter().filter(|(at, _)| index - at <= NEAR);
+            near.for_each(|&(_, length)| before.add(length));
+            self.waiting
+                .push_back((index, Compared { key, rest, sides: [before, Side::default()] }));
+        }
+        self.complete(index);
+    }
+
+    /// Returns the next sample that has its neighbours, in the order of time.
+    pub(crate) fn next(&mut self) -> Option<Compared<K>> {
+        self.done.pop_front()
+    }
+
+    /// Samples after a hole are no neighbours of those before it.
+    pub(crate) fn break_off(&mut self) {
+        let waiting = self.waiting.drain(..).map(|(_, compared)| compared);
+        self.done.extend(waiting.filter(Compared::has_enough));
+        self.before.clear();
+    }
+
+    fn advance(&mut self, follows: bool) -> u64 {
+        if !follows {
+            self.break_off();
+        }
+        self.next += 1;
+        self.next
+    }
+
+    fn complete(&mut self, index: u64) {
+        let is_complete = |(at, compared): &mut (u64, Compared<K>)| {
+            compared.sides[1].count == SIDE || index - *at >= NEAR
+        };
+        while let Some((_, compared)) = self.waiting.pop_front_if(is_complete) {
+            self.done.extend(Some(compared).filter(Compared::has_enough));
+        }
+    }
+}
+
+impl<K> Compared<K> {
+    fn has_enough(&self) -> bool {
+        self.sides.iter().all(|side| side.count >= FEWEST)
+    }
+
+    /// Returns it without what only the caller knows.
+    pub(crate) fn without_key(&self) -> Compared<()> {
+        Compared { key: (), rest: self.rest, sides: self.sides }
+    }
+
+    /// Returns the lengths of its neighbours.
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = u64> {
+        self.sides.iter().flat_map(|side| side.lengths[..side.count].iter().copied())
+    }
+
+    /// Returns by how many ticks the rest exceeds what an undisturbed sample in its place would take.
+    ///
+    /// What comes at a random time meets a sample in proportion to its length. Of lengths with mean m and variance s²,
+    /// those that it meets have the mean m + s²/m (Feller 1971, I.4), which takes nothing to bring about. The variance is
+    /// that of the neighbours around the mean of their side, so that slow changes of speed are not part of it.
+    pub(crate) fn excess(&self) -> f64 {
+        let [before, after] = [0, 1].map(|at| self.sides[at].mean());
+        let usual = f64::midpoint(before, after);
+        let squares = self.sides[0].squares(before) + self.sides[1].squares(after);
+        let degrees = self.sides[0].count + self.sides[1].count - 2;
+        self.rest as f64 - usual - squares / degrees as f64 / usual.max(1.0)
+    }
+}
+
+impl Side {
+    fn add(&mut self, length: u64) {
+        if self.count < SIDE {
+            self.lengths[self.count] = length;
+            self.count += 1;
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum(|length| length) / self.count as f64
+    }
+
+    fn squares(&self, mean: f64) -> f64 {
+        self.sum(|length| (length - mean) * (length - mean))
+    }
+
+    fn sum(&self, term: impl Fn(f64) -> f64) -> f64 {
+        self.lengths[..self.count].iter().map(|&length| term(length as f64)).sum()
+    }
+}
+
+/// The mean of excesses in the order of time.
+#[derive(Debug, Default)]
+pub(crate) struct Excess {
+    count: u64,
+    sum: f64,
+    /// For the error of their mean.
+    batches: Batches,
+}
+
+impl Excess {
+    pub(crate) fn add(&mut self, ticks: f64) {
+        self.count += 1;
+        self.sum += ticks;
+        self.batches.add(ticks);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the mean; absent without any.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// Returns half of its 95 % interval; absent for fewer than two.
+    pub(crate) fn reach(&self) -> Option<f64> {
+        self.batches.spread().as_ref().map(Spread::reach)
+    }
+}
