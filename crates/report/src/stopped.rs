@@ -21,9 +21,10 @@ pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
     };
     let chosen = match stopped.condition {
         StopCondition::Longer(ns) if stopped.found() => format!(
-            " The detour is the first over {} in {all}; shorter ones and their shares are known of the kept part alone, which \
+            " The detour is the first over {}{} in {all}; shorter ones and their shares are known of the kept part alone, which \
              ends with it by construction.",
-            asked(ns)
+            asked(ns),
+            if run.policy.is_fifo() { " that is no artefact of --fifo" } else { "" }
         ),
         _ => String::new(),
     };
