@@ -17,7 +17,8 @@ fn write(dir: &Path, stopped: bool, policy: Policy) {
     run.policy = policy;
     let long = (9.998, 1.5e-3);
     let start_ticks = (long.0 * SECOND as f64) as u64;
-    run.machine.host = if stopped { "waited" } else { "sampled" }.into();
+    let minute = if stopped { 1 } else { 2 };
+    run.start_utc = format!("2026-05-09T07:{minute:02}:00.000000Z");
     run.stop_on = stopped.then(|| Stop {
         condition: "detour>1ms".parse().expect("a condition"),
         met: Some(StoppedBy { cpu: 1, start_ticks, end_ticks: start_ticks + 3 * SECOND / 2_000 }),

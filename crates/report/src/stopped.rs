@@ -38,6 +38,9 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
     let condition = stopped.condition;
     let Some(after) = stopped.after_ns.map(instant) else {
         return match condition {
+            StopCondition::Longer(ns) if run.policy.is_fifo() => {
+                format!("Apart from artefacts of --fifo, no detour was longer than {}.", asked(ns))
+            }
             StopCondition::Longer(ns) => format!("No detour was longer than {}.", asked(ns)),
             StopCondition::Count(number) => {
                 format!("The run ended before it had {} detours.", count(number))
