@@ -186,9 +186,10 @@ impl<'a> SummaryBuilder<'a> {
     }
 }
 
-/// Returns the time that a run of `--keep` watched on all CPUs before the part that is kept.
+/// Returns the time that a run of `--keep` watched on all CPUs before the part that is kept. Real-time loops may have had
+/// longer detours in it that did not end the run, because they were artefacts: nothing is known of their number.
 fn dropped(run: &Run) -> Option<Dropped> {
-    let kept = run.kept_after_stop()?;
+    let kept = run.kept_after_stop().filter(|_| !run.policy.is_fifo())?;
     let StopCondition::Longer(over_ns) = run.stop_on.as_ref()?.condition else { return None };
     let ticks = run.clock.ticks(kept.dropped_ns).saturating_mul(run.cpus.len() as u64);
     Some(Dropped { over_ns, ticks })

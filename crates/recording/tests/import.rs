@@ -161,6 +161,11 @@ fn runs_that_netgauge_appended_are_recordings_that_agree_with_its_own_totals() {
     let cases = [
         ("the end is missing", text.replace("999999000.00\t", "#"), "run 2 states a measurement"),
         ("a detour is missing", text.replace("1993000000.00\t", "#"), "run 1 states an overhead"),
+        (
+            "an endless iteration",
+            text.replace("9.810000", "18446744073709551615"),
+            "run 1 states a measurement",
+        ),
         ("no number", text.replace("period: 3.49", "period: x"), "'x' is no number"),
     ];
     for (name, text, expected) in cases {
@@ -191,7 +196,7 @@ fn a_directory_that_is_not_empty_is_refused_and_kept() {
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
     let long = format!("1 2\n{}\n", "9".repeat(70_000));
-    let cases: [(&str, &str, &[u8], &str); 11] = [
+    let cases: [(&str, &str, &[u8], &str); 12] = [
         ("empty", "csv", b"", "it has no detour"),
         ("only comments", "netgauge", b"# x\n", "it has no detour"),
         ("one column", "csv", b"1 2\n3\n", "line 2: it has 1 columns"),
@@ -207,6 +212,12 @@ fn what_is_wrong_is_named_with_its_line() {
         ("no CPU", "csv", b"start,duration,cpu\n1,2,9999\n", "line 2: there is no CPU 9999"),
         ("no text", "csv", b"1,2\n\xff\xfe,3\n", "line 2: the line is no text"),
         ("too long", "csv", long.as_bytes(), "line 2: the line is too long"),
+        (
+            "an endless iteration",
+            "netgauge",
+            b"# Minimal cycle length [ns]: 18446744073709551615\n1\t2\n",
+            "longer than ten years",
+        ),
         ("three fields", "netgauge", b"1\t2\t3\n", "line 1: a line has a start and a duration"),
     ];
     for (name, id, text, expected) in cases {

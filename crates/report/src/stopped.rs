@@ -21,9 +21,10 @@ pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
     };
     let chosen = match stopped.condition {
         StopCondition::Longer(ns) if stopped.found() => format!(
-            " The detour is the first over {} in {all}; shorter ones and their shares are known of the kept part alone, which \
+            " The detour is the first over {}{} in {all}; shorter ones and their shares are known of the kept part alone, which \
              ends with it by construction.",
-            asked(ns)
+            asked(ns),
+            if run.policy.is_fifo() { " that is no artefact of --fifo" } else { "" }
         ),
         _ => String::new(),
     };
@@ -37,6 +38,9 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
     let condition = stopped.condition;
     let Some(after) = stopped.after_ns.map(instant) else {
         return match condition {
+            StopCondition::Longer(ns) if run.policy.is_fifo() => {
+                format!("Apart from artefacts of --fifo, no detour was longer than {}.", asked(ns))
+            }
             StopCondition::Longer(ns) => format!("No detour was longer than {}.", asked(ns)),
             StopCondition::Count(number) => {
                 format!("The run ended before it had {} detours.", count(number))

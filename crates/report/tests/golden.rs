@@ -176,6 +176,10 @@ fn a_detour_that_ended_the_run_comes_first() {
     };
     let none = Stopped { after_ns: None, detour: None, before: vec![], ..stopped() };
     assert_eq!(first(none.clone()), "No detour was longer than 1 ms.");
+    let mut fifo = Summary { stopped: Some(none.clone()), ..made::summary() };
+    fifo.run.policy = Policy::fifo(1);
+    let words = Found::of(&SUMMARY, fifo, &[]).headline()[0].clone();
+    assert_eq!(words, "Apart from artefacts of --fifo, no detour was longer than 1 ms.");
     let unsaved = Stopped { detour: None, ..stopped() };
     assert!(first(unsaved).contains("could not be saved"));
     let count = Stopped { condition: StopCondition::Count(100_000), ..none };

@@ -38,8 +38,12 @@ pub(super) struct OwnWork {
 }
 
 impl StopWatch {
-    /// Returns a watch of loops that are real-time threads (`fifo`) or ordinary ones.
-    pub(super) fn new(condition: StopCondition, clock: &Clock, fifo: bool) -> Self {
+    /// Returns a watch of loops; `artefacts` are those of real-time loops, and absent for ordinary ones.
+    pub(super) fn new(
+        condition: StopCondition,
+        clock: &Clock,
+        artefacts: Option<Artefacts>,
+    ) -> Self {
         let longer_ticks = match condition {
             StopCondition::Longer(ns) => clock.ticks(ns),
             StopCondition::Count(_) => u64::MAX,
@@ -51,7 +55,7 @@ impl StopWatch {
             switch_ticks,
             detours: 0,
             own: VecDeque::new(),
-            artefacts: fifo.then(Artefacts::default),
+            artefacts,
             suspects: vec![],
             met: None,
         }
@@ -140,7 +144,11 @@ mod tests {
     /// A watch on a counter of 1 GHz.
     fn watch(condition: &str) -> StopWatch {
         let condition = condition.parse().expect("a condition");
-        StopWatch::new(condition, &builders::clock(1_000_000_000), true)
+        StopWatch::new(
+            condition,
+            &builders::clock(1_000_000_000),
+            Some(Artefacts::of_loops([(0, 1)].into_iter())),
+        )
     }
 
     fn detour(cpu: u32, start_us: u64, length_us: u64) -> Detour {
@@ -191,7 +199,7 @@ mod tests {
             watch.follow(&[switch(2_010, 9, 120), switch(until_us, 1, 98)]);
             assert_eq!(start_us(&mut watch), expected, "until {until_us}");
             let mut of_ordinary =
-                StopWatch::new(watch.condition, &builders::clock(1_000_000_000), false);
+                StopWatch::new(watch.condition, &builders::clock(1_000_000_000), None);
             of_ordinary.look(&[detour(0, 2_000, 54_000)]);
             of_ordinary.follow(&[switch(2_010, 9, 120), switch(until_us, 1, 120)]);
             assert!(

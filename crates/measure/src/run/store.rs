@@ -1,6 +1,7 @@
 //! Writes the recording during a run. After the first failure nothing more is written, and what is dropped
 //! becomes a loss.
 
+use super::artefacts::Artefacts;
 use super::plan::Plan;
 use super::stop_watch::{OwnWork, StopWatch};
 use super::unsaved::Counted;
@@ -53,8 +54,10 @@ impl Store {
     /// [`Store::news`].
     pub(super) fn new(recorder: Recorder, cpus: &[u32], plan: &Plan, run: &Run) -> Self {
         let news = plan.watcher.is_some().then(News::default);
-        let fifo = run.policy.is_fifo();
-        let stop_watch = plan.stop_on.map(|condition| StopWatch::new(condition, &run.clock, fifo));
+        let loops = run.cpus.iter().map(|cpu| (cpu.cpu, cpu.tid));
+        let artefacts = run.policy.is_fifo().then(|| Artefacts::of_loops(loops));
+        let stop_watch =
+            plan.stop_on.map(|condition| StopWatch::new(condition, &run.clock, artefacts));
         let window = plan.keep.map(|keep| Window::new(keep, run));
         let cpus = cpus.to_vec();
         let (handed_over, losses) = (Counted::default(), Vec::new());

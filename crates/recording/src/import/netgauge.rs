@@ -193,8 +193,8 @@ impl Runs<'_> {
                 }
             };
             imported.iteration(pass.iteration_ns);
+            let (_, imported) = self.current.insert((place, imported));
             imported.watched(cpu, self.passes[place].reached_ns)?;
-            self.current = Some((place, imported));
         }
         match &mut self.current {
             Some((_, imported)) if duration_ns > 0 => imported.add(cpu, start_ns, duration_ns),
