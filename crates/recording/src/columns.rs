@@ -1,13 +1,15 @@
 //! The columns of one row group: rows are encoded to them and decoded from them.
 
 use crate::boundaries::Boundaries;
+use crate::inflated::Inflated;
+use crate::pages;
+use crate::part_file::PartFile;
 use parquet::basic::Type as Physical;
-use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArray, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::RowGroupReader;
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedRowGroupWriter;
 use std::collections::HashMap;
@@ -15,6 +17,9 @@ use std::sync::Arc;
 
 /// More rows than a row group can have, so that a damaged file cannot cause unbounded allocation.
 pub(crate) const MAX_GROUP_ROWS: usize = 1 << 20;
+
+/// More bytes than a column of a row group has.
+const MOST_COLUMN: u64 = 128 << 20;
 
 type Result<T, E = String> = std::result::Result<T, E>;
 
@@ -85,23 +90,31 @@ impl<'t> Copies<'t> {
 
 /// Reads the columns of one row group by name. Errors are descriptions of what is wrong with the file.
 pub struct Decoder<'a> {
-    group: &'a dyn RowGroupReader,
+    file: &'a Arc<PartFile>,
+    group: &'a RowGroupMetaData,
     rows: usize,
+    /// The sizes of the pages of each column, when decompressed.
+    sizes: Vec<Vec<usize>>,
 }
 
 impl<'a> Decoder<'a> {
-    /// Opens a row group of a file that is `file_bytes` long.
-    pub fn new(group: &'a dyn RowGroupReader, file_bytes: u64) -> Result<Self> {
-        let metadata = group.metadata();
-        let rows = usize::try_from(metadata.num_rows()).ok().filter(|&n| n <= MAX_GROUP_ROWS);
-        let rows = rows.ok_or_else(|| format!("a row group of {} rows", metadata.num_rows()))?;
-        for chunk in metadata.columns() {
+    /// Opens a row group of a file.
+    pub(crate) fn new(file: &'a Arc<PartFile>, group: &'a RowGroupMetaData) -> Result<Self> {
+        let rows = usize::try_from(group.num_rows()).ok().filter(|&n| n <= MAX_GROUP_ROWS);
+        let rows = rows.ok_or_else(|| format!("a row group of {} rows", group.num_rows()))?;
+        let mut sizes = vec![];
+        for chunk in group.columns() {
             let (start, bytes) = chunk.byte_range();
-            if start.checked_add(bytes).is_none_or(|end| end > file_bytes) {
+            if start.checked_add(bytes).is_none_or(|end| end > file.len()) {
                 return Err(format!("column {} ends beyond the file", chunk.column_path()));
             }
+            if bytes > MOST_COLUMN {
+                return Err(format!("a column of {bytes} bytes"));
+            }
+            let bytes = file.get_bytes(start, bytes as usize).map_err(|error| error.to_string())?;
+            sizes.push(pages::sizes(&bytes)?);
         }
-        Ok(Self { group, rows })
+        Ok(Self { file, group, rows, sizes })
     }
 
     /// Returns the number of rows.
@@ -111,7 +124,7 @@ impl<'a> Decoder<'a> {
 
     /// Returns whether it has a column of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
-        let mut columns = self.group.metadata().columns().iter();
+        let mut columns = self.group.columns().iter();
         columns.any(|chunk| chunk.column_path().parts() == [name])
     }
 
@@ -135,13 +148,15 @@ impl<'a> Decoder<'a> {
 
     /// Reads all values that are present and one definition level per row, which is 0 for a null.
     fn read<T: DataType>(&mut self, name: &str, optional: bool) -> Result<(Vec<T::T>, Vec<i16>)> {
-        let index = find(self.group.metadata(), name, T::get_physical_type())?;
+        let index = find(self.group, name, T::get_physical_type())?;
         let bad = |error: ParquetError| format!("column {name}: {error}");
-        let pages = self.group.get_column_page_reader(index).map_err(bad)?;
-        let described = self.group.metadata().column(index).column_descr_ptr();
+        let column = self.group.column(index);
+        let pages =
+            Inflated::open(self.file, column, self.rows, &self.sizes[index]).map_err(bad)?;
+        let described = column.column_descr_ptr();
         // Other programs let every column have nulls, or none.
         let nullable = described.max_def_level() > 0;
-        let mut reader = ColumnReaderImpl::<T>::new(described, Box::new(BoundedPages(pages)));
+        let mut reader = ColumnReaderImpl::<T>::new(described, Box::new(pages));
         let (mut values, mut levels) = (Vec::with_capacity(self.rows), Vec::new());
         let (rows, ..) = reader
             .read_records(self.rows, nullable.then_some(&mut levels), None, &mut values)
@@ -228,36 +243,5 @@ impl Texts {
         };
         self.by_place[slot] = Some((bytes.clone(), Arc::clone(&text)));
         Ok(text)
-    }
-}
-
-/// Refuses dictionaries that claim more entries than bytes, before memory is allocated for them.
-struct BoundedPages(Box<dyn PageReader>);
-
-impl Iterator for BoundedPages {
-    type Item = std::result::Result<Page, ParquetError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl PageReader for BoundedPages {
-    fn get_next_page(&mut self) -> std::result::Result<Option<Page>, ParquetError> {
-        let page = self.0.get_next_page()?;
-        if let Some(Page::DictionaryPage { buf, num_values, .. }) = &page
-            && *num_values as usize > buf.len()
-        {
-            return Err(ParquetError::General(format!("a dictionary of {num_values} entries")));
-        }
-        Ok(page)
-    }
-
-    fn peek_next_page(&mut self) -> std::result::Result<Option<PageMetadata>, ParquetError> {
-        self.0.peek_next_page()
-    }
-
-    fn skip_next_page(&mut self) -> std::result::Result<(), ParquetError> {
-        self.0.skip_next_page()
     }
 }

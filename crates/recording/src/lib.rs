@@ -60,6 +60,7 @@ pub mod event;
 mod field;
 mod guard;
 pub mod import;
+mod inflated;
 pub mod injection;
 mod intervals;
 mod loops;

@@ -1,21 +1,23 @@
 //! The sizes of Parquet pages, checked before a page is decompressed: some kilobytes may claim to be gigabytes.
 //!
-//! A page begins with a Thrift struct in the compact protocol, whose second and third fields are the sizes.
+//! A page begins with a Thrift struct in the compact protocol, whose first three fields are its kind and the sizes.
 
 /// More bytes than a column of a row group has: 128 Ki rows of the widest one, many times over.
 const MOST_BYTES: i64 = 64 << 20;
+/// The kind of a page that has no values.
+const INDEX: i64 = 1;
 /// Deeper structs than any page header has.
 const DEPTH: u32 = 8;
 
 type Result<T> = std::result::Result<T, String>;
 
 /// Checks the sizes of all pages of a column of a row group, given its bytes in the file: its texts stay in memory
-/// together.
-pub(crate) fn check(mut chunk: &[u8]) -> Result<()> {
-    let mut left = MOST_BYTES;
+/// together. Returns the sizes when decompressed, without those of pages that the decoder skips.
+pub(crate) fn sizes(mut chunk: &[u8]) -> Result<Vec<usize>> {
+    let (mut left, mut sizes) = (MOST_BYTES, vec![]);
     while !chunk.is_empty() {
         let mut header = Compact(chunk);
-        let [uncompressed, compressed] = header.sizes()?;
+        let [kind, uncompressed, compressed] = header.head()?;
         if !(0..=left).contains(&uncompressed) {
             return Err(format!(
                 "a page of {uncompressed} bytes, where {left} are left of a column's {MOST_BYTES}"
@@ -24,27 +26,30 @@ pub(crate) fn check(mut chunk: &[u8]) -> Result<()> {
         left -= uncompressed;
         let size = usize::try_from(compressed).map_err(|_| "a page of negative size")?;
         chunk = header.0.get(size..).ok_or("a page ends beyond its column")?;
+        if kind != INDEX {
+            sizes.push(uncompressed as usize);
+        }
     }
-    Ok(())
+    Ok(sizes)
 }
 
 /// Reads Thrift's compact protocol from the front of some bytes.
 struct Compact<'a>(&'a [u8]);
 
 impl Compact<'_> {
-    /// Reads a page header and returns its uncompressed and its compressed size.
-    fn sizes(&mut self) -> Result<[i64; 2]> {
-        let (mut field, mut sizes) = (0, [None; 2]);
+    /// Reads a page header and returns the kind of the page, its uncompressed and its compressed size.
+    fn head(&mut self) -> Result<[i64; 3]> {
+        let (mut field, mut head) = (0, [None; 3]);
         while let Some(kind) = self.field(&mut field)? {
             match (field, kind) {
-                (2 | 3, 5) => sizes[field as usize - 2] = Some(self.number()?),
+                (1..=3, 5) => head[field as usize - 1] = Some(self.number()?),
                 _ => self.skip(kind, DEPTH)?,
             }
         }
-        let [Some(uncompressed), Some(compressed)] = sizes else {
+        let [Some(kind), Some(uncompressed), Some(compressed)] = head else {
             return Err("a page without a size".to_owned());
         };
-        Ok([uncompressed, compressed])
+        Ok([kind, uncompressed, compressed])
     }
 
     /// Reads the head of a field and returns its type; `None` at the end of the struct.
@@ -132,7 +137,7 @@ mod tests {
             [&[0x15, 0, 0x15][..], uncompressed, &[0x15, 6], &nested, &[0, 1, 2, 3]].concat()
         };
         let good = page(&[0xc8, 1]);
-        assert_eq!(check(&[&good[..], &good].concat()), Ok(()));
+        assert_eq!(sizes(&[&good[..], &good].concat()), Ok(vec![100, 100]));
         let two_gib = page(&[0xfe, 0xff, 0xff, 0xff, 0x0f]);
         for (name, chunk, expected) in [
             ("two GiB", [&good[..], &two_gib].concat(), "a page of 2147483647 bytes"),
@@ -152,9 +157,9 @@ mod tests {
                 "too many bytes",
             ),
         ] {
-            let error = check(&chunk).expect_err(name);
+            let error = sizes(&chunk).expect_err(name);
             assert!(error.contains(expected), "case: {name}: {error}");
         }
-        (0..good.len()).for_each(|length| drop(check(&good[..length])));
+        (0..good.len()).for_each(|length| drop(sizes(&good[..length])));
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::columns::{Decoder, cpu_of};
 use crate::guard::guarded;
-use crate::pages;
 use crate::part_file::PartFile;
 use crate::problem::Problem;
 use crate::recorder::in_order;
@@ -10,12 +9,12 @@ use crate::recording::Recording;
 use crate::row::{CpuRow, Row};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{ChunkReader, FileReader};
-use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::marker::PhantomData;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Iterates over a table: see [`Recording::rows`] and [`Recording::rows_of_cpu`].
 pub struct Rows<'a, R> {
@@ -36,14 +35,10 @@ type Reached = HashMap<(Option<u32>, u32), u64>;
 /// The largest number of strands that are followed in one table, more than any measurement has.
 const MOST_STRANDS: usize = 1 << 20;
 
-/// More bytes than a column of a row group has.
-const MOST_COLUMN: u64 = 128 << 20;
-
 struct OpenPart {
     path: PathBuf,
-    file: PartFile,
-    bytes: u64,
-    reader: SerializedFileReader<PartFile>,
+    file: Arc<PartFile>,
+    metadata: ParquetMetaData,
     next_group: usize,
 }
 
@@ -119,13 +114,13 @@ impl<'a, R: Row> Rows<'a, R> {
         self.recording.verify_file(&path)?;
         let file = File::open(&path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
-        let file = PartFile::new(file, bytes);
-        let reader = guarded(|| SerializedFileReader::new(file.clone()).map_err(|e| e.to_string()));
-        let reader = reader.flatten().map_err(|why| Problem::damaged(&path, why))?;
-        let columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+        let file = Arc::new(PartFile::new(file, bytes));
+        let read = || ParquetMetaDataReader::new().parse_and_finish(&*file).map_err(in_words);
+        let metadata = guarded(read).flatten().map_err(|why| Problem::damaged(&path, why))?;
+        let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
         match columns.map(|column| column.compression()).find(|codec| !is_read(*codec)) {
             Some(codec) => Err(Problem::codec(&path, codec)),
-            None => Ok(Some(OpenPart { path, file, bytes, reader, next_group: 0 })),
+            None => Ok(Some(OpenPart { path, file, metadata, next_group: 0 })),
         }
     }
 }
@@ -151,7 +146,7 @@ fn is_read(codec: Compression) -> bool {
 impl OpenPart {
     /// Returns the rows of the next row group that has some of `cpu`; `None` at the end of the part.
     fn next_group<R: Row>(&mut self, cpu: Option<u32>) -> Result<Option<Vec<R>>, String> {
-        let groups = self.reader.metadata().row_groups();
+        let groups = self.metadata.row_groups();
         let of_other = |group: &_| cpu.is_some() && cpu_of(group).is_some_and(|c| Some(c) != cpu);
         while groups.get(self.next_group).is_some_and(of_other) {
             self.next_group += 1;
@@ -159,16 +154,9 @@ impl OpenPart {
         if self.next_group >= groups.len() {
             return Ok(None);
         }
-        let group = self.reader.get_row_group(self.next_group).map_err(in_words)?;
+        let group = &groups[self.next_group];
         self.next_group += 1;
-        let mut decoder = Decoder::new(&*group, self.bytes)?;
-        for column in group.metadata().columns() {
-            let (start, length) = column.byte_range();
-            if length > MOST_COLUMN {
-                return Err(format!("a column of {length} bytes"));
-            }
-            pages::check(&self.file.get_bytes(start, length as usize).map_err(in_words)?)?;
-        }
+        let mut decoder = Decoder::new(&self.file, group)?;
         let mut rows = R::decode(&mut decoder)?;
         if cpu.is_some() {
             rows.retain(|row| row.cpu() == cpu);
