@@ -1,30 +1,24 @@
 //! `anechoic inject`: injects noise of known kind, rate and duration.
 
+mod verify;
+
 use crate::ask::{self, CpuList};
 use crate::command;
-use crate::exit;
-use crate::files::is_used;
-use crate::setup::{Place, plan, record};
-use crate::show::Printer;
 use crate::{stop, terminal};
 use anechoic_measure::ensemble::launched::Launched;
 use anechoic_measure::inject::{
     INJECTED, InjectError, Injection, Injector, LONGEST_SPIN, Phase, RENEWAL, Replay, Timing,
 };
-use anechoic_measure::methods::detours::Detours;
-use anechoic_measure::run::Plan;
 use anechoic_recording::injection::{Injected, InjectionKind};
 use anechoic_recording::{Clock, Problem, ProblemKind, Recording};
-use anechoic_report::results::Found;
-use anechoic_report::results::live::VERIFICATION;
 use anechoic_report::{counted, long_time};
-use anechoic_system::{clock, cpus, huge_pages, tracefs};
+use anechoic_system::{clock, cpus, tracefs};
 use clap::{ArgGroup, ValueEnum};
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The default duration of an injection.
@@ -39,7 +33,7 @@ const LEAST_REPLAYED: Duration = Duration::from_micros(10);
 /// Interrupts need permission to use perf events and BPF, and threads need permission to use SCHED_FIFO; root
 /// has both. Injection always ends by itself: after --for, when the command ends, on a signal, and when this
 /// process dies. While this process is stopped (Ctrl-Z, a frozen container), threads do not run and periodic
-/// interrupts pause within a second or two.
+/// interrupts pause after about a second.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group(ArgGroup::new("when").required(true).args(["rate", "period", "replay", "preset"])))]
 pub struct InjectArgs {
@@ -191,7 +185,7 @@ pub fn run(args: &InjectArgs) -> Result<ExitCode, Problem> {
     match args.verify {
         true => {
             let stop = stop::flag()?;
-            verify(args, injection, &stop)
+            verify::verify(args, injection, &stop)
         }
         false => inject(args, &injection),
     }
@@ -304,7 +298,6 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
     let spins_by_the_counter = injection.kind == InjectionKind::Thread;
     let clock = clock::calibrate(&injection.cpus, args.allow_variant_tsc || !spins_by_the_counter)?;
     tracefs::remove_leftovers();
-    huge_pages::undo_leftovers();
     let mut injector = Injector::prepare(injection, &clock)?;
     let with_command = !args.command.is_empty();
     let time = args.time.unwrap_or(if with_command { LONGEST } else { USUAL });
@@ -394,81 +387,4 @@ fn print_injected(args: &InjectArgs, injected: &Injected, clock: &Clock) -> Resu
         out.flush()?;
     }
     Ok(())
-}
-
-/// Measures bare noise of the kind, then the requested noise, and compares them.
-fn verify(args: &InjectArgs, injection: Injection, stop: &AtomicBool) -> Result<ExitCode, Problem> {
-    let place = Place::of(args.output.as_deref(), args.no_save)?;
-    let dir = place.dir();
-    if is_used(dir) {
-        return Err(Problem::not_empty(dir));
-    }
-    let time = args.time.unwrap_or(USUAL);
-    let bare = Injection { duration: BARE, ..injection.clone() };
-    let bare = match injection.kind {
-        InjectionKind::Interrupt => None,
-        InjectionKind::Kernel => Some(Injection { kind: InjectionKind::Interrupt, ..bare }),
-        InjectionKind::Thread => Some(bare),
-    };
-    let bare = match bare.filter(|_| !matches!(injection.timing, Timing::Replay(_))) {
-        Some(bare) => Some(watch(args, bare, time.min(BARE_TIME), &dir.join("bare"), stop)?),
-        None => None,
-    };
-    if stop.load(Ordering::Acquire) {
-        return Ok(ExitCode::from(exit::NO_VERDICT));
-    }
-    let recording = watch(args, injection, time, &dir.join("noise"), stop)?;
-    let verification = anechoic_analyze::verify(&recording, bare.as_ref())?;
-    let printer = Printer::stdout(args.json, false).unsaved(args.no_save);
-    printer.print_one(&Found::of(&VERIFICATION, verification, &[]), Some(dir))
-}
-
-/// The spin of the bare threads.
-const BARE: Duration = Duration::from_micros(1);
-/// The longest time for which bare noise is measured.
-const BARE_TIME: Duration = Duration::from_secs(3);
-
-/// Records the detours of the CPUs with injected noise.
-fn watch(
-    args: &InjectArgs,
-    injection: Injection,
-    duration: Duration,
-    dir: &Path,
-    stop: &AtomicBool,
-) -> Result<Recording, Problem> {
-    record(&watching(args, injection, duration), dir, stop, args.quiet)
-}
-
-fn watching(args: &InjectArgs, injection: Injection, duration: Duration) -> Plan {
-    let cpus = injection.cpus.clone();
-    let detours = Detours { injection: Some(injection), ..Detours::lasting(duration) };
-    Plan { allow_variant_tsc: args.allow_variant_tsc, ..plan(detours.on(cpus)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: InjectArgs,
-    }
-
-    #[test]
-    fn a_counter_that_is_allowed_is_allowed_in_the_measurement_too() {
-        let words = ["anechoic", "--kind", "interrupt", "--rate", "1hz", "--verify"];
-        for more in [&[][..], &["--allow-variant-tsc"]] {
-            let args = Command::parse_from(words.iter().chain(more)).args;
-            let injection = Injection {
-                kind: InjectionKind::Interrupt,
-                timing: Timing::Periodic { period: Duration::from_secs(1) },
-                duration: Duration::ZERO,
-                cpus: vec![0],
-            };
-            let plan = watching(&args, injection, Duration::from_secs(1));
-            assert_eq!(plan.allow_variant_tsc, !more.is_empty());
-        }
-    }
 }

@@ -215,6 +215,24 @@ fn leftovers_are_removed_and_what_is_not_ours_is_untouched() {
     assert_eq!(ours(&watch), 0);
 }
 
+/// The number in its name may be that of no process here, although its process lives in another PID namespace.
+#[test]
+fn an_instance_that_is_locked_is_in_use_whatever_its_name_says() {
+    let _alone = alone();
+    let Some(watch) = tracefs() else { return };
+    let elsewhere = watch.root().join("instances/anechoic-4194305-2-0");
+    fs::create_dir(&elsewhere).unwrap();
+    let _removed = Removed(&elsewhere);
+    let lock = fs::File::open(&elsewhere).unwrap();
+    lock.lock().unwrap();
+    let start = || drop(Collector::prepare(tracefs().unwrap(), Config::default(), &[0]).unwrap());
+    start();
+    assert!(elsewhere.exists(), "it is in use");
+    drop(lock);
+    start();
+    assert!(!elsewhere.exists(), "its process has ended");
+}
+
 /// Run by the test below in its own process.
 #[test]
 #[ignore = "a helper of the next test: it waits to be killed"]
