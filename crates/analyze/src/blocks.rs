@@ -110,11 +110,11 @@ fn of_shares(parts: &[f64]) -> (Bounds, f64) {
     };
     // What all parts have is no chance: ticks, for example.
     let (least, largest) =
-        parts.iter().fold((noise, noise), |of, part| (of.0.min(*part), of.1.max(*part)));
+        parts.iter().fold((noise, noise), |(low, high), part| (low.min(*part), high.max(*part)));
     let most = highest_mean(noise, spread.standard_error.powi(2), (largest - least) / count);
     let bounds = Spread { carriers: carriers(parts), ..spread }.bounds(noise, FEWEST_CARRIERS);
     // A run of few hundred milliseconds may have an upper limit over all of the time.
-    let wider = |of: Interval| Interval { high: of.high.max(most).min(1.0), ..of };
+    let wider = |found: Interval| Interval { high: found.high.max(most).min(1.0), ..found };
     (Bounds { interval: bounds.interval.map(wider), ..bounds }, most)
 }
 

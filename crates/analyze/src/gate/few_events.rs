@@ -115,8 +115,8 @@ fn wrong(expected: f64, (_, mean, length): Law, seed: u64) -> [f64; 8] {
     for run in 0..RUNS {
         let Simulated { tally, lengths } = simulate(expected, length, seed * RUNS + run);
         let bounds = bounds(&[tally.lost.up_to(RUN_NS)], tally.lost.length_ticks());
-        let found = |of: Finding, truth: f64| {
-            let near = |by: f64| Outcome::of(truth * by, of.at_least, of.at_most);
+        let found = |finding: Finding, truth: f64| {
+            let near = |by: f64| Outcome::of(truth * by, finding.at_least, finding.at_most);
             [near(1.000_001) == Outcome::Fail, near(0.999_999) == Outcome::Pass]
         };
         let are = [

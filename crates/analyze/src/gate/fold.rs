@@ -5,7 +5,7 @@ use super::tally::{Tally, Watched};
 use super::{Finding, LargestSource, Outcome};
 use crate::fold::{CpuLoops, Fold};
 use crate::loops::{watched_from_to, watched_ticks};
-use crate::split::SplitDetour;
+use crate::split::{Charge, SplitDetour};
 use anechoic_recording::sources::NOT_ATTRIBUTABLE;
 use std::sync::Arc;
 
@@ -139,7 +139,8 @@ impl Judging<'_> {
         let certain = if self.possible.is_none() { whole } else { taken(&[Counts::Yes]) };
         if let (ticks, true) = certain {
             let is_long = seen.add(end_ticks, ticks);
-            let counted = detour.charges.iter().filter(|of| self.places[of.place] == Counts::Yes);
+            let counts = |charge: &&Charge| self.places[charge.place] == Counts::Yes;
+            let counted = detour.charges.iter().filter(counts);
             for charge in counted.filter(|_| is_long) {
                 let sum = &mut self.taken_ticks[charge.place];
                 *sum = sum.saturating_add(charge.ticks);

@@ -68,12 +68,12 @@ fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
 }
 
 /// Names the source that took most of what exceeds the limit, with its share; nothing where the rule names it already.
-fn largest_source(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+fn largest_source(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let Some(largest) = &finding.largest_source else { return String::new() };
     if rule.source.as_ref().is_some_and(|pattern| !pattern.contains('*')) && largest.share == 1.0 {
         return String::new();
     }
-    let guest = judged(finding, of).is_some_and(|of| of.hypervisor.is_some());
+    let guest = judged(finding, gate).is_some_and(|judged| judged.hypervisor.is_some());
     let title = title_of(&largest.source, &largest.name, guest);
     let what = if rule.unit == Unit::Share { "it" } else { "their time" };
     format!("; {title} took {} of {what}", rough_share(largest.share))
@@ -106,8 +106,8 @@ fn is_of_counts(finding: &Finding, of: &Gate) -> bool {
 }
 
 /// Returns the recording of a finding; nothing if it is of all.
-fn judged<'a>(finding: &Finding, of: &'a Gate) -> Option<&'a Judged> {
-    of.recordings.get(usize::try_from(finding.recording?).ok()?)
+fn judged<'a>(finding: &Finding, gate: &'a Gate) -> Option<&'a Judged> {
+    gate.recordings.get(usize::try_from(finding.recording?).ok()?)
 }
 
 /// What would decide about the noise of a CPU on which nothing was seen.

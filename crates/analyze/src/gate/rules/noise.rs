@@ -44,17 +44,17 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
 
 /// Returns the upper bound of the noise from what its parts show; absent if nothing bounds the length of a detour that was
 /// not seen.
-fn most((bounds, most): (Bounds, f64), of: &Watched<'_>) -> Option<f64> {
-    let allowed = of.longest_allowed_ns.map(|ns| of.clock.ticks(ns) as f64);
-    let longest = Some(of.longest_ticks as f64).filter(|ticks| *ticks > 0.0);
-    let seen = match of.possible.sum_ticks {
-        0 => unseen(allowed, longest)? / of.wall_ticks as f64,
+fn most((bounds, most): (Bounds, f64), watched: &Watched<'_>) -> Option<f64> {
+    let allowed = watched.longest_allowed_ns.map(|ns| watched.clock.ticks(ns) as f64);
+    let longest = Some(watched.longest_ticks as f64).filter(|ticks| *ticks > 0.0);
+    let seen = match watched.possible.sum_ticks {
+        0 => unseen(allowed, longest)? / watched.wall_ticks as f64,
         _ => bounds.interval.map_or(most, |interval| interval.high),
     };
     // Each lost detour is taken to be as long as the longest of all others, and of this source.
-    let lost = match of.lost_detours {
+    let lost = match watched.lost_detours {
         0 => 0.0,
-        lost => lost as f64 * longest.or(allowed)? / of.wall_ticks as f64,
+        lost => lost as f64 * longest.or(allowed)? / watched.wall_ticks as f64,
     };
     Some(seen + lost)
 }
@@ -67,8 +67,8 @@ fn unseen(allowed: Option<f64>, longest: Option<f64>) -> Option<f64> {
 }
 
 /// Returns the bounds from the lost time in equal parts of the run, and the upper one of few events.
-fn of_parts(tally: &Tally, of: &Watched<'_>) -> (Bounds, f64) {
-    bounds_and_most(of.parts(tally), tally.lost.length_ticks())
+fn of_parts(tally: &Tally, watched: &Watched<'_>) -> (Bounds, f64) {
+    bounds_and_most(watched.parts(tally), tally.lost.length_ticks())
 }
 
 /// The sum lies between the bounds of the ranges, or is known exactly. Its uncertainty by chance comes on top.

@@ -72,12 +72,12 @@ fn certainty(cell: &Cell) -> String {
 }
 
 /// Returns the interval of a slowdown and its lower bound, each if it says something about the delays: see [`telling`].
-pub(super) fn near(of: &Slowdown) -> (Option<Interval>, Option<f64>) {
+pub(super) fn near(found: &Slowdown) -> (Option<Interval>, Option<f64>) {
     let delay = |slowdown: f64| slowdown - 1.0;
-    let delays = |of: Interval| Interval { low: delay(of.low), high: delay(of.high) };
+    let delays = |ends: Interval| Interval { low: delay(ends.low), high: delay(ends.high) };
     let (interval, at_least) =
-        telling(delay(of.slowdown), of.interval.map(delays), of.at_least.map(delay));
-    (of.interval.filter(|_| interval.is_some()), of.at_least.filter(|_| at_least.is_some()))
+        telling(delay(found.slowdown), found.interval.map(delays), found.at_least.map(delay));
+    (found.interval.filter(|_| interval.is_some()), found.at_least.filter(|_| at_least.is_some()))
 }
 
 fn culprit(cell: &Cell) -> Option<&SourceCost> {
