@@ -76,7 +76,7 @@ impl Loops<'_> {
 
     /// Returns the share of the time in which the loops could run and did not, a mean over all measured CPUs.
     fn waited(&self, suspects: &[Suspect]) -> Option<f64> {
-        let waited = suspects.iter().find(|of| of.counter == VICTIM_WAITED)?;
+        let waited = suspects.iter().find(|suspect| suspect.counter == VICTIM_WAITED)?;
         Some(waited.time_share? * waited.cpus.len() as f64 / self.cpus as f64)
     }
 }

@@ -39,7 +39,7 @@ pub fn known_doubts(run: &Run, competition: Option<Competition>) -> Vec<Doubt> {
 pub fn by_kind<'a, T>(doubts: impl Iterator<Item = (T, &'a Doubt)>) -> Vec<(&'a Doubt, Vec<T>)> {
     let mut kinds: Vec<(&Doubt, Vec<T>)> = vec![];
     for (run, doubt) in doubts {
-        match kinds.iter_mut().find(|(of, _)| discriminant(*of) == discriminant(doubt)) {
+        match kinds.iter_mut().find(|(other, _)| discriminant(*other) == discriminant(doubt)) {
             Some((worst, runs)) => {
                 *worst = if doubt.part() > worst.part() { doubt } else { *worst };
                 runs.push(run);

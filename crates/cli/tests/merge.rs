@@ -50,7 +50,9 @@ fn two_hosts_and_what_can_go_wrong_with_one() {
     assert!(damaged.out.contains("1 host with 1 CPU"), "{}", damaged.out);
     assert_eq!(damaged.err.lines().count(), 2, "{}", damaged.err);
     let findings = cluster(data)["findings"].as_array().cloned().unwrap_or_default();
-    let kinds: Vec<_> = findings.iter().map(|finding| finding["kind"].clone()).collect();
+    let kinds = findings.iter().map(|finding| finding["kind"].clone());
+    // On a busy machine other programs may have had the CPU, which is a finding too.
+    let kinds: Vec<_> = kinds.filter(|kind| kind != "doubtful").collect();
     assert_eq!(kinds, ["left_out", "left_out"]);
 
     fs::write(&run, &sound).expect("writable");

@@ -284,12 +284,12 @@ fn ranked(rows: Vec<SourceRow>) -> Vec<HostSource> {
     for row in rows {
         let name = folded(&row.source, &row.name);
         let cpus = row.cpus.clone();
-        let of = HostSource::of(SourceRow { name: name.clone(), ..row });
-        let (sum, on) = by_name.entry((of.source.clone(), name)).or_insert_with(|| {
-            (HostSource { detours: 0, lost_ns: 0, ..of.clone() }, BTreeSet::new())
+        let part = HostSource::of(SourceRow { name: name.clone(), ..row });
+        let (sum, on) = by_name.entry((part.source.clone(), name)).or_insert_with(|| {
+            (HostSource { detours: 0, lost_ns: 0, ..part.clone() }, BTreeSet::new())
         });
         on.extend(cpus);
-        *sum = HostSource { cpus: on.len() as u64, ..sum.clone().and(of) };
+        *sum = HostSource { cpus: on.len() as u64, ..sum.clone().and(part) };
     }
     let mut rows: Vec<HostSource> = by_name.into_values().map(|(row, _)| row).collect();
     rows.sort_by_key(|row| Reverse(row.lost_ns));

@@ -151,7 +151,7 @@ impl Middle {
         let robust = OF_NORMAL * median(&mut deviations) * n / (n - 0.8);
         let spread = robust.max(LEAST_SPREAD.ln_1p());
         let spread = (count >= FEWEST).then_some(spread);
-        Self { ln_median, median: usual, events: Events::of(members, usual), spread, count }
+        Self { ln_median, median: usual, events: Events::count(members, usual), spread, count }
     }
 
     /// Returns the p-value of this member alone; absent if the class is too small.

@@ -295,7 +295,9 @@ fn every_host_has_its_recording() {
     assert_eq!(names(&output), ["cluster.json", "host=node0", "host=node1"]);
     let merged = cluster(&output);
     assert_eq!((&merged["job"]["ranks"], &merged["job"]["hosts"]), (&4.into(), &2.into()));
-    assert_eq!(merged["findings"].as_array().expect("findings").len(), 0, "{}", merged["findings"]);
+    // Both nodes are this machine, so each run knew of the other.
+    let mut findings = merged["findings"].as_array().expect("findings").iter();
+    assert!(findings.all(|finding| finding["kind"] == "doubtful"), "{}", merged["findings"]);
     let runs = ["node0", "node1"].map(|node| summary(&output.join(format!("host={node}"))));
     let shortest = runs.each_ref().map(|run| run["run"]["cpus"][0]["shortest_gap_ticks"].clone());
     assert_eq!(shortest[0], shortest[1], "one shortest gap of all hosts");

@@ -31,7 +31,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Counts the blocks of all members in which more was lost than the median noise of the class.
-    pub(super) fn of(members: &[&Looked<'_>], median: f64) -> Self {
+    pub(super) fn count(members: &[&Looked<'_>], median: f64) -> Self {
         let excesses = || members.iter().flat_map(|member| excesses(member, median));
         let largest = excesses().fold(0.0, f64::max);
         let levels = std::array::from_fn(|level| {
