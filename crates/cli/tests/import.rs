@@ -39,6 +39,34 @@ fn an_imported_result_is_read_by_every_command() {
     assert_eq!(again.code, Some(73), "it is not empty: {}", again.err);
 }
 
+/// The processor was QEMU's emulation: the first sentence of every result is that its times mean nothing.
+#[test]
+fn results_of_an_emulated_processor_open_with_that() {
+    let place = tempfile::tempdir().expect("a directory");
+    let result = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/bare-1/result.txt");
+    let dirs = ["first", "second"].map(|name| place.path().join(name));
+    for dir in &dirs {
+        let done = anechoic(&["import", "bare", arg(&result), "-o", arg(dir)]);
+        assert_eq!(done.code, Some(0), "{}", done.err);
+    }
+    let of = |method: &str| dirs.each_ref().map(|dir| dir.join(method));
+    let (detours, fwq, memory) = (of("detours"), of("fwq"), of("memory"));
+    let commands: [&[&str]; 6] = [
+        &["summary", arg(&detours[0])],
+        &["summary", arg(&fwq[0])],
+        &["summary", arg(&memory[0])],
+        &["rank", arg(&fwq[0]), arg(&fwq[1])],
+        &["compare", arg(&detours[0]), arg(&detours[1])],
+        &["predict", "phases", arg(&detours[0]), "--grain", "100us"],
+    ];
+    for command in commands {
+        let shown = anechoic(command).out;
+        let sentence = "The processor was emulated in software: times, and all that is computed";
+        let line = shown.lines().position(|line| line.starts_with(sentence));
+        assert!(line.is_some_and(|line| line < 6), "{command:?}: {shown}");
+    }
+}
+
 #[test]
 fn preemptions_without_an_operating_system_are_ranked_as_such() {
     let place = tempfile::tempdir().expect("a directory");

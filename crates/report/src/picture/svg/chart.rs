@@ -1,11 +1,13 @@
 //! A chart of curves, for one column of a paper or for the page.
 
-use super::frame::{BELOW, Frame, Scale, Ticks};
+use super::frame::{BELOW, Frame, NAME, Scale, Ticks};
 use super::legend::{Entry, legend};
 use super::sheet::{
-    Anchor, Drawing, PAPER, Path, SCREENS, SMALL, Sheet, dashes, fitted, number, width,
+    Anchor, COLUMN, Drawing, PAGE, PAPER, Path, SCREENS, SMALL, Sheet, TEXT, dashes, fitted,
+    number, width,
 };
 use crate::palette::{self, SHAPES};
+use crate::picture::Place;
 use crate::picture::chart::{Chart, Curve, Draw, Mark};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -20,15 +22,20 @@ const NEAR: f64 = 0.2;
 /// The same on the page, and the distance of points of which one is drawn there: about a pixel, in points.
 const PIXEL: f64 = 0.5;
 
-/// Draws the chart for paper, with its legend.
+/// Draws the chart for paper, with its legend: as wide as a column, or as a page where a column would cut the names.
 pub(super) fn draw(chart: &Chart) -> Drawing {
     let patterns = patterns(chart);
-    let plot = Plot::of(chart, PAPER);
+    let is_cut = |place: &Place| width(&place.name, TEXT) > COLUMN * NAME;
+    let sheet = match chart.y.names.iter().any(is_cut) {
+        true => Sheet { width: PAGE, ..PAPER },
+        false => PAPER,
+    };
+    let plot = Plot::of(chart, sheet);
     let foot = plot.frame.bottom + BELOW;
     let entries = entries(&chart.curves, &patterns);
-    let (keys, keys_height) = legend(&entries, 5.0, foot, PAPER.width - 10.0);
+    let (keys, keys_height) = legend(&entries, 5.0, foot, sheet.width - 10.0);
     let body = html! { (plot.body(chart, &patterns)) (keys) };
-    Drawing { width: PAPER.width, height: foot + keys_height + 1.0, body }
+    Drawing { width: sheet.width, height: foot + keys_height + 1.0, body }
 }
 
 /// Draws the chart for the page, once for each width that its place may have: half of the page is never as wide as the widest.
@@ -373,7 +380,7 @@ fn size(curve: &Curve) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::axis::{Axis, Place, Quantity};
+    use crate::picture::axis::{Axis, Quantity};
     use crate::picture::svg::sheet;
 
     const DRAWS: [Draw; 6] =
@@ -471,15 +478,24 @@ mod tests {
     }
 
     #[test]
-    fn names_beside_the_axis_are_cut() {
-        let names = ["a", "a name that goes on and on and has no room at all"];
-        let places =
-            (1..).zip(names).map(|(at, name)| Place { at: f64::from(at), name: name.into() });
-        let curve = Curve::numbered(0, "one".into(), Draw::Points, &[(1.0, 1.0), (2.0, 2.0)]);
-        let x = Axis::linear("", Quantity::Number);
-        let chart = Chart::of(x, Axis::named("", places.collect()), vec![curve]);
-        let file = draw(&chart).file("");
-        assert!(file.contains("a name that goes") && file.contains('…'), "{file}");
+    fn long_names_beside_the_axis_take_a_page_and_longer_ones_are_cut() {
+        let drawn = |name: &str| {
+            let places = [(1.0, "a"), (2.0, name)];
+            let places = places.map(|(at, name)| Place { at, name: name.into() });
+            let curve = Curve::numbered(0, "one".into(), Draw::Points, &[(1.0, 1.0), (2.0, 2.0)]);
+            let x = Axis::linear("", Quantity::Number);
+            draw(&Chart::of(x, Axis::named("", places.into()), vec![curve]))
+        };
+        let cases = [
+            ("a short name", COLUMN, false),
+            ("preemption-read-sequential-sleep-short", PAGE, false),
+            (&*"a name that goes on and on and on ".repeat(9), PAGE, true),
+        ];
+        for (name, wide, cut) in cases {
+            let drawing = drawn(name);
+            assert_eq!(drawing.width, wide, "case: {name}");
+            assert_eq!(drawing.file("").contains('…'), cut, "case: {name}");
+        }
     }
 
     fn unit() -> Axis {

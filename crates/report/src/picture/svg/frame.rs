@@ -39,7 +39,7 @@ pub(super) struct Ticks {
 /// Largest number of labels on an axis.
 const MOST: usize = 8;
 /// Largest width of a name at an axis, relative to the drawing.
-const NAME: f64 = 0.4;
+pub(super) const NAME: f64 = 0.4;
 /// Smallest distance of text from the edge of the drawing.
 const EDGE: f64 = 1.0;
 /// Smallest part of the width of a frame that texts leave free.
