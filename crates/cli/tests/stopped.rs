@@ -24,7 +24,8 @@ fn write(dir: &Path, stopped: bool, policy: Policy) {
         met: Some(StoppedBy { cpu: 1, start_ticks, end_ticks: start_ticks + 3 * SECOND / 2_000 }),
         kept: Some(Kept { asked_ns: 10_000_000_000, dropped_ns: DROPPED * 1_000_000_000 }),
     });
-    let ticks = (0..999).map(|tick| (0.005 + tick as f64 / 100.0, 3e-5));
+    let length = if stopped { 3e-5 } else { 3.1e-5 };
+    let ticks = (0..999).map(|tick| (0.005 + tick as f64 / 100.0, length));
     let _ = two_cpus::record(dir, &run, &[("timer-tick", ticks.collect()), ("thread", vec![long])]);
 }
 
@@ -35,13 +36,13 @@ fn the_part_before_a_stop_is_taken_for_no_sample() {
     write(&stopped, true, Policy::other());
     write(&sampled, false, Policy::other());
     let (stopped, sampled) = (arg(&stopped), arg(&sampled));
-    let out = place.path().join("out.csv");
+    let [out, merged] = ["out.csv", "merged"].map(|name| place.path().join(name));
     let no_sample = "only the part before the detour that ended the run (detour>1ms) is kept";
     let cases: [(&[&str], &str); 7] = [
         (&["summary", stopped], "The detour is the first over 1 ms in 7 days"),
         (&["compare", stopped, sampled], "is only the part before the detour that it waited for"),
         (&["history", stopped, sampled], "kept only the part before the detour that ended it"),
-        (&["merge", stopped, sampled], "so it is no sample of the time before"),
+        (&["merge", stopped, sampled, "-o", arg(&merged)], "so it is no sample of the time before"),
         (&["predict", "phases", stopped, "--grain", "10ms", "--ranks", "100"], no_sample),
         (&["predict", "laws", stopped], no_sample),
         (&["export", "csv", stopped, "-o", arg(&out)], "so it is no sample of the time before"),

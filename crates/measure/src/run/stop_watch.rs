@@ -106,7 +106,7 @@ impl StopWatch {
     /// Decides whether a detour that is too long ends the run, after all events up to now were followed.
     pub(super) fn judge(&mut self) {
         for (detour, left) in std::mem::take(&mut self.suspects) {
-            let artefact = self.artefacts.as_ref().map_or(0, |of| of.within(&detour));
+            let artefact = self.artefacts.as_ref().map_or(0, |known| known.within(&detour));
             let earlier = self.met.is_none_or(|met| detour.start_ticks < met.start_ticks);
             if earlier && left.saturating_sub(artefact) > self.longer_ticks {
                 self.meet(&detour);

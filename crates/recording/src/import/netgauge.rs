@@ -183,7 +183,7 @@ impl Runs<'_> {
         written: Option<SystemTime>,
     ) -> Result<(), Problem> {
         let cpu = u32::try_from(self.answers.one::<u64>("cpu")?).unwrap_or(u32::MAX);
-        if self.current.as_ref().is_none_or(|(of, _)| *of != place) {
+        if self.current.as_ref().is_none_or(|(run, _)| *run != place) {
             self.finish(written)?;
             let mut imported = match self.passes.len() {
                 1 => Imported::create(self.dir, self.file, IMPORTER.id, self.answers)?,

@@ -138,7 +138,8 @@ mod tests {
             let all: f64 = parts.iter().map(|(_, by, _)| by / 100.0).sum();
             let mut found = comparison([0.5, 0.5 + all]);
             let parts = parts.iter();
-            found.sources = parts.map(|(of, by, clear)| source(of, by / 100.0, *clear)).collect();
+            found.sources =
+                parts.map(|(name, by, clear)| source(name, by / 100.0, *clear)).collect();
             assert_eq!(explained(&found).as_deref(), expected, "case: {name}");
         }
     }
