@@ -234,3 +234,37 @@ fn recordings_are_found_below_a_directory() {
         assert_eq!(error.kind, ProblemKind::NoInput, "case: {name}: {error}");
     }
 }
+
+/// A file of holes has any size and takes no space; reading all of it would take minutes.
+#[test]
+fn a_file_larger_than_any_part_is_refused_before_it_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    sample::write(dir.path());
+    let part = dir.path().join("detours/part-00000.parquet");
+    let file = fs::OpenOptions::new().write(true).open(&part).unwrap();
+    if file.set_len(200 << 30).is_err() {
+        return; // the file system has no such files
+    }
+    let begin = std::time::Instant::now();
+    let error = read_everything(dir.path()).unwrap_err();
+    assert!(error.contains("no file of a recording has over"), "{error}");
+    assert!(begin.elapsed() < std::time::Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert!(Recording::open(dir.path()).unwrap().verify().is_err());
+}
+
+/// Eighty megabytes of text in a few kilobytes.
+#[test]
+fn names_that_would_fill_the_memory_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = sample::run(RunState::Complete);
+    let mut recorder = Recorder::create(dir.path(), &run).unwrap();
+    let name = |at: u64| Name {
+        name: format!("{at:08}{}", "x".repeat(4_000)).into(),
+        ..sample::names()[0].clone()
+    };
+    let names: Vec<Name> = (0..20_000).map(name).collect();
+    recorder.append(&names).unwrap();
+    recorder.finish(&run).unwrap();
+    let error = read_everything(dir.path()).unwrap_err();
+    assert!(error.contains("are left of a column's"), "{error}");
+}
