@@ -85,9 +85,9 @@ impl Housekeeper<'_, '_> {
             let left = Duration::from_nanos(run.clock.ns(due.saturating_sub(now)));
             // A late round is checked less and less often.
             let late = Duration::from_nanos(run.clock.ns(now.saturating_sub(due))) / LATE_PARTS;
-            match run.state {
-                RunState::Running => kernel.wait(nap.min(left + late + AFTER_END)),
-                // The loops see at once that they must end, and nothing is disturbed any more.
+            match (&run.state, self.stop.load(Ordering::Acquire)) {
+                (RunState::Running, false) => kernel.wait(nap.min(left + late + AFTER_END)),
+                // The loops must end, and nothing is disturbed any more.
                 _ => thread::sleep(AFTER_END),
             }
             let (from_ticks, cpu) = (counter::ordered(), sched_getcpu() as u32);
