@@ -165,7 +165,8 @@ impl Rule {
         else {
             return true;
         };
-        !self.row.needs_baseline() && self.counts_over_ns() >= ns
+        // Under a real-time policy, artefacts of it were longer and ended nothing.
+        !run.policy.is_fifo() && !self.row.needs_baseline() && self.counts_over_ns() >= ns
     }
 
     /// Returns the longest detour, of the sources that it counts, that any of these rules allows; absent if none limits it.
