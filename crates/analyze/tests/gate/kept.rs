@@ -59,7 +59,8 @@ fn what_is_kept_before_an_awaited_detour_is_no_sample() {
     let found = judge(&recording, "max-rate >1ms=10/h");
     let hours = found.decisive().expect("watched").wall_ns as f64 / 3.6e12;
     assert!((hours - 167.0).abs() < 1.0, "{hours}");
-    let changes: [(&str, fn(&mut Stop)); 3] = [
+    type Change = (&'static str, fn(&mut Stop));
+    let changes: [Change; 3] = [
         ("all is kept", |stop| stop.kept = None),
         ("nothing was dropped", |stop| {
             stop.kept = Some(Kept { asked_ns: 60_000_000_000, dropped_ns: 0 });

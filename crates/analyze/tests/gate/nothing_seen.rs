@@ -13,7 +13,8 @@ fn nothing_seen_limits_no_noise_without_a_longest_detour() {
     let usual = usual(&dir.path().join("usual"));
     use Outcome::{Fail, Pass, Undecided};
     // Three unseen detours of 1 ms in 30 s take 0.01 % of the time.
-    let cases: [(&str, &Recording, &[&str], Outcome, Option<f64>); 9] = [
+    type Case<'a> = (&'a str, &'a Recording, &'a [&'a str], Outcome, Option<f64>);
+    let cases: [Case<'_>; 9] = [
         ("no length", &silent, &["max-noise 90%"], Undecided, None),
         ("no length of threads", &silent, &["max-noise thread=90%"], Undecided, None),
         ("1 ms", &silent, &["max-noise 0.0101%", "max-detour 1ms"], Pass, Some(1e-4)),
