@@ -14,7 +14,8 @@ mod pattern;
 pub mod rules;
 mod tally;
 
-pub use doubts::{Doubt, REQUIREMENTS, Requirement, Requirements};
+pub use crate::known::Doubt;
+pub use doubts::{REQUIREMENTS, Requirement, Requirements};
 pub use judge::{Examined, conclude, examine};
 pub use pattern::SourcePattern;
 pub use rules::{RULES, Rule, RuleRow, Unit};

@@ -15,8 +15,7 @@ pub use trend::{Step, Trend};
 
 use crate::cluster::settings;
 use crate::competition::competition;
-use crate::gate::Doubt;
-use crate::known::known_doubts;
+use crate::known::{Doubt, known_doubts};
 use crate::stats::{Interval, NORMAL, deviation, mean, relative, successive};
 use crate::summary::Summary;
 use anechoic_recording::Run;

@@ -1,14 +1,146 @@
-//! The doubts that a run itself knew of, which go with its noise into every later result.
+//! Doubts about what a recording shows, and those that a run itself knew of, which go with its noise into every later
+//! result.
 
 use crate::competition::Competition;
-use crate::gate::Doubt;
 use anechoic_recording::Run;
 use anechoic_recording::notes::{BESIDE_ANOTHER, INJECTED_AROUND};
 use anechoic_recording::run::RunState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
 
 /// Share of the noise of a self-test that must be found.
 const FOUND: f64 = 0.9;
+
+/// Why something is not passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Doubt {
+    /// The run ended early, for this reason.
+    Interrupted {
+        /// The reason.
+        why: String,
+    },
+    /// The run was cut off: killed, or the power failed.
+    CutOff,
+    /// A CPU was not watched at all.
+    NotMeasured {
+        /// The CPU; absent if there is none.
+        cpu: Option<u32>,
+    },
+    /// It is not known for how long another tool measured.
+    NoTime,
+    /// Latencies of wake-ups were counted, which are no lost time.
+    Latencies,
+    /// Only the part of a run before the detour that ended it is kept, which is no sample of the run.
+    Kept {
+        /// Longer detours ended the run. How often they come is known.
+        longer_than_ns: u64,
+    },
+    /// The CPUs were watched for less than the required time.
+    TooShort {
+        /// Shortest time of a CPU.
+        wall_ns: u64,
+    },
+    /// The rate of the counter is wrong, so no time is right.
+    WrongRate {
+        /// Its error in parts per million.
+        ppm: f64,
+    },
+    /// Too many detours were lost.
+    LostDetours {
+        /// Their share of all detours.
+        share: f64,
+    },
+    /// Kernel events were lost for too long.
+    LostEvents {
+        /// Share of the time in which some were lost.
+        share: f64,
+    },
+    /// Too many kernel events lie outside all detours.
+    Misaligned {
+        /// Their share of all.
+        share: f64,
+    },
+    /// The kernel's own counts differ from the recorded events.
+    Audit {
+        /// Number of counters that differ.
+        counters: u64,
+    },
+    /// The kernel counted interrupts of which it has no events.
+    NoEvents {
+        /// Which interrupts, with their number.
+        what: String,
+    },
+    /// Hosts of the parallel job are missing.
+    MissingHosts {
+        /// Number of hosts that are present.
+        present: u64,
+        /// Number of hosts of the job.
+        of: u64,
+    },
+    /// The sources of the lost time are unknown.
+    NotAttributed,
+    /// The threshold hides detours that count.
+    Threshold {
+        /// The threshold.
+        threshold_ns: u64,
+    },
+    /// Other programs had the CPUs, or the loops waited for them, for a large part of the time.
+    Competition {
+        /// What had the CPUs.
+        competition: Competition,
+    },
+    /// Another anechoic measured the same CPUs at the same time.
+    MeasuredTogether,
+    /// The processor was emulated in software, where durations mean nothing.
+    Emulated,
+    /// The last self-test on the machine before the run found too few of the interruptions that it made.
+    SelfTest {
+        /// Number that it found.
+        found: u64,
+        /// Number that it made.
+        delivered: u64,
+    },
+    /// Noise was injected during the run.
+    Injected,
+    /// The run ended at an event that it waited for.
+    EndedByEvent {
+        /// The condition, as it was given.
+        condition: String,
+        /// Whether only the end of the run is kept.
+        kept: bool,
+    },
+    /// A program was recorded: its noise has no interval, because it does not want a CPU in all of the run.
+    OfProgram,
+    /// A recording beside this one could not be read.
+    Unread,
+    /// One side of the comparison has a single run, which does not show how much runs differ.
+    OneRun,
+    /// The runs of each side follow each other, and two of a side do not show how much successive runs are alike.
+    Successive,
+    /// A run has no noise, so there is no ratio.
+    NoNoise,
+    /// The runs of both sides measured different CPUs.
+    OtherCpus,
+    /// The thresholds of both sides differ.
+    OtherThresholds,
+    /// Time below the kernel changed as well, so the host may have changed.
+    HostMoved,
+    /// More than ten minutes lie between the two sides, and a side has only one session, so that the host may have changed
+    /// by itself.
+    OneSession,
+    /// Some runs of the comparison are not whole.
+    NotWhole {
+        /// Which runs, and what is wrong with them.
+        why: String,
+    },
+    /// The runs differ too much from each other for a decision.
+    FewRuns {
+        /// Number of runs on each side that would find a change of 10 %, if known.
+        planned: Option<u64>,
+    },
+}
 
 /// Returns everything that a run knew and that makes its noise doubtful. `competition` is what had its CPUs.
 #[must_use]

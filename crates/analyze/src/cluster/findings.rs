@@ -2,8 +2,7 @@
 
 use super::facts::{HostFacts, NAMED, few, first, sorted};
 use super::host::HostSummary;
-use crate::gate::Doubt;
-use crate::known::by_kind;
+use crate::known::{Doubt, by_kind};
 use anechoic_recording::LossKind;
 use anechoic_recording::run::RunState;
 use schemars::JsonSchema;

@@ -1,6 +1,5 @@
 //! What one exported file is written of, and how formats read it: one detour after the other, in bounded memory.
 
-use super::Holds;
 use super::notes::{Note, notes};
 use crate::style::plain;
 use anechoic_analyze::competition::competition;
@@ -55,16 +54,13 @@ impl<'a> Export<'a> {
     /// Returns a recording, or these of its CPUs, as one file.
     pub(super) fn new(
         recording: &'a Recording,
-        holds: Holds,
+        summarized: bool,
         cpus: Option<&[u32]>,
         answers: &'a Answers,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Self, Problem> {
         let loops = Arc::new(watched(recording)?);
-        let summary = match holds {
-            Holds::Summary => Some(summarize(recording)?),
-            Holds::OneCpu | Holds::Detours => None,
-        };
+        let summary = if summarized { Some(summarize(recording)?) } else { None };
         let notes: Vec<Note> = notes(recording, &loops, summary.as_ref().and_then(competition))?;
         let (reasons, notes): (Vec<&'static str>, Vec<String>) = notes.into_iter().unzip();
         let (reasons, notes) = (reasons.into(), notes.into());

@@ -41,7 +41,7 @@ impl Format {
         answers: &'a Answers,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Vec<Export<'a>>, Problem> {
-        let whole = Export::new(recording, self.holds, cpus, answers, progress)?;
+        let whole = Export::new(recording, self.holds == Holds::Summary, cpus, answers, progress)?;
         Ok(match self.holds {
             Holds::OneCpu => whole.by_cpu(),
             Holds::Detours | Holds::Summary => vec![whole],
