@@ -18,6 +18,7 @@ mod sysjitter;
 
 pub use detours::Export;
 pub use format::{Format, Holds};
+use notes::REASONS;
 
 /// All formats, in the order of the help.
 pub const FORMATS: &[&Format] = &[

@@ -1,7 +1,6 @@
 //! Metrics of a recording in Prometheus' text format 0.0.4, as node_exporter's textfile collector reads it.
 
-use super::notes::REASONS;
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, REASONS};
 use crate::style::plain;
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::{Summary, folded};

@@ -262,12 +262,6 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         Doubt::Threshold { threshold_ns } => {
             format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
         }
-        Doubt::Competition { .. }
-        | Doubt::MeasuredTogether
-        | Doubt::Emulated
-        | Doubt::SelfTest { .. }
-        | Doubt::Injected
-        | Doubt::EndedByEvent { .. } => plain(&of.known_in_words().unwrap_or_default()),
         Doubt::OfProgram => OF_PROGRAM.into(),
         Doubt::Unread => "a recording could not be read".into(),
         Doubt::OneRun => {
@@ -287,5 +281,6 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
                 .map(|runs| format!(": {} a side would find 10 %", counted(runs, "run", "runs")));
             format!("the runs differ too much from each other{}", runs.unwrap_or_default())
         }
+        known => plain(&known.known_in_words().unwrap_or_default()),
     }
 }
