@@ -62,7 +62,7 @@ pub fn suite_cmt(sets: &[Measured]) -> Study {
         screen.table(figures(sets));
         screen.note(
             "here: from the least to the greatest of the pinned series of all sets; rate: of the kernel's events; cost of a \
-             tick: its mean overhead; longest: the longest repetition of a series; range: the longest over the shortest; a \
+             tick: its mean where nothing else came; longest: the longest repetition of a series; range: the longest over the shortest; a \
              command: it measures this here; –: not measured here",
         );
     }
@@ -224,9 +224,9 @@ fn ticks_hz(series: &SeriesResult) -> Option<f64> {
     Some(of.ticks as f64 / of.known_ns * 1e9)
 }
 
-/// Returns the mean cost of a tick.
+/// Returns the mean cost of a tick in repetitions that nothing else disturbed.
 fn tick_ns(series: &SeriesResult) -> Option<f64> {
-    Some(series.ticks.as_ref()?.overhead.as_ref()?.per_tick_ns)
+    Some(series.ticks.as_ref()?.clean.as_ref()?.per_tick_ns)
 }
 
 /// Returns by what share the longest repetition exceeds the shortest.
