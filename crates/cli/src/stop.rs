@@ -161,7 +161,7 @@ pub(crate) fn files_may_be_full() -> Result<(), Problem> {
 }
 
 /// Returns the signals that end a measurement early: those that our parent does not ignore.
-pub fn ending() -> impl Iterator<Item = i32> {
+fn ending() -> impl Iterator<Item = i32> {
     let ignored = ignored();
     let all = USUAL.into_iter().chain(RARE).chain(REAL_TIME);
     all.filter(move |signal| ignored >> (signal - 1) & 1 == 0)
