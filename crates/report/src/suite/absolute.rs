@@ -13,6 +13,9 @@ use anechoic_analyze::samples::Measured;
 /// Rows of a chart in the terminal.
 const ROWS: usize = 8;
 
+/// Height of the lines of published values, relative to the largest number of samples.
+const HEADROOM: f64 = 1.3;
+
 /// Largest number of kernels with figures; the page of each recording has the others.
 const KERNELS: usize = 4;
 
@@ -34,10 +37,9 @@ impl Level {
         Self { name: name.to_owned(), ns: ends.iter().map(|end| end * ns).collect() }
     }
 
-    /// Returns a label for it at the first of its lines. All lines are grey, so each needs its name beside it.
-    fn mark(&self, place: impl Fn(f64) -> (f64, f64)) -> Option<Mark> {
-        let (x, y) = place(*self.ns.first()?);
-        Some(Mark { x, y, label: self.name.clone() })
+    /// Returns a label at the upper end of its first upright line. All lines are grey, so each needs its name beside it.
+    fn mark(&self, top: f64) -> Option<Mark> {
+        Some(Mark { x: *self.ns.first()?, y: top, label: self.name.clone() })
     }
 }
 
@@ -50,7 +52,6 @@ pub(super) fn over_time(set: &Measured, figure: &str, levels: &[Level], screen: 
         let mut chart = scatter::over_time(&drawn);
         let end = chart.curves.iter().flat_map(|curve| &curve.x).copied().fold(0.0, f64::max);
         chart.curves.extend(lines(levels, |ns| [(0.0, ns), (end, ns)]));
-        chart.marks = levels.iter().filter_map(|level| level.mark(|ns| (0.0, ns))).collect();
         chart.name = format!("{figure} {}", plain(&group[0].result.facts.variant));
         let caption = caption(figure, group, &scatter::caption(&drawn), levels);
         screen.pictured(titled(chart, number, figure, group), caption);
@@ -65,9 +66,11 @@ pub(super) fn counts(set: &Measured, figure: &str, levels: &[Level], screen: &mu
         let drawn = drawn(group);
         let kernel = plain(&group[0].result.facts.variant);
         let mut chart = scatter::counts(&drawn);
-        let top = chart.curves.iter().flat_map(|curve| &curve.y).copied().fold(0.0, f64::max);
+        // The names of published values stand above all counts.
+        let most = chart.curves.iter().flat_map(|curve| &curve.y).copied().fold(0.0, f64::max);
+        let top = HEADROOM * most;
         chart.curves.extend(lines(levels, |ns| [(ns, 0.0), (ns, top)]));
-        chart.marks = levels.iter().filter_map(|level| level.mark(|ns| (ns, top))).collect();
+        chart.marks = levels.iter().filter_map(|level| level.mark(top)).collect();
         chart.name = format!("{figure} {kernel} distribution");
         let caption = caption(figure, group, scatter::CAPTION_OF_COUNTS, levels);
         screen.pictured(titled(chart, number, figure, group), caption);
