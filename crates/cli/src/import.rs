@@ -89,7 +89,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     }
     drop((busy, unfinished));
     let mut out = terminal::stdout();
-    let dir_name = anechoic_report::shown(&dir);
+    let dir_name = anechoic_report::shown(dir);
     let latencies = recording.as_ref().is_some_and(|of| of.run().method == methods::LATENCIES);
     let what = match detours {
         0 => String::new(),

@@ -152,7 +152,7 @@ impl<'a> Decoder<'a> {
         let bad = |error: ParquetError| format!("column {name}: {error}");
         let column = self.group.column(index);
         let pages =
-            Inflated::open(self.file, column, self.rows, &self.sizes[index]).map_err(bad)?;
+            Inflated::open(self.file, column, self.rows, self.sizes[index].clone()).map_err(bad)?;
         let described = column.column_descr_ptr();
         // Other programs let every column have nulls, or none.
         let nullable = described.max_def_level() > 0;

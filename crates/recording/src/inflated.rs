@@ -35,7 +35,7 @@ impl Inflated {
         file: &Arc<R>,
         column: &ColumnChunkMetaData,
         rows: usize,
-        sizes: &[usize],
+        sizes: Vec<usize>,
     ) -> Result<Self> {
         let open = |column: &ColumnChunkMetaData| {
             SerializedPageReader::new(Arc::clone(file), column, rows, None)
@@ -44,7 +44,7 @@ impl Inflated {
             return Ok(Self { pages: Box::new(open(column)?), sizes: None });
         }
         let as_it_is = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED);
-        let sizes = Some(sizes.to_vec().into_iter());
+        let sizes = Some(sizes.into_iter());
         Ok(Self { pages: Box::new(open(&as_it_is.build()?)?), sizes })
     }
 }

@@ -101,19 +101,20 @@ pub(crate) fn counts(series: &[Drawn<'_>]) -> Chart {
     let all = || values.iter().flatten().map(|(value, _)| *value);
     let least = all().fold(f64::INFINITY, f64::min);
     let width = (all().fold(least, f64::max) - least) / BINS as f64;
-    let curve = |(number, (one, values)): (usize, (&Drawn<'_>, &Vec<(f64, f64)>))| {
+    let edge = |bin: usize| least + bin as f64 * width;
+    let mut curves = vec![];
+    for (one, values) in series.iter().zip(&values) {
         let mut counts = [0.0; BINS];
         for (value, count) in values {
             counts[(((value - least) / width) as usize).min(BINS - 1)] += count;
         }
-        let edge = |bin: usize| least + bin as f64 * width;
         let bins = counts.iter().enumerate().map(|(bin, count)| (edge(bin), *count));
         let points: Vec<(f64, f64)> =
             [(least, 0.0)].into_iter().chain(bins).chain([(edge(BINS), 0.0)]).collect();
-        Curve::numbered(number, one.title.clone(), Draw::Steps, &points)
-            .lettered(('a'..='z').nth(number))
-    };
-    let curves = series.iter().zip(&values).enumerate().map(curve).collect();
+        let number = curves.len();
+        let curve = Curve::numbered(number, one.title.clone(), Draw::Steps, &points);
+        curves.push(curve.lettered(('a'..='z').nth(number)));
+    }
     let x = Axis::linear("time of a sample", Quantity::Time);
     Chart::of(x, Axis::linear("number of samples", Quantity::Number), curves)
 }
