@@ -54,7 +54,8 @@ const ANOTHER: &str = "another anechoic measured the same CPUs at the same time"
 fn a_gate_is_undecided_where_something_else_had_the_cpus() {
     let place = tempfile::tempdir().expect("a directory");
     let rules = ["--max-noise", "5%", "--max-detour", "1ms", "--max-rate", ">1ms=1/s"];
-    let cases: [(&str, f64, fn(&mut Run), i32, &str); 5] = [
+    type Case = (&'static str, f64, fn(&mut Run), i32, &'static str);
+    let cases: [Case; 5] = [
         ("competition", 0.4, |_| (), 3, COMPETITION),
         ("another", 0.0, beside_another, 3, ANOTHER),
         (
