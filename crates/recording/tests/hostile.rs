@@ -259,7 +259,7 @@ fn names_that_would_fill_the_memory_are_refused() {
     let run = sample::run(RunState::Complete);
     let mut recorder = Recorder::create(dir.path(), &run).unwrap();
     let name = |at: u64| Name {
-        name: format!("{at:08}{}", "x".repeat(4_000)).into(),
+        name: format!("{at:08}{}", "x".repeat(4_000)),
         ..sample::names()[0].clone()
     };
     let names: Vec<Name> = (0..20_000).map(name).collect();

@@ -221,7 +221,8 @@ mod tests {
             let inside = [(8, 4.0), (16, 4.1), (32, 4.2)];
             inside.iter().chain(beyond).map(|&(kib, at)| point(kib, at)).collect::<Vec<_>>()
         };
-        let cases: [(&str, &[(u64, f64)], Option<f64>); 5] = [
+        type Case = (&'static str, &'static [(u64, f64)], Option<f64>);
+        let cases: [Case; 5] = [
             ("one", &[(64, 40.0)], None),
             ("two that agree", &[(64, 40.0), (128, 44.0)], Some(42.0)),
             ("two of which one is wrong", &[(64, 1_305.0), (128, 40.0)], None),
