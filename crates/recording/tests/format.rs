@@ -9,6 +9,7 @@ use anechoic_recording::{
     Activity, Counter, Detour, EVENTS, KernelEvent, LengthCount, Loss, Name, Parameters, Recording,
     Row, Sample, Series, find,
 };
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -53,6 +54,20 @@ fn every_format_stays_readable() {
         assert_eq!(listing(&recording), expected, "format {version}");
     }
     assert_eq!(find(&fixture(1).join("..")).unwrap().len(), RELEASED.len());
+}
+
+/// What the documents show of the examples, readers try on them.
+#[test]
+fn the_activities_of_the_examples_have_the_columns_of_today() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples");
+    for example in ["before", "after", "bsp", "ftq"] {
+        let part = examples.join(example).join("activities/part-00000.parquet");
+        let file = SerializedFileReader::new(fs::File::open(part).unwrap()).unwrap();
+        let fields = file.metadata().file_metadata().schema_descr().root_schema().get_fields();
+        let written: Vec<&str> = fields.iter().map(|field| field.name()).collect();
+        let columns: Vec<&str> = Activity::TABLE.columns().map(|column| column.name).collect();
+        assert_eq!(written, columns, "{example}");
+    }
 }
 
 #[test]
