@@ -63,6 +63,13 @@ impl Parts {
         &self.lost[..whole.min(self.lost.len())]
     }
 
+    /// Returns the lost ticks of each block of these parts; the last may be shorter.
+    #[must_use]
+    pub(crate) fn joined_up_to(&self, last_ticks: u64) -> Vec<u64> {
+        let blocks = self.up_to(last_ticks).chunks(parts_in_block(self.lost.len()));
+        blocks.map(|parts| parts.iter().copied().fold(0, u64::saturating_add)).collect()
+    }
+
     /// Returns the length of a part in ticks.
     #[must_use]
     pub fn length_ticks(&self) -> u64 {
@@ -195,6 +202,7 @@ mod tests {
         ];
         for (name, last, expected) in cases {
             assert_eq!(parts.up_to(last).len(), expected, "case: {name}");
+            assert_eq!(parts.joined_up_to(last).len(), expected / 20, "case: {name}");
         }
     }
 

@@ -5,7 +5,6 @@
 //! [`ClusterBuilder`] adds these one by one in any order and keeps little of each.
 
 pub(crate) mod adding;
-mod blocks;
 pub(crate) mod counts;
 pub(crate) mod facts;
 pub(crate) mod findings;

@@ -126,6 +126,11 @@ impl DetoursBuilder {
         }
     }
 
+    /// Returns the lost ticks of up to 50 equal blocks of the time in which its loops ran, also of a recorded program.
+    pub(crate) fn lost_by_block(&self) -> Vec<u64> {
+        self.parts.joined_up_to(self.last_ticks)
+    }
+
     /// Returns the length of such a part, in ticks.
     pub(crate) fn part_ticks(&self) -> u64 {
         self.parts.length_ticks()

@@ -1,6 +1,5 @@
 //! The summary of one host, which stays small whatever the length of its run.
 
-use super::blocks::LostByBlock;
 use super::counts::LengthCounts;
 use super::facts::HostFacts;
 use super::together::{FirstCpus, first_cpus};
@@ -107,8 +106,8 @@ pub struct HostCpu {
     pub lengths: Option<Lengths>,
     /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
-    /// Time in ns that was lost in each of up to 50 equal blocks of the run, by the start of the detours; empty in
-    /// summaries of older versions.
+    /// Time in ns that was lost in each of up to 50 equal blocks of the time in which its loops ran, from their own start
+    /// on, by the start of the detours; empty in summaries of older versions.
     #[serde(default)]
     pub blocks: Vec<u64>,
 }
@@ -142,8 +141,7 @@ impl HostSummary {
         let run = recording.run();
         let loops = watched(recording)?;
         let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesBuilder::default());
-        let mut blocks = LostByBlock::new(run, &loops);
-        let folds: &mut [&mut dyn Fold] = &mut [&mut lost, &mut sources, &mut blocks];
+        let folds: &mut [&mut dyn Fold] = &mut [&mut lost, &mut sources];
         let strays = read_once(recording, &loops, folds, &mut |_| {})?;
         let detours = lost.cpus;
         let mut lengths = LengthsBuilder::default();
@@ -193,9 +191,10 @@ impl HostSummary {
             lengths: LengthCounts::of(&lengths, &run.clock),
             cpus: noise
                 .into_iter()
-                .zip(detours.iter().zip(&blocks.cpus))
-                .map(|(cpu, (of, blocks))| {
-                    let blocks = blocks.iter().map(|&ticks| run.clock.ns(ticks)).collect();
+                .zip(&detours)
+                .map(|(cpu, of)| {
+                    let blocks = of.lost_by_block().into_iter();
+                    let blocks = blocks.map(|ticks| run.clock.ns(ticks)).collect();
                     host_cpu(cpu, lost_ns(of), blocks)
                 })
                 .collect(),

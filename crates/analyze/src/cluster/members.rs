@@ -90,7 +90,7 @@ pub(crate) fn outliers(
         judged: judged.map(|class| class.count).sum(),
         found: verdicts.into_iter().map(outlier).collect(),
         assumes: format!(
-            "except for outliers, the logarithm of the noise within a class is normal and independent, and events (blocks of the run in which more was lost than the median) come independently and equally often on all members; an outlier is tested without its largest event, by its distance from the median in robust standard deviations (median absolute deviation, at least {:.0} %, with p from Student's t with (n−1)/2 degrees of freedom) and by its part of all events (binomial), of which the larger p counts, corrected for all tests (Holm); a class needs at least {FEWEST} members, and only noisier members whose own lower bound lies above the median are outliers; where most members have no noise, the events alone are tested",
+            "except for outliers, the logarithm of the noise within a class is normal and independent, and events (blocks of the run in which more was lost than the median) come independently and equally often on all members; an outlier is tested without its largest event, by its distance from the median in robust standard deviations (median absolute deviation, at least {:.0} %, with p from Student's t with (n−1)/2 degrees of freedom) and by its part of all events (binomial), of which the larger p counts, or by both of its steady noise alone, corrected for all tests (Holm); a class needs at least {FEWEST} members, and only noisier members whose own lower bound lies above the median are outliers; where most members have no noise, the events alone are tested",
             LEAST_SPREAD * 100.0
         ),
         classes,

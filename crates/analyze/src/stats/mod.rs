@@ -2,16 +2,15 @@
 
 mod batches;
 mod correlation;
+mod gamma;
 mod poisson;
 mod spread;
 mod student;
 
 pub(crate) use batches::Batches;
 pub(crate) use correlation::{inflation, successive, unbiased};
-pub(crate) use poisson::{
-    UNSEEN, dispersion, fewest_events, fewest_in_sum, highest_mean, lowest_mean, most_events,
-    most_in_sum,
-};
+pub(crate) use gamma::{UNSEEN, highest_mean};
+pub(crate) use poisson::{dispersion, fewest_events, fewest_in_sum, most_events, most_in_sum};
 pub(crate) use spread::carriers;
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};

@@ -1,6 +1,7 @@
 //! How certain a mean over consecutive blocks of time is, where neighbouring blocks resemble each other.
 
-use super::{Interval, inflation, lowest_mean, mean, student_t, unbiased};
+use super::gamma::lowest_mean;
+use super::{Interval, inflation, mean, student_t, unbiased};
 
 /// Number of blocks from which on a correlation is estimated well enough that its own error is known.
 const ESTIMATED_FROM: f64 = 20.0;

@@ -50,16 +50,29 @@ impl Events {
         let blocks: Vec<f64> = excesses(member, median).collect();
         let more: f64 = blocks.iter().filter(|excess| **excess > 0.0).sum();
         let rest = more - largest(&blocks);
-        let share = member.wall_ns / self.wall_ns;
         let lowest = self.levels.iter().zip(self.counts).rev().find_map(|(&level, all)| {
             let over = blocks.iter().filter(|excess| **excess > level).count();
             let here = over.saturating_sub(1) as f64;
             let carries = here > 0.0 && here * level >= CARRIED * rest;
             (carries && often(&blocks, level, over)).then_some((here, all))
         });
-        lowest.map_or(1.0, |(here, all)| {
-            probability_of_more(here, all.saturating_sub(1) as f64, share)
-        })
+        lowest.map_or(1.0, |(here, all)| self.chance(member, here, all))
+    }
+
+    /// Returns the same for its steady noise alone: the events are those over the highest level at which they fill half
+    /// of the run, whatever its stalls took beside them.
+    pub(super) fn probability_of_steady(&self, member: &Looked<'_>, median: f64) -> f64 {
+        let blocks: Vec<f64> = excesses(member, median).collect();
+        let highest = self.levels.iter().zip(self.counts).find_map(|(&level, all)| {
+            let over = blocks.iter().filter(|excess| **excess > level).count();
+            fill_half(&blocks, over).then_some((over.saturating_sub(1) as f64, all))
+        });
+        highest.map_or(1.0, |(here, all)| self.chance(member, here, all))
+    }
+
+    /// Returns the probability that so many of all events fall on this member, `here` without its largest.
+    fn chance(&self, member: &Looked<'_>, here: f64, all: u64) -> f64 {
+        probability_of_more(here, all.saturating_sub(1) as f64, member.wall_ns / self.wall_ns)
     }
 }
 
@@ -67,6 +80,14 @@ impl Events {
 pub(super) fn without_largest(member: &Looked<'_>, median: f64) -> f64 {
     let blocks: Vec<f64> = excesses(member, median).collect();
     member.noise - largest(&blocks) / member.wall_ns
+}
+
+/// Returns the noise of a member in the median of its blocks, to which stalls add nothing; at most the noise without its
+/// largest event.
+pub(super) fn steady(member: &Looked<'_>, median: f64) -> f64 {
+    let usual = crate::stats::median(&mut member.blocks.clone());
+    let noise = usual * member.blocks.len() as f64 / member.wall_ns;
+    noise.min(without_largest(member, median))
 }
 
 /// Returns what was lost in each block over the median noise of the class, in ns; below 0 where less was lost.
@@ -89,5 +110,10 @@ fn often(blocks: &[f64], level: f64, over: usize) -> bool {
         begins
     };
     let times = blocks.iter().copied().filter(begins).count();
-    times >= FEWEST_TIMES || 2 * over >= blocks.len()
+    times >= FEWEST_TIMES || fill_half(blocks, over)
+}
+
+/// Returns whether so many blocks fill half of the run.
+fn fill_half(blocks: &[f64], over: usize) -> bool {
+    over > 0 && 2 * over >= blocks.len()
 }

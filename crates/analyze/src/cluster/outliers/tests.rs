@@ -54,6 +54,21 @@ fn who_is_an_outlier() {
     assert!(found(&[&steady(&TWELVE)[..], &[older]].concat()).is_empty(), "no blocks");
 }
 
+/// Steady noise a tenth over that of the others is no outlier, and stalls that take more do not make it one.
+#[test]
+fn stalls_do_not_raise_the_noise_beside_them() {
+    let steady = |noise: f64| vec![noise * WALL_NS / BLOCKS as f64; BLOCKS];
+    for (noise, expected) in [(0.00011, false), (0.0005, true)] {
+        for stalls in 0..4 {
+            let mut noisy = steady(noise);
+            (0..stalls).for_each(|stall| noisy[12 * stall] += STALL_NS);
+            let mut members = vec![member(steady(0.0001)); 11];
+            members.push(member(noisy));
+            assert_eq!(found(&members) == [11], expected, "{noise} with {stalls} stalls");
+        }
+    }
+}
+
 /// Eleven members and one that has long detours, which begin in these blocks.
 #[test]
 fn few_long_detours_make_no_noisy_member() {
@@ -187,9 +202,16 @@ fn a_host_with_eight_stalls_and_one_of_ten_times_the_noise_are_named() {
     for (hosts, lengths) in
         [8, 16, 32, 64].into_iter().flat_map(|hosts| LENGTHS.map(|lengths| (hosts, lengths)))
     {
-        for (name, stalls, background, usual) in
-            [("stalls", 8, 1.0, 1.0), ("stalls alone", 8, 0.0, 0.0), ("steady", 0, 10.0, 1.0)]
-        {
+        for (name, stalls, background, usual) in [
+            ("stalls", 8, 1.0, 1.0),
+            ("stalls alone", 8, 0.0, 0.0),
+            ("steady", 0, 10.0, 1.0),
+            // Each stall takes ten times as long as all that the host loses more in its short detours.
+            ("steady, and a stall", 1, 1.0, 0.1),
+            ("steady, and two stalls", 2, 1.0, 0.1),
+            ("steady, and three stalls", 3, 1.0, 0.1),
+            ("steady among quiet ones, and three stalls", 3, 1.0, 0.0),
+        ] {
             let mut named = |_: &usize| {
                 let noisy = random.host(stalls, lengths, background);
                 let mut members = vec![noisy];

@@ -1,0 +1,49 @@
+//! Bounds of the mean of a sum of random events, as quantiles of a gamma distribution.
+
+use super::normal_above;
+use statrs::distribution::{ContinuousCDF, Gamma};
+
+/// Probability with which each bound of a sum holds, as each end of an interval does.
+const CONFIDENCE_OF_SUM: f64 = 0.975;
+/// Size of an event that did not occur, relative to the largest that did.
+pub(crate) const UNSEEN: f64 = 3.0;
+/// Shape of the gamma distribution from which on the approximation of Wilson and Hilferty is exact to six digits.
+const LARGE_SHAPE: f64 = 10_000.0;
+
+/// Returns the largest true mean of a sum of random events that agrees with its value, its variance and the largest event
+/// in it: a gamma distribution with one more event (Fay & Feuer 1997). An event that did not occur is taken to be at most
+/// [`UNSEEN`] times as large as the largest; they take it to be as large, which misses more often than stated where
+/// events differ in size. Without any event nothing is bounded, and it is 0.
+pub(crate) fn highest_mean(value: f64, variance: f64, largest: f64) -> f64 {
+    let unseen = UNSEEN * largest;
+    let (value, variance) = (value + unseen, variance + unseen * unseen);
+    gamma_of(value, variance, CONFIDENCE_OF_SUM)
+}
+
+/// Returns the smallest true mean of a sum of random events that agrees with its value and its variance: the quantile of a
+/// gamma distribution (Fay & Feuer 1997), which holds for any number of events, one included.
+pub(crate) fn lowest_mean(value: f64, variance: f64) -> f64 {
+    gamma_of(value, variance, 1.0 - CONFIDENCE_OF_SUM)
+}
+
+/// Returns the quantile of the gamma distribution with this mean and this variance; the mean where it does not vary.
+fn gamma_of(mean: f64, variance: f64, probability: f64) -> f64 {
+    if mean <= 0.0 || variance <= 0.0 {
+        return mean;
+    }
+    let scale = variance / mean;
+    gamma_quantile(probability, mean / scale) * scale
+}
+
+/// Returns the quantile of a gamma distribution of scale 1.
+pub(super) fn gamma_quantile(probability: f64, shape: f64) -> f64 {
+    let exact = (shape < LARGE_SHAPE).then(|| Gamma::new(shape, 1.0).ok()).flatten();
+    exact.map_or_else(
+        || {
+            let z = normal_above(1.0 - probability);
+            let ninth = 1.0 / (9.0 * shape);
+            shape * (1.0 - ninth + z * ninth.sqrt()).powi(3)
+        },
+        |gamma| gamma.inverse_cdf(probability),
+    )
+}
