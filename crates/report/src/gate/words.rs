@@ -201,6 +201,10 @@ fn increase(finding: &Finding) -> String {
     format!("{} in {runs}, {}", change(finding.value), bound(Unit::Increase, finding))
 }
 
+/// Why a single run proves nothing.
+const ONE_RUN: &str =
+    "one run does not show how much runs differ: measure both sides with --repeat 5";
+
 /// Why two runs that follow each other prove nothing.
 const SUCCESSIVE: &str = "two runs in a row do not show how much successive runs are alike: measure both sides with --repeat 5, \
                           or in turn";
@@ -261,9 +265,7 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         }
         Doubt::OfProgram => OF_PROGRAM.into(),
         Doubt::Unread => "a recording could not be read".into(),
-        Doubt::OneRun => {
-            "one run does not show how much runs differ: measure both sides with --repeat 5".into()
-        }
+        Doubt::OneRun => ONE_RUN.into(),
         Doubt::Successive => SUCCESSIVE.into(),
         Doubt::NoNoise => "a run has no noise, so there is no ratio".into(),
         Doubt::OtherCpus => "the runs measured different CPUs (--cpus)".into(),
