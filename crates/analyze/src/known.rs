@@ -34,8 +34,10 @@ pub enum Doubt {
     Latencies,
     /// Only the part of a run before the detour that ended it is kept, which is no sample of the run.
     Kept {
-        /// Longer detours ended the run. How often they come is known.
-        longer_than_ns: u64,
+        /// Longer detours ended the run, and how often they come is known; absent under a real-time policy, whose
+        /// artefacts may have been longer and ended nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        longer_than_ns: Option<u64>,
     },
     /// The CPUs were watched for less than the required time.
     TooShort {
@@ -104,12 +106,10 @@ pub enum Doubt {
     },
     /// Noise was injected during the run.
     Injected,
-    /// The run ended at an event that it waited for.
+    /// The run ended at a detour that it waited for, and only the part before that is kept.
     EndedByEvent {
         /// The condition, as it was given.
         condition: String,
-        /// Whether only the end of the run is kept.
-        kept: bool,
     },
     /// A program was recorded: its noise has no interval, because it does not want a CPU in all of the run.
     OfProgram,
@@ -146,7 +146,7 @@ pub enum Doubt {
 #[must_use]
 pub fn known_doubts(run: &Run, competition: Option<Competition>) -> Vec<Doubt> {
     let noted = |begin: &str| run.notes.iter().any(|note| note.starts_with(begin));
-    let met = run.stop_on.as_ref().filter(|stop| stop.met.is_some());
+    let waited = run.kept_after_stop().and(run.stop_on.as_ref());
     let doubts = [
         of_state(run),
         competition.map(|competition| Doubt::Competition { competition }),
@@ -158,10 +158,7 @@ pub fn known_doubts(run: &Run, competition: Option<Competition>) -> Vec<Doubt> {
             .map(|ppm| Doubt::WrongRate { ppm }),
         self_test(run),
         (!run.injections.is_empty() || noted(INJECTED_AROUND)).then_some(Doubt::Injected),
-        met.map(|stop| Doubt::EndedByEvent {
-            condition: stop.condition.to_string(),
-            kept: stop.kept.is_some(),
-        }),
+        waited.map(|stop| Doubt::EndedByEvent { condition: stop.condition.to_string() }),
     ];
     doubts.into_iter().flatten().collect()
 }
@@ -239,9 +236,8 @@ impl Doubt {
                 format!("the last self-test before the run found only {found} of {delivered} injected interruptions")
             }
             Self::Injected => "noise was injected during the run".into(),
-            Self::EndedByEvent { condition, kept } => format!(
-                "the run ended at an event that it waited for (--stop-on '{condition}'){}, so it is no sample of the time before",
-                if *kept { " and only its end is kept" } else { "" }
+            Self::EndedByEvent { condition } => format!(
+                "only the part before the detour that the run waited for (--stop-on '{condition}') is kept, which is no sample of the run"
             ),
             _ => return None,
         })
@@ -253,7 +249,7 @@ mod tests {
     use super::*;
     use anechoic_lab::builders::{clock, run};
     use anechoic_recording::injection::{InjectionKind, SelfTest, SelfTestKind};
-    use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
+    use anechoic_recording::stop::{Kept, Stop, StopCondition, StoppedBy};
 
     #[test]
     fn what_a_run_knew_is_found() {
@@ -299,12 +295,34 @@ mod tests {
             assert!(found.iter().all(|doubt| doubt.known_in_words().is_some()), "case: {name}");
         }
         let mut run = run("detours", clock(1_000_000_000), vec![]);
-        run.stop_on = Some(stop(true));
+        run.stop_on = Some(Stop { kept: kept(5), ..stop(true) });
         let competition = Competition::Programs(0.4);
         let condition = "detour>1ms".to_owned();
-        let expected =
-            [Doubt::Competition { competition }, Doubt::EndedByEvent { condition, kept: false }];
+        let expected = [Doubt::Competition { competition }, Doubt::EndedByEvent { condition }];
         assert_eq!(known_doubts(&run, Some(competition)), expected);
+    }
+
+    #[test]
+    fn a_run_that_ended_at_its_condition_is_doubted_where_it_dropped_the_time_before() {
+        let (longer, count) = (StopCondition::Longer(1_000_000), StopCondition::Count(2_000));
+        let cases = [
+            ("the number was reached, and all is kept", count, None, false),
+            ("the number was reached, and its end is kept", count, kept(5), false),
+            ("all before the detour is kept", longer, None, false),
+            ("the run was shorter than what was to be kept", longer, kept(0), false),
+            ("the part before the detour", longer, kept(5), true),
+        ];
+        for (name, condition, kept, expected) in cases {
+            let mut run = run("detours", clock(1_000_000_000), vec![]);
+            run.stop_on = Some(Stop { condition, kept, ..stop(true) });
+            let found = known_doubts(&run, None);
+            assert_eq!(!found.is_empty(), expected, "case: {name}: {found:?}");
+            assert!(found.iter().all(|doubt| doubt.known_in_words().is_some()), "case: {name}");
+        }
+    }
+
+    fn kept(dropped_ns: u64) -> Option<Kept> {
+        Some(Kept { asked_ns: 10, dropped_ns })
     }
 
     fn self_test_of(found: u64, delivered: u64) -> SelfTest {

@@ -3,6 +3,7 @@
 use crate::tool::{Done, anechoic, arg};
 use anechoic_lab::two_cpus::{self, SECOND, SHORTEST};
 use anechoic_recording::run::Run;
+use anechoic_recording::stop::{Kept, Stop, StopCondition, StoppedBy};
 use anechoic_recording::{Counter, Detour, Recorder};
 use std::path::Path;
 
@@ -75,6 +76,58 @@ fn a_gate_is_undecided_where_something_else_had_the_cpus() {
         assert_eq!(done.code, Some(code), "case: {name}: {}", done.out);
         assert!(done.out.contains(expected), "case: {name}: {}", done.out);
         assert_eq!(done.out.contains("FAIL"), code == 2, "case: {name}: {}", done.out);
+    }
+}
+
+#[test]
+fn emulation_is_stated_once() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path();
+    let emulated = |run: &mut Run| run.machine.model = "QEMU TCG CPU".into();
+    let (first, second) = (data.join("host=a"), data.join("host=b"));
+    write(&first, 1, 0.4, 0.4, emulated);
+    write(&second, 2, 0.01, 0.0, |_| ());
+    let commands: [(&[&str], i32); 3] = [
+        (&["gate", arg(&first), "--max-noise", "5%", "--min-time", "1h"], 3),
+        (&["merge", arg(data)], 1),
+        (&["history", arg(data)], 0),
+    ];
+    for (command, code) in commands {
+        let done = anechoic(command);
+        assert_eq!(done.code, Some(code), "{command:?}: {}{}", done.out, done.err);
+        let shown = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let stated = shown.matches("processor was emulated in software").count();
+        assert_eq!(stated, 1, "{command:?}: {}", done.out);
+    }
+}
+
+/// A run that ended at its condition is whole unless it dropped the time before.
+#[test]
+fn a_run_that_reached_its_number_of_detours_is_whole() {
+    let place = tempfile::tempdir().expect("a directory");
+    let ended = |kept: Option<Kept>| {
+        move |run: &mut Run| {
+            let met = Some(StoppedBy { cpu: 1, start_ticks: SECOND, end_ticks: SECOND + 100 });
+            run.stop_on = Some(Stop { condition: StopCondition::Longer(1_000), met, kept });
+        }
+    };
+    let counted = |run: &mut Run| {
+        ended(None)(run);
+        run.stop_on.iter_mut().for_each(|stop| stop.condition = StopCondition::Count(800));
+    };
+    let part = Some(Kept { asked_ns: 4_000_000_000, dropped_ns: 60_000_000_000 });
+    let cases = [("number", None, false), ("all", None, false), ("part", part, true)];
+    for (name, kept, expected) in cases {
+        let data = place.path().join(name);
+        for (host, day) in [("host=a", 1), ("host=b", 2)] {
+            match name {
+                "number" => write(&data.join(host), day, 0.01, 0.0, counted),
+                _ => write(&data.join(host), day, 0.01, 0.0, ended(kept)),
+            }
+        }
+        let done = anechoic(&["merge", arg(&data)]);
+        let shown = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(shown.contains("no sample"), expected, "case: {name}: {}", done.out);
     }
 }
 

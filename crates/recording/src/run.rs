@@ -111,7 +111,7 @@ impl Outcome {
 
 impl Run {
     /// Returns what is kept of a run that dropped all but the part before the detour for which it waited. That part is no
-    /// sample of the time that the run watched: see [`Stop::part_before_met`].
+    /// sample of the time that the run watched.
     #[must_use]
     pub fn kept_after_stop(&self) -> Option<Kept> {
         self.stop_on.as_ref().and_then(Stop::part_before_met)

@@ -89,7 +89,7 @@ impl Stop {
     /// Returns what is kept of a run that waited for a long detour, if that came and earlier time was dropped. This part
     /// ends with the detour by construction, so it is no sample of the time that the run watched.
     #[must_use]
-    pub fn part_before_met(&self) -> Option<Kept> {
+    pub(crate) fn part_before_met(&self) -> Option<Kept> {
         let waited = matches!(self.condition, StopCondition::Longer(_)) && self.met.is_some();
         self.kept.filter(|kept| waited && kept.dropped_ns > 0)
     }

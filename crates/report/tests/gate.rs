@@ -174,7 +174,8 @@ fn every_doubt_has_words() {
         Doubt::CutOff,
         Doubt::NotMeasured { cpu: Some(3) },
         Doubt::NotMeasured { cpu: None },
-        Doubt::Kept { longer_than_ns: 1_000_000 },
+        Doubt::Kept { longer_than_ns: Some(1_000_000) },
+        Doubt::Kept { longer_than_ns: None },
         Doubt::TooShort { wall_ns: 2 * SECOND },
         Doubt::WrongRate { ppm: -2_000.0 },
         Doubt::LostDetours { share: 0.02 },
@@ -208,6 +209,42 @@ fn every_doubt_has_words() {
     (of.outcome, of.unread) = (Outcome::Undecided, vec![]);
     of.recordings.truncate(1);
     insta::assert_snapshot!("gate_doubts", gate(&of, &View::default()).to_text(&View::default()));
+}
+
+/// Returns the line of a single rule, beside `max-detour`.
+fn line_of(findings: Vec<Finding>) -> String {
+    let noise = rule("max-noise", "1%", Unit::Share, 0.01, findings);
+    let longest = finding(1, Outcome::Pass, 5e3, (5e3, 5e3), 0);
+    let detour = rule("max-detour", "10ms", Unit::Nanoseconds, 1e7, vec![longest]);
+    let mut of = Gate { outcome: Outcome::Pass, rules: vec![noise, detour], ..every_kind() };
+    of.unread.clear();
+    let text = gate(&of, &View::default()).to_text(&View::default());
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_pass_names_the_assumption_of_any_cpu() {
+    use Outcome::{Fail, Pass};
+    let silent = || finding(0, Pass, 0.0, (0.0, 0.003), 0);
+    let noisy = |outcome| finding(1, outcome, 0.005, (0.004, 0.006), 900);
+    let assumed = "if --max-detour";
+    assert!(line_of(vec![noisy(Pass), silent()]).contains(assumed), "the deciding CPU");
+    assert!(line_of(vec![silent(), noisy(Pass)]).contains(assumed), "another CPU");
+    assert!(!line_of(vec![noisy(Pass)]).contains(assumed), "no CPU");
+    assert!(!line_of(vec![silent(), noisy(Fail)]).contains(assumed), "a failure");
+}
+
+#[test]
+fn longer_detours_are_as_rare_as_the_judged_time_shows() {
+    let mut of = every_kind();
+    let week = 7 * 24 * 3_600 * SECOND;
+    let longest = Finding { wall_ns: week, ..finding(1, Outcome::Pass, 1.5e6, (1.5e6, 1.5e6), 0) };
+    of.outcome = Outcome::Pass;
+    of.rules = vec![rule("max-detour", "2ms", Unit::Nanoseconds, 2e6, vec![longest])];
+    of.unread.clear();
+    let text = gate(&of, &View::default()).to_text(&View::default());
+    // The rule of three: 3 in a week, although the recording that is kept lasts 10 s.
+    assert!(text.contains("at most 0.02/h"), "{text}");
 }
 
 #[test]

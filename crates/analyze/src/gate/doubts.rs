@@ -1,12 +1,10 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
-use super::rules::Rule;
 use crate::competition::competition;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::known::{Doubt, known_doubts, of_state};
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
-use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{LossKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -138,15 +136,6 @@ impl Requirements {
             doubts.push(Doubt::NoEvents { what: sources.untraced.join(", ") });
         }
         doubts
-    }
-}
-
-/// Returns a doubt about a rule for which what is kept of a run is no sample.
-pub(super) fn of_kept(rule: &Rule, run: &Run) -> Option<Doubt> {
-    let stop = run.stop_on.as_ref().filter(|_| !rule.holds_for_kept(run))?;
-    match stop.condition {
-        StopCondition::Longer(longer_than_ns) => Some(Doubt::Kept { longer_than_ns }),
-        StopCondition::Count(_) => None,
     }
 }
 

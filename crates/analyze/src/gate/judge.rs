@@ -69,7 +69,7 @@ pub fn examine(
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
     let (summary, findings) = (Some(summary), gate.finish());
-    let refused = rules.iter().map(|rule| doubts::of_kept(rule, run)).collect();
+    let refused = rules.iter().map(|rule| rule.doubt_of_kept(run)).collect();
     Ok(Examined { summary, of, findings, refused, job: run.parallel.clone() })
 }
 
@@ -227,6 +227,8 @@ fn rule_outcome(rule: &Rule, mut findings: Vec<Finding>, mut doubts: Vec<Doubtfu
             finding.outcome = Outcome::Undecided;
         }
     }
+    // The first is stated. No other matters where times mean nothing.
+    doubts.sort_by_key(|of| of.doubt != Doubt::Emulated);
     let decisive = (0..findings.len()).max_by(|a, b| worse(&findings[*a], &findings[*b]));
     let found = decisive.map_or(Outcome::Undecided, |at| findings[at].outcome);
     let outcome = match found {
@@ -267,12 +269,18 @@ fn may_be_wrong(doubt: &Doubt, unit: Unit) -> bool {
     }
 }
 
-/// Orders findings by outcome, then by what was measured; of equal ones the first is the worst.
+/// Orders findings by outcome, then by what was measured; of equal ones the first is the worst. Where all pass, the
+/// highest bound is the worst, because it holds for all of them.
 fn worse(a: &Finding, b: &Finding) -> Ordering {
-    let bounds = |of: &Finding| of.at_most.unwrap_or(f64::INFINITY);
-    let by_value = a.value.total_cmp(&b.value).then(bounds(a).total_cmp(&bounds(b)));
+    let most = |of: &Finding| of.at_most.unwrap_or(f64::INFINITY);
+    let by_value = a.value.total_cmp(&b.value);
+    let by_bound = most(a).total_cmp(&most(b));
+    let by_size = match a.outcome {
+        Outcome::Pass => by_bound.then(by_value),
+        _ => by_value.then(by_bound),
+    };
     let later = (b.recording, b.cpu).cmp(&(a.recording, a.cpu));
-    a.outcome.cmp(&b.outcome).then(by_value).then(later)
+    a.outcome.cmp(&b.outcome).then(by_size).then(later)
 }
 
 #[cfg(test)]

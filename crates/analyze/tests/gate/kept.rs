@@ -3,12 +3,17 @@
 use super::{MICRO, SECOND, SECONDS, even, judge};
 use anechoic_analyze::gate::{Doubt, Outcome};
 use anechoic_lab::two_cpus;
+use anechoic_recording::Policy;
 use anechoic_recording::Recording;
 use anechoic_recording::stop::{Kept, Stop, StopCondition, StoppedBy};
 use std::path::Path;
 
 /// A recording of which the last 30 s before a detour of 1.5 ms are kept, of a week in which none was over 1 ms.
 fn kept(dir: &Path, change: fn(&mut Stop)) -> Recording {
+    kept_under(dir, Policy::other(), change)
+}
+
+fn kept_under(dir: &Path, policy: Policy, change: fn(&mut Stop)) -> Recording {
     let start_ticks = (SECONDS - 1) * SECOND;
     let end_ticks = start_ticks + 1_500 * MICRO;
     let mut stop = Stop {
@@ -19,6 +24,7 @@ fn kept(dir: &Path, change: fn(&mut Stop)) -> Recording {
     change(&mut stop);
     let mut run = two_cpus::run(SECONDS * SECOND);
     run.stop_on = Some(stop);
+    run.policy = policy;
     let ticks = ("timer-tick", even(100.0, 30e-6, SECONDS));
     let last = ("thread", vec![((SECONDS - 1) as f64 + 0.002, 1.5e-3)]);
     two_cpus::record(dir, &run, &[ticks, last])
@@ -51,8 +57,10 @@ fn what_is_kept_before_an_awaited_detour_is_no_sample() {
     for (text, expected) in cases {
         let found = judge(&recording, text);
         assert_eq!(found.outcome, expected, "case: {text}: {found:?}");
-        let doubted =
-            found.doubts.iter().any(|of| of.doubt == Doubt::Kept { longer_than_ns: 1_000_000 });
+        let doubted = found
+            .doubts
+            .iter()
+            .any(|of| of.doubt == Doubt::Kept { longer_than_ns: Some(1_000_000) });
         let known = expected != Undecided || text == "max-rate >1ms=0.5/d";
         assert_eq!(doubted, !known, "case: {text}: {:?}", found.doubts);
     }
@@ -72,4 +80,18 @@ fn what_is_kept_before_an_awaited_detour_is_no_sample() {
         assert_eq!(judge(&recording, "max-rate 10/s").outcome, Fail, "case: {name}");
         assert_eq!(judge(&recording, "max-rate 200/s").outcome, Pass, "case: {name}");
     }
+}
+
+#[test]
+fn no_rate_is_known_of_what_a_real_time_run_dropped() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = kept_under(&dir.path().join("fifo"), Policy::fifo(1), |_| ());
+    // Artefacts of the policy were longer and ended nothing, so no limit of a rate can be judged, also over 1 ms.
+    for text in ["max-rate >1ms=10/h", "max-rate 1000/s", "max-detour 2ms", "max-noise 90%"] {
+        let found = judge(&recording, text);
+        assert_eq!(found.outcome, Outcome::Undecided, "case: {text}");
+        let doubts: Vec<&Doubt> = found.doubts.iter().map(|of| &of.doubt).collect();
+        assert_eq!(doubts, [&Doubt::Kept { longer_than_ns: None }], "case: {text}");
+    }
+    assert_eq!(judge(&recording, "max-detour 1200us").outcome, Outcome::Fail, "it is a fact");
 }

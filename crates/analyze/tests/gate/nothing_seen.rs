@@ -50,3 +50,20 @@ fn nothing_seen_limits_no_noise_without_a_longest_detour() {
     let unseen = judge(&usual, "max-noise nmi=1%").findings[1].at_most.expect("a bound");
     assert!((unseen / (3.0 * 900e-6 / 30.0) - 1.0).abs() < 0.01, "{unseen}");
 }
+
+#[test]
+fn a_pass_states_the_bound_that_holds_for_every_cpu() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = two_cpus::run(SECONDS * SECOND);
+    // CPU 1 has one detour of 5 us; CPU 0 none, so that three unseen ones of 10 ms each may take 0.1 %.
+    let recording =
+        two_cpus::record(&dir.path().join("one"), &run, &[("thread", vec![(3.0, 5e-6)])]);
+    let rules = ["max-noise 1%", "max-detour 10ms"];
+    let found = judged(&recording, &rules, Requirements::default()).rules.remove(0);
+    assert_eq!(found.outcome, Outcome::Pass);
+    let stated = found.decisive().and_then(|of| of.at_most).expect("a bound");
+    for finding in &found.findings {
+        assert!(finding.at_most.is_some_and(|most| most <= stated), "{stated}: {finding:?}");
+    }
+    assert!((stated / 1e-3 - 1.0).abs() < 0.01, "{stated}");
+}

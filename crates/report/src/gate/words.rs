@@ -117,8 +117,14 @@ fn share(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     if finding.value == 0.0 && finding.at_most.is_none() && finding.uncertain == 0 {
         return format!("none seen in {}, {NO_LENGTH}", span(finding.wall_ns));
     }
-    let assumed = match of.rules.iter().any(|other| bounds_length(other, rule)) {
-        true if finding.value == 0.0 => ", if --max-detour holds for what was not seen",
+    let limited = of.rules.iter().any(|other| bounds_length(other, rule));
+    let unseen = |finding: &Finding| finding.value == 0.0 && finding.at_most.is_some();
+    let assumed = match finding.outcome {
+        _ if !limited => "",
+        _ if unseen(finding) => ", if --max-detour holds for what was not seen",
+        Outcome::Pass if rule.findings.iter().any(unseen) => {
+            "; where none was seen, the rule holds if --max-detour does for what was not seen"
+        }
         _ => "",
     };
     let longer = match finding.outcome {
@@ -154,7 +160,7 @@ fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
             let events: u64 = rule.findings.iter().map(|of| of.events).sum();
             format!("{longest}; {} over {limit} in all", counted(events, "is", "are"))
         }
-        Outcome::Pass => match of.recordings.iter().map(|of| of.wall_ns).min().unwrap_or(0) {
+        Outcome::Pass => match rule.findings.iter().map(|of| of.wall_ns).min().unwrap_or(0) {
             0 => longest,
             shortest => {
                 let rarer = quantity(Unit::PerSecond, RULE_OF_THREE * 1e9 / shortest as f64);
@@ -195,6 +201,10 @@ fn increase(finding: &Finding) -> String {
     format!("{} in {runs}, {}", change(finding.value), bound(Unit::Increase, finding))
 }
 
+/// Why a single run proves nothing.
+const ONE_RUN: &str =
+    "one run does not show how much runs differ: measure both sides with --repeat 5";
+
 /// Why two runs that follow each other prove nothing.
 const SUCCESSIVE: &str = "two runs in a row do not show how much successive runs are alike: measure both sides with --repeat 5, \
                           or in turn";
@@ -212,42 +222,33 @@ const HOST_MOVED: &str = "time below the kernel changed as well, so the host may
 
 /// Returns a doubt in words, with what removes it.
 fn doubt(of: &Doubt, required: &Requirements) -> String {
+    let max_lost = format!("(--max-lost {})", noise(required.max_lost));
     match of {
-        Doubt::Interrupted { why } => format!("the run ended early ({})", plain(why)),
-        Doubt::CutOff => "the run was cut off".into(),
         Doubt::NotMeasured { cpu: Some(cpu) } => format!("CPU {cpu} was not measured"),
         Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
         Doubt::NoTime => "its length is not known (`import --duration`)".into(),
-        Doubt::Kept { longer_than_ns } => format!(
-            "only the part before the detour that ended the run is kept, which is no sample of the run: limit the rate of \
-             detours longer than {}",
-            asked(*longer_than_ns)
-        ),
+        Doubt::Kept { longer_than_ns } => kept(*longer_than_ns),
         Doubt::Latencies => "latencies of wake-ups were counted, which are no lost time".into(),
         Doubt::TooShort { wall_ns } => {
             format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))
         }
         Doubt::WrongRate { ppm } => {
+            let ppm = count(ppm.abs() as u64);
+            format!("the counter's rate is off by {ppm} ppm, so no time is right")
+        }
+        Doubt::LostDetours { share } => {
+            format!("{} of the detours were lost {max_lost}", noise(*share))
+        }
+        Doubt::LostEvents { share } => {
+            format!("kernel events were lost in {} of the time {max_lost}", noise(*share))
+        }
+        Doubt::Misaligned { share } => {
+            let most = noise(required.max_misaligned);
+            let share = noise(*share);
             format!(
-                "the counter's rate is off by {} ppm, so no time is right",
-                count(ppm.abs() as u64)
+                "{share} of the kernel events lie outside all detours (--max-misaligned {most})"
             )
         }
-        Doubt::LostDetours { share } => format!(
-            "{} of the detours were lost (--max-lost {})",
-            noise(*share),
-            noise(required.max_lost)
-        ),
-        Doubt::LostEvents { share } => format!(
-            "kernel events were lost in {} of the time (--max-lost {})",
-            noise(*share),
-            noise(required.max_lost)
-        ),
-        Doubt::Misaligned { share } => format!(
-            "{} of the kernel events lie outside all detours (--max-misaligned {})",
-            noise(*share),
-            noise(required.max_misaligned)
-        ),
         Doubt::Audit { counters } => {
             let counters = counted(*counters, "kernel counter differs", "kernel counters differ");
             format!("{counters} from the recorded events")
@@ -264,9 +265,7 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         }
         Doubt::OfProgram => OF_PROGRAM.into(),
         Doubt::Unread => "a recording could not be read".into(),
-        Doubt::OneRun => {
-            "one run does not show how much runs differ: measure both sides with --repeat 5".into()
-        }
+        Doubt::OneRun => ONE_RUN.into(),
         Doubt::Successive => SUCCESSIVE.into(),
         Doubt::NoNoise => "a run has no noise, so there is no ratio".into(),
         Doubt::OtherCpus => "the runs measured different CPUs (--cpus)".into(),
@@ -281,6 +280,26 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
                 .map(|runs| format!(": {} a side would find 10 %", counted(runs, "run", "runs")));
             format!("the runs differ too much from each other{}", runs.unwrap_or_default())
         }
-        known => plain(&known.known_in_words().unwrap_or_default()),
+        Doubt::Interrupted { .. }
+        | Doubt::CutOff
+        | Doubt::Competition { .. }
+        | Doubt::MeasuredTogether
+        | Doubt::Emulated
+        | Doubt::SelfTest { .. }
+        | Doubt::Injected
+        | Doubt::EndedByEvent { .. } => plain(&of.known_in_words().unwrap_or_default()),
     }
+}
+
+/// Returns that what is kept of a run is no sample, with what can be judged.
+fn kept(longer_than_ns: Option<u64>) -> String {
+    let known = match longer_than_ns {
+        Some(ns) => format!(": limit the rate of detours longer than {}", asked(ns)),
+        None => {
+            ", and with --fifo no rate of the time before it is known: repeat without --keep".into()
+        }
+    };
+    format!(
+        "only the part before the detour that ended the run is kept, which is no sample of the run{known}"
+    )
 }

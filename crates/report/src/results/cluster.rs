@@ -21,6 +21,7 @@ pub static CLUSTER: Row<Cluster> = Row {
     compute: Some(cluster),
     verdict,
     headline: sentences,
+    states_doubts: true,
     print: Some(Print::with(crate::cluster)),
     ..Row::new("cluster", "noise of the hosts together", Grouping::Hosts)
 };

@@ -59,4 +59,6 @@ pub trait Described: Debug + Sync {
     fn in_report(&self) -> Methods;
     /// Returns the identifiers of the results that it is computed from.
     fn needs(&self) -> &'static [&'static str];
+    /// Returns whether its screen itself states what makes recordings doubtful.
+    fn states_doubts(&self) -> bool;
 }

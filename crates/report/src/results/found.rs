@@ -72,7 +72,7 @@ impl Found {
     #[must_use]
     pub fn screen(&self, view: &View<'_>) -> Screen {
         let mut screen = self.value.screen(view);
-        if self.emulated {
+        if self.emulated && !self.row().states_doubts() {
             screen.open_with(EMULATED);
         }
         screen

@@ -13,6 +13,7 @@ pub static GATE: Row<Gate> = Row {
         Outcome::Undecided => Verdict::Nothing,
     },
     headline: |found| vec![crate::gate::headline(found)],
+    states_doubts: true,
     print: Some(Print::with(crate::gate)),
     ..Row::new("gate", "limits on the noise", Grouping::Live)
 };

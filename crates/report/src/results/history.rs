@@ -11,6 +11,7 @@ pub static HISTORY: Row<History> = Row {
     // One run shows nothing about how runs differ.
     verdict: |found, _| if found.runs.len() < 2 { Verdict::Nothing } else { Verdict::Good },
     headline: sentences,
+    states_doubts: true,
     print: Some(Print::with(history)),
     ..Row::new("history", "how much the runs of a host differ", Grouping::Live)
 };

@@ -51,6 +51,8 @@ pub struct Row<T: 'static> {
     pub headline: fn(&T) -> Vec<String>,
     /// Returns the facts of the run, if the result has them.
     pub facts: fn(&T) -> Option<&Facts>,
+    /// Whether its screen itself states what makes recordings doubtful.
+    pub states_doubts: bool,
     /// Its screen and its JSON; absent if only a report shows it.
     pub print: Option<Print<T>>,
     /// Its subcommand of `anechoic predict`, if it has one.
@@ -119,6 +121,10 @@ impl<T: Debug + Any + Send + Sync> Described for Row<T> {
     fn needs(&self) -> &'static [&'static str] {
         self.needs
     }
+
+    fn states_doubts(&self) -> bool {
+        self.states_doubts
+    }
 }
 
 impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
@@ -157,6 +163,7 @@ impl<T> Row<T> {
             verdict: |_, _| Verdict::Good,
             headline: |_| vec![],
             facts: |_| None,
+            states_doubts: false,
             print: None,
             model: None,
         }

@@ -154,19 +154,20 @@ impl Rule {
     /// Returns for how long a run had watched before the part of it that is kept, if no detour of that time could count: the
     /// run waited for one that is no longer. Otherwise 0.
     pub(super) fn unseen_ns(&self, run: &Run) -> u64 {
-        run.kept_after_stop().filter(|_| self.holds_for_kept(run)).map_or(0, |kept| kept.dropped_ns)
+        let kept = run.kept_after_stop().filter(|_| self.doubt_of_kept(run).is_none());
+        kept.map_or(0, |kept| kept.dropped_ns)
     }
 
-    /// Returns whether it can be judged on what is kept of a run: all of it, or what follows the time in which no detour
-    /// was as long as those that count. The part that ends with the detour for which a run waited is no sample of it.
-    pub(super) fn holds_for_kept(&self, run: &Run) -> bool {
-        let Some(StopCondition::Longer(ns)) =
-            run.kept_after_stop().and(run.stop_on.as_ref()).map(|stop| stop.condition)
-        else {
-            return true;
-        };
+    /// Returns a doubt if what is kept of a run is no sample for it: the part that ends with the detour for which the run
+    /// waited. It is one where all is kept, or where no detour of the time before was as long as those that count.
+    pub(super) fn doubt_of_kept(&self, run: &Run) -> Option<Doubt> {
+        run.kept_after_stop()?;
+        let StopCondition::Longer(ns) = run.stop_on.as_ref()?.condition else { return None };
         // Under a real-time policy, artefacts of it were longer and ended nothing.
-        !run.policy.is_fifo() && !self.row.needs_baseline() && self.counts_over_ns() >= ns
+        let known_over_ns = Some(ns).filter(|_| !run.policy.is_fifo());
+        let holds = known_over_ns.is_some_and(|ns| self.counts_over_ns() >= ns);
+        let doubt = Doubt::Kept { longer_than_ns: known_over_ns };
+        (!holds || self.row.needs_baseline()).then_some(doubt)
     }
 
     /// Returns the longest detour, of the sources that it counts, that any of these rules allows; absent if none limits it.

@@ -56,7 +56,8 @@ fn most((bounds, most): (Bounds, f64), watched: &Watched<'_>) -> Option<f64> {
         0 => 0.0,
         lost => lost as f64 * longest.or(allowed)? / watched.wall_ticks as f64,
     };
-    Some(seen + lost)
+    // Few long detours may have an upper limit over all of the time.
+    Some((seen + lost).min(1.0))
 }
 
 /// Returns the largest sum of what was never seen: as many detours as agree with none, each for as long as another rule
@@ -68,7 +69,10 @@ fn unseen(allowed: Option<f64>, longest: Option<f64>) -> Option<f64> {
 
 /// Returns the bounds from the lost time in equal parts of the run, and the upper one of few events.
 fn of_parts(tally: &Tally, watched: &Watched<'_>) -> (Bounds, f64) {
-    bounds_and_most(watched.parts(tally), tally.lost.length_ticks())
+    let parts = watched.parts(tally);
+    // The end of a run that was cut off is known only from its detours: it has one part, which is all that was watched.
+    let part_ticks = if parts.len() == 1 { watched.wall_ticks } else { tally.lost.length_ticks() };
+    bounds_and_most(parts, part_ticks)
 }
 
 /// The sum lies between the bounds of the ranges, or is known exactly. Its uncertainty by chance comes on top.

@@ -15,6 +15,7 @@ use anechoic_recording::{Loss, Recorder, Recording};
 use proptest::prelude::*;
 use std::path::Path;
 
+mod all_of_the_time;
 mod kept;
 mod largest_source;
 mod nothing_seen;
