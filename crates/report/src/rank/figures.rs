@@ -219,6 +219,7 @@ mod tests {
             working_sets_left_out: 0,
             without_variance: 0,
             unequal_samples: 0,
+            reads_differ: false,
             tied: 0,
             curves: Curves::default(),
             one_by_one: vec![],
