@@ -57,6 +57,9 @@ pub struct Ranking {
     pub without_variance: u64,
     /// Number of experiments for which the recordings asked for different numbers of samples.
     pub unequal_samples: u64,
+    /// Whether some recordings of memory experiments do not state the cost of the counter read that ends a sample, which
+    /// waits for the work before it, and others do. Then that of a read that waits for nothing is subtracted from all.
+    pub reads_differ: bool,
     /// Number of experiments in which not even the lowest and the highest differ by more than the variation.
     pub tied: u64,
     /// Times of memory experiments over the size of the working set, for pictures alone.
@@ -199,15 +202,7 @@ pub enum Place {
 /// experiment in common, or a recording is damaged.
 pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     let recordings = || configurations.iter().flat_map(|of| &of.recordings);
-    let methods: BTreeSet<&str> = recordings().map(|of| &*of.run().method).collect();
-    let usage = |why: String, remedy: &str| ProblemKind::Usage.problem(why, remedy);
-    if configurations.len() < 2 {
-        return Err(usage("there is only one configuration".into(), "name two or more recordings"));
-    }
-    let [method] = methods.into_iter().collect::<Vec<_>>()[..] else {
-        let remedy = "measure all configurations with the same method and options";
-        return Err(usage("the methods of the recordings differ".into(), remedy));
-    };
+    let method = shared_method(configurations)?;
     let shared = SharedSets::of(&recordings().copied().collect::<Vec<_>>())?;
     let (mut found, mut repeated, mut curves) = (Vec::new(), true, Curves::default());
     for (at, configuration) in configurations.iter().enumerate() {
@@ -220,7 +215,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     if keys.is_empty() {
         if shared.left_out > 0 {
             let remedy = "measure all configurations on the same machine with the same options";
-            return Err(usage("the working sets of the configurations differ".into(), remedy));
+            return Err(usage("the working sets of the configurations differ", remedy));
         }
         let remedy = "rank recordings of `anechoic measure fwq`, `ftq`, `tick`, `loops`, `memory` or `paging`";
         return Err(usage(format!("the method {method} has no samples that compare"), remedy));
@@ -231,7 +226,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         .collect();
     if !rows.iter().any(|row| row.cells.iter().all(Option::is_some)) {
         let remedy = "measure all configurations with the same options";
-        return Err(usage("the configurations have no experiment in common".into(), remedy));
+        return Err(usage("the configurations have no experiment in common", remedy));
     }
     let times: Vec<Vec<Option<Time>>> = rows.iter().map(Row::times).collect();
     let emulated = recordings().any(|of| of.run().machine.is_emulated());
@@ -257,6 +252,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
             .map(|of| of.single)
             .sum(),
         unequal_samples: shared.unequal,
+        reads_differ: shared.reads_differ(),
         unit,
         first_is_bare: configurations.first().is_some_and(bare),
         configurations: places::standings(configurations, &experiments, &ranked),
@@ -268,6 +264,24 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         tied: places::counted(&experiments).filter(|of| of.tied == Some(true)).count() as u64,
         experiments,
     })
+}
+
+fn usage(why: impl Into<String>, remedy: &str) -> Problem {
+    ProblemKind::Usage.problem(why, remedy)
+}
+
+/// Returns the method of all recordings.
+fn shared_method<'r>(configurations: &[Configuration<'r>]) -> Result<&'r str, Problem> {
+    if configurations.len() < 2 {
+        return Err(usage("there is only one configuration", "name two or more recordings"));
+    }
+    let recordings = configurations.iter().flat_map(|of| &of.recordings);
+    let methods: BTreeSet<&str> = recordings.map(|of| &*of.run().method).collect();
+    let [method] = methods.into_iter().collect::<Vec<_>>()[..] else {
+        let remedy = "measure all configurations with the same method and options";
+        return Err(usage("the methods of the recordings differ", remedy));
+    };
+    Ok(method)
 }
 
 /// An experiment and what each configuration measured in it.
@@ -301,7 +315,7 @@ fn runs_of(
 ) -> Result<BTreeMap<Key, Vec<Cell>>, Problem> {
     let mut runs: BTreeMap<Key, Vec<Cell>> = BTreeMap::new();
     for &recording in &configuration.recordings {
-        let points = points(recording)?;
+        let points = points(recording, shared.read_ticks(&recording.run().clock))?;
         curves.add(at, recording.run(), &points);
         let compares = |experiment: &str, bytes| shared.has(experiment, bytes);
         for (key, points) in by_experiment(recording.run(), &points, &compares) {

@@ -55,7 +55,17 @@ fn record(dir: &Path, sets: &[Set<'_>], tick: u64) -> Recording {
 
 /// Writes a recording of these experiments, likewise.
 fn record_all(dir: &Path, sets: &[(&str, Set<'_>)], tick: u64) -> Recording {
-    let clock = Clock { sample_read_mean_ticks: Some(61.4), ..clock(1_000_000_000) };
+    record_read(dir, sets, tick, Some(61.4))
+}
+
+/// Writes a recording of these experiments, likewise, whose clock states this cost of the read that ends a sample.
+fn record_read(
+    dir: &Path,
+    sets: &[(&str, Set<'_>)],
+    tick: u64,
+    sample_read_mean_ticks: Option<f64>,
+) -> Recording {
+    let clock = Clock { sample_read_mean_ticks, ..clock(1_000_000_000) };
     let mut run = Run { ..builders::run("memory", clock, vec![]) };
     run.machine.cpus = vec![cpu()];
     run.trace = Some(builders::trace());
@@ -302,6 +312,29 @@ fn working_sets_that_not_all_recordings_have_are_left_out_of_a_ranking() {
     assert!(alike.eq([Some(true); 2]), "{:?}", ranking.experiments);
     let cache: Vec<_> = ranking.experiments.iter().map(|found| found.cache.as_deref()).collect();
     assert_eq!(cache, [Some("L1"), Some("L2")]);
+}
+
+/// Passes of the same lengths on the same machine, of which one recording is of `bare`, or older: it does not state what the
+/// read that ends a pass costs. The first three working sets are so small that the read is a good part of a pass.
+#[test]
+fn recordings_that_state_another_read_are_ranked_with_the_same_subtraction() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let passes: Vec<u64> = (0..24).map(|at| 4 + at * 7 % 5).collect();
+    let sets = [1, 2, 4, 32].map(|kib| (READS, (kib, &*passes)));
+    let [new, old, older] = [("new", Some(61.4)), ("old", None), ("older", None)]
+        .map(|(name, read)| record_read(&dir.path().join(name), &sets, 0, read));
+    let of =
+        |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
+    for (first, second, reads_differ) in
+        [(&new, &old, true), (&old, &new, true), (&old, &older, false), (&new, &new, false)]
+    {
+        let ranking = rank(&[of("first", first), of("second", second)]).expect("the same passes");
+        assert_eq!(ranking.reads_differ, reads_differ);
+        for found in &ranking.experiments {
+            assert_eq!(found.noise[0], found.noise[1], "{}", found.experiment);
+            assert_eq!(found.time[0].map(|of| of.mean_ns), found.time[1].map(|of| of.mean_ns));
+        }
+    }
 }
 
 /// Passes that take 10 ticks per access, and as many more or less in turn: with 24 of them the variance is 24/23 times the

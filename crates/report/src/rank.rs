@@ -20,6 +20,9 @@ use anechoic_recording::methods;
 const NAME: usize = 28;
 /// Number of experiments that a warning names.
 const NAMED: usize = 3;
+/// What it means that the recordings know the cost of different reads of the counter.
+const READS_DIFFER: &str = "Not every recording states the cost of the counter read that ends a pass, which waits for the work before it: the cost of a \
+read that waits for nothing, which is less, was subtracted from the passes of all.";
 /// Number of experiments in a shortened table.
 const SHOWN: usize = 12;
 
@@ -92,8 +95,9 @@ pub(crate) fn differences(ranking: &Ranking) -> Vec<String> {
         let of = counted(unequal, "experiment", "experiments");
         format!("The repetitions of {of} differ: a configuration with fewer is less certain.")
     });
+    let reads = ranking.reads_differ.then(|| READS_DIFFER.to_owned());
     let unit = times::unit(ranking).map(str::to_owned);
-    [sets, single, samples, unit].into_iter().flatten().collect()
+    [sets, single, samples, reads, unit].into_iter().flatten().collect()
 }
 
 /// Returns which experiments have series of a single sample, and that these have no variance.

@@ -38,6 +38,7 @@ fn ranking(method: &str, configurations: Vec<Standing>) -> Ranking {
         working_sets_left_out: 0,
         without_variance: 0,
         unequal_samples: 0,
+        reads_differ: false,
         tied: 0,
         curves: Curves::default(),
         one_by_one: vec![],
@@ -130,6 +131,14 @@ fn what_the_paper_does_not_count_has_a_line_of_its_own() {
     let line = "not counted above: 1 value of experiments that are none of the paper's: one is lowest in 3, highest in 5; \
                 other is lowest in 5, highest in 3";
     assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn different_reads_of_the_counter_are_stated() {
+    let ranking = ranking("memory", ["one", "other"].map(standing).into());
+    let says = |of: &Ranking| shown(of, 100).contains("Not every recording states the cost");
+    assert!(!says(&ranking));
+    assert!(says(&Ranking { reads_differ: true, ..ranking }));
 }
 
 #[test]

@@ -95,18 +95,19 @@ impl Point {
     }
 }
 
-/// Returns the series of a recording with what their samples come to. Reads the samples once, in bounded memory.
+/// Returns the series of a recording with what their samples come to, `read` raw units of each pass over memory being a
+/// read of the counter. Reads the samples once, in bounded memory.
 ///
 /// # Errors
 /// A file is damaged.
-pub(super) fn points(recording: &Recording) -> Result<Vec<(Series, Point)>, Problem> {
+pub(super) fn points(recording: &Recording, read: f64) -> Result<Vec<(Series, Point)>, Problem> {
     let (known, run) = (recording.series()?, recording.run());
     let point = |(series, outcome): &(Series, Outcome)| Point {
         parts: [Moments::default(); PARTS],
         samples: outcome.samples.max(1),
         scale: Scale::new(series.fixed, &run.clock),
         units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
-        read: working_set(series).map_or(0.0, |_| run.clock.sample_read_ticks() as f64),
+        read: working_set(series).map_or(0.0, |_| read),
         work: work(series, &run.clock),
     };
     let mut points: Vec<Point> = known.iter().map(point).collect();

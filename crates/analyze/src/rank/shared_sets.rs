@@ -1,9 +1,10 @@
-//! What the recordings of a ranking have in common: working sets of different sizes do not compare.
+//! What the recordings of a ranking have in common: working sets of different sizes do not compare, and neither do times
+//! from which different reads of the counter were subtracted.
 
 use super::noise::Key;
 use super::points::working_set;
 use crate::memory;
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Clock, Problem, Recording};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The working sets of an experiment.
@@ -18,6 +19,10 @@ pub(super) struct SharedSets {
     pub(super) left_out: u64,
     /// Number of experiments for which the recordings asked for different numbers of samples.
     pub(super) unequal: u64,
+    /// Number of recordings with working sets, and of those among them that state the mean cost of the read that ends a
+    /// sample, which waits for the work before it.
+    with_sets: usize,
+    with_waiting_read: usize,
 }
 
 impl SharedSets {
@@ -28,6 +33,7 @@ impl SharedSets {
     pub(super) fn of(recordings: &[&Recording]) -> Result<Self, Problem> {
         let mut found: BTreeMap<String, (Sets, Sets)> = BTreeMap::new();
         let mut asked: BTreeMap<(Key, Option<u64>), BTreeSet<u64>> = BTreeMap::new();
+        let (mut with_sets, mut with_waiting_read) = (0, 0);
         for recording in recordings {
             let (run, mut sets) = (recording.run(), BTreeMap::<String, Sets>::new());
             let caches = memory::caches(run);
@@ -37,6 +43,10 @@ impl SharedSets {
                     sets.entry(key.experiment.clone()).or_default().insert(bytes);
                 }
                 asked.entry((key, bytes)).or_default().insert(series.asked);
+            }
+            if !sets.is_empty() {
+                with_sets += 1;
+                with_waiting_read += usize::from(run.clock.sample_read_mean_ticks.is_some());
             }
             for (experiment, sets) in sets {
                 let (all, any) =
@@ -53,7 +63,21 @@ impl SharedSets {
             .collect();
         let unequal = unequal.len() as u64;
         let sets = found.into_iter().map(|(experiment, (all, _))| (experiment, all)).collect();
-        Ok(SharedSets { sets, left_out, unequal })
+        Ok(SharedSets { sets, left_out, unequal, with_sets, with_waiting_read })
+    }
+
+    /// Returns what a read of this counter adds to a pass over memory: the read that waits, if all recordings state its cost,
+    /// or else the one that waits for nothing.
+    pub(super) fn read_ticks(&self, clock: &Clock) -> f64 {
+        match self.with_waiting_read < self.with_sets {
+            true => clock.read_mean_ticks.round(),
+            false => clock.sample_read_ticks() as f64,
+        }
+    }
+
+    /// Returns whether only some of the recordings state the cost of the read that waits.
+    pub(super) fn reads_differ(&self) -> bool {
+        (1..self.with_sets).contains(&self.with_waiting_read)
     }
 
     /// Returns whether a working set of an experiment compares; always, if it has none.

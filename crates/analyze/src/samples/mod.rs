@@ -112,7 +112,8 @@ fn read(
     for (series, direct) in series.iter_mut().zip(direct.finish()?) {
         (series.subtraction, series.ticks) = (direct.subtraction, direct.ticks);
     }
-    modes::judge(&mut series);
+    let of_ticks = series.iter_mut().filter_map(|series| series.ticks.as_mut()?.modes.as_mut());
+    modes::judge(of_ticks.collect());
     let windows = windows(known);
     let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     let longest = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();

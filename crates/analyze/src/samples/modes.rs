@@ -3,7 +3,6 @@
 //! The code of a loop may run at one of two speeds from sample to sample, by where it happens to stand in the processor's
 //! front end. Tsafrir 2007 found such *fasties* and *slowies*, and an interaction with interrupts.
 
-use crate::samples::measured::SeriesResult;
 use crate::samples::neighbours::Compared;
 use crate::samples::ns;
 use crate::stats::{Batches, Interval, probability_above};
@@ -213,12 +212,7 @@ fn split(sorted: &[u64]) -> usize {
 }
 
 /// Finds the series in which a tick changes the speed, all of them as one family (Holm 1979).
-pub(crate) fn judge(series: &mut [SeriesResult]) {
-    let modes = series.iter_mut().filter_map(|series| series.ticks.as_mut()?.modes.as_mut());
-    judge_all(modes.collect());
-}
-
-fn judge_all(mut modes: Vec<&mut Modes>) {
+pub(crate) fn judge(mut modes: Vec<&mut Modes>) {
     modes.sort_by(|a, b| a.p.total_cmp(&b.p));
     let all = modes.len();
     for (at, modes) in modes.into_iter().enumerate() {

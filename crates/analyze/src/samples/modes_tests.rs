@@ -54,7 +54,7 @@ fn found(body: &Body, series: u64, recordings: u64) -> f64 {
     let any = |recording: u64| {
         let played = (0..series).map(|number| play(body, recording * series + number + 1));
         let mut modes: Vec<Modes> = played.flatten().collect();
-        judge_all(modes.iter_mut().collect());
+        judge(modes.iter_mut().collect());
         modes.iter().any(|modes| modes.differs)
     };
     (0..recordings).filter(|&recording| any(recording)).count() as f64 / recordings as f64

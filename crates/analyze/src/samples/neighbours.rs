@@ -117,17 +117,22 @@ impl<K> Compared<K> {
         self.sides.iter().flat_map(|side| side.lengths[..side.count].iter().copied())
     }
 
-    /// Returns by how many ticks the rest exceeds what an undisturbed sample in its place would take.
+    /// Returns the mean m of its neighbours, both sides counting alike, and m times what the rest exceeds that which an
+    /// undisturbed sample in its place would take.
     ///
-    /// What comes at a random time meets a sample in proportion to its length. Of lengths with mean m and variance s²,
-    /// those that it meets have the mean m + s²/m (Feller 1971, I.4), which takes nothing to bring about. The variance is
-    /// that of the neighbours around the mean of their side, so that slow changes of speed are not part of it.
-    pub(crate) fn excess(&self) -> f64 {
+    /// What comes at a random time meets a sample in proportion to its length. Of lengths with mean μ and variance σ²,
+    /// those that it meets have the mean μ + σ²/μ (Feller 1971, I.4), which takes nothing to bring about. A few neighbours
+    /// know that ratio badly: their s²/m lies far below it where few samples are much longer than all others. So nothing
+    /// is divided by m here: m · rest has the mean μ² + σ², and m² the mean μ² + σ²/4 · (1/before + 1/after). σ² is that of
+    /// the neighbours around the mean of their side, so that slow changes of speed are not part of it.
+    fn weighted_excess(&self) -> (f64, f64) {
         let [before, after] = [0, 1].map(|at| self.sides[at].mean());
         let usual = f64::midpoint(before, after);
         let squares = self.sides[0].squares(before) + self.sides[1].squares(after);
-        let degrees = self.sides[0].count + self.sides[1].count - 2;
-        self.rest as f64 - usual - squares / degrees as f64 / usual.max(1.0)
+        let [first, second] = [0, 1].map(|at| self.sides[at].count as f64);
+        let variance = squares / (first + second - 2.0);
+        let of_mean = variance * (1.0 / first + 1.0 / second) / 4.0;
+        (usual, usual * (self.rest as f64 - usual) - (variance - of_mean))
     }
 }
 
@@ -152,20 +157,29 @@ impl Side {
     }
 }
 
-/// The mean of excesses in the order of time.
+/// The mean excess of samples over their neighbours, weighted by the means of these, in the order of time.
 #[derive(Debug, Default)]
 pub(crate) struct Excess {
     count: u64,
-    sum: f64,
-    /// For the error of their mean.
+    /// Sums of the weights, and of excesses times weights.
+    weights: f64,
+    weighted: f64,
+    /// What is added to the excesses.
+    more: f64,
+    /// Excesses by the mean weight until then, for the error of their mean.
     batches: Batches,
 }
 
 impl Excess {
-    pub(crate) fn add(&mut self, ticks: f64) {
+    /// Adds the excess of a sample, and to it so many ticks.
+    pub(crate) fn add<K>(&mut self, compared: &Compared<K>, more: u64) {
+        let (weight, weighted) = compared.weighted_excess();
         self.count += 1;
-        self.sum += ticks;
-        self.batches.add(ticks);
+        self.weights += weight;
+        self.weighted += weighted;
+        self.more += more as f64;
+        let usual = (self.weights / self.count as f64).max(1.0);
+        self.batches.add(weighted / usual + more as f64);
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -174,7 +188,8 @@ impl Excess {
 
     /// Returns the mean; absent without any.
     pub(crate) fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
+        let excess = self.weighted / self.weights.max(1.0);
+        (self.count > 0).then(|| excess + self.more / self.count as f64)
     }
 
     /// Returns half of its 95 % interval; absent for fewer than two.

@@ -74,7 +74,7 @@ impl EffectsBuilder {
 
     fn collect(&mut self) {
         while let Some(compared) = self.near.next() {
-            self.sources.entry(compared.key).or_default().indirect.add(compared.excess());
+            self.sources.entry(compared.key).or_default().indirect.add(&compared, 0);
         }
     }
 

@@ -195,10 +195,9 @@ struct Clean {
 impl Clean {
     fn collect(&mut self) {
         while let Some(compared) = self.near.next() {
-            let excess = compared.excess();
             self.parts.add(&compared.key);
-            self.whole.add(excess + compared.key.seen as f64);
-            self.indirect.add(excess);
+            self.whole.add(&compared, u64::try_from(compared.key.seen).unwrap_or(u64::MAX));
+            self.indirect.add(&compared, 0);
             self.modes.add(&compared);
         }
     }

@@ -119,13 +119,24 @@ type Speed = fn(&mut f64, &mut Pcg64Mcg) -> f64;
 /// Returns the cost of ticks of 2 µs that come every 4 ms in samples of this length, each of which makes the body slower
 /// by `indirect`.
 fn played(length: Speed, indirect: f64, seed: u64) -> Option<Overhead> {
+    played_every(4e6, 8_000, length, indirect, seed)
+}
+
+/// The same for ticks that come every `period_ns`, in so many samples.
+fn played_every(
+    period_ns: f64,
+    samples: u64,
+    length: Speed,
+    indirect: f64,
+    seed: u64,
+) -> Option<Overhead> {
     let mut random = random(seed);
     let (mut state, mut clean) = (0.0, TickOverheadOf::new(true));
-    let mut until = 4e6 * random.random::<f64>();
-    for _ in 0..8_000 {
+    let mut until = period_ns * random.random::<f64>();
+    for _ in 0..samples {
         let work = length(&mut state, &mut random);
         let hit = until < work;
-        until += if hit { 4e6 } else { 0.0 } - work;
+        until += if hit { period_ns } else { 0.0 } - work;
         let tick = Parts::made(u64::from(hit), if hit { 2_000 } else { 0 });
         let took = work + if hit { 2_000.0 + indirect } else { 0.0 };
         clean.add(took as u64, &tick, false, true);
@@ -164,6 +175,41 @@ fn a_body_of_two_speeds_has_no_indirect_cost_by_itself() {
             println!("{name}, {indirect} ns: covers {covered}, clear in {clear}");
             assert!(covered >= 0.91, "{name}, {indirect} ns: covers {covered}");
             assert!(indirect == 0.0 || u64::from(clear) == runs, "{name}: clear in {clear}");
+        }
+    }
+}
+
+/// A body that mostly takes 100 µs, and now and then much longer.
+fn rarely_long(rare: f64, long_ns: f64, random: &mut Pcg64Mcg) -> f64 {
+    if random.random::<f64>() < rare { long_ns } else { 100_000.0 }
+}
+
+/// Ticks meet the long repetitions of a body much more often than their share, without any cost: eight neighbours mostly
+/// hold none of them, and sometimes one that makes up half of their time.
+#[test]
+fn rare_repetitions_that_are_much_longer_are_no_cost_of_a_tick() {
+    let cases: [(&str, Speed); 3] = [
+        ("10 % of 1,000 µs", |_, random| rarely_long(0.10, 1_000_000.0, random)),
+        ("1 % of 600 µs", |_, random| rarely_long(0.01, 600_000.0, random)),
+        ("5 % of 300 µs", |_, random| rarely_long(0.05, 300_000.0, random)),
+    ];
+    for (name, length) in cases {
+        for indirect in [0.0, 3_000.0] {
+            let (runs, mut covered, mut sum, mut reach) = (40, 0, 0.0, 0.0);
+            for seed in 1..=runs {
+                let found = played_every(50e6, 100_000, length, indirect, seed);
+                let found = found.expect("ticks alone");
+                let interval = found.indirect_interval.expect("enough");
+                covered += u32::from(interval.low <= indirect && indirect <= interval.high);
+                sum += found.indirect_ns;
+                reach += (interval.high - interval.low) / 2.0;
+            }
+            let [covered, mean, reach] =
+                [f64::from(covered), sum, reach].map(|sum| sum / runs as f64);
+            println!("{name}, {indirect} ns: {mean} ± {reach} ns, covers {covered}");
+            assert!(covered >= 0.88, "{name}, {indirect} ns: covers {covered}");
+            let bias = (mean - indirect).abs() / reach;
+            assert!(bias < 0.25, "{name}, {indirect} ns: off by {bias} of the half interval");
         }
     }
 }

@@ -116,8 +116,7 @@ pub fn laws(answers: &Answers, recording: Option<&Recording>) -> Result<Laws, Pr
     let (grains, too_long_ns): (Vec<u64>, Vec<u64>) =
         grains.into_iter().partition(|&grain_ns| grain_ns <= every_ns);
     let is_observed = observed.is_some();
-    let asked_wrongly = !is_observed && (delay_ns >= every_ns || !too_long_ns.is_empty());
-    if grains.is_empty() || asked_wrongly {
+    if grains.is_empty() || !(is_observed || too_long_ns.is_empty()) {
         return Err(several(is_observed, every_ns));
     }
     let ranks: Vec<u64> = answers.one("ranks")?;
@@ -136,8 +135,8 @@ fn several(is_observed: bool, every_ns: u64) -> Problem {
         let remedy = "give shorter grains with --grain, or use `anechoic predict phases`";
         return ProblemKind::Usage.problem(why, remedy);
     }
-    let why = "--every is shorter than a grain, or not longer than --delay: several delays would fall into one phase";
-    ProblemKind::Usage.problem(why, "give a longer --every, or shorter ones of the others")
+    let why = "--every is shorter than a grain: several delays would fall into one phase";
+    ProblemKind::Usage.problem(why, "give a longer --every, or shorter grains with --grain")
 }
 
 fn duration(name: &str, of: Duration) -> Result<u64, Problem> {
@@ -207,15 +206,30 @@ mod tests {
         }
     }
 
-    /// One rank loses D once in each period: 1 + HZ·D.
+    /// The time from the end of one event to the next is free of delays, so it may be shorter than they are: a rank then
+    /// takes 1/(1 − noise) of its work.
+    #[test]
+    fn a_delay_may_be_longer_than_the_time_to_the_next() {
+        let long = of(&[("delay", "2ms"), ("every", "1500us"), ("grain", "1ms"), ("ranks", "1")]);
+        let law = long.grains[0].ranks[0];
+        let noise = 2.0 / (2.0 + 1.5);
+        assert!((law.slowdown - 1.0 / (1.0 - noise)).abs() < 1e-12, "{law:?}");
+        assert!((law.linear_slowdown - law.slowdown).abs() < 1e-12, "{law:?}");
+    }
+
+    /// Ticks of 20 us at a rate of HZ leave 1/HZ − D free. One rank loses D in each of these: 1 + D/(1/HZ − D).
     #[test]
     fn ticks_of_one_rank() {
         let ticks =
-            of(&[("delay", "20us"), ("every", "1ms"), ("grain", "100us,1ms"), ("ranks", "1")]);
-        let one: Vec<(f64, f64)> =
-            ticks.grains.iter().map(|grain| (grain.p, grain.ranks[0].linear_slowdown)).collect();
-        assert_eq!(one, [(0.1, 1.02), (1.0, 1.02)]);
-        assert!((ticks.grains[0].ranks[0].slowdown - 1.02).abs() < 1e-12);
+            of(&[("delay", "20us"), ("every", "980us"), ("grain", "98us,980us"), ("ranks", "1")]);
+        let one = [0, 1].map(|at: usize| {
+            let grain = &ticks.grains[at];
+            (grain.p, grain.ranks[0].linear_slowdown)
+        });
+        let slowdown = 1.0 / (1.0 - 1_000.0 * 20e-6);
+        assert_eq!(one.map(|(p, _)| p), [0.1, 1.0]);
+        assert!(one.iter().all(|(_, linear)| (linear - slowdown).abs() < 1e-12), "{one:?}");
+        assert!((ticks.grains[0].ranks[0].slowdown - slowdown).abs() < 1e-12);
         assert_eq!(ticks.grains[1].linear_up_to, 0);
         assert!(Answers::read(OPTIONS, &[("every", "0s")]).is_err());
         let several = Answers::read(OPTIONS, &[("every", "1ms"), ("grain", "5ms")]).expect("sound");

@@ -172,9 +172,7 @@ pub(super) fn tickless_ms(points: &[Point], cost_us: f64) -> Option<f64> {
 /// Marks the points that are off.
 pub(super) fn mark(points: &mut [Fitted]) {
     let scatter = deviation(points.iter().filter_map(|fitted| fitted.miss));
-    let blocks = points.iter().map(|fitted| fitted.point.by_block.len()).collect();
-    let errors = points.iter().filter_map(|fitted| fitted.standard_error).collect();
-    let usual = usual_error(errors, blocks);
+    let usual = usual_miss(points);
     let unknown = points.iter().any(|fitted| fitted.standard_error.is_none());
     let alike = points.chunk_by(|a, b| a.point.copies == b.point.copies);
     let sizes: Vec<usize> = alike.map(<[Fitted]>::len).collect();
@@ -186,6 +184,13 @@ pub(super) fn mark(points: &mut [Fitted]) {
         fitted.allowed = allowed.max(LEAST_OFF);
         fitted.off = fitted.miss.is_none_or(|miss| miss.abs() > fitted.allowed);
     }
+}
+
+/// Returns the median error of all misses.
+fn usual_miss(points: &[Fitted]) -> f64 {
+    let blocks = points.iter().map(|fitted| fitted.point.by_block.len()).collect();
+    let errors = points.iter().filter_map(|fitted| fitted.standard_error).collect();
+    usual_error(errors, blocks)
 }
 
 /// Returns the median error, because a few blocks may agree by chance. With blocks it is divided by the median that
@@ -202,14 +207,15 @@ fn usual_error(mut errors: Vec<f64>, blocks: Vec<usize>) -> f64 {
 }
 
 /// Returns whether the times scatter so much that a deviation from the model does not show that matters: at the rate where
-/// interrupts add most, the miss may be a quarter of what they add. A cost that is half as large there misses by so much,
+/// interrupts add most, the miss may be a quarter of what they add, by its size and two of its standard errors. A cost that is half as large there misses by so much,
 /// because the fit follows it half of the way.
 pub(super) fn is_blind(points: &[Fitted]) -> bool {
     let added = |point: &&Fitted| point.predicted.unwrap_or(0.0);
     let most = points.iter().max_by(|a, b| added(a).total_cmp(&added(b)));
     let scatter = deviation(points.iter().filter_map(|point| point.miss));
+    let usual = usual_miss(points);
     let may_miss = |point: &Fitted| {
-        let error = point.standard_error.map_or(scatter, |_| point.allowed / DEVIATIONS);
+        let error = point.standard_error.map_or(scatter, |own| own.max(usual));
         point.miss.unwrap_or(0.0).abs() + NORMAL * error
     };
     most.is_some_and(|point| may_miss(point) > BLIND * added(&point))

@@ -26,7 +26,7 @@ pub(crate) fn times_by_name(ranking: &Ranking) -> Vec<(Chart, String)> {
         let ends = time.interval.map(|interval| (interval.low, interval.high));
         Some(Estimated { value: time.over_first?, ends })
     };
-    by_name(ranking, value, &super::times::axis(ranking), ["times", TIMES])
+    by_name(ranking, value, &times_axis(ranking), ["times", TIMES])
 }
 
 const NOISE: &str = "Variance divided by mean of the samples of each configuration";
@@ -71,6 +71,12 @@ fn noise_axis(ranking: &Ranking) -> Axis {
         Fixed::Time => Quantity::Number,
     };
     Axis::log("variance / mean", quantity)
+}
+
+/// Returns the axis of times relative to the first configuration.
+pub(super) fn times_axis(ranking: &Ranking) -> Axis {
+    let first = ranking.configurations.first().map_or("", |first| first.name.as_str());
+    Axis::log(&format!("time / time of {first}"), Quantity::Number)
 }
 
 /// Returns the range of intervals that is drawn, a tenth of the lowest to ten times the highest of these points: a few passes
@@ -219,6 +225,7 @@ mod tests {
             working_sets_left_out: 0,
             without_variance: 0,
             unequal_samples: 0,
+            reads_differ: false,
             tied: 0,
             curves: Curves::default(),
             one_by_one: vec![],

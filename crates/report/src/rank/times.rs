@@ -1,6 +1,6 @@
 //! How long the same work takes in each configuration, compared with the first.
 
-use super::figures::with_cut_intervals;
+use super::figures::{times_axis, with_cut_intervals};
 use super::{NAME, SHOWN, words};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::style::{View, clip, plain};
@@ -135,14 +135,8 @@ pub(crate) fn chart(ranking: &Ranking) -> Option<Chart> {
         "time relative to {}, by experiment, in the order of the table",
         clip(&plain(&first.name), NAME)
     );
-    let y = axis(ranking);
+    let y = times_axis(ranking);
     (!curves.is_empty()).then(|| Chart::of(x, y, with_cut_intervals(curves)).titled(title, 10))
-}
-
-/// Returns the axis of times relative to the first configuration.
-pub(crate) fn axis(ranking: &Ranking) -> Axis {
-    let first = ranking.configurations.first().map_or("", |first| first.name.as_str());
-    Axis::log(&format!("time / time of {first}"), Quantity::Number)
 }
 
 fn has_ratio(time: Option<IterationTime>) -> bool {
