@@ -56,10 +56,6 @@ impl NewFile {
     pub(crate) fn create(path: &Path, force: bool) -> Result<Self, Problem> {
         refuse(path, force)?;
         let named = |error: io::Error| Problem::unwritable(path, &error);
-        if path.metadata().is_ok_and(|about| !about.is_file()) {
-            let file = OpenOptions::new().write(true).open(path).map_err(named)?;
-            return Ok(Self { path: path.to_owned(), force, to: Target::Direct(file) });
-        }
         let dir = directory_of(path);
         if !dir.exists() {
             let (path, dir) = (path.display(), dir.display());
@@ -70,6 +66,11 @@ impl NewFile {
         let behind = follow(path).map_err(named)?;
         let dir = directory_of(&behind);
         verify_place(dir).map_err(named)?;
+        if path.metadata().is_ok_and(|about| !about.is_file()) {
+            // By its first name: what the links of /proc lead to need have none.
+            let file = OpenOptions::new().write(true).open(path).map_err(named)?;
+            return Ok(Self { path: behind, force, to: Target::Direct(file) });
+        }
         stop::end_at_once()?;
         let (mut unfinished, umask) = (None, umask());
         let mut staged = tempfile::Builder::new();

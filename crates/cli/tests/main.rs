@@ -24,6 +24,7 @@ mod redirected;
 mod report;
 mod shell;
 mod stopped;
+mod strangers;
 mod suites;
 mod threads;
 mod tool;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const STRANGER: u32 = 65_534;
+pub(crate) const STRANGER: u32 = 65_534;
 
-fn example() -> PathBuf {
+pub(crate) fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/before")
 }
 
@@ -22,7 +22,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Returns whether this test can be another user, or notes why not.
-fn may_be_another() -> bool {
+pub(crate) fn may_be_another() -> bool {
     let root = command("id", &["-u"]).out.trim() == "0" && std::env::var("SUDO_UID").is_err();
     if !root {
         note::skipped("needs root, whom links could harm");
@@ -31,7 +31,7 @@ fn may_be_another() -> bool {
 }
 
 /// A place that the stranger may enter, with a directory `theirs` of the stranger.
-fn place() -> tempfile::TempDir {
+pub(crate) fn place() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).expect("own");
     fs::create_dir(dir.path().join("theirs")).expect("a directory");

@@ -80,6 +80,8 @@ fn read(file: &Path) -> Option<SelfTest> {
 /// Writes the file beside itself first, so that it is always complete.
 fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("/"));
+    let there = dir.ancestors().find(|dir| dir.exists());
+    verify_place(there.unwrap_or(Path::new("/")))?;
     fs::create_dir_all(dir)?;
     verify_place(dir)?;
     let beside = dir.join(format!(".{FILE}.{}", std::process::id()));
@@ -139,6 +141,18 @@ mod tests {
         }
         assert_eq!(read(dir.path()), None, "a directory");
         assert!(replace(dir.path(), b"").is_err());
+    }
+
+    #[test]
+    fn root_makes_no_directory_below_that_of_another_user() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let theirs = dir.path().join("theirs");
+        fs::create_dir(&theirs).expect("a directory");
+        if std::os::unix::fs::chown(&theirs, Some(65_533), Some(65_533)).is_err() {
+            return; // only root may give it away
+        }
+        assert!(replace(&theirs.join("state/anechoic").join(FILE), b"{}").is_err());
+        assert_eq!(fs::read_dir(&theirs).expect("own").count(), 0);
     }
 
     #[test]

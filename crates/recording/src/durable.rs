@@ -159,13 +159,16 @@ pub fn replace_file(file: &Path, content: &[u8]) -> Result<(), WriteError> {
     })
 }
 
-/// Gives what root has created the permissions of the file that it replaces, or else keeps it from all others.
+/// Gives what root has created the permissions of the file that it replaces, or else keeps it from all others. A file that
+/// another user planted in a directory like /tmp does not count.
 fn set_private(created: &File, replaced: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if is_root() {
-        let own = || std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        let old = fs::symlink_metadata(replaced).ok().filter(fs::Metadata::is_file);
-        created.set_permissions(old.map_or_else(own, |old| old.permissions()))?;
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let counts = |old: &fs::Metadata| old.is_file() && crate::strangers::is_trusted(old.uid());
+        let old = fs::symlink_metadata(replaced).ok().filter(counts);
+        let private = || PermissionsExt::from_mode(0o600);
+        created.set_permissions(old.map_or_else(private, |old| old.permissions()))?;
     }
     let _ = (created, replaced); // other systems have no root
     Ok(())
@@ -293,6 +296,9 @@ mod tests {
             fs::set_permissions(&merged, fs::Permissions::from_mode(0o644)).expect("root may");
             replace_file(&merged, b"[]").expect("a file");
             assert_eq!(of(&merged).mode() & 0o777, 0o644, "what root has opened stays open");
+            std::os::unix::fs::chown(&merged, Some(65_534), Some(65_534)).expect("root may");
+            replace_file(&merged, b"{}").expect("a file");
+            assert_eq!(of(&merged).mode() & 0o777, 0o600, "another user opened it");
         }
     }
 

@@ -6,7 +6,8 @@
 //! enough, and why the writes themselves may go by path.
 //!
 //! A user who became root with sudo is no other user. In a user namespace, root has no power over the files of users
-//! outside it, so these are none either.
+//! outside it, so these are none either. The kernel displays all of them as one number (`overflowuid`, usually 65534); a
+//! user of the namespace who has the same number cannot be distinguished from them.
 
 use crate::problem::ProblemKind;
 use std::ffi::OsString;
@@ -44,10 +45,11 @@ pub(crate) fn verify_own(dir: &Path) -> io::Result<()> {
 /// Returns where `path` leads, without links. Its last part need not exist.
 ///
 /// Root follows only its own links. Other users follow none that stands in a directory like /tmp and belongs neither to
-/// them nor to the owner of that directory: the kernel refuses these too (`fs.protected_symlinks`).
+/// them nor to the owner of that directory, and write to no such pipe: the kernel refuses these to the shell's `>` too
+/// (`fs.protected_symlinks`, `fs.protected_fifos`).
 ///
 /// # Errors
-/// Names the link or the directory that another user controls; or returns the system's error.
+/// Names the link, the pipe or the directory that another user controls; or returns the system's error.
 pub fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut left = parts(&std::path::absolute(path)?);
     let (mut at, mut links) = (PathBuf::from("/"), 0);
@@ -91,14 +93,15 @@ fn parts(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(part).collect()
 }
 
-/// Checks that nobody else can exchange an entry of a directory, and that it is not somebody else's link.
+/// Checks that nobody else can exchange an entry of a directory, and that it is not somebody else's link or pipe.
 fn verify_entry(dir: &Path, entry: &Path, about: &Metadata) -> io::Result<()> {
     let of_dir = dir.metadata()?;
     let sticky = of_dir.mode() & STICKY != 0;
     if !is_root() {
         let users = [of_dir.uid(), rustix::process::geteuid().as_raw()];
         let open = sticky && of_dir.mode() & WRITE_OTHERS != 0;
-        let planted = about.is_symlink() && open && !users.contains(&about.uid());
+        let leads_away = !about.is_dir() && !about.is_file();
+        let planted = leads_away && open && !users.contains(&about.uid());
         return if planted { Err(of_stranger(entry, about.uid())) } else { Ok(()) };
     }
     verify_owner(dir, &of_dir)?;
@@ -132,8 +135,8 @@ fn open_to_others(dir: &Path) -> io::Error {
 }
 
 fn refused(why: String) -> io::Error {
-    let remedy =
-        "name a place where only you may write, or start this as the user who owns that place";
+    let remedy = "name a place where only you may write, for example with `-o /tmp/NAME`, or start \
+                  this as the user who owns that place";
     io::Error::other(ProblemKind::CannotWrite.problem(why, remedy))
 }
 
@@ -149,27 +152,46 @@ fn has_access_list(dir: &Path) -> bool {
     rustix::fs::getxattr(dir, "system.posix_acl_access", &mut [0; 0][..]).is_ok_and(|size| size > 0)
 }
 
-fn is_trusted(user: u32) -> bool {
+/// Returns whether a user is root, became root with sudo or is outside of this user namespace.
+pub(crate) fn is_trusted(user: u32) -> bool {
     user == 0
         || sudo_user().is_some_and(|(own, _)| own == user)
-        || !is_mapped("/proc/self/uid_map", user)
+        || is_displayed_as_outside("uid", user)
 }
 
 fn is_trusted_group(group: u32) -> bool {
-    group == 0
-        || sudo_user().is_some_and(|(_, own)| own == group)
-        || !is_mapped("/proc/self/gid_map", group)
+    group == 0 || is_private_group(sudo_user(), group) || is_displayed_as_outside("gid", group)
 }
 
-/// Returns whether a user or group is one of this namespace. Those of outside are displayed as a number that usually is
-/// none of this namespace.
-fn is_mapped(map: &str, number: u32) -> bool {
-    let Ok(map) = std::fs::read_to_string(map) else { return true };
-    let number = u64::from(number);
-    map.lines().any(|line| {
-        let fields: Vec<u64> = line.split_whitespace().filter_map(|f| f.parse().ok()).collect();
-        matches!(fields[..], [first, _, count] if (first..first + count).contains(&number))
-    })
+/// Returns whether this is the group that distributions make for one user alone: it has the user's number. A primary group
+/// such as `users` is that of many.
+fn is_private_group(sudo_user: Option<(u32, u32)>, group: u32) -> bool {
+    sudo_user == Some((group, group))
+}
+
+/// Returns whether a number of the kind `uid` or `gid` is that of users or groups outside of this user namespace.
+fn is_displayed_as_outside(kind: &str, number: u32) -> bool {
+    let read = |path: String| std::fs::read_to_string(path).ok();
+    let displayed = read(format!("/proc/sys/kernel/overflow{kind}"));
+    let displayed = displayed.and_then(|number| number.trim().parse().ok());
+    read(format!("/proc/self/{kind}_map"))
+        .is_some_and(|map| is_outside(&map, displayed.unwrap_or(65_534), number))
+}
+
+/// Returns whether a namespace with this map displays users of outside, as the number `displayed`, with this number.
+fn is_outside(map: &str, displayed: u32, number: u32) -> bool {
+    let fields = |line: &str| -> Vec<u64> {
+        line.split_whitespace().filter_map(|field| field.parse().ok()).collect()
+    };
+    let ranges: Vec<Vec<u64>> = map.lines().map(fields).collect();
+    if ranges == [[0, 0, u64::from(u32::MAX)]] {
+        return false; // nobody is outside
+    }
+    let is_mapped = ranges.iter().any(|range| match range[..] {
+        [first, _, count] => (first..first + count).contains(&u64::from(number)),
+        _ => false,
+    });
+    number == displayed || !is_mapped
 }
 
 /// Returns the numbers of the user who became root with sudo, and of the user's group.
@@ -263,17 +285,30 @@ mod tests {
     }
 
     #[test]
-    fn users_from_outside_of_a_namespace_are_not_in_its_map() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let file = dir.path().join("map");
+    fn users_of_outside_are_displayed_as_one_number() {
         for (map, number, expected) in [
-            ("0 0 4294967295\n", 65_534, true),
-            ("         0       1000          1\n", 65_534, false),
+            ("         0          0 4294967295\n", 65_534, false),
+            ("         0          0 4294967295\n", 1000, false),
+            ("         0       1000          1\n", 65_534, true),
+            ("0 100000 65536\n", 65_534, true),
+            ("0 100000 65536\n", 65_533, false),
             ("0 1000 1\n1 100000 65536\n", 65_534, true),
+            ("0 1000 1\n1 100000 65536\n", 65_536, false),
+            ("0 1000 1\n1 100000 65536\n", 65_537, true),
         ] {
-            fs::write(&file, map).expect("a file");
-            assert_eq!(is_mapped(file.to_str().expect("a name"), number), expected, "{map}");
+            assert_eq!(is_outside(map, 65_534, number), expected, "{map} {number}");
         }
-        assert!(is_mapped("/nowhere", 65_534));
+    }
+
+    #[test]
+    fn a_group_is_trusted_under_sudo_if_it_is_of_the_user_alone() {
+        for (sudo_user, group, expected) in [
+            (Some((1000, 1000)), 1000, true),
+            (Some((1000, 100)), 100, false),
+            (Some((1000, 100)), 1000, false),
+            (None, 1000, false),
+        ] {
+            assert_eq!(is_private_group(sudo_user, group), expected, "{sudo_user:?} {group}");
+        }
     }
 }
