@@ -73,12 +73,13 @@ fn subcommand(importer: &'static Importer) -> Command {
 }
 
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
-    let place = Place::of(args.files.output.as_deref(), false)?;
+    let mut place = Place::of(args.files.output.as_deref(), false)?;
+    let made = place.make()?;
     let dir = place.dir();
     // What was there before the import refuses it, and stays.
-    let unfinished = match files::is_used(dir) {
+    let unfinished = match !made && files::is_used(dir) {
         true => None,
-        false => Some(Unfinished::alone(dir)?),
+        false => Some(Unfinished::alone(dir, made)?),
     };
     let busy = Busy::with("importing", false);
     let detours = args.importer.import(&args.files.files, &args.answers, dir)?;

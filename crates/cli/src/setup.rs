@@ -74,7 +74,7 @@ impl SetupArgs {
 #[derive(Debug)]
 pub(crate) struct Place {
     dir: PathBuf,
-    /// Whether it was made under the default name.
+    /// Whether this command made it: under the default name, or by [`Place::make`].
     made: bool,
     _scratch: Option<Scratch>,
 }
@@ -96,6 +96,17 @@ impl Place {
     /// Returns the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Makes the directory unless it exists; returns whether this command made it.
+    ///
+    /// # Errors
+    /// Fails if it cannot be made, or is something else than a directory.
+    pub fn make(&mut self) -> Result<bool, Problem> {
+        let made = create_own_dir(&self.dir);
+        let made = made.map_err(|error| Problem::cannot_write_to(&self.dir, &error))?;
+        self.made |= made;
+        Ok(self.made)
     }
 }
 
@@ -173,7 +184,10 @@ pub(crate) fn free(dir: PathBuf) -> PathBuf {
         PathBuf::from(name)
     };
     let mut places = std::iter::once(dir.clone()).chain((2..).map(numbered));
-    places.find(|place| create_own_dir(place).unwrap_or(true)).unwrap_or(dir)
+    let is_free = |place: &PathBuf| {
+        create_own_dir(place).unwrap_or_else(|_| place.symlink_metadata().is_err())
+    };
+    places.find(is_free).unwrap_or(dir)
 }
 
 /// Refuses to run under SCHED_FIFO on every CPU of the machine, unless the user asked for that explicitly.
@@ -208,6 +222,15 @@ mod tests {
         assert!(taken.iter().all(|place| place.is_dir()), "{taken:?}");
         let nowhere = PathBuf::from("/proc/anechoic");
         assert_eq!(free(nowhere.clone()), nowhere, "what writes there reports why");
+    }
+
+    #[test]
+    fn names_that_others_have_taken_are_skipped() {
+        let above = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| above.path().join(name);
+        std::fs::write(at("r"), "a file").expect("written");
+        std::os::unix::fs::symlink(at("absent"), at("r.2")).expect("a link");
+        assert_eq!(free(at("r")), at("r.3"));
     }
 
     #[test]

@@ -44,15 +44,15 @@ pub fn flag() -> Result<Arc<AtomicBool>, Problem> {
         // The flag is set before the thread wakes up.
         flag::register(signal, Arc::clone(&stop))?;
     }
-    watch(newest()?, wait_for_the_last)?;
+    watch(usual(), newest()?, wait_for_the_last)?;
     Ok(stop)
 }
 
 /// Whether a thread waits for signals.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Has the first signal of a user, a terminal or a launcher end the process once what must be done before is done. A
-/// command that has a [`flag`] decides itself when it ends.
+/// Has the first signal end the process once what must be done before is done. Real-time signals, which nobody sends to
+/// end a command, end it as usual. A command that has a [`flag`] decides itself when it ends.
 ///
 /// # Errors
 /// Fails if the system has no descriptor or no thread left for waiting.
@@ -60,20 +60,22 @@ pub(crate) fn end_at_once() -> Result<(), Problem> {
     if WATCHED.load(Ordering::Acquire) {
         return Ok(());
     }
-    watch(newest_of(usual())?, |mut arrived, newest| {
+    let caught = || ending().filter(|signal| !REAL_TIME.contains(signal));
+    watch(caught(), newest_of(caught())?, |mut arrived, newest| {
         if next(&mut arrived).is_some() {
             end(newest);
         }
     })
 }
 
-/// Starts a thread that gets the usual signals as they arrive, and the number of the latest signal.
+/// Starts a thread that gets these signals as they arrive, and the number of the latest signal.
 fn watch(
+    signals: impl Iterator<Item = i32>,
     newest: Arc<AtomicUsize>,
     wait: impl FnOnce(UnixStream, &AtomicUsize) + Send + 'static,
 ) -> Result<(), Problem> {
     let (arrived, handler) = UnixStream::pair()?;
-    for signal in usual() {
+    for signal in signals {
         // The number is set before the thread wakes up.
         low_level::pipe::register(signal, handler.try_clone()?)?;
     }
@@ -112,13 +114,15 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
 }
 
 /// Does what must be done before the end, and ends the process with the latest signal.
-fn end(newest: &AtomicUsize) {
+fn end(newest: &AtomicUsize) -> ! {
     tracefs::end_own();
     huge_pages::undo_all();
     let acts = std::mem::take(&mut *BEFORE_THE_END.lock().unwrap_or_else(PoisonError::into_inner));
     acts.into_iter().for_each(|act| act());
     let signal = i32::try_from(newest.load(Ordering::Acquire)).unwrap_or(SIGTERM);
     let _ = low_level::emulate_default_handler(signal);
+    // It does not know every signal, and takes others for harmless.
+    std::process::exit(128 + signal)
 }
 
 /// Waits for the next signals; returns `None` if there are none.

@@ -10,7 +10,16 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 const TRIES: usize = 100;
 
 /// What is not complete yet. While somebody holds the lock, nothing of it becomes complete and nothing is removed.
-static ALL: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
+static ALL: Mutex<Vec<(PathBuf, What)>> = Mutex::new(vec![]);
+
+/// What of a path is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// The file or directory itself.
+    Whole,
+    /// What is in the directory, which was there before.
+    Content,
+}
 
 /// A file or directory that is removed if a signal ends the process while this lives.
 #[derive(Debug)]
@@ -19,26 +28,31 @@ pub(crate) struct Unfinished(PathBuf);
 impl Unfinished {
     /// Has it removed before a signal ends the process at once. Call this before it is created.
     pub(crate) fn at(path: &Path) -> Self {
+        Self::new(path, What::Whole)
+    }
+
+    fn new(path: &Path, what: What) -> Self {
         static FIRST: Once = Once::new();
         FIRST.call_once(|| stop::before_sudden_end(remove_all));
-        all().push(path.to_owned());
+        all().push((path.to_owned(), what));
         Self(path.to_owned())
     }
 
-    /// The same in a command that has nothing to save: the first signal then ends it at once.
+    /// Has a directory removed in a command that has nothing to save: the first signal then ends it at once. Of a directory
+    /// that this command did not make, `made` is false, and only what is in it is removed.
     ///
     /// # Errors
     /// Fails if signals cannot be caught.
-    pub(crate) fn alone(path: &Path) -> Result<Self, Problem> {
+    pub(crate) fn alone(dir: &Path, made: bool) -> Result<Self, Problem> {
         stop::end_at_once()?;
-        Ok(Self::at(path))
+        Ok(Self::new(dir, if made { What::Whole } else { What::Content }))
     }
 
     /// Completes it, for example by a new name. No signal ends the process meanwhile.
     pub(crate) fn complete<T>(self, act: impl FnOnce() -> T) -> T {
         let mut all = all();
         let done = act();
-        all.retain(|path| *path != self.0);
+        all.retain(|(path, _)| *path != self.0);
         drop(all);
         done
     }
@@ -46,18 +60,26 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        all().retain(|path| *path != self.0);
+        all().retain(|(path, _)| *path != self.0);
     }
 }
 
-fn all() -> MutexGuard<'static, Vec<PathBuf>> {
+fn all() -> MutexGuard<'static, Vec<(PathBuf, What)>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes everything that is not complete. The process ends next, so nothing may become complete any more.
 fn remove_all() {
     let all = all();
-    all.iter().for_each(|path| remove(path));
+    for (path, what) in all.iter() {
+        match what {
+            What::Whole => remove(path),
+            What::Content => {
+                let entries = fs::read_dir(path).into_iter().flatten().flatten();
+                entries.for_each(|entry| remove(&entry.path()));
+            }
+        }
+    }
     std::mem::forget(all);
 }
 

@@ -1,6 +1,7 @@
 //! What other tools and the image without an operating system measured: imported, and read by every command.
 
-use crate::tool::{anechoic, arg};
+use crate::tool::{ANECHOIC, anechoic, arg, command};
+use std::fs;
 use std::path::Path;
 
 #[test]
@@ -101,7 +102,7 @@ fn preemptions_without_an_operating_system_are_ranked_as_such() {
 fn an_imported_table_has_no_machine_and_no_suspects() {
     let place = tempfile::tempdir().expect("a directory");
     let (table, dir) = (place.path().join("detours.csv"), place.path().join("imported"));
-    std::fs::write(&table, "start_ns,duration_ns\n1000,500\n9000,700\n").expect("written");
+    fs::write(&table, "start_ns,duration_ns\n1000,500\n9000,700\n").expect("written");
     let done = anechoic(&["import", "csv", arg(&table), "-o", arg(&dir)]);
     assert!(done.code == Some(0) && done.out.contains("2 detours; "), "{} {}", done.out, done.err);
     let shown = anechoic(&["summary", arg(&dir)]).out;
@@ -215,4 +216,50 @@ fn a_trace_is_imported_with_its_causes() {
     assert!(shown.contains("timer tick"), "its table of symbols names the tick: {shown}");
     let summary = anechoic(&["summary", arg(&dir), "--all"]).out;
     assert!(summary.contains("nobody measured"), "{summary}");
+}
+
+#[test]
+fn what_another_command_writes_into_a_pipe_is_imported() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (table, dir) = (place.path().join("detours.csv"), place.path().join("imported"));
+    fs::write(&table, "start_ns,duration_ns\n1000,500\n9000,700\n").expect("written");
+    let line = format!("{ANECHOIC} import csv <(cat {}) -o {}", arg(&table), arg(&dir));
+    let done = command("bash", &["-c", &line]);
+    assert!(done.code == Some(0) && done.out.contains("2 detours; "), "{} {}", done.out, done.err);
+}
+
+#[test]
+fn an_import_removes_nothing_that_it_did_not_make() {
+    let place = tempfile::tempdir().expect("a place");
+    let at = |name: &str| place.path().join(name);
+    // The last detour of its second run begins too early, which netgauge's import finds after it has written the first.
+    let wrong = (0..100_000).map(|at: u64| format!("{} 300\n", 1_000 * at)).collect::<String>();
+    fs::write(at("wrong"), wrong + "0 300\n1000 300\n5 300\n").expect("a file");
+    fs::write(at("file"), "precious").expect("a file");
+    fs::create_dir(at("own")).expect("a directory");
+    std::os::unix::fs::symlink(at("own"), at("link")).expect("a link");
+    let refused = |format: &str, to: &str| {
+        let done = anechoic(&["import", format, arg(&at("wrong")), "-o", arg(&at(to))]);
+        assert!(
+            matches!(done.code, Some(65 | 73)),
+            "{format} to {to}: {:?} {}",
+            done.code,
+            done.err
+        );
+        done
+    };
+    for format in ["netgauge", "csv", "bare", "trace-cmd"] {
+        assert!(refused(format, "file").err.contains("it is not a directory"), "{format}");
+        for to in ["own", "link", "new"] {
+            refused(format, to);
+        }
+        assert!(at("link").is_symlink(), "{format}");
+        assert_eq!(fs::read_dir(at("own")).expect("it stays").count(), 0, "{format}");
+        assert!(!at("new").exists(), "{format}");
+    }
+    assert_eq!(fs::read_to_string(at("file")).expect("it stays"), "precious");
+    // Nothing was read yet, and the file is not taken for an unfinished recording.
+    command("mkfifo", &[arg(&at("fifo"))]);
+    let done = anechoic(&["import", "csv", arg(&at("fifo")), "-o", arg(&at("file"))]);
+    assert_eq!(done.code, Some(73), "{}", done.err);
 }

@@ -74,6 +74,21 @@ impl Importer {
     /// A file cannot be read, a line of it is wrong, they have nothing that was measured, or the recording cannot be
     /// written.
     pub fn import(&self, files: &[PathBuf], answers: &Answers, dir: &Path) -> Result<u64, Problem> {
+        let was_there = dir.symlink_metadata().is_ok();
+        let done = self.import_into(files, answers, dir);
+        if done.is_err() && !was_there {
+            let _ = std::fs::remove_dir(dir); // fails unless it is empty
+        }
+        done
+    }
+
+    /// The same; if it fails, an empty directory may be left.
+    fn import_into(
+        &self,
+        files: &[PathBuf],
+        answers: &Answers,
+        dir: &Path,
+    ) -> Result<u64, Problem> {
         let [first, ..] = files else {
             return Err(ProblemKind::Usage.problem("there is no file", "name one"));
         };

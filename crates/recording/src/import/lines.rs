@@ -14,8 +14,21 @@ const MOST_JSON: u64 = 16 << 20;
 /// The mark with which some programs begin a text in UTF-8.
 const BYTE_ORDER: &[u8] = "\u{feff}".as_bytes();
 
-/// Opens a file; returns it and when it was written, if that is known.
-pub(super) fn open(path: &Path) -> Result<(File, Option<SystemTime>), Problem> {
+/// What a path names that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// A regular file, which may be read again.
+    Regular,
+    /// That, or a pipe such as `<(zcat FILE)`, which is read once.
+    Once,
+}
+
+/// Opens a regular file; returns it and when it was written, if that is known.
+pub(super) fn open_regular(path: &Path) -> Result<(File, Option<SystemTime>), Problem> {
+    open(path, Source::Regular)
+}
+
+fn open(path: &Path, source: Source) -> Result<(File, Option<SystemTime>), Problem> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => {
             let why = format!("there is no {}", path.display());
@@ -23,14 +36,26 @@ pub(super) fn open(path: &Path) -> Result<(File, Option<SystemTime>), Problem> {
         }
         _ => Problem::unreadable(path, &error),
     };
-    // Before it is opened: a pipe may never get a writer.
+    // Before it is opened: a device may act when it is.
     let about = fs::metadata(path).map_err(failed)?;
+    if source == Source::Once && is_pipe(&about) {
+        return Ok((File::open(path).map_err(failed)?, None));
+    }
     if !about.is_file() {
         let what = if about.is_dir() { "a directory" } else { "not a regular file" };
         let why = format!("{} is {what}", path.display());
         return Err(ProblemKind::Usage.problem(why, "name a file"));
     }
     Ok((File::open(path).map_err(failed)?, about.modified().ok()))
+}
+
+fn is_pipe(about: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    let is_pipe = std::os::unix::fs::FileTypeExt::is_fifo(&about.file_type());
+    #[cfg(not(unix))]
+    let is_pipe = false;
+    let _ = about; // other systems have no pipes with a path
+    is_pipe
 }
 
 /// A file that is read line by line.
@@ -42,8 +67,18 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// Opens a file or a pipe.
     pub(super) fn open(path: &Path) -> Result<Self, Problem> {
-        let (file, modified) = open(path)?;
+        Self::open_as(path, Source::Once)
+    }
+
+    /// Opens a regular file, which is read more than once.
+    pub(super) fn open_regular(path: &Path) -> Result<Self, Problem> {
+        Self::open_as(path, Source::Regular)
+    }
+
+    fn open_as(path: &Path, source: Source) -> Result<Self, Problem> {
+        let (file, modified) = open(path, source)?;
         Ok(Self { path: path.to_owned(), reader: BufReader::new(file), modified })
     }
 

@@ -2,11 +2,10 @@
 
 use super::importer::CPU;
 use super::lines::{time_ns, wrong};
-use super::recorded::new_dir;
+use super::recorded::{empty, new_dir};
 use super::{Imported, Importer, Lines, Read};
 use crate::options::Answers;
 use crate::problem::{Problem, ProblemKind};
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -142,7 +141,17 @@ fn each(
 
 /// Makes a recording of each run of a file.
 fn import(file: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
-    let passes = each(&mut Lines::open(file)?, |_, _, _| Ok(()))?;
+    let passes = each(&mut Lines::open_regular(file)?, |_, _, _| Ok(()))?;
+    import_runs(file, passes, answers, dir)
+}
+
+/// Reads the file again, of which this is known.
+fn import_runs(
+    file: &Path,
+    passes: Vec<Pass>,
+    answers: &Answers,
+    dir: &Path,
+) -> Result<u64, Problem> {
     if passes.iter().all(|pass| pass.reached_ns == 0) {
         let nothing = ProblemKind::Data.problem("it has no detour", "check the format");
         return Err(nothing.about(file.display()));
@@ -151,16 +160,26 @@ fn import(file: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
         new_dir(dir)?;
     }
     let mut runs = Runs { file, answers, dir, passes, current: None, detours: 0 };
-    let mut lines = Lines::open(file)?;
+    let mut lines = Lines::open_regular(file)?;
     let written = lines.modified();
     let read = each(&mut lines, |place, pass, line| runs.add(place, pass, line, written));
-    match read.and_then(|_| runs.finish(written)) {
+    let unchanged = read.and_then(|again| match runs.are_same(&again) {
+        true => runs.finish(written),
+        false => Err(changed().about(file.display())),
+    });
+    match unchanged {
         Ok(()) => Ok(runs.detours),
         Err(problem) => {
             runs.discard();
             Err(problem)
         }
     }
+}
+
+/// The file must be the same each time, because its runs are placed by their number and their lengths.
+fn changed() -> Problem {
+    let remedy = "import it when netgauge has ended";
+    ProblemKind::Data.problem("the file changed while it was read", remedy)
 }
 
 /// The recordings of the runs of a file.
@@ -182,6 +201,9 @@ impl Runs<'_> {
         (start_ns, duration_ns): Line,
         written: Option<SystemTime>,
     ) -> Result<(), Problem> {
+        if place >= self.passes.len() {
+            return Err(changed());
+        }
         let cpu = u32::try_from(self.answers.one::<u64>("cpu")?).unwrap_or(u32::MAX);
         if self.current.as_ref().is_none_or(|(run, _)| *run != place) {
             self.finish(written)?;
@@ -202,13 +224,20 @@ impl Runs<'_> {
         }
     }
 
+    /// Returns whether the file had the same runs when it was read again.
+    fn are_same(&self, again: &[Pass]) -> bool {
+        let lengths =
+            |passes: &[Pass]| passes.iter().map(|pass| pass.reached_ns).collect::<Vec<_>>();
+        lengths(&self.passes) == lengths(again)
+    }
+
     /// Removes what was written.
     fn discard(self) {
         if let Some((_, imported)) = self.current {
             imported.discard();
         }
         if self.passes.len() > 1 {
-            let _ = fs::remove_dir_all(self.dir); // it was empty before
+            empty(self.dir); // as it was before
         }
     }
 
@@ -221,5 +250,36 @@ impl Runs<'_> {
         let ended = written.and_then(|written| written.checked_sub(later));
         self.detours = self.detours.saturating_add(imported.finish(ended)?);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_that_changes_between_both_readings_is_refused() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (file, dir) = (place.path().join("ng.out"), place.path().join("r"));
+        let run = "0\t300\n1000\t300\n";
+        let answers = Answers::read(&IMPORTER.all_options(), &[]).expect("options");
+        let more_runs = run.repeat(2);
+        let longer = format!("{run}5000\t300\n");
+        for (name, before, after) in [
+            ("a run was appended", run, &*more_runs),
+            ("a run was removed", &more_runs, run),
+            ("a run became longer", run, &longer),
+            ("the last run became longer", &more_runs, &format!("{more_runs}5000\t300\n")),
+        ] {
+            fs::write(&file, before).expect("written");
+            let lines = &mut Lines::open_regular(&file).expect("a file");
+            let passes = each(lines, |_, _, _| Ok(())).expect("runs");
+            fs::write(&file, after).expect("written");
+            let refused = import_runs(&file, passes, &answers, &dir).expect_err(name);
+            assert!(refused.why.contains("changed while it was read"), "{name}: {}", refused.why);
+            let left = dir.read_dir().map_or(0, Iterator::count);
+            assert_eq!(left, 0, "{name}: nothing is left");
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::recorder::Recorder;
 use crate::rows::{Counter, Detour, Loss, Sample, Series};
 use crate::run::Run;
+use std::fs;
 use std::path::Path;
 
 /// A recording that was made from a file.
@@ -38,6 +39,14 @@ pub(super) fn new_dir(dir: &Path) -> Result<(), Problem> {
         return Err(ProblemKind::CannotWrite.problem(why, "name a new directory with -o"));
     }
     Ok(())
+}
+
+/// Removes what is in a directory that was empty before. The directory stays, which may be the user's own.
+pub(super) fn empty(dir: &Path) {
+    for entry in dir.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+    }
 }
 
 /// Writes recordings: the only one into `dir`, several each into a directory of its method. Returns the number of their

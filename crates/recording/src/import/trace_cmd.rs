@@ -6,7 +6,8 @@ mod handlers;
 mod osnoise;
 mod sink;
 
-use super::lines::open;
+use super::lines::open_regular;
+use super::recorded::empty;
 use super::{Importer, Read, writer};
 use crate::event::{EVENTS, EventSpec, NameKind};
 use crate::options::{Answers, OptionRow, Value};
@@ -62,7 +63,7 @@ fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
         ProblemKind::Data => problem.about(path.display()),
         _ => problem,
     };
-    let (source, written) = open(path)?;
+    let (source, written) = open_regular(path)?;
     let mut file = TraceFile::open(source).map_err(about)?;
     // A trace of all events describes those of osnoise too.
     let windows = file.windows.as_ref().filter(|_| CLOCKS_OF_OSNOISE.contains(&&*file.clock));
@@ -99,7 +100,7 @@ fn import(path: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
     });
     if let Err(problem) = read {
         drop(sink);
-        let _ = std::fs::remove_dir_all(dir); // it was empty before
+        empty(dir);
         return Err(problem);
     }
     let length_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));

@@ -2,6 +2,7 @@
 
 use super::IMPORTED;
 use super::lines::wrong;
+use super::recorded::empty;
 use crate::clock::Clock;
 use crate::machine::{MOST_CPUS, Machine};
 use crate::methods;
@@ -12,7 +13,6 @@ use crate::rows::{Counter, Detour, LengthCount};
 use crate::run::{CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -252,7 +252,7 @@ impl Imported {
 
     /// Removes what was written.
     pub(super) fn discard(self) {
-        let _ = fs::remove_dir_all(&self.dir); // it was empty before
+        empty(&self.dir);
     }
 }
 
