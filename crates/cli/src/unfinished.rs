@@ -74,13 +74,21 @@ fn remove_all() {
     for (path, what) in all.iter() {
         match what {
             What::Whole => remove(path),
-            What::Content => {
-                let entries = fs::read_dir(path).into_iter().flatten().flatten();
-                entries.for_each(|entry| remove(&entry.path()));
-            }
+            What::Content => empty(path),
         }
     }
     std::mem::forget(all);
+}
+
+/// Removes what is in a directory.
+fn empty(dir: &Path) {
+    let entries = || fs::read_dir(dir).into_iter().flatten().flatten();
+    for _ in 0..TRIES {
+        entries().for_each(|entry| remove(&entry.path()));
+        if entries().next().is_none() {
+            return;
+        }
+    }
 }
 
 fn remove(path: &Path) {
