@@ -372,16 +372,16 @@ fn what_is_in_the_way_is_named() {
     let (before, file, dangling) = (arg(&before), arg(&file), arg(&dangling));
     let fifo = at("fifo");
     command("mkfifo", &[arg(&fifo)]);
-    let (fifo, full) = (arg(&fifo), at("full"));
-    let cases: [(&[&str], i32, &str); 10] = [
+    let (fifo, full, new) = (arg(&fifo), at("full"), at("new"));
+    let cases: [(&[&str], i32, &str); 11] = [
         (&["export", "csv", before, before, "-o", file], 64, "is not a directory"),
         (&["man", file], 73, "it is not a directory"),
         (&["man", dangling], 73, "leads nowhere"),
         (&["report", before, "--figures", file], 73, "is not a directory"),
         (&["report", before, "--figures", dangling], 73, "leads nowhere"),
-        (&["import", "netgauge", fifo, "-o", arg(&at("x"))], 64, "is not a regular file"),
-        (&["import", "csv", "/dev/zero", "-o", arg(&at("x"))], 64, "is not a regular file"),
-        (&["import", "trace-cmd", fifo, "-o", arg(&at("x"))], 64, "is not a regular file"),
+        (&["import", "netgauge", fifo, "-o", arg(&new)], 64, "is not a regular file"),
+        (&["import", "csv", "/dev/zero", "-o", arg(&new)], 64, "is not a regular file"),
+        (&["import", "trace-cmd", fifo, "-o", arg(&new)], 64, "is not a regular file"),
         (&["predict", "ticks", "--times", fifo, "--costs", fifo], 65, "not a regular file"),
         (
             &["predict", "ticks", "--times", "/dev/zero", "--costs", "/dev/zero"],
