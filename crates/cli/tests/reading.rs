@@ -34,7 +34,7 @@ fn the_list_has_the_newest_last_and_what_was_found_in_each() {
     let begins = |at: usize, words: &str| lines.get(at).is_some_and(|line| line.starts_with(words));
     assert!(begins(0, "recording  started") && begins(1, "before"), "{}", done.out);
     assert!(
-        lines[1].contains("2026-11-22 09:56:01 UTC  detours  5.0 s  1     373 kB"),
+        lines[1].contains("2026-11-22 09:56:01 UTC  detours  5.0 s  1     406 kB"),
         "{}",
         done.out
     );
