@@ -178,7 +178,7 @@ pub fn compare(
         (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
     }
     found.trials = trials.cloned();
-    found.programs = runs.iter().copied().flatten().any(|of| of.run.program.is_some());
+    found.programs = runs.iter().copied().flatten().any(|one| one.run.program.is_some());
     let is_open = match found.verdict {
         Change::OneRun | Change::OneRunDiffers => true,
         Change::Unproven => !found.control_moved(),

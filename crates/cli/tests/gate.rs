@@ -217,8 +217,8 @@ fn a_damaged_recording_among_others_passes_nothing() {
     assert!(done.err.contains("before/detours"), "{}", done.err);
 }
 
-/// Writes what sysjitter would have measured on one CPU in 10 s: independent interruptions, so many of which are expected,
-/// of Pareto lengths of shape 1.5 from 100 µs on.
+/// Writes what sysjitter would have measured on one CPU in 10 s: independent interruptions, `expected` of
+/// them on average, of Pareto lengths of shape 1.5 from 100 µs on.
 fn sysjitter_file(path: &Path, expected: f64, random: &mut Pcg64Mcg) {
     let mut text = "# threshold: 200ns\n# total_runtime: 10.0 seconds\n".to_owned();
     let mut uniform = || 1.0 - random.random::<f64>();

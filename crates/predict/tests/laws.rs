@@ -99,7 +99,7 @@ fn of(recording: &Recording) -> Laws {
     laws(&answers, Some(recording)).expect("laws")
 }
 
-/// Returns half the distance that one in a hundred drawings of so many delays exceeds, as a share.
+/// Returns half the distance that one in a hundred drawings of this number of delays exceeds, as a share.
 fn chance(number: usize) -> f64 {
     2.6 / (number as f64).sqrt()
 }

@@ -199,7 +199,7 @@ pub(crate) fn described(
     let number = match pid {
         Some(pid) if pid != tid => format!("PID {pid}, thread {tid}"),
         Some(pid) => format!("PID {pid}"),
-        None => return format!("thread {tid}, which /proc did not show"),
+        None => return format!("thread {tid}, process not known"),
     };
     let command = match command {
         Some("") | None => "a thread of the kernel".to_owned(),

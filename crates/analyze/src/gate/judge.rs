@@ -228,7 +228,7 @@ fn rule_outcome(rule: &Rule, mut findings: Vec<Finding>, mut doubts: Vec<Doubtfu
         }
     }
     // The first is stated. No other matters where times mean nothing.
-    doubts.sort_by_key(|of| of.doubt != Doubt::Emulated);
+    doubts.sort_by_key(|doubtful| doubtful.doubt != Doubt::Emulated);
     let decisive = (0..findings.len()).max_by(|a, b| worse(&findings[*a], &findings[*b]));
     let found = decisive.map_or(Outcome::Undecided, |at| findings[at].outcome);
     let outcome = match found {
@@ -272,7 +272,7 @@ fn may_be_wrong(doubt: &Doubt, unit: Unit) -> bool {
 /// Orders findings by outcome, then by what was measured; of equal ones the first is the worst. Where all pass, the
 /// highest bound is the worst, because it holds for all of them.
 fn worse(a: &Finding, b: &Finding) -> Ordering {
-    let most = |of: &Finding| of.at_most.unwrap_or(f64::INFINITY);
+    let most = |finding: &Finding| finding.at_most.unwrap_or(f64::INFINITY);
     let by_value = a.value.total_cmp(&b.value);
     let by_bound = most(a).total_cmp(&most(b));
     let by_size = match a.outcome {

@@ -171,7 +171,7 @@ pub(crate) struct Excess {
 }
 
 impl Excess {
-    /// Adds the excess of a sample, and to it so many ticks.
+    /// Adds the excess of a sample that has `more` ticks.
     pub(crate) fn add<K>(&mut self, compared: &Compared<K>, more: u64) {
         let (weight, weighted) = compared.weighted_excess();
         self.count += 1;

@@ -122,7 +122,7 @@ fn played(length: Speed, indirect: f64, seed: u64) -> Option<Overhead> {
     played_every(4e6, 8_000, length, indirect, seed)
 }
 
-/// The same for ticks that come every `period_ns`, in so many samples.
+/// The same for ticks that come every `period_ns`, in this number of samples.
 fn played_every(
     period_ns: f64,
     samples: u64,

@@ -45,7 +45,7 @@ impl Events {
         Self { levels, counts, wall_ns: members.iter().map(|member| member.wall_ns).sum() }
     }
 
-    /// Returns the probability that this member has so many events, its largest left out, if all have the same rate.
+    /// Returns the probability that this member has its number of events or more, its largest left out, if all have the same rate.
     pub(super) fn probability(&self, member: &Looked<'_>, median: f64) -> f64 {
         let blocks: Vec<f64> = excesses(member, median).collect();
         let more: f64 = blocks.iter().filter(|excess| **excess > 0.0).sum();
@@ -70,7 +70,7 @@ impl Events {
         highest.map_or(1.0, |(here, all)| self.chance(member, here, all))
     }
 
-    /// Returns the probability that so many of all events fall on this member, `here` without its largest.
+    /// Returns the probability that `here` or more of `all` events fall on this member. `here` leaves out its largest.
     fn chance(&self, member: &Looked<'_>, here: f64, all: u64) -> f64 {
         probability_of_more(here, all.saturating_sub(1) as f64, member.wall_ns / self.wall_ns)
     }
@@ -100,8 +100,8 @@ fn largest(blocks: &[f64]) -> f64 {
     blocks.iter().copied().fold(0.0, f64::max)
 }
 
-/// Returns whether the blocks over a level, of which there are so many, come at several separate times or fill half of
-/// the run.
+/// Returns whether the blocks over a level come at several separate times or fill half of the run. `over` is their
+/// number.
 fn often(blocks: &[f64], level: f64, over: usize) -> bool {
     let mut before = false;
     let begins = |&excess: &f64| {
@@ -113,7 +113,7 @@ fn often(blocks: &[f64], level: f64, over: usize) -> bool {
     times >= FEWEST_TIMES || fill_half(blocks, over)
 }
 
-/// Returns whether so many blocks fill half of the run.
+/// Returns whether `over` of these blocks are half of the run.
 fn fill_half(blocks: &[f64], over: usize) -> bool {
     over > 0 && 2 * over >= blocks.len()
 }

@@ -129,7 +129,7 @@ impl Random {
         -self.uniform.random_range(f64::EPSILON..1.0).ln()
     }
 
-    /// Returns the number of events of which so many are expected.
+    /// Returns a random number of events whose mean is `expected`.
     fn poisson(&mut self, expected: f64) -> usize {
         let (mut count, mut at) = (0, self.exponential());
         while at < expected {
@@ -139,7 +139,7 @@ impl Random {
         count
     }
 
-    /// Returns a host with so many stalls. Its background has about 2,500 detours of 4 µs.
+    /// Returns a host with this number of stalls. Its background has about 2,500 detours of 4 µs.
     fn host(&mut self, stalls: usize, lengths: Lengths, background: f64) -> Looked<'static> {
         let first = self.uniform.random_range(0..self.normal.len() - BLOCKS);
         // 50 detours in a block, and their spread if they come by chance.
@@ -174,7 +174,9 @@ fn chance_alone_makes_no_outlier_of_equal_hosts_with_rare_stalls() {
     let mut random = Random::new(5);
     let (mut alarms, mut all) = (0, 0);
     for (hosts, lengths, background) in [8, 16, 32, 64, 256].into_iter().flat_map(|hosts| {
-        LENGTHS.into_iter().flat_map(move |of| [0.0, 1.0].map(|background| (hosts, of, background)))
+        LENGTHS
+            .into_iter()
+            .flat_map(move |lengths| [0.0, 1.0].map(|background| (hosts, lengths, background)))
     }) {
         for expected in [0.0, 0.02, 0.1, 0.3, 1.0] {
             let jobs = (2_400 / hosts).max(30);
