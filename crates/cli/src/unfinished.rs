@@ -1,7 +1,7 @@
 //! Files and directories that are not complete yet. A signal that ends the process removes them first.
 
 use crate::stop;
-use anechoic_recording::Problem;
+use anechoic_recording::{Problem, create_nothing_more};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -71,6 +71,7 @@ fn all() -> MutexGuard<'static, Vec<(PathBuf, What)>> {
 /// Removes everything that is not complete. The process ends next, so nothing may become complete any more.
 fn remove_all() {
     let all = all();
+    create_nothing_more();
     for (path, what) in all.iter() {
         match what {
             What::Whole => remove(path),

@@ -9,7 +9,21 @@ use crate::strangers::{is_root, sudo_user, verify_own, verify_place};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Held for reading while this process creates a file or directory.
+static CREATES: RwLock<()> = RwLock::new(());
+
+fn may_create() -> RwLockReadGuard<'static, ()> {
+    CREATES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has every thread wait for ever that would create another file or directory of a recording. Call this before the
+/// process ends and what it has begun is removed.
+pub fn create_nothing_more() {
+    std::mem::forget(CREATES.write().unwrap_or_else(PoisonError::into_inner));
+}
 
 /// Returns the path at which the next content of `file` is written before it is renamed.
 pub fn temporary(file: &Path) -> PathBuf {
@@ -27,6 +41,7 @@ pub fn create(file: &Path) -> io::Result<File> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
+    let _may = may_create();
     let created = OpenOptions::new().write(true).create_new(true).open(file)?;
     give_to_owner_of(directory_of(file), &created);
     Ok(created)
@@ -37,6 +52,7 @@ pub fn create(file: &Path) -> io::Result<File> {
 /// # Errors
 /// Returns the system's error.
 pub(crate) fn create_dir(dir: &Path) -> io::Result<()> {
+    let _may = may_create();
     fs::create_dir(dir)?;
     if is_root() {
         give_to_owner_of(directory_of(dir), &open_dir(dir)?);
@@ -88,6 +104,7 @@ fn make(dir: &Path, mode: u32) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
     let _ = mode; // other systems have none
+    let _may = may_create();
     builder.create(dir)?;
     if is_root()
         && let Some((user, group)) = sudo_user()

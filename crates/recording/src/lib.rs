@@ -107,7 +107,9 @@ pub use boundaries::Boundaries;
 pub use bounded::read_file;
 pub use clock::Clock;
 pub use derived::{DerivedWriter, Held};
-pub use durable::{create as create_file, create_dir_all, create_own_dir, replace_file};
+pub use durable::{
+    create as create_file, create_dir_all, create_nothing_more, create_own_dir, replace_file,
+};
 pub use error::WriteError;
 pub use event::{EVENTS, EventKind, EventSpec, NameKind};
 pub use intervals::Intervals;
