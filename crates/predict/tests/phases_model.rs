@@ -141,6 +141,43 @@ fn intervals_hold_the_truth() {
     }
 }
 
+/// A stall of the whole host delays all its CPUs at once: they support as many ranks as one of them, and the interval of
+/// more ranks, which the same stalls on every CPU seemed to support, held the truth too seldom.
+#[test]
+fn cpus_that_are_delayed_together_support_as_many_ranks_as_one() {
+    let ask = Ask { budget: 1, ..ask(&[MS], &[1_000, 8_000]) };
+    let one = |seed| recorded(Kind::Even, seed, 10);
+    let timeline = |seed| one(seed).hosts[0].cpus()[0].1.clone();
+    let supported =
+        |cpus| predict(&host(cpus), &ask).expect("a prediction").grains[0].supported_ranks;
+    for seed in 1..6 {
+        let together = supported((0..8).map(|_| timeline(seed)).collect());
+        // The hundred longest may cut the last stall: an eighth of one in 13.
+        assert!((1_000..=1_080).contains(&together), "seed {seed}: {together}");
+        let apart = supported((0..8).map(|cpu| timeline(100 * seed + cpu)).collect());
+        assert!((7_200..=8_000).contains(&apart), "seed {seed}: {apart}");
+        // Half of the CPUs have the other four's delays: they are four.
+        let pairs = supported((0..8).map(|cpu| timeline(100 * seed + cpu / 2)).collect());
+        assert!((3_600..=4_400).contains(&pairs), "seed {seed}: {pairs}");
+        // 30 us later on the next CPU, as a stall that moves from CPU to CPU.
+        let later = |cpu: u64| {
+            let first = timeline(seed);
+            let moved = first
+                .detours()
+                .iter()
+                .map(|detour| (detour.start_ns + 30_000 * cpu, detour.end_ns + 30_000 * cpu));
+            Timeline::new(10 * SECOND, spans(moved))
+        };
+        let later = supported((0..8).map(later).collect());
+        assert!((900..=1_500).contains(&later), "seed {seed}: {later}");
+    }
+    // Few and none.
+    let stall = |at: u64| Timeline::new(10 * SECOND, spans([(at, at + MS)]));
+    assert_eq!(supported(vec![stall(SECOND), stall(SECOND)]), 1_000);
+    assert_eq!(supported(vec![stall(SECOND), stall(3 * SECOND)]), 2_000);
+    assert_eq!(supported((0..8).map(|_| Timeline::new(10 * SECOND, vec![])).collect()), 8_000);
+}
+
 /// A tail with a known shape, from 100 s, against 100 times as much.
 #[test]
 fn the_tail_goes_beyond_the_recording() {

@@ -30,6 +30,7 @@ mod tail;
 mod taken;
 mod text;
 mod timeline;
+mod together;
 mod without;
 
 pub use closed_form::ClosedForm;

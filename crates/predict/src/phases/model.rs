@@ -15,6 +15,7 @@ use super::runs::{BUDGET, FEWEST_PHASES, Recursion, may_be_affordable, recursion
 use super::tail::{self, Extrapolated, Fitted, most_above};
 use super::taken::SourceName;
 use super::timeline::{Host, Timeline};
+use super::together::independent_part;
 use anechoic_analyze::stats::{Bounds, Interval};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, ProblemKind};
@@ -160,9 +161,13 @@ fn host_facts(host: &Host) -> HostFacts {
     }
 }
 
-/// Returns the number of windows of one grain that all CPUs recorded.
+/// Returns the number of independent windows of one grain: of all CPUs, less what those of a host had together.
 fn windows(noise: &Noise, grain_ns: u64) -> u64 {
-    cpus(noise).map(|cpu| cpu.length_ns() / grain_ns).sum()
+    let independent = |host: &Host| {
+        let each = (host.length_ns() / grain_ns) as f64;
+        (each * host.cpus().len() as f64 * independent_part(host, grain_ns)).round() as u64
+    };
+    noise.hosts.iter().map(independent).sum()
 }
 
 /// Number of independent windows that each rank needs. With fewer, the mean of the slowest is too low, and no interval
@@ -219,7 +224,7 @@ fn grain(
         recursion: recursions.next().flatten(),
         closed_form: closed_form.slowdown(ranks),
         sources: costs.next().unwrap_or_default(),
-        needed_window_ns: needed_window_ns(ranks, grain_ns, cpus(noise).count() as u64),
+        needed_window_ns: needed_window_ns(ranks, grain_ns, independent_cpus(noise, grain_ns)),
         ..model.cell(ranks, bounds.get(at).copied().unwrap_or_default())
     };
     let cells: Vec<Cell> = ask.ranks.iter().enumerate().map(cell).collect();
@@ -291,8 +296,14 @@ impl Grain<'_> {
 }
 
 /// Returns how long each CPU must be recorded to support this number of ranks.
-fn needed_window_ns(ranks: u64, grain_ns: u64, cpus: u64) -> u64 {
-    grain_ns.saturating_mul(ranks.saturating_mul(WINDOWS).div_ceil(cpus.max(1)))
+fn needed_window_ns(ranks: u64, grain_ns: u64, independent_cpus: f64) -> u64 {
+    let windows = ranks.saturating_mul(WINDOWS) as f64 / independent_cpus;
+    grain_ns.saturating_mul(windows.ceil() as u64)
+}
+
+/// Returns how many CPUs with delays at times of their own have as many independent windows as these.
+fn independent_cpus(noise: &Noise, grain_ns: u64) -> f64 {
+    noise.hosts.iter().map(|host| host.cpus().len() as f64 * independent_part(host, grain_ns)).sum()
 }
 
 /// Returns the recursion for each number of ranks.

@@ -57,7 +57,8 @@ pub struct GrainModel {
     /// Largest number of ranks that the recording supports: a tenth of its independent windows. For more ranks the
     /// estimates are too low, and tend to the worst recorded slowdown.
     pub supported_ranks: u64,
-    /// Number of independent windows: about recorded time divided by grain, over all CPUs.
+    /// Number of independent windows: about recorded time divided by grain, over all CPUs; fewer where CPUs of one host
+    /// are delayed together.
     #[serde(default)]
     pub windows: u64,
     /// Tsafrir's closed form.

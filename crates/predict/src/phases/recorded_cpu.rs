@@ -2,6 +2,7 @@
 
 use super::span::Span;
 use super::taken::{SourceName, SourceTotals, TakenSums};
+use super::together::LongestDetours;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, DetourView, Problem, Recording, Stint};
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub(super) struct Found {
     pub count: u64,
     /// Number of detours that were merged into another one, because they overlapped or touched it.
     pub merged: u64,
+    /// The longest detours, before any were merged.
+    pub longest: Vec<Span>,
     /// Time of each source, if the recording is attributed.
     pub taken: BTreeMap<SourceName, SourceTotals>,
 }
@@ -67,7 +70,7 @@ impl RecordedCpu {
             found: Found::default(),
         };
         let (mut found, mut end_ns) = (Found::default(), None);
-        let mut sums = TakenSums::all();
+        let (mut sums, mut longest) = (TakenSums::all(), LongestDetours::default());
         this.views(attributed, |span, activities| {
             let before_ns = end_ns.unwrap_or(0);
             let merges = end_ns.is_some_and(|end_ns| span.start_ns <= end_ns);
@@ -75,9 +78,11 @@ impl RecordedCpu {
             found.count += u64::from(!merges);
             found.lost_ns += span.end_ns.saturating_sub(span.start_ns.max(before_ns));
             end_ns = end_ns.max(Some(span.end_ns));
+            longest.add(span);
             sums.add(activities, span, &recording.run().clock);
         })?;
         found.taken = sums.totals();
+        found.longest = longest.finish();
         this.found = found;
         Ok(this)
     }

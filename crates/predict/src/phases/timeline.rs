@@ -3,6 +3,7 @@
 use super::recorded_cpu::RecordedCpu;
 use super::span::Span;
 use super::taken::SourceName;
+use super::together::LongestDetours;
 use anechoic_recording::{Activity, Problem};
 
 /// One CPU's detours in a window of time that repeats if a model needs a longer one. Detours of a recording are read
@@ -86,6 +87,16 @@ impl Timeline {
     pub(super) fn taken_by(&self, source: &SourceName) -> u64 {
         let taken = self.recorded.as_ref().and_then(|recorded| recorded.found().taken.get(source));
         taken.map_or(0, |taken| taken.ns)
+    }
+
+    /// Returns the longest detours of at most [`KEPT`](super::together::KEPT), the longest first.
+    pub(super) fn longest(&self) -> Vec<Span> {
+        let kept = || {
+            let mut kept = LongestDetours::default();
+            self.detours.iter().for_each(|&detour| kept.add(detour));
+            kept.finish()
+        };
+        self.recorded.as_ref().map_or_else(kept, |recorded| recorded.found().longest.clone())
     }
 
     /// Returns the number of detours.

@@ -97,7 +97,7 @@ pub(crate) fn support(of: &GrainModel) -> Option<String> {
     let beyond = of.cells.iter().filter(|cell| !cell.supported);
     let most = beyond.max_by_key(|cell| cell.ranks)?;
     Some(format!(
-        "* more ranks than a tenth of the {} windows of {} in the recording: the slowdowns are too low and tend to {}, \
+        "* more ranks than a tenth of the {} independent windows of {} in the recording: the slowdowns are too low and tend to {}, \
          the worst observed, so only a lower bound is known; {} need a recording of {} on every CPU",
         count(of.windows),
         asked(of.grain_ns),
