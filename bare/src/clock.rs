@@ -2,6 +2,7 @@
 
 use crate::acpi::{Acpi, TIMER_HZ};
 use crate::cpu::{self, cpuid};
+use anechoic_kernels::calibration::Counter;
 use anechoic_kernels::counter;
 use core::fmt;
 
@@ -144,6 +145,16 @@ impl ReadCost {
     pub fn step(&self) -> u64 {
         let pairs = self.deltas.windows(2).filter(|pair| pair[1].1 > 0);
         pairs.map(|pair| pair[1].0 - pair[0].0).filter(|&step| step > 1).min().unwrap_or(1)
+    }
+}
+
+/// Describes the counter for calibration.
+#[must_use]
+pub fn counter(clock: &Clock, reads: &ReadCost) -> Counter {
+    Counter {
+        ticks_per_ns: clock.hz as f64 / 1e9,
+        read_ticks: reads.mean_millis as f64 / 1e3,
+        step_ticks: reads.step(),
     }
 }
 

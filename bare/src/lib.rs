@@ -6,7 +6,6 @@
 pub mod acpi;
 pub mod apic;
 pub mod arena;
-pub mod calibrate;
 #[path = "../../crates/recording/src/memory/catalogue.rs"]
 pub mod catalogue;
 pub mod clock;

@@ -5,8 +5,7 @@ mod lines;
 mod memory;
 mod paging;
 
-use crate::calibrate::{self, Amount, rounded};
-use crate::clock::{Clock, ReadCost};
+use crate::clock::{self, Clock, ReadCost};
 use crate::cpu::{CachesOff, Place};
 use crate::crew::Crew;
 use crate::methods;
@@ -14,6 +13,7 @@ use crate::parameters::Request;
 use crate::seat::{Gate, Seat};
 use crate::text::Text;
 use crate::timed::{self, Buffers, Plan};
+use anechoic_kernels::calibration::{Amount, Calibration, Calls, Counter};
 use anechoic_kernels::work::{self, Family};
 use core::fmt::{self, Display, Formatter};
 use core::slice;
@@ -180,11 +180,11 @@ impl Measuring {
         kernel: &'static work::Kernel,
     ) -> Result<(), Impossible> {
         let amount = match (request.iterations, request.method) {
-            (_, methods::FTQ) => Amount::Window(request.grain_ns),
-            (Some((sample, step)), _) => Amount::Iterations(sample, step),
-            (None, _) => Amount::Grain(request.grain_ns, !request.pure),
+            (_, methods::FTQ) => Amount::Window { ns: request.grain_ns },
+            (Some((sample, step)), _) => Amount::Iterations { sample, step },
+            (None, _) => Amount::Grain { ns: request.grain_ns, watched: !request.pure },
         };
-        let (clock, reads) = (self.clock, self.reads);
+        let (clock, counter) = (self.clock, self.counter());
         let windows = request.method == methods::FTQ;
         let samples = request.samples.unwrap_or(1);
         let take = |plan: &Plan, buffers: &mut Buffers<'_>| {
@@ -198,11 +198,14 @@ impl Measuring {
         for group in self.groups() {
             self.in_turn(group, &mut known, |seat, earlier| {
                 let mut body = |iterations| (kernel.run)(iterations);
-                seat.megacycle_ticks = megacycle(&clock);
+                let mut on = Calibration::new(counter);
+                seat.megacycle_ticks = megacycle(&mut on);
                 seat.pace = earlier.unwrap_or_else(|| match kernel.family {
-                    Family::Null => Ok(calibrate::null(&reads, &mut body, amount)),
-                    _ => calibrate::pace(&clock, &reads, &mut body, amount),
+                    Family::Null => Ok(on.null_pace(&mut body, amount)),
+                    Family::DoNothing => on.pace(&mut body, Calls::Million, amount),
+                    _ => on.pace(&mut body, Calls::Long, amount),
                 });
+                seat.doubt_ppm = (on.take_doubt() * 1e6) as u64;
                 let pace = seat.pace.unwrap_or_default();
                 let step = pace.step.map_or(pace.iterations, |step| step.iterations);
                 seat.plan = Plan {
@@ -216,10 +219,10 @@ impl Measuring {
                 };
                 Some(seat.pace)
             });
-            if let Some(least_ns) =
+            if let Some(too_short) =
                 self.seats[..group.len()].iter().find_map(|seat| seat.pace.err())
             {
-                return Err(Impossible::TooShort(kernel.id, least_ns));
+                return Err(Impossible::TooShort(kernel.id, too_short.least_ns));
             }
             let gate = Gate::new(group.len());
             self.all(group, |seat| {
@@ -240,6 +243,10 @@ impl Measuring {
         Ok(())
     }
 
+    fn counter(&self) -> Counter {
+        clock::counter(&self.clock, &self.reads)
+    }
+
     fn next(&mut self) -> u32 {
         let number = self.series;
         self.series += 1;
@@ -248,10 +255,8 @@ impl Measuring {
 }
 
 /// Returns the duration of a million chained additions, one core cycle each, in ticks.
-fn megacycle(clock: &Clock) -> u64 {
+fn megacycle(on: &mut Calibration) -> u64 {
     work::find("intadd-chain").map_or(0, |chain| {
-        let mut body = |iterations| (chain.run)(iterations);
-        let iteration = calibrate::iteration(clock, &mut body);
-        rounded(iteration * 1e6 / f64::from(chain.instructions))
+        on.megacycle(&mut |iterations| (chain.run)(iterations), chain.instructions)
     })
 }

@@ -9,9 +9,10 @@ use crate::interrupts;
 use crate::machine::{self, Described};
 use crate::measuring::Measuring;
 use crate::parameters::{DEFAULT, Parameters};
-use crate::skew::{self, Skew};
+use crate::skew;
 use crate::text::VERSION;
 use crate::trampoline::Trampoline;
+use anechoic_kernels::skew::Offset;
 use core::fmt::{self, Arguments, Display, Formatter};
 
 /// What started the image: where parameters come from and results go.
@@ -251,11 +252,11 @@ fn add(all: &mut Measuring, cpu: usize) {
     let mut found = [Described::default()];
     all.crew.each(&[cpu], &mut found, |found| *found = Described::here());
     found[0].describe(&mut all.text, cpu);
-    let Skew { offset_ticks, bound_ticks } = match cpu {
-        0 => Skew { offset_ticks: 0, bound_ticks: 0 },
+    let Offset { ticks, bound_ticks } = match cpu {
+        0 => Offset { ticks: 0, bound_ticks: 0 },
         cpu => skew::measure(&all.crew, &all.clock, cpu),
     };
-    all.text.line(format_args!("skew {cpu} {offset_ticks} {bound_ticks}"));
+    all.text.line(format_args!("skew {cpu} {ticks} {bound_ticks}"));
 }
 
 fn too_little_memory(loader: &mut impl Loader) -> Refused {

@@ -1,10 +1,10 @@
 //! The seat of a CPU that measures: its memory, its calibration, and what came of its last loop.
 
-use crate::calibrate::Pace;
 use crate::cpu;
 use crate::failure;
 use crate::machine::Counters;
 use crate::timed::{Buffers, Done, Plan};
+use anechoic_kernels::calibration::{Pace, TooShort};
 use anechoic_kernels::counter;
 use anechoic_kernels::memory::Line;
 use core::hint::spin_loop;
@@ -20,8 +20,10 @@ pub struct Seat {
     pub buffers: Buffers<'static>,
     /// What kernels work on.
     workspace: *mut [Line],
-    /// How the kernel's work fills a sample, or the shortest grain that can be measured.
-    pub pace: Result<Pace, u64>,
+    /// How the kernel's work fills a sample.
+    pub pace: Result<Pace, TooShort>,
+    /// How far the trials of the calibration disagreed, in millionths of their median; 0 where two in a row agreed.
+    pub doubt_ppm: u64,
     /// Duration of a million chained additions, in ticks.
     pub megacycle_ticks: u64,
     /// Kind of the CPU.
@@ -57,6 +59,7 @@ impl Seat {
             buffers,
             workspace: ptr::slice_from_raw_parts_mut(ptr::dangling_mut(), 0),
             pace: Ok(Pace::default()),
+            doubt_ppm: 0,
             megacycle_ticks: 0,
             class: 0,
             plan: Plan::default(),

@@ -2,6 +2,7 @@
 
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::{Gap, Watch};
+use anechoic_kernels::steps::StepTimes;
 use core::hint::black_box;
 
 /// Memory for rows, all of which was touched.
@@ -107,26 +108,6 @@ pub struct Done {
     pub shortest_ticks: u64,
 }
 
-/// Time of all steps and of those that were detours.
-#[derive(Default)]
-struct Steps {
-    ticks: u64,
-    count: u64,
-    detour_ticks: u64,
-    detours: u64,
-}
-
-impl Steps {
-    /// As `StepTimes::undisturbed_ticks` of the command, `crates/measure/src/timed/sinks.rs`.
-    fn undisturbed_ticks(&self) -> Option<u64> {
-        let (ticks, count) = match self.detours > self.count / 2 {
-            true => (self.ticks, self.count),
-            false => (self.ticks - self.detour_ticks, self.count - self.detours),
-        };
-        (ticks + count / 2).checked_div(count)
-    }
-}
-
 /// Takes samples of fixed work back to back: each begins with the counter read that ended the last. If something happens
 /// `BETWEEN` two samples, the next begins after it.
 ///
@@ -138,7 +119,7 @@ pub fn fixed_work<const BETWEEN: bool>(
     between: &mut impl FnMut(),
     into: &mut Buffers<'_>,
 ) -> Done {
-    let (mut taken, mut wrong, mut steps) = (0, 0, Steps::default());
+    let (mut taken, mut wrong, mut steps) = (0, 0, StepTimes::default());
     if plan.within.is_some() {
         // The first pass over memory finds the caches as the others do.
         black_box(body(plan.iterations));
@@ -159,17 +140,14 @@ pub fn fixed_work<const BETWEEN: bool>(
         for _ in 0..plan.steps {
             right &= body(plan.iterations) == plan.expected;
             let now = counter::boundary().0;
-            let gap = now.wrapping_sub(last);
-            if gap > plan.threshold_ticks {
-                into.gaps.push([last, now]);
-                steps.detour_ticks += gap;
-                steps.detours += 1;
+            if let Some(Gap { start, end }) = steps.detour(last, now, plan.threshold_ticks) {
+                into.gaps.push([start, end]);
             }
             last = now;
         }
         into.samples.push([start, last]);
         steps.ticks += last - start;
-        steps.count += plan.steps;
+        steps.steps += plan.steps;
         wrong += u64::from(!right);
         taken += 1;
         if BETWEEN {
@@ -186,7 +164,7 @@ pub fn fixed_work<const BETWEEN: bool>(
 /// Counts units of work in the window in which they end. The windows lie on a grid that begins with the first.
 #[inline(never)]
 pub fn fixed_time(plan: &Plan, body: &mut impl FnMut(u64) -> u64, into: &mut Buffers<'_>) -> Done {
-    let (mut taken, mut wrong, mut steps) = (0, 0, Steps::default());
+    let (mut taken, mut wrong, mut steps) = (0, 0, StepTimes::default());
     let (mut count, mut right) = (0, true);
     let mut last = counter::boundary().0;
     let first_ticks = last;
@@ -194,14 +172,11 @@ pub fn fixed_time(plan: &Plan, body: &mut impl FnMut(u64) -> u64, into: &mut Buf
     while taken < plan.samples {
         let unit_is_right = body(plan.iterations) == plan.expected;
         let now = counter::boundary().0;
-        let gap = now.wrapping_sub(last);
-        if gap > plan.threshold_ticks {
-            into.gaps.push([last, now]);
-            steps.detour_ticks += gap;
-            steps.detours += 1;
+        if let Some(Gap { start, end }) = steps.detour(last, now, plan.threshold_ticks) {
+            into.gaps.push([start, end]);
         }
         last = now;
-        steps.count += 1;
+        steps.steps += 1;
         while now >= window_end && taken < plan.samples {
             into.samples.push([count, 0]);
             wrong += u64::from(!right);

@@ -63,7 +63,7 @@ impl Measuring {
         let counted = memory.filter(|memory| memory.counts_pages);
         self.text.line(format_args!(
             "series {number} cpu={} round={} method={} kernel={kernel} fixed={} grain={grain} asked={} iterations={} \
-             calibrated={} instructions={instructions} megaiteration={} megacycle={}{}{}{}{}{}{}{}{}{}",
+             calibrated={} instructions={instructions} megaiteration={} megacycle={}{}{}{}{}{}{}{}{}{}{}",
             seat.cpu,
             self.round,
             request.method,
@@ -76,6 +76,7 @@ impl Measuring {
             Given("step-iterations", pace.step.map(|step| step.iterations)),
             Given("step", pace.step.map(|step| step.ticks)),
             Given("threshold", pace.step.map(|step| step.threshold_ticks)),
+            Given("doubt", Some(seat.doubt_ppm).filter(|ppm| *ppm > 0)),
             Given("within", plan.within.map(|within| within.0)),
             Given("experiment", memory.map(|memory| memory.experiment)),
             Given("bytes", memory.map(|memory| memory.bytes)),

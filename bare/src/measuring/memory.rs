@@ -2,7 +2,6 @@
 
 use super::lines::{OnMemory, Rows, Work};
 use super::{Impossible, MOST_CLASSES, Measuring, megacycle};
-use crate::calibrate::{self, Pace, rounded};
 use crate::catalogue::{Before, DataCaches, Disturbance, Entry, is_listed, largest};
 use crate::clock::Clock;
 use crate::context::{Context, STACK_LINES};
@@ -11,6 +10,7 @@ use crate::machine::data_caches;
 use crate::parameters::{Request, experiments};
 use crate::seat::{Gate, Seat};
 use crate::timed::{self, Buffers, Done, Plan};
+use anechoic_kernels::calibration::{Amount, Calibration, Calls, Counter};
 use anechoic_kernels::counter;
 use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
 use core::hint::black_box;
@@ -145,14 +145,14 @@ impl Measuring {
     }
 
     fn working_set(&mut self, request: &Request<'_>, experiment: &Experiment, bytes: u64) {
-        let clock = self.clock;
+        let (clock, counter) = (self.clock, self.counter());
         let (least, most) = experiment.of.before.passes(bytes, request.quick);
         let time_ns = request.duration_ns / if request.quick { 4 } else { 1 };
         for group in self.groups() {
             self.in_turn::<()>(group, &mut [None; MOST_CLASSES], |seat, _| {
                 let mut sets = Sets::prepare(seat, &clock, experiment, bytes);
                 seat.pages = [cpu::page_bytes(sets.own.lines.as_ptr().addr() as u64), 0];
-                pace(seat, &clock, &mut sets.own, experiment.kernel);
+                pace(seat, counter, &mut sets.own, experiment.kernel);
                 seat.plan = Plan {
                     samples: most,
                     within: Some((clock.ticks(time_ns), least)),
@@ -186,18 +186,19 @@ impl Measuring {
 }
 
 /// Calibrates a pass over a working set, which is a sample, and plans the loop.
-pub(super) fn pace(seat: &mut Seat, clock: &Clock, own: &mut Workspace<'_>, kernel: &MemoryKernel) {
+pub(super) fn pace(
+    seat: &mut Seat,
+    counter: Counter,
+    own: &mut Workspace<'_>,
+    kernel: &MemoryKernel,
+) {
     let params = own.params;
     let iterations = (kernel.pass)(&params).max(1);
     let mut body = |iterations| (kernel.run)(own, iterations);
-    let ticks = calibrate::pass(clock, &mut body, iterations);
-    seat.megacycle_ticks = megacycle(clock);
-    seat.pace = Ok(Pace {
-        iterations,
-        calibrated_ticks: rounded(ticks),
-        megaiteration_ticks: rounded(ticks * 1e6 / iterations as f64),
-        step: None,
-    });
+    let mut on = Calibration::new(counter);
+    seat.pace = on.pace(&mut body, Calls::Long, Amount::Pass { iterations });
+    seat.megacycle_ticks = megacycle(&mut on);
+    seat.doubt_ppm = (on.take_doubt() * 1e6) as u64;
     seat.plan = Plan {
         iterations,
         expected: (kernel.expected)(&params, iterations),
@@ -223,7 +224,7 @@ fn sizes(smallest: u64, largest: u64, quick: bool) -> impl Iterator<Item = u64> 
     let octaves =
         (0..).map(move |octave| smallest << octave).take_while(move |&bytes| bytes <= largest);
     let parts = if quick { 1 } else { 8 };
-    let size = |bytes: f64| rounded(bytes / Line::BYTES as f64).max(1) * Line::BYTES;
+    let size = |bytes: f64| ((bytes / Line::BYTES as f64 + 0.5) as u64).max(1) * Line::BYTES;
     let all = octaves.flat_map(move |octave| {
         EIGHTHS[..parts].iter().map(move |part| size(octave as f64 * part))
     });

@@ -94,7 +94,7 @@ impl Measuring {
         bytes: u64,
     ) {
         let Some(kernel) = memory::find(build) else { return };
-        let (clock, within) = (self.clock, self.clock.ticks(request.duration_ns));
+        let (counter, within) = (self.counter(), self.clock.ticks(request.duration_ns));
         let group = &self.cpus[..1];
         self.in_turn::<()>(group, &mut [None; MOST_CLASSES], |seat, _| {
             // SAFETY: the tables and the memory are parts of this seat's, which nothing else uses now.
@@ -109,7 +109,7 @@ impl Measuring {
                 unsafe { slice::from_raw_parts_mut(mapping.address as *mut Line, params.lines()) };
             let mut own = (kernel.prepare)(&params, own);
             seat.pages = [kind.bytes, mapping.bytes_on(kind.bytes, bytes)];
-            pace(seat, &clock, &mut own, kernel);
+            pace(seat, counter, &mut own, kernel);
             seat.plan = Plan { samples: MOST_PASSES, within: Some((within, 1)), ..seat.plan };
             let plan = seat.plan;
             let mut take = |plan: &Plan, buffers: &mut Buffers<'_>| {

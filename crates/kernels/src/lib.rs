@@ -18,9 +18,12 @@
 #[macro_use]
 mod loops;
 
+pub mod calibration;
 pub mod counter;
 pub mod detour;
 pub mod memory;
+pub mod skew;
+pub mod steps;
 pub mod tlb;
 pub mod work;
 

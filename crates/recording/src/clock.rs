@@ -121,6 +121,15 @@ impl Clock {
     }
 }
 
+/// Says how far the trials of a calibration disagreed: the interquartile range as a share of their median.
+#[must_use]
+pub fn note_on_calibration(doubt: f64) -> String {
+    format!(
+        "the core's speed changed during calibration: samples may be {:.1} % longer or shorter than requested",
+        doubt * 100.0
+    )
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -243,6 +243,24 @@ fn series_of_several_cpus_keep_their_cpus() {
     assert_eq!([of_cpu(0), of_cpu(1)], [20, 20]);
 }
 
+/// The trials of a calibration agreed, or by how much they did not is noted once in each recording.
+#[test]
+fn a_calibration_in_doubt_is_noted() {
+    let doubtful = RESULT.replace(" method=fwq kernel=", " doubt=23456 method=fwq kernel=");
+    assert_ne!(doubtful, RESULT);
+    let noted = |text: &str, method: &str| {
+        let (dir, imported) = bare(&with_checksum(text));
+        imported.unwrap();
+        let recording = Recording::open(&dir.path().join("recording").join(method)).unwrap();
+        let notes = recording.run().notes.iter();
+        notes.filter(|note| note.contains("speed changed")).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(noted(RESULT, "fwq"), [] as [&str; 0]);
+    let found = noted(&doubtful, "fwq");
+    assert!(matches!(&found[..], [one] if one.contains(" 2.3 % longer or shorter")), "{found:?}");
+    assert_eq!(noted(&doubtful, "ftq"), [] as [&str; 0]);
+}
+
 /// A CPU whose own shortest gap is longer than that of its class is disturbed in every iteration: that is noise.
 #[test]
 fn the_shortest_gap_of_a_class_is_subtracted_from_all_its_gaps() {

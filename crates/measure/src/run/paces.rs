@@ -1,10 +1,11 @@
 //! The pace of each kernel on each CPU, calibrated on the first CPU of each class.
 
-use crate::calibrate::{Doubt, FEWEST_STEPS, Pace, PaceRequest, calibrate, megacycle};
+use crate::calibrate::{Doubt, PaceRequest, calibrate, megacycle};
 use crate::experiment::{Amount, Experiment, Pages, Sample};
 use crate::kernel::{Kernel, Memory};
-use anechoic_recording::Problem;
+use anechoic_kernels::calibration::{FEWEST_STEPS, Pace};
 use anechoic_recording::run::Run;
+use anechoic_recording::{Problem, clock};
 use anechoic_system::cpus;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,10 +125,7 @@ impl Calibrating<'_> {
         let doubts = paces.iter().flat_map(|(_, on)| on.values()).map(|on| on.doubt);
         let doubt = doubts.fold(0.0, f64::max);
         if doubt > 0.0 {
-            notes.push(format!(
-                "the core's speed changed during calibration: samples may be {:.1} % longer or shorter than requested",
-                doubt * 100.0
-            ));
+            notes.push(clock::note_on_calibration(doubt));
         }
         Ok((paces, notes))
     }

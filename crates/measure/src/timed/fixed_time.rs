@@ -3,10 +3,10 @@
 use super::buffers::StoredSample;
 use super::gate::Gate;
 use super::sampling::Sampling;
-use super::sinks::{Done, SeriesResult, Sinks, StepTimes, moved};
+use super::sinks::{Done, SeriesResult, Sinks, moved};
 use crate::kernel::Body;
 use anechoic_kernels::counter;
-use anechoic_kernels::detour::Gap;
+use anechoic_kernels::steps::StepTimes;
 use anechoic_recording::run::Ended;
 use std::sync::atomic::Ordering;
 
@@ -29,14 +29,14 @@ impl Sampling {
         let ended = 'series: loop {
             let unit_is_right = self.step.is_right(body);
             let (now, on) = counter::boundary();
-            let Some(gap) = now.checked_sub(last) else { break Ended::Clock };
+            if now < last {
+                break Ended::Clock;
+            }
             if moved(self.cpu, on) {
                 break Ended::Offline;
             }
-            if gap > self.step.threshold_ticks {
-                sinks.gaps.store(Gap { start: last, end: now });
-                times.detour_ticks += gap;
-                times.detours += 1;
+            if let Some(gap) = times.detour(last, now, self.step.threshold_ticks) {
+                sinks.gaps.store(gap);
             }
             last = now;
             times.steps += 1;

@@ -5,11 +5,11 @@ use super::between::{Between, LoopState};
 use super::buffers::StoredSample;
 use super::gate::Gate;
 use super::sampling::Sampling;
-use super::sinks::{Done, SeriesResult, Sinks, StepTimes, moved};
+use super::sinks::{Done, SeriesResult, Sinks, moved};
 use super::steady::Steady;
 use crate::kernel::Body;
 use anechoic_kernels::counter;
-use anechoic_kernels::detour::Gap;
+use anechoic_kernels::steps::StepTimes;
 use anechoic_recording::run::Ended;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
@@ -106,11 +106,11 @@ impl Sampling {
         for _ in 0..self.steps {
             *right &= self.step.is_right(body);
             let (now, on) = counter::boundary();
-            let gap = now.checked_sub(*last).ok_or(Ended::Clock)?;
-            if gap > self.step.threshold_ticks {
-                sinks.gaps.store(Gap { start: *last, end: now });
-                times.detour_ticks += gap;
-                times.detours += 1;
+            if now < *last {
+                return Err(Ended::Clock);
+            }
+            if let Some(gap) = times.detour(*last, now, self.step.threshold_ticks) {
+                sinks.gaps.store(gap);
             }
             (*last, cpu) = (now, on);
             if now >= gate.end.load(Ordering::Relaxed) {

@@ -58,30 +58,6 @@ pub(crate) struct SeriesResult {
     pub(crate) wait_threshold_ticks: Option<u64>,
 }
 
-/// How long the steps of a series took together, and those among them that were detours.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct StepTimes {
-    pub(crate) ticks: u64,
-    pub(crate) steps: u64,
-    pub(crate) detour_ticks: u64,
-    pub(crate) detours: u64,
-}
-
-impl StepTimes {
-    /// Returns the mean duration of a step that was no detour. If most were, it is the mean of all: the threshold was
-    /// too low then, because something slows every step down.
-    pub(crate) fn undisturbed_ticks(&self) -> Option<u64> {
-        let mean = |ticks: u64, steps: u64| (ticks + steps / 2).checked_div(steps);
-        match self.detours > self.steps / 2 {
-            true => mean(self.ticks, self.steps),
-            false => mean(
-                self.ticks.saturating_sub(self.detour_ticks),
-                self.steps.saturating_sub(self.detours),
-            ),
-        }
-    }
-}
-
 /// What a job returns.
 #[derive(Debug)]
 pub(crate) struct Done {
@@ -101,29 +77,4 @@ pub(crate) struct Done {
 pub(crate) fn moved(cpu: Option<u32>, on: Option<u32>) -> bool {
     // A match instead of a method of `Option`, which in a debug build would be a call in every step.
     matches!((cpu, on), (Some(asked), Some(found)) if asked & 0xfff != found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_step_of_a_series_is_that_of_its_undisturbed_steps() {
-        let cases = [
-            ("as calibrated", (100_000, 100, 0, 0), Some(1_000)),
-            ("a tick of 20,000 in between", (119_000, 100, 20_000, 1), Some(1_000)),
-            ("a slower core", (120_000, 100, 0, 0), Some(1_200)),
-            (
-                "a busy sibling: every step is over the threshold",
-                (170_000, 100, 170_000, 100),
-                Some(1_700),
-            ),
-            ("most steps", (160_000, 100, 110_000, 60), Some(1_600)),
-            ("none", (0, 0, 0, 0), None),
-        ];
-        for (name, (ticks, steps, detour_ticks, detours), expected) in cases {
-            let times = StepTimes { ticks, steps, detour_ticks, detours };
-            assert_eq!(times.undisturbed_ticks(), expected, "case: {name}");
-        }
-    }
 }

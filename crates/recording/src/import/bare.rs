@@ -7,6 +7,7 @@ mod text;
 
 use super::{Importer, Read, Recorded};
 use crate::bounded::read_file;
+use crate::clock::note_on_calibration;
 use crate::memory::{Before, catalogue};
 use crate::methods;
 use crate::problem::{Problem, ProblemKind};
@@ -142,6 +143,11 @@ impl<'t> Whole<'t> {
         }
         if method == methods::DETOURS {
             subtract_shortest(&mut of.run);
+        }
+        let doubts = measured().map(|measured| measured.plan.find_number("doubt"));
+        let doubts: Vec<u64> = doubts.flat_map(Result::transpose).collect::<Result<_, _>>()?;
+        if let Some(&ppm) = doubts.iter().max() {
+            of.run.notes.push(note_on_calibration(ppm as f64 / 1e6));
         }
         let cpus = || of.run.cpus.iter();
         of.run.start_ticks = cpus().map(|cpu| cpu.first_ticks).min().unwrap_or(0);
