@@ -11,6 +11,7 @@ mod fold;
 mod index;
 mod law;
 mod laws;
+mod longest_detours;
 mod model;
 mod offsets;
 mod options;

@@ -1,8 +1,8 @@
 //! The detours of one recorded CPU, read from the recording on demand.
 
+use super::longest_detours::LongestDetours;
 use super::span::Span;
 use super::taken::{SourceName, SourceTotals, TakenSums};
-use super::together::LongestDetours;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, DetourView, Problem, Recording, Stint};
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! The detours of one CPU over time, from which every model of a parallel job is computed.
 
+use super::longest_detours::LongestDetours;
 use super::recorded_cpu::RecordedCpu;
 use super::span::Span;
 use super::taken::SourceName;
-use super::together::LongestDetours;
 use anechoic_recording::{Activity, Problem};
 
 /// One CPU's detours in a window of time that repeats if a model needs a longer one. Detours of a recording are read
@@ -89,7 +89,7 @@ impl Timeline {
         taken.map_or(0, |taken| taken.ns)
     }
 
-    /// Returns the longest detours of at most [`KEPT`](super::together::KEPT), the longest first.
+    /// Returns the longest detours of at most [`KEPT`](super::longest_detours::KEPT), the longest first.
     pub(super) fn longest(&self) -> Vec<Span> {
         let kept = || {
             let mut kept = LongestDetours::default();

@@ -1,39 +1,10 @@
 //! How many windows of a host are independent, if its CPUs are delayed together.
 
+use super::longest_detours::KEPT;
 use super::span::Span;
 use super::timeline::Host;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-
-/// Number of a CPU's longest detours that are kept: the slowest of many ranks meets one of these.
-pub(super) const KEPT: usize = 100;
-
-/// Keeps the longest detours of one CPU.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LongestDetours {
-    kept: Vec<Span>,
-}
-
-impl LongestDetours {
-    /// Adds the next detour.
-    pub(super) fn add(&mut self, detour: Span) {
-        self.kept.push(detour);
-        if self.kept.len() == 2 * KEPT {
-            self.cut();
-        }
-    }
-
-    fn cut(&mut self) {
-        self.kept.sort_unstable_by_key(|detour| (Reverse(detour.length_ns()), detour.start_ns));
-        self.kept.truncate(KEPT);
-    }
-
-    /// Returns up to [`KEPT`] detours, the longest first.
-    pub(super) fn finish(mut self) -> Vec<Span> {
-        self.cut();
-        self.kept
-    }
-}
 
 /// Returns which part of the windows of one grain a host adds that are independent: 1 if its CPUs are delayed at times of
 /// their own, 1 divided by their number if all of them are always delayed together.

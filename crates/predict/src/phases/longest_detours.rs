@@ -1,0 +1,34 @@
+//! The longest detours of one CPU.
+
+use super::span::Span;
+use std::cmp::Reverse;
+
+/// Number of a CPU's longest detours that are kept: the slowest of many ranks meets one of these.
+pub(super) const KEPT: usize = 100;
+
+/// Keeps the longest detours of one CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LongestDetours {
+    kept: Vec<Span>,
+}
+
+impl LongestDetours {
+    /// Adds the next detour.
+    pub(super) fn add(&mut self, detour: Span) {
+        self.kept.push(detour);
+        if self.kept.len() == 2 * KEPT {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.kept.sort_unstable_by_key(|detour| (Reverse(detour.length_ns()), detour.start_ns));
+        self.kept.truncate(KEPT);
+    }
+
+    /// Returns up to [`KEPT`] detours, the longest first.
+    pub(super) fn finish(mut self) -> Vec<Span> {
+        self.cut();
+        self.kept
+    }
+}
