@@ -18,7 +18,7 @@ pub fn refuse(path: &Path, force: bool) -> Result<(), Problem> {
     }
     if !force && path.exists() {
         let why = format!("{} already exists", path.display());
-        return Err(ProblemKind::Usage.problem(why, "use --force to overwrite it"));
+        return Err(ProblemKind::CannotWrite.problem(why, "use --force to overwrite it"));
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ mod exit;
 mod export;
 mod files;
 mod gate;
+mod help;
 mod hist;
 mod history;
 mod import;
@@ -27,6 +28,7 @@ mod measure;
 mod merge;
 mod method_args;
 mod minimal;
+mod mistake;
 mod options;
 mod page;
 mod predict;
@@ -53,12 +55,15 @@ mod unfinished;
 pub use ensemble::{measure_in, run_in};
 pub use exit::USAGE;
 pub use method_args::MethodOfRanks;
+pub use mistake::explained;
 pub use rows::OfRows;
 pub use run_args::RunArgs;
 pub use stop::flag as stop_flag;
 
 use anechoic_system::huge_pages;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::io::{Write, stderr, stdout};
 use std::process::ExitCode;
 
@@ -72,17 +77,13 @@ struct Cli {
     color: terminal::When,
 }
 
-const COLOR: &str = "Use colours: auto, always or never. By default they are used on a terminal, unless NO_COLOR is set or \
-                     a launcher (mpirun, srun) started the command; CLICOLOR_FORCE=1 uses them in pipes too";
+const COLOR: &str = "Use colours: auto, always or never; auto is on a terminal, without NO_COLOR and not under mpirun or \
+                     srun, or with CLICOLOR_FORCE=1";
 
 const EXAMPLES: &str = "Examples:
-  anechoic check                      what can be measured here, and what would enable the rest
-  anechoic run                        ten seconds on every CPU: how noisy it is, and why
-  anechoic run --cpus 2-5 -d 60s      a minute on four CPUs
-  anechoic record -- ./my-program     what interrupts a program of yours
-  anechoic measure loops --cpus 1     how much do-nothing loops vary, and why
-  anechoic list                       the recordings here, the newest last
-  anechoic summary                    show the newest again
+  anechoic run --cpus 2-5 -d 60s   a minute on four CPUs
+  anechoic record -- ./my-program  what interrupts a program of yours
+  anechoic summary                 show the newest recording again
 
 Exit codes: 0 success, 1 warning (ended early, or data lost or not saved),
 2 a limit is exceeded (gate, --stop-on), 3 no verdict (nothing was measured),
@@ -122,16 +123,18 @@ enum Command {
 /// The definition of the command line, from which the command reference is made.
 #[must_use]
 pub fn command_line() -> clap::Command {
-    Cli::command()
+    help::grouped(Cli::command())
 }
 
 /// Runs the whole command: parses the command line, does what it asks, and returns the exit code.
 #[must_use]
 pub fn anechoic() -> ExitCode {
-    let cli = match Cli::try_parse_from(minimal::arguments(std::env::args_os())) {
+    let typed = minimal::arguments(std::env::args_os());
+    let parsed = command_line().try_get_matches_from(&typed);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            print_parsed(&error);
+            print_parsed(&error, &typed);
             return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
         }
     };
@@ -172,15 +175,17 @@ pub fn anechoic() -> ExitCode {
 }
 
 /// Prints help, the version or what is wrong with the command line, in one write.
-fn print_parsed(error: &clap::Error) {
-    let text = error.render().to_string();
+fn print_parsed(error: &clap::Error, typed: &[OsString]) {
+    let shows_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let text = match () {
+        () if typed.len() <= 1 => help::FIRST_STEPS.to_owned(),
+        () if !error.use_stderr() || shows_help => error.render().to_string(),
+        // It repeats what was typed, or what a script passed on.
+        () => anechoic_report::plain(&mistake::explained(error, &command_line(), typed)) + "\n",
+    };
     // Fails if the reader or the terminal is gone.
     let _ = match error.use_stderr() {
-        true => {
-            // It repeats what was typed, or what a script passed on.
-            let lines: Vec<String> = text.lines().map(anechoic_report::plain).collect();
-            stderr().write_all(format!("{}\n", lines.join("\n")).as_bytes())
-        }
+        true => stderr().write_all(text.as_bytes()),
         false => stdout().write_all(text.as_bytes()),
     };
 }

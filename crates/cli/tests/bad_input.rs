@@ -22,7 +22,7 @@ fn wrong_arguments_are_told_in_words() {
         ("CPUs in words", &["run", "--cpus", "some"], 64, "not a CPU list"),
         ("no CPU", &["run", "--cpus", ""], 64, "no CPU is named"),
         ("FIFO on every CPU", &["run", "--fifo", "-d", "1s"], 64, "--all-cpus"),
-        ("repeat 0", &["run", "--repeat", "0"], 64, "1..=1000"),
+        ("repeat 0", &["run", "--repeat", "0"], 64, "give 1 to 1000"),
         ("unknown subcommand", &["rum"], 64, "run"),
         ("no method", &["measure", "fwk"], 64, "fwq"),
         ("no such kernel", &["measure", "fwq", "--work", "intad"], 64, "intadd"),

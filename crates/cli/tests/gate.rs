@@ -100,7 +100,7 @@ fn results_go_to_files_for_continuous_integration() {
         assert!(xml.contains(part), "{part}: {xml}");
     }
     let again = gate("before", &[&rules[..], &files].concat());
-    assert_eq!(again.code, Some(64), "{}", again.out);
+    assert_eq!(again.code, Some(73), "{}", again.out);
     assert!(again.err.contains("gate.xml already exists; use --force"), "{}", again.err);
     let forced = gate("before", &[&rules[..], &files, &["--force"]].concat());
     assert_eq!(forced.code, Some(2), "{}", forced.err);

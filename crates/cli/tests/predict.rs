@@ -175,7 +175,12 @@ fn what_is_asked_for_must_make_sense() {
         ("nothing to read", &["predict", "ticks"], 66, "none of `serial`"),
         ("times alone", &["predict", "ticks", "--times", "t.csv"], 64, "--costs"),
         ("costs alone", &["predict", "ticks", "--costs", "c.csv"], 64, "--times"),
-        ("both", &["predict", "ticks", "r", "--times", "t", "--costs", "c"], 64, "cannot be used"),
+        (
+            "both",
+            &["predict", "ticks", "r", "--times", "t", "--costs", "c"],
+            64,
+            "exclude each other",
+        ),
         ("no recording", &["predict", "ticks", "/no/such/place"], 66, "/no/such/place"),
         (
             "no files",

@@ -149,7 +149,7 @@ fn one_file_that_holds_all_it_needs() {
 
     let recording = dir.path().join("recording");
     let again = anechoic(&["report", arg(&recording), "-o", arg(&file)]);
-    assert_eq!(again.code, Some(64), "{}", again.err);
+    assert_eq!(again.code, Some(73), "{}", again.err);
     assert!(again.err.contains("use --force to overwrite it"), "{}", again.err);
     let forced = anechoic(&["report", arg(&recording), "-o", arg(&file), "--force"]);
     assert_eq!(forced.code, Some(0), "{}", forced.err);
@@ -416,12 +416,12 @@ fn figures_for_a_paper() {
     let before = std::fs::read(figures.join(&svgs[0])).expect("a figure");
     std::fs::write(figures.join("captions.txt"), "mine").expect("writable");
     let again = anechoic(&report);
-    assert_eq!(again.code, Some(64), "{}", again.out);
+    assert_eq!(again.code, Some(73), "{}", again.out);
     assert!(again.is_one_clear_line() && again.err.contains("--force"), "{}", again.err);
     std::fs::remove_file(figures.join("captions.txt")).expect("writable");
     std::fs::write(figures.join(&svgs[1]), "mine").expect("writable");
     let again = anechoic(&report);
-    assert_eq!(again.code, Some(64), "a figure alone is not overwritten either: {}", again.out);
+    assert_eq!(again.code, Some(73), "a figure alone is not overwritten either: {}", again.out);
     assert!(!figures.join("captions.txt").exists(), "all or nothing");
     assert!(!done.out.contains("from before"), "{}", done.out);
     std::fs::write(figures.join("09-older.svg"), "mine").expect("writable");

@@ -102,7 +102,7 @@ fn pages_are_replaced_on_request_alone() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("anechoic-run.1"), "mine").expect("written");
     let refused = anechoic(&["man", arg(dir.path())]);
-    assert_eq!(refused.code, Some(64), "{}", refused.err);
+    assert_eq!(refused.code, Some(73), "{}", refused.err);
     assert!(refused.is_one_clear_line() && refused.err.contains("--force"), "{}", refused.err);
     assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 1, "nothing was written");
     assert_eq!(anechoic(&["man", "--force", arg(dir.path())]).code, Some(0));

@@ -14,6 +14,7 @@ use anechoic_recording::Problem;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
 use launcher::{Launcher, Role};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -74,7 +75,10 @@ fn take_part(asked: Result<Cli, clap::Error>, launcher: Arc<Launcher>) -> ExitCo
         Ok(cli) => run(&cli, &job),
         Err(wrong) => {
             // All ranks have the same error, so only rank 0 prints it.
-            let _ = if rank == 0 { wrong.print() } else { Ok(()) };
+            if rank == 0 {
+                let typed: Vec<OsString> = std::env::args_os().collect();
+                eprintln!("{}", anechoic_cli::explained(&wrong, &Cli::command(), &typed));
+            }
             Ok(anechoic_cli::USAGE.into())
         }
     };

@@ -55,5 +55,5 @@ fn help_and_version_need_no_job() {
 fn a_wrong_command_line_is_told_once() {
     let ended = run(3, &["rnaks"]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert_eq!(ended.err.matches("unrecognized subcommand").count(), 1, "{}", ended.err);
+    assert_eq!(ended.err.matches("there is no `anechoic-mpi").count(), 1, "{}", ended.err);
 }

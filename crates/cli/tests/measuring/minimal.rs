@@ -100,8 +100,8 @@ fn an_initramfs_comes_with_the_commands_that_boot_it() {
         assert!(done.out.contains(&text), "{text}: {}", done.out);
     }
     let cases = [
-        (&words[..], 64, "already exists"),
-        (&["minimal", "--initramfs", "x", "--then", "sync"], 64, "cannot be used with"),
+        (&words[..], 73, "already exists"),
+        (&["minimal", "--initramfs", "x", "--then", "sync"], 64, "exclude each other"),
         (&["minimal", "--kernel", "x"], 64, "--initramfs"),
         (&["minimal", "--force", "--initramfs", arg(&image), "--kernel", "/absent"], 65, "/absent"),
     ];

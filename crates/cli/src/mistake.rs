@@ -1,0 +1,271 @@
+//! What is wrong with a command line, in the form of all errors: what, and what to do.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
+use std::error::Error as _;
+use std::ffi::OsString;
+
+/// Says in one line what is wrong with this command line, and what to type instead.
+#[must_use]
+pub fn explained(error: &Error, command: &Command, typed: &[OsString]) -> String {
+    let place = Place::find(command, typed);
+    let (what, remedy) = place.explain(error).unwrap_or_else(|| {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default();
+        (first.trim_start_matches("error: ").to_owned(), place.help())
+    });
+    format!("{}: {what}; {remedy}", command.get_name())
+}
+
+/// The command or subcommand that was typed.
+struct Place<'a> {
+    command: &'a Command,
+    /// Its words, beginning with the name of the tool.
+    words: String,
+}
+
+impl<'a> Place<'a> {
+    fn find(whole: &'a Command, typed: &[OsString]) -> Self {
+        let mut place = Place { command: whole, words: whole.get_name().to_owned() };
+        for word in
+            typed.iter().skip(1).map_while(|word| word.to_str().filter(|word| *word != "--"))
+        {
+            if let Some(inner) = place.command.find_subcommand(word) {
+                place.command = inner;
+                place.words = format!("{} {}", place.words, inner.get_name());
+            }
+        }
+        place
+    }
+
+    fn explain(&self, error: &Error) -> Option<(String, String)> {
+        let text = |kind| match error.get(kind) {
+            Some(ContextValue::String(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let argument = text(ContextKind::InvalidArg);
+        let words = &self.words;
+        match error.kind() {
+            ErrorKind::InvalidSubcommand => {
+                Some(self.no_command(text(ContextKind::InvalidSubcommand)?))
+            }
+            ErrorKind::UnknownArgument => Some(self.no_argument(argument?)),
+            ErrorKind::MissingRequiredArgument => Some(self.missing(error)),
+            ErrorKind::InvalidValue => {
+                let (argument, value) = (named(argument?), text(ContextKind::InvalidValue)?);
+                if value.is_empty() {
+                    return Some((format!("{argument} has no value"), self.help()));
+                }
+                let known = match error.get(ContextKind::ValidValue) {
+                    Some(ContextValue::Strings(known)) => known.as_slice(),
+                    _ => &[],
+                };
+                let remedy = match known {
+                    [] => self.help(),
+                    known => format!("use {}", either(known)),
+                };
+                Some((format!("{argument}: there is no '{value}'"), remedy))
+            }
+            ErrorKind::ValueValidation => {
+                let why = reason(&error.source()?.to_string(), text(ContextKind::InvalidValue));
+                let (what, remedy) = within(&why)
+                    .or_else(|| {
+                        Some(why.split_once("; ")?).map(|(a, b)| (a.to_owned(), b.to_owned()))
+                    })
+                    .unwrap_or_else(|| (why.clone(), self.help()));
+                Some((format!("{}: {what}", named(argument?)), remedy))
+            }
+            ErrorKind::ArgumentConflict => {
+                let argument = named(argument?);
+                let prior: Vec<&str> = match error.get(ContextKind::PriorArg)? {
+                    ContextValue::String(one) => vec![named(one)],
+                    ContextValue::Strings(several) => {
+                        several.iter().map(|one| named(one)).collect()
+                    }
+                    _ => return None,
+                };
+                if prior == [argument] {
+                    return Some((format!("{argument} is given twice"), "give it once".to_owned()));
+                }
+                let what = format!("{argument} and {} exclude each other", prior.join(", "));
+                Some((what, "leave one of them out".to_owned()))
+            }
+            ErrorKind::MissingSubcommand => {
+                Some((format!("`{words}` needs one of its commands"), self.help()))
+            }
+            _ => None,
+        }
+    }
+
+    fn help(&self) -> String {
+        format!("see `{} --help`", self.words)
+    }
+
+    /// A word that is no command.
+    fn no_command(&self, typed: &str) -> (String, String) {
+        let words = &self.words;
+        let what = format!("there is no `{words} {typed}`");
+        let all = || self.command.get_subcommands();
+        let names = all()
+            .flat_map(|inner| std::iter::once(inner.get_name()).chain(inner.get_visible_aliases()));
+        let about = |inner: &&Command| {
+            let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
+            folded(&about).contains(&folded(typed))
+        };
+        let found = nearest(typed, names).or_else(|| all().find(about).map(Command::get_name));
+        let remedy = found.map(|name| format!("did you mean `{words} {name}`?"));
+        (what, remedy.unwrap_or_else(|| format!("`{words} --help` lists what there is")))
+    }
+
+    /// An option or a word that the command does not take.
+    fn no_argument(&self, typed: &str) -> (String, String) {
+        let words = &self.words;
+        if !typed.starts_with('-') {
+            if self.command.get_name() == "run" {
+                let what = format!("`{words}` measures CPUs and starts no program ('{typed}')");
+                return (what, format!("to measure a program: `anechoic record -- {typed}`"));
+            }
+            return (format!("`{words}` takes no '{typed}'"), self.help());
+        }
+        let what = format!("`{words}` has no option {typed}");
+        let options = self.command.get_arguments().filter_map(Arg::get_long);
+        let found = nearest(typed.trim_start_matches('-'), options);
+        let remedy = found.map(|name| format!("did you mean --{name}?"));
+        (what, remedy.unwrap_or_else(|| self.help()))
+    }
+
+    fn missing(&self, error: &Error) -> (String, String) {
+        let words = &self.words;
+        if self.command.get_name() == "record" {
+            let what = format!("`{words}` needs a program or a process");
+            return (what, "name one: `anechoic record -- ./my-program`, or --pid".to_owned());
+        }
+        let missing = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(missing)) => missing.as_slice(),
+            _ => &[],
+        };
+        (format!("`{words}` needs {}", missing.join(" and ")), self.help())
+    }
+}
+
+/// Returns an argument without its value: `--duration <TIME>` is `--duration`.
+fn named(argument: &str) -> &str {
+    argument
+        .split_once(" <")
+        .or_else(|| argument.split_once("=<"))
+        .map_or(argument, |(name, _)| name)
+}
+
+/// Explains the words of the parser for a number that is out of range: `1 is not in 2..=10000`.
+fn within(why: &str) -> Option<(String, String)> {
+    let (number, range) = why.split_once(" is not in ")?;
+    let (least, most) = range.split_once("..=").or_else(|| range.split_once(".."))?;
+    let remedy = if most.is_empty() || most.len() > 15 {
+        format!("give at least {least}")
+    } else {
+        format!("give {least} to {most}")
+    };
+    Some((format!("{number} is out of range"), remedy))
+}
+
+/// Returns the reason with the value in it. Those of the standard library for numbers do not have it.
+fn reason(why: &str, value: Option<&str>) -> String {
+    let value = value.unwrap_or_default();
+    match why {
+        why if why.starts_with("invalid digit") => format!("'{value}' is not a whole number"),
+        why if why.starts_with("invalid float") => format!("'{value}' is not a number"),
+        why if why.contains(value) => why.to_owned(),
+        why => format!("'{value}': {why}"),
+    }
+}
+
+fn either(known: &[String]) -> String {
+    match known {
+        [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+        all => all.concat(),
+    }
+}
+
+/// Returns the name that differs in the fewest letters, if they are few enough for a slip of the fingers.
+fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let near = names.map(|name| (strsim::osa_distance(typed, name), name));
+    let (letters, name) = near.min_by_key(|(letters, _)| *letters)?;
+    (letters <= (typed.len() / 3).max(1)).then_some(name)
+}
+
+/// Returns a word in small letters without the marks on them.
+fn folded(word: &str) -> String {
+    let plain = |letter: char| match letter {
+        'ä' => 'a',
+        'ö' => 'o',
+        'ü' => 'u',
+        'ć' => 'c',
+        other => other,
+    };
+    word.to_lowercase().chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> String {
+        let typed: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        let error = crate::command_line().try_get_matches_from(&typed).expect_err(line);
+        explained(&error, &crate::command_line(), &typed)
+    }
+
+    #[test]
+    fn mistakes_are_named_with_what_to_type_instead() {
+        let cases = [
+            ("rnu", "there is no `anechoic rnu`; did you mean `anechoic run`?"),
+            (
+                "measure fqw",
+                "there is no `anechoic measure fqw`; did you mean `anechoic measure fwq`?",
+            ),
+            (
+                "suite karner",
+                "there is no `anechoic suite karner`; did you mean `anechoic suite selfish`?",
+            ),
+            (
+                "frobnicate",
+                "there is no `anechoic frobnicate`; `anechoic --help` lists what there is",
+            ),
+            (
+                "run -- ./bench",
+                "`anechoic run` measures CPUs and starts no program ('./bench'); to measure a program: `anechoic record -- ./bench`",
+            ),
+            (
+                "record",
+                "`anechoic record` needs a program or a process; name one: `anechoic record -- ./my-program`, or --pid",
+            ),
+            ("run --force", "`anechoic run` has no option --force; see `anechoic run --help`"),
+            (
+                "report --figure x",
+                "`anechoic report` has no option --figure; did you mean --figures?",
+            ),
+            ("list 1 2 3", "`anechoic list` takes no '2'; see `anechoic list --help`"),
+            ("run -d", "--duration has no value; see `anechoic run --help`"),
+            (
+                "run -d 5x",
+                "--duration: '5x' is not a duration; write a number and a unit, for example 10s, 500ms, 2m or 100ns",
+            ),
+            ("run -d 1s -d 2s", "--duration is given twice; give it once"),
+            (
+                "compare a b --ranks 1e9",
+                "--ranks: '1e9' is not a whole number; see `anechoic compare --help`",
+            ),
+            ("ab true true --pairs 1", "--pairs: 1 is out of range; give 2 to 10000"),
+            ("inject --kind foo", "--kind: there is no 'foo'; use interrupt, kernel or thread"),
+            ("--color purple run", "--color: there is no 'purple'; use auto, always or never"),
+            ("compare a", "`anechoic compare` needs <AFTER>; see `anechoic compare --help`"),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(
+                said(&format!("anechoic {line}")),
+                format!("anechoic: {expected}"),
+                "{line}"
+            );
+        }
+    }
+}
