@@ -165,7 +165,7 @@ fn path(cgroups: &str) -> String {
             Some((fields.next()?, fields.next()?))
         })
         .collect();
-    let of = |wanted: &str| {
+    let group = |wanted: &str| {
         let mut found = lines.iter().filter(|(kinds, path)| {
             let is = if wanted.is_empty() {
                 kinds.is_empty()
@@ -176,7 +176,7 @@ fn path(cgroups: &str) -> String {
         });
         found.next().map(|(_, path)| (*path).to_owned())
     };
-    ["", "name=systemd", "cpu"].into_iter().find_map(of).unwrap_or_else(|| "/".to_owned())
+    ["", "name=systemd", "cpu"].into_iter().find_map(group).unwrap_or_else(|| "/".to_owned())
 }
 
 /// For how long all threads have run so far. Two of them show, without privileges, which threads ran in between.
@@ -348,7 +348,7 @@ mod tests {
         let (_one, before) = tree(&before);
         let (_two, root) = tree(&after);
         let found = Census::take_in(&root, 4).since_in(&Census::take_in(&before, 4), &[0], &root);
-        let found: Vec<_> = found.iter().map(|of| (of.tid, of.ran_ns)).collect();
+        let found: Vec<_> = found.iter().map(|thread| (thread.tid, thread.ran_ns)).collect();
         assert_eq!(found, [(2, Some(800)), (1, Some(300)), (5, Some(50))]);
     }
 }

@@ -43,7 +43,7 @@ impl Placement {
             tids: threads(),
             since_epoch_ns: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
-                .map_or(0, |of| of.as_nanos() as u64),
+                .map_or(0, |since_epoch| since_epoch.as_nanos() as u64),
         };
         let info = serde_json::to_vec(&info).unwrap_or_default();
         let all = ensemble.gather(&info)?;

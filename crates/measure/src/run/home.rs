@@ -16,11 +16,11 @@ fn free_of(allowed: Vec<u32>, machine: &Machine, measured: &[u32], traced: &[u32
     };
     let quiet = without(traced);
     let free = if quiet.is_empty() { without(measured) } else { quiet };
-    let shares_core = |of: &u32, cpu: u32| {
-        let known = machine.cpus.iter().find(|known| known.cpu == *of);
-        known.is_some_and(|of| ranges(&of.siblings).any(|range| range.contains(&cpu)))
+    let shares_core = |other: &u32, cpu: u32| {
+        let known = machine.cpus.iter().find(|known| known.cpu == *other);
+        known.is_some_and(|known| ranges(&known.siblings).any(|range| range.contains(&cpu)))
     };
-    let is_apart = |cpu: &u32| !measured.iter().any(|of| shares_core(of, *cpu));
+    let is_apart = |cpu: &u32| !measured.iter().any(|other| shares_core(other, *cpu));
     let apart: Vec<u32> = free.iter().copied().filter(is_apart).collect();
     if apart.is_empty() { free } else { apart }
 }

@@ -238,7 +238,7 @@ impl Rounds<'_> {
             };
             jobs.push((lane, job));
         }
-        let co_runners = cell.co_runner.as_ref().map_or(Vec::new(), |of| of.cpus.clone());
+        let co_runners = cell.co_runner.as_ref().map_or(Vec::new(), |runner| runner.cpus.clone());
         let events_off = cell.events_off;
         self.rounds.push(Round {
             co_runners,
@@ -251,17 +251,17 @@ impl Rounds<'_> {
     /// Returns the loops of a cell.
     fn loops(&self, cell: &Cell) -> Vec<Loop> {
         let lanes = |wanted: LoopPlace, most: u32| {
-            let of = self.places.iter().enumerate().filter(move |(_, place)| **place == wanted);
-            of.map(|(lane, place)| (lane, place.cpu())).take(most as usize)
+            let places = self.places.iter().enumerate().filter(move |(_, place)| **place == wanted);
+            places.map(|(lane, place)| (lane, place.cpu())).take(most as usize)
         };
         match &cell.on {
             Pinning::Anywhere => lanes(LoopPlace::Any, 1).collect(),
             Pinning::Cpus(cpus) => {
                 let copies = cell.copies - 1;
-                let of = |&cpu: &u32| {
+                let loops_on = |&cpu: &u32| {
                     lanes(LoopPlace::Cpu(cpu), 1).chain(lanes(LoopPlace::Copy(cpu), copies))
                 };
-                cpus.iter().flat_map(of).collect()
+                cpus.iter().flat_map(loops_on).collect()
             }
         }
     }
@@ -314,7 +314,7 @@ impl Rounds<'_> {
             page_bytes: None,
             memory_node: None,
             experiment: cell.name.map(str::to_owned),
-            other_bytes: cell.between.iter().find_map(Act::kernel).map(|of| of.workspace_bytes()),
+            other_bytes: cell.between.iter().find_map(|act| Some(act.kernel()?.workspace_bytes())),
             within_ticks: within(sample).map(|(time, _)| self.run.clock.ticks_of(time)),
             ring: cell.ring,
             events_off: cell.events_off,

@@ -114,7 +114,7 @@ impl Workspaces {
 
     /// Returns what the reader of the result must know.
     pub(super) fn notes(&self) -> Vec<String> {
-        let of_preemptor = self.preemptor.as_ref().and_then(|of| of.note.clone());
+        let of_preemptor = self.preemptor.as_ref().and_then(|preemptor| preemptor.note.clone());
         of_preemptor.into_iter().chain(self.own.note_on_locks()).collect()
     }
 
@@ -125,9 +125,9 @@ impl Workspaces {
 
     /// Returns the threads that take the loop's CPU.
     pub(super) fn threads(&self) -> Vec<OwnThread> {
-        let preemptor = self.preemptor.iter().map(|of| OwnThread {
-            policy: of.policy(),
-            ..OwnThread::new(of.tid(), OwnThread::PREEMPTING)
+        let preemptor = self.preemptor.iter().map(|preemptor| OwnThread {
+            policy: preemptor.policy(),
+            ..OwnThread::new(preemptor.tid(), OwnThread::PREEMPTING)
         });
         let partners = self.rings.iter().flat_map(Ring::threads);
         let partners = partners.map(|tid| OwnThread::new(tid, PARTNER));

@@ -116,7 +116,7 @@ impl Counts {
     /// out.
     #[must_use]
     pub fn read(&self) -> Vec<(&'static str, u64)> {
-        let of = |(name, open): &(&'static str, OwnedFd)| {
+        let count = |(name, open): &(&'static str, OwnedFd)| {
             let mut buffer = [0_u8; 24];
             let length = read(open, &mut buffer).ok()?;
             let word =
@@ -124,7 +124,7 @@ impl Counts {
             let [value, enabled, running] = [0, 1, 2].map(word);
             (length == buffer.len() && running > 0 && enabled == running).then_some((*name, value))
         };
-        self.open.iter().filter_map(of).collect()
+        self.open.iter().filter_map(count).collect()
     }
 }
 
@@ -166,8 +166,8 @@ fn walk_cycles() -> Option<u64> {
     {
         let id = raw_cpuid::CpuId::new();
         let vendor = id.get_vendor_info()?;
-        let of = id.get_feature_info()?;
-        walk_cycles_of(vendor.as_str(), of.family_id(), of.model_id())
+        let features = id.get_feature_info()?;
+        walk_cycles_of(vendor.as_str(), features.family_id(), features.model_id())
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -263,8 +263,10 @@ mod tests {
         let counts = Counts::open(Counted::Caches, true);
         let faults = || {
             let found = counts.read();
-            let of = |name: &str| found.iter().find(|(of, _)| *of == name).map(|(_, count)| *count);
-            Some(FAULTS_IN.map(of)).and_then(|[user, kernel]| user.zip(kernel))
+            let count = |name: &str| {
+                found.iter().find(|(counted, _)| *counted == name).map(|(_, count)| *count)
+            };
+            Some(FAULTS_IN.map(count)).and_then(|[user, kernel]| user.zip(kernel))
         };
         if faults().is_none() {
             return anechoic_lab::note::skipped("perf events of the kernel are not permitted");

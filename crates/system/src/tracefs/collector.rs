@@ -83,7 +83,7 @@ impl Collector {
         let layout = instance.page_layout()?;
         instance.enable_events()?;
         let mut decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
-            .map_err(|of| TraceError::format(&of, "it has no common_pid"))?;
+            .map_err(|name| TraceError::format(&name, "it has no common_pid"))?;
         if let Ok(format) = instance.format("ftrace", "print") {
             decoder.read_marks(&format);
         }
