@@ -24,9 +24,9 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
     let known = jobs.iter().all(Job::known);
     let blocks = Blocks(jobs.iter().map(Job::sums).collect());
     let (whole, without) = (blocks.whole(), blocks.without_each());
-    let of = |of: fn(&Values) -> f64| not_negative(&whole, &without, of);
-    let through = of(|values| values.through).filter(|_| known);
-    let anew = of(|values| values.anew).filter(|_| known);
+    let non_negative = |value: fn(&Values) -> f64| not_negative(&whole, &without, value);
+    let through = non_negative(|values| values.through).filter(|_| known);
+    let anew = non_negative(|values| values.anew).filter(|_| known);
     let over = |predicted: f64, values: &Values| match predicted > 0.0 {
         true => values.measured / predicted,
         false => f64::NAN,
@@ -43,8 +43,8 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
         ranks: ranks_of(rounds),
         phases: jobs.iter().map(|job| job.steps.len() as u64).sum(),
         left_out: rounds.iter().map(|round| round.left_out).sum(),
-        undisturbed: undisturbed(&jobs, of(|values| values.undisturbed_ns)?),
-        measured: of(|values| values.measured)?,
+        undisturbed: undisturbed(&jobs, non_negative(|values| values.undisturbed_ns)?),
+        measured: non_negative(|values| values.measured)?,
         predicted: through.or(anew),
         ratio: ratio.filter(|_| known),
         played: through.map(|_| Played::Through).or(anew.map(|_| Played::Anew)),
@@ -58,7 +58,7 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
 
 /// Returns one job of all ranks, or one for each rank; jobs without a phase are left out.
 fn jobs<'a>(rounds: &[&'a RoundRead], grain_ns: u64, alone: bool) -> Vec<Job<'a>> {
-    let of = |only: Option<u32>| -> Vec<Round<'a>> {
+    let chosen_rounds = |only: Option<u32>| -> Vec<Round<'a>> {
         let chosen = |round: &&'a RoundRead| Round {
             number: round.number,
             tracks: round
@@ -77,9 +77,9 @@ fn jobs<'a>(rounds: &[&'a RoundRead], grain_ns: u64, alone: bool) -> Vec<Job<'a>
         each.dedup();
     }
     let rounds: Vec<Vec<Round<'a>>> =
-        each.into_iter().map(of).filter(|rounds| !rounds.is_empty()).collect();
-    let fewest = rounds.iter().map(|of| of.iter().map(Round::phases).sum::<usize>()).min();
-    let shortest = rounds.iter().map(|of| window_ns(of)).min().unwrap_or(0);
+        each.into_iter().map(chosen_rounds).filter(|rounds| !rounds.is_empty()).collect();
+    let fewest = rounds.iter().map(|rounds| rounds.iter().map(Round::phases).sum::<usize>()).min();
+    let shortest = rounds.iter().map(|rounds| window_ns(rounds)).min().unwrap_or(0);
     let blocks = resample::blocks(shortest, grain_ns).unwrap_or(1) as usize;
     let blocks = blocks.min(fewest.unwrap_or(1)).max(1);
     rounds.into_iter().filter_map(|rounds| Job::new(rounds, blocks)).collect()

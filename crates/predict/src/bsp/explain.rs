@@ -115,12 +115,12 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
     for job in jobs {
         for (round, steps) in job.by_round() {
             for (place, track) in round.tracks.iter().enumerate() {
-                let of = ranks
+                let part = ranks
                     .entry(track.rank)
                     .or_insert(RankPart { known: true, ..RankPart::default() });
-                (of.host, of.cpu) = (track.host, track.cpu);
-                of.add_track(track, steps);
-                of.add_last(job, steps, place as u32, jobs.len());
+                (part.host, part.cpu) = (track.host, track.cpu);
+                part.add_track(track, steps);
+                part.add_last(job, steps, place as u32, jobs.len());
             }
         }
         if let (true, Some((_, track))) = (alone, job.tracks().next()) {
@@ -128,19 +128,19 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
             alone_of.insert(track.rank, took / job.steps.len() as f64 / job.base.ns - 1.0);
         }
     }
-    let facts = |(rank, of): (u32, RankPart)| {
-        let noise = (of.known && of.wall_ns > 0.0).then(|| of.lost_ns / of.wall_ns);
+    let facts = |(rank, part): (u32, RankPart)| {
+        let noise = (part.known && part.wall_ns > 0.0).then(|| part.lost_ns / part.wall_ns);
         let law = |noise: f64| noise / (1.0 - noise);
         RankFacts {
             rank,
-            host: of.host as u64,
-            cpu: of.cpu,
+            host: part.host as u64,
+            cpu: part.cpu,
             noise,
-            work_ns: mean(of.quiet).filter(|_| of.known),
-            disturbed_work_ns: mean(of.disturbed).filter(|_| of.known),
-            last: of.last,
-            last_disturbed: of.last_disturbed,
-            cost: of.cost,
+            work_ns: mean(part.quiet).filter(|_| part.known),
+            disturbed_work_ns: mean(part.disturbed).filter(|_| part.known),
+            last: part.last,
+            last_disturbed: part.last_disturbed,
+            cost: part.cost,
             alone: alone_of.get(&rank).map(|&measured| Alone {
                 measured,
                 law: noise.map(law).filter(|law| law.is_finite()),

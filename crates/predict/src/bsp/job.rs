@@ -134,11 +134,11 @@ impl<'a> Job<'a> {
 
     /// Returns all tracks with the number of their round.
     pub(super) fn tracks(&self) -> impl Iterator<Item = (u32, &'a Track)> {
-        let of = |round: &Round<'a>| {
+        let numbered = |round: &Round<'a>| {
             let number = round.number;
             round.tracks.clone().into_iter().map(move |track| (number, track))
         };
-        self.rounds.iter().flat_map(of)
+        self.rounds.iter().flat_map(numbered)
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Noise {
 impl Noise {
     /// Returns noise of hosts whose sources are unknown.
     #[must_use]
-    pub fn of_hosts(hosts: Vec<Host>) -> Self {
+    pub fn from_hosts(hosts: Vec<Host>) -> Self {
         let why = "text files do not contain sources".to_owned();
         let remedy = "predict from a recording of `anechoic run`".to_owned();
         let sources = Err(no_sources(why, remedy));
@@ -57,7 +57,7 @@ impl Noise {
             run.clock.ns(run.threshold_ticks)
         };
         let coarsest = recordings.iter().map(threshold).max();
-        let mut noise = Self { threshold_ns: coarsest, ..Self::of_hosts(files) };
+        let mut noise = Self { threshold_ns: coarsest, ..Self::from_hosts(files) };
         if let Some(merged) = Some(merged(&noise.hosts)).filter(|&merged| merged > 0) {
             noise.notes.push(format!(
                 "{merged} detours of text files overlapped others and were merged with these"
@@ -139,7 +139,7 @@ fn read_recording(
         }
         let window = Some(window).filter(|_| known).ok_or_else(|| lacks(&recording, NO_WINDOW))?;
         let recorded = RecordedCpu::read(&recording, cpu, window, attributed)?;
-        Ok((cpu.cpu, Timeline::of_recorded(recorded, length_ns)))
+        Ok((cpu.cpu, Timeline::from_recorded(recorded, length_ns)))
     };
     let timelines =
         in_order(run.cpus.len(), timeline).into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -129,7 +129,7 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
             deviations[place].misses.extend(misses);
         }
     }
-    let of = |(point, deviations): (&Point, &BlockDeviations)| {
+    let fitted = |(point, deviations): (&Point, &BlockDeviations)| {
         let share = share(point);
         let within = share < 1.0;
         let blocks = (group.parts.len() > 1).then(|| standard_error(&deviations.misses)).flatten();
@@ -144,7 +144,7 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
             point: point.clone(),
         }
     };
-    group.points.iter().zip(&deviations).map(of).collect()
+    group.points.iter().zip(&deviations).map(fitted).collect()
 }
 
 /// Removes the predictions, because the cost is not above 0; measured values stay.
@@ -282,7 +282,7 @@ pub(super) fn by_rate(groups: &[Group], costs: &Costs) -> Vec<RateCost> {
     for points in groups.iter().flat_map(Group::slices) {
         let Some((lowest, higher)) = points.split_first() else { continue };
         let cost = |point: &Point| {
-            Some((point.nominal_hz(), Pair::of(lowest, point, costs)?.per_interrupt_us))
+            Some((point.nominal_hz(), Pair::between(lowest, point, costs)?.per_interrupt_us))
         };
         all.extend(higher.iter().filter_map(cost));
     }

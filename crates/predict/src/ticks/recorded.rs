@@ -122,18 +122,18 @@ fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals
     }
     let point = |((copies, injection), blocks): ((u32, Option<u32>), Vec<usize>)| {
         let wall = |round: &Round| run.clock.seconds(round.end_ticks - round.start_ticks);
-        let of = |&at: &usize| &rounds[at];
+        let round_at = |&at: &usize| &rounds[at];
         let n = blocks.len() as f64;
         let time_ms = |round: &Round| wall(round) * 1e3 / round.sorts as f64;
-        let times: Vec<f64> = blocks.iter().map(of).map(time_ms).collect();
+        let times: Vec<f64> = blocks.iter().map(round_at).map(time_ms).collect();
         let injected = injection.and_then(|at| run.injections.get(at as usize));
         let came: Vec<(f64, RateFrom)> = blocks
             .iter()
-            .map(|&at| arrivals.of(at, &rounds[at], injected, cpu, &run.clock))
+            .map(|&at| arrivals.in_round(at, &rounds[at], injected, cpu, &run.clock))
             .collect();
         let mut by_block: Vec<BlockTime> = blocks
             .iter()
-            .map(of)
+            .map(round_at)
             .zip(&came)
             .map(|(round, (came, _))| BlockTime {
                 block: round.block,
@@ -145,7 +145,7 @@ fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals
         by_block.sort_by_key(|time| time.block);
         let from = came.iter().map(|(_, from)| *from).max().unwrap_or(RateFrom::Table);
         let came: f64 = came.iter().map(|(came, _)| came).sum();
-        let seconds: f64 = blocks.iter().map(of).map(wall).sum();
+        let seconds: f64 = blocks.iter().map(round_at).map(wall).sum();
         Point {
             copies,
             rate_hz: came / seconds,
@@ -156,7 +156,7 @@ fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals
             blocks: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
             by_block,
             sorts: Some(
-                blocks.iter().map(of).map(|round| round.sorts).fold(0, u64::saturating_add),
+                blocks.iter().map(round_at).map(|round| round.sorts).fold(0, u64::saturating_add),
             ),
         }
     };

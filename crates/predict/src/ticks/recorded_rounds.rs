@@ -84,8 +84,8 @@ fn is_kind(recording: &Recording, round: &[&SeriesOutcome]) -> bool {
 fn complete(round: &[&SeriesOutcome], block: u32) -> Option<Round> {
     let (first, _) = round.first()?;
     let whole = |(series, outcome): &&SeriesOutcome| {
-        let of = |series: &Series| (series.parameters.copies, series.parameters.injection);
-        let same = of(series) == of(first);
+        let settings = |series: &Series| (series.parameters.copies, series.parameters.injection);
+        let same = settings(series) == settings(first);
         let ended = matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)
             || outcome.samples >= series.asked;
         same && ended
