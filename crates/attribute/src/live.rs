@@ -112,7 +112,7 @@ impl Live {
     /// Returns the stint of a CPU's loop so far.
     fn stint(&self, cpu: u32, until_ticks: u64) -> Option<Stint> {
         let known = self.run.cpus.iter().find(|known| known.cpu == cpu)?;
-        Some(Stint::of_run(&self.run, known, until_ticks))
+        Some(Stint::from_run(&self.run, known, until_ticks))
     }
 }
 
