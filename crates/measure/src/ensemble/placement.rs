@@ -141,12 +141,10 @@ pub fn host_name() -> String {
 
 /// Returns the name of a host as a part of a file's name: without what leads elsewhere, and never empty.
 fn file_name(host: &str) -> String {
-    let letter = |letter: char| match letter {
-        '/' => '_',
-        letter if letter.is_control() => '_',
-        letter => letter,
-    };
-    if host.is_empty() { "unnamed".to_owned() } else { host.chars().map(letter).collect() }
+    if host.is_empty() {
+        return "unnamed".to_owned();
+    }
+    host.replace(|letter: char| letter == '/' || letter.is_control(), "_")
 }
 
 /// Returns the threads of this process.

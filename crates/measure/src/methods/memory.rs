@@ -184,13 +184,11 @@ fn other_bytes(chosen: &[Chosen]) -> u64 {
             others.push(other);
         }
     }
-    let co_runner = |chosen: &Chosen| {
-        chosen
-            .co_runner
-            .as_ref()
-            .map(|runner| runner.kernel.workspace_bytes() * runner.cpus.len() as u64)
-    };
-    let co_runners = chosen.iter().filter_map(co_runner).max().unwrap_or(0);
+    let co_runners = chosen.iter().filter_map(|chosen| chosen.co_runner.as_ref());
+    let co_runners = co_runners
+        .map(|runner| runner.kernel.workspace_bytes() * runner.cpus.len() as u64)
+        .max()
+        .unwrap_or(0);
     others.iter().map(Kernel::workspace_bytes).sum::<u64>() + co_runners
 }
 
@@ -231,11 +229,10 @@ impl Points {
         let largest = largest(self.caches.last, self.quick);
         let octaves = (largest as f64 / SMALLEST as f64).log2();
         let per_octave = if self.quick { 1.0 } else { 8.0 };
-        let size = |step: u32| {
+        let all = (0..=(octaves * per_octave).round() as u32).map(|step| {
             let bytes = SMALLEST as f64 * (f64::from(step) / per_octave).exp2();
             (bytes / Line::BYTES as f64).round() as u64 * Line::BYTES
-        };
-        let all = (0..=(octaves * per_octave).round() as u32).map(size);
+        });
         all.filter(|bytes| is_listed(*bytes)).collect()
     }
 

@@ -370,24 +370,25 @@ impl Rounds<'_> {
     }
 
     fn acts(&self, cell: &Cell, alone: bool) -> Vec<PreparedAct> {
-        let act = |act: &Act| match *act {
-            Act::Meet(meeting) => self.ranks.map(|ranks| {
-                PreparedAct::Meet(Meet {
-                    meeting,
-                    meetings: ranks.meetings.clone(),
-                    wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[0]),
-                    highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[1]),
-                    alone,
-                })
+        cell.between.iter().filter_map(|act| self.act(act, alone)).collect()
+    }
+
+    fn act(&self, act: &Act, alone: bool) -> Option<PreparedAct> {
+        Some(match *act {
+            Act::Meet(meeting) => PreparedAct::Meet(Meet {
+                meeting,
+                meetings: self.ranks?.meetings.clone(),
+                wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[0]),
+                highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[1]),
+                alone,
             }),
-            Act::Repeat => Some(PreparedAct::Repeat),
-            Act::Prepare => Some(PreparedAct::Prepare),
-            Act::Sleep(time) => Some(PreparedAct::Sleep(time)),
-            Act::Work(kernel, iterations) => Some(PreparedAct::Work(kernel, iterations)),
-            Act::Preempt(how) => Some(PreparedAct::Preempt(how)),
-            Act::Migrate(cpu) => Some(PreparedAct::Migrate(cpu)),
-        };
-        cell.between.iter().filter_map(act).collect()
+            Act::Repeat => PreparedAct::Repeat,
+            Act::Prepare => PreparedAct::Prepare,
+            Act::Sleep(time) => PreparedAct::Sleep(time),
+            Act::Work(kernel, iterations) => PreparedAct::Work(kernel, iterations),
+            Act::Preempt(how) => PreparedAct::Preempt(how),
+            Act::Migrate(cpu) => PreparedAct::Migrate(cpu),
+        })
     }
 }
 

@@ -146,7 +146,7 @@ fn rings<'j>(
     all: impl Iterator<Item = &'j Sampling> + Clone,
     pages: Pages,
 ) -> Result<Vec<Ring>, Problem> {
-    let of_kind = |partners: Partners| {
+    let rings = Partners::ALL.into_iter().filter_map(|partners| {
         let rings = all.clone().filter_map(|one| Some((one.ring?, one.step.kernel)));
         let rings = rings.filter(move |(ring, _)| ring.partners == partners);
         let sizes = rings.clone().map(|(ring, _)| if ring.switches { ring.members } else { 1 });
@@ -157,8 +157,8 @@ fn rings<'j>(
             }
         }
         sizes.max().map(|size| Ring::spawn(cpu, (partners, size), tasks, pages))
-    };
-    Partners::ALL.into_iter().filter_map(of_kind).collect()
+    });
+    rings.collect()
 }
 
 /// The code and the memory of a series, ready to start.
