@@ -44,15 +44,11 @@ pub enum Counted {
 
 impl Counted {
     fn events(self) -> Vec<Event> {
-        let cache = |cache: u32, result: u32| {
-            let event = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | result << 16;
-            Some((PERF_TYPE_HW_CACHE, event.into()))
-        };
         let faults = Some((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS.into()));
         let miss = PERF_COUNT_HW_CACHE_RESULT_MISS;
         match self {
             Counted::PageWalks => [
-                (TLB_MISSES, "data-TLB misses", cache(PERF_COUNT_HW_CACHE_DTLB, miss)),
+                (TLB_MISSES, "data-TLB misses", cache_reads(PERF_COUNT_HW_CACHE_DTLB, miss)),
                 (
                     WALK_CYCLES,
                     "page-walk cycles",
@@ -63,7 +59,7 @@ impl Counted {
             .map(|(name, what, event)| Event { name, what, event, mode: Mode::User })
             .into(),
             Counted::Caches => [
-                (FIRST_LEVEL, "cache misses", cache(PERF_COUNT_HW_CACHE_L1D, miss)),
+                (FIRST_LEVEL, "cache misses", cache_reads(PERF_COUNT_HW_CACHE_L1D, miss)),
                 (
                     LAST_LEVEL,
                     "cache misses",
@@ -116,16 +112,23 @@ impl Counts {
     /// out.
     #[must_use]
     pub fn read(&self) -> Vec<(&'static str, u64)> {
-        let count = |(name, open): &(&'static str, OwnedFd)| {
-            let mut buffer = [0_u8; 24];
-            let length = read(open, &mut buffer).ok()?;
-            let word =
-                |at: usize| u64::from_ne_bytes(buffer[at * 8..][..8].try_into().unwrap_or([0; 8]));
-            let [value, enabled, running] = [0, 1, 2].map(word);
-            (length == buffer.len() && running > 0 && enabled == running).then_some((*name, value))
-        };
-        self.open.iter().filter_map(count).collect()
+        self.open.iter().filter_map(|(name, open)| Some((*name, value(open)?))).collect()
     }
+}
+
+/// Describes the event of reads of a cache with this result.
+fn cache_reads(cache: u32, result: u32) -> Option<(u32, u64)> {
+    let event = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | result << 16;
+    Some((PERF_TYPE_HW_CACHE, event.into()))
+}
+
+/// Reads an event; none unless it was counted all the time.
+fn value(open: &OwnedFd) -> Option<u64> {
+    let mut buffer = [0_u8; 24];
+    let length = read(open, &mut buffer).ok()?;
+    let word = |at: usize| u64::from_ne_bytes(buffer[at * 8..][..8].try_into().unwrap_or([0; 8]));
+    let [value, enabled, running] = [0, 1, 2].map(word);
+    (length == buffer.len() && running > 0 && enabled == running).then_some(value)
 }
 
 fn count((kind, event): (u32, u64), mode: Mode) -> io::Result<OwnedFd> {

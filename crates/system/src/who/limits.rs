@@ -31,13 +31,8 @@ impl Limits {
 
     fn read_in(root: &Root) -> Self {
         let own = cgroup::limiting_cpu(root);
-        let above = |place: &cgroup::Place| -> Vec<Limited> {
-            let directory = place.directory();
-            let up = Path::new(&directory).ancestors();
-            let up = up.take_while(|up| up.starts_with(&place.mount));
-            up.filter_map(|up| limited(root, &up.to_string_lossy())).collect()
-        };
-        let limited = own.iter().map(above).find(|found| !found.is_empty()).unwrap_or_default();
+        let mut found = own.iter().map(|place| limited_above(root, place));
+        let limited = found.find(|found| !found.is_empty()).unwrap_or_default();
         let waited = |directory: &str| some_ns(&root.read(&format!("{directory}/cpu.pressure"))?);
         Self {
             cgroup: super::path(&root.read("/proc/self/cgroup").unwrap_or_default()),
@@ -74,6 +69,13 @@ impl Limits {
             || found.machine_waited_ns.is_some();
         any.then_some(found)
     }
+}
+
+/// Returns the cgroups with a quota from that place up, the nearest first.
+fn limited_above(root: &Root, place: &cgroup::Place) -> Vec<Limited> {
+    let directory = place.directory();
+    let up = Path::new(&directory).ancestors().take_while(|up| up.starts_with(&place.mount));
+    up.filter_map(|up| limited(root, &up.to_string_lossy())).collect()
 }
 
 /// Reads the quota of a cgroup and for how long it held threads back; `None` without a quota. Both versions of the files
