@@ -35,8 +35,8 @@ pub fn describe(text: &mut Text<'_>, acpi: &Acpi, memory_bytes: u64) {
 #[must_use]
 pub fn data_tlb() -> Option<DataTlb> {
     tlb::data(&|leaf, subleaf| {
-        let of = cpuid(leaf, subleaf);
-        [of.eax, of.ebx, of.ecx, of.edx]
+        let registers = cpuid(leaf, subleaf);
+        [registers.eax, registers.ebx, registers.ecx, registers.edx]
     })
 }
 

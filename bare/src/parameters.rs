@@ -174,7 +174,7 @@ impl<'t> Parameters<'t> {
         if text != ALL && members(text).any(|cpu| lacks(&cpu)) {
             return Err(Fault { line, word: text, why: "this machine has fewer CPUs" });
         }
-        Ok((0..count).filter(move |&cpu| text == ALL || members(text).any(|of| of == cpu)))
+        Ok((0..count).filter(move |&cpu| text == ALL || members(text).any(|member| member == cpu)))
     }
 
     fn line(&mut self, line: &'t str, number: usize) -> Result<Option<Request<'t>>, Refused<'t>> {
@@ -320,7 +320,7 @@ impl<'t> Request<'t> {
         match self.method {
             methods::DETOURS => {}
             methods::MEMORY => {
-                let unknown = |id: &&str| !experiments().any(|of| matches(id, of.id));
+                let unknown = |id: &&str| !experiments().any(|entry| matches(id, entry.id));
                 let asked = self.kernels.split(',').filter(|id| !id.is_empty());
                 if let Some(id) = { asked }.find(unknown) {
                     return Err((id, "not an experiment without an operating system"));
@@ -374,7 +374,7 @@ const ALL_VARIANTS: &str = "counter,counter-reg,sum,sum-reg,fibonacci,fibonacci-
 /// Returns the memory experiments that can be measured without an operating system: all but the migrations, for
 /// which there is no scheduler.
 pub fn experiments() -> impl Iterator<Item = &'static Entry> {
-    catalogue::entries().filter(|of| !matches!(of.before, Before::Migrated(_)))
+    catalogue::entries().filter(|entry| !matches!(entry.before, Before::Migrated(_)))
 }
 
 #[cfg(test)]

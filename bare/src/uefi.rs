@@ -214,7 +214,7 @@ impl Uefi {
         };
         let disk = || protocol(protocol(image, &LOADED_IMAGE)?.value(DEVICE), &FILE_SYSTEM);
         boot.call(SET_WATCHDOG_TIMER, &[]);
-        Uefi { system, boot, disk: Disk::of(disk()), serial: Serial::open(), memory_bytes: 0 }
+        Uefi { system, boot, disk: Disk::new(disk()), serial: Serial::open(), memory_bytes: 0 }
     }
 
     /// Creates the file of the result.

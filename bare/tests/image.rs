@@ -131,8 +131,8 @@ pub(crate) fn check_series(lines: &[&str], alone: bool) -> usize {
 
 /// Returns the series as their methods, CPUs and rounds, and how many samples each took.
 fn series_of<'t>(lines: &[&'t str]) -> Vec<(&'t str, &'t str, &'t str, &'t str)> {
-    let of = |word: &'static str| lines.iter().filter(move |line| line.starts_with(word));
-    let series = of("series ").zip(of("ran "));
+    let starting = |word: &'static str| lines.iter().filter(move |line| line.starts_with(word));
+    let series = starting("series ").zip(starting("ran "));
     series
         .map(|(series, ran)| {
             let [method, cpu, round] = ["method", "cpu", "round"].map(|name| field(series, name));
@@ -151,8 +151,8 @@ fn every_cpu_measures_alone_while_the_others_are_halted() {
     assert_eq!(check_series(&lines, true), 3 * 4, "{text}");
     let series = series_of(&lines);
     for (method, all) in ["detours", "fwq", "memory"].iter().zip(series.chunks(4)) {
-        for (cpu, (of, number, ..)) in all.iter().enumerate() {
-            assert_eq!((of, *number), (method, &*cpu.to_string()), "{series:?}");
+        for (cpu, (name, number, ..)) in all.iter().enumerate() {
+            assert_eq!((name, *number), (method, &*cpu.to_string()), "{series:?}");
         }
     }
     // All did the same work, calibrated once; the counters of an emulator agree within what can be measured.
@@ -160,7 +160,7 @@ fn every_cpu_measures_alone_while_the_others_are_halted() {
         .filter(|line| line.contains("method=fwq"))
         .map(|line| field(line, "iterations"))
         .collect();
-    assert!(iterations.iter().all(|of| *of == iterations[0]), "{iterations:?}");
+    assert!(iterations.iter().all(|count| *count == iterations[0]), "{iterations:?}");
     let skews = lines.iter().filter(|line| line.starts_with("skew "));
     let within = |line: &&&str| {
         let words: Vec<i64> = line.split(' ').skip(1).map(|word| word.parse().unwrap()).collect();
@@ -217,15 +217,15 @@ fn a_matrix_is_walked_on_pages_of_each_size() {
         assert_eq!((page, on_pages), (size, bytes), "{line}");
         assert_eq!(field(lines[at + 1], "wrong"), "0", "{line}");
         let durations = lines[at + 2].strip_prefix("s ").expect("its passes");
-        let of = (field(line, "kernel"), bytes);
-        walks.entry(of).or_insert_with(Vec::new).extend(durations.split(' '));
+        let walk = (field(line, "kernel"), bytes);
+        walks.entry(walk).or_insert_with(Vec::new).extend(durations.split(' '));
     }
     // Instructions are the same on all pages: one tick each. Three sizes fit, in two builds.
     assert_eq!(walks.len(), 2 * 3, "{walks:?}");
-    for (of, passes) in &walks {
+    for (walk, passes) in &walks {
         assert!(
             passes.len() >= 4 && passes.iter().all(|pass| *pass == passes[0]),
-            "{of:?} {passes:?}"
+            "{walk:?} {passes:?}"
         );
     }
     assert!(text.contains("impossible paging matrix: working sets of 33554432 bytes"), "{text}");

@@ -17,7 +17,8 @@ pub(crate) fn functions(file: &[u8]) -> BTreeMap<String, Code<'_>> {
     let headers = number::<8>(file, 40);
     let header = |index: usize| &file[headers + index * 64..][..64];
     let sections = || (0..number::<2>(file, 60)).map(header);
-    let symbols = sections().find(|of| number::<4>(of, 4) == 2).expect("a table of symbols");
+    let symbols =
+        sections().find(|section| number::<4>(section, 4) == 2).expect("a table of symbols");
     let names = number::<8>(header(number::<4>(symbols, 40)), 24);
     let (at, bytes) = (number::<8>(symbols, 24), number::<8>(symbols, 32));
     let mut found = BTreeMap::new();
@@ -26,9 +27,9 @@ pub(crate) fn functions(file: &[u8]) -> BTreeMap<String, Code<'_>> {
         let end = name.iter().position(|byte| *byte == 0).expect("names end with 0");
         let name = String::from_utf8_lossy(&name[..end]);
         let (address, size) = (number::<8>(symbol, 8), number::<8>(symbol, 16));
-        let holds = |of: &&[u8]| {
-            let start = number::<8>(of, 16);
-            (start..start + number::<8>(of, 32)).contains(&address)
+        let holds = |section: &&[u8]| {
+            let start = number::<8>(section, 16);
+            (start..start + number::<8>(section, 32)).contains(&address)
         };
         if !name.contains("anechoic") || symbol[4] & 15 != 2 {
             continue;
@@ -99,8 +100,10 @@ const LOOPS: [&str; 20] = [
 
 /// Returns the first function whose name contains this, with its name.
 pub(crate) fn find<'f, 'a>(all: &'a BTreeMap<String, Code<'f>>, part: &str) -> (&'a str, Code<'f>) {
-    let found = all.iter().find(|of| of.0.contains(part));
-    found.map(|of| (&**of.0, *of.1)).unwrap_or_else(|| panic!("{part} is not in {:?}", all.keys()))
+    let found = all.iter().find(|known| known.0.contains(part));
+    found
+        .map(|known| (&**known.0, *known.1))
+        .unwrap_or_else(|| panic!("{part} is not in {:?}", all.keys()))
 }
 
 /// Returns the bytes from a loop's first instruction to the branch that goes back to it.

@@ -47,13 +47,15 @@ fn series(text: &str) -> BTreeMap<(String, u64), Passes> {
                 last = Some(key);
             }
             "s" => {
-                let of = last.as_ref().and_then(|key| all.get_mut(key)).expect("a series");
-                of.passes.extend(numbers());
+                let series = last.as_ref().and_then(|key| all.get_mut(key)).expect("a series");
+                series.passes.extend(numbers());
             }
             "t" => {
-                let of = last.as_ref().and_then(|key| all.get_mut(key)).expect("a series");
-                of.before.extend(numbers().step_by(2).skip(usize::from(of.passes.is_empty())));
-                of.passes.extend(numbers().skip(1).step_by(2));
+                let series = last.as_ref().and_then(|key| all.get_mut(key)).expect("a series");
+                series
+                    .before
+                    .extend(numbers().step_by(2).skip(usize::from(series.passes.is_empty())));
+                series.passes.extend(numbers().skip(1).step_by(2));
             }
             _ => {}
         }
@@ -75,8 +77,8 @@ fn a_second_context_does_exactly_its_work_before_each_pass() {
     // This emulator hides its caches, so that the usual ones count.
     assert!(lines.contains(&"assumed-caches 32768 1048576 33554432"), "{text}");
     let all = series(&text);
-    let of = |experiment: &str, bytes: u64| &all[&(experiment.to_owned(), bytes)];
-    let pass = |experiment: &str, bytes| same(&of(experiment, bytes).passes);
+    let measured = |experiment: &str, bytes: u64| &all[&(experiment.to_owned(), bytes)];
+    let pass = |experiment: &str, bytes| same(&measured(experiment, bytes).passes);
     // What one pass over four second-level caches takes longer than one over a first-level cache.
     let longer = |kernel: &str| {
         let warm = format!("bandwidth-{kernel}-warm");
@@ -87,7 +89,7 @@ fn a_second_context_does_exactly_its_work_before_each_pass() {
     let code = 2 * ((512 << 10) - (32 << 10)) / 64;
     for kernel in KERNELS {
         for bytes in [4 << 10, 8 << 10] {
-            let preempted = |by: &str| of(&format!("preemption-{kernel}-{by}"), bytes);
+            let preempted = |by: &str| measured(&format!("preemption-{kernel}-{by}"), bytes);
             let before = |by: &str| same(&preempted(by).before);
             let work = [("read", reads), ("write", writes), ("code", code)];
             for (by, longer) in work {
@@ -106,7 +108,7 @@ fn a_second_context_does_exactly_its_work_before_each_pass() {
         // The pass itself is the same work after each of them, and as much as without a preemption.
         let after = |bytes| {
             let of_kernel =
-                |by: &str| of(&format!("preemption-{kernel}-{by}"), bytes).passes.clone();
+                |by: &str| measured(&format!("preemption-{kernel}-{by}"), bytes).passes.clone();
             let all: Vec<Vec<u64>> = PREEMPTORS.iter().map(|by| of_kernel(by)).collect();
             assert!(all.iter().all(|passes| passes.len() >= 4), "{kernel} {bytes}");
             same(&all.concat())

@@ -120,8 +120,10 @@ impl Laboratory {
         fs::create_dir_all(&dir)?;
         let tool = tool.canonicalize().with_context(|| tool.display().to_string())?;
         let all = [&X86_64].into_iter().chain(boots.iter().map(|boot| boot.kernel.architecture));
-        let all: BTreeMap<&str, &'static Architecture> = all.map(|of| (of.name, of)).collect();
-        let debian = Debian::new(dir.join("debian"), all.values().map(|of| of.debian).collect());
+        let all: BTreeMap<&str, &'static Architecture> =
+            all.map(|known| (known.name, known)).collect();
+        let debian =
+            Debian::new(dir.join("debian"), all.values().map(|known| known.debian).collect());
         let mut laboratory = Laboratory {
             repository: repository.to_owned(),
             counter_khz: counter_khz(&tool)?,

@@ -2,7 +2,7 @@
 
 use crate::modules::crates;
 use crate::source::{Source, rust_files};
-use crate::tidy::{docs, methods, public};
+use crate::tidy::{docs, methods, names, public};
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,8 +27,9 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let sources = rust_files(root)?;
     let (shipped, tests) = lines(&sources);
     let (walk_files, walk_lines) = walk(root, &sources)?;
-    let circles: usize = crates(&sources)?.values().map(|of| of.circles().len()).sum();
+    let circles: usize = crates(&sources)?.values().map(|modules| modules.circles().len()).sum();
     let (public, superfluous) = public::superfluous(&sources)?;
+    let closures = names::closures_per_1000_lines(&sources)?;
     let literals = methods::literals(&sources)?.len();
     let rows = [
         ("source lines, without unit tests", shipped.to_string()),
@@ -50,8 +51,8 @@ pub fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
             "public items, and those nobody outside names",
             format!("{public} and {}", superfluous.len()),
         ),
-        ("named closures per 1,000 lines", per(&sources, 1e3, is_named_closure)),
-        ("ordinary comments, per cent of lines", per(&sources, 1e2, is_comment)),
+        ("named closures per 1,000 lines of code", format!("{closures:.1}")),
+        ("ordinary comments, per cent of lines", format!("{:.1}", per_cent_of_comments(&sources))),
         ("documentation examples", examples(&sources).to_string()),
         ("documentation comments that begin inside a sentence", fragments(&sources).to_string()),
         ("words of the old dialect in code and documents", dialect(root, &sources)?.to_string()),
@@ -136,16 +137,11 @@ fn walk(root: &Path, sources: &[Source]) -> anyhow::Result<(usize, usize)> {
     Ok((lines.len(), lines.iter().sum()))
 }
 
-/// A number of lines of a kind, of the number of all lines.
-fn per(sources: &[Source], of: f64, is: fn(&str) -> bool) -> String {
+/// Lines that are ordinary comments, in per cent of all.
+fn per_cent_of_comments(sources: &[Source]) -> f64 {
     let lines = || sources.iter().filter(|source| source.ships()).flat_map(Source::shipped_lines);
-    let found = lines().filter(|line| is(line.trim_start())).count();
-    format!("{:.1}", found as f64 * of / lines().count().max(1) as f64)
-}
-
-fn is_named_closure(line: &str) -> bool {
-    let value = line.strip_prefix("let ").and_then(|line| line.split_once(" = "));
-    value.is_some_and(|(_, value)| value.starts_with('|') || value.starts_with("move |"))
+    let comments = lines().filter(|line| is_comment(line.trim_start())).count();
+    comments as f64 * 1e2 / lines().count().max(1) as f64
 }
 
 fn is_comment(line: &str) -> bool {
@@ -160,29 +156,28 @@ fn doc(line: &str) -> Option<&str> {
 
 /// Documentation comments whose first word is not the beginning of a sentence.
 fn fragments(sources: &[Source]) -> usize {
-    let of = |source: &Source| {
-        let lines: Vec<Option<&str>> = source.shipped_lines().map(doc).collect();
-        let begins = (0..lines.len()).filter(|&at| at == 0 || lines[at - 1].is_none());
-        begins
-            .filter_map(|at| lines[at]?.chars().next())
-            .filter(|first| first.is_lowercase())
-            .count()
-    };
-    sources.iter().filter(|source| source.ships()).map(of).sum()
+    sources.iter().filter(|source| source.ships()).map(fragments_in).sum()
+}
+
+fn fragments_in(source: &Source) -> usize {
+    let lines: Vec<Option<&str>> = source.shipped_lines().map(doc).collect();
+    let begins = (0..lines.len()).filter(|&at| at == 0 || lines[at - 1].is_none());
+    begins.filter_map(|at| lines[at]?.chars().next()).filter(|first| first.is_lowercase()).count()
 }
 
 /// How often the words that a plainer one has replaced stand in lines that ship and in the documents.
 fn dialect(root: &Path, sources: &[Source]) -> anyhow::Result<usize> {
-    let of = |line: &str| {
-        let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-        let single = words.iter().filter(|word| DIALECT.contains(word)).count();
-        single + words.windows(2).filter(|pair| DIALECT_PAIRS.contains(&[pair[0], pair[1]])).count()
-    };
     let shipped = sources.iter().filter(|source| source.ships() && source.crate_name() != "xtask");
-    let code: usize = shipped.flat_map(Source::shipped_lines).map(of).sum();
+    let code: usize = shipped.flat_map(Source::shipped_lines).map(dialect_in).sum();
     docs::pages(root).iter().try_fold(code, |sum, page| {
-        Ok(sum + fs::read_to_string(page)?.lines().map(of).sum::<usize>())
+        Ok(sum + fs::read_to_string(page)?.lines().map(dialect_in).sum::<usize>())
     })
+}
+
+fn dialect_in(line: &str) -> usize {
+    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let single = words.iter().filter(|word| DIALECT.contains(word)).count();
+    single + words.windows(2).filter(|pair| DIALECT_PAIRS.contains(&[pair[0], pair[1]])).count()
 }
 
 fn lines_of_readme(root: &Path) -> anyhow::Result<usize> {
@@ -201,6 +196,6 @@ fn test_programs(root: &Path) -> anyhow::Result<usize> {
 /// Examples in the documentation that a test compiles.
 fn examples(sources: &[Source]) -> usize {
     let fence = |line: &&str| matches!(doc(line), Some("```" | "```no_run"));
-    let of = |source: &Source| source.shipped_lines().filter(fence).count() / 2;
-    sources.iter().filter(|source| source.ships()).map(of).sum()
+    let count = |source: &Source| source.shipped_lines().filter(fence).count() / 2;
+    sources.iter().filter(|source| source.ships()).map(count).sum()
 }

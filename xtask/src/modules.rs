@@ -113,7 +113,7 @@ impl Reader {
 impl<'ast> Visit<'ast> for Reader {
     fn visit_item(&mut self, item: &'ast Item) {
         match item {
-            Item::Use(of) => self.import(&of.tree, &[]),
+            Item::Use(declaration) => self.import(&declaration.tree, &[]),
             _ => visit::visit_item(self, item),
         }
     }
@@ -136,11 +136,11 @@ impl<'ast> Visit<'ast> for Reader {
 impl Crate {
     /// Which modules each module takes something from, itself and the paths to other crates left out.
     pub fn arrows(&self) -> BTreeMap<&ModulePath, BTreeSet<&ModulePath>> {
-        let of = |(at, module): (&'_ ModulePath, &'_ Module)| -> BTreeSet<&ModulePath> {
+        let taken = |(at, module): (&'_ ModulePath, &'_ Module)| -> BTreeSet<&ModulePath> {
             let homes = module.paths.iter().filter_map(|path| self.home(path, 0));
             homes.filter(|home| *home != at).collect()
         };
-        self.modules.iter().map(|(at, module)| (at, of((at, module)))).collect()
+        self.modules.iter().map(|(at, module)| (at, taken((at, module)))).collect()
     }
 
     /// The module that defines what a path names; what a module only passes on is followed.

@@ -91,10 +91,10 @@ pub fn rust_files(root: &Path) -> anyhow::Result<Vec<Source>> {
 }
 
 fn is_for_tests(attribute: &syn::Attribute) -> bool {
-    let of = |list: &syn::MetaList| list.tokens.to_string();
+    let text = |list: &syn::MetaList| list.tokens.to_string();
     let for_tests = |tokens: &str| tokens == "test" || tokens.starts_with("all (test ,");
     attribute.path().is_ident("cfg")
-        && attribute.meta.require_list().is_ok_and(|list| for_tests(&of(list)))
+        && attribute.meta.require_list().is_ok_and(|list| for_tests(&text(list)))
 }
 
 fn attributes(item: &Item) -> &[syn::Attribute] {

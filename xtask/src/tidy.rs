@@ -4,6 +4,7 @@ mod arrows;
 mod circles;
 pub mod docs;
 pub mod methods;
+pub mod names;
 pub mod public;
 mod shape;
 mod tables;
@@ -30,6 +31,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
         circles::check,
         docs::check,
         methods::check,
+        names::check,
         public::check,
         shape::check,
         tables::check,

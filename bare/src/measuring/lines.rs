@@ -90,8 +90,10 @@ impl Measuring {
     pub(super) fn ran(&mut self, number: u32, place: usize, rows: Rows) {
         let Seat { buffers, outcome, .. } = &self.seats[place];
         let (done, [before, after]) = (outcome.done, outcome.counters);
-        let [interrupts, nmis] = [0, 1].map(|of| after.delivered[of] - before.delivered[of]);
-        let performance = |of: usize| Some(after.performance?[of] - before.performance?[of]);
+        let [interrupts, nmis] =
+            [0, 1].map(|place| after.delivered[place] - before.delivered[place]);
+        let performance =
+            |place: usize| Some(after.performance?[place] - before.performance?[place]);
         let smis = after.smis.zip(before.smis).map(|(after, before)| after - before);
         self.text.line(format_args!(
             "ran {number} start={} end={} until={} taken={} wrong={} lost={} lost-gaps={} shortest={} enabled={} \

@@ -18,16 +18,16 @@ use core::hint::black_box;
 /// An experiment on this machine.
 #[derive(Clone, Copy)]
 struct Experiment {
-    of: &'static Entry,
+    entry: &'static Entry,
     kernel: &'static MemoryKernel,
     /// What is done before each pass.
     disturbance: Option<Disturbance>,
 }
 
 impl Experiment {
-    fn new(of: &'static Entry, caches: DataCaches) -> Option<Self> {
-        let disturbance = of.before.disturbance(caches);
-        memory::find(of.kernel).map(|kernel| Experiment { of, kernel, disturbance })
+    fn new(entry: &'static Entry, caches: DataCaches) -> Option<Self> {
+        let disturbance = entry.before.disturbance(caches);
+        memory::find(entry.kernel).map(|kernel| Experiment { entry, kernel, disturbance })
     }
 
     /// Returns the memory that something else than the passes works on, in bytes.
@@ -94,7 +94,7 @@ impl Sets {
                 Some(Other::Pass(kernel, (kernel.prepare)(&params, &mut rest[..params.lines()])))
             }
         });
-        let preempts = matches!(experiment.of.before, Before::Preempted { .. });
+        let preempts = matches!(experiment.entry.before, Before::Preempted { .. });
         Sets {
             kernel: experiment.kernel,
             own: (experiment.kernel.prepare)(&params, own),
@@ -128,12 +128,12 @@ impl Measuring {
         let largest = request.sizes.1.unwrap_or(largest(caches.last, request.quick));
         let available = self.seats[0].room();
         let (mut first, mut others) = (None, 0);
-        let asked = experiments().filter(|of| request.has_experiment(of.id));
-        for experiment in asked.filter_map(|of| Experiment::new(of, caches)) {
+        let asked = experiments().filter(|entry| request.has_experiment(entry.id));
+        for experiment in asked.filter_map(|entry| Experiment::new(entry, caches)) {
             for bytes in sizes(request.sizes.0, largest, request.quick) {
                 if experiment.needs(bytes) > available {
                     match first {
-                        None => first = Some((experiment.of.id, bytes)),
+                        None => first = Some((experiment.entry.id, bytes)),
                         Some(_) => others += 1,
                     }
                     break;
@@ -146,7 +146,7 @@ impl Measuring {
 
     fn working_set(&mut self, request: &Request<'_>, experiment: &Experiment, bytes: u64) {
         let (clock, counter) = (self.clock, self.counter());
-        let (least, most) = experiment.of.before.passes(bytes, request.quick);
+        let (least, most) = experiment.entry.before.passes(bytes, request.quick);
         let time_ns = request.duration_ns / if request.quick { 4 } else { 1 };
         for group in self.groups() {
             self.in_turn::<()>(group, &mut [None; MOST_CLASSES], |seat, _| {
@@ -168,7 +168,7 @@ impl Measuring {
                 seat.timed(&gate, |buffers| sets.take(&plan, buffers));
             });
             let memory = OnMemory {
-                experiment: experiment.of.id,
+                experiment: experiment.entry.id,
                 bytes,
                 other: experiment.other(),
                 counts_pages: false,

@@ -31,7 +31,7 @@ struct Ground {
 
 impl Ground {
     /// Divides the memory of a seat. If a page of 1 GiB fits and is wanted, the walk begins where one does.
-    fn of(seat: &Seat, wants_gib: bool) -> Self {
+    fn new(seat: &Seat, wants_gib: bool) -> Self {
         let (tables, end) = (seat.address(), seat.address() + seat.room());
         let start = tables + pages::tables_bytes(seat.room());
         let of_gib = start.next_multiple_of(1 << 30);
@@ -50,7 +50,7 @@ impl Measuring {
     pub(super) fn paging(&mut self, request: &Request<'_>) -> Result<(), Impossible> {
         let quick = usize::from(request.quick);
         let ground =
-            Ground::of(&self.seats[0], request.has_pages(&KINDS[2]) && pages::has(&KINDS[2]));
+            Ground::new(&self.seats[0], request.has_pages(&KINDS[2]) && pages::has(&KINDS[2]));
         let mut kinds = [None; KINDS.len()];
         let mut used = 0;
         for kind in KINDS.iter().filter(|kind| request.has_pages(kind)) {
@@ -119,11 +119,11 @@ impl Measuring {
             seat.timed(&Gate::new(1), |buffers| take(&plan, buffers));
             None
         });
-        self.wrote(1, &of_walk(request, kernel, kind, bytes));
+        self.wrote(1, &walk_work(request, kernel, kind, bytes));
     }
 }
 
-fn of_walk<'r>(
+fn walk_work<'r>(
     request: &'r Request<'r>,
     kernel: &MemoryKernel,
     kind: &Kind,

@@ -83,7 +83,7 @@ fn experiments_are_those_of_the_paper_without_migrations_and_two_more() {
     let count = |text: &'static str| {
         let request = read(text).unwrap()[0];
         assert_eq!((request.duration_ns, request.quick), (300_000_000, false));
-        experiments().filter(|of| request.has_experiment(of.id)).count()
+        experiments().filter(|entry| request.has_experiment(entry.id)).count()
     };
     assert_eq!(count("memory"), 8 + 32 + 2);
     assert_eq!(count("memory --experiments *"), 8 + 32 + 2);

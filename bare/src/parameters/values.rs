@@ -5,9 +5,9 @@ use super::Refused;
 /// Reads a value, and names it if it is refused.
 pub(super) fn read<T>(
     text: &str,
-    of: fn(&str) -> Result<T, &'static str>,
+    parse: fn(&str) -> Result<T, &'static str>,
 ) -> Result<T, Refused<'_>> {
-    of(text).map_err(|why| (text, why))
+    parse(text).map_err(|why| (text, why))
 }
 
 /// Reads the iterations of a sample and, after a slash, those of a step of it.

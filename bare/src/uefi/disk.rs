@@ -61,7 +61,7 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Opens the root directory of a file system, if there is one.
-    pub(super) fn of(system: Option<Table>) -> Self {
+    pub(super) fn new(system: Option<Table>) -> Self {
         let root = system.and_then(|system| {
             let mut root = Table(null());
             let status = system.method(OPEN_VOLUME, &[(&raw mut root).addr(), 0, 0, 0]);

@@ -38,7 +38,7 @@ fn speed() {
         let mut random = random(8);
         let train = |(number, hz): (usize, &f64)| Train {
             phase: 0.37 + 0.17 * number as f64,
-            ..Train::of(*hz)
+            ..Train::ticks(*hz)
         };
         let trains = trains.iter().enumerate().map(train);
         let mut parts: Vec<_> = trains.map(|train| train.play(seconds, &mut random)).collect();
@@ -109,7 +109,7 @@ fn power() {
             for length_s in lengths {
                 let found = (0..OF_POWER).filter(|&seed| {
                     let mut random = random(seed);
-                    let train = Train { length_s, ..Train::of(hz) };
+                    let train = Train { length_s, ..Train::ticks(hz) };
                     let mut parts = vec![train.play(POWER_SECONDS, &mut random)];
                     parts.push(scattered(single_hz, POWER_SECONDS, &mut random));
                     if bursts_hz > 0.0 {

@@ -29,10 +29,10 @@ fn lines(found: &CpuPeriods) -> Vec<(f64, Option<&str>)> {
 #[test]
 fn lines_of_the_detours_and_what_carries_them() {
     let mut random = random(4);
-    let fast = Train { phase: 0.8, ..Train::of(3333.0) };
+    let fast = Train { phase: 0.8, ..Train::ticks(3333.0) };
     let sources = [
         ("vm-or-hardware", scattered(200.0, 10.0, &mut random)),
-        ("timer-tick", Train::of(250.0).play(10.0, &mut random)),
+        ("timer-tick", Train::ticks(250.0).play(10.0, &mut random)),
         ("timer", fast.play(10.0, &mut random)),
     ];
     let found = periods(&two_cpus::run(10 * SECOND), &sources);
@@ -55,10 +55,11 @@ fn noise_without_a_period_has_no_line() {
 /// A run that was cut off does not know its end; one that is long or full of detours is looked at in part.
 #[test]
 fn runs_that_are_not_looked_at_as_a_whole() {
-    let tick = |seconds: f64| vec![("timer-tick", Train::of(250.0).play(seconds, &mut random(1)))];
+    let tick =
+        |seconds: f64| vec![("timer-tick", Train::ticks(250.0).play(seconds, &mut random(1)))];
     let mut cut_off = two_cpus::run(10 * SECOND);
     cut_off.cpus.iter_mut().for_each(|cpu| (cpu.last_ticks, cpu.iterations) = (0, 0));
-    let busy = Train { length_s: 1e-6, ..Train::of(125_000.0) };
+    let busy = Train { length_s: 1e-6, ..Train::ticks(125_000.0) };
     let busy = vec![("timer", busy.play(10.0, &mut random(2)))];
     let cases = [
         ("cut off", cut_off, tick(5.0), 5.0, None),

@@ -49,10 +49,10 @@ fn rates(spectrum: &Spectrum) -> Vec<f64> {
 #[test]
 fn trains_are_found_and_nothing_else() {
     use Seen::{Events, Time, Work};
-    let train = Train::of;
-    let late = |hz, phase| Train { phase, ..Train::of(hz) };
-    let skipping = |hz| Train { skipped: 0.3, ..Train::of(hz) };
-    let small = |hz| Train { length_s: 4e-6, ..Train::of(hz) };
+    let train = Train::ticks;
+    let late = |hz, phase| Train { phase, ..Train::ticks(hz) };
+    let skipping = |hz| Train { skipped: 0.3, ..Train::ticks(hz) };
+    let small = |hz| Train { length_s: 4e-6, ..Train::ticks(hz) };
     type Case<'a> = (&'a str, &'a [Train], &'a [Seen], &'a [f64]);
     let cases: &[Case<'_>] = &[
         ("nothing", &[], &[Work(1e-4), Work(1e-3), Time(1e-4), Time(1e-3), Events], &[]),
@@ -131,7 +131,7 @@ fn trains_are_found_and_nothing_else() {
 
 #[test]
 fn the_highest_frequency_is_that_of_the_grain() {
-    let noise = with_noise(&[Train::of(250.0)], 5.0, 3);
+    let noise = with_noise(&[Train::ticks(250.0)], 5.0, 3);
     let cases = [
         (Seen::Work(1e-4), 4600.0, 4810.0),
         (Seen::Work(1e-3), 460.0, 481.0),
@@ -149,7 +149,7 @@ fn the_highest_frequency_is_that_of_the_grain() {
 
 #[test]
 fn a_line_tells_how_long_its_interrupts_are() {
-    let noise = with_noise(&[Train::of(250.0)], 10.0, 11);
+    let noise = with_noise(&[Train::ticks(250.0)], 10.0, 11);
     for seen in [Seen::Work(1e-4), Seen::Time(1e-4)] {
         let found = spectrum(seen, &noise, 10.0);
         let line = &found.lines[0];
@@ -171,7 +171,7 @@ fn uncertainty_covers_the_error() {
     for seed in 0..40 {
         let hz = 200.0 + 3.7 * seed as f64;
         // Far weaker than the noise, so that the error is not that of the interpolation.
-        let train = Train { length_s: 3e-6, ..Train::of(hz) };
+        let train = Train { length_s: 3e-6, ..Train::ticks(hz) };
         let noise = with_noise(&[train], 4.0, seed);
         let found = spectrum(Seen::Work(1e-3), &noise, 4.0);
         if let Some(line) = found.lines.iter().find(|line| (line.hz - hz).abs() < 1.0) {
@@ -189,7 +189,7 @@ fn giants_do_not_hide_a_train() {
     let seconds = 10.0;
     // Four times as much time in twenty giants as in all ticks.
     let giants = (0..20).map(|number| (0.5 * f64::from(number) + 0.013, 10e-3)).collect();
-    let noise = together(&[giants, Train::of(250.0).play(seconds, &mut random)]);
+    let noise = together(&[giants, Train::ticks(250.0).play(seconds, &mut random)]);
     for seen in [Seen::Work(1e-4), Seen::Time(1e-4)] {
         let found = spectrum(seen, &noise, seconds);
         assert!(
@@ -205,15 +205,15 @@ fn giants_do_not_hide_a_train() {
 fn time_slices_of_another_thread_do_not_hide_trains() {
     let mut random = random(6);
     let seconds = 10.0;
-    let tick = Train::of(250.0).play(seconds, &mut random);
+    let tick = Train::ticks(250.0).play(seconds, &mut random);
     // At every other tick or so another thread takes over until the next.
     let slices: Vec<Interruption> = tick
         .iter()
         .filter(|_| rand::RngExt::random::<f64>(&mut random) < 0.3)
         .map(|&(at, length)| (at + length, 3.9e-3))
         .collect();
-    let fast = Train { phase: 0.9, ..Train::of(1000.0) }.play(seconds, &mut random);
-    let other = Train::of(137.0).play(seconds, &mut random);
+    let fast = Train { phase: 0.9, ..Train::ticks(1000.0) }.play(seconds, &mut random);
+    let other = Train::ticks(137.0).play(seconds, &mut random);
     let noise = together(&[slices, tick, fast, other, scattered(200.0, seconds, &mut random)]);
     let found = spectrum(Seen::Work(1e-4), &noise, seconds);
     for hz in [137.0, 250.0, 1000.0] {
@@ -334,12 +334,12 @@ fn a_line_is_carried_by_the_source_in_step_with_it() {
     let seconds = 10.0;
     let mut random = random(21);
     let split = |played: Vec<Interruption>| -> (Vec<f64>, Vec<f64>) { played.into_iter().unzip() };
-    let tick = split(Train::of(250.0).play(seconds, &mut random));
+    let tick = split(Train::ticks(250.0).play(seconds, &mut random));
     let softirq: (Vec<f64>, Vec<f64>) = (
         tick.0.iter().step_by(2).map(|at| at + 15e-6).collect(),
         tick.0.iter().step_by(2).map(|_| 2e-6).collect(),
     );
-    let fast = Train { phase: 0.9, ..Train::of(1000.0) };
+    let fast = Train { phase: 0.9, ..Train::ticks(1000.0) };
     let fast = split(fast.play(seconds, &mut random));
     let daemon = split(bursts(20.0, seconds, &mut random));
     // In step by chance: 2,000 at once, twice.

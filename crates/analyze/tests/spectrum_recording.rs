@@ -134,8 +134,8 @@ fn named(line: &Line) -> (f64, Option<&str>) {
 
 #[test]
 fn lines_of_a_series_and_what_carries_them() {
-    let fast = Train { phase: 0.8, ..Train::of(1000.0) };
-    let sources = sources(&[("timer-tick", Train::of(250.0)), ("timer", fast)]);
+    let fast = Train { phase: 0.8, ..Train::ticks(1000.0) };
+    let sources = sources(&[("timer-tick", Train::ticks(250.0)), ("timer", fast)]);
     let noise = together(&sources.iter().map(|(_, played)| played.clone()).collect::<Vec<_>>());
     let grain = 100 * MICRO;
     let cases = [
@@ -160,7 +160,7 @@ fn lines_of_a_series_and_what_carries_them() {
 
 #[test]
 fn a_train_too_fast_for_the_window_is_told_by_its_carrier() {
-    let sources = sources(&[("timer-tick", Train::of(250.0)), ("timer", Train::of(3333.0))]);
+    let sources = sources(&[("timer-tick", Train::ticks(250.0)), ("timer", Train::ticks(3333.0))]);
     let noise = together(&sources.iter().map(|(_, played)| played.clone()).collect::<Vec<_>>());
     let series = series(Fixed::Time, 250 * MICRO);
     let found = spectrum(&series, &windows(&noise, 2.5e-4), Some(&sources));

@@ -161,11 +161,10 @@ impl<'a> Engine<'a> {
             hand_on(lane, appearance, 1, sink)?;
         }
         let (audit, mut untraced) = self.auditor.finish();
-        let unrelated = self.appearances.iter().filter(|of| of.is_unrelated());
-        untraced
-            .extend(unrelated.map(|of| {
-                format!("the loop of CPU {} (so nothing there is attributable)", of.cpu)
-            }));
+        let unrelated = self.appearances.iter().filter(|appearance| appearance.is_unrelated());
+        untraced.extend(unrelated.map(|appearance| {
+            format!("the loop of CPU {} (so nothing there is attributable)", appearance.cpu)
+        }));
         let steal = |ns: fn(&CpuMatcher) -> u64| {
             self.run.steal_readings.then(|| self.lanes.iter().map(ns).fold(0, u64::saturating_add))
         };

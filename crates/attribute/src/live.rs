@@ -68,8 +68,8 @@ impl Live {
             cpu,
             stints: self.stint(cpu, news.until_ticks).into_iter().collect(),
             detours: feed(detours.clone()),
-            steal: feed(of(&news.steal, |reading: &Counter| reading.cpu == cpu)),
-            losses: of(&news.losses, |loss: &Loss| loss.cpu == cpu),
+            steal: feed(selected(&news.steal, |reading: &Counter| reading.cpu == cpu)),
+            losses: selected(&news.losses, |loss: &Loss| loss.cpu == cpu),
         });
         let input = Input {
             run: &self.run,
@@ -112,7 +112,7 @@ impl Live {
     /// Returns the stint of a CPU's loop so far.
     fn stint(&self, cpu: u32, until_ticks: u64) -> Option<Stint> {
         let known = self.run.cpus.iter().find(|known| known.cpu == cpu)?;
-        Some(Stint::of_run(&self.run, known, until_ticks))
+        Some(Stint::from_run(&self.run, known, until_ticks))
     }
 }
 
@@ -139,6 +139,6 @@ fn feed<'a, T: 'a>(rows: Vec<T>) -> Feed<'a, T> {
     Box::new(rows.into_iter().map(Ok))
 }
 
-fn of<T: Clone>(rows: &[T], wanted: impl Fn(&T) -> bool) -> Vec<T> {
+fn selected<T: Clone>(rows: &[T], wanted: impl Fn(&T) -> bool) -> Vec<T> {
     rows.iter().filter(|row| wanted(row)).cloned().collect()
 }

@@ -44,7 +44,7 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
         run,
         names: Arc::new(names),
         cpus,
-        events: event_cpus(recording).into_iter().map(|cpu| of_cpu(recording, cpu)).collect(),
+        events: event_cpus(recording).into_iter().map(|cpu| on_cpu(recording, cpu)).collect(),
         counters: counters.collect::<Result<_, _>>()?,
     };
     let mut table = recording.derive::<Activity>()?;
@@ -64,7 +64,7 @@ fn cpu_input<'a>(
     let detours: Feed<Detour> = if stints.is_empty() || stints.iter().any(|stint| stint.watched) {
         // If some series recorded gaps, whole samples of the others are not attributed.
         stints.retain(|stint| stint.watched);
-        of_cpu(recording, cpu)
+        on_cpu(recording, cpu)
     } else {
         samples(recording, cpu)?
     };
@@ -74,13 +74,15 @@ fn cpu_input<'a>(
 /// Returns the samples of a CPU as detours, without those of copies that shared it.
 fn samples(recording: &Recording, cpu: u32) -> Result<Feed<'_, Detour>, Problem> {
     let series = recording.series()?.into_iter();
-    let copies: HashSet<u32> =
-        series.filter(|(of, _)| of.parameters.copies > 1).map(|(of, _)| of.series).collect();
+    let copies: HashSet<u32> = series
+        .filter(|(series, _)| series.parameters.copies > 1)
+        .map(|(series, _)| series.series)
+        .collect();
     let alone = move |sample: &Result<Sample, _>| {
         sample.as_ref().map_or(true, |sample| !copies.contains(&sample.series))
     };
     let mut reached = 0;
-    Ok(Box::new(of_cpu::<Sample>(recording, cpu).filter(alone).map(move |sample| {
+    Ok(Box::new(on_cpu::<Sample>(recording, cpu).filter(alone).map(move |sample| {
         let Sample { cpu, start_ticks, end_ticks, .. } = sample?;
         if start_ticks < reached {
             let (file, why) = (recording.dir().join("samples"), OVERLAP.to_owned());
@@ -108,7 +110,7 @@ fn event_cpus(recording: &Recording) -> Vec<u32> {
 
 fn guess_tick(recording: &Recording, names: &mut Names) -> Result<(), Problem> {
     if let Some(cpu) = recording.run().cpus.first()
-        && let Some(function) = tick::guess(of_cpu::<KernelEvent>(recording, cpu.cpu))?
+        && let Some(function) = tick::guess(on_cpu::<KernelEvent>(recording, cpu.cpu))?
     {
         names.set_tick(function);
     }
@@ -139,7 +141,7 @@ fn all<R: Row>(recording: &Recording) -> Result<Vec<R>, Problem> {
     recording.rows::<R>().each().collect()
 }
 
-fn of_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Feed<'_, R> {
+fn on_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Feed<'_, R> {
     Box::new(recording.rows_of_cpu::<R>(cpu).each())
 }
 

@@ -88,5 +88,5 @@ fn without_events_detours_come_bare() {
     let mut live = Live::new(Run { trace: None, ..run("other", vec![cpu_run(1, VICTIM)]) });
     let explained = live.explain(between(0, 41 * PERIOD, &detours, &[])).unwrap();
     assert_eq!(explained.len(), detours.len());
-    assert!(explained.iter().all(|of| of.rows.is_empty()));
+    assert!(explained.iter().all(|detour| detour.rows.is_empty()));
 }

@@ -9,7 +9,7 @@ const A: i32 = 300;
 const B: i32 = 301;
 
 fn check(name: &str, detours: Vec<Detour>, events: Vec<KernelEvent>, expected: &[&str]) {
-    let lengths: u64 = detours.iter().map(|of| of.end_ticks - of.start_ticks).sum();
+    let lengths: u64 = detours.iter().map(|detour| detour.end_ticks - detour.start_ticks).sum();
     let mut play = Play::new(detours, events);
     play.run.program = Some(Program { threads: vec![A, B], ..Program::default() });
     let stint = whole_run(&play.run, &play.run.cpus[0])[0];

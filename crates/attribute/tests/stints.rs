@@ -87,7 +87,7 @@ fn samples(count: u64) -> Vec<Detour> {
 }
 
 #[test]
-fn of_a_sample_only_what_the_kernel_did_has_rows() {
+fn only_what_the_kernel_did_in_a_sample_has_rows() {
     type Case = (&'static str, Vec<KernelEvent>, Vec<&'static str>);
     let tick = [
         ev(2_140, LocalTimerEntry, [236, 0, 0]),

@@ -202,7 +202,7 @@ fn show(args: &AbArgs, dir: &Path, mut trials: Trials) -> Result<u8, Problem> {
         for (side, path) in places(&trials, dir, pair).iter().enumerate() {
             let recording = Recording::open(path)?;
             sides[side].push(match &trials.duet {
-                Some(sets) => recording.of_cpus(&sets[(side + swapped) % 2]),
+                Some(sets) => recording.on_cpus(&sets[(side + swapped) % 2]),
                 None => recording,
             });
         }

@@ -15,11 +15,11 @@ pub struct DataTlb {
 /// Returns the data TLB that these leaves describe.
 #[must_use]
 pub fn data(leaf: Leaf<'_>) -> Option<DataTlb> {
-    of_amd(leaf).or_else(|| of_intel(leaf))
+    amd_data_tlb(leaf).or_else(|| intel_data_tlb(leaf))
 }
 
 /// Returns the second level (leaf 8000_0006h), or else the first (leaf 8000_0005h). Intel's CPUs have zeros there.
-fn of_amd(leaf: Leaf<'_>) -> Option<DataTlb> {
+fn amd_data_tlb(leaf: Leaf<'_>) -> Option<DataTlb> {
     if leaf(0x8000_0000, 0)[0] < 0x8000_0006 {
         return None;
     }
@@ -35,7 +35,7 @@ fn of_amd(leaf: Leaf<'_>) -> Option<DataTlb> {
 }
 
 /// Returns the largest TLB for data (leaf 18h).
-fn of_intel(leaf: Leaf<'_>) -> Option<DataTlb> {
+fn intel_data_tlb(leaf: Leaf<'_>) -> Option<DataTlb> {
     /// More subleaves than any CPU has.
     const MOST: u32 = 64;
     if leaf(0, 0)[0] < 0x18 {
@@ -98,7 +98,7 @@ mod tests {
         ];
         for (name, leaves, expected) in cases {
             let leaf = |leaf, subleaf| {
-                let found = leaves.iter().find(|(of, _)| *of == (leaf, subleaf));
+                let found = leaves.iter().find(|(known, _)| *known == (leaf, subleaf));
                 found.map_or([0; 4], |(_, registers)| *registers)
             };
             assert_eq!(data(&leaf), expected, "case: {name}");

@@ -25,7 +25,7 @@ pub struct Train {
 
 impl Train {
     /// Interrupts of 15 to 30 µs, each up to 2 µs late.
-    pub fn of(hz: f64) -> Self {
+    pub fn ticks(hz: f64) -> Self {
         Self { hz, phase: 0.37, length_s: 20e-6, skipped: 0.0 }
     }
 
@@ -172,7 +172,7 @@ pub const SURROGATE_STEP_S: f64 = 100e-6;
 pub fn blocks(count: usize, random: &mut Pcg64Mcg) -> Vec<f64> {
     let seconds = count as f64 * SURROGATE_STEP_S;
     let parts = [
-        Train::of(250.0).play(seconds, random),
+        Train::ticks(250.0).play(seconds, random),
         bursts(10.0, seconds, random),
         scattered(300.0, seconds, random),
     ];

@@ -259,8 +259,13 @@ impl Experiment {
     /// Returns the measured CPUs in ascending order.
     #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
-        let of = |cell: &Cell| cell.on.cpus().to_vec();
-        self.cells.iter().flat_map(of).collect::<BTreeSet<_>>().into_iter().collect()
+        self.cells
+            .iter()
+            .flat_map(|cell| cell.on.cpus())
+            .copied()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     }
 
     /// Returns the injections, in the order of their numbers in recordings.
@@ -276,11 +281,8 @@ impl Experiment {
 
     /// Returns the CPUs that have a co-runner in any cell, with its kernel.
     pub(crate) fn co_runners(&self) -> BTreeMap<u32, Kernel> {
-        let of = |runner: &CoRunner| {
-            let kernel = runner.kernel;
-            runner.cpus.clone().into_iter().map(move |cpu| (cpu, kernel))
-        };
-        self.cells.iter().filter_map(|cell| cell.co_runner.as_ref()).flat_map(of).collect()
+        let runners = self.cells.iter().filter_map(|cell| cell.co_runner.as_ref());
+        runners.flat_map(|runner| runner.cpus.iter().map(|&cpu| (cpu, runner.kernel))).collect()
     }
 
     /// Returns the policies, in the order of the first cells that have them.

@@ -112,7 +112,7 @@ impl Mapping {
     pub(crate) fn new(bytes: usize, pages: Pages) -> rustix::io::Result<Self> {
         let (unit, slack, flags) = match pages {
             // A mapping of explicit pages is aligned to them.
-            Pages::Explicit(size) => (size as usize, 0, MapFlags::PRIVATE | of_size(size)),
+            Pages::Explicit(size) => (size as usize, 0, MapFlags::PRIVATE | flags_of_pages(size)),
             // Pages of one size only where all of the memory consists of them.
             Pages::Only(size) => (size as usize, size as usize, MapFlags::PRIVATE),
             _ if bytes < HUGE => (SMALL_PAGE, 0, MapFlags::PRIVATE),
@@ -252,7 +252,7 @@ fn huge_bytes(list: &str, from: u64, to: u64) -> u64 {
 }
 
 /// Returns the flags of a mapping with explicit pages of this size.
-fn of_size(page_bytes: u64) -> MapFlags {
+fn flags_of_pages(page_bytes: u64) -> MapFlags {
     /// The place of the size's logarithm in the flags.
     const SHIFT: u32 = 26;
     MapFlags::HUGETLB | MapFlags::from_bits_retain(page_bytes.ilog2() << SHIFT)

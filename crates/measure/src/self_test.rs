@@ -64,12 +64,12 @@ fn directory() -> Option<PathBuf> {
 /// Returns where a user stores state (XDG Base Directory Specification: only absolute paths count). Root
 /// stores it where other users can read it, because only root can make all kinds of noise.
 fn directory_of(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let of = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let of_user = |state: PathBuf| state.join("anechoic");
-    match of("XDG_STATE_HOME") {
-        Some(state) => Some(of_user(state)),
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let ours = |state: PathBuf| state.join("anechoic");
+    match absolute("XDG_STATE_HOME") {
+        Some(state) => Some(ours(state)),
         None if root => Some(PathBuf::from(OF_THE_SYSTEM)),
-        None => of("HOME").map(|home| of_user(home.join(".local/state"))),
+        None => absolute("HOME").map(|home| ours(home.join(".local/state"))),
     }
 }
 

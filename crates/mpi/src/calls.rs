@@ -31,7 +31,7 @@ impl Comm {
     ///
     /// # Errors
     /// [`EnsembleError::Lost`].
-    pub(crate) fn of_all() -> Result<Self, EnsembleError> {
+    pub(crate) fn duplicate_world() -> Result<Self, EnsembleError> {
         let _alone = alone();
         // SAFETY: the library is initialized (see `Job::begin`), no other thread calls it, and `copy`
         // outlives the call.

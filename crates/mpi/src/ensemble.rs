@@ -30,7 +30,7 @@ impl MpiEnsemble {
     /// # Errors
     /// [`EnsembleError::Lost`].
     pub(crate) fn new(launcher: Arc<Launcher>) -> Result<Self, EnsembleError> {
-        Ok(MpiEnsemble { comm: Comm::of_all()?, launcher, lost: AtomicBool::new(false) })
+        Ok(MpiEnsemble { comm: Comm::duplicate_world()?, launcher, lost: AtomicBool::new(false) })
     }
 
     /// Returns whether a collective failed or was abandoned; MPI must then not be finalized.

@@ -40,7 +40,7 @@ impl MpiMeetings {
     /// # Errors
     /// [`EnsembleError::Lost`].
     pub(crate) fn new() -> Result<Self, EnsembleError> {
-        let comm = Comm::of_all()?;
+        let comm = Comm::duplicate_world()?;
         let numbers = Box::leak(Box::new([1, 0]));
         let state = State { numbers, come: 0, newest: Meeting::Barrier, left: None };
         Ok(MpiMeetings { comm, size: u64::from(comm.size()), state: Mutex::new(state) })

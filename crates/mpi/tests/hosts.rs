@@ -89,7 +89,7 @@ fn start(dir: &Path, args: &[&str]) -> Job {
         }
     }
     command.args(["-n", "4", BINARY]).args(args).current_dir(dir);
-    Job::of(command)
+    Job::start(command)
 }
 
 fn open(dir: &Path, host: &str) -> Recording {
@@ -142,8 +142,8 @@ fn the_samples_of_both_hosts_are_joined() {
         assert_eq!(run.state, RunState::Complete, "on {host}");
         let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
         assert_eq!(measured, [cpu], "on {host}: what the launcher gave");
-        assert!(run.outcomes.iter().all(|of| of.samples == 2000), "{:?}", run.outcomes);
-        let mut first: Vec<u64> = run.outcomes.iter().map(|of| of.first_ticks).collect();
+        assert!(run.outcomes.iter().all(|outcome| outcome.samples == 2000), "{:?}", run.outcomes);
+        let mut first: Vec<u64> = run.outcomes.iter().map(|outcome| outcome.first_ticks).collect();
         first.sort_unstable();
         starts.push(first);
     }
@@ -156,8 +156,12 @@ fn the_samples_of_both_hosts_are_joined() {
     let joined: serde_json::Value = serde_json::from_slice(&joined).expect("JSON");
     let experiments = joined["experiments"].as_array().expect("experiments");
     assert_eq!(experiments.len(), 2, "{joined}");
-    for of in experiments {
-        assert_eq!((&of["hosts"], &of["samples"]), (&2.into(), &4000.into()), "{of}");
+    for experiment in experiments {
+        assert_eq!(
+            (&experiment["hosts"], &experiment["samples"]),
+            (&2.into(), &4000.into()),
+            "{experiment}"
+        );
     }
     assert!(ended.out.contains("alpha") && ended.out.contains("beta"), "{ended:?}");
 }

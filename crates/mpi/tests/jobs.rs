@@ -73,7 +73,8 @@ fn one_rank_of_a_host_takes_samples_for_all() {
         assert_eq!(recording.run().state, RunState::Complete, "{ended:?}");
         let taken = recording.run().outcomes.iter().map(|outcome| outcome.samples).sum::<u64>();
         let shown = joined["experiments"].as_array().expect("experiments").iter();
-        let shown = shown.map(|of| of["samples"].as_u64().expect("a number")).sum::<u64>();
+        let shown =
+            shown.map(|experiment| experiment["samples"].as_u64().expect("a number")).sum::<u64>();
         assert_eq!(shown, taken, "{method}: {joined}");
         let screens = ended.out.matches("every sample is compared with").count();
         assert_eq!(screens, 1, "one rank prints: {}", ended.out);

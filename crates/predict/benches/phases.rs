@@ -45,7 +45,7 @@ fn closed_laws(count: u64) {
     // A budget of 1 leaves the recursion out.
     let ask = Ask { grains_ns: GRAINS.to_vec(), ranks, budget: 1, ..Ask::default() };
     let start = Instant::now();
-    black_box(predict(&Noise::of_hosts(vec![host]), &ask).unwrap());
+    black_box(predict(&Noise::from_hosts(vec![host]), &ask).unwrap());
     let seconds = start.elapsed().as_secs_f64();
     println!("with intervals and tails: {seconds:.2} s, most {} MiB", peak_rss_kib() / 1024);
 }

@@ -82,12 +82,12 @@ fn count(kind: Kind, is: impl Fn(&ProcessorModel) -> bool) -> usize {
     (1..=100).filter(|&seed| is(&only(&table(Kind { seed, ..kind })))).count()
 }
 
-fn holds(of: &ProcessorModel) -> bool {
-    of.verdict.linearity == Linearity::Holds
+fn holds(processor: &ProcessorModel) -> bool {
+    processor.verdict.linearity == Linearity::Holds
 }
 
-fn exact(of: &ProcessorModel) -> bool {
-    (of.cost.total_us / COST_US - 1.0).abs() < 0.05
+fn exact(processor: &ProcessorModel) -> bool {
+    (processor.cost.total_us / COST_US - 1.0).abs() < 0.05
 }
 
 #[test]
@@ -98,24 +98,24 @@ fn a_drift_of_the_host_neither_moves_the_cost_nor_the_verdict() {
         assert!(exact >= 98, "{name}: {exact} of 100 within 5 %");
         assert!(holds >= 95, "{name}: holds in {holds} of 100");
     }
-    let covered = |of: &ProcessorModel| {
-        of.cost.total_interval.is_some_and(|i| i.low <= COST_US && COST_US <= i.high)
+    let covered = |processor: &ProcessorModel| {
+        processor.cost.total_interval.is_some_and(|i| i.low <= COST_US && COST_US <= i.high)
     };
     let covered = count(USUAL, covered);
     assert!((88..=99).contains(&covered), "covers {covered} of 100");
     // Times as those of a table without blocks: the same drift drowns the errors.
     let mut raw = table(USUAL);
     raw.processors[0].points.iter_mut().for_each(|point| point.by_block.clear());
-    let (raw, of) = (only(&raw), only(&table(USUAL)));
-    for (with, without) in of.points.iter().zip(&raw.points) {
+    let (raw, processor) = (only(&raw), only(&table(USUAL)));
+    for (with, without) in processor.points.iter().zip(&raw.points) {
         assert!(with.standard_error < without.standard_error, "{with:?} {without:?}");
     }
 }
 
 #[test]
 fn the_size_of_the_drift_does_not_matter() {
-    let of = |drift| only(&table(Kind { drift, ..USUAL }));
-    let (still, wild) = (of(0.0), of(0.1));
+    let model_with = |drift| only(&table(Kind { drift, ..USUAL }));
+    let (still, wild) = (model_with(0.0), model_with(0.1));
     assert!((wild.cost.total_us / still.cost.total_us - 1.0).abs() < 0.01, "{:?}", wild.cost);
     for (a, b) in still.points.iter().zip(&wild.points) {
         let (a, b) = (a.miss.expect("predicted"), b.miss.expect("predicted"));
@@ -127,9 +127,9 @@ fn the_size_of_the_drift_does_not_matter() {
 fn a_cost_that_is_not_linear_is_found() {
     // 20 µs at low rates, 16 µs at 10 kHz.
     let bent = Kind { cheaper: 0.0004, ..USUAL };
-    assert!(count(bent, |of| of.verdict.linearity == Linearity::Fails) >= 95);
-    let of = only(&table(bent));
-    let bend = of.bend.expect("six rates");
+    assert!(count(bent, |processor| processor.verdict.linearity == Linearity::Fails) >= 95);
+    let processor = only(&table(bent));
+    let bend = processor.bend.expect("six rates");
     assert!(bend.differs && bend.high_us < bend.low_us, "{bend:?}");
 
     // One rate at one number of copies is slower by 3 %, in every block.
@@ -137,10 +137,11 @@ fn a_cost_that_is_not_linear_is_found() {
     let point = &mut slow.processors[0].points[8];
     point.by_block.iter_mut().for_each(|time| time.ms *= 1.03);
     point.ms *= 1.03;
-    let of = only(&slow);
-    let off: Vec<usize> = (0..of.points.len()).filter(|&at| of.points[at].off).collect();
-    assert_eq!((off, of.verdict.linearity), (vec![8], Linearity::Fails));
-    assert!(exact(&of), "{:?}", of.cost);
+    let processor = only(&slow);
+    let off: Vec<usize> =
+        (0..processor.points.len()).filter(|&at| processor.points[at].off).collect();
+    assert_eq!((off, processor.verdict.linearity), (vec![8], Linearity::Fails));
+    assert!(exact(&processor), "{:?}", processor.cost);
 }
 
 /// One round of a slow block is missing: the mean of the point's times is not that of the others'.
@@ -158,11 +159,11 @@ fn rounds_that_are_missing() {
     for point in &mut points[..6] {
         *point = self::point(point.copies, point.by_block.clone());
     }
-    let of = only(&table);
-    assert!(exact(&of) && holds(&of), "{:?}", of.goodness);
-    assert!(of.points.iter().all(|point| point.miss.expect("predicted").abs() < 0.005));
-    assert_eq!(of.falls, []);
-    let rises: Vec<f64> = of.pairs.iter().map(|pair| pair.per_interrupt_us).collect();
+    let processor = only(&table);
+    assert!(exact(&processor) && holds(&processor), "{:?}", processor.goodness);
+    assert!(processor.points.iter().all(|point| point.miss.expect("predicted").abs() < 0.005));
+    assert_eq!(processor.falls, []);
+    let rises: Vec<f64> = processor.pairs.iter().map(|pair| pair.per_interrupt_us).collect();
     assert!(rises.iter().all(|us| (us / COST_US - 1.0).abs() < 0.4), "{rises:?}");
 }
 
@@ -176,8 +177,8 @@ fn blocks_that_tell_nothing() {
         point.by_block[0].block = block;
         *point = self::point(point.copies, point.by_block.clone());
     }
-    let of = only(&table);
-    assert!(exact(&of) && holds(&of), "{:?}", of.goodness);
+    let processor = only(&table);
+    assert!(exact(&processor) && holds(&processor), "{:?}", processor.goodness);
 }
 
 /// Interrupts cost half as much at the highest rate: however much the times scatter, the line passes in one of five cases at
@@ -216,6 +217,9 @@ fn two_blocks_test_nothing() {
         point.by_block.truncate(2);
         *point = self::point(point.copies, point.by_block.clone());
     }
-    let of = only(&table);
-    assert_eq!((of.verdict.sample, of.verdict.linearity), (Sample::TooFew, Linearity::Untested));
+    let processor = only(&table);
+    assert_eq!(
+        (processor.verdict.sample, processor.verdict.linearity),
+        (Sample::TooFew, Linearity::Untested)
+    );
 }

@@ -57,7 +57,7 @@ fn noise(ms: u64, seed: u64) -> Vec<Away> {
 fn two_detours_of_a_grain_each_in_ten_seconds() {
     // 1 ms on each of two CPUs, at other times: two phases of 10,000 take twice as long.
     let ranks = vec![(0, vec![(3_000 * MS + 5, MS)]), (0, vec![(7_000 * MS + 5, MS)])];
-    let bsp = compared(&Made::of(MS, 10_000, ranks));
+    let bsp = compared(&Made::new(MS, 10_000, ranks));
     let cell = only(&bsp);
     assert!(!bsp.guest);
     assert_eq!((cell.ranks, cell.phases, cell.left_out), (2, 10_000, 0));
@@ -95,7 +95,7 @@ fn phases_played_by_the_recursion_agree_with_it() {
         [("short", 100 * MICRO, 1), ("usual", MS, 1), ("two hosts", MS, 2), ("six", MS, 6)]
     {
         let phases = 3_000 * MS / grain;
-        let bsp = compared(&Made { rounds: 2, ..Made::of(grain, phases, ranks(hosts)) });
+        let bsp = compared(&Made { rounds: 2, ..Made::new(grain, phases, ranks(hosts)) });
         let cell = only(&bsp);
         assert_eq!((cell.ranks, cell.phases), (6, 2 * phases), "{name}");
         assert!(cell.measured.value > 0.01, "{name}: {cell:#?}");
@@ -108,9 +108,9 @@ fn phases_played_by_the_recursion_agree_with_it() {
         let low = ratio.at_least.expect("enough blocks");
         let high = ratio.interval.map_or(f64::INFINITY, |interval| interval.high);
         assert!(low <= ratio.value + 1e-9 && ratio.value <= high + 1e-9, "{name}");
-        let of = cell.measured;
-        assert!(of.at_least.expect("enough blocks") < of.value, "{name}");
-        assert!(of.interval.is_none_or(|interval| of.value < interval.high), "{name}");
+        let measured = cell.measured;
+        assert!(measured.at_least.expect("enough blocks") < measured.value, "{name}");
+        assert!(measured.interval.is_none_or(|interval| measured.value < interval.high), "{name}");
         let played = if hosts == 1 { Played::Through } else { Played::Anew };
         assert_eq!(cell.played, Some(played), "{name}");
         let anew = cell.anew.expect("known").value;
@@ -121,7 +121,7 @@ fn phases_played_by_the_recursion_agree_with_it() {
 #[test]
 fn what_detours_cost_besides_their_time_is_told() {
     let ranks = vec![(0, noise(4_000, 1)), (0, noise(4_000, 2))];
-    let bsp = compared(&Made { extra: 2 * MICRO, guest: true, ..Made::of(MS, 3_000, ranks) });
+    let bsp = compared(&Made { extra: 2 * MICRO, guest: true, ..Made::new(MS, 3_000, ranks) });
     assert!(bsp.guest);
     let cell = only(&bsp);
     let in_work = part(cell, Happened::InWork);
@@ -151,7 +151,7 @@ fn phases_that_no_detour_explains_are_named() {
         800 => 5 * MICRO,
         _ => phase % 3,
     };
-    let bsp = compared(&Made { slower, ..Made::of(MS, 2_000, ranks) });
+    let bsp = compared(&Made { slower, ..Made::new(MS, 2_000, ranks) });
     let cell = only(&bsp);
     let explanation = cell.explanation.as_ref().expect("known");
     let named: Vec<(u64, u32)> = explanation.longest.iter().map(|p| (p.phase, p.round)).collect();
@@ -167,12 +167,12 @@ fn phases_that_no_detour_explains_are_named() {
 fn detours_of_those_who_wait_cost_nothing() {
     // Rank 1 is away while rank 0, which is late, still works.
     let ranks = vec![(0, vec![(50 * MS + 5, 500 * MICRO)]), (0, vec![(51 * MS + 10, 300 * MICRO)])];
-    let cell = compared(&Made::of(MS, 1_000, ranks)).cells.remove(0);
+    let cell = compared(&Made::new(MS, 1_000, ranks)).cells.remove(0);
     close(cell.measured.value, 5e-4, "the first alone");
     close(cell.ratio.expect("noise").value, 1.0, "the recursion knows");
     // Between arrival and release, where no phase is late.
     let ranks = vec![(0, vec![]), (0, vec![(1_011_005_000, 1_000)])];
-    let made = Made { meets_in: 10 * MICRO, ..Made::of(MS, 2_000, ranks) };
+    let made = Made { meets_in: 10 * MICRO, ..Made::new(MS, 2_000, ranks) };
     let cell = compared(&made).cells.remove(0);
     assert_eq!(part(&cell, Happened::InWait).phases, 1, "{:#?}", cell.explanation);
     close(cell.measured.value, 0.0, "nothing");
@@ -184,7 +184,7 @@ fn a_core_that_is_slow_where_it_is_disturbed_is_told() {
     let away = (0..500).map(|number| (1_001 * MS + number * 2 * MS, 20 * MICRO)).collect();
     let slower = |phase| if phase >= 1_000 { 4 * MICRO } else { 0 };
     let ranks = vec![(0, away), (0, vec![])];
-    let cell = compared(&Made { slower, ..Made::of(MS, 2_000, ranks) }).cells.remove(0);
+    let cell = compared(&Made { slower, ..Made::new(MS, 2_000, ranks) }).cells.remove(0);
     let explanation = cell.explanation.expect("known");
     let difference = cell.measured.value - cell.predicted.expect("known").value;
     assert!(difference > 5e-4, "{difference}");
@@ -199,7 +199,7 @@ fn a_core_that_is_slow_where_it_is_disturbed_is_told() {
 #[test]
 fn where_every_phase_is_disturbed_the_rest_is_taken() {
     let ranks = vec![(0, noise(4_000, 1)), (0, noise(4_000, 2))];
-    let cell = compared(&Made::of(10 * MS, 350, ranks)).cells.remove(0);
+    let cell = compared(&Made::new(10 * MS, 350, ranks)).cells.remove(0);
     assert_eq!(cell.undisturbed.basis, Basis::Corrected);
     assert!((cell.undisturbed.ns.value - 1e7).abs() < 2e3, "{:?}", cell.undisturbed);
     assert!((cell.ratio.expect("noise").value - 1.0).abs() < 0.02, "{:?}", cell.ratio);
@@ -208,7 +208,8 @@ fn where_every_phase_is_disturbed_the_rest_is_taken() {
 #[test]
 fn ranks_that_meet_nobody_lose_their_noise() {
     let ranks = vec![(0, noise(4_000, 1)), (0, noise(4_000, 2)), (0, vec![])];
-    let bsp = compared(&Made { meeting: Meeting::Nothing, ..Made::of(100 * MICRO, 30_000, ranks) });
+    let bsp =
+        compared(&Made { meeting: Meeting::Nothing, ..Made::new(100 * MICRO, 30_000, ranks) });
     let cell = only(&bsp);
     assert_eq!((cell.ranks, cell.phases), (3, 90_000));
     for rank in &cell.of_ranks {
@@ -229,7 +230,7 @@ fn sources_of_those_who_were_late() {
     // A tick on each; that of rank 1 is always over before rank 0's.
     let ticks = |length| (1..400).map(|ms| (ms * 4 * MS + 30 * MICRO, length)).collect();
     let ranks: Vec<(usize, Vec<Away>)> = vec![(0, ticks(20 * MICRO)), (1, ticks(5 * MICRO))];
-    let mut made = Made::of(MS, 1_700, ranks);
+    let mut made = Made::new(MS, 1_700, ranks);
     made.ranks[1].1.push((1_650 * MS + 10_000_000, 900 * MICRO));
     made.record(dir.path());
     for host in ["host=node0", "host=node1"] {
@@ -254,7 +255,7 @@ fn sources_of_those_who_were_late() {
 #[test]
 fn what_is_missing_is_said() {
     let away = || vec![(0, noise(1_000, 1)), (1, noise(1_000, 2))];
-    let made = Made::of(MS, 900, away());
+    let made = Made::new(MS, 900, away());
     let dir = TempDir::new().expect("a directory");
     let played = made.play();
     made.write(dir.path(), 0, &played, |_, _| true);
@@ -281,7 +282,7 @@ fn what_is_missing_is_said() {
 
 #[test]
 fn ranks_that_share_a_cpu_are_only_measured() {
-    let made = Made { copies: 2, ..Made::of(MS, 500, vec![(0, noise(1_000, 1)), (0, vec![])]) };
+    let made = Made { copies: 2, ..Made::new(MS, 500, vec![(0, noise(1_000, 1)), (0, vec![])]) };
     let bsp = compared(&made);
     let cell = only(&bsp);
     assert_eq!(cell.undisturbed.basis, Basis::Calibrated);

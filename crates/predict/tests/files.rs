@@ -34,30 +34,30 @@ fn only(model: &Model) -> &ProcessorModel {
 #[test]
 fn the_worked_example() {
     let model = model(&table(TIMES, COSTS).expect("sound files"));
-    let of = only(&model);
-    let pair = of.pairs[0];
+    let processor = only(&model);
+    let pair = processor.pairs[0];
     // Printed: 133 extra interrupts, 134 µs direct, 588 µs indirect = 81 %.
     let printed = |value: f64| format!("{value:.0}");
     assert_eq!((printed(pair.extra), printed(pair.rise_us)), ("133".into(), "722".into()));
     assert_eq!((printed(pair.direct_us), printed(pair.indirect_us)), ("134".into(), "588".into()));
     let share = pair.indirect_share.expect("it rose");
     assert_eq!(printed(share * 100.0), "81");
-    assert_eq!(of.shares.expect("one pair").median, share);
+    assert_eq!(processor.shares.expect("one pair").median, share);
     // P of the trap and the handler are 1,000 times their cost in a second.
-    let parts = of.per_1000.expect("a cost above 0");
+    let parts = processor.per_1000.expect("a cost above 0");
     assert!((parts.trap.expect("no gap") - 0.052).abs() < 1e-12);
     assert!((parts.handler - 0.049).abs() < 1e-12);
     assert!((parts.indirect - 0.443).abs() < 0.001, "{parts:?}");
-    assert!((of.ticks[3].percent - 5.44).abs() < 0.005, "f(10000): {:?}", of.ticks);
-    let tickless = of.tickless[0].ms.expect("f is small");
+    assert!((processor.ticks[3].percent - 5.44).abs() < 0.005, "f(10000): {:?}", processor.ticks);
+    let tickless = processor.tickless[0].ms.expect("f is small");
     assert!((tickless - 12.668).abs() < 0.001, "{tickless}");
     // Two points lie on the line whatever they are.
-    let last = &of.points[1];
+    let last = &processor.points[1];
     let (predicted, observed) = (last.predicted.expect("f < 1"), last.observed.expect("B"));
     assert!((predicted - observed).abs() < 1e-9, "{last:?}");
-    assert_eq!(of.goodness.r_squared, None);
-    assert_eq!(of.verdict.linearity, Linearity::Untested);
-    assert_eq!(of.verdict.sample, Sample::TooFew);
+    assert_eq!(processor.goodness.r_squared, None);
+    assert_eq!(processor.verdict.linearity, Linearity::Untested);
+    assert_eq!(processor.verdict.sample, Sample::TooFew);
 }
 
 /// What a made-up processor is made of.
@@ -105,19 +105,19 @@ fn even_rates() -> Vec<f64> {
 fn without_noise_the_parameters_come_back_exactly() {
     let rates = [100.0, 250.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0, 20_000.0];
     let model = model(&made(&KNOWN, &rates, &[1, 2, 4, 8], 0.0, 1));
-    let of = only(&model);
-    assert!((of.cost.total_us - 20.0).abs() < 1e-9, "{:?}", of.cost);
-    assert!((of.cost.indirect_us - 18.0).abs() < 1e-9);
-    assert!((of.tickless[3].ms.expect("B") - 13.5).abs() < 1e-9, "{:?}", of.tickless);
-    assert!((of.goodness.r_squared.expect("tested") - 1.0).abs() < 1e-12);
-    assert!(of.goodness.largest_miss.expect("predicted").abs() < 1e-12);
-    assert_eq!(of.verdict.linearity, Linearity::Holds);
-    assert_eq!(of.verdict.sample, Sample::Enough);
-    assert!((of.ticks[2].percent - 2.0).abs() < 1e-9, "f(1000)");
-    assert!(of.by_rate.iter().all(|rate| (rate.per_interrupt_us - 20.0).abs() < 1e-9));
-    assert!(of.falls.is_empty() && !of.bend.expect("eight rates").differs);
+    let processor = only(&model);
+    assert!((processor.cost.total_us - 20.0).abs() < 1e-9, "{:?}", processor.cost);
+    assert!((processor.cost.indirect_us - 18.0).abs() < 1e-9);
+    assert!((processor.tickless[3].ms.expect("B") - 13.5).abs() < 1e-9, "{:?}", processor.tickless);
+    assert!((processor.goodness.r_squared.expect("tested") - 1.0).abs() < 1e-12);
+    assert!(processor.goodness.largest_miss.expect("predicted").abs() < 1e-12);
+    assert_eq!(processor.verdict.linearity, Linearity::Holds);
+    assert_eq!(processor.verdict.sample, Sample::Enough);
+    assert!((processor.ticks[2].percent - 2.0).abs() < 1e-9, "f(1000)");
+    assert!(processor.by_rate.iter().all(|rate| (rate.per_interrupt_us - 20.0).abs() < 1e-9));
+    assert!(processor.falls.is_empty() && !processor.bend.expect("eight rates").differs);
     // With f itself instead of f/(1 − f) the points at high rates would lie off by algebra alone.
-    let last = &of.points[7];
+    let last = &processor.points[7];
     assert!(
         (last.share.expect("predicted") - 0.4).abs() < 1e-9
             && last.predicted.expect("f < 1") > 0.66,
@@ -133,12 +133,12 @@ fn one_percent_of_noise_leaves_the_parameters_within_five() {
     let mut misses = vec![];
     for seed in seeds {
         let model = model(&made(&KNOWN, &even_rates(), &[1, 2, 4, 8], 0.01, seed));
-        let of = only(&model);
-        let indirect = of.cost.indirect_us / KNOWN.indirect_us - 1.0;
-        let tickless = of.tickless[0].ms.expect("B") / (KNOWN.tickless_ms * 1.01) - 1.0;
-        let share = of.ticks[3].percent / 20.0 - 1.0;
+        let processor = only(&model);
+        let indirect = processor.cost.indirect_us / KNOWN.indirect_us - 1.0;
+        let tickless = processor.tickless[0].ms.expect("B") / (KNOWN.tickless_ms * 1.01) - 1.0;
+        let share = processor.ticks[3].percent / 20.0 - 1.0;
         misses.push([indirect, tickless, share].map(f64::abs).into_iter().fold(0.0, f64::max));
-        assert_eq!(of.verdict.sample, Sample::Enough, "seed {seed}");
+        assert_eq!(processor.verdict.sample, Sample::Enough, "seed {seed}");
     }
     assert!(misses[0] < 0.05, "the first: {}", misses[0]);
     let within = misses.iter().filter(|miss| **miss < 0.05).count();
@@ -150,10 +150,11 @@ fn intervals_cover_and_the_verdict_holds_where_the_model_does() {
     let (mut covered, mut holds) = (0, 0);
     for seed in 1..=300 {
         let model = model(&made(&KNOWN, &even_rates(), &[1, 2, 4, 8], 0.01, seed));
-        let of = only(&model);
-        let interval = of.cost.indirect_interval.expect("enough points");
+        let processor = only(&model);
+        let interval = processor.cost.indirect_interval.expect("enough points");
         covered += u32::from(interval.low <= 18.0 && 18.0 <= interval.high);
-        holds += u32::from(!of.bend.expect("many rates").differs && of.goodness.off < 5);
+        holds +=
+            u32::from(!processor.bend.expect("many rates").differs && processor.goodness.off < 5);
     }
     assert!((276..=297).contains(&covered), "covers {covered} of 300");
     assert!(holds >= 290, "{holds} of 300");
@@ -169,30 +170,33 @@ fn where_the_model_does_not_hold() {
         point.ms = 12.5 / (1.0 - cost_us * point.rate_hz / 1e6);
     }
     let bent = model(&bent);
-    let of = only(&bent);
-    assert_eq!(of.verdict.linearity, Linearity::Fails);
-    let bend = of.bend.expect("eight rates");
+    let processor = only(&bent);
+    assert_eq!(processor.verdict.linearity, Linearity::Fails);
+    let bend = processor.bend.expect("eight rates");
     assert!(bend.differs && bend.high_us < bend.low_us, "{bend:?}");
-    assert!(of.by_rate[0].per_interrupt_us > of.by_rate[6].per_interrupt_us + 8.0);
+    assert!(processor.by_rate[0].per_interrupt_us > processor.by_rate[6].per_interrupt_us + 8.0);
 
     // One wrong cell: it is found, and the parameters stay.
     let mut wrong = made(&KNOWN, &rates, &[1, 2, 4, 8], 0.001, 3);
     wrong.processors[0].points[13].ms *= 0.8;
     let wrong = model(&wrong);
-    let of = only(&wrong);
-    let off: Vec<_> = of.points.iter().filter(|point| point.off).collect();
+    let processor = only(&wrong);
+    let off: Vec<_> = processor.points.iter().filter(|point| point.off).collect();
     assert_eq!((off.len(), off[0].point.copies, off[0].point.rate_hz), (1, 2, 5_000.0));
-    assert!((of.cost.indirect_us - 18.0).abs() < 0.9, "{:?}", of.cost);
-    assert_eq!(of.goodness.largest_miss_hz, Some(5_000.0));
-    assert_eq!((of.falls.len(), of.falls[0].copies, of.falls[0].high_hz), (1, 2, 5_000.0));
-    assert_eq!(of.falls[0].within_error, None);
+    assert!((processor.cost.indirect_us - 18.0).abs() < 0.9, "{:?}", processor.cost);
+    assert_eq!(processor.goodness.largest_miss_hz, Some(5_000.0));
+    assert_eq!(
+        (processor.falls.len(), processor.falls[0].copies, processor.falls[0].high_hz),
+        (1, 2, 5_000.0)
+    );
+    assert_eq!(processor.falls[0].within_error, None);
 
     // Times fall as the rate rises: stated, no error.
     let falling =
         model(&table(&TIMES.replace("13.397", "12.4"), COSTS).expect("an anomaly is no defect"));
-    let of = only(&falling);
-    assert_eq!((of.falls.len(), of.shares), (1, None));
-    assert!(of.cost.total_us < 0.0 && of.cost.indirect_share.is_none());
+    let processor = only(&falling);
+    assert_eq!((processor.falls.len(), processor.shares), (1, None));
+    assert!(processor.cost.total_us < 0.0 && processor.cost.indirect_share.is_none());
 }
 
 /// Nothing is predicted from a cost that is not above 0.
@@ -212,12 +216,16 @@ fn a_cost_of_0_or_less_is_no_result() {
         let rows: String = rows.collect();
         let times = format!("processor,copies,rate_hz,milliseconds\n{rows}");
         let model = model(&table(&times, COSTS).expect("an anomaly is no defect"));
-        let of = only(&model);
-        assert_eq!(of.verdict.sample, sample, "case: {name}: {:?}", of.cost);
-        assert_eq!(of.verdict.linearity, Linearity::Untested, "case: {name}");
-        assert_eq!((of.per_1000, of.ticks.len(), of.tickless.len()), (None, 0, 0), "case: {name}");
+        let processor = only(&model);
+        assert_eq!(processor.verdict.sample, sample, "case: {name}: {:?}", processor.cost);
+        assert_eq!(processor.verdict.linearity, Linearity::Untested, "case: {name}");
+        assert_eq!(
+            (processor.per_1000, processor.ticks.len(), processor.tickless.len()),
+            (None, 0, 0),
+            "case: {name}"
+        );
         let predicts = |point: &Fitted| point.predicted.is_some() || point.miss.is_some();
-        assert!(!of.points.iter().any(predicts), "case: {name}");
+        assert!(!processor.points.iter().any(predicts), "case: {name}");
     }
 }
 
@@ -237,12 +245,12 @@ fn a_fall_by_more_than_its_error() {
         }
         table.processors[0].points[1].ms = ms;
         let model = model(&table);
-        let of = only(&model);
-        assert!(of.verdict.sample.resolves_cost(), "case: {name}: {:?}", of.cost);
-        assert_eq!(of.verdict.linearity, expected, "case: {name}: {:?}", of.falls);
+        let processor = only(&model);
+        assert!(processor.verdict.sample.resolves_cost(), "case: {name}: {:?}", processor.cost);
+        assert_eq!(processor.verdict.linearity, expected, "case: {name}: {:?}", processor.falls);
         // By less than 1 %: no point is off.
-        assert_eq!(of.goodness.off, 0, "case: {name}");
-        let within = of.falls.iter().map(|fall| fall.within_error).collect::<Vec<_>>();
+        assert_eq!(processor.goodness.off, 0, "case: {name}");
+        let within = processor.falls.iter().map(|fall| fall.within_error).collect::<Vec<_>>();
         assert_eq!(within, [Some(name.ends_with("within"))], "case: {name}");
     }
 }
@@ -269,7 +277,8 @@ fn several_processors_and_what_is_passed_by() {
     let times = "milliseconds,processor,copies,rate_hz\n13.4,\"B, old\",2,1000\n12.6,A,1,0\n12.9,A,1,1000\n13.1,\"B, old\",2,100\n9,A,4,100\n";
     let costs = "processor,trap_us,handler_us\nA,0.5,0.5\nC,1,1\n\"B, old\",0.6,0.7\n";
     let model = model(&table(times, costs).expect("sound"));
-    let names: Vec<&str> = model.processors.iter().map(|of| of.name.as_str()).collect();
+    let names: Vec<&str> =
+        model.processors.iter().map(|processor| processor.name.as_str()).collect();
     assert_eq!(names, ["B, old", "A"]);
     let (b, a) = (&model.processors[0], &model.processors[1]);
     assert_eq!((b.pairs[0].low_hz, b.costs.trap_us), (100.0, 0.6));
@@ -288,10 +297,10 @@ fn several_processors_and_what_is_passed_by() {
 fn modes_of_the_handler() {
     let costs = "processor,mode,trap_us,handler_us\nP-IV,PIT,0.52,0.49\nP-IV,TSC,0.52,5.98\n";
     let model = model(&table(TIMES, costs).expect("sound"));
-    let of = only(&model);
-    let parts: Vec<_> = of.modes.iter().map(|mode| (&*mode.name, mode.parts)).collect();
+    let processor = only(&model);
+    let parts: Vec<_> = processor.modes.iter().map(|mode| (&*mode.name, mode.parts)).collect();
     let [("PIT", pit), ("TSC", tsc)] = parts[..] else { panic!("{parts:?}") };
-    assert_eq!(Some(pit), of.per_1000);
+    assert_eq!(Some(pit), processor.per_1000);
     assert_eq!((pit.indirect, pit.trap), (tsc.indirect, tsc.trap));
     assert!((tsc.handler - 0.598).abs() < 1e-12 && (tsc.total - pit.total - 0.549).abs() < 1e-12);
     let twice = costs.replace("TSC", "PIT");
@@ -407,17 +416,17 @@ proptest! {
         let costs = format!("processor,trap_us,handler_us\nx,{},{}\n", 10f64.powf(costs.0), 10f64.powf(costs.1));
         if let Ok(table) = table(&times, &costs) {
             let model = model(&table);
-            let of = only(&model);
-            let mut told = vec![of.cost.total_us, of.cost.indirect_us];
-            told.extend(of.per_1000.map(|parts| parts.total));
-            told.extend(of.ticks.iter().map(|tick| tick.percent));
+            let processor = only(&model);
+            let mut told = vec![processor.cost.total_us, processor.cost.indirect_us];
+            told.extend(processor.per_1000.map(|parts| parts.total));
+            told.extend(processor.ticks.iter().map(|tick| tick.percent));
             prop_assert!(told.iter().all(|number| number.is_finite()), "{told:?}");
-            prop_assert_eq!(of.verdict.sample.resolves_cost(), of.per_1000.is_some());
-            prop_assert!(of.per_1000.is_none() || of.cost.total_us > 0.0, "{:?}", of.cost);
-            let points = of.points.iter().flat_map(|p| [p.predicted, p.observed, p.miss]).flatten();
-            let pairs = of.pairs.iter().flat_map(|p| [p.extra, p.direct_us, p.per_interrupt_us]);
+            prop_assert_eq!(processor.verdict.sample.resolves_cost(), processor.per_1000.is_some());
+            prop_assert!(processor.per_1000.is_none() || processor.cost.total_us > 0.0, "{:?}", processor.cost);
+            let points = processor.points.iter().flat_map(|p| [p.predicted, p.observed, p.miss]).flatten();
+            let pairs = processor.pairs.iter().flat_map(|p| [p.extra, p.direct_us, p.per_interrupt_us]);
             let all: Vec<f64> = points.chain(pairs).collect();
-        prop_assert!(all.iter().all(|number| number.is_finite()), "{of:?}");
+        prop_assert!(all.iter().all(|number| number.is_finite()), "{processor:?}");
         }
     }
 }

@@ -94,7 +94,7 @@ impl Delays {
     }
 }
 
-fn of(recording: &Recording) -> Laws {
+fn laws_from(recording: &Recording) -> Laws {
     let answers = Answers::read(OPTIONS, &[("grain", "1ms"), ("ranks", "1,16")]).expect("sound");
     laws(&answers, Some(recording)).expect("laws")
 }
@@ -112,7 +112,7 @@ fn one_rank_loses_the_noise_of_its_detours_however_large() {
     for (name, length_ns, every_ns) in cases {
         let delays = Delays { length_ns, every_ns, number: 20_000 };
         let dir = place.path().join(name);
-        let found = of(&delays.detours(&dir));
+        let found = laws_from(&delays.detours(&dir));
         let grain = &found.grains[0];
         let near = |found: f64, expected: f64| {
             assert!(
@@ -138,7 +138,7 @@ fn p_of_loops_is_the_share_of_delayed_ones() {
     for (name, every_ns) in [("rare", 50.0 * MS), ("a quarter", 3.3 * MS)] {
         let delays = Delays { length_ns: 2.0 * MS, every_ns, number: 0 };
         let (recording, delayed) = delays.loops(&place.path().join(name));
-        let found = of(&recording);
+        let found = laws_from(&recording);
         let grain = &found.grains[0];
         assert!((grain.p / delayed - 1.0).abs() < 0.001, "{name}: {} of {delayed}", grain.p);
         let one = grain.ranks[0].slowdown - 1.0;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 fn host(cpus: Vec<Timeline>) -> Noise {
     let cpus = (0..).zip(cpus).collect();
-    Noise::of_hosts(vec![Host::new("host".into(), cpus).expect("one window")])
+    Noise::from_hosts(vec![Host::new("host".into(), cpus).expect("one window")])
 }
 
 fn ask(grains_ns: &[u64], ranks: &[u64]) -> Ask {
@@ -252,7 +252,7 @@ fn each_cell_stands_on_its_own_and_none_vanishes_without_a_reason() {
 #[test]
 fn a_rare_daemon_is_the_culprit_at_scale() {
     let dir = tempfile::tempdir().expect("a directory");
-    let planted = Planted { attributed: true, daemon_ns: 5 * MS, ..Planted::of(dir.path()) };
+    let planted = Planted { attributed: true, daemon_ns: 5 * MS, ..Planted::new(dir.path()) };
     planted.write();
     let model = read(&planted.dir(), &ask(&[MS], &[1, 100_000]));
     let sources = model.sources.as_ref().expect("sources");
@@ -271,8 +271,8 @@ fn a_rare_daemon_is_the_culprit_at_scale() {
 fn recordings_are_brought_to_one_threshold() {
     let dir = tempfile::tempdir().expect("a directory");
     let (name, threshold_ns, guest) = ("coarse", 5 * MICRO, true);
-    let coarse = Planted { name, threshold_ns, guest, ..Planted::of(dir.path()) };
-    let fine = Planted { name: "fine", ..Planted::of(dir.path()) };
+    let coarse = Planted { name, threshold_ns, guest, ..Planted::new(dir.path()) };
+    let fine = Planted { name: "fine", ..Planted::new(dir.path()) };
     [&coarse, &fine].into_iter().for_each(Planted::write);
     let model = read(dir.path(), &ask(&[MS], &[10]));
     assert_eq!(model.threshold_ns, Some(5 * MICRO));
@@ -340,7 +340,7 @@ proptest! {
             made.push(Host::new("host".into(), cpus).expect("one window"));
         }
         let ask = Ask { budget: 20_000, ..ask(&[grain], &[1, 50, ranks]) };
-        let Ok(model) = predict(&Noise::of_hosts(made), &ask) else { return Ok(()) };
+        let Ok(model) = predict(&Noise::from_hosts(made), &ask) else { return Ok(()) };
         let grain = &model.grains[0];
         let one = grain.cells[0].free_start.slowdown;
         prop_assert!(one.is_finite() && model.noise < 1.0);

@@ -67,9 +67,9 @@ fn some_starts_stand_for_all() {
         let all = Tables::new(&hosts, grain).expect("in memory");
         let some = Tables::bounded(&hosts, grain, most).expect("in memory");
         for ranks in [1, 20, 1_000, 50_000] {
-            let of = |tables| recursion(tables, ranks, 1, BUDGET / 10).expect("affordable");
-            let (all, some) = (of(&all), of(&some));
-            let error = |of: &Recursion| of.interval.high - of.slowdown;
+            let found_with = |tables| recursion(tables, ranks, 1, BUDGET / 10).expect("affordable");
+            let (all, some) = (found_with(&all), found_with(&some));
+            let error = |found: &Recursion| found.interval.high - found.slowdown;
             let allowed = 2.0 * (error(&all) + error(&some)) + 0.02 * (all.slowdown - 1.0);
             let off = (all.slowdown - some.slowdown).abs();
             assert!(off < allowed, "{grain} ns, {ranks} ranks: {all:?}, {some:?}");

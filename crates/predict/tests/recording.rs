@@ -61,21 +61,21 @@ fn times_and_costs_of_a_whole_recording() {
 #[test]
 fn three_parts() {
     let model = model(&read(&Made::whole()).expect("sound"));
-    let of = &model.processors[0];
-    assert!((of.cost.total_us - 20.0).abs() < 0.05, "{:?}", of.cost);
-    let parts = of.per_1000.expect("a cost above 0");
+    let processor = &model.processors[0];
+    assert!((processor.cost.total_us - 20.0).abs() < 0.05, "{:?}", processor.cost);
+    let parts = processor.per_1000.expect("a cost above 0");
     assert_eq!(parts.trap, None);
     assert!(near(parts.handler, 0.125) && near(parts.gap.expect("seen"), 1.5), "{parts:?}");
     assert!((parts.indirect - 0.375).abs() < 0.005, "{parts:?}");
     // The tick has a handler and a gap of its own, and disturbs caches as added interrupts do.
-    let own = of.per_1000_own_ticks.expect("seen");
+    let own = processor.per_1000_own_ticks.expect("seen");
     assert!((own.total - (0.25 + 1.4 + parts.indirect)).abs() < 1e-6, "{own:?}");
-    assert!(near(of.ticks[1].percent, own.total / 4.0), "f(250)");
-    let tickless = of.tickless[0];
+    assert!(near(processor.ticks[1].percent, own.total / 4.0), "f(250)");
+    let tickless = processor.tickless[0];
     let without = tickless.without_own_tick_ms.expect("rate and cost are known");
     assert!((tickless.ms.expect("B") - 5.0).abs() < 0.002, "{tickless:?}");
     assert!((without - 5.0 * (1.0 - own.total / 400.0)).abs() < 0.002, "{tickless:?}");
-    assert_eq!(of.verdict.linearity, Linearity::Holds);
+    assert_eq!(processor.verdict.linearity, Linearity::Holds);
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn interrupts_of_others_count() {
 fn rounds_that_are_left_out() {
     let mut made = Made::whole();
     let sort = |made: &Made, copies, injection, nth: usize| {
-        let of = |s: &&anechoic_recording::Series| {
+        let is_meant = |s: &&anechoic_recording::Series| {
             s.variant == "sort"
                 && s.parameters.copies == copies
                 && s.parameters.injection == injection
         };
-        made.series.iter().filter(of).nth(nth).expect("made").series as usize
+        made.series.iter().filter(is_meant).nth(nth).expect("made").series as usize
     };
     let (cut, fast) = (sort(&made, 1, None, 0), sort(&made, 2, Some(1), 0));
     let wrong = sort(&made, 2, None, 2);
@@ -154,8 +154,8 @@ fn rounds_that_are_left_out() {
     let blocks: Vec<u32> = processor.points.iter().map(|point| point.blocks).collect();
     assert_eq!(blocks, [2, 3, 3, 3, 3, 2]);
     // What is left out is left out of its block; the others keep theirs.
-    let of = |at: usize| processor.points[at].by_block.iter().map(|time| time.block);
-    assert_eq!((of(0).collect(), of(1).collect()), (vec![1, 2], vec![0, 1, 2]));
+    let own_blocks = |at: usize| processor.points[at].by_block.iter().map(|time| time.block);
+    assert_eq!((own_blocks(0).collect(), own_blocks(1).collect()), (vec![1, 2], vec![0, 1, 2]));
     assert!(processor.notes[0].contains("2 incomplete rounds"), "{processor:?}");
     assert!(processor.notes[1].contains("3 samples gave a wrong result"), "{processor:?}");
 

@@ -134,10 +134,10 @@ fn directory_of(file: &Path) -> &Path {
 fn give_to_owner_of(dir: &Path, created: &File) {
     #[cfg(target_os = "linux")]
     if is_root()
-        && let Ok(of) = fs::metadata(dir)
+        && let Ok(metadata) = fs::metadata(dir)
     {
         use std::os::unix::fs::MetadataExt;
-        give_to(of.uid(), of.gid(), created);
+        give_to(metadata.uid(), metadata.gid(), created);
     }
     let _ = (dir, created); // other systems have no root
 }
@@ -299,23 +299,23 @@ mod tests {
         create_own_dir(&own).expect("it exists");
         create_dir(&own.join("detours")).expect("a directory");
         create(&own.join("detours/file")).expect("a file");
-        let of = |path: &Path| fs::metadata(path).expect("it is there");
+        let metadata = |path: &Path| fs::metadata(path).expect("it is there");
         let usual = dir.path().join("usual");
         fs::create_dir(&usual).expect("a directory");
         for path in [dir.path().join("data"), own.join("detours")] {
-            assert_eq!(of(&path).mode(), of(&usual).mode(), "{}", path.display());
+            assert_eq!(metadata(&path).mode(), metadata(&usual).mode(), "{}", path.display());
         }
         let merged = dir.path().join("data/cluster.json");
         replace_file(&merged, b"{}").expect("a file");
         if is_root() {
-            assert_eq!(of(&own).mode() & 0o777, 0o700);
-            assert_eq!(of(&merged).mode() & 0o777, 0o600);
+            assert_eq!(metadata(&own).mode() & 0o777, 0o700);
+            assert_eq!(metadata(&merged).mode() & 0o777, 0o600);
             fs::set_permissions(&merged, fs::Permissions::from_mode(0o644)).expect("root may");
             replace_file(&merged, b"[]").expect("a file");
-            assert_eq!(of(&merged).mode() & 0o777, 0o644, "what root has opened stays open");
+            assert_eq!(metadata(&merged).mode() & 0o777, 0o644, "what root has opened stays open");
             std::os::unix::fs::chown(&merged, Some(65_534), Some(65_534)).expect("root may");
             replace_file(&merged, b"{}").expect("a file");
-            assert_eq!(of(&merged).mode() & 0o777, 0o600, "another user opened it");
+            assert_eq!(metadata(&merged).mode() & 0o777, 0o600, "another user opened it");
         }
     }
 
@@ -331,8 +331,8 @@ mod tests {
         replace(&of_user.join("table/part"), b"new").expect("a file");
         replace(&of_user.join("file"), b"new").expect("a file");
         for name in ["table", "table/part", "file"] {
-            let of = fs::metadata(of_user.join(name)).expect("it is there");
-            assert_eq!((of.uid(), of.gid()), (4711, 4712), "{name}");
+            let metadata = fs::metadata(of_user.join(name)).expect("it is there");
+            assert_eq!((metadata.uid(), metadata.gid()), (4711, 4712), "{name}");
         }
         let refused = create_own_dir(&of_user).expect_err("another user's");
         assert!(refused.to_string().contains("4711"), "{refused}");

@@ -22,9 +22,9 @@ pub struct LossesOf {
 impl Losses {
     /// Adds a row.
     pub fn add(&mut self, loss: &Loss) {
-        let of = self.0.entry((loss.what.clone(), loss.cpu)).or_default();
-        of.count = of.count.saturating_add(loss.count);
-        of.intervals.push((loss.start_ticks, loss.end_ticks));
+        let losses = self.0.entry((loss.what.clone(), loss.cpu)).or_default();
+        losses.count = losses.count.saturating_add(loss.count);
+        losses.intervals.push((loss.start_ticks, loss.end_ticks));
     }
 
     /// Returns the intervals in which something of these kinds was lost on `cpu`.
@@ -32,12 +32,12 @@ impl Losses {
     pub fn on_cpu(&self, cpu: u32, kinds: &[LossKind]) -> Intervals {
         let of_kind = |kind: &LossKind| self.0.get(&(kind.clone(), cpu));
         let these = kinds.iter().filter_map(of_kind);
-        Intervals::merge(these.flat_map(|of| of.intervals.iter().copied()))
+        Intervals::merge(these.flat_map(|losses| losses.intervals.iter().copied()))
     }
 
     /// Returns kind, CPU and losses, sorted by kind and then by CPU.
     pub fn iter(&self) -> impl Iterator<Item = (&LossKind, u32, &LossesOf)> {
-        self.0.iter().map(|((kind, cpu), of)| (kind, *cpu, of))
+        self.0.iter().map(|((kind, cpu), losses)| (kind, *cpu, losses))
     }
 }
 

@@ -45,8 +45,9 @@ impl MemoryExperiment {
     /// Returns the experiment with the same kernel and warm caches.
     #[must_use]
     pub fn warm(&self) -> Option<&'static Self> {
-        let alike = |of: &&Self| of.kernel == self.kernel && of.co_runner == self.co_runner;
-        MEMORY_EXPERIMENTS.iter().filter(alike).find(|of| of.before == Before::Warm)
+        let alike =
+            |other: &&Self| other.kernel == self.kernel && other.co_runner == self.co_runner;
+        MEMORY_EXPERIMENTS.iter().filter(alike).find(|experiment| experiment.before == Before::Warm)
     }
 }
 
@@ -64,18 +65,18 @@ impl Before {
 
 /// All experiments: those of the catalogue, then each of them beside a co-runner.
 pub static MEMORY_EXPERIMENTS: LazyLock<Vec<MemoryExperiment>> = LazyLock::new(|| {
-    let alone = |of: &catalogue::Entry| MemoryExperiment {
-        id: of.id.to_owned(),
-        kernel: of.kernel,
-        before: of.before,
+    let alone = |entry: &catalogue::Entry| MemoryExperiment {
+        id: entry.id.to_owned(),
+        kernel: entry.kernel,
+        before: entry.before,
         co_runner: false,
-        published: of.published,
+        published: entry.published,
     };
-    let beside = |of: &catalogue::Entry| MemoryExperiment {
-        id: format!("{}-{CO_RUNNER}", of.id),
+    let beside = |entry: &catalogue::Entry| MemoryExperiment {
+        id: format!("{}-{CO_RUNNER}", entry.id),
         co_runner: true,
         published: false,
-        ..alone(of)
+        ..alone(entry)
     };
     catalogue::entries().map(alone).chain(catalogue::entries().map(beside)).collect()
 });
@@ -93,7 +94,8 @@ mod tests {
         };
         let groups = [MemoryGroup::Bandwidth, MemoryGroup::Preemption, MemoryGroup::Migration];
         assert_eq!(groups.map(count), [8, 32, 6]);
-        let ids: HashSet<&str> = MEMORY_EXPERIMENTS.iter().map(|of| of.id.as_str()).collect();
+        let ids: HashSet<&str> =
+            MEMORY_EXPERIMENTS.iter().map(|experiment| experiment.id.as_str()).collect();
         assert_eq!(ids.len(), MEMORY_EXPERIMENTS.len());
     }
 }

@@ -171,11 +171,11 @@ impl Recorder {
         let mut reached = HashMap::new();
         for rows in rows.chunk_by(|a, b| a.cpu() == b.cpu() && a.strand() == b.strand()) {
             let cpu = rows[0].cpu().unwrap_or_default();
-            let of = (R::TABLE.name, cpu, rows[0].strand());
-            let before = reached.get(&of).or_else(|| self.reached.get(&of));
+            let key = (R::TABLE.name, cpu, rows[0].strand());
+            let before = reached.get(&key).or_else(|| self.reached.get(&key));
             let mut after = before.copied().unwrap_or(0);
             verify_order(rows, &mut after)?;
-            reached.insert(of, after);
+            reached.insert(key, after);
         }
         self.reached.extend(reached);
         Ok(())

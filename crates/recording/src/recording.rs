@@ -71,8 +71,8 @@ impl Recording {
 
     /// Returns the same recording with these CPUs alone: to its readers, no others were measured.
     #[must_use]
-    pub fn of_cpus(mut self, cpus: &[u32]) -> Self {
-        self.run.cpus.retain(|of| cpus.contains(&of.cpu));
+    pub fn on_cpus(mut self, cpus: &[u32]) -> Self {
+        self.run.cpus.retain(|cpu| cpus.contains(&cpu.cpu));
         self
     }
 

@@ -104,11 +104,11 @@ impl Recording {
 fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
     let scrubber = Scrubber::new(run, host, hosts);
     let text = |text: &String| scrubber.text(text);
-    let cgroups = Cgroups::of(&run.threads, run.limits.as_ref());
-    let not_available = |of: &NotAvailable| NotAvailable {
-        what: text(&of.what),
-        why: text(&of.why),
-        remedy: text(&of.remedy),
+    let cgroups = Cgroups::new(&run.threads, run.limits.as_ref());
+    let not_available = |missing: &NotAvailable| NotAvailable {
+        what: text(&missing.what),
+        why: text(&missing.why),
+        remedy: text(&missing.remedy),
     };
     let setting = |setting: &Setting| Setting {
         effective: setting.effective.as_ref().map(text),
@@ -151,7 +151,7 @@ fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
 struct Cgroups<'a>(BTreeSet<&'a str>);
 
 impl<'a> Cgroups<'a> {
-    fn of(threads: &'a [SeenThread], limits: Option<&'a CpuLimits>) -> Self {
+    fn new(threads: &'a [SeenThread], limits: Option<&'a CpuLimits>) -> Self {
         let own = limits.map(|limits| &*limits.cgroup);
         let all = threads.iter().map(|seen| &*seen.cgroup).chain(own);
         Self(all.filter(|path| *path != "/").collect())
@@ -267,7 +267,7 @@ mod tests {
             thread("kworker/1:1", "/machine.slice", Some("machine.slice")),
             thread("vhost-4711", "/machine.slice", Some("machine.slice")),
         ];
-        let cgroups = Cgroups::of(&threads, None);
+        let cgroups = Cgroups::new(&threads, None);
         let hidden = threads.each_ref().map(|seen| without_names(seen, &cgroups));
         assert_eq!(hidden[0], threads[0]);
         assert!(hidden.iter().all(SeenThread::is_of_kernel), "{hidden:?}");
@@ -288,7 +288,7 @@ mod tests {
         let limits = CpuLimits { cgroup: "/own".into(), ..CpuLimits::default() };
         let threads =
             vec![thread(1, "secret", "/own"), thread(2, "secret", "/a"), thread(3, "secret", "/")];
-        let cgroups = Cgroups::of(&threads, Some(&limits));
+        let cgroups = Cgroups::new(&threads, Some(&limits));
         let hidden: Vec<_> = threads.iter().map(|seen| without_names(seen, &cgroups)).collect();
         let found: Vec<&str> = hidden.iter().map(|seen| &*seen.cgroup).collect();
         assert_eq!(found, ["/cgroup-2", "/cgroup-1", "/"]);

@@ -64,11 +64,11 @@ macro_rules! tables {
     (@names $field:ident) => { &[stringify!($field)] };
     (@names $field:ident $($name:literal)+) => { &[$($name),+] };
     (@columns $type:ty, [$($modifier:ident)?] $field:ident) => {
-        &[Column::of::<$type>(stringify!($field))$(.$modifier())?]
+        &[Column::new::<$type>(stringify!($field))$(.$modifier())?]
     };
-    (@ns since_start $ns:ident) => { Column::of::<u64>(stringify!($ns)).rising() };
-    (@ns length $ns:ident) => { Column::of::<u64>(stringify!($ns)) };
-    (@columns $type:ty, [] $field:ident $($name:literal)+) => { &[$(Column::of::<$type>($name)),+] };
+    (@ns since_start $ns:ident) => { Column::new::<u64>(stringify!($ns)).rising() };
+    (@ns length $ns:ident) => { Column::new::<u64>(stringify!($ns)) };
+    (@columns $type:ty, [] $field:ident $($name:literal)+) => { &[$(Column::new::<$type>($name)),+] };
     ($(
         $(#[$attribute:meta])*
         pub struct $row:ident: $origin:ident $table:literal

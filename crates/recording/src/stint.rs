@@ -54,7 +54,7 @@ impl Stint {
 impl Stint {
     /// Returns the only stint of a CPU in a run of detours, which lasts until `last_ticks`.
     #[must_use]
-    pub fn of_run(run: &Run, cpu: &CpuRun, last_ticks: u64) -> Self {
+    pub fn from_run(run: &Run, cpu: &CpuRun, last_ticks: u64) -> Self {
         Stint {
             first_ticks: cpu.first_ticks,
             last_ticks,
@@ -131,7 +131,7 @@ impl Recording {
     pub(crate) fn stints_among(&self, cpu: &CpuRun, series: &[(Series, Outcome)]) -> Vec<Stint> {
         let run = &self.run;
         if methods::WHOLE.contains(&&*run.method) {
-            return vec![Stint::of_run(run, cpu, cpu.last_ticks)];
+            return vec![Stint::from_run(run, cpu, cpu.last_ticks)];
         }
         let of_cpu = |(series, _): &(Series, Outcome)| {
             series.cpu == Some(cpu.cpu) && series.parameters.copies <= 1

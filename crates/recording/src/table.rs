@@ -31,7 +31,7 @@ pub struct Table {
 
 impl Column {
     /// Returns the column of a field.
-    pub(crate) const fn of<F: Field>(name: &'static str) -> Self {
+    pub(crate) const fn new<F: Field>(name: &'static str) -> Self {
         Self { name, kind: F::KIND, optional: F::OPTIONAL }
     }
 

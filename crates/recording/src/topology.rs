@@ -63,9 +63,9 @@ impl Proximity {
     }
 }
 
-/// Returns whether `of` shares a cache of such a level with `cpu`.
-fn shares(of: &Cpu, cpu: u32, level: impl Fn(u32) -> bool) -> bool {
-    of.caches.iter().any(|cache| level(cache.level) && lists(&cache.shared_cpus, cpu))
+/// Returns whether `other` shares a cache of such a level with `cpu`.
+fn shares(other: &Cpu, cpu: u32, level: impl Fn(u32) -> bool) -> bool {
+    other.caches.iter().any(|cache| level(cache.level) && lists(&cache.shared_cpus, cpu))
 }
 
 /// Writes CPUs as a list: `0-3,8`.

@@ -106,7 +106,7 @@ impl JoinedDetours<'_> {
             }
         };
         let activities = match &mut self.activities {
-            Some(activities) => activities.of_detour(index)?,
+            Some(activities) => activities.detour_rows(index)?,
             None => &[],
         };
         let (start_ticks, end_ticks) = (detour.start_ticks, detour.end_ticks);
@@ -171,7 +171,7 @@ impl<'a> Activities<'a> {
     }
 
     /// Returns the rows of that detour. Rows of earlier detours that nobody asked for count as strays.
-    fn of_detour(&mut self, index: u64) -> Result<&[Activity], Problem> {
+    fn detour_rows(&mut self, index: u64) -> Result<&[Activity], Problem> {
         while self.skip_before(index)? {}
         let mut first = self.next;
         let mut end = first;

@@ -91,9 +91,9 @@ proptest! {
             .iter()
             .enumerate()
             .map(|(number, detour)| {
-                let of = activities.iter().filter(|row| row.detour == number as u64);
+                let rows = activities.iter().filter(|row| row.detour == number as u64);
                 let lost = detour.end_ticks - detour.start_ticks - shortest;
-                (number as u64, lost, of.map(|row| row.self_ticks).collect::<Vec<_>>())
+                (number as u64, lost, rows.map(|row| row.self_ticks).collect::<Vec<_>>())
             })
             .collect();
         prop_assert_eq!(found, expected);
@@ -139,14 +139,14 @@ fn losses_are_merged_by_kind_and_cpu() {
     recorder.append(&rows).unwrap();
     recorder.finish(&run).unwrap();
     let losses = Recording::open(&path).unwrap().losses().unwrap();
-    let of = |kinds: &[&str]| {
+    let lost = |kinds: &[&str]| {
         let kinds: Vec<LossKind> = kinds.iter().map(|&kind| kind.into()).collect();
         losses.on_cpu(1, &kinds).as_slice().to_vec()
     };
-    assert_eq!(of(&["events", "untraced"]), [(START, START + 30)]);
-    assert_eq!(of(&["events", "detours"]), [(START, START + 20), (START + 50, START + 60)]);
-    assert_eq!(of(&["steal"]), []);
+    assert_eq!(lost(&["events", "untraced"]), [(START, START + 30)]);
+    assert_eq!(lost(&["events", "detours"]), [(START, START + 20), (START + 50, START + 60)]);
+    assert_eq!(lost(&["steal"]), []);
     let counts: Vec<_> =
-        losses.iter().map(|(kind, cpu, of)| (kind.as_str(), cpu, of.count)).collect();
+        losses.iter().map(|(kind, cpu, losses)| (kind.as_str(), cpu, losses.count)).collect();
     assert_eq!(counts, [("detours", 1, 7), ("events", 0, 1), ("events", 1, 5), ("untraced", 1, 0)]);
 }

@@ -126,9 +126,11 @@ fn fill(value: &mut Value, place: &str) {
                 TEXT.clone_into(text);
             }
         }
-        Value::Array(of) => of.iter_mut().for_each(|value| fill(value, &format!("{place}/*"))),
-        Value::Object(of) => {
-            of.iter_mut().for_each(|(name, value)| fill(value, &format!("{place}/{name}")));
+        Value::Array(values) => {
+            values.iter_mut().for_each(|value| fill(value, &format!("{place}/*")))
+        }
+        Value::Object(fields) => {
+            fields.iter_mut().for_each(|(name, value)| fill(value, &format!("{place}/{name}")));
         }
         _ => {}
     }

@@ -16,7 +16,7 @@ fn all<R: Row>(recording: &Recording) -> Vec<R> {
     recording.rows().collect::<Result<Vec<_>, _>>().unwrap().concat()
 }
 
-fn of_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Vec<R> {
+fn on_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Vec<R> {
     recording.rows_of_cpu(cpu).collect::<Result<Vec<_>, _>>().unwrap().concat()
 }
 
@@ -111,17 +111,17 @@ fn every_table_comes_back() {
     assert!(!recording.cut_off());
     assert_eq!(recording.attribution().unwrap(), Some(Attribution::default()));
     for cpu in [0, 1] {
-        assert_eq!(of_cpu::<Detour>(&recording, cpu), sample::detours(cpu));
-        assert_eq!(of_cpu::<KernelEvent>(&recording, cpu), sample::events(cpu));
-        assert_eq!(of_cpu::<Activity>(&recording, cpu), sample::activities(cpu));
+        assert_eq!(on_cpu::<Detour>(&recording, cpu), sample::detours(cpu));
+        assert_eq!(on_cpu::<KernelEvent>(&recording, cpu), sample::events(cpu));
+        assert_eq!(on_cpu::<Activity>(&recording, cpu), sample::activities(cpu));
         let losses: Vec<_> = sample::losses().into_iter().filter(|row| row.cpu == cpu).collect();
-        assert_eq!(of_cpu::<Loss>(&recording, cpu), losses);
+        assert_eq!(on_cpu::<Loss>(&recording, cpu), losses);
         let counters: Vec<_> = sample::counters().into_iter().filter(|r| r.cpu == cpu).collect();
-        assert_eq!(of_cpu::<Counter>(&recording, cpu), counters);
+        assert_eq!(on_cpu::<Counter>(&recording, cpu), counters);
     }
     assert_eq!(all::<Detour>(&recording), [sample::detours(0), sample::detours(1)].concat());
     assert_eq!(all::<Name>(&recording), sample::names());
-    assert_eq!(of_cpu::<Detour>(&recording, 7), []);
+    assert_eq!(on_cpu::<Detour>(&recording, 7), []);
 }
 
 /// Other programs write a row group for each row, or few of them.

@@ -20,11 +20,11 @@ fn the_dominant_source_is_named_everywhere() {
         // 7 to 900 Hz, and 5 to 40 % of the time; the tick takes 0.6 %.
         let hz = 7.0 * 130_f64.powf(unit(&mut random));
         let length_s = (0.05 + 0.35 * unit(&mut random)) / hz / 1.125;
-        let dominant = Train { length_s, phase: unit(&mut random), ..Train::of(hz) };
+        let dominant = Train { length_s, phase: unit(&mut random), ..Train::ticks(hz) };
         let dominant = dominant.play(10.0, &mut random);
         // A tick inside of it is part of it.
         let of = |at: f64, (from, length): (f64, f64)| (0.0..length).contains(&(at - from));
-        let mut ticks = Train::of(250.0).play(10.0, &mut random);
+        let mut ticks = Train::ticks(250.0).play(10.0, &mut random);
         ticks.retain(|&(at, _)| !dominant.iter().any(|&one| of(at, one)));
         let played = [("timer-tick", ticks), (kind, dominant)];
         let place = tempfile::tempdir().expect("a directory");

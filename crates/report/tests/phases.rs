@@ -43,7 +43,7 @@ fn ticks() -> Noise {
         Timeline::new(10_000 * MS, (0..2_500).map(tick).chain([daemon]).collect())
     };
     let host = Host::new("noise".into(), vec![(2, cpu(0)), (3, cpu(1))]).expect("one window");
-    Noise { threshold_ns: Some(100), ..Noise::of_hosts(vec![host]) }
+    Noise { threshold_ns: Some(100), ..Noise::from_hosts(vec![host]) }
 }
 
 fn ask(grains_ns: &[u64], ranks: &[u64]) -> Ask {
@@ -105,7 +105,7 @@ fn nothing_to_tell() {
             format!("{number} a host of a name that does not end where one would like it to");
         Host::new(name, vec![(0, quiet.clone())]).expect("one window")
     });
-    let noise = Noise::of_hosts(hosts.collect());
+    let noise = Noise::from_hosts(hosts.collect());
     let model = predict(&noise, &ask(&[3_333], &[7])).expect("a prediction");
     golden("phases_nothing", &model);
 }

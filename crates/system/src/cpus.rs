@@ -182,7 +182,8 @@ const LATE: u32 = 2;
 /// Returns where a thread can go that waits for `cpu` in vain.
 #[must_use]
 pub fn elsewhere(cpu: u32, home: &[u32]) -> Vec<u32> {
-    let without = |cpus: &[u32]| cpus.iter().copied().filter(|&of| of != cpu).collect::<Vec<_>>();
+    let without =
+        |cpus: &[u32]| cpus.iter().copied().filter(|&other| other != cpu).collect::<Vec<_>>();
     let near = without(home);
     if near.is_empty() { without(&online()) } else { near }
 }

@@ -28,7 +28,7 @@ pub struct Change {
 #[must_use]
 pub fn transparent_sizes(root: &Root) -> Vec<u64> {
     let has_setting =
-        |bytes: &u64| root.exists(&format!("{}/enabled", of_size(TRANSPARENT, *bytes)));
+        |bytes: &u64| root.exists(&format!("{}/enabled", size_directory(TRANSPARENT, *bytes)));
     let mut sizes: Vec<u64> = sizes_in(root, TRANSPARENT).filter(has_setting).collect();
     if sizes.is_empty() && root.exists(&format!("{TRANSPARENT}/enabled")) {
         // A kernel before 6.8 has one size.
@@ -50,7 +50,7 @@ pub fn explicit_sizes(root: &Root) -> Vec<u64> {
 /// such counter.
 #[must_use]
 pub fn transparent_count(root: &Root, bytes: u64) -> Option<u64> {
-    root.number(&format!("{}/stats/anon_fault_alloc", of_size(TRANSPARENT, bytes)))
+    root.number(&format!("{}/stats/anon_fault_alloc", size_directory(TRANSPARENT, bytes)))
 }
 
 /// Makes the kernel give transparent huge pages of this size, and no larger ones, to memory with the advice to use huge
@@ -64,14 +64,14 @@ pub fn only_transparent(root: &Root, bytes: u64) -> Result<Change, Problem> {
         let why = format!("the kernel offers no transparent pages of {} KiB", bytes >> 10);
         return Err(ProblemKind::Unavailable.problem(why, "use Linux 6.8 or later"));
     }
-    let has_sizes = root.exists(&of_size(TRANSPARENT, bytes));
+    let has_sizes = root.exists(&size_directory(TRANSPARENT, bytes));
     let wanted = |size: u64| match size {
         _ if size == bytes && !is_given(root, size) => Some("madvise"),
         _ if size > bytes && is_given(root, size) => Some("never"),
         _ => None,
     };
     let file = |size: u64| match has_sizes {
-        true => format!("{}/enabled", of_size(TRANSPARENT, size)),
+        true => format!("{}/enabled", size_directory(TRANSPARENT, size)),
         false => format!("{TRANSPARENT}/enabled"),
     };
     if sizes.iter().all(|&size| wanted(size).is_none()) {
@@ -82,7 +82,7 @@ pub fn only_transparent(root: &Root, bytes: u64) -> Result<Change, Problem> {
         let path = root.path(&file(size));
         let before = choice(&fs::read_to_string(&path)?).to_owned();
         let undo = Undo::Write { before, set: value.to_owned() };
-        let applied = Applied::of(path, undo, |path| fs::write(path, value));
+        let applied = Applied::make(path, undo, |path| fs::write(path, value));
         change.applied.push(applied.map_err(|error| refused(bytes, &file(size), value, &error))?);
     }
     Ok(change)
@@ -101,7 +101,7 @@ fn refused(bytes: u64, file: &str, value: &str, error: &std::io::Error) -> Probl
 /// # Errors
 /// Fails if the kernel offers no such pages, or if the pool is too small and cannot be made larger.
 pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
-    let pool = of_size(POOLS, bytes);
+    let pool = size_directory(POOLS, bytes);
     let number = |file: &str| root.number::<u64>(&format!("{pool}/{file}"));
     let size = if bytes >> 30 > 0 {
         format!("{} GiB", bytes >> 30)
@@ -124,7 +124,7 @@ pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
     let file = format!("{pool}/nr_hugepages");
     let path = root.path(&file);
     let undo = Undo::Subtract { before, added: needed };
-    let applied = Applied::of(path, undo, |path| fs::write(path, (before + needed).to_string()));
+    let applied = Applied::make(path, undo, |path| fs::write(path, (before + needed).to_string()));
     let mut applied = applied.map_err(|error| {
         let why =
             format!("the pool has {unused} free pages of {size}, {count} are needed ({error})");
@@ -150,7 +150,7 @@ pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
 /// Returns whether memory with the advice to use huge pages gets pages of this size.
 fn is_given(root: &Root, bytes: u64) -> bool {
     let read = |path: &str| root.read(path).map(|text| choice(&text).to_owned());
-    let of_size = read(&format!("{}/enabled", of_size(TRANSPARENT, bytes)));
+    let of_size = read(&format!("{}/enabled", size_directory(TRANSPARENT, bytes)));
     let of_all = || read(&format!("{TRANSPARENT}/enabled"));
     let value = of_size.filter(|value| value != "inherit").or_else(of_all);
     value.is_some_and(|value| value == "always" || value == "madvise")
@@ -161,7 +161,7 @@ fn choice(text: &str) -> &str {
     text.split(['[', ']']).nth(1).unwrap_or_else(|| text.trim())
 }
 
-fn of_size(directory: &str, bytes: u64) -> String {
+fn size_directory(directory: &str, bytes: u64) -> String {
     format!("{directory}/hugepages-{}kB", bytes >> 10)
 }
 

@@ -52,7 +52,7 @@ pub fn mount_missing() -> Vec<Problem> {
 /// # Errors
 /// It cannot be written to.
 pub fn make_root_writable() -> Result<bool, Problem> {
-    let flags = rustix::fs::statvfs("/").map(|of| of.f_flag);
+    let flags = rustix::fs::statvfs("/").map(|root| root.f_flag);
     if !flags.is_ok_and(|flags| flags.contains(rustix::fs::StatVfsMountFlags::RDONLY)) {
         return Ok(false);
     }

@@ -64,8 +64,8 @@ pub fn node_of(start: NonNull<u8>, bytes: usize) -> Option<u32> {
     // SAFETY: without target nodes nothing is moved; the kernel writes one number for each page.
     let done = unsafe {
         let (own, no_targets) = (0, ptr::null::<libc::c_int>());
-        let (of, found) = (pages.as_ptr(), nodes.as_mut_ptr());
-        libc::syscall(libc::SYS_move_pages, own, pages.len(), of, no_targets, found, 0)
+        let (addresses, found) = (pages.as_ptr(), nodes.as_mut_ptr());
+        libc::syscall(libc::SYS_move_pages, own, pages.len(), addresses, no_targets, found, 0)
     };
     let first = *nodes.first().filter(|_| done == 0)?;
     let same = nodes.iter().all(|&node| node == first);

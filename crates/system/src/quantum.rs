@@ -21,11 +21,10 @@ pub fn quantum_ns(root: &Root) -> Option<u64> {
 
 /// Returns the quantum in the kernel's description of a thread, in ns.
 fn slice_ns(text: &str) -> Option<u64> {
-    let value = |line: &str| {
+    text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         (name.trim() == SLICE).then(|| value.trim().parse().ok())?
-    };
-    text.lines().find_map(value)
+    })
 }
 
 /// Returns what `sched_rr_get_interval` reports for the calling thread, in ns.

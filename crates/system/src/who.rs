@@ -165,18 +165,12 @@ fn path(cgroups: &str) -> String {
             Some((fields.next()?, fields.next()?))
         })
         .collect();
-    let of = |wanted: &str| {
-        let mut found = lines.iter().filter(|(kinds, path)| {
-            let is = if wanted.is_empty() {
-                kinds.is_empty()
-            } else {
-                kinds.split(',').any(|kind| kind == wanted)
-            };
-            is && *path != "/"
-        });
-        found.next().map(|(_, path)| (*path).to_owned())
-    };
-    ["", "name=systemd", "cpu"].into_iter().find_map(of).unwrap_or_else(|| "/".to_owned())
+    // Without controllers, in the unified hierarchy, the only part is empty.
+    let is_in = |kinds: &str, wanted: &str| kinds.split(',').any(|kind| kind == wanted);
+    let found = ["", "name=systemd", "cpu"]
+        .into_iter()
+        .find_map(|wanted| lines.iter().find(|(kinds, path)| is_in(kinds, wanted) && *path != "/"));
+    found.map_or_else(|| "/".to_owned(), |(_, path)| (*path).to_owned())
 }
 
 /// For how long all threads have run so far. Two of them show, without privileges, which threads ran in between.
@@ -225,14 +219,14 @@ impl Census {
     }
 
     fn since_in(&self, before: &Self, cpus: &[u32], root: &Root) -> Vec<SeenThread> {
-        let moved = |(&tid, ran): (&i32, &Ran)| {
+        let moved = self.0.iter().filter_map(|(&tid, ran)| {
             let then = before.0.get(&tid);
             let there =
                 cpus.contains(&ran.cpu) || then.is_some_and(|then| cpus.contains(&then.cpu));
             let ns = ran.ns.saturating_sub(then.map_or(0, |then| then.ns));
             (there && ns > 0).then_some((ns, tid))
-        };
-        let mut moved: Vec<(u64, i32)> = self.0.iter().filter_map(moved).collect();
+        });
+        let mut moved: Vec<(u64, i32)> = moved.collect();
         moved.sort_unstable_by_key(|&(ns, tid)| (std::cmp::Reverse(ns), tid));
         moved.truncate(REPORTED);
         let mut units = Units::new();
@@ -348,7 +342,7 @@ mod tests {
         let (_one, before) = tree(&before);
         let (_two, root) = tree(&after);
         let found = Census::take_in(&root, 4).since_in(&Census::take_in(&before, 4), &[0], &root);
-        let found: Vec<_> = found.iter().map(|of| (of.tid, of.ran_ns)).collect();
+        let found: Vec<_> = found.iter().map(|thread| (thread.tid, thread.ran_ns)).collect();
         assert_eq!(found, [(2, Some(800)), (1, Some(300)), (5, Some(50))]);
     }
 }

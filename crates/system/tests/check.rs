@@ -117,7 +117,7 @@ fn kernel_events_need_two_capabilities() {
         let Some(check) = as_nobody(capabilities) else { return };
         let events = row(&check, "kernel events");
         assert_eq!(events.verdict != Verdict::Missing, enough, "{capabilities}: {events:?}");
-        let named = events.remedy.as_ref().is_some_and(|of| of.contains(remedy));
+        let named = events.remedy.as_ref().is_some_and(|text| text.contains(remedy));
         assert!(enough || named, "{capabilities}: {events:?}");
     }
 }

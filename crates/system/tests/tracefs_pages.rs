@@ -369,8 +369,8 @@ fn capture() {
     let mut formats = fields(&root.join("events/header_page"));
     for event in instance.events() {
         let EventSpec { system, name, .. } = event.spec;
-        let of = fields(&root.join(format!("events/{system}/{name}/format")));
-        write!(formats, "event {system}:{name}\n{of}").unwrap();
+        let fields = fields(&root.join(format!("events/{system}/{name}/format")));
+        write!(formats, "event {system}:{name}\n{fields}").unwrap();
     }
     fs::write(fixture("formats.txt"), formats).unwrap();
     // Twice with a break in between that is too long for the delta of an event, which gives a time extend.

@@ -107,6 +107,9 @@ fn boot(row: &Row, kernel: &str) -> Boot {
 /// # Panics
 /// Panics if there is none.
 #[must_use]
-pub fn named<T>(table: &'static [T], name: &str, of: fn(&T) -> &'static str) -> &'static T {
-    table.iter().find(|row| of(row) == name).unwrap_or_else(|| panic!("no row is called {name:?}"))
+pub fn named<T>(table: &'static [T], name: &str, name_of: fn(&T) -> &'static str) -> &'static T {
+    table
+        .iter()
+        .find(|row| name_of(row) == name)
+        .unwrap_or_else(|| panic!("no row is called {name:?}"))
 }

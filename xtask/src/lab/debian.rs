@@ -93,9 +93,9 @@ impl Debian {
     /// Unpacks the newest kernel of its kind below `dir`. The package names another one; in newer suites that one has
     /// its files in packages of their own.
     fn unpack_kernel(&self, kernel: &Kernel, dir: &Path) -> anyhow::Result<()> {
-        let of = Source { architecture: kernel.architecture, suite: kernel.suite };
+        let source = Source { architecture: kernel.architecture, suite: kernel.suite };
         let named = |package: &str, prefixes: [&str; 2]| -> anyhow::Result<Vec<String>> {
-            let depends = self.shown(package, &of, "Depends: ")?;
+            let depends = self.shown(package, &source, "Depends: ")?;
             let words = depends.split([',', ' ', '|']).map(str::to_owned);
             let is_one = |word: &String| prefixes.iter().any(|prefix| word.starts_with(prefix));
             Ok(words.filter(is_one).collect())
@@ -104,9 +104,9 @@ impl Debian {
         let image = images.last().context("the package depends on no image")?;
         let parts = named(image, ["linux-binary-", "linux-base-"])?;
         if parts.is_empty() {
-            return self.unpack(image, &of, dir, &["./boot"]);
+            return self.unpack(image, &source, dir, &["./boot"]);
         }
-        parts.iter().try_for_each(|part| self.unpack(part, &of, dir, &["./usr/lib/modules"]))
+        parts.iter().try_for_each(|part| self.unpack(part, &source, dir, &["./usr/lib/modules"]))
     }
 
     /// Returns the directory of the programs that a check needs beside the tool, with their libraries, from an earlier
@@ -119,9 +119,9 @@ impl Debian {
         check: &str,
         architecture: &'static Architecture,
     ) -> anyhow::Result<Option<PathBuf>> {
-        let of = Source { architecture, suite: SUITES[0] };
-        let needed = PROGRAMS.iter().find(|(of, _)| *of == check);
-        needed.map(|(_, packages)| self.unpacked(check, packages, &of)).transpose()
+        let source = Source { architecture, suite: SUITES[0] };
+        let needed = PROGRAMS.iter().find(|(program, _)| *program == check);
+        needed.map(|(_, packages)| self.unpacked(check, packages, &source)).transpose()
     }
 
     /// Returns the directory of what a machine of another architecture starts with.
@@ -142,17 +142,22 @@ impl Debian {
             "no packages of a newer {} are known",
             emulated.emulator
         );
-        let of = Source { architecture: &X86_64, suite: SUITES[1] };
-        self.unpacked(emulated.emulator, emulated.newer, &of)
+        let source = Source { architecture: &X86_64, suite: SUITES[1] };
+        self.unpacked(emulated.emulator, emulated.newer, &source)
     }
 
     /// Returns the directory of unpacked packages, from an earlier time or from the archive.
-    fn unpacked(&self, name: &str, packages: &[[&str; 2]], of: &Source) -> anyhow::Result<PathBuf> {
-        let dir = self.dir.join("programs").join(format!("{name}-{}", of.architecture.name));
+    fn unpacked(
+        &self,
+        name: &str,
+        packages: &[[&str; 2]],
+        source: &Source,
+    ) -> anyhow::Result<PathBuf> {
+        let dir = self.dir.join("programs").join(format!("{name}-{}", source.architecture.name));
         if !dir.exists() {
             let partial = dir.with_extension("partial");
             for [package, path] in packages {
-                self.unpack(package, of, &partial, &[path])?;
+                self.unpack(package, source, &partial, &[path])?;
             }
             fs::rename(partial, &dir)?;
         }
@@ -163,21 +168,21 @@ impl Debian {
     fn unpack(
         &self,
         package: &str,
-        of: &Source,
+        source: &Source,
         into: &Path,
         paths: &[&str],
     ) -> anyhow::Result<()> {
         fs::create_dir_all(into)?;
         self.update()?;
-        println!("# fetching {package} of {}", of.suite);
-        let word = of.package(package);
+        println!("# fetching {package} of {}", source.suite);
+        let word = source.package(package);
         run(self.apt("apt-get").args(["download", "--quiet", &word]).current_dir(into))?;
         let mut files = fs::read_dir(into)?.flatten().map(|entry| entry.path());
-        let of = |path: &PathBuf| {
+        let is_package = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(&format!("{package}_")) && name.ends_with(".deb")
         };
-        let archive = files.find(of).context("apt-get left no package")?;
+        let archive = files.find(is_package).context("apt-get left no package")?;
         let mut unpacking = Command::new("dpkg-deb");
         unpacking.arg("--fsys-tarfile").arg(&archive).stdout(Stdio::piped());
         let mut unpacking = unpacking.spawn().context("dpkg-deb")?;
@@ -188,11 +193,11 @@ impl Debian {
     }
 
     /// Returns a field of a package's description.
-    fn shown(&self, package: &str, of: &Source, field: &str) -> anyhow::Result<String> {
+    fn shown(&self, package: &str, source: &Source, field: &str) -> anyhow::Result<String> {
         self.update()?;
-        let shown = output(self.apt("apt-cache").args(["show", &of.package(package)]))?;
+        let shown = output(self.apt("apt-cache").args(["show", &source.package(package)]))?;
         let value = shown.lines().find_map(|line| line.strip_prefix(field));
-        Ok(value.with_context(|| format!("{} has no {field}", of.package(package)))?.to_owned())
+        Ok(value.with_context(|| format!("{} has no {field}", source.package(package)))?.to_owned())
     }
 
     /// Fetches the lists of packages once.
@@ -214,7 +219,10 @@ impl Debian {
              Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
              APT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n\
              APT::Architectures {{ {} }};\n",
-            self.architectures.iter().map(|of| format!("\"{of}\"; ")).collect::<String>()
+            self.architectures
+                .iter()
+                .map(|architecture| format!("\"{architecture}\"; "))
+                .collect::<String>()
         );
         fs::write(apt.join("apt.conf"), configuration)?;
         run(self.apt("apt-get").args(["update", "--quiet", "--quiet"]))?;
@@ -252,20 +260,22 @@ struct Unpacked {
 
 /// Finds the files of the kernel in `dir`: in newer packages beside its modules, in older ones in `boot`.
 fn unpacked(dir: &Path) -> anyhow::Result<Unpacked> {
-    let first = |dir: &Path, prefix: &str| {
-        let mut names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name());
-        names.find_map(|name| Some(name.to_str()?.strip_prefix(prefix)?.to_owned()))
-    };
-    let [modules, boot] = ["usr/lib/modules", "boot"].map(|of| dir.join(of));
-    if let Some(release) = first(&modules, "") {
+    let [modules, boot] = ["usr/lib/modules", "boot"].map(|prefix| dir.join(prefix));
+    if let Some(release) = first_suffix(&modules, "") {
         let [packed, configuration] =
             ["vmlinuz", "config"].map(|file| modules.join(&release).join(file));
         return Ok(Unpacked { release, packed, configuration });
     }
-    let release = first(&boot, "config-").context("the package has no configuration")?;
+    let release = first_suffix(&boot, "config-").context("the package has no configuration")?;
     let [packed, configuration] =
         ["vmlinuz", "config"].map(|file| boot.join(format!("{file}-{release}")));
     Ok(Unpacked { release, packed, configuration })
+}
+
+/// Returns what follows `prefix` in the first name in `dir` that begins with it.
+fn first_suffix(dir: &Path, prefix: &str) -> Option<String> {
+    let mut names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name());
+    names.find_map(|name| Some(name.to_str()?.strip_prefix(prefix)?.to_owned()))
 }
 
 /// Returns the address of the Debian archive that this system's apt uses.
@@ -285,17 +295,19 @@ fn is_bare(vmlinuz: &Path) -> anyhow::Result<bool> {
     Ok(fs::read(vmlinuz)?.get(0x38..0x3c) == Some(b"ARM\x64"))
 }
 
+/// Returns the little-endian number in the four bytes at `at`.
+fn word(bytes: &[u8], at: usize) -> anyhow::Result<usize> {
+    let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    bytes.map(|bytes| u32::from_le_bytes(bytes) as usize).context("vmlinuz is cut short")
+}
+
 /// Takes the kernel out of its wrapping (Documentation/arch/x86/boot.rst: `payload_offset`, `payload_length`).
 fn extract(vmlinuz: &Path, vmlinux: &Path) -> anyhow::Result<()> {
     let bytes = fs::read(vmlinuz)?;
-    let number = |at: usize| {
-        let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-        bytes.map(|bytes| u32::from_le_bytes(bytes) as usize).context("vmlinuz is cut short")
-    };
     let sectors = usize::from(*bytes.get(0x1f1).context("vmlinuz is cut short")?);
-    let begin = (sectors + 1) * 512 + number(0x248)?;
+    let begin = (sectors + 1) * 512 + word(&bytes, 0x248)?;
     // The length of the kernel stands behind what is packed.
-    let end = begin + number(0x24c)? - 4;
+    let end = begin + word(&bytes, 0x24c)? - 4;
     let packed = bytes.get(begin..end).context("vmlinuz is cut short")?;
     let tool: &[&str] = match packed {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => &["zstd", "-dc"],

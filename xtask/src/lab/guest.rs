@@ -35,8 +35,8 @@ pub fn build(
     if root.exists() {
         fs::remove_dir_all(&root)?;
     }
-    for of in ["bin", "proc", "sys", "dev", "tmp", "root", "etc", "lab"] {
-        fs::create_dir_all(root.join(of))?;
+    for name in ["bin", "proc", "sys", "dev", "tmp", "root", "etc", "lab"] {
+        fs::create_dir_all(root.join(name))?;
     }
     add(tool, "anechoic", &root)?;
     if architecture.name == X86_64.name {
@@ -48,14 +48,14 @@ pub fn build(
         // That of busybox cannot take capabilities away.
         add(Path::new("/usr/bin/setpriv"), "setpriv", &root)?;
     }
-    for of in LIBRARIES {
-        let to = root.join(of);
+    for library in LIBRARIES {
+        let to = root.join(library);
         fs::create_dir_all(&to)?;
-        for from in others.iter().map(|dir| dir.join(of)).filter(|from| from.is_dir()) {
+        for from in others.iter().map(|dir| dir.join(library)).filter(|from| from.is_dir()) {
             run(Command::new("cp").arg("-a").arg(from.join(".")).arg(&to))?;
         }
     }
-    for dir in others.iter().flat_map(|dir| PROGRAMS.map(|of| dir.join(of))) {
+    for dir in others.iter().flat_map(|dir| PROGRAMS.map(|program| dir.join(program))) {
         for program in fs::read_dir(dir).into_iter().flatten().flatten() {
             add(&program.path(), &program.file_name().to_string_lossy(), &root)?;
         }

@@ -131,7 +131,7 @@ fn ports(architecture: &Architecture, files: [&str; 3], dir: &Path) -> Vec<Strin
     let Some(device) = architecture.ports else {
         return files
             .iter()
-            .flat_map(|of| ["-serial".into(), format!("file:{}", path(of))])
+            .flat_map(|file| ["-serial".into(), format!("file:{}", path(file))])
             .collect();
     };
     let [console, second, third] = files.map(path);

@@ -195,16 +195,16 @@ fn reason(reasons: &mut Vec<String>, why: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn of(check: &str, verdict: Verdict) -> Row {
+    fn judged(check: &str, verdict: Verdict) -> Row {
         let boot = ["6.1-rt", "6.1.0-50-rt-amd64", "2 CPUs", "default"].map(str::to_owned);
         Row { boot, check: check.to_owned(), verdict }
     }
 
     fn three() -> Vec<Row> {
         vec![
-            of("run", Verdict::Passed("2 CPUs".to_owned())),
-            of("inject", Verdict::Skipped("no BPF".to_owned())),
-            of("kill", Verdict::Failed("an instance\tis left".to_owned())),
+            judged("run", Verdict::Passed("2 CPUs".to_owned())),
+            judged("inject", Verdict::Skipped("no BPF".to_owned())),
+            judged("kill", Verdict::Failed("an instance\tis left".to_owned())),
         ]
     }
 

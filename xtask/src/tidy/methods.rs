@@ -15,11 +15,13 @@ const REGISTRY: &str = "crates/recording/src/methods.rs";
 const WORDS: &[&str] = &["\"detours\"", "\"memory\"", "\"program\"", "\"tick\""];
 
 pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Finding>> {
-    let finding = |(file, name): (PathBuf, String)| {
-        let what = format!("holds {name}: use the method's row in {REGISTRY}");
-        Finding { file, what }
-    };
-    Ok(literals(sources)?.into_iter().map(finding).collect())
+    Ok(literals(sources)?
+        .into_iter()
+        .map(|(file, name)| Finding {
+            file,
+            what: format!("holds {name}: use the method's row in {REGISTRY}"),
+        })
+        .collect())
 }
 
 /// Files that hold a method's name as a literal, with the name.

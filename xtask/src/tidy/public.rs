@@ -27,11 +27,13 @@ pub struct Public {
 }
 
 pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Finding>> {
-    let finding = |item: Public| {
-        let what = format!("{} is public, and nothing outside of the crate names it", item.name);
-        Finding { file: item.file, what }
-    };
-    Ok(superfluous(sources)?.1.into_iter().map(finding).collect())
+    let superfluous = superfluous(sources)?.1.into_iter();
+    Ok(superfluous
+        .map(|item| Finding {
+            what: format!("{} is public, and nothing outside of the crate names it", item.name),
+            file: item.file,
+        })
+        .collect())
 }
 
 /// The number of public items of all libraries, and those that nothing outside of their crate names or needs.
@@ -53,15 +55,14 @@ pub fn superfluous(sources: &[Source]) -> anyhow::Result<(usize, Vec<Public>)> {
     }
     let (mut all, mut superfluous) = (0, Vec::new());
     for (name, files) in shipped {
-        let exports = Exports::of(&files);
+        let exports = Exports::from_files(&files);
         let items = files.iter().flat_map(|(file, items)| public_items(file, items, &exports));
         let items: Vec<Public> = items.collect();
         all += items.len();
-        let outside = |item: &Public| {
-            let others = named.iter().filter(|((of, ships), _)| *of != name || !ships);
-            others.into_iter().any(|(_, names)| names.have(name, item))
-        };
-        superfluous.extend(not_needed(items, outside));
+        let outside = named.iter().filter(|((user, ships), _)| *user != name || !ships);
+        let outside: Vec<&Names> = outside.map(|(_, names)| names).collect();
+        let is_named = |item: &Public| outside.iter().any(|names| names.have(name, item));
+        superfluous.extend(not_needed(items, is_named));
     }
     Ok((all, superfluous))
 }
@@ -92,39 +93,40 @@ fn public_items(file: &Path, items: &[Item], exports: &Exports) -> Vec<Public> {
         };
         match item {
             Item::Fn(item) if is_public(&item.vis) => {
-                add(&item.sig.ident, Needs::of(|n| n.visit_signature(&item.sig)))
+                add(&item.sig.ident, Needs::collected(|n| n.visit_signature(&item.sig)))
             }
             Item::Struct(item) if is_public(&item.vis) => add(
                 &item.ident,
-                Needs::of(|n| {
+                Needs::collected(|n| {
                     let public = item.fields.iter().filter(|field| is_public(&field.vis));
                     public.for_each(|field| n.visit_type(&field.ty));
                     n.visit_generics(&item.generics);
                 }),
             ),
             Item::Enum(item) if is_public(&item.vis) => {
-                add(&item.ident, Needs::of(|n| n.visit_item_enum(item)))
+                add(&item.ident, Needs::collected(|n| n.visit_item_enum(item)))
             }
             Item::Const(item) if is_public(&item.vis) => {
-                add(&item.ident, Needs::of(|n| n.visit_type(&item.ty)))
+                add(&item.ident, Needs::collected(|n| n.visit_type(&item.ty)))
             }
             Item::Static(item) if is_public(&item.vis) => {
-                add(&item.ident, Needs::of(|n| n.visit_type(&item.ty)))
+                add(&item.ident, Needs::collected(|n| n.visit_type(&item.ty)))
             }
             Item::Type(item) if is_public(&item.vis) => {
-                add(&item.ident, Needs::of(|n| n.visit_type(&item.ty)))
+                add(&item.ident, Needs::collected(|n| n.visit_type(&item.ty)))
             }
             Item::Trait(item) if is_public(&item.vis) => {
-                add(&item.ident, Needs::of(|n| n.visit_item_trait(item)))
+                add(&item.ident, Needs::collected(|n| n.visit_item_trait(item)))
             }
             Item::Impl(item) if item.trait_.is_none() => {
                 for member in &item.items {
                     match member {
-                        ImplItem::Fn(member) if is_public(&member.vis) => {
-                            add(&member.sig.ident, Needs::of(|n| n.visit_signature(&member.sig)))
-                        }
+                        ImplItem::Fn(member) if is_public(&member.vis) => add(
+                            &member.sig.ident,
+                            Needs::collected(|n| n.visit_signature(&member.sig)),
+                        ),
                         ImplItem::Const(member) if is_public(&member.vis) => {
-                            add(&member.ident, Needs::of(|n| n.visit_type(&member.ty)))
+                            add(&member.ident, Needs::collected(|n| n.visit_type(&member.ty)))
                         }
                         _ => {}
                     }
@@ -136,8 +138,8 @@ fn public_items(file: &Path, items: &[Item], exports: &Exports) -> Vec<Public> {
     found
 }
 
-fn is_public(of: &Visibility) -> bool {
-    matches!(of, Visibility::Public(_))
+fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
 }
 
 /// The names in a signature.
@@ -145,7 +147,7 @@ fn is_public(of: &Visibility) -> bool {
 struct Needs(BTreeSet<String>);
 
 impl Needs {
-    fn of(read: impl FnOnce(&mut Self)) -> Self {
+    fn collected(read: impl FnOnce(&mut Self)) -> Self {
         let mut needs = Self::default();
         read(&mut needs);
         needs
@@ -167,16 +169,16 @@ struct Exports {
 }
 
 impl Exports {
-    fn of(files: &[(&Path, Vec<Item>)]) -> Self {
+    fn from_files(files: &[(&Path, Vec<Item>)]) -> Self {
         let mut exports = Self::default();
         for (file, items) in files {
             for item in items {
                 match item {
-                    Item::Mod(of) if is_public(&of.vis) => {
+                    Item::Mod(module) if is_public(&module.vis) => {
                         let at = module_path(file).unwrap_or_default();
-                        exports.modules.insert([at, vec![of.ident.to_string()]].concat());
+                        exports.modules.insert([at, vec![module.ident.to_string()]].concat());
                     }
-                    Item::Use(of) if is_public(&of.vis) => exports.add(&of.tree),
+                    Item::Use(import) if is_public(&import.vis) => exports.add(&import.tree),
                     _ => {}
                 }
             }
@@ -191,8 +193,8 @@ impl Exports {
         match tree {
             UseTree::Path(path) => self.add(&path.tree),
             UseTree::Group(group) => group.items.iter().for_each(|tree| self.add(tree)),
-            UseTree::Name(of) => drop(add(&of.ident, &of.ident)),
-            UseTree::Rename(of) => drop(add(&of.ident, &of.rename)),
+            UseTree::Name(used) => drop(add(&used.ident, &used.ident)),
+            UseTree::Rename(renamed) => drop(add(&renamed.ident, &renamed.rename)),
             UseTree::Glob(_) => {}
         }
     }
@@ -201,7 +203,8 @@ impl Exports {
     fn names_of(&self, file: &Path, name: &str) -> Vec<String> {
         let Some(at) = module_path(file) else { return Vec::new() };
         let public = (1..=at.len()).all(|length| self.modules.contains(&at[..length]));
-        let passed_on = self.names.iter().filter(|(of, _)| of == name).map(|(_, to)| to.clone());
+        let passed_on =
+            self.names.iter().filter(|(exported, _)| exported == name).map(|(_, to)| to.clone());
         passed_on.chain(public.then(|| name.to_owned())).collect()
     }
 }
@@ -240,7 +243,7 @@ impl Names {
     }
 
     /// Whether they name an item of this crate: an exported function with a module in which it can stand.
-    fn have(&self, of: &str, item: &Public) -> bool {
+    fn have(&self, crate_name: &str, item: &Public) -> bool {
         if item.exported.is_empty() {
             return self.all.contains(&item.name);
         }
@@ -250,7 +253,7 @@ impl Names {
             let has = |name: &str| self.in_modules.contains(&(module.to_owned(), name.to_owned()));
             item.exported.iter().any(|name| has(name) || has("*") && self.all.contains(name))
         };
-        modules.chain([&*format!("anechoic_{of}")]).any(named)
+        modules.chain([&*format!("anechoic_{crate_name}")]).any(named)
     }
 }
 

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_launchers_the_inner_one_counts() {
+    fn the_inner_one_of_several_launchers_counts() {
         type Case =
             (&'static str, &'static [(&'static str, &'static str)], (&'static str, u32, u32));
         let cases: [Case; 5] = [

@@ -43,7 +43,7 @@ impl Placement {
             tids: threads(),
             since_epoch_ns: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
-                .map_or(0, |of| of.as_nanos() as u64),
+                .map_or(0, |since_epoch| since_epoch.as_nanos() as u64),
         };
         let info = serde_json::to_vec(&info).unwrap_or_default();
         let all = ensemble.gather(&info)?;
@@ -141,12 +141,10 @@ pub fn host_name() -> String {
 
 /// Returns the name of a host as a part of a file's name: without what leads elsewhere, and never empty.
 fn file_name(host: &str) -> String {
-    let letter = |letter: char| match letter {
-        '/' => '_',
-        letter if letter.is_control() => '_',
-        letter => letter,
-    };
-    if host.is_empty() { "unnamed".to_owned() } else { host.chars().map(letter).collect() }
+    if host.is_empty() {
+        return "unnamed".to_owned();
+    }
+    host.replace(|letter: char| letter == '/' || letter.is_control(), "_")
 }
 
 /// Returns the threads of this process.

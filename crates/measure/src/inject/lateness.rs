@@ -40,15 +40,7 @@ impl Lateness {
     pub(super) fn starts(&self) -> Option<Starts> {
         let counts: Vec<u64> = self.cells.iter().map(|cell| cell.load(Ordering::Acquire)).collect();
         let (count, max_ns) = (counts.iter().sum::<u64>(), self.max_ns.load(Ordering::Acquire));
-        let quantile = |percent: u64| {
-            let rank = (count * percent).div_ceil(100);
-            let mut below = 0;
-            let reaches = |count: &u64| {
-                below += count;
-                below >= rank
-            };
-            counts.iter().position(reaches).map_or(0, last).min(max_ns)
-        };
+        let quantile = |percent: u64| cell_of(&counts, percent).map_or(0, last).min(max_ns);
         (count > 0).then(|| Starts {
             count,
             p50_late_ns: quantile(50),
@@ -71,6 +63,16 @@ fn last(cell: usize) -> u64 {
     let shift = (cell / PARTS).saturating_sub(1);
     let first = cell - shift * PARTS;
     ((first + 1) << shift) - 1
+}
+
+/// Returns the cell with the time that this share of all times does not exceed.
+fn cell_of(counts: &[u64], percent: u64) -> Option<usize> {
+    let rank = (counts.iter().sum::<u64>() * percent).div_ceil(100);
+    let mut below = 0;
+    counts.iter().position(|count| {
+        below += count;
+        below >= rank
+    })
 }
 
 #[cfg(test)]

@@ -62,13 +62,13 @@ impl Programs {
     /// Returns what was delivered on `cpus` since the reset; `None` if the kernel cannot answer.
     pub(super) fn delivered(&self, cpus: &[u32]) -> Option<Vec<Delivered>> {
         let states = self.states.read().ok()?;
-        let of = |cpu: &u32| {
+        let delivered = cpus.iter().map(|cpu| {
             let place = self.possible.iter().position(|possible| possible == cpu);
             let state = place.and_then(|place| states.get(place))?;
             let count = Some(state[COUNT]);
             Some(Delivered { count, cut_short: state[CUT_SHORT], overruns: None })
-        };
-        cpus.iter().map(of).collect()
+        });
+        delivered.collect()
     }
 }
 

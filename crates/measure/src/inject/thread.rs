@@ -75,7 +75,7 @@ impl Threads {
     }
 
     pub(super) fn tids(&self) -> Vec<i32> {
-        self.threads.iter().map(|of| of.shared.tid.load(Ordering::Acquire)).collect()
+        self.threads.iter().map(|thread| thread.shared.tid.load(Ordering::Acquire)).collect()
     }
 
     pub(super) fn start(&mut self) {
@@ -92,7 +92,7 @@ impl Threads {
 
     /// Stops the noise; returns when all threads are asleep again.
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
-        self.threads.iter().for_each(|of| of.shared.turn(OFF));
+        self.threads.iter().for_each(|thread| thread.shared.turn(OFF));
         let moved_ns = wall_ahead_ns() - self.wall_ahead_ns;
         if moved_ns.unsigned_abs() > self.moved_ns.unsigned_abs() {
             self.moved_ns = moved_ns;
@@ -113,7 +113,7 @@ impl Threads {
     /// Returns how late all threads started in all spells; absent if none did.
     pub(super) fn starts(&self) -> Option<Starts> {
         let all = Lateness::default();
-        self.threads.iter().for_each(|of| all.merge(&of.shared.late));
+        self.threads.iter().for_each(|thread| all.merge(&thread.shared.late));
         let wall_clock = self.coordinated.map(|_| WallClock {
             within_ns: wall::error_bound().map(|bound| bound.as_nanos() as u64),
             moved_ns: self.moved_ns,
@@ -124,8 +124,8 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.threads.iter().for_each(|of| of.shared.turn(END));
-        for handle in self.threads.iter_mut().filter_map(|of| of.handle.take()) {
+        self.threads.iter().for_each(|thread| thread.shared.turn(END));
+        for handle in self.threads.iter_mut().filter_map(|thread| thread.handle.take()) {
             let _ = handle.join();
         }
     }

@@ -63,7 +63,7 @@ impl Timers {
         let types =
             Types::load(words, &FUNCTIONS).map_err(when("load the types of a BPF program"))?;
         let possible = cpus::system("possible").last().map_or(1, |last| last + 1);
-        let states = Array::with_types(NAME, possible, &types.of_map())
+        let states = Array::with_types(NAME, possible, &types.map())
             .map_err(when("make a BPF map with timers"))?;
         let Plan { entries, order, cpus } = Plan::new(injection);
         let table = Array::<ENTRY_WORDS>::new(NAME, entries.len() as u32)
@@ -122,8 +122,8 @@ impl Timers {
         // One thread per CPU, all at once, because the first events are due soon.
         let this = &*self;
         thread::scope(|scope| {
-            let arm = |of: &CpuTimer| {
-                let cpu = of.cpu;
+            let arm = |timer: &CpuTimer| {
+                let cpu = timer.cpu;
                 let spawned = thread::Builder::new().spawn_scoped(scope, move || this.arm(cpu));
                 spawned.map_err(|error| InjectError::Cpu(cpus::no_thread(cpu, &error)))
             };
@@ -142,19 +142,22 @@ impl Timers {
     }
 
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
-        for of in &self.cpus {
+        for timer in &self.cpus {
             // Uses the program that armed it, so it cannot fail. It waits for a timer that is just running.
-            let _ = bpf::run(&self.program, [u64::from(of.cpu), 0]);
+            let _ = bpf::run(&self.program, [u64::from(timer.cpu), 0]);
         }
-        let delivered = |of: &CpuTimer| match self.states.read(of.cpu) {
-            Ok(state) => Delivered {
+        self.cpus.iter().map(|timer| self.delivered(timer.cpu)).collect()
+    }
+
+    fn delivered(&self, cpu: u32) -> Delivered {
+        self.states.read(cpu).map_or_else(
+            |_| Delivered::default(),
+            |state| Delivered {
                 count: Some(state[COUNT]),
                 cut_short: state[CUT_SHORT],
                 overruns: Some(state[OVERRUNS]),
             },
-            Err(_) => Delivered::default(),
-        };
-        self.cpus.iter().map(delivered).collect()
+        )
     }
 }
 
@@ -196,25 +199,25 @@ impl Plan {
     /// Assigns each CPU a part of the table: its first entry, its end, and how long before the start the
     /// first gap begins.
     fn by_turns(entries: Vec<[u64; ENTRY_WORDS]>, parts: &[[u64; 3]], cpus: &[u32]) -> Plan {
-        let of = |(&cpu, &[start, end, before_ns]): (&u32, &[u64; 3])| {
-            let mut first = [0; STATE_WORDS];
-            (first[FIRST], first[NEXT], first[END]) = (start, start, end);
-            first[DUE] = before_ns.wrapping_neg();
-            CpuTimer { cpu, first }
-        };
-        let cpus = cpus.iter().zip(parts.iter().cycle()).map(of).collect();
-        Plan { entries, order: Order::ByTurns, cpus }
+        let timers =
+            cpus.iter().zip(parts.iter().cycle()).map(|(&cpu, &[start, end, before_ns])| {
+                let mut first = [0; STATE_WORDS];
+                (first[FIRST], first[NEXT], first[END]) = (start, start, end);
+                first[DUE] = before_ns.wrapping_neg();
+                CpuTimer { cpu, first }
+            });
+        Plan { entries, order: Order::ByTurns, cpus: timers.collect() }
     }
 }
 
 /// Creates a random generator for each CPU.
 fn seeded(cpus: &[u32], seed: u64) -> Vec<CpuTimer> {
-    let of = |(place, &cpu): (usize, &u32)| {
+    let timers = cpus.iter().enumerate().map(|(place, &cpu)| {
         let mut first = [0; STATE_WORDS];
         first[RANDOM] = Pcg64Mcg::seed_from_u64(seed.wrapping_add(place as u64)).random();
         CpuTimer { cpu, first }
-    };
-    cpus.iter().enumerate().map(of).collect()
+    });
+    timers.collect()
 }
 
 /// Returns equally likely gaps with that mean: an exponential distribution cut into parts of equal
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn a_seed_gives_each_cpu_its_own_generator() {
         let randoms = |seed| -> Vec<u64> {
-            seeded(&[3, 5], seed).iter().map(|of| of.first[RANDOM]).collect()
+            seeded(&[3, 5], seed).iter().map(|timer| timer.first[RANDOM]).collect()
         };
         assert_eq!(randoms(1), randoms(1));
         assert!(randoms(1)[0] != randoms(1)[1] && randoms(1) != randoms(9));

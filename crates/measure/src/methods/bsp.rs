@@ -82,12 +82,15 @@ fn grain(text: &str) -> Result<Vec<u64>, String> {
 }
 
 fn meetings() -> Vec<(&'static str, &'static str)> {
-    let help = |meeting| match meeting {
+    Meeting::ALL.iter().map(|&meeting| (meeting.name(), help(meeting))).collect()
+}
+
+fn help(meeting: Meeting) -> &'static str {
+    match meeting {
         Meeting::Barrier => "each rank waits until all have arrived",
         Meeting::Allreduce => "each rank waits for the sum of one number from all",
         Meeting::Nothing => "ranks do not wait for each other",
-    };
-    Meeting::ALL.iter().map(|&meeting| (meeting.name(), help(meeting))).collect()
+    }
 }
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {

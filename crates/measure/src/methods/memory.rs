@@ -51,8 +51,8 @@ pub(super) static METHOD: Method = Method {
 };
 
 fn names() -> Vec<(&'static str, &'static str)> {
-    let alone = MEMORY_EXPERIMENTS.iter().filter(|of| !of.co_runner);
-    alone.map(|of| (of.id.as_str(), "")).collect()
+    let alone = MEMORY_EXPERIMENTS.iter().filter(|experiment| !experiment.co_runner);
+    alone.map(|experiment| (experiment.id.as_str(), "")).collect()
 }
 
 fn co_runners() -> Vec<(&'static str, &'static str)> {
@@ -112,9 +112,13 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let named: BTreeSet<&str> =
         answers.all::<Vec<&'static str>>("experiments").into_iter().flatten().collect();
     let states = answers.all::<&str>("co-runner");
-    let all = MEMORY_EXPERIMENTS.iter().filter(|of| {
-        let alone = of.id.strip_suffix(CO_RUNNER).map_or(&*of.id, |id| id.trim_end_matches('-'));
-        named.contains(alone) && states.contains(if of.co_runner { &CO_RUNNER } else { &"idle" })
+    let all = MEMORY_EXPERIMENTS.iter().filter(|experiment| {
+        let alone = experiment
+            .id
+            .strip_suffix(CO_RUNNER)
+            .map_or(&*experiment.id, |id| id.trim_end_matches('-'));
+        named.contains(alone)
+            && states.contains(if experiment.co_runner { &CO_RUNNER } else { &"idle" })
     });
     let (caches, note) = data_caches(&host.machine, cpu);
     let quick = answers.flag("quick");
@@ -123,11 +127,11 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let policy = frame::policy(answers.one("policy")?);
     let points = Points { cpu, policy, caches, time, quick };
     let (mut chosen, mut absent) = (Vec::new(), Vec::new());
-    for of in all {
-        match points.chosen(of, &host.machine) {
+    for experiment in all {
+        match points.chosen(experiment, &host.machine) {
             Ok(found) => chosen.push(found),
             Err(why) => absent.push(NotAvailable {
-                what: format!("experiment {}", of.id),
+                what: format!("experiment {}", experiment.id),
                 why,
                 remedy: "measure a machine that has such a CPU, or name another CPU with --cpus"
                     .into(),
@@ -141,13 +145,13 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         let why = absent.first().map_or_else(String::new, |absent| absent.why.clone());
         return Err(ProblemKind::Unavailable.problem(why, "choose other experiments"));
     }
-    let kernels: BTreeSet<&str> = chosen.iter().map(|chosen| chosen.of.kernel).collect();
+    let kernels: BTreeSet<&str> = chosen.iter().map(|chosen| chosen.experiment.kernel).collect();
     let mut cells = Vec::new();
     // Experiments with the same kernel and working set follow each other, so that it is prepared once.
     for &bytes in &sizes {
         for &kernel in &kernels {
             let kernel = Kernel::on_memory(kernel, Params { bytes })?;
-            let of_kernel = chosen.iter().filter(|chosen| chosen.of.kernel == kernel.id());
+            let of_kernel = chosen.iter().filter(|chosen| chosen.experiment.kernel == kernel.id());
             cells.extend(of_kernel.map(|chosen| points.cell(chosen, kernel)));
         }
     }
@@ -167,7 +171,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
 
 /// An experiment that this machine can do.
 struct Chosen {
-    of: &'static MemoryExperiment,
+    experiment: &'static MemoryExperiment,
     between: Vec<Act>,
     co_runner: Option<CoRunner>,
 }
@@ -180,10 +184,11 @@ fn other_bytes(chosen: &[Chosen]) -> u64 {
             others.push(other);
         }
     }
-    let co_runner = |chosen: &Chosen| {
-        chosen.co_runner.as_ref().map(|of| of.kernel.workspace_bytes() * of.cpus.len() as u64)
-    };
-    let co_runners = chosen.iter().filter_map(co_runner).max().unwrap_or(0);
+    let co_runners = chosen.iter().filter_map(|chosen| chosen.co_runner.as_ref());
+    let co_runners = co_runners
+        .map(|runner| runner.kernel.workspace_bytes() * runner.cpus.len() as u64)
+        .max()
+        .unwrap_or(0);
     others.iter().map(Kernel::workspace_bytes).sum::<u64>() + co_runners
 }
 
@@ -194,7 +199,7 @@ fn data_caches(machine: &Machine, cpu: u32) -> (DataCaches, Option<String>) {
         let caches = known.into_iter().flat_map(|known| &known.caches);
         caches.filter(|cache| cache.kind != "Instruction" && cache.size_bytes > 0)
     };
-    let of_level = |level| data().find(|cache| cache.level == level).map(|of| of.size_bytes);
+    let of_level = |level| data().find(|cache| cache.level == level).map(|cache| cache.size_bytes);
     let last = data().max_by_key(|cache| cache.level).map(|cache| cache.size_bytes);
     let found = [of_level(1), of_level(2), last];
     let usual = DataCaches::USUAL;
@@ -224,11 +229,10 @@ impl Points {
         let largest = largest(self.caches.last, self.quick);
         let octaves = (largest as f64 / SMALLEST as f64).log2();
         let per_octave = if self.quick { 1.0 } else { 8.0 };
-        let size = |step: u32| {
+        let all = (0..=(octaves * per_octave).round() as u32).map(|step| {
             let bytes = SMALLEST as f64 * (f64::from(step) / per_octave).exp2();
             (bytes / Line::BYTES as f64).round() as u64 * Line::BYTES
-        };
-        let all = (0..=(octaves * per_octave).round() as u32).map(size);
+        });
         all.filter(|bytes| is_listed(*bytes)).collect()
     }
 
@@ -250,10 +254,14 @@ impl Points {
     }
 
     /// Returns how an experiment is done, or why it is impossible on this machine.
-    fn chosen(&self, of: &'static MemoryExperiment, machine: &Machine) -> Result<Chosen, String> {
-        let between = self.before(of.before, machine)?;
-        let co_runner = of.co_runner.then(|| self.co_runner(&between)).transpose()?;
-        Ok(Chosen { of, between, co_runner })
+    fn chosen(
+        &self,
+        experiment: &'static MemoryExperiment,
+        machine: &Machine,
+    ) -> Result<Chosen, String> {
+        let between = self.before(experiment.before, machine)?;
+        let co_runner = experiment.co_runner.then(|| self.co_runner(&between)).transpose()?;
+        Ok(Chosen { experiment, between, co_runner })
     }
 
     /// Returns the co-runner of all CPUs that the loop does not use, or why there is none.
@@ -323,8 +331,8 @@ impl Points {
     }
 
     fn cell(&self, chosen: &Chosen, kernel: Kernel) -> Cell {
-        let Chosen { of, between, co_runner } = chosen;
-        let (least, most) = of.before.passes(kernel.workspace_bytes(), self.quick);
+        let Chosen { experiment, between, co_runner } = chosen;
+        let (least, most) = experiment.before.passes(kernel.workspace_bytes(), self.quick);
         let sample = Sample {
             kernel,
             amount: Amount::Pass,
@@ -336,7 +344,7 @@ impl Points {
         Cell {
             between: between.clone(),
             co_runner: co_runner.clone(),
-            name: Some(&of.id),
+            name: Some(&experiment.id),
             policy: self.policy,
             ..Cell::sampling(sample, on)
         }
@@ -361,19 +369,19 @@ pub(super) fn fitting(
     let root = Root::live();
     let of_node = node.and_then(|node| memory_nodes::free(&root, node));
     let anywhere = free_memory(&root);
-    let by_node = of_node.is_some_and(|of| anywhere.is_none_or(|all| of.bytes < all.bytes));
+    let by_node = of_node.is_some_and(|node| anywhere.is_none_or(|all| node.bytes < all.bytes));
     let free = if by_node { of_node } else { anywhere };
     let Some(free) = free else { return Ok((sizes, None)) };
     // The rest is for others.
     let most = (free.bytes.saturating_sub(BUFFERS) / 4 * 3).saturating_sub(other);
     let (fit, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|&bytes| bytes <= most);
-    let of = match node.filter(|_| by_node) {
+    let place = match node.filter(|_| by_node) {
         Some(node) => format!("on memory node {node}"),
         None if free.by_cgroup => "in the control group of this process".to_owned(),
         None => "in this machine".to_owned(),
     };
     let why = format!(
-        "only {} MiB of memory are free {of}, of which buffers and other kernels need {} MiB",
+        "only {} MiB of memory are free {place}, of which buffers and other kernels need {} MiB",
         free.bytes >> 20,
         (BUFFERS + other) >> 20
     );

@@ -102,7 +102,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let (reach, note) = reach(&host.machine);
     let memory_node = frame::memory_node(answers, host)?;
     let (sizes, too_large) = fitting(sizes(reach, quick), 0, memory_node.node)?;
-    let Offered { mut kinds, mut absent } = Offered::of(&named, &Root::live());
+    let Offered { mut kinds, mut absent } = Offered::new(&named, &Root::live());
     if let Some(node) = memory_node.node {
         absent.extend(kinds.iter().filter(|kind| kind.backing == Backing::Explicit).map(|kind| {
             NotAvailable {
@@ -196,7 +196,7 @@ struct Offered {
 impl Offered {
     /// Returns the named kinds, as far as the kernel offers them. If all are named, sizes that only other kernels have are left
     /// out without a word.
-    fn of(named: &BTreeSet<&str>, root: &Root) -> Self {
+    fn new(named: &BTreeSet<&str>, root: &Root) -> Self {
         let (transparent, explicit) =
             (huge_pages::transparent_sizes(root), huge_pages::explicit_sizes(root));
         let mut found = Offered { kinds: Vec::new(), absent: Vec::new() };

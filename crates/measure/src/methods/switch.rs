@@ -217,9 +217,9 @@ fn working_sets(rings: &[Ring]) -> u64 {
 fn sizes(asked: Vec<u64>, rings: &[Ring]) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
     let members = working_sets(rings);
     let (fit, too_large) = fitting(asked.iter().map(|bytes| bytes * members).collect(), 0, None)?;
-    let too_large = too_large.map(|of| {
+    let too_large = too_large.map(|absent| {
         let most = fit.last().map_or(0, |all| all / members);
-        NotAvailable { what: format!("working sets over {} KiB", most >> 10), ..of }
+        NotAvailable { what: format!("working sets over {} KiB", most >> 10), ..absent }
     });
     Ok((fit.into_iter().map(|all| all / members).collect(), too_large))
 }

@@ -32,7 +32,7 @@ struct OfCpu {
 
 impl Artefacts {
     /// Begins with the thread of the loop of each CPU.
-    pub(super) fn of_loops(loops: impl Iterator<Item = (u32, i32)>) -> Self {
+    pub(super) fn new(loops: impl Iterator<Item = (u32, i32)>) -> Self {
         let begin =
             |(cpu, tid)| (cpu, OfCpu { tid, past: VecDeque::new(), since: None, left: false });
         Self(loops.map(begin).collect())
@@ -145,7 +145,7 @@ mod tests {
             ),
         ];
         for (name, events, expected_ms) in cases {
-            let mut artefacts = Artefacts::of_loops([(1, LOOP as i32)].into_iter());
+            let mut artefacts = Artefacts::new([(1, LOOP as i32)].into_iter());
             artefacts.follow(events);
             let detour = Detour { cpu: 1, start_ticks: 5_000_000, end_ticks: 100_000_000 };
             assert_eq!(artefacts.within(&detour), expected_ms * 1_000_000, "case: {name}");

@@ -286,7 +286,7 @@ impl<'r> Loops<'r, '_> {
             return Err(no_events(run).into());
         }
         let threads: Vec<i32> = own.into_iter().map(|own| kernel.thread(own)).collect();
-        run.own_threads.iter_mut().for_each(|of| of.tid = kernel.thread(of.tid));
+        run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
         injectors.rename(|own| kernel.thread(own));
         injectors.describe(run);
         let plan = self.plan;

@@ -307,11 +307,15 @@ mod tests {
 
     #[test]
     fn loops_of_one_class_with_different_counters_are_not_alike() {
-        let of = |millihertz| {
+        let loop_at = |millihertz| {
             let clock = Clock { frequency_millihertz: millihertz, ..builders::clock(1) };
             same_loop("EPYC", &clock)
         };
-        assert_ne!(of(2_000_000_000_000), of(2_600_000_000_000));
-        assert_eq!(of(2_596_100_000_000), of(2_596_200_000_123), "two calibrations of one counter");
+        assert_ne!(loop_at(2_000_000_000_000), loop_at(2_600_000_000_000));
+        assert_eq!(
+            loop_at(2_596_100_000_000),
+            loop_at(2_596_200_000_123),
+            "two calibrations of one counter"
+        );
     }
 }

@@ -134,8 +134,8 @@ const MOVED_PAGES: &str = "the kernel moved or reclaimed pages of it (compaction
 
 /// Notes problems of the loops that are not the main loop of any CPU.
 fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a LoopResult> + Clone) {
-    for of in [LoopPlace::is_copy, LoopPlace::is_any] {
-        let seen = seen.clone().filter(|seen| of(&seen.place));
+    for is_meant in [LoopPlace::is_copy, LoopPlace::is_any] {
+        let seen = seen.clone().filter(|seen| is_meant(&seen.place));
         let Some(role) = seen.clone().find_map(|seen| seen.place.role()) else { continue };
         if seen.clone().any(|seen| seen.jumped_back) {
             run.notes.push(format!("the counter jumped back under a {role}; its series end there"));

@@ -10,17 +10,19 @@ pub(super) fn free_cpus(machine: &Machine, measured: &[u32], traced: &[u32]) -> 
     free_of(cpus::allowed(), machine, measured, traced)
 }
 
+/// Returns whether two CPUs are threads of one core, as far as is known.
+fn shares_core(machine: &Machine, cpu: u32, other: u32) -> bool {
+    let known = machine.cpus.iter().find(|known| known.cpu == cpu);
+    known.is_some_and(|known| ranges(&known.siblings).any(|range| range.contains(&other)))
+}
+
 fn free_of(allowed: Vec<u32>, machine: &Machine, measured: &[u32], traced: &[u32]) -> Vec<u32> {
     let without = |taken: &[u32]| -> Vec<u32> {
         allowed.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()
     };
     let quiet = without(traced);
     let free = if quiet.is_empty() { without(measured) } else { quiet };
-    let shares_core = |of: &u32, cpu: u32| {
-        let known = machine.cpus.iter().find(|known| known.cpu == *of);
-        known.is_some_and(|of| ranges(&of.siblings).any(|range| range.contains(&cpu)))
-    };
-    let is_apart = |cpu: &u32| !measured.iter().any(|of| shares_core(of, *cpu));
+    let is_apart = |cpu: &u32| !measured.iter().any(|&other| shares_core(machine, other, *cpu));
     let apart: Vec<u32> = free.iter().copied().filter(is_apart).collect();
     if apart.is_empty() { free } else { apart }
 }

@@ -60,7 +60,7 @@ impl Paces {
     /// Returns the pace of a sample on `cpu`. If the scheduler chooses the CPU, the first CPU's class
     /// determines the amount of work.
     pub(super) fn pace(&self, sample: &Sample, cpu: Option<u32>) -> Option<OnCpu> {
-        let alike = self.0.iter().find(|alike| alike.wanted == of_sample(sample))?;
+        let alike = self.0.iter().find(|alike| alike.wanted == pace_request(sample))?;
         let (_, on) = alike.kernels.iter().find(|(kernel, _)| *kernel == sample.kernel)?;
         match cpu {
             Some(cpu) => on.get(&cpu).copied(),
@@ -69,7 +69,7 @@ impl Paces {
     }
 }
 
-fn of_sample(sample: &Sample) -> PaceRequest {
+fn pace_request(sample: &Sample) -> PaceRequest {
     PaceRequest { amount: sample.amount, watched: sample.watched }
 }
 
@@ -77,7 +77,7 @@ fn of_sample(sample: &Sample) -> PaceRequest {
 fn wanted(experiment: &Experiment) -> Vec<(PaceRequest, Vec<Kernel>)> {
     let mut all: Vec<(PaceRequest, Vec<Kernel>)> = Vec::new();
     for sample in experiment.cells.iter().filter_map(|cell| cell.sample()) {
-        let wanted = of_sample(sample);
+        let wanted = pace_request(sample);
         let known = all.iter().position(|(known, _)| *known == wanted);
         let at = known.unwrap_or_else(|| {
             all.push((wanted, Vec::new()));
@@ -108,8 +108,11 @@ impl Calibrating<'_> {
     fn alike(&self, kernels: &[Kernel]) -> Result<(Vec<Paced>, Vec<String>), Problem> {
         let mut paces = self.all(kernels, self.wanted.watched)?;
         let looks = self.wanted.watched && self.wanted.amount != Amount::Pass;
-        let unwatched: Vec<&str> =
-            paces.iter().filter(|of| looks && !is_watched(of)).map(|of| of.0.id()).collect();
+        let unwatched: Vec<&str> = paces
+            .iter()
+            .filter(|paced| looks && !is_watched(paced))
+            .map(|paced| paced.0.id())
+            .collect();
         let mut notes = Vec::new();
         if !unwatched.is_empty() {
             if kernels.iter().any(|kernel| !kernel.is_null()) {

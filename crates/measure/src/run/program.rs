@@ -78,7 +78,7 @@ pub fn record(
         return Err(no_events(&run).into());
     }
     let own = kernel.thread(own);
-    run.own_threads.iter_mut().for_each(|of| of.tid = kernel.thread(of.tid));
+    run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
     let existed = dir.exists();
     let mut recorder = Recorder::create(dir, &run)?;
     kernel.begin();
@@ -195,11 +195,11 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
     program.ran = ran.iter().map(|(&cpu, &ticks)| RanOn { cpu, ticks }).collect();
     let cpus: Vec<u32> = ran.into_keys().filter(|&cpu| is_wanted(cpu)).collect();
     let (first_ticks, last_ticks) = (run.start_ticks, run.end_ticks);
-    let of = |&cpu: &u32| {
+    let described = cpus.iter().map(|&cpu| {
         let detours = counts.get(&cpu).copied().unwrap_or(0);
         CpuRun { first_ticks, last_ticks, detours, ..describe::cpu(run, cpu, 0) }
-    };
-    run.cpus = cpus.iter().map(of).collect();
+    });
+    run.cpus = described.collect();
     Ok(())
 }
 

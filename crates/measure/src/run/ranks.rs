@@ -75,6 +75,6 @@ impl Ranks {
 
     /// Returns how many ranks run on this CPU.
     pub(super) fn copies_on(&self, cpu: u32) -> u32 {
-        self.cpus.iter().filter(|&&of| of == cpu).count() as u32
+        self.cpus.iter().filter(|&&other| other == cpu).count() as u32
     }
 }

@@ -238,7 +238,7 @@ impl Rounds<'_> {
             };
             jobs.push((lane, job));
         }
-        let co_runners = cell.co_runner.as_ref().map_or(Vec::new(), |of| of.cpus.clone());
+        let co_runners = cell.co_runner.as_ref().map_or(Vec::new(), |runner| runner.cpus.clone());
         let events_off = cell.events_off;
         self.rounds.push(Round {
             co_runners,
@@ -251,17 +251,17 @@ impl Rounds<'_> {
     /// Returns the loops of a cell.
     fn loops(&self, cell: &Cell) -> Vec<Loop> {
         let lanes = |wanted: LoopPlace, most: u32| {
-            let of = self.places.iter().enumerate().filter(move |(_, place)| **place == wanted);
-            of.map(|(lane, place)| (lane, place.cpu())).take(most as usize)
+            let places = self.places.iter().enumerate().filter(move |(_, place)| **place == wanted);
+            places.map(|(lane, place)| (lane, place.cpu())).take(most as usize)
         };
         match &cell.on {
             Pinning::Anywhere => lanes(LoopPlace::Any, 1).collect(),
             Pinning::Cpus(cpus) => {
                 let copies = cell.copies - 1;
-                let of = |&cpu: &u32| {
+                let loops_on = |&cpu: &u32| {
                     lanes(LoopPlace::Cpu(cpu), 1).chain(lanes(LoopPlace::Copy(cpu), copies))
                 };
-                cpus.iter().flat_map(of).collect()
+                cpus.iter().flat_map(loops_on).collect()
             }
         }
     }
@@ -314,7 +314,7 @@ impl Rounds<'_> {
             page_bytes: None,
             memory_node: None,
             experiment: cell.name.map(str::to_owned),
-            other_bytes: cell.between.iter().find_map(Act::kernel).map(|of| of.workspace_bytes()),
+            other_bytes: cell.between.iter().find_map(|act| Some(act.kernel()?.workspace_bytes())),
             within_ticks: within(sample).map(|(time, _)| self.run.clock.ticks_of(time)),
             ring: cell.ring,
             events_off: cell.events_off,
@@ -370,24 +370,25 @@ impl Rounds<'_> {
     }
 
     fn acts(&self, cell: &Cell, alone: bool) -> Vec<PreparedAct> {
-        let act = |act: &Act| match *act {
-            Act::Meet(meeting) => self.ranks.map(|ranks| {
-                PreparedAct::Meet(Meet {
-                    meeting,
-                    meetings: ranks.meetings.clone(),
-                    wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[0]),
-                    highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[1]),
-                    alone,
-                })
+        cell.between.iter().filter_map(|act| self.act(act, alone)).collect()
+    }
+
+    fn act(&self, act: &Act, alone: bool) -> Option<PreparedAct> {
+        Some(match *act {
+            Act::Meet(meeting) => PreparedAct::Meet(Meet {
+                meeting,
+                meetings: self.ranks?.meetings.clone(),
+                wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[0]),
+                highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[1]),
+                alone,
             }),
-            Act::Repeat => Some(PreparedAct::Repeat),
-            Act::Prepare => Some(PreparedAct::Prepare),
-            Act::Sleep(time) => Some(PreparedAct::Sleep(time)),
-            Act::Work(kernel, iterations) => Some(PreparedAct::Work(kernel, iterations)),
-            Act::Preempt(how) => Some(PreparedAct::Preempt(how)),
-            Act::Migrate(cpu) => Some(PreparedAct::Migrate(cpu)),
-        };
-        cell.between.iter().filter_map(act).collect()
+            Act::Repeat => PreparedAct::Repeat,
+            Act::Prepare => PreparedAct::Prepare,
+            Act::Sleep(time) => PreparedAct::Sleep(time),
+            Act::Work(kernel, iterations) => PreparedAct::Work(kernel, iterations),
+            Act::Preempt(how) => PreparedAct::Preempt(how),
+            Act::Migrate(cpu) => PreparedAct::Migrate(cpu),
+        })
     }
 }
 

@@ -81,7 +81,7 @@ impl StopWatch {
                     self.meet(detour);
                 }
                 StopCondition::Longer(_) => {
-                    let left = self.of_others(detour);
+                    let left = self.taken_by_others(detour);
                     if left > self.longer_ticks {
                         self.suspects.push((*detour, left));
                     }
@@ -120,7 +120,7 @@ impl StopWatch {
     }
 
     /// Returns how much of a detour others than the tool took.
-    fn of_others(&self, detour: &Detour) -> u64 {
+    fn taken_by_others(&self, detour: &Detour) -> u64 {
         let length = detour.end_ticks.saturating_sub(detour.start_ticks);
         if length <= self.longer_ticks {
             return length; // nearly always
@@ -147,7 +147,7 @@ mod tests {
         StopWatch::new(
             condition,
             &builders::clock(1_000_000_000),
-            Some(Artefacts::of_loops([(0, 1)].into_iter())),
+            Some(Artefacts::new([(0, 1)].into_iter())),
         )
     }
 

@@ -55,7 +55,7 @@ impl Store {
     pub(super) fn new(recorder: Recorder, cpus: &[u32], plan: &Plan, run: &Run) -> Self {
         let news = plan.watcher.is_some().then(News::default);
         let loops = run.cpus.iter().map(|cpu| (cpu.cpu, cpu.tid));
-        let artefacts = run.policy.is_fifo().then(|| Artefacts::of_loops(loops));
+        let artefacts = run.policy.is_fifo().then(|| Artefacts::new(loops));
         let stop_watch =
             plan.stop_on.map(|condition| StopWatch::new(condition, &run.clock, artefacts));
         let window = plan.keep.map(|keep| Window::new(keep, run));

@@ -32,11 +32,11 @@ impl Counted {
         if !COUNTED.contains(&R::TABLE.name) {
             return;
         }
-        let of = |row: &R| (R::TABLE.name, row.cpu().unwrap_or(0), row.strand());
-        for rows in rows.chunk_by(|a, b| of(a) == of(b)) {
+        let key = |row: &R| (R::TABLE.name, row.cpu().unwrap_or(0), row.strand());
+        for rows in rows.chunk_by(|a, b| key(a) == key(b)) {
             let [(first_ticks, _), (_, last_ticks)] = [rows[0].span(), rows[rows.len() - 1].span()];
             let none = Rows { count: 0, first_ticks, last_ticks };
-            let counted = self.0.entry(of(&rows[0])).or_insert(none);
+            let counted = self.0.entry(key(&rows[0])).or_insert(none);
             counted.count += rows.len() as u64;
             counted.last_ticks = last_ticks;
         }
@@ -64,7 +64,7 @@ impl Counted {
     }
 
     fn without(&self, saved: &Self) -> Vec<Unsaved> {
-        let of = |(key, all): (&(&'static str, u32, u32), &Rows)| {
+        let unsaved = self.0.iter().filter_map(|(key, all)| {
             let (what, cpu, series) = *key;
             let saved = saved.0.get(key);
             let count = all.count.saturating_sub(saved.map_or(0, |saved| saved.count));
@@ -76,8 +76,8 @@ impl Counted {
                 count,
             };
             (count > 0).then_some(Unsaved { series, loss })
-        };
-        self.0.iter().filter_map(of).collect()
+        });
+        unsaved.collect()
     }
 }
 
@@ -92,7 +92,7 @@ impl Unsaved {
             }
         }
         if what == Sample::TABLE.name {
-            for outcome in run.outcomes.iter_mut().filter(|of| of.series == self.series) {
+            for outcome in run.outcomes.iter_mut().filter(|outcome| outcome.series == self.series) {
                 outcome.lost += count;
             }
         }

@@ -269,7 +269,7 @@ fn count(run: &mut Run, rows: &[Rows]) {
     let losses = || rows.iter().flat_map(|rows| &rows.losses);
     for cpu in &mut run.cpus {
         cpu.detours = all().filter(|detour| detour.cpu == cpu.cpu).count() as u64;
-        let lost = losses().filter(|of| of.what == LossKind::Detours && of.cpu == cpu.cpu);
+        let lost = losses().filter(|loss| loss.what == LossKind::Detours && loss.cpu == cpu.cpu);
         cpu.lost_detours = lost.map(|loss| loss.count).sum();
     }
 }

@@ -32,15 +32,16 @@ impl Arenas {
 
     /// Returns whether all of it is locked.
     pub(crate) fn locked(&self) -> bool {
-        let locked = |of: &LoopMemory| of.samples.as_ref().is_none_or(|samples| samples.locked());
-        self.0.iter().all(|of| of.gaps.locked() && locked(of))
+        let locked =
+            |memory: &LoopMemory| memory.samples.as_ref().is_none_or(|samples| samples.locked());
+        self.0.iter().all(|memory| memory.gaps.locked() && locked(memory))
     }
 
     pub(crate) fn lanes(&mut self) -> Vec<LoopBuffers<'_>> {
-        let lanes = self.0.iter_mut().map(|of| LoopBuffers {
-            place: of.place,
-            gaps: BlockExchange::new(&mut of.gaps),
-            samples: of.samples.as_mut().map(BlockExchange::new),
+        let lanes = self.0.iter_mut().map(|memory| LoopBuffers {
+            place: memory.place,
+            gaps: BlockExchange::new(&mut memory.gaps),
+            samples: memory.samples.as_mut().map(BlockExchange::new),
         });
         lanes.collect()
     }

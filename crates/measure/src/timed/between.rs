@@ -263,13 +263,13 @@ impl Between for Acts<'_> {
     }
 
     fn wait_threshold_ticks(&self) -> Option<u64> {
-        let of_act = |(act, _): &(PreparedAct, Option<AnyBody<'_>>)| match act {
+        let thresholds = self.acts.iter().filter_map(|(act, _)| match act {
             PreparedAct::Meet(how) if how.alone && how.meeting != Meeting::Nothing => {
                 Some(how.wait_threshold_ticks)
             }
             _ => None,
-        };
-        self.acts.iter().filter_map(of_act).max()
+        });
+        thresholds.max()
     }
 }
 

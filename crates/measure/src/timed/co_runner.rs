@@ -56,19 +56,22 @@ impl CoRunners {
     }
 
     pub(crate) fn threads(&self) -> impl Iterator<Item = i32> {
-        self.0.iter().map(|of| of.shared.tid.load(Ordering::Acquire))
+        self.0.iter().map(|runner| runner.shared.tid.load(Ordering::Acquire))
     }
 
     /// Starts those on these CPUs.
     pub(crate) fn start(&self, cpus: &[u32]) {
-        self.0.iter().filter(|of| cpus.contains(&of.cpu)).for_each(|of| of.shared.turn(ON));
+        self.0
+            .iter()
+            .filter(|runner| cpus.contains(&runner.cpu))
+            .for_each(|runner| runner.shared.turn(ON));
     }
 
     /// Stops all; returns when they sleep again.
     pub(crate) fn stop(&self) {
-        self.0.iter().for_each(|of| of.shared.turn(OFF));
+        self.0.iter().for_each(|runner| runner.shared.turn(OFF));
         let until = Instant::now() + PATIENCE;
-        let busy = |of: &CoRunner| !of.shared.idle.load(Ordering::Acquire);
+        let busy = |runner: &CoRunner| !runner.shared.idle.load(Ordering::Acquire);
         while self.0.iter().any(busy) && Instant::now() < until {
             thread::sleep(Duration::from_micros(100));
         }
@@ -77,8 +80,8 @@ impl CoRunners {
 
 impl Drop for CoRunners {
     fn drop(&mut self) {
-        self.0.iter().for_each(|of| of.shared.turn(END));
-        for handle in self.0.iter_mut().filter_map(|of| of.handle.take()) {
+        self.0.iter().for_each(|runner| runner.shared.turn(END));
+        for handle in self.0.iter_mut().filter_map(|runner| runner.handle.take()) {
             let _ = handle.join();
         }
     }

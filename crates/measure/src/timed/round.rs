@@ -46,7 +46,10 @@ impl Hub {
     /// Returns the pages of a lane's own workspace.
     pub(crate) fn pages_of(&self, lane: usize) -> Obtained {
         let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.iter().find(|(of, _)| *of == lane).map_or_else(Obtained::default, |(_, pages)| *pages)
+        pages
+            .iter()
+            .find(|(known, _)| *known == lane)
+            .map_or_else(Obtained::default, |(_, pages)| *pages)
     }
 
     /// Notes workspaces that are not locked, or that do not have the pages that were asked for.
@@ -56,11 +59,11 @@ impl Hub {
         let unlocked = unlocked
             .then(|| "workspaces are touched but not locked (limit on locked memory)".to_owned());
         // A small workspace has no room for a huge page.
-        let of = pages
+        let small = pages
             .iter()
             .map(|(_, pages)| pages)
             .find(|pages| pages.bytes >= HUGE_PAGE && pages.differs(asked));
-        let differs = of.map(|Obtained { bytes, huge_bytes, .. }| {
+        let differs = small.map(|Obtained { bytes, huge_bytes, .. }| {
             format!(
                 "{} MiB of the {} MiB of the workspace are on 2 MiB pages",
                 huge_bytes >> 20,
@@ -99,7 +102,7 @@ impl Hub {
     /// Returns the thread of a lane; 0 before it has begun.
     pub(crate) fn thread_of(&self, lane: usize) -> i32 {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.iter().find(|(of, _)| *of == lane).map_or(0, |(_, tid)| *tid)
+        threads.iter().find(|(known, _)| *known == lane).map_or(0, |(_, tid)| *tid)
     }
 }
 
@@ -134,7 +137,7 @@ impl Round {
     }
 
     pub(crate) fn job_of(&self, lane: usize) -> Option<&Job> {
-        self.jobs.iter().find(|(of, _)| *of == lane).map(|(_, job)| job)
+        self.jobs.iter().find(|(known, _)| *known == lane).map(|(_, job)| job)
     }
 
     /// Returns whether its loops end at a common time.

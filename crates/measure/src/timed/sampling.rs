@@ -114,7 +114,7 @@ impl Workspaces {
 
     /// Returns what the reader of the result must know.
     pub(super) fn notes(&self) -> Vec<String> {
-        let of_preemptor = self.preemptor.as_ref().and_then(|of| of.note.clone());
+        let of_preemptor = self.preemptor.as_ref().and_then(|preemptor| preemptor.note.clone());
         of_preemptor.into_iter().chain(self.own.note_on_locks()).collect()
     }
 
@@ -125,9 +125,9 @@ impl Workspaces {
 
     /// Returns the threads that take the loop's CPU.
     pub(super) fn threads(&self) -> Vec<OwnThread> {
-        let preemptor = self.preemptor.iter().map(|of| OwnThread {
-            policy: of.policy(),
-            ..OwnThread::new(of.tid(), OwnThread::PREEMPTING)
+        let preemptor = self.preemptor.iter().map(|preemptor| OwnThread {
+            policy: preemptor.policy(),
+            ..OwnThread::new(preemptor.tid(), OwnThread::PREEMPTING)
         });
         let partners = self.rings.iter().flat_map(Ring::threads);
         let partners = partners.map(|tid| OwnThread::new(tid, PARTNER));
@@ -146,7 +146,7 @@ fn rings<'j>(
     all: impl Iterator<Item = &'j Sampling> + Clone,
     pages: Pages,
 ) -> Result<Vec<Ring>, Problem> {
-    let of_kind = |partners: Partners| {
+    let rings = Partners::ALL.into_iter().filter_map(|partners| {
         let rings = all.clone().filter_map(|one| Some((one.ring?, one.step.kernel)));
         let rings = rings.filter(move |(ring, _)| ring.partners == partners);
         let sizes = rings.clone().map(|(ring, _)| if ring.switches { ring.members } else { 1 });
@@ -157,8 +157,8 @@ fn rings<'j>(
             }
         }
         sizes.max().map(|size| Ring::spawn(cpu, (partners, size), tasks, pages))
-    };
-    Partners::ALL.into_iter().filter_map(of_kind).collect()
+    });
+    rings.collect()
 }
 
 /// The code and the memory of a series, ready to start.

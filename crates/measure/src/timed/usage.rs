@@ -81,8 +81,8 @@ mod tests {
     /// readings.
     #[test]
     fn counts_stand_at_the_times_of_their_readings() {
-        let of = |read, run_delay_ns| Usage { read, run_delay_ns, ..Usage::default() };
-        let both = of(Some((900, 2_100)), Some(600)).and(of(Some((2_900, 4_100)), Some(500)));
+        let usage = |read, run_delay_ns| Usage { read, run_delay_ns, ..Usage::default() };
+        let both = usage(Some((900, 2_100)), Some(600)).and(usage(Some((2_900, 4_100)), Some(500)));
         let all = Usage::default().and(both).counters(3);
         let delay: Vec<_> = all.iter().filter(|row| row.name == "victim/run_delay_ns").collect();
         assert_eq!(delay.len(), 2);

@@ -102,7 +102,8 @@ impl Worker<'_> {
             }
         };
         let mut seen = Vec::with_capacity(self.rounds.len());
-        let has_own = |(_, job): (_, &Job)| job.sampling().is_some_and(|of| of.memory.is_some());
+        let has_own =
+            |(_, job): (_, &Job)| job.sampling().is_some_and(|sampling| sampling.memory.is_some());
         let counted = if self.jobs().any(has_own) { Counted::PageWalks } else { Counted::Caches };
         let samples = self.jobs().any(|(_, job)| job.sampling().is_some());
         let counts = samples.then(|| Counts::open(counted, self.is_guest));
@@ -192,7 +193,8 @@ impl Worker<'_> {
         }
         let (done, counts) = run_counted(job, ready, gate, sinks, (&mut allocation, counts))?;
         let Done { first_ticks, last_ticks, watch, series, jumped_back } = done;
-        let left = series.is_some_and(|of| matches!(of.ended, Ended::Offline | Ended::Clock));
+        let left =
+            series.is_some_and(|series| matches!(series.ended, Ended::Offline | Ended::Clock));
         if left && job.meets() {
             gate.end.fetch_min(counter::now(), Ordering::AcqRel); // the others would wait for it for ever
         }
@@ -288,7 +290,8 @@ fn run_counted(
     if let Some(allocation) = allocation {
         allocation.counts = std::mem::take(&mut grown);
         let samples = done.series.map_or(0, |series| series.samples);
-        allocation.counted_iterations = job.sampling().map_or(0, |of| of.iterations_of(samples));
+        allocation.counted_iterations =
+            job.sampling().map_or(0, |sampling| sampling.iterations_of(samples));
     }
     Some((done, grown))
 }
@@ -296,7 +299,7 @@ fn run_counted(
 /// Returns how much each count has grown; one that is missing in either reading is left out.
 fn since(now: Vec<(&'static str, u64)>, then: &[(&'static str, u64)]) -> BTreeMap<String, u64> {
     let grown = now.into_iter().filter_map(|(name, count)| {
-        let (_, before) = then.iter().find(|(of, _)| *of == name)?;
+        let (_, before) = then.iter().find(|(counted, _)| *counted == name)?;
         Some((name.to_owned(), count.saturating_sub(*before)))
     });
     grown.collect()

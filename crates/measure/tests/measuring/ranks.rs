@@ -102,9 +102,9 @@ fn threads_meet_after_every_phase() {
     let samples = samples(&recording);
     for (series, outcome) in &series {
         assert_eq!((outcome.samples, outcome.ended), (1_000, Ended::Complete));
-        let of = &samples[&series.series];
-        assert_eq!(of.len(), 1_000);
-        assert!(outcome.last_ticks >= of.last().unwrap().end_ticks);
+        let own = &samples[&series.series];
+        assert_eq!(own.len(), 1_000);
+        assert!(outcome.last_ticks >= own.last().unwrap().end_ticks);
     }
     assert_met(&samples[&0], &samples[&1]);
     assert_met(&samples[&2], &samples[&3]);

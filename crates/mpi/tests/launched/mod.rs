@@ -94,7 +94,7 @@ pub fn start_patiently<A: AsRef<OsStr>>(ranks: usize, args: &[A], seconds: &'sta
     let mut command = Command::new(launcher[0]);
     command.args(&launcher[1..]).args(library().alone()).args(["-n", &ranks.to_string()]);
     command.arg(BINARY).args(args);
-    Job::of(command)
+    Job::start(command)
 }
 
 /// Runs a job of this many ranks on this machine to its end.
@@ -110,7 +110,7 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn of(mut command: Command) -> Self {
+    pub fn start(mut command: Command) -> Self {
         let mark = format!("{}-{:?}", std::process::id(), Instant::now());
         command.env(MARK, &mark).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let turn = turn::alone();
@@ -131,7 +131,7 @@ impl Job {
         loop {
             let of_rank = self.processes(&format!("{}={rank}", library().rank_variable()));
             let itself = of_rank.iter().find_map(|&pid| {
-                let parent = of(pid, "ANECHOIC_MPI_PARENT=")?.parse().ok()?;
+                let parent = variable(pid, "ANECHOIC_MPI_PARENT=")?.parse().ok()?;
                 of_rank.contains(&parent).then_some([parent, pid])
             });
             if let Some(found) = itself {
@@ -223,7 +223,7 @@ impl Drop for Job {
 }
 
 /// A value from the environment of a process.
-fn of(pid: u32, name: &str) -> Option<String> {
+fn variable(pid: u32, name: &str) -> Option<String> {
     let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let all = String::from_utf8_lossy(&all).into_owned();
     all.split('\0').find_map(|variable| variable.strip_prefix(name)).map(str::to_owned)

@@ -115,12 +115,12 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
     for job in jobs {
         for (round, steps) in job.by_round() {
             for (place, track) in round.tracks.iter().enumerate() {
-                let of = ranks
+                let part = ranks
                     .entry(track.rank)
                     .or_insert(RankPart { known: true, ..RankPart::default() });
-                (of.host, of.cpu) = (track.host, track.cpu);
-                of.add_track(track, steps);
-                of.add_last(job, steps, place as u32, jobs.len());
+                (part.host, part.cpu) = (track.host, track.cpu);
+                part.add_track(track, steps);
+                part.add_last(job, steps, place as u32, jobs.len());
             }
         }
         if let (true, Some((_, track))) = (alone, job.tracks().next()) {
@@ -128,29 +128,32 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
             alone_of.insert(track.rank, took / job.steps.len() as f64 / job.base.ns - 1.0);
         }
     }
-    let facts = |(rank, of): (u32, RankPart)| {
-        let noise = (of.known && of.wall_ns > 0.0).then(|| of.lost_ns / of.wall_ns);
+    let facts = ranks.into_iter().map(|(rank, part)| part.facts(rank, alone_of.get(&rank)));
+    facts.collect()
+}
+
+impl RankPart {
+    /// Returns the part of this rank; `alone` is by how much its own job was slower if it did not synchronise.
+    fn facts(self, rank: u32, alone: Option<&f64>) -> RankFacts {
+        let noise = (self.known && self.wall_ns > 0.0).then(|| self.lost_ns / self.wall_ns);
         let law = |noise: f64| noise / (1.0 - noise);
         RankFacts {
             rank,
-            host: of.host as u64,
-            cpu: of.cpu,
+            host: self.host as u64,
+            cpu: self.cpu,
             noise,
-            work_ns: mean(of.quiet).filter(|_| of.known),
-            disturbed_work_ns: mean(of.disturbed).filter(|_| of.known),
-            last: of.last,
-            last_disturbed: of.last_disturbed,
-            cost: of.cost,
-            alone: alone_of.get(&rank).map(|&measured| Alone {
+            work_ns: mean(self.quiet).filter(|_| self.known),
+            disturbed_work_ns: mean(self.disturbed).filter(|_| self.known),
+            last: self.last,
+            last_disturbed: self.last_disturbed,
+            cost: self.cost,
+            alone: alone.map(|&measured| Alone {
                 measured,
                 law: noise.map(law).filter(|law| law.is_finite()),
             }),
         }
-    };
-    ranks.into_iter().map(facts).collect()
-}
+    }
 
-impl RankPart {
     fn add_track(&mut self, track: &Track, steps: &[Step]) {
         self.known &= track.detours.is_some();
         if let Some((first, last)) = track.window() {

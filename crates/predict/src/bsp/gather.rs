@@ -219,7 +219,9 @@ fn read_detours(recording: &Recording, cpu: u32, read: &mut [Reading]) -> Result
         .iter_mut()
         .filter(|reading| reading.series.cpu == Some(cpu) && reading.track.detours.is_some())
         .collect();
-    here.sort_by_key(|of| (of.outcome.first_ticks, of.outcome.last_ticks, of.series.series));
+    here.sort_by_key(|series| {
+        (series.outcome.first_ticks, series.outcome.last_ticks, series.series.series)
+    });
     let stints: Vec<Stint> = here.iter().map(|reading| stint(reading)).collect();
     let mut number = 0;
     for rows in recording.rows_of_cpu::<Detour>(cpu) {

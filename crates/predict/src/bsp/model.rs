@@ -42,7 +42,7 @@ pub fn bsp(recordings: &[&Recording]) -> Result<Bsp, Problem> {
     gathered.notes.extend(missing(&gathered, ranks));
     Ok(Bsp {
         hosts: gathered.hosts,
-        guest: recordings.iter().any(|of| of.run().machine.hypervisor.is_some()),
+        guest: recordings.iter().any(|recording| recording.run().machine.hypervisor.is_some()),
         ranks,
         through: parallel.map(|parallel| parallel.through.clone()),
         wait_threshold_ns: gathered.wait_threshold_ns,

@@ -105,10 +105,10 @@ impl Blocks {
 pub(super) fn estimate(
     whole: &Values,
     without_each: &[Values],
-    of: impl Fn(&Values) -> f64,
+    statistic: impl Fn(&Values) -> f64,
 ) -> Option<Estimate> {
-    let value = Some(of(whole)).filter(|value| value.is_finite())?;
-    let values: Vec<f64> = without_each.iter().map(of).collect();
+    let value = Some(statistic(whole)).filter(|value| value.is_finite())?;
+    let values: Vec<f64> = without_each.iter().map(statistic).collect();
     let carriers = CARRIERS_OF_BLOCKS * values.len() as f64;
     let bounds = Spread::left_out(value, &values).map(|spread| match spread.around(value) {
         around if around.low > 0.0 => spread.bounds(value, carriers),
@@ -126,12 +126,12 @@ pub(super) fn estimate(
 pub(super) fn not_negative(
     whole: &Values,
     without_each: &[Values],
-    of: impl Fn(&Values) -> f64,
+    statistic: impl Fn(&Values) -> f64,
 ) -> Option<Estimate> {
-    let found = estimate(whole, without_each, of)?;
-    let possible = |of: Interval| Interval { low: of.low.max(0.0), ..of };
+    let found = estimate(whole, without_each, statistic)?;
+    let possible = |interval: Interval| Interval { low: interval.low.max(0.0), ..interval };
     Some(Estimate {
-        interval: found.interval.filter(|of| of.high > 0.0).map(possible),
+        interval: found.interval.filter(|interval| interval.high > 0.0).map(possible),
         at_least: found.at_least.filter(|&least| least > 0.0),
         ..found
     })
@@ -192,7 +192,8 @@ mod tests {
                 };
                 let blocks = Blocks(vec![(0..50).map(|_| made()).collect()]);
                 let truth = 0.1 * shape / (shape - 1.0) / 100.0;
-                let found = estimate(&blocks.whole(), &blocks.without_each(), |of| of.measured);
+                let found =
+                    estimate(&blocks.whole(), &blocks.without_each(), |values| values.measured);
                 let found = found.expect("a value");
                 above += u32::from(found.at_least.expect("blocks") > truth);
                 let Some(interval) = found.interval else { continue };
@@ -222,34 +223,34 @@ mod tests {
         for times in [0.1, 1.0, 10.0] {
             let blocks = blocks(times);
             let (whole, each) = (blocks.whole(), blocks.without_each());
-            let symmetric = estimate(&whole, &each, |of| of.measured).expect("a value");
+            let symmetric = estimate(&whole, &each, |values| values.measured).expect("a value");
             assert!(symmetric.at_least.is_some_and(|least| least < 0.0), "{symmetric:?}");
-            let found = not_negative(&whole, &each, |of| of.measured).expect("a value");
+            let found = not_negative(&whole, &each, |values| values.measured).expect("a value");
             assert_eq!(found.at_least, None, "{found:?}");
-            assert!(found.interval.is_none_or(|of| of.low >= 0.0), "{found:?}");
+            assert!(found.interval.is_none_or(|interval| interval.low >= 0.0), "{found:?}");
         }
         // What can be bounded is bounded as before.
         let busy = Blocks(vec![(0..8).map(|at| block(1_500.0 + f64::from(at), 0.0)).collect()]);
         let (whole, each) = (busy.whole(), busy.without_each());
-        let found = not_negative(&whole, &each, |of| of.measured);
-        assert!(found.is_some_and(|of| of.interval.is_some()), "{found:?}");
-        assert_eq!(found, estimate(&whole, &each, |of| of.measured));
+        let found = not_negative(&whole, &each, |values| values.measured);
+        assert!(found.is_some_and(|estimate| estimate.interval.is_some()), "{found:?}");
+        assert_eq!(found, estimate(&whole, &each, |values| values.measured));
     }
 
     #[test]
     fn equal_blocks_have_no_spread_and_nothing_has_no_value() {
-        let of = |values: &Values| values.measured;
+        let measured = |values: &Values| values.measured;
         let same = Blocks(vec![vec![block(1_100.0, 80.0); 20]]);
-        let found = estimate(&same.whole(), &same.without_each(), of).expect("a value");
+        let found = estimate(&same.whole(), &same.without_each(), measured).expect("a value");
         let interval = found.interval.expect("blocks");
         assert!((interval.high - interval.low).abs() < 1e-12 && (found.value - 0.1).abs() < 1e-12);
         let one = Blocks(vec![vec![block(1_100.0, 80.0)]]);
         assert_eq!(
-            estimate(&one.whole(), &one.without_each(), of).expect("a value").interval,
+            estimate(&one.whole(), &one.without_each(), measured).expect("a value").interval,
             None
         );
         let none = Blocks(vec![vec![Sums::default(); 20]]);
-        assert_eq!(estimate(&none.whole(), &none.without_each(), of), None);
+        assert_eq!(estimate(&none.whole(), &none.without_each(), measured), None);
         assert_eq!(estimate(&Blocks(vec![]).whole(), &[], |v| v.extra_ns), None);
     }
 }

@@ -72,8 +72,8 @@ impl Base {
 
     /// Returns the mean over blocks of the median phase without its last rank's detours.
     fn corrected(blocks: &[&mut [Step]]) -> (Self, Vec<(f64, f64)>) {
-        let median = |block: &[Step], of: fn(&Step) -> f64| {
-            let mut values: Vec<f64> = block.iter().map(of).collect();
+        let median = |block: &[Step], length: fn(&Step) -> f64| {
+            let mut values: Vec<f64> = block.iter().map(length).collect();
             (!values.is_empty()).then(|| quantile(&mut values, 0.5))
         };
         let (mut free, mut meeting) = (vec![], (0.0, 0.0));

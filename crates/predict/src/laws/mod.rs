@@ -101,7 +101,7 @@ pub struct RankLaws {
 ///
 /// A duration is 0, several delays fall into one phase, or no sample of the recording is delayed.
 pub fn laws(answers: &Answers, recording: Option<&Recording>) -> Result<Laws, Problem> {
-    let observed = recording.map(Observed::of).transpose()?;
+    let observed = recording.map(Observed::from_recording).transpose()?;
     let (delay_ns, every_ns) = match &observed {
         Some(observed) => (observed.delay_ns(), observed.every_ns()),
         None => {
@@ -120,7 +120,7 @@ pub fn laws(answers: &Answers, recording: Option<&Recording>) -> Result<Laws, Pr
         return Err(several(is_observed, every_ns));
     }
     let ranks: Vec<u64> = answers.one("ranks")?;
-    let grain = |grain_ns| of_grain(grain_ns, (delay_ns, every_ns), &ranks);
+    let grain = |grain_ns| grain_laws(grain_ns, (delay_ns, every_ns), &ranks);
     let grains = grains.into_iter().map(grain).collect();
     Ok(Laws { delay_ns, every_ns, observed, too_long_ns, grains })
 }
@@ -139,20 +139,20 @@ fn several(is_observed: bool, every_ns: u64) -> Problem {
     ProblemKind::Usage.problem(why, "give a longer --every, or shorter grains with --grain")
 }
 
-fn duration(name: &str, of: Duration) -> Result<u64, Problem> {
-    let ns = u64::try_from(of.as_nanos()).ok().filter(|&ns| ns > 0);
+fn duration(name: &str, time: Duration) -> Result<u64, Problem> {
+    let ns = u64::try_from(time.as_nanos()).ok().filter(|&ns| ns > 0);
     let wrong =
         || ProblemKind::Usage.problem(format!("--{name} is 0 or too long"), "give a time like 1ms");
     ns.ok_or_else(wrong)
 }
 
-fn of_grain(grain_ns: u64, (delay_ns, every_ns): (u64, u64), ranks: &[u64]) -> GrainLaws {
+fn grain_laws(grain_ns: u64, (delay_ns, every_ns): (u64, u64), ranks: &[u64]) -> GrainLaws {
     let (grain, delay, every) = (grain_ns as f64, delay_ns as f64, every_ns as f64);
     let p = (grain / every).min(1.0);
     let form = ClosedForm { from_ns: None, p, delay_ns: delay, limit: 1.0 + delay / grain };
     // A product of exactly a tenth holds, however it is rounded.
     let most = LINEAR_UP_TO * (1.0 + 1e-12);
-    let of = |&ranks: &u64| {
+    let laws = ranks.iter().map(|&ranks| {
         let linear = p * ranks as f64;
         RankLaws {
             ranks,
@@ -163,23 +163,23 @@ fn of_grain(grain_ns: u64, (delay_ns, every_ns): (u64, u64), ranks: &[u64]) -> G
             linear_slowdown: 1.0 + ranks as f64 * delay / every,
             linear_holds: linear <= most,
         }
-    };
-    let ranks = ranks.iter().map(of).collect();
-    GrainLaws { grain_ns, p, linear_up_to: (most / p) as u64, limit: form.limit, ranks }
+    });
+    let (linear_up_to, ranks) = ((most / p) as u64, laws.collect());
+    GrainLaws { grain_ns, p, linear_up_to, limit: form.limit, ranks }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(options: &[(&'static str, &str)]) -> Laws {
+    fn laws_with(options: &[(&'static str, &str)]) -> Laws {
         laws(&Answers::read(OPTIONS, options).expect("sound"), None).expect("laws")
     }
 
     /// Figure 9: a delay of 1 ms every ten seconds comes to a slowdown of 2 at 1 ms and of 1.1 at 10 ms.
     #[test]
     fn figure_9() {
-        let found = of(&[]);
+        let found = laws_with(&[]);
         let limits: Vec<f64> = found.grains.iter().map(|grain| grain.limit).collect();
         assert_eq!(limits, [2.0, 1.5, 1.2, 1.1]);
         let first = &found.grains[0];
@@ -191,7 +191,7 @@ mod tests {
     /// Section 3.1: within 5 % while p is at most 1/(10n), where the probability is about a tenth.
     #[test]
     fn the_linear_law_and_its_limit() {
-        for grain in of(&[("ranks", "1,3,1..1e6"), ("every", "7s")]).grains {
+        for grain in laws_with(&[("ranks", "1,3,1..1e6"), ("every", "7s")]).grains {
             for law in &grain.ranks {
                 let off = law.linear / law.probability - 1.0;
                 assert!((-1e-9..=LINEAR_ERROR).contains(&off) || !law.linear_holds, "{law:?}");
@@ -210,7 +210,8 @@ mod tests {
     /// takes 1/(1 − noise) of its work.
     #[test]
     fn a_delay_may_be_longer_than_the_time_to_the_next() {
-        let long = of(&[("delay", "2ms"), ("every", "1500us"), ("grain", "1ms"), ("ranks", "1")]);
+        let long =
+            laws_with(&[("delay", "2ms"), ("every", "1500us"), ("grain", "1ms"), ("ranks", "1")]);
         let law = long.grains[0].ranks[0];
         let noise = 2.0 / (2.0 + 1.5);
         assert!((law.slowdown - 1.0 / (1.0 - noise)).abs() < 1e-12, "{law:?}");
@@ -220,8 +221,12 @@ mod tests {
     /// Ticks of 20 us at a rate of HZ leave 1/HZ − D free. One rank loses D in each of these: 1 + D/(1/HZ − D).
     #[test]
     fn ticks_of_one_rank() {
-        let ticks =
-            of(&[("delay", "20us"), ("every", "980us"), ("grain", "98us,980us"), ("ranks", "1")]);
+        let ticks = laws_with(&[
+            ("delay", "20us"),
+            ("every", "980us"),
+            ("grain", "98us,980us"),
+            ("ranks", "1"),
+        ]);
         let one = [0, 1].map(|at: usize| {
             let grain = &ticks.grains[at];
             (grain.p, grain.ranks[0].linear_slowdown)

@@ -35,7 +35,7 @@ impl Observed {
     /// # Errors
     ///
     /// It cannot be read, has neither detours nor samples of fixed work, or shows no delay.
-    pub(super) fn of(recording: &Recording) -> Result<Self, Problem> {
+    pub(super) fn from_recording(recording: &Recording) -> Result<Self, Problem> {
         let run = recording.run();
         if let Some(why) = no_sample(run) {
             let remedy = "measure without --keep, or give the laws --delay and --every";
@@ -45,8 +45,8 @@ impl Observed {
         }
         let method = run.method.clone();
         let (samples, delays, sum_ns, time_ns) = match method == methods::DETOURS {
-            true => of_detours(&summarize(recording)?),
-            false => of_samples(&measure(recording)?),
+            true => delays_of_detours(&summarize(recording)?),
+            false => delays_of_samples(&measure(recording)?),
         };
         let name = recording.dir().display().to_string();
         let lacks =
@@ -89,21 +89,21 @@ impl Observed {
 /// Number of samples and delays, sum of the delays and the time that was observed in ns.
 type Delays = (Option<u64>, u64, f64, f64);
 
-fn of_detours(found: &Summary) -> Delays {
+fn delays_of_detours(found: &Summary) -> Delays {
     let total = &found.total;
     let wall_ns = total.wall_ns as f64;
     (None, total.detours, total.noise * wall_ns, wall_ns)
 }
 
-fn of_samples(found: &Measured) -> Delays {
+fn delays_of_samples(found: &Measured) -> Delays {
     let of_work = found.series.iter().filter(|series| series.facts.fixed == Fixed::Work);
     let (mut samples, mut delays, mut sum_ns, mut time_ns) = (0, 0, 0.0, 0.0);
-    for of in of_work.filter_map(|series| series.distribution.as_ref()) {
-        samples += of.samples;
-        time_ns += of.mean * of.samples as f64;
-        if let Some(mean) = of.slowies.mean {
-            delays += of.slowies.count;
-            sum_ns += (mean - of.third_decile_mean) * of.slowies.count as f64;
+    for distribution in of_work.filter_map(|series| series.distribution.as_ref()) {
+        samples += distribution.samples;
+        time_ns += distribution.mean * distribution.samples as f64;
+        if let Some(mean) = distribution.slowies.mean {
+            delays += distribution.slowies.count;
+            sum_ns += (mean - distribution.third_decile_mean) * distribution.slowies.count as f64;
         }
     }
     (Some(samples), delays, sum_ns, time_ns)

@@ -26,7 +26,7 @@ impl ClosedForm {
     #[must_use]
     pub fn fit(law: &Law, grain_ns: u64, ranks: &[u64]) -> Self {
         let grain = grain_ns.max(1) as f64;
-        let of = |(from_ns, p, delay_ns): (Option<f64>, f64, f64)| Self {
+        let form = |(from_ns, p, delay_ns): (Option<f64>, f64, f64)| Self {
             from_ns,
             p,
             delay_ns,
@@ -39,9 +39,9 @@ impl ClosedForm {
             let known = ranks.iter().zip(&slowest).filter(|(_, slowest)| **slowest > 0.0);
             known.map(|both| ratio(both).powi(2)).sum()
         };
-        let classes = law.classes().map(|(from, p, delay)| of((Some(from), p, delay)));
+        let classes = law.classes().map(|(from, p, delay)| form((Some(from), p, delay)));
         let best = classes.min_by(|a, b| miss(a).total_cmp(&miss(b)));
-        best.unwrap_or_else(|| of((None, 0.0, 0.0)))
+        best.unwrap_or_else(|| form((None, 0.0, 0.0)))
     }
 
     /// Returns the slowdown of `ranks`: 1 + (1 - (1 - p)^ranks) delay / grain.

@@ -68,7 +68,7 @@ impl Delays {
         // Of a longer grain, all but the last round of the window takes every detour as a whole.
         let rounds = (grain_ns - 1) / free_ns;
         let most = 3 * usize::try_from(timeline.count()).unwrap_or(usize::MAX / 8) + 2;
-        let room = fold.as_ref().map_or(most, |fold| fold.of(most));
+        let room = fold.as_ref().map_or(most, |fold| fold.kept(most));
         let table = Table {
             pieces: Vec::with_capacity(room),
             open: None,

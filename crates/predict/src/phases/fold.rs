@@ -36,7 +36,7 @@ impl Fold {
     }
 
     /// Returns about how many of this many starts are kept.
-    pub(super) fn of(&self, count: usize) -> usize {
+    pub(super) fn kept(&self, count: usize) -> usize {
         (count as f64 * self.share * 1.1) as usize
     }
 

@@ -73,8 +73,8 @@ pub fn predict_with(
     let wanted: Vec<Wanted> = ask.grains_ns.iter().map(|&ns| wanted(noise, ask, ns)).collect();
     // The pass over the detours is about as much work as the recursions of one grain.
     let each = ask.ranks.len() as u64;
-    let of = each * (ask.grains_ns.len() as u64 + 1);
-    let mut progress = Progress { done: 0, of, report };
+    let all = each * (ask.grains_ns.len() as u64 + 1);
+    let mut progress = Progress { done: 0, all, report };
     let found = pass(noise, &culprits, &wanted)?;
     progress.step(each);
     let grains = wanted.iter().zip(found);
@@ -256,7 +256,8 @@ impl Grain<'_> {
     /// Returns the results of the closed laws.
     fn cell(&self, ranks: u64, (free, wall): (Bounds, Bounds)) -> Cell {
         let slowdown = |ns: f64| 1.0 + ns / self.grain_ns as f64;
-        let interval = |of: Interval| Interval { low: slowdown(of.low), high: slowdown(of.high) };
+        let interval =
+            |bounds: Interval| Interval { low: slowdown(bounds.low), high: slowdown(bounds.high) };
         let supported = ranks <= supported(self.windows);
         let of_law = |law: &Law, bounds: Bounds| Slowdown {
             slowdown: slowdown(law.mean_of_slowest_ns(ranks)),
@@ -266,7 +267,7 @@ impl Grain<'_> {
         let free_start = of_law(&self.laws.free, free);
         // What was recorded already is no less than what one could expect.
         let credible =
-            |of: &Extrapolated| of.interval.is_some() && of.slowdown >= free_start.slowdown;
+            |tail: &Extrapolated| tail.interval.is_some() && tail.slowdown >= free_start.slowdown;
         Cell {
             ranks,
             recursion: None,
@@ -330,14 +331,14 @@ fn recursions(
 /// Tracks and reports the progress of the work.
 struct Progress<'a> {
     done: u64,
-    of: u64,
+    all: u64,
     report: &'a mut dyn FnMut(u64, u64),
 }
 
 impl Progress<'_> {
     fn step(&mut self, steps: u64) {
         self.done += steps;
-        (self.report)(self.done, self.of);
+        (self.report)(self.done, self.all);
     }
 }
 

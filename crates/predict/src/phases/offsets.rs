@@ -26,14 +26,14 @@ impl Offsets {
         let scale = length_ns as f64 / next();
         let last_ns = length_ns.saturating_sub(1);
         // The numbers take the place of the sums.
-        Self::of(
+        Self::from_sorted(
             sums.into_iter().map(|sum| ((sum * scale) as u64).min(last_ns)).collect(),
             length_ns,
         )
     }
 
     /// Returns these offsets, which are sorted and lie in the window.
-    pub(super) fn of(ns: Vec<u64>, length_ns: u64) -> Self {
+    pub(super) fn from_sorted(ns: Vec<u64>, length_ns: u64) -> Self {
         let index = Index::new(&ns, |&ns| ns, length_ns);
         Self { ns, length_ns, index }
     }
@@ -84,7 +84,7 @@ mod tests {
             let from = place(&from);
             let ahead = |&offset: &u64| (offset + length - from) % length;
             let expected = ns.iter().map(ahead).min();
-            let offsets = Offsets::of(ns, length);
+            let offsets = Offsets::from_sorted(ns, length);
             prop_assert_eq!(Some(offsets.distance_ns(from)), expected);
         }
     }

@@ -78,11 +78,11 @@ impl Pareto {
 }
 
 /// Returns the maximum of a function that rises and then falls, by golden-section search.
-fn golden(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
+fn golden(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     const PART: f64 = 0.618_033_988_749_895;
     for _ in 0..40 {
         let (a, b) = (high - PART * (high - low), low + PART * (high - low));
-        if of(a) < of(b) {
+        if function(a) < function(b) {
             low = a;
         } else {
             high = b;
@@ -98,11 +98,11 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
 
-    fn drawn(of: Pareto, count: usize) -> Vec<f64> {
+    fn drawn(pareto: Pareto, count: usize) -> Vec<f64> {
         let mut random = Pcg64Mcg::seed_from_u64(5);
-        let value = |survival: f64| match of.shape {
-            0.0 => -of.scale * survival.ln(),
-            shape => of.scale / shape * (survival.powf(-shape) - 1.0),
+        let value = |survival: f64| match pareto.shape {
+            0.0 => -pareto.scale * survival.ln(),
+            shape => pareto.scale / shape * (survival.powf(-shape) - 1.0),
         };
         (0..count).map(|_| value(random.random_range(f64::EPSILON..1.0))).collect()
     }
@@ -110,14 +110,14 @@ mod tests {
     #[test]
     fn shapes_are_found_again() {
         for shape in [-0.4, -0.1, 0.0, 0.3, 0.8, 1.5] {
-            let of = Pareto { shape, scale: 20_000.0 };
-            let got = Pareto::fit(&drawn(of, 20_000)).expect("a fit");
+            let pareto = Pareto { shape, scale: 20_000.0 };
+            let got = Pareto::fit(&drawn(pareto, 20_000)).expect("a fit");
             assert!((got.shape - shape).abs() < 0.04, "shape {shape}: {got:?}");
-            assert!((got.scale / of.scale - 1.0).abs() < 0.05, "shape {shape}: {got:?}");
+            assert!((got.scale / pareto.scale - 1.0).abs() < 0.05, "shape {shape}: {got:?}");
         }
         assert_eq!(Pareto::fit(&[]), None);
         assert_eq!(Pareto::fit(&[0.0; 5]), None);
-        assert!(Pareto::fit(&[7.0; 5]).is_some_and(|of| of.shape < -0.5), "one length only");
+        assert!(Pareto::fit(&[7.0; 5]).is_some_and(|fit| fit.shape < -0.5), "one length only");
     }
 
     #[test]

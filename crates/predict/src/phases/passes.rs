@@ -45,7 +45,7 @@ pub(super) fn pass(
     let mut sums: Vec<Sums> = wanted.iter().map(|_| Sums::new(culprits.len())).collect();
     // What is found on one CPU is dropped before that of too many others is there.
     for some in timelines.chunks(threads()) {
-        for found in in_order(some.len(), |at| of_cpu(some[at], culprits, wanted)) {
+        for found in in_order(some.len(), |at| cpu_pass(some[at], culprits, wanted)) {
             sums.iter_mut().zip(found?).for_each(|(sums, found)| sums.add(found));
         }
     }
@@ -91,7 +91,7 @@ impl CpuPass {
     }
 }
 
-fn of_cpu(
+fn cpu_pass(
     timeline: &Timeline,
     culprits: &[SourceName],
     wanted: &[Wanted],
@@ -102,7 +102,7 @@ fn of_cpu(
     match timeline.recorded().filter(|_| !culprits.is_empty()) {
         None => timeline.each(|detour| found.iter_mut().for_each(|at| at.add(detour, &[])))?,
         Some(recorded) => {
-            let mut sums = TakenSums::of(culprits);
+            let mut sums = TakenSums::new(culprits);
             let clock = &recorded.recording().run().clock;
             timeline.each_with_activities(|detour, activities| {
                 let taken = sums.add(activities, detour, clock);

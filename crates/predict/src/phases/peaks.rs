@@ -52,7 +52,7 @@ impl Peaks {
     }
 
     /// Combines the pieces of all CPUs of a host.
-    pub(super) fn of_host<'a>(cpus: impl Iterator<Item = &'a Self> + Clone) -> Self {
+    pub(super) fn from_cpus<'a>(cpus: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let most = cpus.clone().map(|peaks| peaks.most).sum();
         let mut all = Self::new(most);
         // Of the CPU with the most long delays shorter ones are not known.

@@ -30,7 +30,7 @@ pub struct Noise {
 impl Noise {
     /// Returns noise of hosts whose sources are unknown.
     #[must_use]
-    pub fn of_hosts(hosts: Vec<Host>) -> Self {
+    pub fn from_hosts(hosts: Vec<Host>) -> Self {
         let why = "text files do not contain sources".to_owned();
         let remedy = "predict from a recording of `anechoic run`".to_owned();
         let sources = Err(no_sources(why, remedy));
@@ -52,18 +52,14 @@ impl Noise {
                 recordings.extend(find(path)?);
             }
         }
-        let threshold = |recording: &Recording| {
-            let run = recording.run();
-            run.clock.ns(run.threshold_ticks)
-        };
-        let coarsest = recordings.iter().map(threshold).max();
-        let mut noise = Self { threshold_ns: coarsest, ..Self::of_hosts(files) };
+        let coarsest = recordings.iter().map(threshold_ns).max();
+        let mut noise = Self { threshold_ns: coarsest, ..Self::from_hosts(files) };
         if let Some(merged) = Some(merged(&noise.hosts)).filter(|&merged| merged > 0) {
             noise.notes.push(format!(
                 "{merged} detours of text files overlapped others and were merged with these"
             ));
         }
-        if recordings.iter().any(|recording| Some(threshold(recording)) != coarsest) {
+        if recordings.iter().any(|recording| Some(threshold_ns(recording)) != coarsest) {
             noise.notes.push(format!(
                 "thresholds differ: only gaps above the largest, {} ns, are used",
                 coarsest.unwrap_or(0)
@@ -90,6 +86,11 @@ impl Noise {
 
 fn no_sources(why: String, remedy: String) -> NotAvailable {
     NotAvailable::new("cost of each source", why, remedy)
+}
+
+fn threshold_ns(recording: &Recording) -> u64 {
+    let run = recording.run();
+    run.clock.ns(run.threshold_ticks)
 }
 
 fn merged(hosts: &[Host]) -> u64 {
@@ -139,7 +140,7 @@ fn read_recording(
         }
         let window = Some(window).filter(|_| known).ok_or_else(|| lacks(&recording, NO_WINDOW))?;
         let recorded = RecordedCpu::read(&recording, cpu, window, attributed)?;
-        Ok((cpu.cpu, Timeline::of_recorded(recorded, length_ns)))
+        Ok((cpu.cpu, Timeline::from_recorded(recorded, length_ns)))
     };
     let timelines =
         in_order(run.cpus.len(), timeline).into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -110,14 +110,7 @@ impl Tables {
     #[must_use]
     pub fn steps(&self, ranks: u64) -> u64 {
         let copies = ranks / self.cpus;
-        let of = |host: &HostTable| {
-            let by_peaks = host.peaks_until_one(copies).map(|peaks| PEAK * peaks as u64);
-            let asked = DELAY * host.cpus.len() as u64;
-            let each = if host.folded { asked } else { 1 };
-            let one_by_one = copies.saturating_mul(each);
-            by_peaks.map_or(one_by_one, |peaks| peaks.min(one_by_one)) + asked
-        };
-        self.hosts.iter().map(of).fold(0, u64::saturating_add)
+        self.hosts.iter().map(|host| host.steps(copies)).fold(0, u64::saturating_add)
     }
 }
 
@@ -128,6 +121,15 @@ pub(super) fn share(hosts: &[Host], most: u64) -> f64 {
 }
 
 impl HostTable {
+    /// Returns about how many steps one phase takes on this many copies of the host.
+    fn steps(&self, copies: u64) -> u64 {
+        let by_peaks = self.peaks_until_one(copies).map(|peaks| PEAK * peaks as u64);
+        let asked = DELAY * self.cpus.len() as u64;
+        let each = if self.folded { asked } else { 1 };
+        let one_by_one = copies.saturating_mul(each);
+        by_peaks.map_or(one_by_one, |peaks| peaks.min(one_by_one)) + asked
+    }
+
     fn new(cpus: Vec<Delays>) -> Self {
         let length_ns = cpus.first().map_or(1, Delays::length_ns);
         let shift = shift_for(length_ns, BLOCKS);
@@ -146,7 +148,7 @@ impl HostTable {
         if folded {
             ceilings.fill(u16::MAX);
         }
-        let peaks = Peaks::of_host(cpus.iter().map(Delays::peaks));
+        let peaks = Peaks::from_cpus(cpus.iter().map(Delays::peaks));
         Self { length_ns, cpus, ceilings, shift, peaks, folded }
     }
 
@@ -229,7 +231,7 @@ impl<'a> Job<'a> {
     #[must_use]
     pub fn starting_at(tables: &'a Tables, starts_ns: &[Vec<u64>]) -> Self {
         let group = |(table, starts_ns): (&'a HostTable, &Vec<u64>)| {
-            Group::new(table, Offsets::of(starts_ns.clone(), table.length_ns))
+            Group::new(table, Offsets::from_sorted(starts_ns.clone(), table.length_ns))
         };
         let groups = tables.hosts.iter().zip(starts_ns).map(group).collect();
         Self { groups, grain_ns: tables.grain_ns, now_ns: 0 }

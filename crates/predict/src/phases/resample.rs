@@ -112,16 +112,16 @@ impl Blocks {
         let blocks = self.free.blocks.len();
         let slowest = |left_out: Option<usize>| -> Vec<(f64, f64)> {
             let (free, wall) = (self.free.without(left_out), self.wall.without(left_out));
-            let of = |&ranks| (free.mean_of_slowest_ns(ranks), wall.mean_of_slowest_ns(ranks));
-            ranks.iter().map(of).collect()
+            let both = |&ranks| (free.mean_of_slowest_ns(ranks), wall.mean_of_slowest_ns(ranks));
+            ranks.iter().map(both).collect()
         };
         let whole = slowest(None);
         let without = in_order(blocks, |block| slowest(Some(block)));
         let carriers = CARRIERS_OF_BLOCKS * blocks as f64;
-        let of_law = |law: &Law, of: fn(&(f64, f64)) -> f64| -> Vec<Bounds> {
+        let of_law = |law: &Law, part: fn(&(f64, f64)) -> f64| -> Vec<Bounds> {
             let at = |at: usize| {
-                let values: Vec<f64> = without.iter().map(|values| of(&values[at])).collect();
-                let spread = Spread::left_out(of(&whole[at]), &values);
+                let values: Vec<f64> = without.iter().map(|values| part(&values[at])).collect();
+                let spread = Spread::left_out(part(&whole[at]), &values);
                 let value = law.mean_of_slowest_ns(ranks[at]);
                 spread.map_or(Bounds::default(), |spread| spread.bounds(value, carriers))
             };

@@ -100,7 +100,7 @@ pub fn recursion(tables: &Tables, ranks: u64, seed: u64, budget: u64) -> Option<
             run.play(phases, longest_ns);
             (run.slowdown(tables.grain_ns()), run.phases, run.took_ns)
         });
-        let found = of_runs(&played);
+        let found = mean_of_runs(&played);
         let half = found.interval.high - found.slowdown;
         let passed_ns = played.iter().map(|run| run.2 as f64).sum::<f64>() * tables.copies(ranks);
         let exact = half <= ENOUGH * (found.slowdown - 1.0);
@@ -113,7 +113,7 @@ pub fn recursion(tables: &Tables, ranks: u64, seed: u64, budget: u64) -> Option<
 }
 
 /// Returns the mean of runs with known slowdown, phases and time.
-fn of_runs(runs: &[(f64, u64, u64)]) -> Recursion {
+fn mean_of_runs(runs: &[(f64, u64, u64)]) -> Recursion {
     let count = runs.len() as f64;
     let mean = runs.iter().map(|run| run.0).sum::<f64>() / count;
     let squares: f64 = runs.iter().map(|run| (run.0 - mean).powi(2)).sum();

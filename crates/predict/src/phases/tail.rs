@@ -268,7 +268,7 @@ impl Fitted {
         Extrapolated {
             slowdown: slowdown(&self.pareto, 1.0),
             interval: interval
-                .map(|of| Interval { low: 1.0 + of.low.exp(), high: 1.0 + of.high.exp() }),
+                .map(|log| Interval { low: 1.0 + log.low.exp(), high: 1.0 + log.high.exp() }),
         }
     }
 }

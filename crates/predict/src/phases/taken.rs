@@ -37,7 +37,7 @@ impl TakenSums {
     }
 
     /// Returns empty sums over some sources, numbered in their order.
-    pub(super) fn of<'a>(sources: impl IntoIterator<Item = &'a SourceName>) -> Self {
+    pub(super) fn new<'a>(sources: impl IntoIterator<Item = &'a SourceName>) -> Self {
         let mut numbers = Places::default();
         for (source, name) in sources {
             numbers.place(source, name);

@@ -45,7 +45,7 @@ impl Timeline {
     }
 
     /// Returns the window of a recorded CPU.
-    pub(super) fn of_recorded(recorded: RecordedCpu, length_ns: u64) -> Self {
+    pub(super) fn from_recorded(recorded: RecordedCpu, length_ns: u64) -> Self {
         let found = recorded.found();
         let (lost_ns, merged, count) = (found.lost_ns, found.merged, found.count);
         Self { length_ns, lost_ns, merged, count, detours: vec![], recorded: Some(recorded) }

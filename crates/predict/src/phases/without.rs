@@ -105,15 +105,16 @@ impl Without {
             self.sources[at].move_to(u64::MAX, &self.ahead, self.whole.front);
         }
         self.move_whole_to(self.free_ns);
-        let binned = |source: &Source| {
-            let total = source.end_ns.unwrap_or(0);
-            // Every detour delays the starts of one grain before it.
-            let lost_ns = self.lost_ns + self.free_ns - total;
-            let sum = u128::from(self.grain_ns) * u128::from(lost_ns);
-            let cells = self.whole.plus(&source.pass);
-            Binned { cells, total, mean: sum as f64 / total.max(1) as f64 }
-        };
-        self.sources.iter().map(binned).collect()
+        self.sources.iter().map(|source| self.binned(source)).collect()
+    }
+
+    fn binned(&self, source: &Source) -> Binned {
+        let total = source.end_ns.unwrap_or(0);
+        // Every detour delays the starts of one grain before it.
+        let lost_ns = self.lost_ns + self.free_ns - total;
+        let sum = u128::from(self.grain_ns) * u128::from(lost_ns);
+        let cells = self.whole.plus(&source.pass);
+        Binned { cells, total, mean: sum as f64 / total.max(1) as f64 }
     }
 
     /// Adds a detour that comes within the grain's reach.
@@ -228,13 +229,13 @@ impl Pass {
 
     /// Returns the sum of what both found.
     fn plus(&self, other: &Self) -> Vec<DelayBin> {
-        let of = |pass: &Self, bin: usize| pass.found.get(bin).copied().unwrap_or_default();
-        let both = |bin: usize| {
-            let mut sum = of(self, bin);
-            sum.add(of(other, bin));
+        let found = |pass: &Self, bin: usize| pass.found.get(bin).copied().unwrap_or_default();
+        let bins = (0..self.found.len().max(other.found.len())).map(|bin| {
+            let mut sum = found(self, bin);
+            sum.add(found(other, bin));
             DelayBin { mass: sum.mass, sum: sum.sum as f64 }
-        };
-        (0..self.found.len().max(other.found.len())).map(both).collect()
+        });
+        bins.collect()
     }
 }
 
@@ -269,10 +270,11 @@ mod tests {
         let taken = |taken: &[(usize, u64)]| -> u64 {
             taken.iter().filter(|(source, _)| *source == at).map(|(_, ns)| ns).sum()
         };
-        let free_ns = free_ns + detours.iter().map(|(_, of)| taken(of)).sum::<u64>();
+        let free_ns = free_ns + detours.iter().map(|(_, parts)| taken(parts)).sum::<u64>();
         let mut sweep = Sweep::new(free_ns, grain_ns, 1, FreeStarts::default());
-        for (span, of) in detours.iter().filter(|(span, of)| taken(of) < span.length_ns()) {
-            sweep.add(Span { end_ns: span.end_ns - taken(of), ..*span });
+        for (span, parts) in detours.iter().filter(|(span, parts)| taken(parts) < span.length_ns())
+        {
+            sweep.add(Span { end_ns: span.end_ns - taken(parts), ..*span });
         }
         sweep.finish().binned(free_ns)
     }
@@ -294,14 +296,14 @@ mod tests {
                     at_ns = span.end_ns + 1;
                     let taken = taken.min(length);
                     // Source 0 often, source 1 sometimes, and source 2 where another one is already.
-                    let of = match source {
+                    let parts = match source {
                         _ if taken == 0 => vec![],
                         0..=2 => vec![(0, taken)],
                         3 => vec![(1, taken)],
                         4 => vec![(2, taken.div_ceil(2)), (1, taken / 2)],
                         _ => vec![],
                     };
-                    (span, of.into_iter().filter(|(_, ns)| *ns > 0).collect())
+                    (span, parts.into_iter().filter(|(_, ns)| *ns > 0).collect())
                 })
                 .collect();
             let lost_ns: u64 = detours.iter().map(|(span, _)| span.length_ns()).sum();

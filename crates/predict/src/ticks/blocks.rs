@@ -23,7 +23,7 @@ pub(super) struct BlockPoints {
 }
 
 impl Group {
-    pub(super) fn of(points: &[Point]) -> Self {
+    pub(super) fn from_points(points: &[Point]) -> Self {
         let mut points = points.to_vec();
         let mut blocks: BTreeMap<u32, Vec<(usize, Point)>> = BTreeMap::new();
         for (place, point) in points.iter().enumerate() {
@@ -31,7 +31,8 @@ impl Group {
                 blocks.entry(time.block).or_default().push((place, in_block(point, time)));
             }
         }
-        let mut parts: Vec<BlockPoints> = blocks.into_values().map(BlockPoints::of).collect();
+        let mut parts: Vec<BlockPoints> =
+            blocks.into_values().map(BlockPoints::from_points).collect();
         if !parts.iter().any(BlockPoints::compares) {
             points.iter_mut().for_each(|point| point.by_block.clear());
             parts =
@@ -47,7 +48,7 @@ impl Group {
 }
 
 impl BlockPoints {
-    fn of(mut points: Vec<(usize, Point)>) -> Self {
+    fn from_points(mut points: Vec<(usize, Point)>) -> Self {
         points.sort_by(|a, b| a.1.rate_hz.total_cmp(&b.1.rate_hz));
         let (places, points) = points.into_iter().unzip();
         Self { points, places }
@@ -79,10 +80,10 @@ fn in_block(point: &Point, time: &BlockTime) -> Point {
 pub(super) fn both(low: &Point, high: &Point) -> Option<Both> {
     if low.by_block.is_empty() || high.by_block.is_empty() {
         let errors = low.standard_error_ms.zip(high.standard_error_ms);
-        let of = |point: &Point| (point.rate_hz, point.ms);
+        let measured = |point: &Point| (point.rate_hz, point.ms);
         let error_ms = errors.map(|(a, b)| a.hypot(b));
         let blocks = low.blocks.min(high.blocks) as usize;
-        return Some(Both { low: of(low), high: of(high), error_ms, blocks });
+        return Some(Both { low: measured(low), high: measured(high), error_ms, blocks });
     }
     let common = common(&low.by_block, &high.by_block);
     let mean_of = |value: fn(&(BlockTime, BlockTime)) -> f64| {

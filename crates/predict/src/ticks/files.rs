@@ -104,18 +104,18 @@ fn read_costs(file: &Path) -> Result<BTreeMap<String, Costs>, Problem> {
     }
     for row in &rows {
         let (name, mode) = (row.text(0), row.text(1));
-        let of = modes.entry(name.to_owned()).or_default();
-        if of.iter().any(|known| known.name == mode) {
+        let known_modes = modes.entry(name.to_owned()).or_default();
+        if known_modes.iter().any(|known| known.name == mode) {
             let mode = if mode.is_empty() { String::new() } else { format!(" in mode {mode}") };
             return Err(row.wrong(format!("a second row of costs of {name}{mode}"), "remove one"));
         }
         let (trap_us, handler_us) = (row.number(2, false)?, row.number(3, false)?);
-        of.push(HandlerMode { name: mode.to_owned(), trap_us, handler_us });
+        known_modes.push(HandlerMode { name: mode.to_owned(), trap_us, handler_us });
     }
-    let costs = |(name, modes): (String, Vec<HandlerMode>)| {
-        let mut costs = Costs::of_modes(modes)?;
+    let costs = modes.into_iter().filter_map(|(name, modes)| {
+        let mut costs = Costs::from_modes(modes)?;
         costs.modes.retain(|mode| !mode.name.is_empty());
         Some((name, costs))
-    };
-    Ok(modes.into_iter().filter_map(costs).collect())
+    });
+    Ok(costs.collect())
 }

@@ -9,7 +9,7 @@ use super::outcome::{
     Cost, Linearity, ModeParts, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };
 use super::pairs::{Estimators, Shares, pairs};
-use super::table::{Costs, HandlerMode, Origin, Point, Processor, SeenCost, Table};
+use super::table::{Costs, Origin, Point, Processor, SeenCost, Table};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::mean;
 
@@ -53,16 +53,17 @@ pub fn model(table: &Table) -> Model {
     };
     Model {
         origin: table.origin.clone(),
-        processors: table.processors.iter().map(of_processor).collect(),
+        processors: table.processors.iter().map(processor_model).collect(),
         assumptions: ASSUMPTIONS.iter().chain(more).map(|&text| text.to_owned()).collect(),
         left_out: table.left_out.clone(),
     }
 }
 
-fn of_processor(processor: &Processor) -> ProcessorModel {
+fn processor_model(processor: &Processor) -> ProcessorModel {
     let mut points = processor.points.clone();
     points.sort_by(|a, b| a.copies.cmp(&b.copies).then(a.rate_hz.total_cmp(&b.rate_hz)));
-    let groups: Vec<Group> = points.chunk_by(|a, b| a.copies == b.copies).map(Group::of).collect();
+    let groups: Vec<Group> =
+        points.chunk_by(|a, b| a.copies == b.copies).map(Group::from_points).collect();
     let costs = &processor.costs;
     let mut cost = cost(&groups, costs);
     let sample = sample(&cost);
@@ -100,12 +101,13 @@ fn of_processor(processor: &Processor) -> ProcessorModel {
         name: processor.name.clone(),
         costs: costs.clone(),
         points: all,
-        shares: Shares::of(&pairs),
+        shares: Shares::from_pairs(&pairs),
         cost,
         per_1000,
         per_1000_own_ticks: own_ticks,
         modes: if resolved { modes(costs, &cost) } else { vec![] },
-        estimators: Estimators::of(&pairs, PERCENT_PER_US * cost.indirect_us).filter(|_| resolved),
+        estimators: Estimators::from_pairs(&pairs, PERCENT_PER_US * cost.indirect_us)
+            .filter(|_| resolved),
         ticks: own_ticks.or(per_1000).map_or(vec![], |parts| shares_of_ticks(&parts, &cost)),
         tickless: groups
             .iter()
@@ -157,12 +159,12 @@ fn parts(costs: &Costs, cost: &Cost) -> Parts {
 
 /// Returns the shares in each named mode of the handler, all with the indirect cost of the first.
 fn modes(costs: &Costs, cost: &Cost) -> Vec<ModeParts> {
-    let of = |mode: &HandlerMode| {
+    let modes = costs.modes.iter().map(|mode| {
         let direct = Costs::given(mode.trap_us, mode.handler_us);
         let total_us = direct.direct_us() + cost.indirect_us;
         ModeParts { name: mode.name.clone(), parts: parts(&direct, &Cost { total_us, ..*cost }) }
-    };
-    costs.modes.iter().map(of).collect()
+    });
+    modes.collect()
 }
 
 /// Combines handler and gap of the kernel's own tick with the indirect cost of added interrupts.
@@ -178,14 +180,14 @@ fn own_parts(tick: &SeenCost, cost: &Cost) -> Parts {
 
 /// Returns f(n) = n·ΣP/1000, in percent.
 fn shares_of_ticks(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
-    let of = |rate_hz: f64| {
+    let shares = REPORTED_HZ.map(|rate_hz| {
         let thousands = rate_hz / 1e3;
         let moved = |us: f64| (parts.total + PERCENT_PER_US * (us - cost.total_us)) * thousands;
         let interval =
             cost.total_interval.map(|i| Interval { low: moved(i.low), high: moved(i.high) });
         TickShare { rate_hz, percent: parts.total * thousands, interval }
-    };
-    REPORTED_HZ.map(of).to_vec()
+    });
+    shares.to_vec()
 }
 
 /// Returns B, the mean of T·(1 − f) over the rates and over the blocks. `own_share` is the share of the CPU that the

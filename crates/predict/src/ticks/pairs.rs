@@ -36,7 +36,7 @@ impl Pair {
     /// The extra interrupts are those of Tsafrir 2007, (h2 − h1)·T2. The actual number is h2·T2 − h1·T1, which is
     /// smaller if the interrupts of the lower rate already take much of the CPU. The cost of one interrupt, from which
     /// predictions are made, uses the actual number: under T = B/(1 − c·h) it is exactly c.
-    pub(super) fn of(low: &Point, high: &Point, costs: &Costs) -> Option<Self> {
+    pub(super) fn between(low: &Point, high: &Point, costs: &Costs) -> Option<Self> {
         let copies = high.copies;
         let both = both(low, high)?;
         let ((low_hz, low_ms), (high_hz, high_ms)) = (both.low, both.high);
@@ -62,13 +62,14 @@ impl Pair {
 
 /// Returns all pairs of each of `groups`, whose points are sorted by rate.
 pub(super) fn pairs<'a>(groups: impl Iterator<Item = &'a [Point]>, costs: &Costs) -> Vec<Pair> {
-    let of_group = |points: &[Point]| -> Vec<Pair> {
-        let from = |(at, low): (usize, &Point)| -> Vec<Pair> {
-            points[at + 1..].iter().filter_map(|high| Pair::of(low, high, costs)).collect()
-        };
-        points.iter().enumerate().flat_map(from).collect()
-    };
-    groups.flat_map(of_group).collect()
+    let mut pairs = vec![];
+    for points in groups {
+        for (at, low) in points.iter().enumerate() {
+            let higher = points[at + 1..].iter();
+            pairs.extend(higher.filter_map(|high| Pair::between(low, high, costs)));
+        }
+    }
+    pairs
 }
 
 /// The indirect share over all pairs and copies; if the model held exactly, all pairs would have the same share.
@@ -96,7 +97,7 @@ pub struct Shares {
 
 impl Shares {
     /// Returns the distribution of the shares; absent if no pair has one.
-    pub(super) fn of(pairs: &[Pair]) -> Option<Self> {
+    pub(super) fn from_pairs(pairs: &[Pair]) -> Option<Self> {
         let mut shares: Vec<f64> = pairs.iter().filter_map(|pair| pair.indirect_share).collect();
         shares.sort_by(f64::total_cmp);
         let at = |share: f64| quantile(&shares, share);
@@ -134,7 +135,7 @@ pub struct Estimators {
 
 impl Estimators {
     /// Returns the estimates from all pairs of a processor beside that of the fit; absent without pairs.
-    pub(super) fn of(pairs: &[Pair], fit: f64) -> Option<Self> {
+    pub(super) fn from_pairs(pairs: &[Pair], fit: f64) -> Option<Self> {
         // 1,000 interrupts per second that cost 1 µs each take 0.1 % of a CPU.
         let percent = |pair: &Pair| 0.1 * pair.indirect_us / pair.extra;
         let mut all: Vec<f64> = pairs.iter().map(percent).collect();

@@ -7,7 +7,8 @@ use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::stats::standard_error;
-use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+use anechoic_recording::injection::Injected;
+use anechoic_recording::{Clock, Problem, ProblemKind, Recording, methods};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Method of such a recording.
@@ -116,49 +117,52 @@ fn pairs_in_blocks(points: &[Point]) -> usize {
 /// Returns the points by copies and injection, each the mean of its rounds.
 fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals) -> Vec<Point> {
     let run = recording.run();
-    let mut blocks: BTreeMap<(u32, Option<u32>), Vec<usize>> = BTreeMap::new();
+    let mut blocks: BTreeMap<(u32, Option<u32>), Vec<(usize, &Round)>> = BTreeMap::new();
     for (at, round) in rounds.iter().enumerate() {
-        blocks.entry((round.copies, round.injection)).or_default().push(at);
+        blocks.entry((round.copies, round.injection)).or_default().push((at, round));
     }
-    let point = |((copies, injection), blocks): ((u32, Option<u32>), Vec<usize>)| {
-        let wall = |round: &Round| run.clock.seconds(round.end_ticks - round.start_ticks);
-        let of = |&at: &usize| &rounds[at];
-        let n = blocks.len() as f64;
-        let time_ms = |round: &Round| wall(round) * 1e3 / round.sorts as f64;
-        let times: Vec<f64> = blocks.iter().map(of).map(time_ms).collect();
+    let points = blocks.into_iter().map(|((_, injection), rounds)| {
         let injected = injection.and_then(|at| run.injections.get(at as usize));
-        let came: Vec<(f64, RateFrom)> = blocks
+        let came = rounds
             .iter()
-            .map(|&at| arrivals.of(at, &rounds[at], injected, cpu, &run.clock))
-            .collect();
-        let mut by_block: Vec<BlockTime> = blocks
-            .iter()
-            .map(of)
-            .zip(&came)
-            .map(|(round, (came, _))| BlockTime {
-                block: round.block,
-                rate_hz: came / wall(round),
-                ms: time_ms(round),
-            })
-            .collect();
-        // A recording may hold rounds that began in another order.
-        by_block.sort_by_key(|time| time.block);
-        let from = came.iter().map(|(_, from)| *from).max().unwrap_or(RateFrom::Table);
-        let came: f64 = came.iter().map(|(came, _)| came).sum();
-        let seconds: f64 = blocks.iter().map(of).map(wall).sum();
-        Point {
-            copies,
-            rate_hz: came / seconds,
-            asked_hz: Some(injected.map_or(0.0, |one| 1e9 / one.period_ns.max(1) as f64)),
-            rate_from: from,
-            ms: times.iter().sum::<f64>() / n,
-            standard_error_ms: standard_error(&times),
-            blocks: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
-            by_block,
-            sorts: Some(
-                blocks.iter().map(of).map(|round| round.sorts).fold(0, u64::saturating_add),
-            ),
-        }
-    };
-    blocks.into_iter().map(point).collect()
+            .map(|(at, round)| arrivals.in_round(*at, round, injected, cpu, &run.clock));
+        let came: Vec<(f64, RateFrom)> = came.collect();
+        let rounds: Vec<&Round> = rounds.into_iter().map(|(_, round)| round).collect();
+        point(&run.clock, &rounds, &came, injected)
+    });
+    points.collect()
+}
+
+/// Returns the mean of these rounds; `came` is the number of interrupts in each, with its origin.
+fn point(
+    clock: &Clock,
+    rounds: &[&Round],
+    came: &[(f64, RateFrom)],
+    injected: Option<&Injected>,
+) -> Point {
+    let wall = |round: &Round| clock.seconds(round.end_ticks - round.start_ticks);
+    let time_ms = |round: &Round| wall(round) * 1e3 / round.sorts as f64;
+    let times: Vec<f64> = rounds.iter().map(|round| time_ms(round)).collect();
+    let by_block = rounds.iter().zip(came).map(|(round, (came, _))| BlockTime {
+        block: round.block,
+        rate_hz: came / wall(round),
+        ms: time_ms(round),
+    });
+    let mut by_block: Vec<BlockTime> = by_block.collect();
+    // A recording may hold rounds that began in another order.
+    by_block.sort_by_key(|time| time.block);
+    let from = came.iter().map(|(_, from)| *from).max().unwrap_or(RateFrom::Table);
+    let came: f64 = came.iter().map(|(came, _)| came).sum();
+    let seconds: f64 = rounds.iter().map(|round| wall(round)).sum();
+    Point {
+        copies: rounds.first().map_or(0, |round| round.copies),
+        rate_hz: came / seconds,
+        asked_hz: Some(injected.map_or(0.0, |one| 1e9 / one.period_ns.max(1) as f64)),
+        rate_from: from,
+        ms: times.iter().sum::<f64>() / times.len() as f64,
+        standard_error_ms: standard_error(&times),
+        blocks: u32::try_from(times.len()).unwrap_or(u32::MAX),
+        by_block,
+        sorts: Some(rounds.iter().map(|round| round.sorts).fold(0, u64::saturating_add)),
+    }
 }

@@ -73,7 +73,7 @@ impl Arrivals {
     }
 
     /// Returns the number of interrupts in this round, and the origin of the number.
-    pub(super) fn of(
+    pub(super) fn in_round(
         &self,
         number: usize,
         round: &Round,

@@ -69,7 +69,7 @@ pub(super) fn scheduler(
     if costs.is_empty() {
         return Ok(Scheduler::none("no tick came alone in the rounds without added interrupts"));
     }
-    Ok(Scheduler::of(&costs))
+    Ok(Scheduler::from_rounds(&costs))
 }
 
 /// Returns the addresses of the functions that expired in what attribution calls the tick.

@@ -53,7 +53,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Returns the estimate; absent without values.
-    fn of(values: &[f64]) -> Option<Self> {
+    fn from_values(values: &[f64]) -> Option<Self> {
         let paging::Estimate { value, interval } = paging::Estimate::of(values)?;
         Some(Self { us: value, interval })
     }
@@ -79,10 +79,11 @@ impl Scheduler {
     }
 
     /// Computes the result from the rounds of all numbers of copies.
-    pub(super) fn of(rounds: &[RoundCost]) -> Self {
+    pub(super) fn from_rounds(rounds: &[RoundCost]) -> Self {
         let mut by_copies: BTreeMap<u32, Vec<&RoundCost>> = BTreeMap::new();
         rounds.iter().for_each(|round| by_copies.entry(round.copies).or_default().push(round));
-        let by_copies: Vec<SchedulerCost> = by_copies.values().filter_map(|of| cost(of)).collect();
+        let by_copies: Vec<SchedulerCost> =
+            by_copies.values().filter_map(|rounds| cost(rounds)).collect();
         let one = by_copies.len() == 1;
         Self {
             by_copies,
@@ -106,10 +107,10 @@ fn cost(rounds: &[&RoundCost]) -> Option<SchedulerCost> {
         copies: rounds.first()?.copies,
         rounds: u32::try_from(rounds.len()).unwrap_or(u32::MAX),
         ticks: sum(|round| round.ticks),
-        tick: Estimate::of(&all(|round| round.tick_us))?,
-        function: Estimate::of(&all(|round| round.function_us))?,
+        tick: Estimate::from_values(&all(|round| round.tick_us))?,
+        function: Estimate::from_values(&all(|round| round.function_us))?,
         switches: sum(|round| round.switches),
-        choice: Estimate::of(&choices),
+        choice: Estimate::from_values(&choices),
     })
 }
 
@@ -123,7 +124,7 @@ fn per_copy(rounds: &[RoundCost], value: fn(&RoundCost) -> Option<f64>) -> Optio
         }
     }
     let slopes: Vec<f64> = blocks.values().filter_map(|points| slope(points)).collect();
-    Estimate::of(&slopes)
+    Estimate::from_values(&slopes)
 }
 
 /// Returns the least-squares slope; absent without points at two places.
@@ -160,7 +161,7 @@ mod tests {
                 rounds.push(round(copies, block, base + per_copy * f64::from(copies), choice));
             }
         }
-        let found = Scheduler::of(&rounds);
+        let found = Scheduler::from_rounds(&rounds);
         assert!(near(found.tick_per_copy, 0.2, 12.706_204_736 * 0.1), "{found:?}");
         assert!(near(found.function_per_copy, 0.1, 12.706_204_736 * 0.05), "{found:?}");
         assert!(near(found.choice_per_copy, 0.0, 0.0), "{found:?}");
@@ -174,13 +175,13 @@ mod tests {
 
     #[test]
     fn with_less() {
-        let alone = Scheduler::of(&[round(4, 0, 6.0, Some(2.0))]);
+        let alone = Scheduler::from_rounds(&[round(4, 0, 6.0, Some(2.0))]);
         let only = Estimate { us: 6.0, interval: None };
         assert_eq!((alone.by_copies[0].tick, alone.tick_per_copy), (only, None));
         assert!(alone.not_available.is_some_and(|why| why.contains("one number of copies")));
         // No block has both.
-        let apart = Scheduler::of(&[round(1, 0, 6.0, None), round(2, 1, 7.0, None)]);
+        let apart = Scheduler::from_rounds(&[round(1, 0, 6.0, None), round(2, 1, 7.0, None)]);
         assert_eq!((apart.by_copies.len(), apart.tick_per_copy), (2, None));
-        assert_eq!(Scheduler::of(&[]).by_copies, []);
+        assert_eq!(Scheduler::from_rounds(&[]).by_copies, []);
     }
 }

@@ -27,16 +27,19 @@ impl Table {
     /// Joins the tables of several recordings, each with its name, which distinguishes processors of one name.
     #[must_use]
     pub fn join(tables: Vec<(String, Table)>) -> Self {
-        let names = || tables.iter().flat_map(|(_, table)| &table.processors).map(|of| &of.name);
+        let names = || {
+            tables.iter().flat_map(|(_, table)| &table.processors).map(|processor| &processor.name)
+        };
         let distinct = names().collect::<BTreeSet<_>>().len() == names().count();
         let (mut facts, mut processors, mut left_out) = (vec![], vec![], vec![]);
         for (label, table) in tables {
-            if let Origin::Recording(of) = table.origin {
-                facts.push(*of);
+            if let Origin::Recording(recorded) = table.origin {
+                facts.push(*recorded);
             }
-            let named = |of: Processor| {
-                let name = if distinct { of.name } else { format!("{label}: {}", of.name) };
-                Processor { name, ..of }
+            let named = |processor: Processor| {
+                let name =
+                    if distinct { processor.name } else { format!("{label}: {}", processor.name) };
+                Processor { name, ..processor }
             };
             processors.extend(table.processors.into_iter().map(named));
             left_out.extend(table.left_out);
@@ -217,7 +220,7 @@ impl Costs {
 
     /// Returns the costs of the first of these modes; none without a mode.
     #[must_use]
-    pub fn of_modes(modes: Vec<HandlerMode>) -> Option<Self> {
+    pub fn from_modes(modes: Vec<HandlerMode>) -> Option<Self> {
         let first = modes.first()?;
         Some(Self { modes: modes.clone(), ..Self::given(first.trap_us, first.handler_us) })
     }

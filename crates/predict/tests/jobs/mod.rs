@@ -44,7 +44,7 @@ pub struct Made {
 type Played = (Vec<(u64, u64)>, u64);
 
 impl Made {
-    pub fn of(grain: u64, phases: u64, ranks: Vec<(usize, Vec<Away>)>) -> Self {
+    pub fn new(grain: u64, phases: u64, ranks: Vec<(usize, Vec<Away>)>) -> Self {
         let (meeting, slower) = (Meeting::Barrier, (|_| 0) as fn(u64) -> u64);
         let (meets_in, extra, copies, rounds, guest) = (0, 0, 1, 1, false);
         Self { grain, meeting, phases, meets_in, extra, slower, ranks, copies, rounds, guest }

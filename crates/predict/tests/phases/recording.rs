@@ -25,7 +25,7 @@ pub struct Planted<'a> {
 }
 
 impl<'a> Planted<'a> {
-    pub fn of(place: &'a Path) -> Self {
+    pub fn new(place: &'a Path) -> Self {
         let (name, threshold_ns) = ("planted", 200);
         Self { place, name, threshold_ns, attributed: false, guest: false, daemon_ns: 0 }
     }

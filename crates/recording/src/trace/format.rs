@@ -139,7 +139,7 @@ fn field(line: &str) -> Result<FormatField, String> {
 mod tests {
     use super::*;
 
-    fn of(name: &str, storage: Storage, offset: usize, size: usize) -> FormatField {
+    fn stored(name: &str, storage: Storage, offset: usize, size: usize) -> FormatField {
         FormatField { name: name.to_owned(), storage, offset, size }
     }
 
@@ -147,54 +147,58 @@ mod tests {
     fn fields_of_all_forms_are_parsed() {
         let (plus, minus) = (Storage::Number { signed: false }, Storage::Number { signed: true });
         let cases = [
-            ("number", "unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;", of("vec", plus, 8, 4)),
+            (
+                "number",
+                "unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;",
+                stored("vec", plus, 8, 4),
+            ),
             (
                 "sign",
                 "pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;",
-                of("next_pid", minus, 56, 4),
+                stored("next_pid", minus, 56, 4),
             ),
-            ("pointer", "void * func;\toffset:8;\tsize:8;\tsigned:0;", of("func", plus, 8, 8)),
+            ("pointer", "void * func;\toffset:8;\tsize:8;\tsigned:0;", stored("func", plus, 8, 8)),
             (
                 "pointer without a space",
                 "void *func;\toffset:8;\tsize:8;\tsigned:0;",
-                of("func", plus, 8, 8),
+                stored("func", plus, 8, 8),
             ),
             (
                 "array",
                 "char comm[16];\toffset:8;\tsize:16;\tsigned:0;",
-                of("comm", Storage::Bytes, 8, 16),
+                stored("comm", Storage::Bytes, 8, 16),
             ),
             (
                 "array of a number's size",
                 "char tag[8];\toffset:8;\tsize:8;\tsigned:0;",
-                of("tag", Storage::Bytes, 8, 8),
+                stored("tag", Storage::Bytes, 8, 8),
             ),
             (
                 "array named by a constant",
                 "char comm[TASK_COMM_LEN];\toffset:8;\tsize:16;\tsigned:1;",
-                of("comm", Storage::Bytes, 8, 16),
+                stored("comm", Storage::Bytes, 8, 16),
             ),
             (
                 "located",
                 "__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;",
-                of("name", Storage::Located, 12, 4),
+                stored("name", Storage::Located, 12, 4),
             ),
             (
                 "located mask",
                 "__data_loc cpumask_t cpumask;\toffset:8;\tsize:4;\tsigned:0;",
-                of("cpumask", Storage::Located, 8, 4),
+                stored("cpumask", Storage::Located, 8, 4),
             ),
             (
                 "located from here",
                 "__rel_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;",
-                of("name", Storage::LocatedFromHere, 12, 4),
+                stored("name", Storage::LocatedFromHere, 12, 4),
             ),
             (
                 "struct",
                 "struct timespec64 now;\toffset:8;\tsize:16;\tsigned:0;",
-                of("now", Storage::Bytes, 8, 16),
+                stored("now", Storage::Bytes, 8, 16),
             ),
-            ("no sign", "int irq;\toffset:8;\tsize:4;", of("irq", plus, 8, 4)),
+            ("no sign", "int irq;\toffset:8;\tsize:4;", stored("irq", plus, 8, 4)),
         ];
         for (name, line, expected) in cases {
             assert_eq!(field(line), Ok(expected), "case: {name}");

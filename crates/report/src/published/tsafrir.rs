@@ -32,7 +32,7 @@ fn processor(times: &[&Published]) -> Processor {
         trap_us: direct_us(name, "trap"),
         handler_us: direct_us(name, &format!("{mode} handler")),
     };
-    let costs = Costs::of_modes(MODES.map(mode).to_vec()).expect("two modes");
+    let costs = Costs::from_modes(MODES.map(mode).to_vec()).expect("two modes");
     Processor::given(name.to_owned(), times.iter().map(|cell| point(cell)).collect(), costs)
 }
 

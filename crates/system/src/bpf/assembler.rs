@@ -117,8 +117,8 @@ impl Assembler {
     }
 
     /// Sets an address that the kernel fills in; takes two slots.
-    pub fn set_address(&mut self, to: Register, of: Register, number: i32) {
-        self.put(0x18, to, of, 0, number);
+    pub fn set_address(&mut self, to: Register, source: Register, number: i32) {
+        self.put(0x18, to, source, 0, number);
         self.put(0, R0, R0, 0, 0);
     }
 

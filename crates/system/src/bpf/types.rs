@@ -132,7 +132,7 @@ impl Types {
     }
 
     /// Returns the types of a map's keys and values.
-    pub fn of_map(&self) -> MapTypes<'_> {
+    pub fn map(&self) -> MapTypes<'_> {
         MapTypes { types: &self.fd, key: U32, value: VALUE }
     }
 
@@ -143,8 +143,8 @@ impl Types {
     /// Describes functions that begin at these instructions, in the order of their names.
     pub(super) fn functions(starts: &[u32]) -> Vec<FunctionInfo> {
         let types = FIRST_FUNCTION..;
-        let of = |(&instruction, of_type)| FunctionInfo { instruction, of_type };
-        starts.iter().zip(types).map(of).collect()
+        let info = |(&instruction, of_type)| FunctionInfo { instruction, of_type };
+        starts.iter().zip(types).map(info).collect()
     }
 }
 

@@ -109,11 +109,11 @@ pub(super) fn settings(scene: &Scene) -> RowResult {
             "{asked} on the kernel command line, all in effect as far as can be read"
         ));
     }
-    let text = |s: &&Setting| {
+    let found = unmet.iter().map(|s| {
         let (asked, is) = (s.requested.as_deref(), s.effective.as_deref());
         format!("{}: requested {}, is {}", s.name, asked.unwrap_or(""), is.unwrap_or(""))
-    };
-    let found = unmet.iter().map(text).collect::<Vec<_>>().join("; ");
+    });
+    let found = found.collect::<Vec<_>>().join("; ");
     let files: Vec<&str> = unmet.iter().map(|s| s.file.as_str()).collect();
     RowResult::limited(found, format!("see {} and the kernel log (dmesg)", files.join(" ")))
 }

@@ -88,12 +88,15 @@ fn description() -> String {
     let command: Vec<String> =
         env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let text = format!("{} {} {}", namespace(), std::process::id(), command.join(" "));
-    let plain: String = text.chars().map(|of| if of.is_control() { '?' } else { of }).collect();
+    let plain: String = text
+        .chars()
+        .map(|character| if character.is_control() { '?' } else { character })
+        .collect();
     plain
         .chars()
-        .scan(0, |bytes, of| {
-            *bytes += of.len_utf8();
-            (*bytes < LONGEST).then_some(of)
+        .scan(0, |bytes, character| {
+            *bytes += character.len_utf8();
+            (*bytes < LONGEST).then_some(character)
         })
         .collect()
 }
@@ -106,7 +109,7 @@ fn named(description: &str) -> String {
         return "another process".to_owned();
     };
     let elsewhere = if space == namespace() { "" } else { " of another PID namespace" };
-    let plain: String = command.chars().filter(|of| !of.is_control()).collect();
+    let plain: String = command.chars().filter(|character| !character.is_control()).collect();
     format!("process {number}{elsewhere} ({plain})")
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Applied(u64);
 
 impl Applied {
     /// Makes a change with `write`, after it is noted how to undo it.
-    pub(super) fn of(
+    pub(super) fn make(
         path: PathBuf,
         undo: Undo,
         write: impl FnOnce(&Path) -> io::Result<()>,
@@ -74,7 +74,7 @@ impl Applied {
     pub(super) fn got(&mut self, count: u64) {
         let mut made = made();
         if let Some(Made { undo: Undo::Subtract { added, .. }, .. }) =
-            made.iter_mut().find(|of| of.number == self.0)
+            made.iter_mut().find(|change| change.number == self.0)
         {
             *added = count;
         }
@@ -85,9 +85,9 @@ impl Applied {
 impl Drop for Applied {
     fn drop(&mut self) {
         let mut made = made();
-        if let Some(at) = made.iter().position(|of| of.number == self.0) {
-            let of = made.remove(at);
-            of.undo_own();
+        if let Some(at) = made.iter().position(|change| change.number == self.0) {
+            let change = made.remove(at);
+            change.undo_own();
             note(&made);
         }
     }
@@ -98,10 +98,10 @@ pub fn undo_all() {
     let mut made = made();
     // Pages that are still in use stay in the pool as surplus, so its number would not show one subtraction to the next.
     let mut added_to: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    for of in made.drain(..).rev() {
-        match of.undo {
-            Undo::Write { .. } => of.undo_own(),
-            Undo::Subtract { added, .. } => *added_to.entry(of.path).or_default() += added,
+    for change in made.drain(..).rev() {
+        match change.undo {
+            Undo::Write { .. } => change.undo_own(),
+            Undo::Subtract { added, .. } => *added_to.entry(change.path).or_default() += added,
         }
     }
     for (path, added) in added_to {
@@ -135,7 +135,7 @@ fn undo_leftovers_in(directory: &Path) {
             continue;
         };
         let made: Vec<Made> = text.lines().filter_map(parse).collect();
-        let failed = |of: &Made| is_ours(&of.path) && !of.undo();
+        let failed = |change: &Made| is_ours(&change.path) && !change.undo();
         let mut left: Vec<Made> = made.into_iter().rev().filter(failed).collect();
         left.reverse();
         write_note(&directory.join(name), &left);
@@ -255,7 +255,7 @@ mod tests {
         let add = |before: u64, added: u64| {
             let undo = Undo::Subtract { before, added };
             let write = |path: &Path| fs::write(path, (before + added).to_string());
-            Applied::of(path.clone(), undo, write).expect("allowed")
+            Applied::make(path.clone(), undo, write).expect("allowed")
         };
         let (first, second) = (add(0, 10), add(10, 20));
         assert_eq!(number(), "30");

@@ -42,7 +42,7 @@ impl Place {
 
 /// Returns the cgroups of this process that may limit its CPU time: that of the CPU controller (v1), and that of the
 /// unified hierarchy (v2). A container that shows the path on its host has its cgroup at the mount point itself.
-pub(crate) fn of_cpu(root: &Root) -> Vec<Place> {
+pub(crate) fn limiting_cpu(root: &Root) -> Vec<Place> {
     let legacy = |name: &str| name.split(',').any(|word| word == "cpu");
     let v1 = place(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
     let v2 = place(root, |kind, _| kind == "cgroup2", |controllers| controllers.is_empty());

@@ -46,7 +46,7 @@ pub fn describe_in(root: &Root, hypervisor: Option<String>, allowed: &[u32]) -> 
     let models = model::models(&read("/proc/cpuinfo"));
     Machine {
         host: read("/proc/sys/kernel/hostname"),
-        model: model::of_machine(&models),
+        model: model::common(&models),
         arch: std::env::consts::ARCH.to_owned(),
         kernel: kernel.trim().to_owned(),
         command_line: read("/proc/cmdline"),

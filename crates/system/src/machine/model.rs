@@ -8,7 +8,7 @@ pub fn models(cpuinfo: &str) -> BTreeMap<u32, String> {
 }
 
 /// Returns the model of the machine: that of its CPUs, or all of them if they differ.
-pub(crate) fn of_machine(models: &BTreeMap<u32, String>) -> String {
+pub(crate) fn common(models: &BTreeMap<u32, String>) -> String {
     let distinct: BTreeSet<&str> = models.values().map(String::as_str).collect();
     distinct.into_iter().collect::<Vec<_>>().join(" + ")
 }

@@ -19,22 +19,24 @@ fn notes(root: &Root, own: u32, cpus: &[u32]) -> Vec<String> {
         root.names("/proc").iter().filter_map(|name| name.parse().ok()).collect();
     processes.retain(|&process| process != own);
     processes.sort_unstable();
-    let note = |process: &u32| {
-        let comm = |path: String| root.read(&format!("/proc/{process}{path}/comm"));
-        comm(String::new()).filter(|name| name.starts_with(PROCESS))?;
-        let tasks = root.names(&format!("/proc/{process}/task")).into_iter();
-        let measured = tasks.filter_map(|task| comm(format!("/task/{task}")));
-        let measured = measured.filter_map(|name| name.strip_prefix(LOOP)?.parse().ok());
-        let mut both: Vec<u32> = measured.filter(|cpu| cpus.contains(cpu)).collect();
-        both.sort_unstable();
-        both.dedup();
-        let list = crate::cpus::list(&both);
-        let cpus = if both.len() == 1 { "CPU" } else { "CPUs" };
-        (!both.is_empty()).then(|| {
-            format!("{BESIDE_ANOTHER} {process}) measured {cpus} {list} at the same time, and each disturbed the other")
-        })
-    };
-    processes.iter().filter_map(note).collect()
+    processes.into_iter().filter_map(|process| note(root, process, cpus)).collect()
+}
+
+/// Returns a note if that process measures one of `cpus` too.
+fn note(root: &Root, process: u32, cpus: &[u32]) -> Option<String> {
+    let comm = |path: String| root.read(&format!("/proc/{process}{path}/comm"));
+    comm(String::new()).filter(|name| name.starts_with(PROCESS))?;
+    let tasks = root.names(&format!("/proc/{process}/task")).into_iter();
+    let measured = tasks.filter_map(|task| comm(format!("/task/{task}")));
+    let measured = measured.filter_map(|name| name.strip_prefix(LOOP)?.parse().ok());
+    let mut both: Vec<u32> = measured.filter(|cpu| cpus.contains(cpu)).collect();
+    both.sort_unstable();
+    both.dedup();
+    let list = crate::cpus::list(&both);
+    let cpus = if both.len() == 1 { "CPU" } else { "CPUs" };
+    (!both.is_empty()).then(|| {
+        format!("{BESIDE_ANOTHER} {process}) measured {cpus} {list} at the same time, and each disturbed the other")
+    })
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ pub(super) fn live() -> Option<DataTlb> {
     #[cfg(target_arch = "x86_64")]
     {
         let leaf = |leaf, subleaf| {
-            let of = raw_cpuid::native_cpuid::cpuid_count(leaf, subleaf);
-            [of.eax, of.ebx, of.ecx, of.edx]
+            let registers = raw_cpuid::native_cpuid::cpuid_count(leaf, subleaf);
+            [registers.eax, registers.ebx, registers.ecx, registers.edx]
         };
         let found = anechoic_kernels::tlb::data(&leaf);
-        found.map(|of| DataTlb { entries: of.entries, entries_2m: of.entries_2m })
+        found.map(|tlb| DataTlb { entries: tlb.entries, entries_2m: tlb.entries_2m })
     }
     #[cfg(not(target_arch = "x86_64"))]
     {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Describes the `online` CPUs.
 pub fn cpus(root: &Root, online: &[u32], models: &BTreeMap<u32, String>) -> Vec<Cpu> {
     let types = core_types(root, online);
-    let describe = |&cpu: &u32| {
+    let described = online.iter().map(|&cpu| {
         let base = format!("/sys/devices/system/cpu/cpu{cpu}");
         let core_type = types.get(&cpu).map(String::as_str);
         let class = [models.get(&cpu).map(String::as_str), core_type];
@@ -22,8 +22,8 @@ pub fn cpus(root: &Root, online: &[u32], models: &BTreeMap<u32, String>) -> Vec<
             caches: caches(root, &base),
             governor: root.read(&format!("{base}/cpufreq/scaling_governor")),
         }
-    };
-    online.iter().map(describe).collect()
+    });
+    described.collect()
 }
 
 /// Returns the NUMA node, from the link `nodeN` in a CPU's directory.

@@ -76,12 +76,12 @@ pub(crate) fn per_entry(root: &Root, file: &str) -> Option<String> {
 pub(crate) fn idle_states(root: &Root, file: &str) -> Option<String> {
     numbered(root, file, |directory| {
         let states = root.names(directory).into_iter().filter(|name| name.starts_with("state"));
-        let state = |name: String| {
+        let states = states.filter_map(|name| {
             let text = root.read(&format!("{directory}/{name}/name"))?;
             let off = root.number(&format!("{directory}/{name}/disable")) == Some(1);
             Some(if off { format!("[{text}]") } else { text })
-        };
-        let states: Vec<String> = states.filter_map(state).collect();
+        });
+        let states: Vec<String> = states.collect();
         (!states.is_empty()).then(|| states.join(" "))
     })
 }
@@ -100,20 +100,21 @@ fn numbered(root: &Root, file: &str, read: impl Fn(&str) -> Option<String>) -> O
     if values.len() < 2 {
         return values.into_keys().next();
     }
-    let part = |(value, mut numbers): (String, Vec<u32>)| {
+    let parts = values.into_iter().map(|(value, mut numbers)| {
         numbers.sort_unstable();
         format!("{value} ({})", cpus::list(&numbers))
-    };
-    Some(values.into_iter().map(part).collect::<Vec<_>>().join(", "))
+    });
+    Some(parts.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the CPUs whose RCU callbacks run in separate threads (`rcuop/3`, `rcuos/3`).
 pub(crate) fn rcu_offloaded(root: &Root, _: &str) -> Option<String> {
-    let cpu = |name: &String| {
+    let names = process_names(root)?;
+    let cpus = names.iter().filter_map(|name| {
         let (kind, cpu) = name.split_once('/')?;
         ["rcuop", "rcuos", "rcuob"].contains(&kind).then(|| cpu.parse().ok())?
-    };
-    let mut found: Vec<u32> = process_names(root)?.iter().filter_map(cpu).collect();
+    });
+    let mut found: Vec<u32> = cpus.collect();
     found.sort_unstable();
     Some(list_or_none(&cpus::list(&found)))
 }

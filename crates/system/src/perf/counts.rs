@@ -44,15 +44,11 @@ pub enum Counted {
 
 impl Counted {
     fn events(self) -> Vec<Event> {
-        let cache = |cache: u32, result: u32| {
-            let event = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | result << 16;
-            Some((PERF_TYPE_HW_CACHE, event.into()))
-        };
         let faults = Some((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS.into()));
         let miss = PERF_COUNT_HW_CACHE_RESULT_MISS;
         match self {
             Counted::PageWalks => [
-                (TLB_MISSES, "data-TLB misses", cache(PERF_COUNT_HW_CACHE_DTLB, miss)),
+                (TLB_MISSES, "data-TLB misses", cache_reads(PERF_COUNT_HW_CACHE_DTLB, miss)),
                 (
                     WALK_CYCLES,
                     "page-walk cycles",
@@ -63,7 +59,7 @@ impl Counted {
             .map(|(name, what, event)| Event { name, what, event, mode: Mode::User })
             .into(),
             Counted::Caches => [
-                (FIRST_LEVEL, "cache misses", cache(PERF_COUNT_HW_CACHE_L1D, miss)),
+                (FIRST_LEVEL, "cache misses", cache_reads(PERF_COUNT_HW_CACHE_L1D, miss)),
                 (
                     LAST_LEVEL,
                     "cache misses",
@@ -116,16 +112,23 @@ impl Counts {
     /// out.
     #[must_use]
     pub fn read(&self) -> Vec<(&'static str, u64)> {
-        let of = |(name, open): &(&'static str, OwnedFd)| {
-            let mut buffer = [0_u8; 24];
-            let length = read(open, &mut buffer).ok()?;
-            let word =
-                |at: usize| u64::from_ne_bytes(buffer[at * 8..][..8].try_into().unwrap_or([0; 8]));
-            let [value, enabled, running] = [0, 1, 2].map(word);
-            (length == buffer.len() && running > 0 && enabled == running).then_some((*name, value))
-        };
-        self.open.iter().filter_map(of).collect()
+        self.open.iter().filter_map(|(name, open)| Some((*name, value(open)?))).collect()
     }
+}
+
+/// Describes the event of reads of a cache with this result.
+fn cache_reads(cache: u32, result: u32) -> Option<(u32, u64)> {
+    let event = cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | result << 16;
+    Some((PERF_TYPE_HW_CACHE, event.into()))
+}
+
+/// Reads an event; none unless it was counted all the time.
+fn value(open: &OwnedFd) -> Option<u64> {
+    let mut buffer = [0_u8; 24];
+    let length = read(open, &mut buffer).ok()?;
+    let word = |at: usize| u64::from_ne_bytes(buffer[at * 8..][..8].try_into().unwrap_or([0; 8]));
+    let [value, enabled, running] = [0, 1, 2].map(word);
+    (length == buffer.len() && running > 0 && enabled == running).then_some(value)
 }
 
 fn count((kind, event): (u32, u64), mode: Mode) -> io::Result<OwnedFd> {
@@ -166,8 +169,8 @@ fn walk_cycles() -> Option<u64> {
     {
         let id = raw_cpuid::CpuId::new();
         let vendor = id.get_vendor_info()?;
-        let of = id.get_feature_info()?;
-        walk_cycles_of(vendor.as_str(), of.family_id(), of.model_id())
+        let features = id.get_feature_info()?;
+        walk_cycles_of(vendor.as_str(), features.family_id(), features.model_id())
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -263,8 +266,10 @@ mod tests {
         let counts = Counts::open(Counted::Caches, true);
         let faults = || {
             let found = counts.read();
-            let of = |name: &str| found.iter().find(|(of, _)| *of == name).map(|(_, count)| *count);
-            Some(FAULTS_IN.map(of)).and_then(|[user, kernel]| user.zip(kernel))
+            let count = |name: &str| {
+                found.iter().find(|(counted, _)| *counted == name).map(|(_, count)| *count)
+            };
+            Some(FAULTS_IN.map(count)).and_then(|[user, kernel]| user.zip(kernel))
         };
         if faults().is_none() {
             return anechoic_lab::note::skipped("perf events of the kernel are not permitted");

@@ -129,13 +129,13 @@ impl Btf {
         let mut open = vec![(outer, 0_u64)];
         while let Some((id, base)) = open.pop() {
             let Some(holder) = self.get(id) else { continue };
-            for (name, of, bits, is_bit_field) in holder.members() {
+            for (name, member, bits, is_bit_field) in holder.members() {
                 let bits = base + u64::from(bits);
                 let whole = !is_bit_field && bits.is_multiple_of(8);
                 if whole && self.is_named(name, field) {
                     return u32::try_from(bits / 8).map_err(|_| bad("offset too large", 0));
                 }
-                let inner = self.unqualified(of);
+                let inner = self.unqualified(member);
                 if self.is_named(name, "") && self.is_compound(inner) && seen.insert(inner) {
                     open.push((inner, bits));
                 }

@@ -9,7 +9,7 @@ use super::symbols;
 use crate::cpus;
 use crate::rlimits::allow_open_files;
 use anechoic_recording::run::{RecordedEvent, Trace};
-use anechoic_recording::trace::{EnabledEvent, EventDecoder, PageLayout, ToTicks};
+use anechoic_recording::trace::{EventDecoder, PageLayout, ToTicks};
 use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -83,7 +83,7 @@ impl Collector {
         let layout = instance.page_layout()?;
         instance.enable_events()?;
         let mut decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
-            .map_err(|of| TraceError::format(&of, "it has no common_pid"))?;
+            .map_err(|name| TraceError::format(&name, "it has no common_pid"))?;
         if let Ok(format) = instance.format("ftrace", "print") {
             decoder.read_marks(&format);
         }
@@ -152,15 +152,15 @@ impl Collector {
     /// Describes the recording of events for `run.json`.
     #[must_use]
     pub fn description(&self) -> Trace {
-        let recorded = |event: &EnabledEvent| RecordedEvent {
+        let recorded = self.instance.events().iter().map(|event| RecordedEvent {
             number: event.spec.kind as u16,
             name: format!("{}:{}", event.spec.system, event.spec.name),
             args: event.spec.args.iter().map(|&arg| arg.to_owned()).collect(),
-        };
+        });
         Trace {
             clock: self.config.clock.clone(),
             buffer_kb: self.config.buffer_kb,
-            events: self.instance.events().iter().map(recorded).collect(),
+            events: recorded.collect(),
             missing: self.instance.missing().to_vec(),
             alternate_ns: None,
         }

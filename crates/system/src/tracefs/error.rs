@@ -56,9 +56,9 @@ impl TraceError {
     }
 
     /// Returns the error of the kernel's description of an event or header.
-    pub(super) fn format(of: &str, why: &str) -> Self {
+    pub(super) fn format(what: &str, why: &str) -> Self {
         Self::Format(ProblemKind::Unavailable.problem(
-            format!("the kernel's description of {of} cannot be parsed: {why}"),
+            format!("the kernel's description of {what} cannot be parsed: {why}"),
             "report it with `uname -r`",
         ))
     }

@@ -39,7 +39,7 @@ impl Births {
             insert(&mut self.parents, child, (event.pid, flags & CLONE_THREAD != 0));
             // Another thread may have had its number.
             for known in [&mut self.names, &mut self.programs] {
-                known.entry(child).and_modify(|of| of.retain(|of| of.0 >= event.ticks));
+                known.entry(child).and_modify(|texts| texts.retain(|text| text.0 >= event.ticks));
             }
             self.before.remove(&child);
         }
@@ -109,14 +109,14 @@ fn add(known: &mut HashMap<i32, Since>, name: &Name) {
     if known.len() >= MOST && !known.contains_key(&tid) {
         return;
     }
-    let of = known.entry(tid).or_default();
-    of.retain(|(since, text)| *text != name.name || *since > name.ticks);
-    if of.iter().all(|(_, text)| *text != name.name) {
-        of.push((name.ticks, name.name.clone()));
+    let texts = known.entry(tid).or_default();
+    texts.retain(|(since, text)| *text != name.name || *since > name.ticks);
+    if texts.iter().all(|(_, text)| *text != name.name) {
+        texts.push((name.ticks, name.name.clone()));
     }
-    of.sort_by_key(|&(since, _)| since);
-    if of.len() > MOST_NAMES {
-        of.remove(0);
+    texts.sort_by_key(|&(since, _)| since);
+    if texts.len() > MOST_NAMES {
+        texts.remove(0);
     }
 }
 

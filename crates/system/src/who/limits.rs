@@ -30,14 +30,9 @@ impl Limits {
     }
 
     fn read_in(root: &Root) -> Self {
-        let own = cgroup::of_cpu(root);
-        let above = |place: &cgroup::Place| -> Vec<Limited> {
-            let directory = place.directory();
-            let up = Path::new(&directory).ancestors();
-            let up = up.take_while(|up| up.starts_with(&place.mount));
-            up.filter_map(|up| limited(root, &up.to_string_lossy())).collect()
-        };
-        let limited = own.iter().map(above).find(|found| !found.is_empty()).unwrap_or_default();
+        let own = cgroup::limiting_cpu(root);
+        let mut found = own.iter().map(|place| limited_above(root, place));
+        let limited = found.find(|found| !found.is_empty()).unwrap_or_default();
         let waited = |directory: &str| some_ns(&root.read(&format!("{directory}/cpu.pressure"))?);
         Self {
             cgroup: super::path(&root.read("/proc/self/cgroup").unwrap_or_default()),
@@ -52,16 +47,18 @@ impl Limits {
     #[must_use]
     pub fn since(&self, before: &Self) -> Option<CpuLimits> {
         let minus = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
-        let held = |of: &Limited| {
-            let then = before.limited.iter().find(|then| then.directory == of.directory);
-            of.throttled_ns.saturating_sub(then.map_or(of.throttled_ns, |then| then.throttled_ns))
+        let held = |limited: &Limited| {
+            let then = before.limited.iter().find(|then| then.directory == limited.directory);
+            limited
+                .throttled_ns
+                .saturating_sub(then.map_or(limited.throttled_ns, |then| then.throttled_ns))
         };
         // Of equals the nearest, which comes first.
-        let limited = self.limited.iter().rev().max_by_key(|of| held(of));
+        let limited = self.limited.iter().rev().max_by_key(|group| held(group));
         let found = CpuLimits {
             cgroup: self.cgroup.clone(),
-            limited: limited.map(|of| of.directory.clone()),
-            quota_us: limited.map(|of| of.quota_us),
+            limited: limited.map(|group| group.directory.clone()),
+            quota_us: limited.map(|group| group.quota_us),
             throttled_ns: limited.map(held),
             waited_ns: minus(self.waited_ns, before.waited_ns),
             machine_waited_ns: minus(self.machine_waited_ns, before.machine_waited_ns),
@@ -72,6 +69,13 @@ impl Limits {
             || found.machine_waited_ns.is_some();
         any.then_some(found)
     }
+}
+
+/// Returns the cgroups with a quota from that place up, the nearest first.
+fn limited_above(root: &Root, place: &cgroup::Place) -> Vec<Limited> {
+    let directory = place.directory();
+    let up = Path::new(&directory).ancestors().take_while(|up| up.starts_with(&place.mount));
+    up.filter_map(|up| limited(root, &up.to_string_lossy())).collect()
 }
 
 /// Reads the quota of a cgroup and for how long it held threads back; `None` without a quota. Both versions of the files
@@ -141,13 +145,15 @@ mod tests {
         let own = ("proc/self/cgroup", "4:cpu,cpuacct:/a\n0::/\n");
         let quota =
             [("cg/cpu/a/cpu.cfs_quota_us", "50000"), ("cg/cpu/a/cpu.cfs_period_us", "100000")];
-        let of = |throttled, pressure| {
+        let files = |throttled, pressure| {
             let stat = ("cg/cpu/a/cpu.stat", throttled);
             [&[V1, own, stat, ("proc/pressure/cpu", pressure)][..], &quota].concat()
         };
-        let before =
-            of("nr_throttled 1\nthrottled_time 700", "some avg10=1.0 avg60=0 avg300=0 total=10\n");
-        let after = of(
+        let before = files(
+            "nr_throttled 1\nthrottled_time 700",
+            "some avg10=1.0 avg60=0 avg300=0 total=10\n",
+        );
+        let after = files(
             "nr_throttled 2\nthrottled_time 900",
             "some avg10=1.0 avg60=0 avg300=0 total=14\nfull total=0",
         );

@@ -48,8 +48,8 @@ fn tree_in(root: &Root, pid: i32, own: i32) -> Option<Tree> {
             new.extend(children.get(&process).into_iter().flatten());
         }
     }
-    let of = |process: &i32| numbers(root, &format!("/proc/{process}/task"));
-    Some(Tree { name, threads: processes.iter().flat_map(of).collect() })
+    let threads = |process: &i32| numbers(root, &format!("/proc/{process}/task"));
+    Some(Tree { name, threads: processes.iter().flat_map(threads).collect() })
 }
 
 fn numbers(root: &Root, path: &str) -> Vec<i32> {

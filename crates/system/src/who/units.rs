@@ -85,7 +85,7 @@ fn container_name(root: &Root, id: &str) -> Option<String> {
     let podman = || {
         let text = root.read("/var/lib/containers/storage/overlay-containers/containers.json")?;
         let parsed: serde_json::Value = serde_json::from_str(&text).ok()?;
-        let found = parsed.as_array()?.iter().find(|of| of["id"].as_str() == Some(id))?;
+        let found = parsed.as_array()?.iter().find(|unit| unit["id"].as_str() == Some(id))?;
         Some(found["names"].get(0)?.as_str()?.to_owned())
     };
     docker.or_else(podman)

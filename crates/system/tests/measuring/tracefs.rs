@@ -121,8 +121,8 @@ fn events_of_two_cpus_are_recorded_with_their_times_and_names() {
         let events = &events[&cpu];
         assert!(events.iter().all(|e| e.cpu == cpu && (before..=after).contains(&e.ticks)));
         assert!(events.is_sorted_by_key(|e| e.ticks), "CPU {cpu}: out of order");
-        let count = |kind, of: &dyn Fn(&KernelEvent) -> bool| {
-            events.iter().filter(|e| e.kind == kind && of(e)).count()
+        let count = |kind, is_meant: &dyn Fn(&KernelEvent) -> bool| {
+            events.iter().filter(|e| e.kind == kind && is_meant(e)).count()
         };
         let switches = count(EventKind::Switch, &|e| e.pid == tid);
         assert!(switches >= 10, "CPU {cpu}: {switches} switches away from thread {tid}");

@@ -21,8 +21,8 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     let series = rows(&ftq, "/series");
     let cpus = evidence.boot.machine.cpus as usize;
     ensure!(series.len() == cpus, "{} series on {cpus} CPUs", series.len());
-    for of in series {
-        let facts = &of["facts"];
+    for measured in series {
+        let facts = &measured["facts"];
         ensure!(facts["ended"] == "complete" && facts["samples"] == 4_000, "{facts}");
         let faultless = ["lost", "missing", "wrong"].iter().all(|count| facts[count] == 0);
         ensure!(faultless, "{facts}");

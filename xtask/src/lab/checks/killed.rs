@@ -29,7 +29,8 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     ensure!(left.lines().count() == 1, "instances after kill -9: {left:?}");
     ensure!(after.is_empty(), "instances after the next run: {after:?}");
     let check = evidence.json("check.json")?;
-    let named = rows(&check, "/findings").iter().any(|of| of.to_string().contains(left.trim()));
+    let named =
+        rows(&check, "/findings").iter().any(|finding| finding.to_string().contains(left.trim()));
     ensure!(named, "`anechoic check` does not name {}", left.trim());
     let code = evidence.text("cut-off")?;
     let code = code.trim();

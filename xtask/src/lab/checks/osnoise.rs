@@ -117,7 +117,7 @@ fn counted_from(traced: &[Vec<u64>; 4], samples: usize) -> anyhow::Result<u64> {
 /// trace has no ticks of the counter, since the machine started. Then the first interrupt is taken to be the same one for
 /// the tracer and the tool, and all others are judged by their distance from it.
 fn traced(trace: &str, run: &Value) -> anyhow::Result<[Vec<u64>; 4]> {
-    let number = |of: &Value| of.as_u64().context("run.json lacks a number");
+    let number = |value: &Value| value.as_u64().context("run.json lacks a number");
     let millihertz = u128::from(number(&run["clock"]["frequency_millihertz"])?);
     let [start, end] = [number(&run["start_ticks"])?, number(&run["end_ticks"])?];
     let mut found = [const { Vec::new() }; 4];
@@ -199,8 +199,8 @@ mod tests {
             "clock": { "frequency_millihertz": 500_000_000_000_u64 },
             "start_ticks": 1_000, "end_ticks": 2_000,
         });
-        let event = |ticks: u32, of: &str| {
-            format!("  osnoise/0-180  [000] d.h11  {ticks}: {of} start 39.5 duration 100 ns\n")
+        let event = |ticks: u32, what: &str| {
+            format!("  osnoise/0-180  [000] d.h11  {ticks}: {what} start 39.5 duration 100 ns\n")
         };
         let text = ["# tracer\n", &event(1_100, "irq_noise: local_timer:236")].concat();
         let text = text + &event(1_200, "thread_noise: inject 0:180");

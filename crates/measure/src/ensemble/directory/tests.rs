@@ -240,7 +240,7 @@ fn a_rank_alone_says_what_it_found() {
 fn ranks_of_an_earlier_job_are_not_taken_for_those_of_this_one() {
     let dir = tempfile::tempdir().expect("a directory");
     let output = dir.path();
-    let of = |rank, job| {
+    let join = |rank, job| {
         SharedDirectory::join(output, rank_of(rank, 2, Some(job)), PATIENT, Arc::default())
     };
     thread::scope(|scope| {
@@ -249,11 +249,11 @@ fn ranks_of_an_earlier_job_are_not_taken_for_those_of_this_one() {
         let old = scope.spawn(move || {
             SharedDirectory::join(output, rank_of(1, 2, Some("job=1")), PATIENT, at_old)
         });
-        let first = scope.spawn(move || of(0, "job=2"));
+        let first = scope.spawn(move || join(0, "job=2"));
         while files::names(&output.join(".ensemble/hello")).map_or(0, |names| names.len()) < 1 {
             thread::sleep(Duration::from_millis(5));
         }
-        let new = of(1, "job=2").expect("rank 0 is of its job");
+        let new = join(1, "job=2").expect("rank 0 is of its job");
         let first = first.join().expect("no panic").expect("rank 1 is of its job");
         stop.store(true, Ordering::Release);
         let old = old.join().expect("no panic").expect_err("its rank 0 never comes");

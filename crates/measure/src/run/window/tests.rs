@@ -67,10 +67,11 @@ fn the_last_parts_are_kept_and_the_run_begins_with_them() {
     for cpu in &run.cpus {
         assert_eq!((cpu.first_ticks, cpu.detours, cpu.iterations), (1_900 * MS, 100, 100_000));
     }
-    let count = |of: fn(&Rows) -> usize| rows.iter().map(of).sum::<usize>();
+    let count = |count_of: fn(&Rows) -> usize| rows.iter().map(count_of).sum::<usize>();
     assert_eq!(count(|rows| rows.detours.len()), 200);
     assert_eq!(count(|rows| rows.events.len()), 200);
-    let readings: Vec<u64> = rows.iter().flat_map(|of| &of.counters).map(|of| of.value).collect();
+    let readings: Vec<u64> =
+        rows.iter().flat_map(|rows| &rows.counters).map(|reading| reading.value).collect();
     assert_eq!(readings, [900], "one reading of the counters, at the start");
     let named: Vec<i32> = run.threads.iter().map(|thread| thread.tid).collect();
     assert_eq!(named, [925, 950, 975]);
@@ -127,7 +128,8 @@ fn what_goes_on_at_the_start_is_no_measured_time() {
     assert_eq!(firsts, [1_154 * MS, from], "CPU 0 was away until then");
     let counts: Vec<_> = run.cpus.iter().map(|cpu| (cpu.detours, cpu.lost_detours)).collect();
     assert_eq!(counts, [(1, 0), (1, 3)]);
-    let spans: Vec<_> = rows[0].losses.iter().map(|of| (of.start_ticks, of.end_ticks)).collect();
+    let spans: Vec<_> =
+        rows[0].losses.iter().map(|loss| (loss.start_ticks, loss.end_ticks)).collect();
     assert_eq!(spans, [(from, 1_152 * MS), (1_200 * MS, 1_210 * MS)]);
 }
 

@@ -92,7 +92,7 @@ impl Stage {
             body()
         });
         collector.off().expect("tracing");
-        (self.of(&mut collector, function), returned)
+        (self.timers(&mut collector, function), returned)
     }
 
     /// Prepares noise. Prints the reason and returns `None` if it is not permitted or this kernel is too old. A
@@ -132,7 +132,7 @@ impl Stage {
         assert!(!after.0.contains_key(&timer), "{} more", after.0[&timer].at_ticks.len());
     }
 
-    fn of(&self, collector: &mut Collector, function: &str) -> Timers {
+    fn timers(&self, collector: &mut Collector, function: &str) -> Timers {
         let batches = collector.drain().expect("events");
         assert!(batches.iter().all(|batch| batch.losses.is_empty()), "events were lost");
         let names = collector.late_names();
@@ -156,9 +156,9 @@ impl Stage {
                     let ended = entered.take_if(|(timer, _)| *timer == event.args[0]);
                     let Some((timer, entry)) = ended else { continue };
                     let length_ns = self.clock.ns(event.ticks - entry);
-                    let of = timers.0.entry(timer).or_default();
-                    of.own_ns.push(length_ns);
-                    of.at_ticks.push(entry);
+                    let expirations = timers.0.entry(timer).or_default();
+                    expirations.own_ns.push(length_ns);
+                    expirations.at_ticks.push(entry);
                 }
                 _ => {}
             }
@@ -182,9 +182,9 @@ impl Timers {
     /// Returns the timer whose number of expirations is closest to `count`, with its expirations, because
     /// other programs on this machine may also use such timers.
     pub fn nearest(&self, count: u64) -> (u64, Expirations) {
-        let off = |of: &Expirations| count.abs_diff(of.at_ticks.len() as u64);
-        let nearest = self.0.iter().min_by_key(|(_, of)| off(of));
-        nearest.map(|(&timer, of)| (timer, of.clone())).unwrap_or_default()
+        let off = |expirations: &Expirations| count.abs_diff(expirations.at_ticks.len() as u64);
+        let nearest = self.0.iter().min_by_key(|(_, expirations)| off(expirations));
+        nearest.map(|(&timer, expirations)| (timer, expirations.clone())).unwrap_or_default()
     }
 }
 

@@ -68,7 +68,7 @@ mod tests {
         let ranks = vec![1, 10, 1_000, 10_000];
         let grains_ns = vec![1_000_000, 100_000_000];
         let ask = Ask { grains_ns, ranks, budget: 1, ..Ask::default() };
-        let model = predict(&Noise::of_hosts(vec![host]), &ask).expect("a prediction");
+        let model = predict(&Noise::from_hosts(vec![host]), &ask).expect("a prediction");
         let drawn: Vec<_> = curves(&model.grains)
             .into_iter()
             .map(|of| (of.name, of.draw, of.x, of.color.name, of.letter))

@@ -19,9 +19,9 @@ impl Blob {
         let name = self.name(name);
         let info = u32::from(flag) << 31 | kind << 24 | members.len() as u32;
         self.types.extend([name, info, 64]);
-        for &(name, of, offset) in members {
+        for &(name, member, offset) in members {
             let name = self.name(name);
-            self.types.extend([name, of, offset]);
+            self.types.extend([name, member, offset]);
         }
     }
 
