@@ -237,4 +237,4 @@ pub(crate) fn beneath(run: &Run, summary: &Summary) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -402,6 +402,8 @@ fn a_host_measured_twice() {
         let cluster = all.finish().expect("one host at least");
         assert_eq!(cluster.hosts.len(), 1, "case: {name}");
         assert_eq!(cluster.hosts[0].recordings, if good { 2 } else { 1 }, "case: {name}");
+        let noted = "hosts with several recordings, which count as one: 1".to_owned();
+        assert_eq!(cluster.notes.contains(&noted), good, "case: {name}: {:?}", cluster.notes);
         assert!(near(cluster.total.noise, 0.005), "case: {name}: {}", cluster.total.noise);
     }
 }

@@ -430,3 +430,43 @@ fn samples_of_a_kernel_in_all_configurations_are_kept_for_pictures() {
         near(first.figures.cdf[0].value, 100_000.0) && near(second.figures.cdf[0].value, 200_000.0)
     );
 }
+
+#[test]
+fn a_series_is_whole_if_it_ended_by_itself_with_all_samples_right() {
+    let rows = samples(0, 1, two_cpus::SECOND / 10, &[GRAIN; 20]);
+    let whole = outcome(&rows);
+    let mut hole = rows.clone();
+    hole.remove(7);
+    let ended = |ended: Ended| Outcome { ended, ..whole.clone() };
+    let cases = [
+        ("all samples", whole.clone(), &rows, true),
+        ("a steady mean", ended(Ended::Steady), &rows, true),
+        ("ended early", ended(Ended::Interrupted), &rows, false),
+        ("a lost sample", Outcome { lost: 1, ..whole.clone() }, &rows, false),
+        ("a wrong value", Outcome { wrong: 1, ..whole.clone() }, &rows, false),
+        ("a missing sample", whole.clone(), &hole, false),
+    ];
+    for (name, outcome, rows, expected) in cases {
+        let (_place, recording) =
+            record(&run(vec![outcome]), &[series(0, "intmul", Some(1))], &[rows]);
+        let measured = measure(&recording).unwrap();
+        assert_eq!(of(&measured, 0).facts.is_whole(), expected, "case: {name}");
+    }
+}
+
+#[test]
+fn a_mean_is_steady_within_the_requested_accuracy() {
+    // The mean of ten samples of 100 µs and ten of 110 µs is 105 µs, 5 % over that of the first half.
+    let durations = [[GRAIN; 10], [GRAIN * 11 / 10; 10]].concat();
+    let rows = samples(0, 1, two_cpus::SECOND / 10, &durations);
+    for (maiv_ppm, maiv, steady) in
+        [(None, 0.01, false), (Some(40_000), 0.04, false), (Some(50_000), 0.05, true)]
+    {
+        let mut series = series(0, "intmul", Some(1));
+        series.parameters.maiv_ppm = maiv_ppm;
+        let (_place, recording) = record(&run(vec![outcome(&rows)]), &[series], &[&rows]);
+        let found = of(&measure(&recording).unwrap(), 0).steadiness.unwrap();
+        assert!((found.variation - 5.0 / 105.0).abs() < 1e-9, "{found:?}");
+        assert_eq!((found.maiv, found.steady), (maiv, Some(steady)), "{maiv_ppm:?}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::stage::*;
 use anechoic_recording::EventKind::*;
 use anechoic_recording::attribution::{Audit, Outside};
-use anechoic_recording::{Counter, KernelEvent};
+use anechoic_recording::{ActivityKind, Counter, KernelEvent};
 
 fn irq(from: u64, to: u64) -> [KernelEvent; 2] {
     [ev(from, IrqEntry, [24, 0, 0]), ev(to, IrqExit, [24, 1, 0])]
@@ -214,4 +214,73 @@ fn rows_are_handed_on_in_parts() {
     play.attribute_into(sum).unwrap();
     assert_eq!(rows, 200_000);
     assert!(calls > 2, "a table was held as a whole");
+}
+
+/// A timer that rearms itself from its own interrupt stays that of the thread that armed it first.
+#[test]
+fn a_timer_that_rearms_itself_keeps_its_sender() {
+    let expiry = |from: u64| {
+        [
+            ev(from, LocalTimerEntry, [236, 0, 0]),
+            ev(from + 5, HrtimerEntry, [0xb, PERF, 0]),
+            ev(from + 15, HrtimerExit, [0xb, 0, 0]),
+            ev(from + 16, HrtimerStart, [0xb, PERF, 0]),
+            ev(from + 20, LocalTimerExit, [236, 0, 0]),
+        ]
+    };
+    let armed = far(50, 42, HrtimerStart, [0xb, PERF, 0]);
+    let events = [&[armed][..], &expiry(140), &expiry(340), &expiry(540)].concat();
+    let detours = vec![detour(100, 200), detour(300, 400), detour(500, 600)];
+    let (_, rows) = Play::new(detours, events).attribute();
+    let senders: Vec<_> = rows
+        .iter()
+        .filter(|row| row.function.is_some())
+        .map(|row| (row.detour, row.sent_by_cpu, row.sent_by_task.as_deref()))
+        .collect();
+    assert_eq!(senders, [0, 1, 2].map(|detour| (detour, Some(0), Some("bash"))));
+}
+
+/// A loop whose thread no event of its CPU shows may have another number there: more events than 1,000 prove it.
+#[test]
+fn sources_are_withheld_where_the_loop_is_not_among_the_events() {
+    const OTHER: i32 = 7_000;
+    let mut seen_once = vec![OTHER; 501];
+    seen_once[250] = VICTIM;
+    let cases = [
+        ("the loop's thread alone", vec![VICTIM; 501], false),
+        ("the loop's thread once", seen_once, false),
+        ("1,000 events of another thread", vec![OTHER; 500], false),
+        ("1,002 events of another thread", vec![OTHER; 501], true),
+    ];
+    for (name, threads, withheld) in cases {
+        let irq = |(index, pid): (usize, &i32)| {
+            let from = 120 + 10 * index as u64;
+            [on(from, *pid, IrqEntry, [24, 0, 0]), on(from + 5, *pid, IrqExit, [24, 1, 0])]
+        };
+        let events = threads.iter().enumerate().flat_map(irq).collect();
+        let (attribution, rows) = Play::new(vec![detour(100, 10_000)], events).attribute();
+        let named = rows.iter().any(|row| &*row.source == "device-irq");
+        assert_eq!(named, !withheld, "case: {name}");
+        let stated = attribution.untraced.iter().any(|what| what.contains("the loop of CPU 1"));
+        assert_eq!(stated, withheld, "case: {name}");
+    }
+}
+
+/// The row of a thread has its number; those of interrupts and of the idle thread have none.
+#[test]
+fn a_thread_has_its_number() {
+    let events = vec![
+        switch(120, VICTIM, 0, 42, 120),
+        on(130, 42, SoftirqEntry, [9, 0, 0]),
+        on(140, 42, SoftirqExit, [9, 0, 0]),
+        switch(150, 42, 0, 0, 120),
+        switch(160, 0, 0, VICTIM, 120),
+    ];
+    let (_, rows) = Play::new(vec![detour(100, 200)], events).attribute();
+    let numbers: Vec<_> = rows
+        .iter()
+        .filter(|row| matches!(row.kind, ActivityKind::OffCpu | ActivityKind::Activity))
+        .map(|row| (row.start_ticks, row.thread))
+        .collect();
+    assert_eq!(numbers, [(120, Some(42)), (130, None), (150, None)]);
 }

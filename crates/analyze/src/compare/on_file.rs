@@ -131,3 +131,73 @@ fn found(past: &Past, history: &History, sides: &[Vec<Values>; 2]) -> Found {
         detectable: past.detectable().map(f64::exp),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::LeftOut;
+    use crate::history::tests::runs;
+    use anechoic_recording::Policy;
+
+    const DAY_S: i64 = 86_400;
+
+    /// Returns the start of a run so many seconds after the first of the history.
+    fn start(seconds: i64) -> String {
+        let first: jiff::Timestamp = "2026-01-01T03:00:00Z".parse().expect("a time");
+        (first + jiff::SignedDuration::from_secs(seconds)).to_string()
+    }
+
+    /// One earlier run a day, so that first and last start 19 days apart.
+    fn history(noise: f64) -> History {
+        let kind = Kind {
+            host: "host".into(),
+            method: "detours".into(),
+            cpus: vec![0],
+            wall_ns: 1,
+            threshold_ns: 100,
+            policy: Policy::from("other"),
+            traced: true,
+            alternate_ns: None,
+            injected: false,
+        };
+        History::of(kind, runs(&[noise; 20]), LeftOut::default())
+    }
+
+    fn sides(starts: [i64; 2]) -> [Vec<Values>; 2] {
+        starts.map(|at| vec![Values { start_utc: start(at), noise: 0.01, ..Values::default() }])
+    }
+
+    #[test]
+    fn runs_farther_from_the_earlier_ones_than_these_lie_apart_are_marked() {
+        let (last, span) = (19 * DAY_S, 19 * DAY_S);
+        let cases = [
+            ("among them", [0, last], None),
+            ("soon after", [last + 3_600, last + 7_200], None),
+            ("as long after", [last + span, last + span], None),
+            ("a second longer", [last + span + 1, last + span + 9], Some(span + 1)),
+            ("before", [-span - 5, -span - 2], Some(span + 2)),
+        ];
+        for (name, starts, apart_s) in cases {
+            let found = judge(&history(0.01), [&[], &[]], &sides(starts)).on_file;
+            let apart_ns = apart_s.map(|seconds| seconds as u64 * 1_000_000_000);
+            assert_eq!(found.apart_ns, apart_ns, "case: {name}");
+            assert_eq!((found.runs, found.unusable), (20, None), "case: {name}");
+        }
+    }
+
+    #[test]
+    fn what_earlier_runs_cannot_judge_is_refused() {
+        let span = 19 * DAY_S;
+        let far = Some("both sides lie farther apart in time than the earlier runs");
+        let cases = [
+            ("as far apart", 0.01, [0, span], None),
+            ("farther apart", 0.01, [0, span + 1], far),
+            ("without noise", 0.0, [0, 1], Some("a run has no noise")),
+        ];
+        for (name, noise, starts, expected) in cases {
+            let found = judge(&history(noise), [&[], &[]], &sides(starts));
+            assert_eq!(found.on_file.unusable.as_deref(), expected, "case: {name}");
+            assert_eq!(found.found.is_none(), expected.is_some(), "case: {name}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 use super::contrast::{Design, runs_needed};
 use super::ranks::mann_whitney;
 use super::*;
+use crate::curve::CurvePoint;
 use crate::stats::normal_above;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -333,4 +334,53 @@ fn a_duet_that_was_never_swapped_shows_nothing() {
     };
     let found = of_values(names(), [side(0.010), side(0.020)]);
     assert_eq!((found.verdict, found.interval), (Change::OneRun, None));
+}
+
+#[test]
+fn the_error_of_a_logarithm_is_that_of_its_interval() {
+    // 95 % of normal values lie within 1.959964 standard errors.
+    let reach = 1.959_963_984_540_054 * 0.1;
+    let interval = Interval { low: 0.02 * f64::exp(-reach), high: 0.02 * f64::exp(reach) };
+    let error = one_run::error_of_logarithm(&interval).expect("both ends are positive");
+    assert!((error - 0.1).abs() < 1e-7, "{error}");
+    assert_eq!(one_run::error_of_logarithm(&Interval { low: 0.0, high: 1.0 }), None);
+}
+
+#[test]
+fn the_variance_is_pooled_over_both_sides() {
+    // Squares around the means 2 and 3: 2 of one degree of freedom, 18 of two.
+    let sides = [vec![1.0, 3.0], vec![0.0, 3.0, 6.0]];
+    let variance = contrast::pooled_variance(&sides).expect("three degrees of freedom");
+    assert!((variance - 20.0 / 3.0).abs() < 1e-12, "{variance}");
+    assert_eq!(contrast::pooled_variance(&[vec![1.0], vec![3.0]]), None);
+}
+
+#[test]
+fn rates_are_compared_over_each_length() {
+    let point = |threshold_ns: u64, rate_per_s: f64| CurvePoint {
+        threshold_ns,
+        detours: 0,
+        rate_per_s,
+        noise: 0.0,
+    };
+    let with = |second: usize, curve: Vec<CurvePoint>| Values { curve, ..run(second, 0.01) };
+    let before = [vec![point(100, 50.0), point(200, 10.0)], vec![point(100, 70.0)]];
+    let after = [vec![point(100, 90.0), point(200, 30.0)], vec![point(100, 90.0), point(50, 1e3)]];
+    let [before, after] = [(0, before), (10, after)]
+        .map(|(first, curves)| (first..).zip(curves).map(|(at, curve)| with(at, curve)).collect());
+    let found = of_values(names(), [before, after]).lengths;
+    let rates = found.iter().map(|of| (of.threshold_ns, of.difference.before, of.difference.after));
+    // A run whose curve ends before has no longer detour; 50 ns is below the threshold of the runs.
+    assert_eq!(rates.collect::<Vec<_>>(), [(100, 60.0, 90.0), (200, 5.0, 15.0)]);
+}
+
+#[test]
+fn thresholds_differ_from_a_fifth_on() {
+    for (highest, differ) in [(100, false), (120, false), (121, true)] {
+        let with = |second: usize, threshold_ns: u64| Values { threshold_ns, ..run(second, 0.01) };
+        let before = vec![with(0, 100), with(1, 110)];
+        let found = of_values(names(), [before, vec![with(2, highest), with(3, 100)]]);
+        assert_eq!(found.thresholds_ns(), (100, highest.max(110)));
+        assert_eq!(found.thresholds_differ(), differ, "up to {highest} ns");
+    }
 }

@@ -154,3 +154,17 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
             format!("'{}' is not a percentage; write one, for example 0.1%", text.trim())
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_may_be_a_hundredth_shorter_than_required() {
+        let required = Requirements { min_time_ns: 10_000, ..Requirements::default() };
+        for (wall_ns, short) in [(0, true), (9_899, true), (9_900, false), (20_000, false)] {
+            let doubt = short.then_some(Doubt::TooShort { wall_ns });
+            assert_eq!(required.too_short(wall_ns), doubt, "{wall_ns} ns");
+        }
+    }
+}

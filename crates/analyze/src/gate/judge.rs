@@ -293,6 +293,15 @@ mod tests {
 
     /// Judges a rule on ranges `(from, to, count)` in ns that were counted in 100 s.
     fn outcome(rule: &str, counts: &[(u64, u64, u64)], latencies: bool) -> Result<Outcome, Doubt> {
+        Ok(finding(rule, counts, latencies, 500)?.outcome)
+    }
+
+    fn finding(
+        rule: &str,
+        counts: &[(u64, u64, u64)],
+        latencies: bool,
+        threshold_ns: u64,
+    ) -> Result<Finding, Doubt> {
         let (id, text) = rule.split_once(' ').expect("a rule and its limit");
         let row = RULES.iter().find(|row| row.id == id).expect("a rule");
         let rule = row.read(text).expect("a limit");
@@ -302,7 +311,7 @@ mod tests {
             cpu: 0,
             clock: &clock,
             wall_ns: 100 * SECOND,
-            threshold_ns: 500,
+            threshold_ns,
             latencies,
             longest_allowed_ns: None,
             ranges: &ranges,
@@ -310,7 +319,7 @@ mod tests {
         let finding = rule.judge_counts(&cpu).expect("a rule on a CPU")?;
         let at_most = finding.at_most.expect("a bound");
         assert!(finding.at_least <= at_most, "{finding:?}");
-        Ok(finding.outcome)
+        Ok(finding)
     }
 
     #[test]
@@ -344,5 +353,43 @@ mod tests {
         assert_eq!(outcome("max-rate 1/s", &counts, true), Err(Doubt::Latencies));
         assert_eq!(outcome("max-detour 6us", &counts, true), Ok(Outcome::Pass));
         assert_eq!(outcome("max-rate >4us=1/s", &counts, true), Ok(Outcome::Fail));
+    }
+
+    #[test]
+    fn the_noise_of_counts_is_their_shortest_sum_and_their_number_is_sure_where_no_limit_divides_it()
+     {
+        // 1 to 2 % of the time.
+        let counts = [(1_000, 2_000, 1_000_000)];
+        for (limit, certain) in [("0.9%", 1_000_000), ("1.5%", 0), ("2.1%", 1_000_000)] {
+            let rule = format!("max-noise {limit}");
+            let found = finding(&rule, &counts, false, 500).expect("counts of lost time");
+            assert!((found.value - 0.01).abs() < 1e-12, "{limit}: {}", found.value);
+            assert_eq!((found.events, found.uncertain), (certain, 1_000_000 - certain), "{limit}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_over_a_microsecond_hides_noise() {
+        let counts = [(5_000, 6_000, 10)];
+        for (threshold_ns, hides) in [(500, false), (1_000, false), (1_001, true)] {
+            let doubt =
+                finding("max-noise 1%", &counts, false, threshold_ns).expect("counts").doubt;
+            assert_eq!(doubt, hides.then_some(Doubt::Threshold { threshold_ns }));
+        }
+    }
+
+    #[test]
+    fn a_value_at_the_limit_passes() {
+        let cases = [
+            ("both at the limit", 1.0, Some(1.0), Outcome::Pass),
+            ("the lower end at it", 1.0, Some(1.1), Outcome::Undecided),
+            ("around it", 0.9, Some(1.1), Outcome::Undecided),
+            ("without an upper end", 0.9, None, Outcome::Undecided),
+            ("above it without an upper end", 1.1, None, Outcome::Fail),
+            ("above it", 1.1, Some(1.2), Outcome::Fail),
+        ];
+        for (name, at_least, at_most, expected) in cases {
+            assert_eq!(Outcome::of(1.0, at_least, at_most), expected, "case: {name}");
+        }
     }
 }

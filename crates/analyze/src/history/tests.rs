@@ -176,7 +176,7 @@ fn the_interval_of_the_deviation_covers_it() {
 }
 
 /// Returns runs with this noise, one a day.
-fn runs(noise: &[f64]) -> Vec<PastRun> {
+pub(crate) fn runs(noise: &[f64]) -> Vec<PastRun> {
     let run = |(day, noise): (u32, &f64)| PastRun {
         path: format!("nightly/{day:02}"),
         start_utc: format!("2026-{:02}-{:02}T03:00:00Z", 1 + day / 28, 1 + day % 28),

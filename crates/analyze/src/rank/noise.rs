@@ -220,4 +220,48 @@ mod tests {
         let (quiet, noisy) = (quiet.expect("an estimate"), noisy.expect("an estimate"));
         assert!(quiet.log + 3.0 < noisy.log && !quiet.clearly_below(&noisy), "{quiet:?} {noisy:?}");
     }
+
+    #[test]
+    fn samples_finer_than_the_counter_are_recognised() {
+        // A length that the counter rounds to steps has a variance of step² / 12 by that alone (uniform error).
+        let clock = anechoic_lab::builders::clock(1_000_000_000);
+        let step = Scale::new(Fixed::Work, &clock).step();
+        for (twelfths, fine) in [(0.0, true), (0.9, true), (1.1, false), (2.9, false)] {
+            // A share p of values is a step longer than the others: a variance of p (1 − p) steps.
+            let share = (1.0 - f64::sqrt(1.0 - 4.0 * twelfths / 12.0)) / 2.0;
+            let mut point = point(1.0, &mut random(1));
+            point.parts = std::array::from_fn(|_| Moments::default());
+            let values = (0..100_000_u64).map(|at| {
+                let longer = f64::from(at as u32) < 100_000.0 * share;
+                1_000 + u64::from(longer) * step
+            });
+            point.parts[0].add(&values.collect::<Vec<_>>());
+            assert_eq!(point.is_fine(), fine, "{twelfths} twelfths of a step²");
+        }
+    }
+
+    #[test]
+    fn the_variation_is_known_of_enough_parts_that_carry_it() {
+        let mut random = random(2);
+        let all = point(1.0, &mut random);
+        let mut one = all.clone();
+        one.parts[7].add(&[1_000_000]);
+        let mut short = all.clone();
+        // Ten samples make up five parts of two.
+        short.parts = std::array::from_fn(|at| {
+            let mut part = Moments::default();
+            if at < 10 {
+                part.add(&[1_000 + 37 * at as u64 % 11]);
+            }
+            part
+        });
+        for (name, point, known) in [
+            ("all parts", &all, true),
+            ("one carries it", &one, false),
+            ("five parts", &short, false),
+        ] {
+            let found = Estimate::of(&[point], Point::noise).expect("an estimate");
+            assert_eq!(found.reach.is_some(), known, "case: {name}: {found:?}");
+        }
+    }
 }

@@ -157,3 +157,27 @@ fn drawn(ranked: &[Vec<Estimate>], configurations: usize) -> Vec<Vec<[u32; 3]>> 
     };
     (0..DRAWS).map(|_| draw()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of a place has an interval if there is an experiment and the variation is known in all of them.
+    #[test]
+    fn shares_have_an_interval_where_the_variation_is_known() {
+        let estimate = |log: f64, reach: Option<f64>| Estimate { log, reach, fine: false };
+        let row = |second: Option<f64>| vec![estimate(0.0, Some(0.1)), estimate(3.0, second)];
+        let configurations =
+            ["quiet", "noisy"].map(|name| Configuration { name: name.into(), recordings: vec![] });
+        let cases = [
+            ("no experiment", vec![], None),
+            ("known", vec![row(Some(0.1))], Some(Interval { low: 1.0, high: 1.0 })),
+            ("unknown in one", vec![row(Some(0.1)), row(None)], None),
+        ];
+        for (name, ranked, expected) in cases {
+            let standings = standings(&configurations, &[], &ranked);
+            assert_eq!(standings[0].lowest.interval, expected, "case: {name}");
+            assert_eq!(standings[1].highest.interval, expected, "case: {name}");
+        }
+    }
+}

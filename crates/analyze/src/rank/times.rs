@@ -140,3 +140,58 @@ pub(super) fn over_first(times: impl Iterator<Item = IterationTime>) -> Option<T
         intervals.iter().flatten().filter(|of| of.low > 1.0 || of.high < 1.0).count() as u64;
     Some(TimesOverFirst { median: median(&mut ratios), lowest, highest, clear })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a time of this mean in ns on a core with cycles of this length, known to within a factor of e^0.3.
+    fn time(mean_ns: f64, cycle_ns: Option<f64>) -> Time {
+        Time {
+            mean: Estimate { log: mean_ns.ln(), reach: Some(0.3), fine: false },
+            log_shortest: (mean_ns / 2.0).ln(),
+            log_cycle: cycle_ns.map(f64::ln),
+        }
+    }
+
+    #[test]
+    fn repeated_runs_have_geometric_means() {
+        let found = Time::over_runs(&[time(10.0, Some(0.25)), time(40.0, Some(1.0))]);
+        let near = |log: f64, value: f64| (log - value.ln()).abs() < 1e-12;
+        assert!(near(found.mean.log, 20.0) && near(found.log_shortest, 10.0), "{found:?}");
+        assert!(near(found.log_cycle.expect("both are known"), 0.5), "{found:?}");
+        let unknown = Time::over_runs(&[time(10.0, Some(0.25)), time(40.0, None)]);
+        assert_eq!(unknown.log_cycle, None);
+    }
+
+    #[test]
+    fn times_are_compared_in_the_unit() {
+        // Three times as long, on a core whose cycles are twice as long: 1.5 times as many cycles.
+        let row = [Some(time(10.0, Some(0.25))), Some(time(30.0, Some(0.5))), None];
+        for (unit, ratio) in
+            [(Unit::Time, Some(3.0)), (Unit::CoreCycles, Some(1.5)), (Unit::Unknown, None)]
+        {
+            let found = compared(&row, unit);
+            let [Some(first), Some(second), None] = &found[..] else { panic!("{found:?}") };
+            assert!((first.mean_ns - 10.0).abs() < 1e-9 && first.over_first.is_none());
+            assert!(
+                (second.mean_ns - 30.0).abs() < 1e-9 && (second.shortest_ns - 15.0).abs() < 1e-9
+            );
+            assert_eq!(second.over_first.is_some(), ratio.is_some(), "{unit:?}");
+            let Some(ratio) = ratio else { continue };
+            let interval = second.interval.expect("both are known");
+            // Both errors are independent: e to the root of 0.3² + 0.3².
+            let factor = (0.3 * std::f64::consts::SQRT_2).exp();
+            for (found, expected) in [
+                (second.over_first.expect("the unit is known"), ratio),
+                (interval.low, ratio / factor),
+                (interval.high, ratio * factor),
+            ] {
+                assert!(
+                    (found / expected - 1.0).abs() < 1e-12,
+                    "{unit:?}: {found}, not {expected}"
+                );
+            }
+        }
+    }
+}

@@ -149,6 +149,10 @@ fn a_tick_that_changes_the_speed_is_found() {
     assert!((modes.undisturbed_slow - 0.34).abs() < 0.05, "{modes:?}");
     assert!((modes.with_tick_slow - 0.71).abs() < 0.08, "{modes:?}");
     assert!((modes.slow_ns - modes.fast_ns - 32_000.0).abs() < 500.0, "{modes:?}");
+    // The share of independent samples varies by √(p (1 − p) / n), and that of their neighbours by less.
+    let reach = (modes.difference.high - modes.difference.low) / 2.0;
+    let own = 1.96 * (0.71 * 0.29 / modes.ticks as f64).sqrt();
+    assert!((0.9 * own..2.0 * own).contains(&reach), "{reach}, {own}");
 }
 
 #[test]
@@ -171,5 +175,28 @@ fn one_speed_has_no_two() {
     for (name, lengths) in cases {
         let found = Speeds::of(lengths, 240);
         assert!(found.is_none(), "{name}: {found:?}");
+    }
+}
+
+/// Of more ticks than fit, those that are kept come from all of the series, each as far from the next.
+#[test]
+fn kept_samples_are_equally_spaced() {
+    let mut near = Neighbours::default();
+    (0..20).for_each(|_| near.add_undisturbed(1_000, true));
+    near.add_disturbed(0, Some(()), true);
+    (0..20).for_each(|_| near.add_undisturbed(1_000, true));
+    let one = near.next().expect("it has neighbours");
+    for (count, every) in
+        [(4_095, 1), (4_096, 2), (8_190, 2), (8_191, 4), (16_380, 4), (16_381, 8), (100_000, 32)]
+    {
+        let mut modes = ModesOf::default();
+        for rest in 0..count {
+            let mut next = one.without_key();
+            next.rest = rest;
+            modes.add(&next);
+        }
+        let rests: Vec<u64> = modes.kept.iter().map(|kept| kept.rest).collect();
+        let expected: Vec<u64> = (0..count).step_by(every).collect();
+        assert!(rests == expected, "{count} samples: {} of {every}", rests.len());
     }
 }

@@ -191,4 +191,13 @@ mod tests {
             prop_assert!((old.deviation_with(&mut by) - deviation).abs() <= 1e-6 * deviation + 1e-3);
         }
     }
+
+    #[test]
+    fn values_are_passed_on_in_batches() {
+        let mut values = Values::default();
+        (0..1_023).for_each(|ticks| values.add(ticks));
+        assert_eq!((values.batch.len(), values.moments.count()), (1_023, 0));
+        values.add(1_023);
+        assert_eq!((values.batch.len(), values.moments.count()), (0, 1_024));
+    }
 }

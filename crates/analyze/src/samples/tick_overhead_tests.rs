@@ -213,3 +213,17 @@ fn rare_repetitions_that_are_much_longer_are_no_cost_of_a_tick() {
         }
     }
 }
+
+#[test]
+fn values_equal_to_the_median_are_not_longer() {
+    // 41 of 101 are longer than the median, in a mixed order.
+    let mut baseline = Baseline::default();
+    (0..101_u64)
+        .map(|at| 1_000 + u64::from(at * 40 % 101 < 41))
+        .for_each(|length| baseline.add(length, length));
+    assert_eq!(baseline.middle, 1_000);
+    let error = baseline.longer.spread().expect("101 values").standard_error;
+    let share = 41.0 / 101.0;
+    let independent = f64::sqrt(share * (1.0 - share) / 100.0);
+    assert!(error > 0.999 * independent && error < 2.0 * independent, "{error}, {independent}");
+}

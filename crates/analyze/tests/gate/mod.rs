@@ -537,3 +537,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn as_much_as_may_be_lost_is_no_doubt() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let whole = usual(&dir.path().join("whole"));
+    let strict = Requirements { max_lost: 0.0, max_misaligned: 0.0, ..Requirements::default() };
+    let rules = ["max-noise timer-tick=0.6%", "max-detour 300us"];
+    assert_eq!(judged(&whole, &rules, strict).outcome, Outcome::Pass);
+    // 7,515 detours, and as many as a fifth of these again.
+    let mut run = two_cpus::run(SECONDS * SECOND);
+    run.cpus[1].lost_detours = 1_503;
+    let lossy = noisy(&dir.path().join("lossy"), &run);
+    for (max_lost, doubted) in [(1_503.0 / 9_018.0, false), (0.1666, true)] {
+        let requirements = Requirements { max_lost, ..Requirements::default() };
+        let gate = judged(&lossy, &["max-noise 5%"], requirements);
+        let doubt = Doubt::LostDetours { share: 1_503.0 / 9_018.0 };
+        let doubts = gate.rules[0].doubts.iter().any(|of| of.doubt == doubt);
+        assert_eq!(doubts, doubted, "{max_lost}: {:?}", gate.rules[0].doubts);
+    }
+}

@@ -248,3 +248,47 @@ fn chance_alone_makes_no_more_outliers_than_stated() {
         assert!(rate < ALPHA + 3.0 * error, "{n} equal ones: {rate} of the time");
     }
 }
+
+/// Holm's correction by hand: 0.01 × 3, 0.015 × 2, and 0.04 × 1; none below an earlier one, and none above 1.
+#[test]
+fn p_values_are_corrected_one_after_the_other() {
+    let verdict = |index: usize, p: f64| Verdict { index, ratio: None, z: 0.0, p, certain: true };
+    let cases: [(&[f64], &[f64]); 3] = [
+        (&[0.04, 0.01, 0.015], &[0.03, 0.03, 0.04]),
+        (&[0.01, 0.012, 0.013], &[0.03, 0.03, 0.03]),
+        (&[0.9, 0.02, 0.8], &[0.06, 1.0, 1.0]),
+    ];
+    for (given, expected) in cases {
+        let mut verdicts: Vec<_> =
+            given.iter().enumerate().map(|(at, &p)| verdict(at, p)).collect();
+        holm(&mut verdicts);
+        let found = verdicts.iter().map(|verdict| verdict.p);
+        let near = found.zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12);
+        assert!(near, "{given:?}: {verdicts:?}");
+    }
+}
+
+/// The probability of one of nine members, whose distribution has (9 − 1) / 2 = 4 degrees of freedom, has a closed form.
+#[test]
+fn p_is_that_of_student_with_half_the_degrees_of_freedom() {
+    // Logarithms 0 ± 0.1, ± 0.2, ± 0.3, 0.4 and the far one: the median is 0.1, the deviations have the median 0.2.
+    let logs = [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 2.5];
+    let noise = logs.map(|log: f64| 0.01 * log.exp());
+    let n = 9.0_f64;
+    let spread = 1.482_602_218_505_602 * 0.2 * n / (n - 0.8);
+    let t = (2.5 - 0.1) / spread / (1.0 + std::f64::consts::PI / (2.0 * n)).sqrt();
+    let u = 1.0 + t * t / 4.0;
+    let above = 0.5 - 0.375 * t / u.sqrt() * (1.0 - t * t / u / 12.0);
+    let members = steady(&noise);
+    let all: Vec<&Looked<'_>> = members.iter().collect();
+    let middle = Middle::of(&all);
+    let verdict = middle.verdict(8, &members[8]).expect("nine are enough");
+    assert!((middle.ln_median - (0.01_f64.ln() + 0.1)).abs() < 1e-9);
+    assert!((verdict.z - (2.5 - 0.1) / spread).abs() < 1e-9, "{verdict:?}");
+    // The largest event is left out: one of 50 blocks over the median.
+    let rest = noise[8] - (noise[8] - noise[4]) / 50.0;
+    let t_rest = ((rest / 0.01).ln() - 0.1) / (2.5 - 0.1) * t;
+    let u = 1.0 + t_rest * t_rest / 4.0;
+    let above_rest = 0.5 - 0.375 * t_rest / u.sqrt() * (1.0 - t_rest * t_rest / u / 12.0);
+    assert!(above < verdict.p && (verdict.p / above_rest - 1.0).abs() < 1e-6, "{verdict:?}");
+}

@@ -256,4 +256,22 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn rules_limit_the_same_if_only_their_limits_differ() {
+        let read = |(id, text): (&str, &str)| {
+            let row = RULES.iter().find(|row| row.id == id).copied().expect(id);
+            row.read(text).expect(text)
+        };
+        let first = read(("max-rate", "thread>50us=1/s"));
+        for (other, same) in [
+            (("max-rate", "thread>50us=2/s"), true),
+            (("max-rate", "thread>60us=1/s"), false),
+            (("max-rate", "thread=1/s"), false),
+            (("max-rate", "nmi>50us=1/s"), false),
+            (("max-noise", "thread=1%"), false),
+        ] {
+            assert_eq!(first.limits_the_same_as(&read(other)), same, "{other:?}");
+        }
+    }
 }
