@@ -148,7 +148,7 @@ aarch64: aarch64-packages
 		-p anechoic-analyze --no-fail-fast -- --skip a_killed_writer $(ARGS)
 
 # Boots kernels on machines in emulation with the tool, linked statically, and checks what it finds there. The results
-# are written to docs/laboratory.tsv and shown in docs/limits.md. ARGS="6.12-rt" for the boots with that in their name.
+# are written to docs/laboratory.tsv and shown in docs/tried.md. ARGS="6.12-rt" for the boots with that in their name.
 lab: lab-packages
 	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --target $(STATIC) $(FOR_LAB)
 	@if $(HAS_AARCH64); then $(MAKE) lab-aarch64; \

@@ -18,6 +18,10 @@
 //! }
 //! # Ok::<(), Problem>(())
 //! ```
+//!
+//! [`methods`] build an [`experiment`], which is data. [`run`](mod@run) schedules its cells as rounds, records the kernel's
+//! side and writes to disk; `timed` is what runs on a measured CPU. [`ensemble`] joins the ranks of a parallel job
+//! and [`inject`] makes noise: `sampled` at periodic interrupts, `timers` at other times, `thread` with threads.
 
 mod calibrate;
 pub mod ensemble;

@@ -10,6 +10,10 @@
 //! println!("{} at {} mHz", clock.counter, clock.frequency_millihertz);
 //! # Ok::<(), Problem>(())
 //! ```
+//!
+//! [`tracefs`] goes from mount to instance, collector and pipe; `anechoic_recording::trace` decodes its pages. [`steal`]
+//! finds offsets in the kernel's type data, assembles a program for [`bpf`] and reads its ring buffer. [`init`] is what
+//! the first process of a kernel does (`anechoic minimal`).
 
 pub mod bpf;
 pub mod check;

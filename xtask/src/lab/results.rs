@@ -1,4 +1,4 @@
-//! What the checks came to: KTAP, the file of results, and the table in docs/limits.md.
+//! What the checks came to: KTAP, the file of results, and the table in docs/tried.md.
 
 use super::checks::CHECKS;
 use anyhow::{Context, ensure};
@@ -10,7 +10,7 @@ use std::path::Path;
 /// The results of the last time that each boot ran. `make lab` writes it.
 const FILE: &str = "docs/laboratory.tsv";
 /// The page that shows them, between two marks.
-const PAGE: &str = "docs/limits.md";
+const PAGE: &str = "docs/tried.md";
 const MARKS: [&str; 2] = ["<!-- laboratory: begin -->\n", "<!-- laboratory: end -->\n"];
 /// What the file of results begins with.
 const HEADER: &str = "kernel\trelease\tmachine\tcommand line\tcheck\tresult\twhy\n";

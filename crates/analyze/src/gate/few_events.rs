@@ -153,7 +153,7 @@ fn no_bound_and_no_verdict_is_wrong_more_often_than_stated() {
 
 #[test]
 fn noise_with_a_heavier_tail_passes_wrongly_as_often_as_documented() {
-    // The share that passes wrongly, at most; see docs/methodology.md.
+    // The share that passes wrongly, at most; see docs/methods/gate.md.
     let laws: [(Law, f64); 2] = [
         (
             ("Pareto 1.3", 13.0 / 3.0 * LENGTH_NS, |uniform| LENGTH_NS * uniform.powf(-1.0 / 1.3)),
