@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::same_cpu;
-use super::sections::{Section, anchor, render_all, shown};
+use super::sections::{anchor, render_all, shown};
 use super::study;
 use super::whole::{has_sections, made_from, whole};
 use super::{HtmlReport, Part, data, head};
@@ -115,16 +115,18 @@ fn title(report: &HtmlReport) -> String {
 
 /// Returns the navigation: the sections of a single recording, or those on all recordings together and the recordings.
 fn navigation(report: &HtmlReport) -> Markup {
-    let whole: Vec<&Section> = shown(&report.together).collect();
+    let sections = |part: usize, of: &Part| -> Vec<(String, &'static str)> {
+        let named = shown(of).into_iter();
+        named.filter_map(|section| Some((anchor(part, section.id), section.short?))).collect()
+    };
+    let whole = sections(0, &report.together);
     html! {
         nav aria-label="Contents" {
             @if let Some(study) = &report.study { a href="#paper" { (study.paper.short) } }
-            @for section in &whole { a href=(format!("#{}", anchor(0, section.id))) { (section.short) } }
+            @for (anchor, short) in &whole { a href=(format!("#{anchor}")) { (short) } }
             @match &report.recordings[..] {
                 [part] if whole.is_empty() && report.study.is_none() => {
-                    @for section in shown(part) {
-                        a href=(format!("#{}", anchor(1, section.id))) { (section.short) }
-                    }
+                    @for (anchor, short) in sections(1, part) { a href=(format!("#{anchor}")) { (short) } }
                 }
                 many => {
                     @let names = names(many);

@@ -5,24 +5,24 @@ use super::page::Page;
 use crate::palette::Color;
 use crate::picture::svg::{key, keys, on_screen};
 use crate::picture::{Cell, Chart, Draw, Heat, Picture};
-use crate::screen::{Block, Screen};
+use crate::screen::{Content, Screen};
 use maud::{Markup, Render, html};
 
 impl Screen {
     /// Returns the markup with its pictures as figures of the page.
     pub(crate) fn with_figures(&self, page: &mut Page) -> Markup {
-        let mut block = |block: &Block| match block {
-            Block::Picture(picture, caption) => match &**picture {
+        let mut content = |content: &Content| match content {
+            Content::Picture(picture, caption) => match &**picture {
                 Picture::Chart(chart) => chart.figure(caption, page),
                 Picture::Heat(heat) => heat.figure(caption, caption, page),
                 Picture::Timeline(_) => html! {},
             },
-            Block::Details(summary, inner) => {
+            Content::Details(summary, inner) => {
                 html! { details { summary { (summary) } (inner.with_figures(page)) } }
             }
             other => other.render(),
         };
-        html! { @for of in self.blocks() { (block(of)) } }
+        html! { @for shown in self.shown_on_page() { (content(shown)) } }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn whole(report: &HtmlReport, page: &mut Page) -> Markup {
 
 /// Returns whether there are results for all recordings together.
 pub(super) fn has_sections(report: &HtmlReport) -> bool {
-    sections::shown(&report.together).next().is_some()
+    sections::shown(&report.together).iter().any(|section| section.short.is_some())
 }
 
 /// Returns the number of recordings that the report was made from.

@@ -84,12 +84,12 @@ pub(crate) fn heat(found: &Memory) -> Heat {
         (None, None) => Cell::text("–"),
         (None, Some(ratio)) => Cell::value(ratio, number(ratio)),
     };
-    let row = |of: &Experiment| Row {
-        label: of.id.clone(),
-        cells: columns.iter().map(|&(at, _)| cell(of, at)).collect(),
+    let row = |of: &Experiment| {
+        Row::new(of.id.clone(), columns.iter().map(|&(at, _)| cell(of, at)).collect())
     };
     Heat {
         name: "noise".into(),
+        title: String::new(),
         corner: "experiment".into(),
         columns: columns.iter().map(|(_, name)| Column::plain((*name).clone())).collect(),
         rows: found.experiments.iter().map(row).collect(),

@@ -45,6 +45,17 @@ impl Methods {
     }
 }
 
+/// The section of a page that shows the screen of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// The anchor of the section; the files of its figures begin with it.
+    pub anchor: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// Its heading in the navigation.
+    pub short: &'static str,
+}
+
 /// The properties of a result that are known before it is computed.
 pub trait Described: Debug + Sync {
     /// Returns the identifier of the result.
@@ -57,6 +68,8 @@ pub trait Described: Debug + Sync {
     fn in_summary(&self) -> Methods;
     /// Returns the methods for which a report computes the result.
     fn in_report(&self) -> Methods;
+    /// Returns the section of a page that shows its screen, if it has one.
+    fn section(&self) -> Option<Section>;
     /// Returns the identifiers of the results that it is computed from.
     fn needs(&self) -> &'static [&'static str];
     /// Returns whether its screen itself states what makes recordings doubtful.

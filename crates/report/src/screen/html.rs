@@ -1,6 +1,6 @@
 //! A screen as markup of the page.
 
-use super::{Block, Fact, Screen, Shape, Text};
+use super::{Content, Fact, Screen, Shape, Shown, Text};
 use crate::style::{Tone, plain};
 use crate::table::{Align, Table};
 use crate::units::count;
@@ -9,21 +9,29 @@ use maud::{Markup, Render, html};
 /// Rows of a table on the page, at most.
 const MOST_ROWS: usize = 1024;
 
-impl Render for Screen {
-    fn render(&self) -> Markup {
-        html! { @for block in &self.blocks { (block) } }
+impl Screen {
+    /// Returns the blocks that the page shows.
+    pub(crate) fn shown_on_page(&self) -> impl Iterator<Item = &Content> {
+        let shown = self.blocks.iter().filter(|block| block.shown != Shown::InTerminal);
+        shown.map(|block| &block.content)
     }
 }
 
-impl Render for Block {
+impl Render for Screen {
+    fn render(&self) -> Markup {
+        html! { @for content in self.shown_on_page() { (content) } }
+    }
+}
+
+impl Render for Content {
     fn render(&self) -> Markup {
         match self {
-            Block::Text(text) => text.render(),
-            Block::Facts(facts) => html! { dl.limits { @for fact in &facts.rows { (fact) } } },
-            Block::Table(table) => table.render(),
-            Block::Details(summary, inner) => html! { details { summary { (summary) } (inner) } },
-            // The page has charts and margins of its own.
-            Block::Figure(_) | Block::Chart(_) | Block::Picture(..) | Block::Gap => html! {},
+            Content::Text(text) => text.render(),
+            Content::Facts(facts) => html! { dl.limits { @for fact in &facts.rows { (fact) } } },
+            Content::Table(table) => table.render(),
+            Content::Details(summary, inner) => html! { details { summary { (summary) } (inner) } },
+            // A picture needs a number, which only the page has; the page has margins.
+            Content::Picture(..) | Content::Gap => html! {},
         }
     }
 }

@@ -49,7 +49,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     columns.extend(
         shown
             .iter()
-            .map(|look| Column { label: look.label.clone(), look: Some((look.color, look.shape)) }),
+            .map(|look| Column { look: Some((look.color, look.shape)), ..Column::plain(look.label.clone()) }),
     );
     if !others.is_empty() {
         columns.push(Column::plain(format!("{} more", others.len())));
@@ -60,10 +60,11 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         if !others.is_empty() {
             cells.push(cell(of(cpu, others)));
         }
-        Row { label: cpu.cpu.to_string(), cells }
+        Row::new(cpu.cpu.to_string(), cells)
     };
     let heat = Heat {
         name: String::new(),
+        title: String::new(),
         corner: "CPU".into(),
         columns,
         rows: cpus.iter().map(|cpu| row(cpu)).collect(),

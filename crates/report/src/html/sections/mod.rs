@@ -1,12 +1,12 @@
-//! The sections of a recording, or of all recordings together, one file and one row each.
+//! The sections of a recording, or of all recordings together.
 //!
-//! A section appears only if it has something to show.
+//! First come the screens of the results whose rows name a section. What only a page has is a section with a file of
+//! its own, which appears only if it has something to show.
 
 mod bsp;
 pub(super) mod cluster;
 mod compare;
 mod heat;
-mod interference;
 mod laws;
 mod lengths;
 mod limits;
@@ -30,11 +30,11 @@ mod timeline;
 use super::Part;
 use super::page::Page;
 use crate::results::{AnyRow, Found, Grouping, Methods};
-use crate::style::View;
+use crate::style::{Style, View};
 use maud::{Markup, html};
 use std::collections::HashSet;
 
-/// One section.
+/// A section that only a page has.
 pub(super) struct Section {
     /// Its anchor.
     pub id: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct Section {
     pub render: fn(&Part, &mut Page) -> Markup,
 }
 
-/// All sections in order: those of the method's own result, those of detours, and those on the recording.
+/// The sections that only a page has, in order: those of detours, and those on the recording.
 const SECTIONS: &[Section] = &[
     bsp::SECTION,
     cluster::SECTION,
@@ -60,7 +60,6 @@ const SECTIONS: &[Section] = &[
     samples::SECTION,
     overhead::SECTION,
     subtraction::SECTION,
-    interference::SECTION,
     ticks::SECTION,
     laws::SECTION,
     memory::SECTION,
@@ -78,46 +77,84 @@ const SECTIONS: &[Section] = &[
     text::SECTION,
 ];
 
+/// A section with something to show.
+pub(super) struct Shown<'a> {
+    /// Its anchor.
+    pub id: &'static str,
+    /// Its heading in the navigation; absent if the navigation leaves it out.
+    pub short: Option<&'static str>,
+    title: &'static str,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    Own(fn(&Part, &mut Page) -> Markup),
+    Screen(&'a Found),
+}
+
+impl<'a> Shown<'a> {
+    fn own(section: &'static Section) -> Self {
+        let content = Content::Own(section.render);
+        Self { id: section.id, short: Some(section.short), title: section.title, content }
+    }
+
+    /// Returns the section that the row of a result names.
+    fn named(found: &'a Found) -> Option<Self> {
+        let named = found.row().section()?;
+        let content = Content::Screen(found);
+        Some(Self { id: named.anchor, short: Some(named.short), title: named.title, content })
+    }
+
+    fn unnamed(found: &'a Found) -> Self {
+        let (row, content) = (found.row(), Content::Screen(found));
+        Self { id: row.id(), short: None, title: row.title(), content }
+    }
+
+    fn render(&self, part: &Part, page: &mut Page) -> Markup {
+        match self.content {
+            Content::Own(render) => render(part, page),
+            Content::Screen(found) => found.screen(&VIEW).with_figures(page),
+        }
+    }
+}
+
+/// How much of a screen a page shows.
+const VIEW: View<'_> =
+    View { style: Style { color: false }, width: 120, all: true, path: None };
+
 /// Returns the results that no section stands for, each of which gets a section with its screen. Repeated runs are
 /// in the table of all recordings.
 fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
-    let shown: HashSet<&str> =
+    let stood_for: HashSet<&str> =
         SECTIONS.iter().flat_map(|section| section.of).map(|row| row.id()).collect();
     part.found.iter().filter(move |found| {
         let row = found.row();
         row.in_report() != Methods::None
             && row.grouping() != Grouping::Runs
-            && !shown.contains(row.id())
+            && row.section().is_none()
+            && !stood_for.contains(row.id())
     })
 }
 
 /// Returns the sections that have something to show.
-pub(super) fn shown(part: &Part) -> impl Iterator<Item = &'static Section> {
-    SECTIONS.iter().filter(move |section| (section.has)(part))
+pub(super) fn shown(part: &Part) -> Vec<Shown<'_>> {
+    let own = SECTIONS.iter().filter(|section| (section.has)(part)).map(Shown::own);
+    let results = part.found.iter().filter_map(Shown::named);
+    results.chain(own).chain(without_sections(part).map(Shown::unnamed)).collect()
 }
 
 /// Renders the sections that have something to show; number 0 stands for all recordings together.
 pub(super) fn render_all(part: &Part, number: usize, page: &mut Page) -> Vec<Markup> {
-    let section = |section: &'static Section| {
+    let section = |section: Shown<'_>| {
         page.begin_section(section.id);
         html! {
             section id=(anchor(number, section.id)) {
                 h2 { (section.title) }
-                ((section.render)(part, page))
+                (section.render(part, page))
             }
         }
     };
-    let mut sections: Vec<Markup> = shown(part).map(section).collect();
-    let view = View { width: 120, all: true, ..View::default() };
-    sections.extend(without_sections(part).map(|found| {
-        html! {
-            section id=(anchor(number, found.row().id())) {
-                h2 { (found.row().title()) }
-                (found.screen(&view))
-            }
-        }
-    }));
-    sections
+    shown(part).into_iter().map(section).collect()
 }
 
 /// Returns the anchor of a section; number 0 stands for all recordings together.
