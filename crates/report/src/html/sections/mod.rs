@@ -22,7 +22,6 @@ mod sources;
 mod spectrum;
 mod subtraction;
 mod sweep;
-mod switch;
 mod text;
 mod ticks;
 mod timeline;
@@ -64,7 +63,6 @@ const SECTIONS: &[Section] = &[
     laws::SECTION,
     memory::SECTION,
     paging::SECTION,
-    switch::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,
