@@ -305,6 +305,17 @@ impl Screen {
         self.on_page(|page| page.picture(heat, caption));
     }
 
+    /// Returns the screen for a place among others that has pictures of its own: all that the terminal shows, and
+    /// pictures there only.
+    pub(crate) fn quoted(mut self) -> Self {
+        self.blocks.retain(|block| block.shown != Shown::OnPage);
+        for block in &mut self.blocks {
+            let is_picture = matches!(block.content, Content::Picture(..));
+            block.shown = if is_picture { Shown::InTerminal } else { Shown::Everywhere };
+        }
+        self
+    }
+
     /// Appends all blocks of another screen.
     pub(crate) fn append(&mut self, mut other: Screen) {
         self.blocks.append(&mut other.blocks);

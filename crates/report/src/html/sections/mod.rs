@@ -13,7 +13,6 @@ mod limits;
 mod machine;
 mod memory;
 mod overhead;
-mod paging;
 mod provenance;
 mod rank;
 mod samples;
@@ -62,7 +61,6 @@ const SECTIONS: &[Section] = &[
     ticks::SECTION,
     laws::SECTION,
     memory::SECTION,
-    paging::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,

@@ -157,10 +157,15 @@ impl Frame {
         let points: Vec<(f64, f64)> = curve.points().collect();
         for ends in points.chunks_exact(2) {
             let dots = |(x, y): (f64, f64)| (self.x_dot(x), self.y_dot(y));
-            let ((left, up), (right, down)) = (dots(ends[0]), dots(ends[1]));
-            for x in left.min(right)..=left.max(right) {
-                let (from, to) = if left == right { (up, down) } else { (up, up) };
-                self.canvas.line(x, from, to, curve.tone());
+            let (one, other) = (dots(ends[0]), dots(ends[1]));
+            let ((left, from), (right, to)) = (one.min(other), one.max(other));
+            let mut before = from;
+            for x in left..=right {
+                let part = (x - left) as f64 / (right - left).max(1) as f64;
+                let sloped = from as f64 + (to as f64 - from as f64) * part;
+                let y = if left == right { to } else { sloped.round() as usize };
+                self.canvas.line(x, before, y, curve.tone());
+                before = y;
             }
         }
     }
