@@ -11,7 +11,6 @@ mod laws;
 mod lengths;
 mod limits;
 mod machine;
-mod memory;
 mod overhead;
 mod provenance;
 mod rank;
@@ -60,7 +59,6 @@ const SECTIONS: &[Section] = &[
     subtraction::SECTION,
     ticks::SECTION,
     laws::SECTION,
-    memory::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,
