@@ -7,7 +7,6 @@ mod bsp;
 pub(super) mod cluster;
 mod compare;
 mod heat;
-mod laws;
 mod lengths;
 mod limits;
 mod machine;
@@ -58,7 +57,6 @@ const SECTIONS: &[Section] = &[
     overhead::SECTION,
     subtraction::SECTION,
     ticks::SECTION,
-    laws::SECTION,
     timeline::SECTION,
     sources::SECTION,
     lengths::SECTION,
