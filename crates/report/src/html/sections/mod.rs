@@ -5,7 +5,6 @@
 
 mod bsp;
 pub(super) mod cluster;
-mod compare;
 mod heat;
 mod lengths;
 mod limits;
@@ -50,7 +49,6 @@ pub(super) struct Section {
 const SECTIONS: &[Section] = &[
     bsp::SECTION,
     cluster::SECTION,
-    compare::SECTION,
     rank::SECTION,
     sweep::SECTION,
     samples::SECTION,
