@@ -13,7 +13,6 @@ mod overhead;
 mod provenance;
 mod rank;
 mod samples;
-mod scale;
 mod sources;
 mod spectrum;
 mod subtraction;
@@ -24,6 +23,7 @@ mod timeline;
 
 use super::Part;
 use super::page::Page;
+use crate::results::phases::PHASES;
 use crate::results::{AnyRow, Found, Grouping, Methods};
 use crate::style::{Style, View};
 use maud::{Markup, html};
@@ -45,26 +45,33 @@ pub(super) struct Section {
     pub render: fn(&Part, &mut Page) -> Markup,
 }
 
-/// The sections that only a page has, in order: those of detours, and those on the recording.
-const SECTIONS: &[Section] = &[
-    bsp::SECTION,
-    cluster::SECTION,
-    rank::SECTION,
-    sweep::SECTION,
-    samples::SECTION,
-    overhead::SECTION,
-    subtraction::SECTION,
-    ticks::SECTION,
-    timeline::SECTION,
-    sources::SECTION,
-    lengths::SECTION,
-    spectrum::SECTION,
-    heat::SECTION,
-    scale::SECTION,
-    machine::SECTION,
-    provenance::SECTION,
-    limits::SECTION,
-    text::SECTION,
+/// An entry of the list of sections.
+enum Entry {
+    Own(Section),
+    /// The screen of a result that has its place among these sections.
+    Screen(&'static dyn AnyRow),
+}
+
+/// The sections behind the method's own results, in order: those of detours, and those on the recording.
+const SECTIONS: &[Entry] = &[
+    Entry::Own(bsp::SECTION),
+    Entry::Own(cluster::SECTION),
+    Entry::Own(rank::SECTION),
+    Entry::Own(sweep::SECTION),
+    Entry::Own(samples::SECTION),
+    Entry::Own(overhead::SECTION),
+    Entry::Own(subtraction::SECTION),
+    Entry::Own(ticks::SECTION),
+    Entry::Own(timeline::SECTION),
+    Entry::Own(sources::SECTION),
+    Entry::Own(lengths::SECTION),
+    Entry::Own(spectrum::SECTION),
+    Entry::Own(heat::SECTION),
+    Entry::Screen(&PHASES),
+    Entry::Own(machine::SECTION),
+    Entry::Own(provenance::SECTION),
+    Entry::Own(limits::SECTION),
+    Entry::Own(text::SECTION),
 ];
 
 /// A section with something to show.
@@ -115,8 +122,11 @@ const VIEW: View<'_> =
 /// Returns the results that no section stands for, each of which gets a section with its screen. Repeated runs are
 /// in the table of all recordings.
 fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
-    let stood_for: HashSet<&str> =
-        SECTIONS.iter().flat_map(|section| section.of).map(|row| row.id()).collect();
+    let own = SECTIONS.iter().filter_map(|entry| match entry {
+        Entry::Own(section) => Some(section.of),
+        Entry::Screen(_) => None,
+    });
+    let stood_for: HashSet<&str> = own.flatten().map(|row| row.id()).collect();
     part.found.iter().filter(move |found| {
         let row = found.row();
         row.in_report() != Methods::None
@@ -128,9 +138,20 @@ fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
 
 /// Returns the sections that have something to show.
 pub(super) fn shown(part: &Part) -> Vec<Shown<'_>> {
-    let own = SECTIONS.iter().filter(|section| (section.has)(part)).map(Shown::own);
-    let results = part.found.iter().filter_map(Shown::named);
-    results.chain(own).chain(without_sections(part).map(Shown::unnamed)).collect()
+    let listed = |found: &&Found| {
+        let id = found.row().id();
+        SECTIONS.iter().any(|entry| matches!(entry, Entry::Screen(row) if row.id() == id))
+    };
+    let first = part.found.iter().filter(|found| !listed(found)).filter_map(Shown::named);
+    let entry = |entry: &'static Entry| match entry {
+        Entry::Own(section) => (section.has)(part).then(|| Shown::own(section)),
+        Entry::Screen(row) => {
+            let found = part.found.iter().find(|found| found.row().id() == row.id());
+            found.and_then(Shown::named)
+        }
+    };
+    let listed = SECTIONS.iter().filter_map(entry);
+    first.chain(listed).chain(without_sections(part).map(Shown::unnamed)).collect()
 }
 
 /// Renders the sections that have something to show; number 0 stands for all recordings together.
