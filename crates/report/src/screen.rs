@@ -44,9 +44,20 @@ pub(crate) enum Content {
     /// A picture with its caption. The terminal shows its title instead of the caption.
     Picture(Box<Picture>, String),
     /// Blocks that the page folds under a summary and the terminal prints.
-    Details(String, Screen),
+    Details(Details),
     /// An empty line; the page has margins instead.
     Gap,
+}
+
+/// Blocks under a summary.
+#[derive(Debug, Clone)]
+pub(crate) struct Details {
+    pub summary: String,
+    pub screen: Screen,
+    /// Whether they are unfolded at first.
+    pub open: bool,
+    /// Whether they are unfolded on paper.
+    pub on_paper: bool,
 }
 
 /// A heading, a sentence, a note or a warning.
@@ -267,8 +278,18 @@ impl Screen {
 
     /// Adds a screen that the page folds under a summary.
     pub(crate) fn details(&mut self, summary: &str, screen: Screen) {
-        if !screen.blocks.is_empty() {
-            self.push(Content::Details(plain(summary), screen));
+        let summary = plain(summary);
+        self.fold(Details { summary, screen, open: false, on_paper: false });
+    }
+
+    /// Adds a screen that the page folds under a summary unless it is open, and which paper shows.
+    pub(crate) fn details_on_paper(&mut self, summary: &str, open: bool, screen: Screen) {
+        self.fold(Details { summary: plain(summary), screen, open, on_paper: true });
+    }
+
+    fn fold(&mut self, details: Details) {
+        if !details.screen.blocks.is_empty() {
+            self.push(Content::Details(details));
         }
     }
 

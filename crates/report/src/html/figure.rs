@@ -17,9 +17,7 @@ impl Screen {
                 Picture::Heat(heat) => heat.figure(caption, caption, page),
                 Picture::Timeline(_) => html! {},
             },
-            Content::Details(summary, inner) => {
-                html! { details { summary { (summary) } (inner.with_figures(page)) } }
-            }
+            Content::Details(details) => details.around(details.screen.with_figures(page)),
             other => other.render(),
         };
         html! { @for shown in self.shown_on_page() { (content(shown)) } }

@@ -199,7 +199,8 @@ pub(crate) struct Chart {
     /// Number of rows between its axes in the terminal.
     #[serde(skip)]
     pub rows: usize,
-    /// Whether letters of different curves at one horizontal position stand beside each other in the terminal.
+    /// Whether different curves at one position stand beside each other in the terminal: letters in columns, or, with
+    /// names, each height in a line.
     #[serde(skip)]
     pub beside: bool,
     /// Notes below it in the terminal.

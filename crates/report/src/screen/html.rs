@@ -1,6 +1,6 @@
 //! A screen as markup of the page.
 
-use super::{Content, Fact, Screen, Shape, Shown, Text};
+use super::{Content, Details, Fact, Screen, Shape, Shown, Text};
 use crate::style::{Tone, plain};
 use crate::table::{Align, Table};
 use crate::units::count;
@@ -29,10 +29,18 @@ impl Render for Content {
             Content::Text(text) => text.render(),
             Content::Facts(facts) => html! { dl.limits { @for fact in &facts.rows { (fact) } } },
             Content::Table(table) => table.render(),
-            Content::Details(summary, inner) => html! { details { summary { (summary) } (inner) } },
+            Content::Details(details) => details.around(html! { (details.screen) }),
             // A picture needs a number, which only the page has; the page has margins.
             Content::Picture(..) | Content::Gap => html! {},
         }
+    }
+}
+
+impl Details {
+    /// Returns the summary with this content below it.
+    pub(crate) fn around(&self, content: Markup) -> Markup {
+        let class = self.on_paper.then_some("for-paper");
+        html! { details class=[class] open[self.open] { summary { (self.summary) } (content) } }
     }
 }
 

@@ -3,7 +3,6 @@
 //! First come the screens of the results whose rows name a section. What only a page has is a section with a file of
 //! its own, which appears only if it has something to show.
 
-mod bsp;
 pub(super) mod cluster;
 mod heat;
 mod lengths;
@@ -54,7 +53,6 @@ enum Entry {
 
 /// The sections behind the method's own results, in order: those of detours, and those on the recording.
 const SECTIONS: &[Entry] = &[
-    Entry::Own(bsp::SECTION),
     Entry::Own(cluster::SECTION),
     Entry::Own(rank::SECTION),
     Entry::Own(sweep::SECTION),
