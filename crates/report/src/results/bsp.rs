@@ -111,9 +111,10 @@ const HOW: &str = "Ranks compute for a grain, synchronise, and compute again, so
 
 /// Describes the work and what joined the ranks.
 fn what(found: &Bsp) -> String {
+    let ranks = found.cells.iter().map(|cell| cell.ranks).max().unwrap_or(0);
     let through = found.through.as_ref().map(|through| clip(through, 40));
-    let joined = through.map_or(String::new(), |through| format!(" · ranks joined by {through}"));
-    format!("work {}{joined}", found.kernel)
+    let joined = through.map_or(String::new(), |through| format!(" joined by {through}"));
+    format!("work {}, {}{joined}", found.kernel, counted(ranks, "rank", "ranks"))
 }
 
 /// Describes a host with its ranks and CPUs.

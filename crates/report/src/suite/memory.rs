@@ -42,7 +42,7 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
     }
     screen.gap();
     let all = memory(found, &View { all: true, path: None, ..*view });
-    screen.details("All experiments", all);
+    screen.details("All experiments", all.quoted());
     study
 }
 

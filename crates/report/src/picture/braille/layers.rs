@@ -115,7 +115,7 @@ impl Frame {
         let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
         let mut places: Vec<(f64, f64)> =
             finite.map(|(x, y)| (self.x.place(x), self.y.place(y))).collect();
-        if curve.draw == Draw::Line {
+        if matches!(curve.draw, Draw::Line | Draw::Ribbon) {
             places = straight(&places);
         }
         let dots: Vec<(usize, usize)> = places.into_iter().map(dot).collect();
