@@ -43,6 +43,8 @@ pub(crate) enum Content {
     Table(Table),
     /// A picture with its caption. The terminal shows its title instead of the caption.
     Picture(Box<Picture>, String),
+    /// Pictures that a wide page shows beside each other.
+    Pair(Screen),
     /// Blocks that the page folds under a summary and the terminal prints.
     Details(Details),
     /// An empty line; the page has margins instead.
@@ -273,6 +275,14 @@ impl Screen {
             Some(Content::Facts(last)) if last.columns == columns => last.rows.append(&mut rows),
             _ if rows.is_empty() => {}
             _ => self.push(Content::Facts(Facts { columns, rows })),
+        }
+    }
+
+    /// Adds pictures that a wide page shows beside each other.
+    pub(crate) fn pair(&mut self, build: impl FnOnce(&mut Screen)) {
+        let pictures = Self::of(build);
+        if !pictures.blocks.is_empty() {
+            self.push(Content::Pair(pictures));
         }
     }
 

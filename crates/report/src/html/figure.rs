@@ -11,12 +11,17 @@ use maud::{Markup, Render, html};
 impl Screen {
     /// Returns the markup with its pictures as figures of the page.
     pub(crate) fn with_figures(&self, page: &mut Page) -> Markup {
+        self.figures_as(false, page)
+    }
+
+    fn figures_as(&self, half: bool, page: &mut Page) -> Markup {
         let mut content = |content: &Content| match content {
             Content::Picture(picture, caption) => match &**picture {
-                Picture::Chart(chart) => chart.figure(caption, page),
+                Picture::Chart(chart) => chart.figure_as(caption, half, page),
                 Picture::Heat(heat) => heat.figure(caption, caption, page),
                 Picture::Timeline(_) => html! {},
             },
+            Content::Pair(pictures) => html! { div.pair { (pictures.figures_as(true, page)) } },
             Content::Details(details) => details.around(details.screen.with_figures(page)),
             other => other.render(),
         };

@@ -31,7 +31,7 @@ impl Render for Content {
             Content::Table(table) => table.render(),
             Content::Details(details) => details.around(html! { (details.screen) }),
             // A picture needs a number, which only the page has; the page has margins.
-            Content::Picture(..) | Content::Gap => html! {},
+            Content::Picture(..) | Content::Pair(_) | Content::Gap => html! {},
         }
     }
 }

@@ -14,6 +14,7 @@ fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Re
             Content::Facts(facts) => write_facts(facts, view, out)?,
             Content::Table(table) => table.laid_out(view.columns()).print(view, out)?,
             Content::Picture(picture, _) => picture.print(view, out)?,
+            Content::Pair(pictures) => write_blocks(pictures, view, out)?,
             Content::Details(details) => write_blocks(&details.screen, view, out)?,
             Content::Gap => writeln!(out)?,
         }

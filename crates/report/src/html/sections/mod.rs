@@ -10,14 +10,12 @@ mod limits;
 mod machine;
 mod overhead;
 mod provenance;
-mod rank;
 mod samples;
 mod sources;
 mod spectrum;
 mod subtraction;
 mod sweep;
 mod text;
-mod ticks;
 mod timeline;
 
 use super::Part;
@@ -54,12 +52,10 @@ enum Entry {
 /// The sections behind the method's own results, in order: those of detours, and those on the recording.
 const SECTIONS: &[Entry] = &[
     Entry::Own(cluster::SECTION),
-    Entry::Own(rank::SECTION),
     Entry::Own(sweep::SECTION),
     Entry::Own(samples::SECTION),
     Entry::Own(overhead::SECTION),
     Entry::Own(subtraction::SECTION),
-    Entry::Own(ticks::SECTION),
     Entry::Own(timeline::SECTION),
     Entry::Own(sources::SECTION),
     Entry::Own(lengths::SECTION),
