@@ -85,7 +85,7 @@ impl Render for Fact {
 
 impl Render for Table {
     fn render(&self) -> Markup {
-        let (shown, all) = (self.shown(), self.rows().len());
+        let (shown, all) = (self.unfolded(), self.rows().len());
         let most = all.min(MOST_ROWS.max(shown));
         html! {
             (part(self, self.caption(), 0, shown))

@@ -3,7 +3,6 @@
 //! First come the screens of the results whose rows name a section. What only a page has is a section with a file of
 //! its own, which appears only if it has something to show.
 
-pub(super) mod cluster;
 mod heat;
 mod lengths;
 mod limits;
@@ -51,7 +50,6 @@ enum Entry {
 
 /// The sections behind the method's own results, in order: those of detours, and those on the recording.
 const SECTIONS: &[Entry] = &[
-    Entry::Own(cluster::SECTION),
     Entry::Own(sweep::SECTION),
     Entry::Own(samples::SECTION),
     Entry::Own(overhead::SECTION),
