@@ -117,7 +117,8 @@ fn spread(of: &Quantiles) -> String {
 }
 
 /// Explains the probability of an outlier.
-const P: &str = "p is the probability of such a value among all that were tested if there were no outliers.";
+const P: &str =
+    "p is the probability of such a value among all that were tested if there were no outliers.";
 
 /// Adds the outliers and the statistic behind them.
 fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {

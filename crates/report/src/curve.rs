@@ -20,8 +20,7 @@ pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let points = chosen(&summary.curve, (view.columns() - LABEL) / COLUMN);
     let Some(most) = points.first().map(|point| point.noise) else { return };
     let mut line = |label: &str, tone: Tone, cell: &dyn Fn(&CurvePoint) -> String| {
-        let cells: String =
-            points.iter().map(|point| pad_left(&cell(point), COLUMN)).collect();
+        let cells: String = points.iter().map(|point| pad_left(&cell(point), COLUMN)).collect();
         screen.toned_line(tone, format!("{label:LABEL$}{cells}").trim_end());
     };
     line("detours over", Tone::Heading, &|point| asked(point.threshold_ns));

@@ -45,10 +45,25 @@ pub(crate) enum Content {
     Picture(Box<Picture>, String),
     /// Pictures that a wide page shows beside each other.
     Pair(Screen),
+    /// A part that a page shows as a section of its own.
+    Part(Section, Screen),
+    /// A screen for each series, the noisiest first; a page of many recordings shows the first ones.
+    Noisiest(Vec<Screen>),
     /// Blocks that the page folds under a summary and the terminal prints.
     Details(Details),
     /// An empty line; the page has margins instead.
     Gap,
+}
+
+/// A section of a page that shows the screen of a result, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// The anchor of the section; the files of its figures begin with it.
+    pub anchor: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// Its heading in the navigation.
+    pub short: &'static str,
 }
 
 /// Blocks under a summary.
@@ -286,6 +301,34 @@ impl Screen {
         }
     }
 
+    /// Adds a part that a page shows as a section of its own, if it shows anything.
+    pub(crate) fn part(&mut self, section: Section, build: impl FnOnce(&mut Screen)) {
+        let part = Self::of(build);
+        if !part.blocks.is_empty() {
+            self.push(Content::Part(section, part));
+        }
+    }
+
+    /// Takes out the parts that a page shows as sections of their own.
+    pub(crate) fn take_parts(&mut self) -> Vec<(Section, Screen)> {
+        let is_part = |block: &mut Block| matches!(block.content, Content::Part(..));
+        let parts = self.blocks.extract_if(.., is_part);
+        let part = |block: Block| match block.content {
+            Content::Part(section, screen) if block.shown != Shown::InTerminal => {
+                Some((section, screen))
+            }
+            _ => None,
+        };
+        parts.filter_map(part).collect()
+    }
+
+    /// Adds a screen for each series, the noisiest first.
+    pub(crate) fn noisiest(&mut self, series: Vec<Screen>) {
+        if series.iter().any(|screen| !screen.blocks.is_empty()) {
+            self.push(Content::Noisiest(series));
+        }
+    }
+
     /// Adds a screen that the page folds under a summary.
     pub(crate) fn details(&mut self, summary: &str, screen: Screen) {
         let summary = plain(summary);
@@ -327,7 +370,9 @@ impl Screen {
     /// Adds charts that only the terminal shows.
     pub(crate) fn charts(&mut self, charts: impl IntoIterator<Item = Chart>) {
         self.in_terminal(|terminal| {
-            charts.into_iter().for_each(|chart| terminal.push(Content::Picture(Box::new(chart.into()), String::new())));
+            charts.into_iter().for_each(|chart| {
+                terminal.push(Content::Picture(Box::new(chart.into()), String::new()))
+            });
         });
     }
 

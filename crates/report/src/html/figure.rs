@@ -6,6 +6,7 @@ use crate::palette::Color;
 use crate::picture::svg::{key, keys, on_screen};
 use crate::picture::{Cell, Chart, Draw, Heat, Picture};
 use crate::screen::{Content, Screen};
+use crate::units::count;
 use maud::{Markup, Render, html};
 
 impl Screen {
@@ -21,6 +22,8 @@ impl Screen {
                 Picture::Heat(heat) => heat.figure(caption, caption, page),
                 Picture::Timeline(_) => html! {},
             },
+            Content::Part(_, part) => part.with_figures(page),
+            Content::Noisiest(series) => noisiest(series, page),
             Content::Pair(pictures) => html! { div.pair { (pictures.figures_as(true, page)) } },
             Content::Details(details) => details.around(details.screen.with_figures(page)),
             other => other.render(),
@@ -29,16 +32,28 @@ impl Screen {
     }
 }
 
+/// Returns as many series as the page has room for, and states how many there are.
+fn noisiest(series: &[Screen], page: &mut Page) -> Markup {
+    let all: Vec<&Screen> = series.iter().filter(|screen| screen.is_on_page()).collect();
+    let most = page.most_series();
+    let these = if most == 1 {
+        "This is the noisiest".into()
+    } else {
+        format!("These are the {most} noisiest")
+    };
+    html! {
+        @for screen in all.iter().take(most) { (screen.with_figures(page)) }
+        @if all.len() > most { p.note {
+            (these) " of " (count(all.len() as u64)) " series; the others are in the text below." (page.more_alone())
+        } }
+    }
+}
+
 impl Chart {
     /// Returns the figure with its caption; nothing if there is nothing to draw. A script shows the values under the
     /// pointer, which it reads from the data beside the figure.
     pub(crate) fn figure(&self, caption: &str, page: &mut Page) -> Markup {
         self.figure_as(caption, false, page)
-    }
-
-    /// Returns the figure as one of a pair, which has half of the page.
-    pub(crate) fn in_pair(&self, caption: &str, page: &mut Page) -> Markup {
-        self.figure_as(caption, true, page)
     }
 
     fn figure_as(&self, caption: &str, half: bool, page: &mut Page) -> Markup {

@@ -83,7 +83,9 @@ pub(crate) fn add_pair(title: &str, series: &[Drawn<'_>], brief: bool, screen: &
         pair.on_page(|page| page.picture(over_time, caption(series)));
         match brief {
             true => pair.picture(distributions, caption_of_distributions(series)),
-            false => pair.on_page(|page| page.picture(distributions, caption_of_distributions(series))),
+            false => {
+                pair.on_page(|page| page.picture(distributions, caption_of_distributions(series)))
+            }
         }
     });
 }
@@ -143,6 +145,14 @@ pub(crate) fn counts(series: &[Drawn<'_>]) -> Chart {
 /// Describes the chart of counts.
 pub(crate) const CAPTION_OF_COUNTS: &str =
     "Number of samples by their time, in 80 equal stretches from the shortest to the longest.";
+
+/// Names the values of the chart over time.
+pub(crate) fn what(series: &[Drawn<'_>]) -> &'static str {
+    match fixed(series) {
+        Fixed::Work => "time of each sample by its start",
+        Fixed::Time => "work of each window by its start",
+    }
+}
 
 /// Describes the chart over time: which samples are drawn.
 pub(crate) fn caption(series: &[Drawn<'_>]) -> String {

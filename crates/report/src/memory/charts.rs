@@ -145,7 +145,8 @@ pub(super) fn measured(found: &Memory) -> Vec<(Chart, String)> {
 
 /// Returns which of these figures a terminal shows: the time per access of random or sequential reads.
 pub(super) fn briefly(measured: &[(Chart, String)]) -> Option<usize> {
-    let mut names = [PAIRS[1], PAIRS[0], PAIRS[4]].into_iter().map(|(pair, _)| figure_name(pair, 0));
+    let mut names =
+        [PAIRS[1], PAIRS[0], PAIRS[4]].into_iter().map(|(pair, _)| figure_name(pair, 0));
     names.find_map(|name| measured.iter().position(|(chart, _)| chart.name == name))
 }
 

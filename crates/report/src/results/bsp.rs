@@ -23,11 +23,7 @@ const METHOD: &[&str] = &[methods::BSP];
 pub static BSP: Row<Bsp> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
-    section: Some(Section {
-        anchor: "job",
-        title: "What the noise cost the job",
-        short: "Job",
-    }),
+    section: Some(Section { anchor: "job", title: "What the noise cost the job", short: "Job" }),
     compute: Some(compute),
     verdict,
     headline: |found| vec![words::headline(found)],

@@ -1,5 +1,6 @@
 //! The properties of a result that are known before it is computed.
 
+pub use crate::screen::Section;
 use std::fmt::Debug;
 
 /// The recordings that one result is computed from.
@@ -43,17 +44,6 @@ impl Methods {
             Methods::None | Methods::Others | Methods::All => true,
         }
     }
-}
-
-/// The section of a page that shows the screen of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Section {
-    /// The anchor of the section; the files of its figures begin with it.
-    pub anchor: &'static str,
-    /// Its heading.
-    pub title: &'static str,
-    /// Its heading in the navigation.
-    pub short: &'static str,
 }
 
 /// The properties of a result that are known before it is computed.

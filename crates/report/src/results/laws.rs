@@ -15,11 +15,7 @@ use anechoic_recording::{Problem, ProblemKind};
 pub(crate) static LAWS: Row<Laws> = Row {
     compute: Some(compute),
     headline,
-    section: Some(Section {
-        anchor: "laws",
-        title: "Laws of noise of one delay",
-        short: "Laws",
-    }),
+    section: Some(Section { anchor: "laws", title: "Laws of noise of one delay", short: "Laws" }),
     model: Some(Model {
         about: "Noise of one delay on any number of ranks: how likely a phase is delayed, and what that costs (Tsafrir 2007)",
         details: DETAILS,

@@ -34,11 +34,7 @@ const SORT: &str = "sort";
 pub static TICKS: Row<TickModel> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
-    section: Some(Section {
-        anchor: "model",
-        title: "The serial tick model",
-        short: "Tick model",
-    }),
+    section: Some(Section { anchor: "model", title: "The serial tick model", short: "Tick model" }),
     compute: Some(compute),
     verdict,
     headline,

@@ -15,6 +15,16 @@ impl Screen {
         let shown = self.blocks.iter().filter(|block| block.shown != Shown::InTerminal);
         shown.map(|block| &block.content)
     }
+
+    /// Returns whether a page shows anything of it but empty lines.
+    pub(crate) fn is_on_page(&self) -> bool {
+        self.shown_on_page().any(|content| match content {
+            Content::Gap => false,
+            Content::Pair(inner) | Content::Part(_, inner) => inner.is_on_page(),
+            Content::Noisiest(series) => series.iter().any(Screen::is_on_page),
+            _ => true,
+        })
+    }
 }
 
 impl Render for Screen {
@@ -31,7 +41,10 @@ impl Render for Content {
             Content::Table(table) => table.render(),
             Content::Details(details) => details.around(html! { (details.screen) }),
             // A picture needs a number, which only the page has; the page has margins.
-            Content::Picture(..) | Content::Pair(_) | Content::Gap => html! {},
+            Content::Picture(..) | Content::Pair(_) | Content::Noisiest(_) | Content::Gap => {
+                html! {}
+            }
+            Content::Part(_, inner) => inner.render(),
         }
     }
 }

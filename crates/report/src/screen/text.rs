@@ -14,7 +14,10 @@ fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Re
             Content::Facts(facts) => write_facts(facts, view, out)?,
             Content::Table(table) => table.laid_out(view.columns()).print(view, out)?,
             Content::Picture(picture, _) => picture.print(view, out)?,
-            Content::Pair(pictures) => write_blocks(pictures, view, out)?,
+            Content::Pair(inner) | Content::Part(_, inner) => write_blocks(inner, view, out)?,
+            Content::Noisiest(series) => {
+                series.iter().try_for_each(|screen| write_blocks(screen, view, out))?;
+            }
             Content::Details(details) => write_blocks(&details.screen, view, out)?,
             Content::Gap => writeln!(out)?,
         }

@@ -14,7 +14,8 @@ pub(super) fn costs(found: &Switch) -> (Chart, String) {
     let x = Axis::named("working set of each member", names.collect());
     let y = Axis::log("cost of a switch, µs", Quantity::Number);
     let title = "cost of a switch in µs by working set of each member";
-    let chart = Chart::of(x, y, curves(found, &sizes)).named("cost of a switch").titled(title, ROWS);
+    let chart =
+        Chart::of(x, y, curves(found, &sizes)).named("cost of a switch").titled(title, ROWS);
     // An end of an interval at or below 0 has no place on a logarithmic axis.
     let cut = chart.curves.iter().flat_map(|of| &of.spans).any(|&(low, _)| low <= 0.0);
     let caption = format!(

@@ -46,11 +46,10 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let most = cpus.iter().flat_map(|cpu| shown.iter().map(|look| one(cpu, look)));
     // The total comes first, because the last columns may be out of view.
     let mut columns = vec![Column::plain("all".into())];
-    columns.extend(
-        shown
-            .iter()
-            .map(|look| Column { look: Some((look.color, look.shape)), ..Column::plain(look.label.clone()) }),
-    );
+    columns.extend(shown.iter().map(|look| Column {
+        look: Some((look.color, look.shape)),
+        ..Column::plain(look.label.clone())
+    }));
     if !others.is_empty() {
         columns.push(Column::plain(format!("{} more", others.len())));
     }

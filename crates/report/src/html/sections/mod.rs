@@ -7,12 +7,9 @@ mod heat;
 mod lengths;
 mod limits;
 mod machine;
-mod overhead;
 mod provenance;
-mod samples;
 mod sources;
 mod spectrum;
-mod subtraction;
 mod sweep;
 mod text;
 mod timeline;
@@ -21,6 +18,7 @@ use super::Part;
 use super::page::Page;
 use crate::results::phases::PHASES;
 use crate::results::{AnyRow, Found, Grouping, Methods};
+use crate::screen::Screen;
 use crate::style::{Style, View};
 use maud::{Markup, html};
 use std::collections::HashSet;
@@ -51,9 +49,6 @@ enum Entry {
 /// The sections behind the method's own results, in order: those of detours, and those on the recording.
 const SECTIONS: &[Entry] = &[
     Entry::Own(sweep::SECTION),
-    Entry::Own(samples::SECTION),
-    Entry::Own(overhead::SECTION),
-    Entry::Own(subtraction::SECTION),
     Entry::Own(timeline::SECTION),
     Entry::Own(sources::SECTION),
     Entry::Own(lengths::SECTION),
@@ -67,49 +62,56 @@ const SECTIONS: &[Entry] = &[
 ];
 
 /// A section with something to show.
-pub(super) struct Shown<'a> {
+pub(super) struct Shown {
     /// Its anchor.
     pub id: &'static str,
     /// Its heading in the navigation; absent if the navigation leaves it out.
     pub short: Option<&'static str>,
     title: &'static str,
-    content: Content<'a>,
+    content: Content,
 }
 
-enum Content<'a> {
+enum Content {
     Own(fn(&Part, &mut Page) -> Markup),
-    Screen(&'a Found),
+    Screen(Screen),
 }
 
-impl<'a> Shown<'a> {
+impl Shown {
     fn own(section: &'static Section) -> Self {
         let content = Content::Own(section.render);
         Self { id: section.id, short: Some(section.short), title: section.title, content }
     }
 
-    /// Returns the section that the row of a result names.
-    fn named(found: &'a Found) -> Option<Self> {
-        let named = found.row().section()?;
-        let content = Content::Screen(found);
-        Some(Self { id: named.anchor, short: Some(named.short), title: named.title, content })
+    /// Returns the section that the row of a result names, and those of the parts of its screen.
+    fn named(found: &Found) -> Vec<Self> {
+        let Some(section) = found.row().section() else { return vec![] };
+        let mut screen = found.screen(&VIEW);
+        let parts = screen.take_parts();
+        let all = std::iter::once((section, screen)).chain(parts);
+        let shown = |(section, screen): (crate::results::Section, Screen)| Self {
+            id: section.anchor,
+            short: Some(section.short),
+            title: section.title,
+            content: Content::Screen(screen),
+        };
+        all.filter(|(_, screen)| screen.is_on_page()).map(shown).collect()
     }
 
-    fn unnamed(found: &'a Found) -> Self {
-        let (row, content) = (found.row(), Content::Screen(found));
+    fn unnamed(found: &Found) -> Self {
+        let (row, content) = (found.row(), Content::Screen(found.screen(&VIEW)));
         Self { id: row.id(), short: None, title: row.title(), content }
     }
 
     fn render(&self, part: &Part, page: &mut Page) -> Markup {
-        match self.content {
+        match &self.content {
             Content::Own(render) => render(part, page),
-            Content::Screen(found) => found.screen(&VIEW).with_figures(page),
+            Content::Screen(screen) => screen.with_figures(page),
         }
     }
 }
 
 /// How much of a screen a page shows.
-const VIEW: View<'_> =
-    View { style: Style { color: false }, width: 120, all: true, path: None };
+const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: true, path: None };
 
 /// Returns the results that no section stands for, each of which gets a section with its screen. Repeated runs are
 /// in the table of all recordings.
@@ -129,26 +131,33 @@ fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
 }
 
 /// Returns the sections that have something to show.
-pub(super) fn shown(part: &Part) -> Vec<Shown<'_>> {
+pub(super) fn shown(part: &Part) -> Vec<Shown> {
     let listed = |found: &&Found| {
         let id = found.row().id();
         SECTIONS.iter().any(|entry| matches!(entry, Entry::Screen(row) if row.id() == id))
     };
-    let first = part.found.iter().filter(|found| !listed(found)).filter_map(Shown::named);
+    let first = part.found.iter().filter(|found| !listed(found)).flat_map(Shown::named);
     let entry = |entry: &'static Entry| match entry {
-        Entry::Own(section) => (section.has)(part).then(|| Shown::own(section)),
+        Entry::Own(section) => {
+            (section.has)(part).then(|| Shown::own(section)).into_iter().collect()
+        }
         Entry::Screen(row) => {
             let found = part.found.iter().find(|found| found.row().id() == row.id());
-            found.and_then(Shown::named)
+            found.map_or(vec![], Shown::named)
         }
     };
-    let listed = SECTIONS.iter().filter_map(entry);
+    let listed = SECTIONS.iter().flat_map(entry);
     first.chain(listed).chain(without_sections(part).map(Shown::unnamed)).collect()
 }
 
 /// Renders the sections that have something to show; number 0 stands for all recordings together.
-pub(super) fn render_all(part: &Part, number: usize, page: &mut Page) -> Vec<Markup> {
-    let section = |section: Shown<'_>| {
+pub(super) fn render_all(
+    sections: &[Shown],
+    part: &Part,
+    number: usize,
+    page: &mut Page,
+) -> Vec<Markup> {
+    let section = |section: &Shown| {
         page.begin_section(section.id);
         html! {
             section id=(anchor(number, section.id)) {
@@ -157,7 +166,7 @@ pub(super) fn render_all(part: &Part, number: usize, page: &mut Page) -> Vec<Mar
             }
         }
     };
-    shown(part).into_iter().map(section).collect()
+    sections.iter().map(section).collect()
 }
 
 /// Returns the anchor of a section; number 0 stands for all recordings together.

@@ -103,9 +103,12 @@ fn key(chart: &Chart) -> Vec<(String, Tone)> {
     for curve in &chart.curves {
         let (name, tone) = (&curve.name, curve.tone());
         match (curve.draw, curve.letter) {
+            // The name of a series begins with its letter.
+            (_, Some(letter)) if name.starts_with(&format!("{letter} · ")) => {
+                key.push((name.clone(), tone));
+            }
             (_, Some(letter)) => key.push((format!("{letter} {name}"), tone)),
-            (Draw::Band { .. }, _) => key
-                .extend([("⣿ least to most".into(), tone), (format!("━ {name}"), Tone::Series(1))]),
+            (Draw::Points, _) if chart.curves.len() == 1 && layers::is_crowded(curve) => {}
             (Draw::Bars | Draw::Spikes, _) if chart.curves.len() == 1 => {}
             (Draw::Bars | Draw::Spikes, _) => key.push((format!("⣿ {name}"), tone)),
             (Draw::Segments, _) if is_upright(curve) => key.push((format!("⢸ {name}"), tone)),
