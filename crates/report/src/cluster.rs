@@ -1,5 +1,6 @@
 //! The screen of many hosts: their noise, outliers, sources, and the noise against the number of CPUs used.
 
+mod charts;
 pub(crate) mod tables;
 pub(crate) mod words;
 
@@ -16,9 +17,18 @@ const MODEL: usize = 48;
 #[must_use]
 pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    heading(cluster, &mut screen);
-    screen.gap();
+    // A page begins with these.
+    screen.in_terminal(|terminal| {
+        heading(cluster, terminal);
+        terminal.gap();
+        terminal.headline(&words::sentences(cluster).join(" "));
+        terminal.gap();
+    });
     totals(cluster, &mut screen);
+    screen.on_page(|page| {
+        let (chart, caption) = charts::noise_of_cpus(cluster);
+        page.picture(chart, caption);
+    });
     screen.section("hosts, the noisiest first");
     screen.table(tables::hosts(cluster, view.all));
     if !cluster.cpus.is_empty() {
@@ -35,11 +45,12 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
         differences.iter().for_each(|text| screen.item(Tone::Plain, text));
     }
     if cluster.sources.is_some() {
+        screen.on_page(|page| page.heading("what took the time"));
         screen.gap();
         add_sources(cluster, view, &mut screen);
     }
     if cluster.total.cpus > 1 {
-        screen.section("noise against the CPUs used");
+        screen.section("noise against the CPUs and hosts used");
         add_used(cluster, &mut screen);
     }
     cluster.notes.iter().for_each(|note| screen.note(note));
@@ -60,7 +71,7 @@ fn heading(cluster: &Cluster, screen: &mut Screen) {
 }
 
 /// Explains lower bounds and missing intervals of hosts and CPUs.
-pub(crate) fn bounds_notes(cluster: &Cluster, screen: &mut Screen) {
+fn bounds_notes(cluster: &Cluster, screen: &mut Screen) {
     let hosts = cluster.hosts.iter().map(|host| (host.noise, host.interval, host.at_least));
     let cpus = cluster.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
     cpus::bounds_notes(hosts.chain(cpus), screen);
@@ -89,8 +100,6 @@ pub(crate) fn machine(kind: &Machines) -> String {
 /// Adds the noise of all hosts and its distribution.
 fn totals(cluster: &Cluster, screen: &mut Screen) {
     let total = &cluster.total;
-    screen.headline(&words::sentences(cluster).join(" "));
-    screen.gap();
     screen.note(&words::lengths(total));
     if total.cpus > 1 {
         screen.note(&format!("noise of the CPUs: {}", spread(&total.of_cpus)));
@@ -101,18 +110,25 @@ fn totals(cluster: &Cluster, screen: &mut Screen) {
 }
 
 /// Describes the distribution of noise.
-pub(crate) fn spread(of: &Quantiles) -> String {
+fn spread(of: &Quantiles) -> String {
     let Quantiles { least, median, p90, most } = *of;
     let [least, median, p90, most] = [least, median, p90, most].map(noise);
     format!("min {least}, median {median}, p90 {p90}, max {most}")
 }
 
+/// Explains the probability of an outlier.
+const P: &str =
+    "p is the probability of such a value among all that were tested if there were no outliers.";
+
 /// Adds the outliers and the statistic behind them.
-pub(crate) fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
+fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let (cpus, hosts) = (&cluster.cpu_outliers, &cluster.host_outliers);
     for (of, what) in [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))] {
         words::outliers(of, view.all).iter().for_each(|text| screen.warning(text));
         words::not_judged(of, what).iter().for_each(|text| screen.note(text));
+    }
+    if !(cpus.found.is_empty() && hosts.found.is_empty()) {
+        screen.on_page(|page| page.note(P));
     }
     if cpus.judged + hosts.judged > 0 {
         screen.note(&format!("assumed: {}", cpus.assumes));
@@ -120,7 +136,7 @@ pub(crate) fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) 
 }
 
 /// Adds what took the time, if that is known.
-pub(crate) fn add_sources(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
+fn add_sources(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let Some(found) = &cluster.sources else { return };
     match found.rows.is_empty() {
         true => screen.sentence("no detour was recorded"),
@@ -134,7 +150,15 @@ pub(crate) fn add_sources(cluster: &Cluster, view: &View<'_>, screen: &mut Scree
 }
 
 /// Adds noise against the number of CPUs and hosts.
-pub(crate) fn add_used(cluster: &Cluster, screen: &mut Screen) {
+fn add_used(cluster: &Cluster, screen: &mut Screen) {
+    screen.pair(|pair| {
+        pair.on_page(|page| {
+            let by_cpus = charts::by_used(&cluster.by_cpus, "CPUs of each host", "cpus");
+            let by_hosts = charts::by_used(&cluster.by_hosts, "hosts", "hosts");
+            let both = by_cpus.into_iter().chain(by_hosts);
+            both.for_each(|(chart, caption)| page.picture(chart, caption));
+        });
+    });
     screen.table(tables::used(&cluster.by_cpus, &cluster.by_hosts));
     screen.note(words::USED);
 }

@@ -31,16 +31,15 @@ const LEAST_ALONE: f64 = 0.02;
 pub fn compare(of: &Comparison, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     let side = |side: &Side| format!("{} ({})", name(side), counted(side.runs, "run", "runs"));
-    screen.heading(&format!("comparison: {} · {}", side(&of.before), side(&of.after)));
-    screen.gap();
-    screen.headline(&sentences(of).join(" "));
-    screen.append(body(of, view));
-    screen
-}
-
-/// Returns everything below the headline; the page has it too.
-pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
-    let mut screen = Screen::default();
+    // A page begins with the sentences.
+    screen.in_terminal(|terminal| {
+        terminal.heading(&format!("comparison: {} · {}", side(&of.before), side(&of.after)));
+        terminal.gap();
+        terminal.headline(&sentences(of).join(" "));
+    });
+    if let Some(chart) = chart_of_runs(of) {
+        screen.on_page(|page| page.picture(chart, RUNS));
+    }
     for warning in warnings(of) {
         screen.warning(&warning);
     }
@@ -69,13 +68,17 @@ pub(crate) fn body(of: &Comparison, view: &View<'_>) -> Screen {
     }
     if of.lengths.len() > 1 {
         screen.section("detours by length, per second and CPU");
-        screen.charts([chart(of)]);
+        screen.picture(chart_of_lengths(of), LENGTHS);
         screen.table(lengths(of, view));
     }
     screen.section("how certain this is");
     certainty(of).iter().for_each(|line| screen.sentence(line));
     screen
 }
+
+const RUNS: &str =
+    "The noise of each run on both sides, in order of time. The verdict is about these values.";
+const LENGTHS: &str = "Detours that are longer than a threshold, per second and CPU, on both sides: means over the runs.";
 
 fn name(side: &Side) -> String {
     clip(&plain(&side.name), NAME)
@@ -401,7 +404,7 @@ fn lengths(of: &Comparison, view: &View<'_>) -> Table {
 }
 
 /// Draws the noise of each run, those of a pair one above the other; absent unless a side has several.
-pub(crate) fn of_runs(found: &Comparison) -> Option<Chart> {
+fn chart_of_runs(found: &Comparison) -> Option<Chart> {
     let sides = [(0, 'a', &found.before), (1, 'b', &found.after)];
     let curve = |(at, letter, side): (usize, char, &Side)| {
         let points: Vec<(f64, f64)> =
@@ -409,20 +412,17 @@ pub(crate) fn of_runs(found: &Comparison) -> Option<Chart> {
         Curve::numbered(at, name(side), Draw::Points, &points).lettered(Some(letter))
     };
     let pairs = matches!(found.order, Order::Paired | Order::Duet);
-    let (what, title) = match pairs {
-        true => ("pair", "noise of both sides in each pair"),
-        false => ("run of its side", "noise of each run"),
-    };
+    let what = if pairs { "pair" } else { "run of its side" };
     let chart = Chart::of(
         Axis::linear(what, Quantity::Count),
         Axis::linear("noise", Quantity::Share),
         sides.map(curve).into(),
     );
-    (found.before.runs.max(found.after.runs) > 1).then(|| chart.titled(title, 10))
+    (found.before.runs.max(found.after.runs) > 1).then(|| chart.named("runs"))
 }
 
 /// Draws the rate of detours over each threshold on both sides.
-pub(crate) fn chart(of: &Comparison) -> Chart {
+fn chart_of_lengths(of: &Comparison) -> Chart {
     let curve = |at: usize, side: &Side, rate: fn(&Difference) -> f64| {
         let points = of.lengths.iter().map(|of| (of.threshold_ns as f64, rate(&of.difference)));
         let points: Vec<(f64, f64)> = points.filter(|(_, rate)| *rate > 0.0).collect();
@@ -434,6 +434,7 @@ pub(crate) fn chart(of: &Comparison) -> Chart {
     let y = Axis::log("per second and CPU", Quantity::Number);
     Chart::of(x, y, curves)
         .titled("detours per second and CPU that are longer than a threshold", 10)
+        .named("lengths")
 }
 
 #[cfg(test)]

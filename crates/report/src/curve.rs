@@ -1,10 +1,10 @@
 //! The rate of detours and the noise as functions of the threshold, in three lines.
 
-use crate::style::{Style, Tone, View, width};
+use crate::screen::Screen;
+use crate::style::{Tone, View, pad_left, width};
 use crate::units::{asked, noise, rate};
 use anechoic_analyze::Summary;
 use anechoic_analyze::curve::CurvePoint;
-use std::io::{self, Write};
 
 /// Width of the column of one threshold.
 const COLUMN: usize = 9;
@@ -15,16 +15,18 @@ const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '�
 /// Length of the longest bar, in characters.
 const BAR: usize = COLUMN - 2;
 
-/// Writes the curve with one column for each threshold.
-pub(crate) fn write(summary: &Summary, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Adds the curve with one column for each threshold.
+pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let points = chosen(&summary.curve, (view.columns() - LABEL) / COLUMN);
-    let Some(most) = points.first().map(|point| point.noise) else { return Ok(()) };
-    let cells = |value: &dyn Fn(&CurvePoint) -> String| points.iter().map(|p| value(p)).collect();
-    let style = view.style;
-    line("detours over", cells(&|p| asked(p.threshold_ns)), Some(Tone::Heading), style, out)?;
-    line("  per s", cells(&|p| rate(p.rate_per_s)), None, style, out)?;
-    line("  noise", cells(&|p| noise(p.noise)), None, style, out)?;
-    line("", cells(&|p| bar(p.noise, most)), Some(Tone::Bar), style, out)
+    let Some(most) = points.first().map(|point| point.noise) else { return };
+    let mut line = |label: &str, tone: Tone, cell: &dyn Fn(&CurvePoint) -> String| {
+        let cells: String = points.iter().map(|point| pad_left(&cell(point), COLUMN)).collect();
+        screen.toned_line(tone, format!("{label:LABEL$}{cells}").trim_end());
+    };
+    line("detours over", Tone::Heading, &|point| asked(point.threshold_ns));
+    line("  per s", Tone::Plain, &|point| rate(point.rate_per_s));
+    line("  noise", Tone::Plain, &|point| noise(point.noise));
+    line("", Tone::Bar, &|point| bar(point.noise, most));
 }
 
 /// Returns all points if they fit, else the first point and the powers of ten as far as they fit.
@@ -37,22 +39,6 @@ fn chosen(curve: &[CurvePoint], room: usize) -> Vec<&CurvePoint> {
     }
     points.truncate(room);
     points
-}
-
-fn line(
-    label: &str,
-    cells: Vec<String>,
-    tone: Option<Tone>,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut text = format!("{label:LABEL$}");
-    for cell in cells {
-        let space = " ".repeat(COLUMN.saturating_sub(width(&cell)));
-        text += &format!("{space}{cell}");
-    }
-    let text = text.trim_end();
-    writeln!(out, "{}", tone.map_or(text.to_owned(), |tone| style.paint(tone, text)))
 }
 
 /// Returns a bar of length `noise / most`, rounded to an eighth of a character and padded to the column.

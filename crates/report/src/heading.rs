@@ -23,6 +23,18 @@ pub(crate) fn all(run: &Facts, view: &View<'_>, screen: &mut Screen) {
     warnings(run).iter().for_each(|warning| screen.warning(warning));
 }
 
+/// Returns a screen that begins with the machine, what was measured there and warnings; a page begins with these.
+pub(crate) fn begun(run: &Facts, what: &str) -> Screen {
+    let mut screen = Screen::default();
+    screen.in_terminal(|terminal| {
+        terminal.heading(&machine(run));
+        terminal.in_parts(what);
+        warnings(run).iter().for_each(|warning| terminal.warning(warning));
+        terminal.gap();
+    });
+    screen
+}
+
 /// Returns what another tool counted by length.
 pub(crate) fn by_length(run: &Facts) -> String {
     match run.method == methods::LATENCIES {

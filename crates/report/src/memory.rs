@@ -16,12 +16,8 @@ use anechoic_analyze::Memory;
 /// Shows the time per access and its noise in the regions of the caches; all experiments if everything is wanted.
 #[must_use]
 pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
-    let mut screen = Screen::default();
-    screen.heading(&heading::machine(&found.run));
-    screen.in_parts(&what(found));
-    heading::warnings(&found.run).iter().for_each(|warning| screen.warning(warning));
-    screen.gap();
-    sentences(found, &mut screen);
+    let mut screen = heading::begun(&found.run, &what(found));
+    words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
     screen.section("where the caches end");
     match found.borders.is_empty() {
         true => screen.sentence(words::NO_CACHES),
@@ -30,11 +26,12 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
             screen.note(&words::borders(found));
         }
     }
-    screen.section("time per access");
+    add_charts(found, &mut screen);
+    screen.section("time per access, ns");
     screen.table(tables::times(found, view.all));
     screen.note(&words::times(found));
-    screen.section("noise: variance divided by mean, in ticks");
-    screen.table(tables::noise(found, view.all));
+    screen.on_page(|page| page.heading("noise"));
+    screen.picture(tables::heat(found, view.all), HEAT);
     screen.note(words::NOISE);
     if !view.all && found.measured().count() > tables::FEW {
         screen.note("--all lists every experiment.");
@@ -46,11 +43,6 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
         screen.table(tables::os_share(found));
         screen.note(words::OS_SHARE);
     }
-    screen.charts(charts::for_terminal(found));
-    if let Some(chart) = charts::predicted_for_terminal(found) {
-        screen.charts([chart]);
-        screen.note(words::PREDICTION);
-    }
     screen.gap();
     screen.facts(facts(found));
     screen.note(&words::published());
@@ -58,8 +50,25 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     screen
 }
 
-fn sentences(found: &Memory, screen: &mut Screen) {
-    words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
+/// Describes the shaded table.
+const HEAT: &str = "Variance of the ticks per access divided by their mean, median over the working sets of each region, of all experiments.";
+
+/// Adds the curves, of which the terminal shows the time per access of one pair, and one preemption beside its prediction.
+fn add_charts(found: &Memory, screen: &mut Screen) {
+    let measured = charts::measured(found);
+    let briefly = charts::briefly(&measured);
+    for (number, (chart, caption)) in measured.into_iter().enumerate() {
+        match briefly == Some(number) {
+            true => screen.picture(chart, caption),
+            false => screen.on_page(|page| page.picture(chart, caption)),
+        }
+    }
+    for (number, (chart, caption)) in charts::predictions(found).enumerate() {
+        match number {
+            0 => screen.picture(chart, caption),
+            _ => screen.on_page(|page| page.picture(chart, caption)),
+        }
+    }
 }
 
 /// Describes the measurement.
@@ -86,7 +95,7 @@ fn what(found: &Memory) -> String {
 }
 
 /// Returns facts on the outliers, on what is missing, and notes.
-pub(crate) fn facts(found: &Memory) -> Vec<Fact> {
+fn facts(found: &Memory) -> Vec<Fact> {
     let mut facts = vec![outliers(found)];
     facts.extend(
         words::absent(found).into_iter().map(|text| Fact::new("absent", Tone::Plain, text)),

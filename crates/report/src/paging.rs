@@ -1,7 +1,7 @@
 //! The screen of page sizes: time per access on each, what large pages save, and what was published.
 
 pub(crate) mod charts;
-pub(crate) mod tables;
+mod tables;
 pub(crate) mod words;
 
 use crate::certainty;
@@ -16,11 +16,7 @@ use anechoic_recording::paging::BUILDS;
 /// Shows the time per access on pages of each size; all sizes of the matrix if everything is wanted.
 #[must_use]
 pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
-    let mut screen = Screen::default();
-    screen.heading(&heading::machine(&found.run));
-    screen.in_parts(&what(found));
-    heading::warnings(&found.run).iter().for_each(|warning| screen.warning(warning));
-    screen.gap();
+    let mut screen = heading::begun(&found.run, &what(found));
     words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
     if let Some(&largest) = found.sizes().last() {
         for build in BUILDS {
@@ -38,7 +34,7 @@ pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
         if !view.all && found.sizes().len() > tables::FEW {
             screen.note("--all shows every size of the matrix.");
         }
-        screen.charts(charts::for_terminal(found));
+        add_charts(found, &mut screen);
     }
     screen.section("published (Radojković 2009)");
     screen.table(tables::published(found));
@@ -47,6 +43,21 @@ pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
     screen.facts(facts(found));
     screen.path("recording", view);
     screen
+}
+
+/// Adds the curves of each build, of which the terminal shows those of the optimised one, and both builds by page size.
+fn add_charts(found: &Paging, screen: &mut Screen) {
+    let several = found.sizes().len() > 1;
+    for build in BUILDS {
+        let Some((chart, caption)) = charts::by_size(found, build) else { continue };
+        match several && build == BUILDS[0] {
+            true => screen.picture(chart, caption),
+            false => screen.on_page(|page| page.picture(chart, caption)),
+        }
+    }
+    if let Some((chart, caption)) = charts::by_pages(found) {
+        screen.on_page(|page| page.picture(chart, caption));
+    }
 }
 
 /// Describes the measurement.
@@ -70,7 +81,7 @@ fn what(found: &Paging) -> String {
 }
 
 /// Returns facts on the TLB, the pages, and what is missing.
-pub(crate) fn facts(found: &Paging) -> Vec<Fact> {
+fn facts(found: &Paging) -> Vec<Fact> {
     let mut facts = vec![Fact::new("TLB", Tone::Plain, words::tlb(found))];
     if found.host_backing_unknown {
         facts.push(Fact::new("host", Tone::Plain, words::HOST));

@@ -1,10 +1,12 @@
 //! The screen of a ranking: whose noise is lowest, how often, and how certain that is.
 
-pub(crate) mod curves;
-pub(crate) mod figures;
-pub(crate) mod one_by_one;
-pub(crate) mod times;
+mod curves;
+mod figures;
+mod one_by_one;
+mod times;
 
+use crate::measured::scatter;
+use crate::picture::Chart;
 use crate::published;
 use crate::screen::Screen;
 use crate::style::{View, clip, plain};
@@ -30,19 +32,52 @@ const SHOWN: usize = 12;
 #[must_use]
 pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
+    // A page begins with the sentences.
+    screen.in_terminal(|terminal| {
+        terminal.heading(&about(ranking));
+        terminal.gap();
+        terminal.headline(&sentences(ranking).join(" "));
+    });
+    differences(ranking).iter().for_each(|text| screen.warning(text));
+    screen.section("how often each is lowest");
+    screen.on_page(|page| page.picture(figures::places(ranking).named("places"), PLACES));
+    screen.table(standings(ranking));
+    add_how(ranking, &mut screen);
+    if let Some(table) = times::table(ranking, view) {
+        let first = clip(&plain(&ranking.configurations[0].name), NAME);
+        screen.section(&format!("time over {first}"));
+        add_rows(figures::times(ranking), view, &mut screen);
+        screen.table(table);
+        screen.note("ns of one iteration of the kernel, or of one access: the median over CPUs and working sets");
+        if ranking.first_is_bare {
+            screen.note(times::PUBLISHED);
+        }
+    }
+    for (number, (chart, caption)) in curves::all(ranking).into_iter().enumerate() {
+        match number {
+            0 => screen.picture(chart, caption),
+            _ => screen.on_page(|page| page.picture(chart, caption)),
+        }
+    }
+    add_samples(ranking, &mut screen);
+    screen.section("noise in each experiment");
+    add_rows(figures::noise(ranking), view, &mut screen);
+    screen.table(experiments_table(ranking, view));
+    screen
+}
+
+/// Describes the figure of the places.
+const PLACES: &str = "How often each configuration has the lowest, middle and highest noise, as a share of all experiments.";
+
+fn about(ranking: &Ranking) -> String {
     let configurations =
         counted(ranking.configurations.len() as u64, "configuration", "configurations");
     let experiments = counted(ranked(ranking), "experiment", "experiments");
-    screen.heading(&format!(
-        "ranking of {}: {configurations} · {experiments}",
-        plain(&ranking.method)
-    ));
-    screen.gap();
-    let found = sentences(ranking);
-    screen.headline(&found.join(" "));
-    differences(ranking).iter().for_each(|text| screen.warning(text));
-    screen.section("how often each is lowest");
-    screen.table(standings(ranking));
+    format!("ranking of {}: {configurations} · {experiments}", plain(&ranking.method))
+}
+
+/// Explains the table of places, and what it does not count.
+fn add_how(ranking: &Ranking, screen: &mut Screen) {
     screen.note(
         "noise is the variance of the samples divided by their mean; a configuration is clearly lower if the difference \
          exceeds the variation of both",
@@ -56,34 +91,36 @@ pub fn rank(ranking: &Ranking, view: &View<'_>) -> Screen {
         screen.note(&others);
     }
     if ranking.method == methods::MEMORY {
-        screen.line(&published::ranking());
-        screen.gap();
-        screen.charts(curves::for_terminal(ranking));
+        screen.note(&published::ranking());
     }
-    if let Some(table) = times::table(ranking, view) {
-        screen
-            .section(&format!("time over {}", clip(&plain(&ranking.configurations[0].name), NAME)));
-        screen.charts(times::chart(ranking));
-        screen.table(table);
-        screen.note("ns of one iteration of the kernel, or of one access: the median over CPUs and working sets");
-        if ranking.first_is_bare {
-            screen.note(times::PUBLISHED);
+}
+
+/// Adds charts with a row for each experiment. A short screen shows those with few rows, because it has the table.
+fn add_rows(charts: Vec<(Chart, String)>, view: &View<'_>, screen: &mut Screen) {
+    for (chart, caption) in charts {
+        match view.all || chart.y.names.len() <= SHOWN {
+            true => screen.picture(chart, caption),
+            false => screen.on_page(|page| page.picture(chart, caption)),
         }
     }
-    if let Some(chart) = one_by_one::for_terminal(ranking) {
-        screen.section("samples");
-        screen.charts(Some(chart));
-        one_by_one::ranges(ranking).into_iter().for_each(|table| screen.table(table));
-        one_by_one::notes(ranking).iter().for_each(|text| screen.note(text));
+}
+
+/// Adds the samples of each kernel over time, and their distributions, of which the terminal shows the first.
+fn add_samples(ranking: &Ranking, screen: &mut Screen) {
+    if ranking.one_by_one.is_empty() {
+        return;
     }
-    screen.section("noise in each experiment");
-    screen.charts(figures::noise(ranking));
-    screen.table(experiments_table(ranking, view));
-    screen
+    screen.section("samples");
+    for (number, (kernel, title)) in one_by_one::kernels(ranking).enumerate() {
+        screen.on_page(|page| page.heading(&title));
+        scatter::add_pair(&title, &one_by_one::series(ranking, kernel), number == 0, screen);
+    }
+    one_by_one::ranges(ranking).into_iter().for_each(|table| screen.table(table));
+    one_by_one::notes(ranking).iter().for_each(|text| screen.note(text));
 }
 
 /// Returns what the configurations have not measured alike.
-pub(crate) fn differences(ranking: &Ranking) -> Vec<String> {
+fn differences(ranking: &Ranking) -> Vec<String> {
     let left_out = ranking.working_sets_left_out;
     let sets = (left_out > 0).then(|| {
         let sets = counted(left_out, "working set is", "working sets are");
@@ -129,7 +166,7 @@ fn lacks_variance(of: &RankedExperiment) -> bool {
 }
 
 /// States how often each configuration has which place in the experiments that are none of the paper's.
-pub(crate) fn beside_paper(ranking: &Ranking) -> Option<String> {
+fn beside_paper(ranking: &Ranking) -> Option<String> {
     let places = |of: &Standing| Some((clip(&plain(&of.name), NAME), of.beside_paper?));
     let places: Option<Vec<(String, Places)>> = ranking.configurations.iter().map(places).collect();
     let places = places.filter(|of| !of.is_empty())?;
@@ -221,7 +258,7 @@ fn certain(of: &Counted) -> String {
     format!("{} ({}{})", count(of.count), share(of.share), interval.unwrap_or_default())
 }
 
-pub(crate) fn standings(ranking: &Ranking) -> Table {
+fn standings(ranking: &Ranking) -> Table {
     let counted = |of: &Counted| format!("{} ({:.0} %)", count(of.count), of.share * 100.0);
     let interval = |of: &Standing| {
         let range = |of: anechoic_analyze::stats::Interval| {
@@ -248,7 +285,7 @@ pub(crate) fn standings(ranking: &Ranking) -> Table {
 }
 
 /// Returns the noise of every configuration in every experiment, with the one that is clearly lowest.
-pub(crate) fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
+fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
     let name = |at: usize| clip(&plain(&ranking.configurations[at].name), NAME);
     let mut heads = vec!["experiment"];
     let names: Vec<String> = (0..ranking.configurations.len()).map(name).collect();

@@ -1,12 +1,13 @@
-//! What a result shows: headings, sentences, facts, tables and warnings, in order.
+//! What a result shows: headings, sentences, facts, tables, pictures and warnings, in order.
 //!
-//! A result builds its screen once: [`Screen::write`] prints it, and the page renders the same blocks.
+//! A result builds its screen once: [`Screen::write`] prints it, and the page renders the same blocks. A block that
+//! only one of the two shows states that.
 
 pub(crate) mod html;
 mod text;
 
 use crate::picture::{Chart, Heat, Picture};
-use crate::style::{Tone, View, plain, shown};
+use crate::style::{Tone, View, plain, shown as shown_path};
 use crate::table::Table;
 use crate::units::more;
 use anechoic_recording::run::NotAvailable;
@@ -20,20 +21,60 @@ pub struct Screen {
 
 /// One piece of a screen.
 #[derive(Debug, Clone)]
-pub(crate) enum Block {
+pub(crate) struct Block {
+    /// Where it is shown.
+    pub shown: Shown,
+    pub content: Content,
+}
+
+/// Where a block is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Everywhere,
+    OnPage,
+    InTerminal,
+}
+
+/// What one piece of a screen is.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
     Text(Text),
     Facts(Facts),
     Table(Table),
-    /// A figure drawn for the terminal; the page has charts of its own.
-    Figure(String),
-    /// A chart, printed after an empty line; the page has charts of its own, with captions.
-    Chart(Box<Chart>),
-    /// A picture with its caption, which the page draws; the terminal prints it if it is a chart with a title.
+    /// A picture with its caption. The terminal shows its title instead of the caption.
     Picture(Box<Picture>, String),
+    /// Pictures that a wide page shows beside each other.
+    Pair(Screen),
+    /// A part that a page shows as a section of its own.
+    Part(Section, Screen),
+    /// A screen for each series, the noisiest first; a page of many recordings shows the first ones.
+    Noisiest(Vec<Screen>),
     /// Blocks that the page folds under a summary and the terminal prints.
-    Details(String, Screen),
+    Details(Details),
     /// An empty line; the page has margins instead.
     Gap,
+}
+
+/// A section of a page that shows the screen of a result, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// The anchor of the section; the files of its figures begin with it.
+    pub anchor: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// Its heading in the navigation.
+    pub short: &'static str,
+}
+
+/// Blocks under a summary.
+#[derive(Debug, Clone)]
+pub(crate) struct Details {
+    pub summary: String,
+    pub screen: Screen,
+    /// Whether they are unfolded at first.
+    pub open: bool,
+    /// Whether they are unfolded on paper.
+    pub on_paper: bool,
 }
 
 /// A heading, a sentence, a note or a warning.
@@ -106,11 +147,6 @@ impl Screen {
         text::to_text(self, view)
     }
 
-    /// Returns its pieces.
-    pub(crate) fn blocks(&self) -> &[Block] {
-        &self.blocks
-    }
-
     /// Returns the screen that a function builds.
     pub(crate) fn of(build: impl FnOnce(&mut Screen)) -> Self {
         let mut screen = Self::default();
@@ -118,8 +154,28 @@ impl Screen {
         screen
     }
 
+    fn push(&mut self, content: Content) {
+        self.blocks.push(Block { shown: Shown::Everywhere, content });
+    }
+
+    /// Adds what a function adds, and shows it there only.
+    fn add_only(&mut self, shown: Shown, build: impl FnOnce(&mut Screen)) {
+        let added = Self::of(build).blocks.into_iter();
+        self.blocks.extend(added.map(|block| Block { shown, ..block }));
+    }
+
+    /// Adds what a function adds, and shows it on the page only.
+    pub(crate) fn on_page(&mut self, build: impl FnOnce(&mut Screen)) {
+        self.add_only(Shown::OnPage, build);
+    }
+
+    /// Adds what a function adds, and shows it in the terminal only.
+    pub(crate) fn in_terminal(&mut self, build: impl FnOnce(&mut Screen)) {
+        self.add_only(Shown::InTerminal, build);
+    }
+
     fn text(&mut self, tone: Tone, mark: &'static str, shape: Shape, text: &str) {
-        self.blocks.push(Block::Text(Text { tone, mark, shape, text: plain(text) }));
+        self.push(Content::Text(Text { tone, mark, shape, text: plain(text) }));
     }
 
     /// Adds a title of one line.
@@ -140,8 +196,8 @@ impl Screen {
 
     /// Puts a sentence before all others, below the lines on what was measured where.
     pub(crate) fn open_with(&mut self, text: &str) {
-        let describes = |block: &Block| match block {
-            Block::Text(text) => matches!(text.shape, Shape::Clipped | Shape::InParts),
+        let describes = |block: &Block| match &block.content {
+            Content::Text(text) => matches!(text.shape, Shape::Clipped | Shape::InParts),
             _ => false,
         };
         let at = self.blocks.iter().position(|block| !describes(block));
@@ -230,48 +286,110 @@ impl Screen {
 
     /// Adds facts with names of this width.
     pub(crate) fn list(&mut self, columns: usize, mut rows: Vec<Fact>) {
-        match self.blocks.last_mut() {
-            Some(Block::Facts(last)) if last.columns == columns => last.rows.append(&mut rows),
+        match self.blocks.last_mut().map(|last| &mut last.content) {
+            Some(Content::Facts(last)) if last.columns == columns => last.rows.append(&mut rows),
             _ if rows.is_empty() => {}
-            _ => self.blocks.push(Block::Facts(Facts { columns, rows })),
+            _ => self.push(Content::Facts(Facts { columns, rows })),
+        }
+    }
+
+    /// Adds pictures that a wide page shows beside each other.
+    pub(crate) fn pair(&mut self, build: impl FnOnce(&mut Screen)) {
+        let pictures = Self::of(build);
+        if !pictures.blocks.is_empty() {
+            self.push(Content::Pair(pictures));
+        }
+    }
+
+    /// Adds a part that a page shows as a section of its own, if it shows anything.
+    pub(crate) fn part(&mut self, section: Section, build: impl FnOnce(&mut Screen)) {
+        let part = Self::of(build);
+        if !part.blocks.is_empty() {
+            self.push(Content::Part(section, part));
+        }
+    }
+
+    /// Takes out the parts that a page shows as sections of their own.
+    pub(crate) fn take_parts(&mut self) -> Vec<(Section, Screen)> {
+        let is_part = |block: &mut Block| matches!(block.content, Content::Part(..));
+        let parts = self.blocks.extract_if(.., is_part);
+        let part = |block: Block| match block.content {
+            Content::Part(section, screen) if block.shown != Shown::InTerminal => {
+                Some((section, screen))
+            }
+            _ => None,
+        };
+        parts.filter_map(part).collect()
+    }
+
+    /// Adds a screen for each series, the noisiest first.
+    pub(crate) fn noisiest(&mut self, series: Vec<Screen>) {
+        if series.iter().any(|screen| !screen.blocks.is_empty()) {
+            self.push(Content::Noisiest(series));
         }
     }
 
     /// Adds a screen that the page folds under a summary.
     pub(crate) fn details(&mut self, summary: &str, screen: Screen) {
-        if !screen.blocks.is_empty() {
-            self.blocks.push(Block::Details(plain(summary), screen));
+        let summary = plain(summary);
+        self.fold(Details { summary, screen, open: false, on_paper: false });
+    }
+
+    /// Adds a screen that the page folds under a summary unless it is open, and which paper shows.
+    pub(crate) fn details_on_paper(&mut self, summary: &str, open: bool, screen: Screen) {
+        self.fold(Details { summary: plain(summary), screen, open, on_paper: true });
+    }
+
+    fn fold(&mut self, details: Details) {
+        if !details.screen.blocks.is_empty() {
+            self.push(Content::Details(details));
         }
     }
 
     /// Adds a table.
     pub(crate) fn table(&mut self, table: Table) {
-        self.blocks.push(Block::Table(table));
+        self.push(Content::Table(table));
     }
 
-    /// Adds charts.
-    pub(crate) fn charts(&mut self, charts: impl IntoIterator<Item = Chart>) {
-        self.blocks.extend(charts.into_iter().map(|chart| Block::Chart(Box::new(chart))));
-    }
-
-    /// Adds a chart that has something to draw, with a caption. The terminal prints it if it has a title.
-    pub(crate) fn pictured(&mut self, chart: Chart, caption: impl Into<String>) {
-        if !chart.is_empty() {
-            self.blocks.push(Block::Picture(Box::new(Picture::Chart(chart)), caption.into()));
+    /// Adds a picture that has something to draw, with its caption.
+    pub(crate) fn picture(&mut self, picture: impl Into<Picture>, caption: impl Into<String>) {
+        let picture = picture.into();
+        if !picture.is_empty() {
+            self.push(Content::Picture(Box::new(picture), caption.into()));
         }
+    }
+
+    /// Adds a chart with its caption; the terminal shows it only if it has a title there.
+    pub(crate) fn pictured(&mut self, chart: Chart, caption: impl Into<String>) {
+        match chart.title.is_empty() {
+            true => self.on_page(|page| page.picture(chart, caption)),
+            false => self.picture(chart, caption),
+        }
+    }
+
+    /// Adds charts that only the terminal shows.
+    pub(crate) fn charts(&mut self, charts: impl IntoIterator<Item = Chart>) {
+        self.in_terminal(|terminal| {
+            charts.into_iter().for_each(|chart| {
+                terminal.push(Content::Picture(Box::new(chart.into()), String::new()))
+            });
+        });
     }
 
     /// Adds a shaded table with a caption, which only the page shows.
     pub(crate) fn shaded(&mut self, heat: Heat, caption: impl Into<String>) {
-        self.blocks.push(Block::Picture(Box::new(Picture::Heat(heat)), caption.into()));
+        self.on_page(|page| page.picture(heat, caption));
     }
 
-    /// Adds a figure that a function writes for the terminal.
-    pub(crate) fn figure(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-        let mut drawn = Vec::new();
-        // A vector takes all that is written.
-        let _ = write(&mut drawn);
-        self.blocks.push(Block::Figure(String::from_utf8_lossy(&drawn).into_owned()));
+    /// Returns the screen for a place among others that has pictures of its own: all that the terminal shows, and
+    /// pictures there only.
+    pub(crate) fn quoted(mut self) -> Self {
+        self.blocks.retain(|block| block.shown != Shown::OnPage);
+        for block in &mut self.blocks {
+            let is_picture = matches!(block.content, Content::Picture(..));
+            block.shown = if is_picture { Shown::InTerminal } else { Shown::Everywhere };
+        }
+        self
     }
 
     /// Appends all blocks of another screen.
@@ -281,13 +399,13 @@ impl Screen {
 
     /// Adds an empty line.
     pub(crate) fn gap(&mut self) {
-        self.blocks.push(Block::Gap);
+        self.push(Content::Gap);
     }
 
     /// Adds the path of the recording if it is known; `what` names it.
     pub(crate) fn path(&mut self, what: &str, view: &View<'_>) {
         let Some(path) = view.path else { return };
         self.gap();
-        self.text(Tone::Quiet, "", Shape::Whole, &format!("{what}: {}", shown(path)));
+        self.text(Tone::Quiet, "", Shape::Whole, &format!("{what}: {}", shown_path(path)));
     }
 }

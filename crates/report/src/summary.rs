@@ -32,7 +32,7 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
         owners::add(summary, view, &mut screen);
     }
     if !summary.curve.is_empty() {
-        screen.figure(|out| curve::write(summary, view, out));
+        curve::add(summary, view, &mut screen);
         screen.gap();
     }
     if !summary.longest.is_empty() && summary.sources.is_some() {

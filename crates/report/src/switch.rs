@@ -1,7 +1,7 @@
 //! The screen of the context-switch ring: what a switch costs, directly and through the caches.
 
-pub(crate) mod charts;
-pub(crate) mod tables;
+mod charts;
+mod tables;
 pub(crate) mod words;
 
 use crate::certainty;
@@ -15,18 +15,19 @@ use anechoic_analyze::Switch;
 /// Shows what context switches cost by number of members and working set.
 #[must_use]
 pub fn switch(found: &Switch, view: &View<'_>) -> Screen {
-    let mut screen = Screen::default();
-    screen.heading(&heading::machine(&found.run));
-    screen.in_parts(&what(found));
-    heading::warnings(&found.run).iter().for_each(|warning| screen.warning(warning));
-    screen.gap();
+    let mut screen = heading::begun(&found.run, &what(found));
     words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
     for (title, table) in tables::all(found) {
         screen.section(&title);
         screen.table(table);
     }
     screen.note(&words::columns(found));
-    screen.charts(charts::for_terminal(found));
+    let chart = charts::costs(found);
+    match found.sizes().len() {
+        // A single working set is no curve.
+        ..2 => screen.on_page(|page| page.picture(chart.0, chart.1)),
+        _ => screen.picture(chart.0, chart.1),
+    }
     screen.gap();
     screen.facts(facts(found));
     screen.path("recording", view);
@@ -49,7 +50,7 @@ fn what(found: &Switch) -> String {
 }
 
 /// Returns facts on the tokens, the kernel events, the outliers, and what is missing.
-pub(crate) fn facts(found: &Switch) -> Vec<Fact> {
+fn facts(found: &Switch) -> Vec<Fact> {
     let [all, wrong] = found.tokens;
     let (tone, text) = match (all, wrong) {
         (0, _) => (Tone::Plain, "completed no round trip".to_owned()),

@@ -28,8 +28,10 @@ pub(crate) struct Table {
     /// Notes beside rows; rows at the end may have none.
     asides: Vec<String>,
     groups: &'static [(&'static str, usize)],
-    /// Number of rows in a shortened table.
+    /// Number of rows in a shortened table; a page folds the others.
     shown: Option<usize>,
+    /// Whether the terminal shows all rows.
+    whole: bool,
     /// Text in place of the other rows.
     more: String,
     gap: Option<usize>,
@@ -146,10 +148,11 @@ impl Table {
         self
     }
 
-    /// Shortens the table to its first rows unless all are wanted; `more` returns the text for the number of hidden rows.
+    /// Shortens the table to its first rows, in the terminal unless all are wanted; `more` returns the text for the number
+    /// of hidden rows.
     pub(crate) fn first(self, most: usize, all: bool, more: impl FnOnce(usize) -> String) -> Self {
         match self.rows.len().checked_sub(most) {
-            Some(left @ 1..) if !all => self.folded(most, more(left)),
+            Some(left @ 1..) => Self { whole: all, ..self.folded(most, more(left)) },
             _ => self,
         }
     }
@@ -190,9 +193,14 @@ impl Table {
         cells.map(|cell| width(cell)).fold(head, usize::max)
     }
 
-    /// Returns the number of rows in the shortened table.
-    pub(crate) fn shown(&self) -> usize {
+    /// Returns the number of rows that a page does not fold.
+    pub(crate) fn unfolded(&self) -> usize {
         self.shown.unwrap_or(usize::MAX).min(self.rows.len())
+    }
+
+    /// Returns the number of rows that the terminal shows.
+    fn shown(&self) -> usize {
+        if self.whole { self.rows.len() } else { self.unfolded() }
     }
 
     fn shown_rows(&self) -> impl Iterator<Item = &Vec<String>> {

@@ -19,8 +19,10 @@ const SOURCE: usize = 28;
 
 /// Shortens a table unless all rows are wanted.
 pub(crate) fn folded(table: Table, rows: usize, all: bool) -> Table {
-    let all = all || rows <= MOST_ROWS;
-    table.first(SHOWN, all, |more| format!("and {} more (--all)", count(more as u64)))
+    match rows {
+        ..=MOST_ROWS => table,
+        _ => table.first(SHOWN, all, |more| format!("and {} more (--all)", count(more as u64))),
+    }
 }
 
 /// Returns the hosts, one row each.

@@ -2,9 +2,9 @@
 
 use super::page::Page;
 use super::same_cpu;
-use super::sections::{Section, anchor, render_all, shown};
+use super::sections::{Shown, anchor, render_all, shown};
 use super::study;
-use super::whole::{has_sections, made_from, whole};
+use super::whole::{made_from, whole};
 use super::{HtmlReport, Part, data, head};
 use crate::palette;
 use crate::style::plain;
@@ -38,11 +38,21 @@ struct Formats {
 pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
     page.begin(report.recordings.len());
     let title = title(report);
-    let several = report.recordings.len() > 1 || has_sections(report) || report.study.is_some();
+    let together = shown(&report.together);
+    let has_sections = together.iter().any(|section| section.short.is_some());
+    let several = report.recordings.len() > 1 || has_sections || report.study.is_some();
     let study = report.study.as_ref().map(|study| study::part(study, page));
-    let whole = whole(report, page);
+    let whole = whole(report, &together, page);
     let same_cpu = same_cpu::panels(report, page);
-    let parts: Vec<Markup> = report.recordings.iter().map(|of| part(of, several, page)).collect();
+    let mut alone = vec![];
+    let mut part = |of: &Part| {
+        let sections = shown(of);
+        let markup = part(of, &sections, several, page);
+        alone = entries(1, &sections);
+        markup
+    };
+    let parts: Vec<Markup> = report.recordings.iter().map(&mut part).collect();
+    let navigation = navigation(report, &entries(0, &together), &alone);
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -59,7 +69,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
                 a.skip href="#report" { "Skip to the report" }
                 header.top {
                     span.brand { "anechoic" }
-                    (navigation(report))
+                    (navigation)
                     button #theme type="button" aria-label="Change between light and dark" { "Dark" }
                 }
                 main #report tabindex="-1" {
@@ -82,9 +92,9 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
 }
 
 /// Returns the part on one recording.
-fn part(part: &Part, several: bool, page: &mut Page) -> Markup {
+fn part(part: &Part, sections: &[Shown], several: bool, page: &mut Page) -> Markup {
     let number = page.begin_part();
-    let sections = render_all(part, number, page);
+    let sections = render_all(sections, part, number, page);
     html! {
         article id=(format!("r{number}")) {
             @if several { p.part { "Recording " (number) " · " (plain(&part.name)) } }
@@ -113,18 +123,26 @@ fn title(report: &HtmlReport) -> String {
     }
 }
 
-/// Returns the navigation: the sections of a single recording, or those on all recordings together and the recordings.
-fn navigation(report: &HtmlReport) -> Markup {
-    let whole: Vec<&Section> = shown(&report.together).collect();
+/// Returns the anchors of sections and what the navigation calls them.
+fn entries(part: usize, sections: &[Shown]) -> Vec<(String, &'static str)> {
+    let entry = |section: &Shown| Some((anchor(part, section.id), section.short?));
+    sections.iter().filter_map(entry).collect()
+}
+
+/// Returns the navigation: the sections of a recording that is alone, or those on all recordings together and the
+/// recordings.
+fn navigation(
+    report: &HtmlReport,
+    whole: &[(String, &'static str)],
+    alone: &[(String, &'static str)],
+) -> Markup {
     html! {
         nav aria-label="Contents" {
             @if let Some(study) = &report.study { a href="#paper" { (study.paper.short) } }
-            @for section in &whole { a href=(format!("#{}", anchor(0, section.id))) { (section.short) } }
+            @for (anchor, short) in whole { a href=(format!("#{anchor}")) { (short) } }
             @match &report.recordings[..] {
-                [part] if whole.is_empty() && report.study.is_none() => {
-                    @for section in shown(part) {
-                        a href=(format!("#{}", anchor(1, section.id))) { (section.short) }
-                    }
+                [_] if whole.is_empty() && report.study.is_none() => {
+                    @for (anchor, short) in alone { a href=(format!("#{anchor}")) { (short) } }
                 }
                 many => {
                     @let names = names(many);

@@ -5,24 +5,47 @@ use super::page::Page;
 use crate::palette::Color;
 use crate::picture::svg::{key, keys, on_screen};
 use crate::picture::{Cell, Chart, Draw, Heat, Picture};
-use crate::screen::{Block, Screen};
+use crate::screen::{Content, Screen};
+use crate::units::count;
 use maud::{Markup, Render, html};
 
 impl Screen {
     /// Returns the markup with its pictures as figures of the page.
     pub(crate) fn with_figures(&self, page: &mut Page) -> Markup {
-        let mut block = |block: &Block| match block {
-            Block::Picture(picture, caption) => match &**picture {
-                Picture::Chart(chart) => chart.figure(caption, page),
+        self.figures_as(false, page)
+    }
+
+    fn figures_as(&self, half: bool, page: &mut Page) -> Markup {
+        let mut content = |content: &Content| match content {
+            Content::Picture(picture, caption) => match &**picture {
+                Picture::Chart(chart) => chart.figure_as(caption, half, page),
                 Picture::Heat(heat) => heat.figure(caption, caption, page),
                 Picture::Timeline(_) => html! {},
             },
-            Block::Details(summary, inner) => {
-                html! { details { summary { (summary) } (inner.with_figures(page)) } }
-            }
+            Content::Part(_, part) => part.with_figures(page),
+            Content::Noisiest(series) => noisiest(series, page),
+            Content::Pair(pictures) => html! { div.pair { (pictures.figures_as(true, page)) } },
+            Content::Details(details) => details.around(details.screen.with_figures(page)),
             other => other.render(),
         };
-        html! { @for of in self.blocks() { (block(of)) } }
+        html! { @for shown in self.shown_on_page() { (content(shown)) } }
+    }
+}
+
+/// Returns as many series as the page has room for, and states how many there are.
+fn noisiest(series: &[Screen], page: &mut Page) -> Markup {
+    let all: Vec<&Screen> = series.iter().filter(|screen| screen.is_on_page()).collect();
+    let most = page.most_series();
+    let these = if most == 1 {
+        "This is the noisiest".into()
+    } else {
+        format!("These are the {most} noisiest")
+    };
+    html! {
+        @for screen in all.iter().take(most) { (screen.with_figures(page)) }
+        @if all.len() > most { p.note {
+            (these) " of " (count(all.len() as u64)) " series; the others are in the text below." (page.more_alone())
+        } }
     }
 }
 
@@ -31,11 +54,6 @@ impl Chart {
     /// pointer, which it reads from the data beside the figure.
     pub(crate) fn figure(&self, caption: &str, page: &mut Page) -> Markup {
         self.figure_as(caption, false, page)
-    }
-
-    /// Returns the figure as one of a pair, which has half of the page.
-    pub(crate) fn in_pair(&self, caption: &str, page: &mut Page) -> Markup {
-        self.figure_as(caption, true, page)
     }
 
     fn figure_as(&self, caption: &str, half: bool, page: &mut Page) -> Markup {

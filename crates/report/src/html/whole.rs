@@ -1,7 +1,8 @@
 //! The part of the page on all recordings together, and the table that links to each.
 
 use super::page::Page;
-use super::{HtmlReport, head, sections};
+use super::sections::{Shown, render_all};
+use super::{HtmlReport, head};
 use crate::cluster::{machine, ran, words};
 use crate::results::Found;
 use crate::style::{View, plain};
@@ -14,8 +15,8 @@ use anechoic_analyze::{Repeat, Summary};
 use maud::{Markup, html};
 
 /// Returns the part on all recordings together; nothing for a single recording.
-pub(super) fn whole(report: &HtmlReport, page: &mut Page) -> Markup {
-    let sections = sections::render_all(&report.together, 0, page);
+pub(super) fn whole(report: &HtmlReport, sections: &[Shown], page: &mut Page) -> Markup {
+    let sections = render_all(sections, &report.together, 0, page);
     if sections.is_empty() {
         let several = report.recordings.len() > 1 || report.together.get::<Repeat>().is_some();
         return html! { @if several { (together(report, true)) } };
@@ -27,11 +28,6 @@ pub(super) fn whole(report: &HtmlReport, page: &mut Page) -> Markup {
         }
         @if !report.recordings.is_empty() { (together(report, false)) }
     }
-}
-
-/// Returns whether there are results for all recordings together.
-pub(super) fn has_sections(report: &HtmlReport) -> bool {
-    sections::shown(&report.together).next().is_some()
 }
 
 /// Returns the number of recordings that the report was made from.

@@ -19,7 +19,7 @@ pub(crate) mod ticks;
 
 pub use periods::spectrum;
 
-use crate::screen::{Fact, Screen};
+use crate::screen::{Fact, Screen, Section};
 use crate::style::View;
 use crate::{advice, certainty, heading, sources};
 use anechoic_analyze::samples::Measured;
@@ -28,31 +28,46 @@ use anechoic_analyze::samples::Measured;
 #[must_use]
 pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    screen.heading(&heading::machine(&measured.run));
-    screen.in_parts(&intro::parts(measured));
-    heading::ended(&measured.run).iter().for_each(|ended| screen.warning(ended));
-    screen.gap();
-    screen.headline(&headline::sentences(measured).join(" "));
-    screen.gap();
+    // A page begins with these.
+    screen.in_terminal(|terminal| {
+        terminal.heading(&heading::machine(&measured.run));
+        terminal.in_parts(&intro::parts(measured));
+        heading::ended(&measured.run).iter().for_each(|ended| terminal.warning(ended));
+        terminal.gap();
+        terminal.headline(&headline::sentences(measured).join(" "));
+        terminal.gap();
+    });
     series::add(measured, view.all, &mut screen);
     doubts::add(measured, &mut screen);
-    screen.charts(pictures::figures(measured, view));
-    screen.charts(tail::figure(measured, view));
+    pictures::add(measured, view, &mut screen);
     fine::add(measured, view, &mut screen);
-    periods::add(measured, view, &mut screen);
-    ticks::add(measured, view, &mut screen);
-    subtraction::add(measured, view, &mut screen);
+    screen.part(PERIODS, |part| periods::add(measured, view, part));
+    screen.part(TICK, |part| ticks::add(measured, view, part));
+    screen.part(LEFT, |part| subtraction::add(measured, view, part));
     counted::add(measured, view.all, &mut screen);
     if let Some(found) = &measured.sources {
-        screen.gap();
-        sources::add(found, &measured.run, view, &mut screen);
-        advice::add(found, &measured.run, &mut screen);
+        screen.part(SOURCES, |part| {
+            part.gap();
+            sources::add(found, &measured.run, view, part);
+            advice::add(found, &measured.run, part);
+        });
     }
     screen.gap();
     screen.facts(certainty(measured));
     screen.path("recording", view);
     screen
 }
+
+/// The parts that a page shows as sections of their own.
+const PERIODS: Section = Section { anchor: "periods", title: "What is periodic", short: "Periods" };
+const TICK: Section = Section { anchor: "tick", title: "What one tick costs", short: "Tick cost" };
+const LEFT: Section = Section {
+    anchor: "left",
+    title: "The spread after subtracting the kernel's time",
+    short: "Subtraction",
+};
+const SOURCES: Section =
+    Section { anchor: "sources", title: "What took the time", short: "Sources" };
 
 /// Returns whether the work was correct, what was lost, and what was not available.
 fn certainty(measured: &Measured) -> Vec<Fact> {

@@ -1,6 +1,6 @@
 //! The periodic part of the noise: the spectrum, its lines, and the sources that cause them.
 
-use crate::measured::names::{Named, noisiest, shown};
+use crate::measured::names::{Named, noise as noise_of, shown};
 use crate::names::source_name;
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Quantity, ROWS};
 use crate::screen::Screen;
@@ -16,8 +16,6 @@ use anechoic_recording::methods;
 const CARRIER: usize = 24;
 /// A line with a smaller share of the noise does not explain it.
 const MOST: f64 = 0.5;
-/// Number of axis ticks to which the vertical axis is rounded.
-const TICKS: usize = 5;
 
 /// Shows what is periodic in a series of noise: a headline, a figure, and a table of lines.
 ///
@@ -34,7 +32,7 @@ pub fn spectrum(
     if let Some(sentence) = sentence(spectrum, noise, run) {
         screen.headline(&sentence);
     }
-    one(title, spectrum, run, view, &mut screen);
+    add_one(title, spectrum, run, view, &mut screen);
     screen
 }
 
@@ -49,15 +47,14 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     with_spectrum.retain(|named| {
         named.result.spectrum.is_some() && (view.all || named.result.facts.variant != "empty")
     });
-    let Some(first) = noisiest(&with_spectrum) else { return };
-    let number = first.result.facts.number;
-    for named in with_spectrum {
-        let Some(spectrum) = &named.result.spectrum else { continue };
-        if view.all || named.result.facts.number == number {
-            let title = format!("periods · {}", named.title());
-            one(&title, spectrum, &measured.run, view, screen);
-        }
-    }
+    with_spectrum.sort_by(|a, b| noise_of(b.result).total_cmp(&noise_of(a.result)));
+    let Some(number) = with_spectrum.first().map(|first| first.result.facts.number) else { return };
+    let most = if view.all { with_spectrum.len() } else { 1 };
+    let series = with_spectrum.iter().take(most).filter_map(|named| {
+        let spectrum = named.result.spectrum.as_ref()?;
+        Some(Screen::of(|screen| add_one(&named.title(), spectrum, &measured.run, view, screen)))
+    });
+    screen.noisiest(series.collect());
     for line in shown_others(measured, number, view) {
         screen.clipped(Tone::Plain, &line);
     }
@@ -83,15 +80,31 @@ fn brief(line: &Line, run: &Facts) -> String {
     format!("{}{}", frequency(line.hz), carrier.unwrap_or_default())
 }
 
-/// Adds the spectrum of one series: its figure, its lines, and its limits.
-fn one(title: &str, spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
-    screen.charts(figure(title, spectrum));
-    screen.gap();
-    add_lines(spectrum, run, view, screen);
+/// Adds the spectrum of what `title` names: its figure, its lines, and its limits. A page shows only one with power.
+pub(crate) fn add_one(
+    title: &str,
+    spectrum: &Spectrum,
+    run: &Facts,
+    view: &View<'_>,
+    screen: &mut Screen,
+) {
+    let add = |screen: &mut Screen| {
+        screen.on_page(|page| page.heading(title));
+        if spectrum.figure.iter().any(|point| point.over_background > 1.0) {
+            let (chart, caption) = figure(title, spectrum, run);
+            screen.picture(chart, caption);
+        }
+        screen.gap();
+        add_lines(spectrum, run, view, screen);
+    };
+    match spectrum.figure.is_empty() {
+        true => screen.in_terminal(add),
+        false => add(screen),
+    }
 }
 
 /// Adds the table of lines, or a sentence if there are none, and the limits of the spectrum.
-pub(crate) fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
+fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     if spectrum.lines.is_empty() {
         let tested = count(spectrum.tested);
         screen.sentence(&format!("no period found ({tested} frequencies tested)"));
@@ -127,7 +140,7 @@ fn carried_first(spectrum: &Spectrum) -> Vec<&Line> {
 }
 
 /// Returns the lines that a source carries, or all if no source carries any: the others may be echoes.
-pub(crate) fn named(spectrum: &Spectrum) -> Vec<&Line> {
+fn named(spectrum: &Spectrum) -> Vec<&Line> {
     let mut lines = carried_first(spectrum);
     let carried = lines.iter().filter(|line| !line.carriers.is_empty()).count();
     lines.truncate(if carried == 0 { lines.len() } else { carried });
@@ -173,33 +186,34 @@ pub(crate) fn sentence(
     })
 }
 
-fn figure(title: &str, spectrum: &Spectrum) -> Option<Chart> {
-    let points = &spectrum.figure;
-    let (low, high) = (spectrum.lowest_hz?, spectrum.highest_hz?);
-    if points.is_empty() {
-        return None;
-    }
-    let x = Axis::linear("frequency", Quantity::Frequency).over([low.min(high / 100.0), high]);
-    let powers = points.iter().map(|point| point.over_background.max(1.0));
-    let y = Axis::log("power over the background", Quantity::Number);
-    let y = y.over(powers.chain([1.0])).rounded(TICKS);
-    let spikes: Vec<(f64, f64)> = points.iter().map(|p| (p.hz, p.over_background)).collect();
-    let curve = Curve::numbered(0, "power".into(), Draw::Spikes, &spikes);
-    let title = format!("power over the background · {title}");
-    let mut chart = Chart::of(x, y, vec![curve]).titled(title, ROWS);
-    let mut strongest = named(spectrum);
-    strongest.sort_by(|a, b| b.over_background.total_cmp(&a.over_background));
-    let mark =
-        |line: &&Line| Mark { x: line.hz, y: line.over_background, label: frequency(line.hz) };
-    chart.marks = strongest.iter().map(mark).collect();
-    if let Some(threshold) = spectrum.threshold {
-        let chance = noise(spectrum.false_alarm);
-        let note = format!(
-            "line: power over {threshold:.0}, exceeded by chance in {chance} of all spectra"
-        );
-        chart.notes.push(note);
-    }
-    Some(chart)
+/// Returns the power over the background with labelled lines, and a caption.
+fn figure(title: &str, spectrum: &Spectrum, run: &Facts) -> (Chart, String) {
+    let points: Vec<(f64, f64)> =
+        spectrum.figure.iter().map(|point| (point.hz, point.over_background.max(1.0))).collect();
+    let chart = Chart::of(
+        Axis::linear("frequency", Quantity::Frequency),
+        Axis::log("power over the background", Quantity::Number),
+        vec![Curve::numbered(0, "power".into(), Draw::Spikes, &points)],
+    );
+    let mark = |line: &Line| {
+        let carrier = line.carriers.first().map(|carrier| format!(" {}", name(carrier, run)));
+        let label = format!("{}{}", frequency(line.hz), carrier.unwrap_or_default());
+        Mark { x: line.hz, y: line.over_background, label }
+    };
+    let chance = noise(spectrum.false_alarm);
+    let caption = format!(
+        "Power relative to the local background, {title}. Power above the dashed line indicates a period; by chance this happens in {chance} of all spectra."
+    );
+    let over = spectrum.threshold.map(|threshold| {
+        format!("dashed: power over {threshold:.0}, exceeded by chance in {chance} of all spectra")
+    });
+    let chart = Chart {
+        marks: named(spectrum).into_iter().map(mark).collect(),
+        level: spectrum.threshold,
+        notes: over.into_iter().collect(),
+        ..chart.titled(format!("power over the background · {title}"), ROWS)
+    };
+    (chart.named(title), caption)
 }
 
 /// Returns one row for each line.
@@ -221,6 +235,6 @@ fn table(lines: &[&Line], run: &Facts, view: &View<'_>) -> Table {
 }
 
 /// Returns the readable name of the source of a line.
-pub(crate) fn name(carrier: &Carrier, run: &Facts) -> String {
+fn name(carrier: &Carrier, run: &Facts) -> String {
     source_name(&carrier.source, &carrier.name, run)
 }

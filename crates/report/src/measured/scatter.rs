@@ -1,7 +1,8 @@
 //! Samples one by one over time, and their distributions, of several series on one axis of absolute values.
 
 use crate::measured::names::Named;
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
+use crate::screen::Screen;
 use crate::units::count;
 use anechoic_analyze::samples::{Fixed, SeriesResult};
 
@@ -67,6 +68,28 @@ impl Drawn<'_> {
     }
 }
 
+/// Adds the samples of several series over time and their distributions, beside each other on a page; the terminal shows
+/// the distributions if they are `brief`.
+pub(crate) fn add_pair(title: &str, series: &[Drawn<'_>], brief: bool, screen: &mut Screen) {
+    let over_time = over_time(series).named(format!("{title} over time"));
+    let at_most = match fixed(series) {
+        Fixed::Work => "share of the samples that took at most this long",
+        Fixed::Time => "share of the windows that held at most this much work",
+    };
+    let distributions = distributions(series)
+        .named(format!("{title} distribution"))
+        .titled(format!("{title}: {at_most}"), ROWS);
+    screen.pair(|pair| {
+        pair.on_page(|page| page.picture(over_time, caption(series)));
+        match brief {
+            true => pair.picture(distributions, caption_of_distributions(series)),
+            false => {
+                pair.on_page(|page| page.picture(distributions, caption_of_distributions(series)))
+            }
+        }
+    });
+}
+
 /// Draws each sample by its start, relative to the first of its series, and its value.
 pub(crate) fn over_time(series: &[Drawn<'_>]) -> Chart {
     let curve = |(number, of): (usize, &Drawn<'_>)| {
@@ -122,6 +145,14 @@ pub(crate) fn counts(series: &[Drawn<'_>]) -> Chart {
 /// Describes the chart of counts.
 pub(crate) const CAPTION_OF_COUNTS: &str =
     "Number of samples by their time, in 80 equal stretches from the shortest to the longest.";
+
+/// Names the values of the chart over time.
+pub(crate) fn what(series: &[Drawn<'_>]) -> &'static str {
+    match fixed(series) {
+        Fixed::Work => "time of each sample by its start",
+        Fixed::Time => "work of each window by its start",
+    }
+}
 
 /// Describes the chart over time: which samples are drawn.
 pub(crate) fn caption(series: &[Drawn<'_>]) -> String {

@@ -1,8 +1,9 @@
 //! What remains of the samples once the time that the kernel took in them is subtracted.
 
+use crate::measured::left::over_shortest;
 use crate::measured::names::{Named, shown, words};
 use crate::names::source_name;
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
+use crate::picture::ROWS;
 use crate::screen::Screen;
 use crate::style::{View, capital, clip};
 use crate::table::Table;
@@ -18,8 +19,6 @@ use anechoic_recording::methods;
 const SOURCES: usize = 6;
 /// Widest name of a source.
 const NAME: usize = 26;
-/// The figure ends at this share of the raw samples, so that one outlier does not compress the rest.
-const FIGURE_SHARE: f64 = 0.995;
 
 /// Explains two columns.
 const ACCOUNTED: &str = "accounted for: the smaller of the shares of IQR and p99−p1; at one pace: with slow changes of \
@@ -39,10 +38,18 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
         screen.note(ACCOUNTED);
         screen.table(verdicts(&all));
     }
-    let explained: Vec<Of<'_>> = if view.all { all } else { widest(&all).into_iter().collect() };
-    for (named, subtraction) in &explained {
-        one(named, subtraction, &measured.run, view, screen);
+    // A page shows the series with the widest spread; its text has the others.
+    let widest = widest(&all);
+    let number = widest.map(|(named, _)| named.result.facts.number);
+    if let Some((named, subtraction)) = widest {
+        one(&named, subtraction, &measured.run, view, screen);
     }
+    screen.in_terminal(|terminal| {
+        let others = all.iter().filter(|(named, _)| Some(named.result.facts.number) != number);
+        for (named, subtraction) in others.filter(|_| view.all) {
+            one(named, subtraction, &measured.run, view, terminal);
+        }
+    });
 }
 
 /// States the verdict on the series with the widest spread, and names that series unless it is `this`.
@@ -69,7 +76,7 @@ pub(crate) fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
 }
 
 /// Returns one row for each series: both measures of spread, before and after.
-pub(crate) fn verdicts(all: &[Of<'_>]) -> Table {
+fn verdicts(all: &[Of<'_>]) -> Table {
     Table::of_rows(all)
         .some_names("", 0, |(named, _)| named.letter.map(String::from))
         .name("series", |(named, _)| clip(&named.brief(), NAME))
@@ -93,7 +100,9 @@ fn one(
 ) {
     screen.section(&format!("spread after subtraction · {}", named.title()));
     add_steps(subtraction, run, screen);
-    screen.charts(figure(named, subtraction, run));
+    let (chart, caption) = over_shortest(*named, subtraction, run);
+    let title = format!("share of the samples by time over the shortest · {}", named.title());
+    screen.picture(chart.titled(title, ROWS), caption);
     if !subtraction.sources.is_empty() {
         screen.gap();
         screen.table(sources(&subtraction.sources, run, view.all));
@@ -101,7 +110,7 @@ fn one(
 }
 
 /// Adds which samples were used, what remains after each step, and the verdict.
-pub(crate) fn add_steps(subtraction: &Subtraction, run: &Facts, screen: &mut Screen) {
+fn add_steps(subtraction: &Subtraction, run: &Facts, screen: &mut Screen) {
     screen.note(&judged(subtraction));
     screen.table(steps(&subtraction.steps, run));
     let sentences = [verdict(&subtraction.verdict), as_they_were(&subtraction.verdict)];
@@ -217,37 +226,6 @@ fn falls(ground: &Ground) -> String {
         fine(ground.of.left_ns),
         own.unwrap_or_default()
     )
-}
-
-/// Returns the distribution of the samples, raw and after steps; without variation it is a vertical line.
-fn figure(named: &Named<'_>, subtraction: &Subtraction, run: &Facts) -> Option<Chart> {
-    let drawn = |step: &&Step| {
-        !matches!(step.taken, Subtracted::Ticks | Subtracted::Network | Subtracted::NotAttributable)
-    };
-    let steps: Vec<(&Step, &Left)> = subtraction
-        .steps
-        .iter()
-        .filter(drawn)
-        .filter_map(|step| Some((step, step.judged.as_ref()?)))
-        .filter(|(_, left)| !left.curve.is_empty())
-        .collect();
-    let least = steps.iter().map(|(_, left)| left.min_ns).fold(f64::MAX, f64::min);
-    let (_, raw) = steps.first()?;
-    let until = raw.curve.iter().take_while(|point| point.share <= FIGURE_SHARE);
-    let most = until.map(|point| point.value - least).fold(0.0, f64::max);
-    if steps.len() < 2 || most <= 0.0 {
-        return None;
-    }
-    let x = Axis::linear("over the shortest", Quantity::Time).over([0.0, most]);
-    let y = Axis::linear("share of the samples", Quantity::Share).over([0.0, 1.0]);
-    let curve = |(number, (step, left)): (usize, &(&Step, &Left))| {
-        let points = left.curve.iter().map(|p| (p.value - least, p.share));
-        let points: Vec<(f64, f64)> = points.filter(|(x, _)| *x <= most).collect();
-        let digit = char::from(b'0' + (number % 8) as u8);
-        Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points).lettered(Some(digit))
-    };
-    let title = format!("share of the samples by time over the shortest · {}", named.title());
-    Some(Chart::of(x, y, steps.iter().enumerate().map(curve).collect()).titled(title, ROWS))
 }
 
 /// Returns one row for each source: the time that it took per sample, and how much the spread falls without it.

@@ -25,18 +25,14 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     if measured.method != methods::TICK && !view.all {
         return;
     }
-    if let Some(costs) = costs_in(measured, view.all) {
-        screen.section(WHAT);
+    if let Some(costs) = costs(measured, view.all) {
+        screen.in_terminal(|terminal| terminal.section(WHAT));
         screen.append(costs);
     }
 }
 
 /// Returns what one tick costs each kernel on each CPU; absent if no tick was recorded.
-pub(crate) fn costs(measured: &Measured) -> Option<Screen> {
-    costs_in(measured, true)
-}
-
-fn costs_in(measured: &Measured, all: bool) -> Option<Screen> {
+fn costs(measured: &Measured, all: bool) -> Option<Screen> {
     let table = Table1::of(measured);
     let cells = cells(&table);
     let mut screen = Screen::default();

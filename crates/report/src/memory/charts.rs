@@ -59,44 +59,20 @@ pub(crate) const QUANTITIES: [(&str, Value); 3] = [
     ("variance / mean", |point| point.ratio),
 ];
 
-/// Returns the figure for the terminal: the time per access of random or sequential reads.
-pub(crate) fn for_terminal(found: &Memory) -> Option<Chart> {
-    let measured = |(_, ids): (&str, &'static [&'static str])| -> Vec<&Experiment> {
-        ids.iter().filter_map(|id| found.experiment(id)).collect()
-    };
-    let curves = [PAIRS[1], PAIRS[0], PAIRS[4]].map(measured);
-    let experiments = curves.iter().find(|of| !of.is_empty())?;
-    let curve = |(number, of): (usize, &&Experiment)| {
-        let points: Vec<(f64, f64)> =
-            of.points.iter().map(|point| (kib(point.bytes), point.mean)).collect();
-        Curve::numbered(number, of.id.clone(), Draw::Line, &points)
-    };
-    let curves = experiments.iter().enumerate().map(curve).collect();
-    let chart = with_caches(found, Axis::log("KiB", Quantity::Number), curves, kib);
-    Some(chart.titled("mean ticks per access by size of the working set in KiB", ROWS + 2))
-}
-
-/// Returns the figure of a preemption for the terminal: its measured and its predicted time per access.
-pub(crate) fn predicted_for_terminal(found: &Memory) -> Option<Chart> {
-    let of = PREDICTED.iter().flat_map(|(_, ids)| *ids).find_map(|id| predicted(found, id))?;
-    let curves = measured_and_predicted(&[of], kib);
-    let chart = with_caches(found, Axis::log("KiB", Quantity::Number), curves, kib);
-    Some(chart.titled("median ticks per access after a preemption, measured and predicted", ROWS))
-}
-
-/// Returns the figures of the page of measured and predicted times after preemptions.
-fn predictions(found: &Memory) -> impl Iterator<Item = (Chart, String)> {
+/// Returns the figures of measured and predicted times after preemptions, with their captions.
+pub(super) fn predictions(found: &Memory) -> impl Iterator<Item = (Chart, String)> {
     PREDICTED.iter().filter_map(|(name, ids)| {
         let all: Vec<&Experiment> = ids.iter().filter_map(|id| predicted(found, id)).collect();
         if all.is_empty() {
             return None;
         }
-        let chart = with_caches(found, axis(found), measured_and_predicted(&all, log2), log2);
+        let chart = with_caches(found, measured_and_predicted(&all));
         let caption = format!(
             "Median ticks per access after a preemption by size of the working set: {}. {PREDICTION}",
             list(&chart)
         );
-        Some((chart.named(format!("predicted {name}")), caption))
+        let title = "median ticks per access after a preemption (line: measured; points: predicted)";
+        Some((chart.named(format!("predicted {name}")).titled(title, ROWS), caption))
     })
 }
 
@@ -106,11 +82,11 @@ fn predicted<'a>(found: &'a Memory, id: &str) -> Option<&'a Experiment> {
 }
 
 /// Returns for each experiment the measured times as a line and the predicted ones as points.
-fn measured_and_predicted(all: &[&Experiment], place: fn(u64) -> f64) -> Vec<Curve> {
+fn measured_and_predicted(all: &[&Experiment]) -> Vec<Curve> {
     let curves = all.iter().enumerate().flat_map(|(number, of)| {
         let points = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
             let known =
-                of.points.iter().filter_map(|point| Some((place(point.bytes), value(point)?)));
+                of.points.iter().filter_map(|point| Some((log2(point.bytes), value(point)?)));
             known.collect()
         };
         let (measured, predicted) =
@@ -125,18 +101,14 @@ fn measured_and_predicted(all: &[&Experiment], place: fn(u64) -> f64) -> Vec<Cur
 }
 
 /// Returns a chart of times with lines at the sizes of the caches.
-fn with_caches(found: &Memory, x: Axis, mut curves: Vec<Curve>, place: fn(u64) -> f64) -> Chart {
+fn with_caches(found: &Memory, mut curves: Vec<Curve>) -> Chart {
     let times = || curves.iter().flat_map(|curve| curve.y.iter().copied());
     let ends = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     let reported = |border: &Border| Some(border.reported_bytes);
     let number = curves.len();
-    curves.extend(lines(found, number, "reported cache", reported, place, ends));
-    let marks = names(found, place, ends.1);
-    Chart { marks, ..Chart::of(x, Axis::log(QUANTITIES[0].0, Quantity::Number), curves) }
-}
-
-fn kib(bytes: u64) -> f64 {
-    bytes as f64 / 1024.0
+    curves.extend(lines(found, number, "reported cache", reported, ends));
+    let marks = names(found, ends.1);
+    Chart { marks, ..Chart::of(axis(found), Axis::log(QUANTITIES[0].0, Quantity::Number), curves) }
 }
 
 fn list(chart: &Chart) -> String {
@@ -159,17 +131,27 @@ pub(crate) fn of_paper(found: &Memory) -> Vec<(Chart, String)> {
     (0..QUANTITIES.len()).flat_map(numbered).collect()
 }
 
-/// Returns the figures of the page: each pair in each quantity.
-pub(crate) fn for_page(found: &Memory) -> Vec<(Chart, String)> {
-    let mut all = Vec::new();
-    for pair in PAIRS {
-        for (quantity, (name, _)) in QUANTITIES.iter().enumerate() {
-            let Some((chart, caption)) = with_caption(found, pair, quantity) else { continue };
-            all.push((chart.named(format!("{} {name}", pair.0)), caption));
-        }
-    }
-    all.extend(predictions(found));
-    all
+/// Returns the figures of each pair in each quantity, with their captions.
+pub(super) fn measured(found: &Memory) -> Vec<(Chart, String)> {
+    let of_pair = |pair: (&'static str, &'static [&'static str])| {
+        QUANTITIES.iter().enumerate().filter_map(move |(quantity, (name, _))| {
+            let (chart, caption) = with_caption(found, pair, quantity)?;
+            let title = format!("{name} by size of the working set");
+            Some((chart.named(figure_name(pair.0, quantity)).titled(title, ROWS + 2), caption))
+        })
+    };
+    PAIRS.into_iter().flat_map(of_pair).collect()
+}
+
+/// Returns which of these figures a terminal shows: the time per access of random or sequential reads.
+pub(super) fn briefly(measured: &[(Chart, String)]) -> Option<usize> {
+    let mut names =
+        [PAIRS[1], PAIRS[0], PAIRS[4]].into_iter().map(|(pair, _)| figure_name(pair, 0));
+    names.find_map(|name| measured.iter().position(|(chart, _)| chart.name == name))
+}
+
+fn figure_name(pair: &str, quantity: usize) -> String {
+    format!("{pair} {}", QUANTITIES[quantity].0)
 }
 
 /// Returns the figure of a pair in one quantity with its caption.
@@ -211,19 +193,19 @@ fn of_pair(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> Opt
     }
     let number = curves.len();
     let reported = |border: &Border| Some(border.reported_bytes);
-    curves.extend(lines(found, number, "reported cache", reported, log2, (low, high)));
+    curves.extend(lines(found, number, "reported cache", reported, (low, high)));
     let knee: fn(&Border) -> Option<u64> = match pair {
         SEQUENTIAL => |border| border.sequential_knee_bytes,
         _ => |border| border.knee_bytes,
     };
-    curves.extend(lines(found, number + 1, "measured knee", knee, log2, (low, high)));
-    let marks = names(found, log2, high);
+    curves.extend(lines(found, number + 1, "measured knee", knee, (low, high)));
+    let marks = names(found, high);
     Some(Chart { marks, ..Chart::of(axis(found), Axis::log(name, Quantity::Number), curves) })
 }
 
 /// Returns the name of each cache at its reported size and this height.
-fn names(found: &Memory, place: fn(u64) -> f64, y: f64) -> Vec<Mark> {
-    let mark = |of: &Border| Mark { x: place(of.reported_bytes), y, label: of.name.clone() };
+fn names(found: &Memory, y: f64) -> Vec<Mark> {
+    let mark = |of: &Border| Mark { x: log2(of.reported_bytes), y, label: of.name.clone() };
     found.borders.iter().map(mark).collect()
 }
 
@@ -237,11 +219,10 @@ fn lines(
     number: usize,
     name: &str,
     at: impl Fn(&Border) -> Option<u64>,
-    place: impl Fn(u64) -> f64,
     (low, high): (f64, f64),
 ) -> Option<Curve> {
     let bytes: Vec<u64> = found.borders.iter().filter_map(at).collect();
-    let line = |&bytes: &u64| [(place(bytes), low), (place(bytes), high)];
+    let line = |&bytes: &u64| [(log2(bytes), low), (log2(bytes), high)];
     let points: Vec<(f64, f64)> = bytes.iter().flat_map(line).collect();
     let color = palette::of_curve(number);
     (!points.is_empty())

@@ -38,12 +38,6 @@ pub(crate) fn times(found: &Memory, all: bool) -> Table {
     by_region(found, &listed(found, all), cell, "Time per access in each region, ns")
 }
 
-/// Returns the noise in each region.
-pub(crate) fn noise(found: &Memory, all: bool) -> Table {
-    let cell = |region: &Region| region.ratio.map(number);
-    by_region(found, &listed(found, all), cell, "Variance divided by mean in each region, ticks")
-}
-
 /// Returns the operating system's part of the variance in each region.
 pub(crate) fn os_share(found: &Memory) -> Table {
     let cell = |region: &Region| region.os_share.map(share);
@@ -70,12 +64,15 @@ fn by_region(
     table.number("passes", passes).captioned(caption)
 }
 
-/// Returns the noise of all experiments in all regions as a shaded table: 184 numbers for the paper's 46.
-pub(crate) fn heat(found: &Memory) -> Heat {
+/// Returns the noise in all regions as a shaded table, 184 numbers for the paper's 46 experiments; those that are listed, or
+/// all.
+pub(crate) fn heat(found: &Memory, all: bool) -> Heat {
+    let shown: Vec<&Experiment> =
+        if all { found.experiments.iter().collect() } else { listed(found, false) };
     let ratio =
         |of: &Experiment, at: usize| of.regions[at].as_ref().and_then(|region| region.ratio);
-    let all = found.measured().flat_map(|of| (0..REGIONS).filter_map(move |at| ratio(of, at)));
-    let most = all.fold(0.0, f64::max);
+    let ratios = found.measured().flat_map(|of| (0..REGIONS).filter_map(move |at| ratio(of, at)));
+    let most = ratios.fold(0.0, f64::max);
     let names = regions(found);
     let columns: Vec<(usize, &String)> =
         names.iter().enumerate().filter(|(_, name)| !name.is_empty()).collect();
@@ -84,15 +81,15 @@ pub(crate) fn heat(found: &Memory) -> Heat {
         (None, None) => Cell::text("–"),
         (None, Some(ratio)) => Cell::value(ratio, number(ratio)),
     };
-    let row = |of: &Experiment| Row {
-        label: of.id.clone(),
-        cells: columns.iter().map(|&(at, _)| cell(of, at)).collect(),
+    let row = |of: &&Experiment| {
+        Row::new(of.id.clone(), columns.iter().map(|&(at, _)| cell(of, at)).collect())
     };
     Heat {
         name: "noise".into(),
+        title: "noise: variance divided by mean, in ticks".into(),
         corner: "experiment".into(),
         columns: columns.iter().map(|(_, name)| Column::plain((*name).clone())).collect(),
-        rows: found.experiments.iter().map(row).collect(),
+        rows: shown.iter().map(row).collect(),
         most,
         decades: DECADES,
         write: |ratio| format!("{} ticks", number(ratio)),

@@ -14,35 +14,23 @@ const FEW: [&str; 4] = ["base", "thp-2m", "huge-2m", "huge-1g"];
 /// Names the intervals of a figure.
 pub(crate) const INTERVAL: &str = "95 % interval";
 
-/// Returns the figure for the terminal: the optimised build on some page sizes.
-pub(crate) fn for_terminal(found: &Paging) -> Option<Chart> {
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let of_kind = |(number, kind): (usize, &Kind)| {
-        Some(curve(found, kind, number, BUILDS[0], &mib)?.spanning(vec![]))
-    };
-    let curves: Vec<Curve> = few(found).filter_map(of_kind).collect();
-    let x = Axis::log("MiB", Quantity::Number);
-    let chart = Chart::of(x, Axis::linear("ns", Quantity::Number), curves);
-    let titled = chart.titled("ns per access by size of the matrix in MiB, optimised build", ROWS);
-    (found.sizes().len() > 1 && !titled.is_empty()).then_some(titled)
+/// Returns the figure of a build over the size of the matrix, with its caption.
+pub(super) fn by_size(found: &Paging, id: &'static str) -> Option<(Chart, String)> {
+    let few = few(found).filter_map(|(number, kind)| curve(found, kind, number, id));
+    let curves: Vec<Curve> = others(found, id).into_iter().chain(few).collect();
+    let place = |&bytes: &u64| Place { at: log2(bytes), name: size(bytes) };
+    let x = Axis::named("matrix", found.sizes().iter().map(place).collect());
+    let chart = Chart::of(x, Axis::linear("ns per access", Quantity::Number), curves);
+    let caption = format!(
+        "Time per access by size of the matrix, {}: mean over blocks, with 95 % intervals for the pages that have a curve of their own.",
+        build(id)
+    );
+    let title = format!("ns per access by size of the matrix, {}", build(id));
+    (!chart.is_empty()).then(|| (chart.named(build(id)).titled(title, ROWS), caption))
 }
 
-/// Returns the figures of the page with their captions: one for each build.
-pub(crate) fn for_page(found: &Paging) -> Vec<(Chart, String)> {
-    let log2 = |bytes: u64| (bytes as f64).log2();
-    let figure = |id: &'static str| {
-        let few = few(found).filter_map(|(number, kind)| curve(found, kind, number, id, &log2));
-        let curves: Vec<Curve> = others(found, id, &log2).into_iter().chain(few).collect();
-        let place = |&bytes: &u64| Place { at: log2(bytes), name: size(bytes) };
-        let x = Axis::named("matrix", found.sizes().iter().map(place).collect());
-        let chart = Chart::of(x, Axis::linear("ns per access", Quantity::Number), curves);
-        let caption = format!(
-            "Time per access by size of the matrix, {}: mean over blocks, with 95 % intervals for the pages that have a curve of their own.",
-            build(id)
-        );
-        (!chart.is_empty()).then(|| (chart.named(build(id)), caption))
-    };
-    BUILDS.into_iter().filter_map(figure).chain(by_pages(found)).collect()
+fn log2(bytes: u64) -> f64 {
+    (bytes as f64).log2()
 }
 
 /// Returns the figure of both builds on each page size at the largest matrix, the smallest pages at the top (Figure 6.8 of the
@@ -77,10 +65,10 @@ fn few(found: &Paging) -> impl Iterator<Item = (usize, &Kind)> {
 }
 
 /// Returns the lines of all other page sizes as one grey curve; nothing if none of them was measured.
-fn others(found: &Paging, build: &str, place: &dyn Fn(u64) -> f64) -> Option<Curve> {
+fn others(found: &Paging, build: &str) -> Option<Curve> {
     let others = found.kinds.iter().filter(|kind| !FEW.contains(&&*kind.id));
     let lines: Vec<(&Kind, Curve)> =
-        others.filter_map(|of| Some((of, curve(found, of, 0, build, place)?))).collect();
+        others.filter_map(|of| Some((of, curve(found, of, 0, build)?))).collect();
     let steps = |(_, line): &(&Kind, Curve)| -> Vec<(f64, f64)> {
         let points: Vec<(f64, f64)> = line.points().collect();
         points.windows(2).flatten().copied().collect()
@@ -94,18 +82,12 @@ fn others(found: &Paging, build: &str, place: &dyn Fn(u64) -> f64) -> Option<Cur
 }
 
 /// Returns the curve of a page size; nothing if it was not measured.
-fn curve(
-    found: &Paging,
-    of: &Kind,
-    number: usize,
-    build: &str,
-    place: &dyn Fn(u64) -> f64,
-) -> Option<Curve> {
+fn curve(found: &Paging, of: &Kind, number: usize, build: &str) -> Option<Curve> {
     let sizes = found.sizes();
     let points: Vec<&Point> =
         sizes.iter().filter_map(|&bytes| found.point(&of.id, build, bytes)).collect();
     let places: Vec<(f64, f64)> =
-        points.iter().map(|point| (place(point.bytes), point.ns.value)).collect();
+        points.iter().map(|point| (log2(point.bytes), point.ns.value)).collect();
     let ends = |of: &Estimate| of.interval.map_or((of.value, of.value), |of| (of.low, of.high));
     let spans = points.iter().map(|point| ends(&point.ns)).collect();
     let curve = || Curve::numbered(number, kind(of), Draw::Line, &places).spanning(spans);

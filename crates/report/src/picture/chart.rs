@@ -19,11 +19,6 @@ pub(crate) enum Draw {
     Spikes,
     /// Lines from the first to the second point, from the third to the fourth, and so on, for intervals.
     Segments,
-    /// A band from the lower to the upper end of each span, with the points as a line in it.
-    Band {
-        /// Horizontal extent of each point.
-        width: f64,
-    },
     /// A line through the points in an area between the ends of their spans, both straight from point to point.
     Ribbon,
     /// Vertical bars over the spans, which lie along the horizontal axis: counts of a histogram.
@@ -49,7 +44,7 @@ pub(crate) struct Curve {
     /// Vertical positions of its points.
     #[serde(serialize_with = "brief")]
     pub y: Vec<f64>,
-    /// Extent of each point: horizontal for bars, vertical for points and bands. Empty if points have no extent.
+    /// Extent of each point: horizontal for bars, vertical for points, lines and ribbons. Empty if points have no extent.
     #[serde(skip)]
     pub spans: Vec<(f64, f64)>,
     /// Name of each point; empty if they have none.
@@ -116,7 +111,7 @@ impl Curve {
     /// Returns its colour in the terminal.
     pub(super) fn tone(&self) -> Tone {
         match self.draw {
-            Draw::Band { .. } | Draw::Ribbon | Draw::Bars | Draw::Spikes => Tone::Bar,
+            Draw::Ribbon | Draw::Bars | Draw::Spikes => Tone::Bar,
             _ => palette::curve_number(self.color).map_or(Tone::Quiet, Tone::Series),
         }
     }
@@ -199,7 +194,8 @@ pub(crate) struct Chart {
     /// Number of rows between its axes in the terminal.
     #[serde(skip)]
     pub rows: usize,
-    /// Whether letters of different curves at one horizontal position stand beside each other in the terminal.
+    /// Whether different curves at one position stand beside each other in the terminal: letters in columns, or, with
+    /// names, each height in a line.
     #[serde(skip)]
     pub beside: bool,
     /// Notes below it in the terminal.

@@ -7,6 +7,8 @@ use crate::palette::Color;
 pub(crate) struct Heat {
     /// Name that distinguishes it from others of its section; empty if it is the only one.
     pub name: String,
+    /// Title in the terminal.
+    pub title: String,
     /// Heading of the rows.
     pub corner: String,
     /// Headings of the columns.
@@ -26,6 +28,8 @@ pub(crate) struct Heat {
 pub(crate) struct Column {
     /// Text of the heading.
     pub label: String,
+    /// The same in the terminal.
+    pub brief: String,
     /// Colour and shape of the source in the column.
     pub look: Option<(Color, usize)>,
 }
@@ -35,6 +39,8 @@ pub(crate) struct Column {
 pub(crate) struct Row {
     /// Heading of the row.
     pub label: String,
+    /// The same in the terminal.
+    pub brief: String,
     /// Its cells.
     pub cells: Vec<Cell>,
 }
@@ -56,7 +62,24 @@ const LEAST: f64 = 0.04;
 impl Column {
     /// Returns a column without colour.
     pub(crate) fn plain(label: String) -> Self {
-        Self { label, look: None }
+        Self { brief: label.clone(), label, look: None }
+    }
+
+    /// Sets its heading in the terminal.
+    pub(crate) fn briefly(self, brief: String) -> Self {
+        Self { brief, ..self }
+    }
+}
+
+impl Row {
+    /// Returns a row with this heading.
+    pub(crate) fn new(label: String, cells: Vec<Cell>) -> Self {
+        Self { brief: label.clone(), label, cells }
+    }
+
+    /// Sets its heading in the terminal.
+    pub(crate) fn briefly(self, brief: String) -> Self {
+        Self { brief, ..self }
     }
 }
 

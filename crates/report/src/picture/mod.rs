@@ -14,6 +14,7 @@ mod ticks;
 mod timeline;
 
 pub(crate) use axis::{Axis, Place, Quantity};
+pub(crate) use braille::PART;
 pub(crate) use by_name::{Estimated, Series};
 pub(crate) use chart::{Chart, Curve, Draw, Mark, ROWS};
 pub(crate) use heat::{Cell, Column, Heat, Row};
@@ -47,4 +48,27 @@ pub(crate) enum Picture {
     Timeline(Panels),
     /// A shaded table.
     Heat(Heat),
+}
+
+impl Picture {
+    /// Returns whether there is nothing to draw.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Picture::Chart(chart) => chart.is_empty(),
+            Picture::Heat(heat) => heat.rows.is_empty() || heat.columns.is_empty(),
+            Picture::Timeline(panels) => panels.panels.is_empty(),
+        }
+    }
+}
+
+impl From<Chart> for Picture {
+    fn from(chart: Chart) -> Self {
+        Picture::Chart(chart)
+    }
+}
+
+impl From<Heat> for Picture {
+    fn from(heat: Heat) -> Self {
+        Picture::Heat(heat)
+    }
 }

@@ -21,8 +21,8 @@ type Value = fn(&CurvePoint) -> Option<f64>;
 const VALUES: [(&str, Value); 2] =
     [("ns per access", |of| Some(of.mean_ns)), ("variance / mean, ns", |of| of.ratio_ns)];
 
-/// Returns the pictures of the page, with captions.
-pub(crate) fn for_page(ranking: &Ranking) -> Vec<(Chart, String)> {
+/// Returns the pictures with captions.
+pub(super) fn all(ranking: &Ranking) -> Vec<(Chart, String)> {
     let mut all = vec![];
     for (experiment, title) in DRAWN {
         for (at, (name, value)) in VALUES.iter().enumerate() {
@@ -32,20 +32,11 @@ pub(crate) fn for_page(ranking: &Ranking) -> Vec<(Chart, String)> {
             let caption = format!(
                 "{what}{name} by size of the working set: {title}. Vertical lines: sizes of the caches."
             );
-            all.push((chart.named(format!("{title} {name}")), caption));
+            let heading = format!("{title}: {name} by size of the working set");
+            all.push((chart.named(format!("{title} {name}")).titled(heading, ROWS + 2), caption));
         }
     }
     all
-}
-
-/// Returns the picture of the terminal: the first experiment that was measured.
-pub(crate) fn for_terminal(ranking: &Ranking) -> Option<Chart> {
-    let (name, value) = VALUES[0];
-    let chart = |(id, title): (&str, &str)| {
-        Some((chart(ranking, id, (name, value), false)?, title.to_owned()))
-    };
-    let (chart, title) = DRAWN.into_iter().find_map(chart)?;
-    Some(chart.titled(format!("{title}: mean {name} by size of the working set"), ROWS + 2))
 }
 
 fn chart(

@@ -1,7 +1,7 @@
 //! Figures of a ranking: noise and time of each configuration in all experiments, and how often it has which place.
 
 use super::{region, what};
-use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, Series};
+use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, ROWS, Series};
 use anechoic_analyze::rank::{Counted, RankedExperiment, Ranking, Standing};
 use anechoic_analyze::samples::Fixed;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 type Value = fn(&RankedExperiment, usize) -> Option<Estimated>;
 
 /// Returns the figures of the noise with their captions: a row for each experiment, and a figure for each cache region.
-pub(crate) fn noise_by_name(ranking: &Ranking) -> Vec<(Chart, String)> {
+pub(super) fn noise(ranking: &Ranking) -> Vec<(Chart, String)> {
     let value: Value = |of, at| {
         let noise = of.noise[at]?;
         let ends = noise.interval.map(|interval| (interval.low, interval.high));
@@ -20,7 +20,7 @@ pub(crate) fn noise_by_name(ranking: &Ranking) -> Vec<(Chart, String)> {
 }
 
 /// Returns the figures of the times relative to the first configuration, likewise.
-pub(crate) fn times_by_name(ranking: &Ranking) -> Vec<(Chart, String)> {
+pub(super) fn times(ranking: &Ranking) -> Vec<(Chart, String)> {
     let value: Value = |of, at| {
         let time = of.time[at]?;
         let ends = time.interval.map(|interval| (interval.low, interval.high));
@@ -60,9 +60,16 @@ fn by_name(
         let caption = format!(
             "{drawn}{place}, with 95 % intervals, cut at a tenth of the lowest and ten times the highest point."
         );
-        (chart.named(format!("{name}{}", place.replace(',', ""))), caption)
+        let title = format!("{}{place}", lower(drawn));
+        (chart.named(format!("{name}{}", place.replace(',', ""))).titled(title, ROWS), caption)
     };
     regions.values().map(figure).filter(|(chart, _)| !chart.is_empty()).collect()
+}
+
+/// Returns a sentence as it stands in a title.
+fn lower(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 fn noise_axis(ranking: &Ranking) -> Axis {
@@ -74,7 +81,7 @@ fn noise_axis(ranking: &Ranking) -> Axis {
 }
 
 /// Returns the axis of times relative to the first configuration.
-pub(super) fn times_axis(ranking: &Ranking) -> Axis {
+fn times_axis(ranking: &Ranking) -> Axis {
     let first = ranking.configurations.first().map_or("", |first| first.name.as_str());
     Axis::log(&format!("time / time of {first}"), Quantity::Number)
 }
@@ -99,46 +106,8 @@ fn with_cut_ends(mut series: Vec<Series>) -> Vec<Series> {
     series
 }
 
-/// Draws the noise of every configuration in all experiments for the terminal, with its interval: there are too many to name.
-pub(crate) fn noise(ranking: &Ranking) -> Option<Chart> {
-    if ranking.experiments.len() < 2 {
-        return None;
-    }
-    let curves = ranking.configurations.iter().enumerate().map(|(at, of)| {
-        let noise = (1..).zip(&ranking.experiments);
-        let (mut points, mut spans) = (vec![], vec![]);
-        for (number, noise) in noise.filter_map(|(number, of)| Some((number, of.noise[at]?))) {
-            let value = noise.variance_to_mean;
-            points.push((f64::from(number), value));
-            spans.push(
-                noise.interval.map_or((value, value), |interval| (interval.low, interval.high)),
-            );
-        }
-        let letter = ('a'..='z').nth(at);
-        Curve::numbered(at, of.name.clone(), Draw::Points, &points).spanning(spans).lettered(letter)
-    });
-    let curves = with_cut_intervals(curves.collect());
-    let x = Axis::linear("experiment", Quantity::Count);
-    Some(
-        Chart::of(x, noise_axis(ranking), curves)
-            .titled("variance / mean by experiment, in the order of the table", 10),
-    )
-}
-
-/// Cuts intervals to the range that is drawn.
-pub(super) fn with_cut_intervals(curves: Vec<Curve>) -> Vec<Curve> {
-    let points = curves.iter().flat_map(|curve| curve.y.iter().copied());
-    let Some((low, high)) = drawn_range(points) else { return curves };
-    let cut = |curve: Curve| {
-        let spans = curve.spans.iter();
-        let spans = spans.map(|of| (of.0.clamp(low, high), of.1.clamp(low, high))).collect();
-        curve.spanning(spans)
-    };
-    curves.into_iter().map(cut).collect()
-}
-
 /// Draws how often each configuration is lowest, in the middle and highest, as bars beside each other.
-pub(crate) fn places(ranking: &Ranking) -> Chart {
+pub(super) fn places(ranking: &Ranking) -> Chart {
     type Of = fn(&Standing) -> &Counted;
     const PLACES: [(&str, Of); 3] =
         [("lowest", |of| &of.lowest), ("middle", |of| &of.middle), ("highest", |of| &of.highest)];
@@ -163,20 +132,6 @@ mod tests {
     use super::*;
     use anechoic_analyze::rank::{Curves, RankedNoise, Unit, Variation};
     use anechoic_analyze::stats::Interval;
-
-    #[test]
-    fn intervals_far_beyond_the_points_are_cut() {
-        let curve = |points: &[(f64, f64)], spans: Vec<(f64, f64)>| {
-            Curve::numbered(0, "one".into(), Draw::Points, points).spanning(spans)
-        };
-        let far = curve(&[(1.0, 2.0), (2.0, 0.0)], vec![(1e-13, 1e12), (0.0, 0.0)]);
-        let near = curve(&[(1.0, 8.0)], vec![(0.5, 60.0)]);
-        let cut = with_cut_intervals(vec![far, near]);
-        // A tenth of 2, and ten times 8.
-        assert_eq!(cut[0].spans, [(0.2, 80.0), (0.2, 0.2)]);
-        assert_eq!(cut[1].spans, [(0.5, 60.0)]);
-        assert_eq!(with_cut_intervals(vec![curve(&[], vec![])])[0].spans, []);
-    }
 
     /// Experiments have their names, one figure for each cache region, on a logarithmic axis.
     #[test]
@@ -235,7 +190,7 @@ mod tests {
                 experiment("writes", 1, [1e3, 1e4]),
             ],
         };
-        let figures = noise_by_name(&ranking);
+        let figures = noise(&ranking);
         let [(first, caption), (beyond, _)] = &figures[..] else { panic!("{figures:?}") };
         assert_eq!([&*first.name, &*beyond.name], ["noise in L1", "noise beyond the caches"]);
         assert!(caption.starts_with("Variance divided by mean") && caption.contains(", in L1,"));
@@ -254,6 +209,6 @@ mod tests {
             .flat_map(|curve| curve.x.iter().copied())
             .fold(f64::INFINITY, f64::min);
         assert!((lowest - 0.1).abs() < 1e-9, "{lowest}");
-        assert!(times_by_name(&ranking).is_empty());
+        assert!(times(&ranking).is_empty());
     }
 }

@@ -2,8 +2,7 @@
 
 use super::NAME;
 use crate::measured::counted as counted_events;
-use crate::measured::scatter::{CURVES, Drawn, distributions};
-use crate::picture::{Chart, ROWS};
+use crate::measured::scatter::{CURVES, Drawn};
 use crate::style::{clip, plain};
 use crate::table::Table;
 use crate::units::{asked, counted, fine, noise, number};
@@ -15,14 +14,14 @@ use anechoic_analyze::samples::distribution::Distribution;
 const KERNELS: usize = 4;
 
 /// Returns the kernels that are drawn, with their titles.
-pub(crate) fn kernels(ranking: &Ranking) -> impl Iterator<Item = (&OneByOne, String)> {
+pub(super) fn kernels(ranking: &Ranking) -> impl Iterator<Item = (&OneByOne, String)> {
     let title = |of: &OneByOne| format!("{}, {}", plain(&of.kernel), asked(of.grain_ns));
     ranking.one_by_one.iter().take(KERNELS).map(move |of| (of, title(of)))
 }
 
 /// Returns the series of a kernel that are drawn: the first of each configuration, then the second, and so on. Their times
 /// are those of as many iterations as the first of all had.
-pub(crate) fn series<'a>(ranking: &Ranking, kernel: &'a OneByOne) -> Vec<Drawn<'a>> {
+pub(super) fn series<'a>(ranking: &Ranking, kernel: &'a OneByOne) -> Vec<Drawn<'a>> {
     let iterations = |of: &SeriesResult| of.facts.iterations.max(1) as f64;
     let Some(first) = kernel.series.first().and_then(|of| of.first()).map(iterations) else {
         return vec![];
@@ -63,7 +62,7 @@ impl Row<'_> {
 
 /// Returns range, noise and cache misses of the samples that are drawn (Radojković 2008, Figure 9; Tsafrir 2007, Figure 13);
 /// nothing if none are.
-pub(crate) fn ranges(ranking: &Ranking) -> Option<Table> {
+pub(super) fn ranges(ranking: &Ranking) -> Option<Table> {
     let mut rows: Vec<Row<'_>> = vec![];
     for (kernel, title) in kernels(ranking) {
         let drawn = series(ranking, kernel).into_iter().take(CURVES);
@@ -91,7 +90,7 @@ pub(crate) fn ranges(ranking: &Ranking) -> Option<Table> {
 }
 
 /// Returns what must be known to read the pictures.
-pub(crate) fn notes(ranking: &Ranking) -> Vec<String> {
+pub(super) fn notes(ranking: &Ranking) -> Vec<String> {
     let kernels = ranking.one_by_one.len();
     let series = |of: &OneByOne| of.series.iter().map(Vec::len).sum::<usize>();
     let repeated = ranking.configurations.iter().any(|of| of.runs > 1);
@@ -113,11 +112,4 @@ pub(crate) fn notes(ranking: &Ranking) -> Vec<String> {
         }),
     ];
     notes.into_iter().flatten().collect()
-}
-
-/// Returns the picture of the terminal: the distributions of the first kernel.
-pub(crate) fn for_terminal(ranking: &Ranking) -> Option<Chart> {
-    let (kernel, title) = kernels(ranking).next()?;
-    let chart = distributions(&series(ranking, kernel));
-    Some(chart.titled(format!("{title}: share of the samples that took at most this long"), ROWS))
 }

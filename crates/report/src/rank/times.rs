@@ -1,19 +1,17 @@
 //! How long the same work takes in each configuration, compared with the first.
 
-use super::figures::{times_axis, with_cut_intervals};
 use super::{NAME, SHOWN, words};
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::style::{View, clip, plain};
 use crate::table::Table;
 use crate::units::{between, change, count, counted, fine};
 use anechoic_analyze::rank::{IterationTime, Ranking, Unit};
 
 /// What is published about systems with and without an operating system's noise.
-pub(crate) const PUBLISHED: &str = "Gerofi et al. (SC 2021): Linux, tuned for the machine Fugaku, takes on average 4 % longer than the lightweight kernel \
+pub(super) const PUBLISHED: &str = "Gerofi et al. (SC 2021): Linux, tuned for the machine Fugaku, takes on average 4 % longer than the lightweight kernel \
 McKernel, and up to 29 % in the worst application.";
 
 /// Returns for each configuration but the first how much longer it takes for the same work.
-pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
+pub(super) fn sentences(ranking: &Ranking) -> Vec<String> {
     let name = |name: &str| clip(&plain(name), NAME);
     let Some((first, others)) = ranking.configurations.split_first() else { return vec![] };
     let first = match ranking.first_is_bare {
@@ -51,7 +49,7 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
 }
 
 /// Returns what the times are compared in, where it is not time, and what that means.
-pub(crate) fn unit(ranking: &Ranking) -> Option<&'static str> {
+pub(super) fn unit(ranking: &Ranking) -> Option<&'static str> {
     match ranking.unit {
         Unit::Time => None,
         Unit::CoreCycles => Some(
@@ -68,7 +66,7 @@ pub(crate) fn unit(ranking: &Ranking) -> Option<&'static str> {
 }
 
 /// Returns the time of an iteration of every configuration in every experiment, and its ratio to the first.
-pub(crate) fn table(ranking: &Ranking, view: &View<'_>) -> Option<Table> {
+pub(super) fn table(ranking: &Ranking, view: &View<'_>) -> Option<Table> {
     let others = ranking.configurations.iter().filter(|of| of.over_first.is_some()).count();
     if others == 0 {
         return None;
@@ -108,42 +106,11 @@ pub(crate) fn table(ranking: &Ranking, view: &View<'_>) -> Option<Table> {
     })
 }
 
-/// Draws the ratio of times to the first configuration in all experiments for the terminal, with its interval.
-pub(crate) fn chart(ranking: &Ranking) -> Option<Chart> {
-    if ranking.experiments.len() < 2 {
-        return None;
-    }
-    let (mut curves, first) = (vec![], ranking.configurations.first()?);
-    for (at, of) in ranking.configurations.iter().enumerate().skip(1) {
-        let (mut points, mut spans) = (vec![], vec![]);
-        let times = (1..).zip(&ranking.experiments).map(|(number, found)| (number, found.time[at]));
-        for (number, time) in times {
-            let Some((over, time)) = time.and_then(|time| Some((time.over_first?, time))) else {
-                continue;
-            };
-            points.push((f64::from(number), over));
-            spans.push(time.interval.map_or((over, over), |of| (of.low, of.high)));
-        }
-        if !points.is_empty() {
-            let letter = ('a'..='z').nth(at);
-            let curve = Curve::numbered(at, of.name.clone(), Draw::Points, &points);
-            curves.push(curve.spanning(spans).lettered(letter));
-        }
-    }
-    let x = Axis::linear("experiment", Quantity::Count);
-    let title = format!(
-        "time relative to {}, by experiment, in the order of the table",
-        clip(&plain(&first.name), NAME)
-    );
-    let y = times_axis(ranking);
-    (!curves.is_empty()).then(|| Chart::of(x, y, with_cut_intervals(curves)).titled(title, 10))
-}
-
 fn has_ratio(time: Option<IterationTime>) -> bool {
     time.is_some_and(|time| time.over_first.is_some())
 }
 
 /// Returns the ratio that stands for a configuration in the table of places, `+3.2 %`.
-pub(crate) fn median(of: &anechoic_analyze::rank::Standing) -> String {
+pub(super) fn median(of: &anechoic_analyze::rank::Standing) -> String {
     of.over_first.map_or("–".into(), |over| change(over.median - 1.0))
 }

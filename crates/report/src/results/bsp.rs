@@ -1,10 +1,10 @@
 //! The slowdown of a bulk-synchronous job, measured and predicted.
 
-pub(crate) mod explained;
+mod explained;
 mod figure;
 pub(crate) mod words;
 
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row};
 use super::{Input, Model};
 use crate::headline::at_work;
@@ -23,6 +23,7 @@ const METHOD: &[&str] = &[methods::BSP];
 pub static BSP: Row<Bsp> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
+    section: Some(Section { anchor: "job", title: "What the noise cost the job", short: "Job" }),
     compute: Some(compute),
     verdict,
     headline: |found| vec![words::headline(found)],
@@ -64,17 +65,23 @@ fn verdict(found: &Bsp, _: &[&Recording]) -> Verdict {
 /// Shows measured and predicted slowdown, and what explains the difference.
 fn screen(found: &Bsp, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    screen.heading("bulk-synchronous job: slowdown by noise, measured and predicted");
-    let through = found
-        .through
-        .as_ref()
-        .map_or(String::new(), |through| format!(" · ranks joined by {}", clip(through, 40)));
-    screen.context(&format!("work {}{through}", found.kernel));
-    screen.contexts(&found.hosts, host_line, ["host", "hosts"]);
-    words::waits(found).iter().for_each(|text| screen.context(text));
+    screen.in_terminal(|terminal| {
+        terminal.heading("bulk-synchronous job: slowdown by noise, measured and predicted");
+        terminal.context(&what(found));
+        terminal.contexts(&found.hosts, host_line, ["host", "hosts"]);
+        words::waits(found).iter().for_each(|text| terminal.context(text));
+    });
+    screen.on_page(|page| {
+        page.sentence(HOW);
+        page.item(Tone::Plain, &what(found));
+        found.hosts.iter().for_each(|host| page.item(Tone::Plain, &host_line(host)));
+        words::waits(found).iter().for_each(|text| page.item(Tone::Plain, text));
+    });
     found.notes.iter().for_each(|note| screen.warning(note));
     if found.cells.is_empty() {
-        screen.toned(Tone::Bad, "no phase was recorded by all ranks");
+        let nothing = "No phase was recorded by all ranks, so nothing can be compared.";
+        screen.toned(Tone::Bad, nothing);
+        screen.on_page(|page| page.not_available(&found.not_available));
         return screen;
     }
     screen.gap();
@@ -82,8 +89,10 @@ fn screen(found: &Bsp, view: &View<'_>) -> Screen {
         screen.headline(&verdict);
         screen.gap();
     }
-    add_cells(found, &mut screen);
-    screen.charts(figure::figure(&found.cells));
+    screen.table(table(&found.cells));
+    screen.note(words::LEGEND);
+    screen.picture(figure::figure(&found.cells), figure::CAPTION);
+    screen.on_page(|page| page.heading("What explains the difference"));
     explained::add(found, view, &mut screen);
     if !found.not_available.is_empty() {
         screen.gap();
@@ -93,10 +102,15 @@ fn screen(found: &Bsp, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Adds the slowdown in each case and explains the columns.
-pub(crate) fn add_cells(found: &Bsp, screen: &mut Screen) {
-    screen.table(table(&found.cells));
-    screen.note(words::LEGEND);
+/// What is measured and predicted.
+const HOW: &str = "Ranks compute for a grain, synchronise, and compute again, so noise on one rank delays all. The measured slowdown is compared with the recursion, which is computed from the detours that the same ranks recorded.";
+
+/// Describes the work and what joined the ranks.
+fn what(found: &Bsp) -> String {
+    let ranks = found.cells.iter().map(|cell| cell.ranks).max().unwrap_or(0);
+    let through = found.through.as_ref().map(|through| clip(through, 40));
+    let joined = through.map_or(String::new(), |through| format!(" joined by {through}"));
+    format!("work {}, {}{joined}", found.kernel, counted(ranks, "rank", "ranks"))
 }
 
 /// Describes a host with its ranks and CPUs.

@@ -1,7 +1,7 @@
 //! The results of many hosts together.
 
 use super::Input;
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row};
 use super::summary::METHOD;
 use crate::cluster::words::sentences;
@@ -17,6 +17,7 @@ pub static HOST: Row<HostSummary> =
 pub static CLUSTER: Row<Cluster> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::All,
+    section: Some(Section { anchor: "hosts", title: "Hosts and CPUs", short: "Hosts" }),
     needs: &["host"],
     compute: Some(cluster),
     verdict,

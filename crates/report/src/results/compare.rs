@@ -1,6 +1,6 @@
 //! Two sets of runs compared: did the noise change?
 
-use super::described::Grouping;
+use super::described::{Grouping, Section};
 use super::row::{Print, Row};
 use crate::compare::sentences;
 use anechoic_analyze::compare::{Change, Comparison, JobCosts, Trials};
@@ -13,6 +13,11 @@ use anechoic_recording::{Problem, ProblemKind, Recording};
 pub static COMPARE: Row<Comparison> = Row {
     verdict,
     headline: sentences,
+    section: Some(Section {
+        anchor: "compare",
+        title: "Did the noise change?",
+        short: "Comparison",
+    }),
     print: Some(Print::with(crate::compare)),
     ..Row::new("compare", "did the noise change", Grouping::Live)
 };

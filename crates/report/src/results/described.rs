@@ -1,5 +1,6 @@
 //! The properties of a result that are known before it is computed.
 
+pub use crate::screen::Section;
 use std::fmt::Debug;
 
 /// The recordings that one result is computed from.
@@ -57,6 +58,8 @@ pub trait Described: Debug + Sync {
     fn in_summary(&self) -> Methods;
     /// Returns the methods for which a report computes the result.
     fn in_report(&self) -> Methods;
+    /// Returns the section of a page that shows its screen, if it has one.
+    fn section(&self) -> Option<Section>;
     /// Returns the identifiers of the results that it is computed from.
     fn needs(&self) -> &'static [&'static str];
     /// Returns whether its screen itself states what makes recordings doubtful.

@@ -1,7 +1,7 @@
 //! The cost of interrupts on one CPU for work on another.
 
 use super::Input;
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row};
 use crate::interference::words::sentences;
 use anechoic_analyze::Interference;
@@ -16,6 +16,11 @@ const METHOD: &[&str] = &[methods::INTERFERENCE];
 pub static INTERFERENCE: Row<Interference> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
+    section: Some(Section {
+        anchor: methods::INTERFERENCE,
+        title: "What interrupts cost on other CPUs",
+        short: "Interference",
+    }),
     compute: Some(compute),
     verdict,
     headline: |found| vec![sentences(found)],

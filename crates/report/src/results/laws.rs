@@ -1,6 +1,6 @@
 //! The laws of noise of one delay: probability and slowdown against the number of ranks, and where they are linear.
 
-use super::described::Grouping;
+use super::described::{Grouping, Section};
 use super::row::{Print, Row};
 use super::{Input, Model};
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
@@ -15,6 +15,7 @@ use anechoic_recording::{Problem, ProblemKind};
 pub(crate) static LAWS: Row<Laws> = Row {
     compute: Some(compute),
     headline,
+    section: Some(Section { anchor: "laws", title: "Laws of noise of one delay", short: "Laws" }),
     model: Some(Model {
         about: "Noise of one delay on any number of ranks: how likely a phase is delayed, and what that costs (Tsafrir 2007)",
         details: DETAILS,
@@ -74,17 +75,17 @@ fn sentence(of: &GrainLaws) -> String {
 /// Shows the laws.
 fn screen(found: &Laws, _: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    screen.heading("laws of noise of one delay (Tsafrir 2007)");
+    screen.in_terminal(|terminal| terminal.heading("laws of noise of one delay (Tsafrir 2007)"));
     add_delays(found, &mut screen);
     screen.gap();
     headline(found).iter().for_each(|text| screen.headline(text));
     add_tables(found, &mut screen);
-    screen.charts(charts(found).into_iter().map(|(chart, _)| chart));
+    charts(found).into_iter().for_each(|(chart, caption)| screen.picture(chart, caption));
     screen
 }
 
 /// Adds the delay, the time between two, and where they are from.
-pub(crate) fn add_delays(found: &Laws, screen: &mut Screen) {
+fn add_delays(found: &Laws, screen: &mut Screen) {
     let (delay, every) = times(found);
     screen.context(&format!(
         "a delay D of {delay} on each rank every {every}, independently of the other ranks"
@@ -125,7 +126,7 @@ fn origin(of: &Observed) -> String {
 }
 
 /// Adds the slowdown for all grains, and the laws of each.
-pub(crate) fn add_tables(found: &Laws, screen: &mut Screen) {
+fn add_tables(found: &Laws, screen: &mut Screen) {
     screen.section("slowdown 1 + d·D/G by number of ranks and grain");
     screen.table(surface(found));
     for grain in &found.grains {
@@ -181,7 +182,7 @@ fn probability(of: f64) -> String {
 }
 
 /// Returns probability and slowdown against the number of ranks, with their captions.
-pub(crate) fn charts(found: &Laws) -> Vec<(Chart, String)> {
+fn charts(found: &Laws) -> Vec<(Chart, String)> {
     let Some(first) = found.grains.first() else { return vec![] };
     let (delay, every) = times(found);
     let grain = asked(first.grain_ns);

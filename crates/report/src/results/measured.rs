@@ -1,7 +1,7 @@
 //! The distribution of the samples of a method.
 
 use super::Input;
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row};
 use crate::measured::headline::sentences;
 use anechoic_analyze::Measured;
@@ -13,6 +13,7 @@ use anechoic_recording::{Problem, Recording};
 pub static MEASURED: Row<Measured> = Row {
     in_summary: Methods::Others,
     in_report: Methods::Others,
+    section: Some(Section { anchor: "samples", title: "The samples", short: "Samples" }),
     compute: Some(compute),
     verdict,
     headline: sentences,

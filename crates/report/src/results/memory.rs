@@ -1,7 +1,7 @@
 //! The memory experiments: time per access to working sets of all sizes, and its noise.
 
 use super::Input;
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row, of_samples};
 use crate::memory::words::sentences;
 use anechoic_analyze::Memory;
@@ -15,6 +15,11 @@ const METHOD: &[&str] = &[methods::MEMORY];
 pub static MEMORY: Row<Memory> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
+    section: Some(Section {
+        anchor: methods::MEMORY,
+        title: "Memory: time per access and its noise",
+        short: "Memory",
+    }),
     compute: Some(compute),
     verdict,
     headline: sentences,

@@ -35,7 +35,7 @@ pub mod switch;
 pub mod ticks;
 pub mod timeline;
 
-pub use described::{Described, Grouping, Methods};
+pub use described::{Described, Grouping, Methods, Section};
 pub use found::{Findings, Found};
 pub use input::{Beside, Input, LeftOut, Progress};
 pub use model::Model;

@@ -1,7 +1,7 @@
 //! Page sizes and the TLB: time per access of a matrix × vector on pages of each size.
 
 use super::Input;
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row, of_samples};
 use crate::paging::words::sentences;
 use anechoic_analyze::Paging;
@@ -15,6 +15,11 @@ const METHOD: &[&str] = &[methods::PAGING];
 pub static PAGING: Row<Paging> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
+    section: Some(Section {
+        anchor: methods::PAGING,
+        title: "Page sizes and the TLB",
+        short: "Page sizes",
+    }),
     compute: Some(compute),
     verdict,
     headline: sentences,

@@ -1,10 +1,10 @@
 //! The slowdown of a parallel job on more ranks than were measured.
 
-pub(crate) mod figure;
-pub(crate) mod tables;
-pub(crate) mod words;
+mod figure;
+mod tables;
+mod words;
 
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row};
 use super::summary::METHOD;
 use super::{Input, Model};
@@ -21,6 +21,11 @@ use anechoic_recording::{Problem, Recording};
 /// The row of the result.
 pub static PHASES: Row<PhaseModel> = Row {
     in_report: Methods::Only(METHOD),
+    section: Some(Section {
+        anchor: "scale",
+        title: "What the noise costs at scale",
+        short: "At scale",
+    }),
     compute: Some(compute),
     verdict,
     model: Some(Model {
@@ -73,11 +78,14 @@ Exits with 1 if a recording was cut off or lost detours.";
 /// Shows the prediction.
 fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    screen.heading("predicted slowdown of a bulk-synchronous parallel job");
-    screen.contexts(&model.hosts, host_line, ["host", "hosts"]);
-    if let Some(threshold_ns) = model.threshold_ns {
-        screen.context(&format!("detours over {}", asked(threshold_ns)));
-    }
+    screen.in_terminal(|terminal| {
+        terminal.heading("predicted slowdown of a bulk-synchronous parallel job");
+        terminal.contexts(&model.hosts, host_line, ["host", "hosts"]);
+        if let Some(threshold_ns) = model.threshold_ns {
+            terminal.context(&format!("detours over {}", asked(threshold_ns)));
+        }
+    });
+    screen.on_page(|page| page.sentence(WHAT));
     model.notes.iter().for_each(|note| screen.warning(note));
     let sentences: Vec<String> =
         model.grains.iter().filter_map(|of| words::grain(model, of)).collect();
@@ -85,18 +93,32 @@ fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
         screen.gap();
     }
     sentences.iter().for_each(|text| screen.headline(text));
-    for of in &model.grains {
-        screen.section(&format!(
-            "grain {}: slowdown (time relative to no noise)",
-            asked(of.grain_ns)
-        ));
-        grain(of, &mut screen);
+    match figure::is_flat(model) {
+        true => screen.on_page(|page| page.picture(figure::figure(model), FIGURE)),
+        false => screen.picture(figure::figure(model), FIGURE),
     }
     if let Some(table) = tables::culprit_table(model) {
-        screen.section(tables::WHOSE);
+        screen.section("costliest source");
         screen.table(table);
+        screen.note("Free start; slowdowns are those of the most ranks in the row.");
     }
-    screen.charts(figure::figure(model));
+    screen.details("All numbers and how they were computed", numbers(model));
+    screen
+}
+
+/// What is predicted.
+const WHAT: &str = "In every phase, a bulk-synchronous job on many such CPUs waits for its slowest rank. The grain is the work between two synchronisations.";
+/// Describes the figure.
+const FIGURE: &str = "Predicted slowdown (time of the job relative to no noise) against the number of ranks, by grain. Points are underestimates, because the recording is too short for that number of ranks.";
+
+/// Returns the slowdown for each number of ranks, and how it was computed.
+fn numbers(model: &PhaseModel) -> Screen {
+    let mut screen = Screen::default();
+    for of in &model.grains {
+        let grain_length = asked(of.grain_ns);
+        screen.section(&format!("grain {grain_length}: slowdown (time relative to no noise)"));
+        grain(of, &mut screen);
+    }
     screen.gap();
     screen.not_available(&model.not_available);
     screen.note(&words::how(model));
@@ -104,14 +126,14 @@ fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
 }
 
 /// Adds the slowdown for each number of ranks and how it was computed.
-pub(crate) fn grain(of: &GrainModel, screen: &mut Screen) {
+fn grain(of: &GrainModel, screen: &mut Screen) {
     screen.table(tables::cell_table(of));
     let notes = [words::support(of), words::tail(of), Some(words::closed_form(of))];
     notes.iter().flatten().for_each(|note| screen.note(note));
 }
 
 /// Describes a host: CPUs, length of its recording, detours and noise.
-pub(crate) fn host_line(host: &HostFacts) -> String {
+fn host_line(host: &HostFacts) -> String {
     let cpus = counted(host.cpus.len() as u64, "CPU", "CPUs");
     format!(
         "{} · {cpus} ({}) for {} · {} · noise {}",

@@ -1,6 +1,6 @@
 //! Configurations ranked by their noise.
 
-use super::described::Grouping;
+use super::described::{Grouping, Section};
 use super::row::{Print, Row};
 use crate::rank::sentences;
 use anechoic_analyze::injection::Verdict;
@@ -11,6 +11,7 @@ use anechoic_recording::Recording;
 pub static RANK: Row<Ranking> = Row {
     verdict,
     headline: sentences,
+    section: Some(Section { anchor: "rank", title: "Whose noise is lowest", short: "Ranking" }),
     print: Some(Print::with(crate::rank)),
     ..Row::new("rank", "whose noise is lowest", Grouping::Live)
 };

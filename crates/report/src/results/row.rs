@@ -1,6 +1,6 @@
 //! The row of a result, and what rows have in common regardless of the type of their result.
 
-use super::described::{Described, Grouping, Methods};
+use super::described::{Described, Grouping, Methods, Section};
 use super::found::{Finding, Found};
 use super::input::Input;
 use super::model::Model;
@@ -41,6 +41,8 @@ pub struct Row<T: 'static> {
     pub in_summary: Methods,
     /// The methods for which a report computes it.
     pub in_report: Methods,
+    /// The section of a page that shows its screen, if it has one.
+    pub section: Option<Section>,
     /// Identifiers of the results that it is computed from; without them it is skipped.
     pub needs: &'static [&'static str],
     /// Computes it; absent if it is only obtained while measuring.
@@ -118,6 +120,10 @@ impl<T: Debug + Any + Send + Sync> Described for Row<T> {
         self.in_report
     }
 
+    fn section(&self) -> Option<Section> {
+        self.section
+    }
+
     fn needs(&self) -> &'static [&'static str] {
         self.needs
     }
@@ -158,6 +164,7 @@ impl<T> Row<T> {
             grouping,
             in_summary: Methods::None,
             in_report: Methods::None,
+            section: None,
             needs: &[],
             compute: None,
             verdict: |_, _| Verdict::Good,

@@ -1,7 +1,7 @@
 //! The context-switch ring: what a switch costs by number of members and working set.
 
 use super::Input;
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row, of_samples};
 use crate::switch::words::sentences;
 use anechoic_analyze::Switch;
@@ -15,6 +15,11 @@ const METHOD: &[&str] = &[methods::SWITCH];
 pub static SWITCH: Row<Switch> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
+    section: Some(Section {
+        anchor: methods::SWITCH,
+        title: "What context switches cost",
+        short: "Switches",
+    }),
     compute: Some(compute),
     verdict,
     headline: sentences,

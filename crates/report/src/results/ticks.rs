@@ -1,13 +1,13 @@
 //! The serial tick model: the cost of periodic interrupts for one program.
 
-pub(crate) mod anomalies;
-pub(crate) mod figures;
+mod anomalies;
+mod figures;
 mod scheduler;
 pub(crate) mod several;
-pub(crate) mod tables;
+mod tables;
 pub(crate) mod words;
 
-use super::described::{Grouping, Methods};
+use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row};
 use super::{Input, LeftOut, Model};
 use crate::heading;
@@ -34,6 +34,7 @@ const SORT: &str = "sort";
 pub static TICKS: Row<TickModel> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
+    section: Some(Section { anchor: "model", title: "The serial tick model", short: "Tick model" }),
     compute: Some(compute),
     verdict,
     headline,
@@ -181,6 +182,23 @@ fn headline(found: &TickModel) -> Vec<String> {
 /// Shows the model of every processor.
 pub(crate) fn screen(model: &TickModel, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
+    screen.in_terminal(|terminal| begin(model, terminal));
+    model.left_out.iter().for_each(|text| screen.warning(&format!("Left out: {text}")));
+    match &model.processors[..] {
+        [only] => processor(only, view, &mut screen),
+        all => {
+            beside(model, &mut screen);
+            let each = if view.all { processor } else { briefly };
+            all.iter().for_each(|of| each(of, view, &mut screen));
+        }
+    }
+    screen.gap();
+    screen.note(&format!("Assumed: {}", model.assumptions.join("; ")));
+    screen
+}
+
+/// Adds where the times are from; a page begins with this.
+fn begin(model: &TickModel, screen: &mut Screen) {
     screen.heading("serial tick model (Tsafrir 2007)");
     match &model.origin {
         Origin::Files { times, costs } => {
@@ -195,18 +213,6 @@ pub(crate) fn screen(model: &TickModel, view: &View<'_>) -> Screen {
             all.iter().flat_map(heading::ended).for_each(|ended| screen.warning(&ended));
         }
     }
-    model.left_out.iter().for_each(|text| screen.warning(&format!("left out: {text}")));
-    match &model.processors[..] {
-        [only] => processor(only, view, &mut screen),
-        all => {
-            beside(model, &mut screen);
-            let each = if view.all { processor } else { briefly };
-            all.iter().for_each(|of| each(of, view, &mut screen));
-        }
-    }
-    screen.gap();
-    screen.note(&format!("assumed: {}", model.assumptions.join("; ")));
-    screen
 }
 
 /// Shows several processors beside each other.
@@ -239,10 +245,13 @@ fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
         tables::add_shares(of, view, screen);
     }
     tables::add_indirect_shares(of, screen);
-    if of.verdict.sample.resolves_cost() {
-        for (chart, caption) in figures::figures(of) {
-            screen.pictured(chart, caption);
-        }
+    let figures = figures::figures(of);
+    match of.verdict.sample.resolves_cost() && !figures.is_empty() {
+        true => figures.into_iter().for_each(|(chart, caption)| screen.picture(chart, caption)),
+        false => screen.on_page(|page| {
+            let parts = figures::contributions(of).into_iter();
+            parts.for_each(|(chart, caption)| page.picture(chart, caption));
+        }),
     }
     scheduler::add(of, view, screen);
 }

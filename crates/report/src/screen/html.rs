@@ -1,6 +1,6 @@
 //! A screen as markup of the page.
 
-use super::{Block, Fact, Screen, Shape, Text};
+use super::{Content, Details, Fact, Screen, Shape, Shown, Text};
 use crate::style::{Tone, plain};
 use crate::table::{Align, Table};
 use crate::units::count;
@@ -9,22 +9,51 @@ use maud::{Markup, Render, html};
 /// Rows of a table on the page, at most.
 const MOST_ROWS: usize = 1024;
 
-impl Render for Screen {
-    fn render(&self) -> Markup {
-        html! { @for block in &self.blocks { (block) } }
+impl Screen {
+    /// Returns the blocks that the page shows.
+    pub(crate) fn shown_on_page(&self) -> impl Iterator<Item = &Content> {
+        let shown = self.blocks.iter().filter(|block| block.shown != Shown::InTerminal);
+        shown.map(|block| &block.content)
+    }
+
+    /// Returns whether a page shows anything of it but empty lines.
+    pub(crate) fn is_on_page(&self) -> bool {
+        self.shown_on_page().any(|content| match content {
+            Content::Gap => false,
+            Content::Pair(inner) | Content::Part(_, inner) => inner.is_on_page(),
+            Content::Noisiest(series) => series.iter().any(Screen::is_on_page),
+            _ => true,
+        })
     }
 }
 
-impl Render for Block {
+impl Render for Screen {
+    fn render(&self) -> Markup {
+        html! { @for content in self.shown_on_page() { (content) } }
+    }
+}
+
+impl Render for Content {
     fn render(&self) -> Markup {
         match self {
-            Block::Text(text) => text.render(),
-            Block::Facts(facts) => html! { dl.limits { @for fact in &facts.rows { (fact) } } },
-            Block::Table(table) => table.render(),
-            Block::Details(summary, inner) => html! { details { summary { (summary) } (inner) } },
-            // The page has charts and margins of its own.
-            Block::Figure(_) | Block::Chart(_) | Block::Picture(..) | Block::Gap => html! {},
+            Content::Text(text) => text.render(),
+            Content::Facts(facts) => html! { dl.limits { @for fact in &facts.rows { (fact) } } },
+            Content::Table(table) => table.render(),
+            Content::Details(details) => details.around(html! { (details.screen) }),
+            // A picture needs a number, which only the page has; the page has margins.
+            Content::Picture(..) | Content::Pair(_) | Content::Noisiest(_) | Content::Gap => {
+                html! {}
+            }
+            Content::Part(_, inner) => inner.render(),
         }
+    }
+}
+
+impl Details {
+    /// Returns the summary with this content below it.
+    pub(crate) fn around(&self, content: Markup) -> Markup {
+        let class = self.on_paper.then_some("for-paper");
+        html! { details class=[class] open[self.open] { summary { (self.summary) } (content) } }
     }
 }
 
@@ -69,7 +98,7 @@ impl Render for Fact {
 
 impl Render for Table {
     fn render(&self) -> Markup {
-        let (shown, all) = (self.shown(), self.rows().len());
+        let (shown, all) = (self.unfolded(), self.rows().len());
         let most = all.min(MOST_ROWS.max(shown));
         html! {
             (part(self, self.caption(), 0, shown))

@@ -1,7 +1,6 @@
 //! A screen as lines of text.
 
-use super::{Block, Fact, Facts, Screen, Shape, Text};
-use crate::picture::Picture;
+use super::{Block, Content, Fact, Facts, Screen, Shape, Shown, Text};
 use crate::style::{Style, Tone, View, clip, pad, plain, width, wrap, wrap_parts};
 use std::io::{self, Write};
 
@@ -9,19 +8,18 @@ use std::io::{self, Write};
 const LONG: usize = 40;
 
 fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    for block in &screen.blocks {
-        match block {
-            Block::Text(text) => write_text(text, view, out)?,
-            Block::Facts(facts) => write_facts(facts, view, out)?,
-            Block::Table(table) => table.laid_out(view.columns()).print(view, out)?,
-            Block::Figure(drawn) => out.write_all(drawn.as_bytes())?,
-            Block::Chart(chart) => chart.print(view, out)?,
-            Block::Picture(picture, _) => match &**picture {
-                Picture::Chart(chart) if !chart.title.is_empty() => chart.print(view, out)?,
-                _ => {}
-            },
-            Block::Details(_, inner) => write_blocks(inner, view, out)?,
-            Block::Gap => writeln!(out)?,
+    for block in screen.blocks.iter().filter(|block| block.shown != Shown::OnPage) {
+        match &block.content {
+            Content::Text(text) => write_text(text, view, out)?,
+            Content::Facts(facts) => write_facts(facts, view, out)?,
+            Content::Table(table) => table.laid_out(view.columns()).print(view, out)?,
+            Content::Picture(picture, _) => picture.print(view, out)?,
+            Content::Pair(inner) | Content::Part(_, inner) => write_blocks(inner, view, out)?,
+            Content::Noisiest(series) => {
+                series.iter().try_for_each(|screen| write_blocks(screen, view, out))?;
+            }
+            Content::Details(details) => write_blocks(&details.screen, view, out)?,
+            Content::Gap => writeln!(out)?,
         }
     }
     Ok(())
@@ -29,7 +27,8 @@ fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Re
 
 /// Whether a block is a headline.
 fn is_headline(block: &&Block) -> bool {
-    matches!(block, Block::Text(text) if text.tone == Tone::Heading && text.shape == Shape::Wrapped)
+    let Content::Text(text) = &block.content else { return false };
+    text.tone == Tone::Heading && text.shape == Shape::Wrapped && block.shown != Shown::OnPage
 }
 
 /// Returns all blocks as one text, with the headline again at the end of a long one.

@@ -34,7 +34,7 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
     for (chart, caption) in charts::of_paper(found) {
         screen.pictured(chart, caption);
     }
-    screen.shaded(heat(found), HEAT);
+    screen.shaded(heat(found, true), HEAT);
     screen.section(&format!("published ({}) and measured", WAECHTLER.short));
     for (published, measured) in beside(found) {
         screen.item(Tone::Plain, &format!("Published: {published}"));
@@ -42,7 +42,7 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
     }
     screen.gap();
     let all = memory(found, &View { all: true, path: None, ..*view });
-    screen.details("All experiments", all);
+    screen.details("All experiments", all.quoted());
     study
 }
 

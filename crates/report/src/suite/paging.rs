@@ -29,7 +29,7 @@ pub fn suite_paging(sets: &[Paging], view: &View<'_>) -> Study {
     }
     for set in sets {
         study.changed.push(changed(set));
-        study.shown.append(crate::paging(set, &View { path: None, ..*view }));
+        study.shown.append(crate::paging(set, &View { path: None, ..*view }).quoted());
         // The curves by size are those of the recording, which the page shows below.
         if let Some((chart, caption)) = charts::by_pages(set) {
             let caption = format!("As Figure 6.8 of the thesis. {caption}");

@@ -46,11 +46,10 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let most = cpus.iter().flat_map(|cpu| shown.iter().map(|look| one(cpu, look)));
     // The total comes first, because the last columns may be out of view.
     let mut columns = vec![Column::plain("all".into())];
-    columns.extend(
-        shown
-            .iter()
-            .map(|look| Column { label: look.label.clone(), look: Some((look.color, look.shape)) }),
-    );
+    columns.extend(shown.iter().map(|look| Column {
+        look: Some((look.color, look.shape)),
+        ..Column::plain(look.label.clone())
+    }));
     if !others.is_empty() {
         columns.push(Column::plain(format!("{} more", others.len())));
     }
@@ -60,10 +59,11 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         if !others.is_empty() {
             cells.push(cell(of(cpu, others)));
         }
-        Row { label: cpu.cpu.to_string(), cells }
+        Row::new(cpu.cpu.to_string(), cells)
     };
     let heat = Heat {
         name: String::new(),
+        title: String::new(),
         corner: "CPU".into(),
         columns,
         rows: cpus.iter().map(|cpu| row(cpu)).collect(),

@@ -1,40 +1,29 @@
-//! The sections of a recording, or of all recordings together, one file and one row each.
+//! The sections of a recording, or of all recordings together.
 //!
-//! A section appears only if it has something to show.
+//! First come the screens of the results whose rows name a section. What only a page has is a section with a file of
+//! its own, which appears only if it has something to show.
 
-mod bsp;
-pub(super) mod cluster;
-mod compare;
 mod heat;
-mod interference;
-mod laws;
 mod lengths;
 mod limits;
 mod machine;
-mod memory;
-mod overhead;
-mod paging;
 mod provenance;
-mod rank;
-mod samples;
-mod scale;
 mod sources;
 mod spectrum;
-mod subtraction;
 mod sweep;
-mod switch;
 mod text;
-mod ticks;
 mod timeline;
 
 use super::Part;
 use super::page::Page;
+use crate::results::phases::PHASES;
 use crate::results::{AnyRow, Found, Grouping, Methods};
-use crate::style::View;
+use crate::screen::Screen;
+use crate::style::{Style, View};
 use maud::{Markup, html};
 use std::collections::HashSet;
 
-/// One section.
+/// A section that only a page has.
 pub(super) struct Section {
     /// Its anchor.
     pub id: &'static str,
@@ -50,74 +39,134 @@ pub(super) struct Section {
     pub render: fn(&Part, &mut Page) -> Markup,
 }
 
-/// All sections in order: those of the method's own result, those of detours, and those on the recording.
-const SECTIONS: &[Section] = &[
-    bsp::SECTION,
-    cluster::SECTION,
-    compare::SECTION,
-    rank::SECTION,
-    sweep::SECTION,
-    samples::SECTION,
-    overhead::SECTION,
-    subtraction::SECTION,
-    interference::SECTION,
-    ticks::SECTION,
-    laws::SECTION,
-    memory::SECTION,
-    paging::SECTION,
-    switch::SECTION,
-    timeline::SECTION,
-    sources::SECTION,
-    lengths::SECTION,
-    spectrum::SECTION,
-    heat::SECTION,
-    scale::SECTION,
-    machine::SECTION,
-    provenance::SECTION,
-    limits::SECTION,
-    text::SECTION,
+/// An entry of the list of sections.
+enum Entry {
+    Own(Section),
+    /// The screen of a result that has its place among these sections.
+    Screen(&'static dyn AnyRow),
+}
+
+/// The sections behind the method's own results, in order: those of detours, and those on the recording.
+const SECTIONS: &[Entry] = &[
+    Entry::Own(sweep::SECTION),
+    Entry::Own(timeline::SECTION),
+    Entry::Own(sources::SECTION),
+    Entry::Own(lengths::SECTION),
+    Entry::Own(spectrum::SECTION),
+    Entry::Own(heat::SECTION),
+    Entry::Screen(&PHASES),
+    Entry::Own(machine::SECTION),
+    Entry::Own(provenance::SECTION),
+    Entry::Own(limits::SECTION),
+    Entry::Own(text::SECTION),
 ];
+
+/// A section with something to show.
+pub(super) struct Shown {
+    /// Its anchor.
+    pub id: &'static str,
+    /// Its heading in the navigation; absent if the navigation leaves it out.
+    pub short: Option<&'static str>,
+    title: &'static str,
+    content: Content,
+}
+
+enum Content {
+    Own(fn(&Part, &mut Page) -> Markup),
+    Screen(Screen),
+}
+
+impl Shown {
+    fn own(section: &'static Section) -> Self {
+        let content = Content::Own(section.render);
+        Self { id: section.id, short: Some(section.short), title: section.title, content }
+    }
+
+    /// Returns the section that the row of a result names, and those of the parts of its screen.
+    fn named(found: &Found) -> Vec<Self> {
+        let Some(section) = found.row().section() else { return vec![] };
+        let mut screen = found.screen(&VIEW);
+        let parts = screen.take_parts();
+        let all = std::iter::once((section, screen)).chain(parts);
+        let shown = |(section, screen): (crate::results::Section, Screen)| Self {
+            id: section.anchor,
+            short: Some(section.short),
+            title: section.title,
+            content: Content::Screen(screen),
+        };
+        all.filter(|(_, screen)| screen.is_on_page()).map(shown).collect()
+    }
+
+    fn unnamed(found: &Found) -> Self {
+        let (row, content) = (found.row(), Content::Screen(found.screen(&VIEW)));
+        Self { id: row.id(), short: None, title: row.title(), content }
+    }
+
+    fn render(&self, part: &Part, page: &mut Page) -> Markup {
+        match &self.content {
+            Content::Own(render) => render(part, page),
+            Content::Screen(screen) => screen.with_figures(page),
+        }
+    }
+}
+
+/// How much of a screen a page shows.
+const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: true, path: None };
 
 /// Returns the results that no section stands for, each of which gets a section with its screen. Repeated runs are
 /// in the table of all recordings.
 fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
-    let shown: HashSet<&str> =
-        SECTIONS.iter().flat_map(|section| section.of).map(|row| row.id()).collect();
+    let own = SECTIONS.iter().filter_map(|entry| match entry {
+        Entry::Own(section) => Some(section.of),
+        Entry::Screen(_) => None,
+    });
+    let stood_for: HashSet<&str> = own.flatten().map(|row| row.id()).collect();
     part.found.iter().filter(move |found| {
         let row = found.row();
         row.in_report() != Methods::None
             && row.grouping() != Grouping::Runs
-            && !shown.contains(row.id())
+            && row.section().is_none()
+            && !stood_for.contains(row.id())
     })
 }
 
 /// Returns the sections that have something to show.
-pub(super) fn shown(part: &Part) -> impl Iterator<Item = &'static Section> {
-    SECTIONS.iter().filter(move |section| (section.has)(part))
+pub(super) fn shown(part: &Part) -> Vec<Shown> {
+    let listed = |found: &&Found| {
+        let id = found.row().id();
+        SECTIONS.iter().any(|entry| matches!(entry, Entry::Screen(row) if row.id() == id))
+    };
+    let first = part.found.iter().filter(|found| !listed(found)).flat_map(Shown::named);
+    let entry = |entry: &'static Entry| match entry {
+        Entry::Own(section) => {
+            (section.has)(part).then(|| Shown::own(section)).into_iter().collect()
+        }
+        Entry::Screen(row) => {
+            let found = part.found.iter().find(|found| found.row().id() == row.id());
+            found.map_or(vec![], Shown::named)
+        }
+    };
+    let listed = SECTIONS.iter().flat_map(entry);
+    first.chain(listed).chain(without_sections(part).map(Shown::unnamed)).collect()
 }
 
 /// Renders the sections that have something to show; number 0 stands for all recordings together.
-pub(super) fn render_all(part: &Part, number: usize, page: &mut Page) -> Vec<Markup> {
-    let section = |section: &'static Section| {
+pub(super) fn render_all(
+    sections: &[Shown],
+    part: &Part,
+    number: usize,
+    page: &mut Page,
+) -> Vec<Markup> {
+    let section = |section: &Shown| {
         page.begin_section(section.id);
         html! {
             section id=(anchor(number, section.id)) {
                 h2 { (section.title) }
-                ((section.render)(part, page))
+                (section.render(part, page))
             }
         }
     };
-    let mut sections: Vec<Markup> = shown(part).map(section).collect();
-    let view = View { width: 120, all: true, ..View::default() };
-    sections.extend(without_sections(part).map(|found| {
-        html! {
-            section id=(anchor(number, found.row().id())) {
-                h2 { (found.row().title()) }
-                (found.screen(&view))
-            }
-        }
-    }));
-    sections
+    sections.iter().map(section).collect()
 }
 
 /// Returns the anchor of a section; number 0 stands for all recordings together.

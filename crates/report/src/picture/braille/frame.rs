@@ -70,7 +70,7 @@ impl Frame {
             writeln!(out, "{edge}{}", self.canvas.row(row, style))?;
         }
         write_lower_axis(&self.x, self.gutter, self.canvas.columns, view, out)?;
-        self.write_key(view, out)
+        write_key(&self.key, self.gutter + 2, view, out)
     }
 
     /// Returns the line above the drawing: each name over its column, as far as they fit.
@@ -95,27 +95,31 @@ impl Frame {
         }
         line
     }
+}
 
-    /// Writes the meaning of the signs, several on each line.
-    fn write_key(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let indent = self.gutter + 2;
-        let room = view.columns().min(WIDEST) - indent;
-        let mut line = (String::new(), 0);
-        for (text, tone) in &self.key {
-            let text = clip(&plain(text), room);
-            if line.1 > 0 && line.1 + 3 + width(&text) > room {
-                writeln!(out, "{}{}", " ".repeat(indent), line.0)?;
-                line = (String::new(), 0);
-            }
-            let gap = if line.1 > 0 { "   " } else { "" };
-            line.0 += &format!("{gap}{}", view.style.paint(*tone, &text));
-            line.1 += width(gap) + width(&text);
-        }
-        if line.1 > 0 {
+/// Writes the meaning of the signs, several on each line.
+pub(super) fn write_key(
+    key: &[(String, Tone)],
+    indent: usize,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let room = view.columns().min(WIDEST) - indent;
+    let mut line = (String::new(), 0);
+    for (text, tone) in key {
+        let text = clip(&plain(text), room);
+        if line.1 > 0 && line.1 + 3 + width(&text) > room {
             writeln!(out, "{}{}", " ".repeat(indent), line.0)?;
+            line = (String::new(), 0);
         }
-        Ok(())
+        let gap = if line.1 > 0 { "   " } else { "" };
+        line.0 += &format!("{gap}{}", view.style.paint(*tone, &text));
+        line.1 += width(gap) + width(&text);
     }
+    if line.1 > 0 {
+        writeln!(out, "{}{}", " ".repeat(indent), line.0)?;
+    }
+    Ok(())
 }
 
 /// Writes an axis of this many columns and its labels, below a drawing with a margin on its left.

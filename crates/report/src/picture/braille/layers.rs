@@ -1,4 +1,4 @@
-//! The content between the axes: curves, bands, bars, points, and letters on them.
+//! The content between the axes: curves, bars, points, and letters on them.
 
 use super::EIGHTHS;
 use super::canvas::{ACROSS, DOWN};
@@ -11,8 +11,6 @@ use crate::style::Tone;
 const SPACING: usize = 16;
 /// Number of steps in which a straight line between two points is drawn.
 const BETWEEN: u32 = 40;
-/// The median as one of three strokes: at the top, in the middle or at the bottom of its row.
-const STROKES: [char; DOWN] = ['▔', '━', '━', '▁'];
 /// Signs of points without a letter, by shape.
 const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '×', '○'];
 /// Largest number of signs beside each other.
@@ -21,6 +19,14 @@ const MOST_BESIDE: usize = 6;
 /// The sign of the points of a curve.
 pub(super) fn sign(curve: &Curve) -> char {
     curve.letter.unwrap_or(SIGNS[curve.shape % SIGNS.len()])
+}
+
+/// More points than this are dots, unless they have letters.
+const CROWD: usize = 100;
+
+/// Returns whether a curve has too many points for a sign at each.
+pub(super) fn is_crowded(curve: &Curve) -> bool {
+    curve.x.len() > CROWD && curve.letter.is_none()
 }
 
 /// Whether signs at one horizontal position have columns of their own, and how many.
@@ -80,7 +86,6 @@ impl Frame {
                 Draw::Line | Draw::Ribbon | Draw::Steps => traces.push((curve, self.line(curve))),
                 Draw::Spikes => self.spikes(curve),
                 Draw::Segments => self.segments(curve),
-                Draw::Band { width } => self.band(curve, width),
                 Draw::Bars => self.bars(curve),
             }
         }
@@ -115,7 +120,7 @@ impl Frame {
         let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
         let mut places: Vec<(f64, f64)> =
             finite.map(|(x, y)| (self.x.place(x), self.y.place(y))).collect();
-        if curve.draw == Draw::Line {
+        if matches!(curve.draw, Draw::Line | Draw::Ribbon) {
             places = straight(&places);
         }
         let dots: Vec<(usize, usize)> = places.into_iter().map(dot).collect();
@@ -157,47 +162,15 @@ impl Frame {
         let points: Vec<(f64, f64)> = curve.points().collect();
         for ends in points.chunks_exact(2) {
             let dots = |(x, y): (f64, f64)| (self.x_dot(x), self.y_dot(y));
-            let ((left, up), (right, down)) = (dots(ends[0]), dots(ends[1]));
-            for x in left.min(right)..=left.max(right) {
-                let (from, to) = if left == right { (up, down) } else { (up, up) };
-                self.canvas.line(x, from, to, curve.tone());
-            }
-        }
-    }
-
-    /// Draws a band: dots from the minimum to the maximum, a stroke at the median.
-    ///
-    /// Every stretch is drawn in all columns that it touches, so that no extreme is lost; if several share a column,
-    /// their extremes and the median of their medians are drawn.
-    fn band(&mut self, curve: &Curve, stretch: f64) {
-        let mut extents: Vec<Option<(f64, f64)>> = vec![None; self.canvas.columns * ACROSS];
-        let mut medians: Vec<Vec<f64>> = vec![vec![]; self.canvas.columns];
-        for ((from, middle), (low, high)) in curve.points().zip(&curve.spans) {
-            let to = from + stretch;
-            if !from.is_finite() || !to.is_finite() {
-                continue;
-            }
-            let (first, last) = (self.x_dot(from.min(to)), self.x_dot(to.max(from)));
-            // A stretch ends before the column of its end, where the next begins.
-            let last = if last > first { last - 1 } else { last };
-            for extent in &mut extents[first..=last] {
-                let (least, most) = extent.unwrap_or((*low, *high));
-                *extent = Some((least.min(*low), most.max(*high)));
-            }
-            for column in &mut medians[first / ACROSS..=last / ACROSS] {
-                column.extend(Some(middle).filter(|middle| middle.is_finite()));
-            }
-        }
-        for (x, extent) in extents.iter().enumerate() {
-            if let Some((low, high)) = extent {
-                self.canvas.line(x, self.y_dot(*low), self.y_dot(*high), curve.tone());
-            }
-        }
-        for (column, values) in medians.iter_mut().enumerate() {
-            values.sort_by(f64::total_cmp);
-            if let Some(&middle) = values.get(values.len().saturating_sub(1) / 2) {
-                let y = self.y_dot(middle);
-                self.canvas.put(column, y / DOWN, STROKES[y % DOWN], Tone::Series(1));
+            let (one, other) = (dots(ends[0]), dots(ends[1]));
+            let ((left, from), (right, to)) = (one.min(other), one.max(other));
+            let mut before = from;
+            for x in left..=right {
+                let part = (x - left) as f64 / (right - left).max(1) as f64;
+                let sloped = from as f64 + (to as f64 - from as f64) * part;
+                let y = if left == right { to } else { sloped.round() as usize };
+                self.canvas.line(x, before, y, curve.tone());
+                before = y;
             }
         }
     }
@@ -218,6 +191,12 @@ impl Frame {
 
     /// Puts the sign of a curve at each of its points, with its error bar; `place` is its index among such curves.
     pub(super) fn points(&mut self, curve: &Curve, columns: &Columns, place: usize) {
+        if columns.all == 1 && is_crowded(curve) {
+            for (x, y) in curve.points().filter(|(x, y)| x.is_finite() && y.is_finite()) {
+                self.canvas.dot(self.x_dot(x), self.y_dot(y), curve.tone());
+            }
+            return;
+        }
         for (at, (x, y)) in curve.points().enumerate() {
             let column = self.x_dot(x) / ACROSS;
             let column = if columns.beside {

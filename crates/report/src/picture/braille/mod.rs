@@ -4,16 +4,19 @@
 
 mod canvas;
 mod frame;
+mod heat;
 mod layers;
 mod rows;
 #[cfg(test)]
 mod tests;
 
+use crate::picture::Picture;
 use crate::picture::axis::{Axis, Quantity};
 use crate::picture::chart::{Chart, Curve, Draw};
 use crate::style::{Tone, View};
 use canvas::ACROSS;
 use frame::Frame;
+pub(crate) use heat::PART;
 use layers::{Columns, held};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -26,14 +29,19 @@ const STEEP: f64 = 100.0;
 /// Number of axis ticks to which the axis of a histogram's counts is rounded.
 const TICKS: usize = 5;
 
-impl Chart {
-    /// Prints the chart as wide as the view, after an empty line.
+impl Picture {
+    /// Prints the picture as wide as the view, after an empty line.
     ///
     /// # Errors
     /// Those of `out`.
     pub(crate) fn print(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
-        write(self, view, out)
+        match self {
+            Picture::Chart(chart) => write(chart, view, out),
+            Picture::Heat(heat) => heat::write(heat, view, out),
+            // Too many detours for characters: `longest` shows those that matter.
+            Picture::Timeline(_) => Ok(()),
+        }
     }
 }
 
@@ -95,9 +103,12 @@ fn key(chart: &Chart) -> Vec<(String, Tone)> {
     for curve in &chart.curves {
         let (name, tone) = (&curve.name, curve.tone());
         match (curve.draw, curve.letter) {
+            // The name of a series begins with its letter.
+            (_, Some(letter)) if name.starts_with(&format!("{letter} · ")) => {
+                key.push((name.clone(), tone));
+            }
             (_, Some(letter)) => key.push((format!("{letter} {name}"), tone)),
-            (Draw::Band { .. }, _) => key
-                .extend([("⣿ least to most".into(), tone), (format!("━ {name}"), Tone::Series(1))]),
+            (Draw::Points, _) if chart.curves.len() == 1 && layers::is_crowded(curve) => {}
             (Draw::Bars | Draw::Spikes, _) if chart.curves.len() == 1 => {}
             (Draw::Bars | Draw::Spikes, _) => key.push((format!("⣿ {name}"), tone)),
             (Draw::Segments, _) if is_upright(curve) => key.push((format!("⢸ {name}"), tone)),

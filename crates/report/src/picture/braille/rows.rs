@@ -1,9 +1,9 @@
 //! A chart of named things: one line for each, with signs and intervals along one axis.
 
-use super::frame::{WIDEST, write_lower_axis};
+use super::frame::{WIDEST, write_key, write_lower_axis};
 use super::layers::sign;
 use crate::picture::axis::Axis;
-use crate::picture::chart::{Chart, Draw};
+use crate::picture::chart::{Chart, Curve, Draw};
 use crate::style::{Tone, View, clip, plain, width};
 use std::io::{self, Write};
 
@@ -24,21 +24,39 @@ pub(super) fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::
         view.style.paint(Tone::Heading, &clip(&plain(&chart.title), view.columns()))
     )?;
     for (place, name) in chart.y.names.iter().zip(&names).rev() {
-        let space = " ".repeat(gutter - width(name));
-        let edge = view.style.paint(Tone::Quiet, &format!("{name}{space} │"));
-        writeln!(out, "{edge}{}", line(chart, place.at, &x, columns).trim_end())?;
+        for (number, (low, high)) in heights(chart, place.at).into_iter().enumerate() {
+            let name = if number == 0 { name } else { "" };
+            let space = " ".repeat(gutter - width(name));
+            let edge = view.style.paint(Tone::Quiet, &format!("{name}{space} │"));
+            let here = |y: f64| low <= y && y <= high;
+            writeln!(out, "{edge}{}", line(chart, here, &x, columns).trim_end())?;
+        }
     }
     write_lower_axis(&x, gutter, columns, view, out)?;
     let key = key(chart);
-    let indent = if gutter + 2 + width(&key) <= view.columns() { gutter + 2 } else { 0 };
-    writeln!(out, "{}{}", " ".repeat(indent), view.style.paint(Tone::Quiet, &key))
+    let whole = key.iter().map(|text| width(text) + 3).sum::<usize>();
+    let indent = if gutter + 2 + whole <= view.columns() + 3 { gutter + 2 } else { 0 };
+    let key: Vec<(String, Tone)> = key.into_iter().map(|text| (text, Tone::Quiet)).collect();
+    write_key(&key, indent, view, out)
 }
 
-/// Returns the line of one name: intervals with signs on them.
-fn line(chart: &Chart, at: f64, axis: &Axis, columns: usize) -> String {
+/// Returns the lowest and highest position of each line of a name: of each height in it if curves stand beside each other,
+/// the highest first, else of all together.
+fn heights(chart: &Chart, at: f64) -> Vec<(f64, f64)> {
+    if !chart.beside {
+        return vec![(at - 0.49, at + 0.49)];
+    }
+    let all = chart.curves.iter().flat_map(Curve::points).map(|(_, y)| y);
+    let mut found: Vec<f64> = all.filter(|y| (y - at).abs() < 0.5).collect();
+    found.sort_by(|a, b| b.total_cmp(a));
+    found.dedup();
+    if found.is_empty() { vec![(at, at)] } else { found.into_iter().map(|y| (y, y)).collect() }
+}
+
+/// Returns a line: intervals with signs on them.
+fn line(chart: &Chart, here: impl Fn(f64) -> bool, axis: &Axis, columns: usize) -> String {
     let column = |value: f64| (axis.place(value) * (columns - 1) as f64).round() as usize;
     let mut line = vec![' '; columns];
-    let here = |y: f64| (y - at).abs() < 0.5;
     for curve in chart.curves.iter().filter(|curve| curve.draw == Draw::Segments) {
         let points: Vec<(f64, f64)> = curve.points().collect();
         for ends in points.chunks_exact(2).filter(|ends| here(ends[0].1)) {
@@ -63,13 +81,13 @@ fn line(chart: &Chart, at: f64, axis: &Axis, columns: usize) -> String {
     line.into_iter().collect()
 }
 
-fn key(chart: &Chart) -> String {
+fn key(chart: &Chart) -> Vec<String> {
     let of = |draw| chart.curves.iter().filter(move |curve| curve.draw == draw);
     let mut key: Vec<String> =
         of(Draw::Points).map(|curve| format!("{} {}", sign(curve), curve.name)).collect();
-    if key.len() > 1 {
+    if key.len() > 1 && !chart.beside {
         key.push(format!("{BOTH} both"));
     }
     key.extend(of(Draw::Segments).map(|curve| format!("├──┤ {}", curve.name)));
-    key.join("   ")
+    key
 }

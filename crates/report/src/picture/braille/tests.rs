@@ -26,7 +26,7 @@ fn excess() -> Curve {
         (40.0, if n == 63 { 8.1e6 } else { tick })
     };
     let points: Vec<(f64, f64)> = (0..100).map(median).collect();
-    let curve = Curve::numbered(0, "median".into(), Draw::Band { width: 1e8 }, &points);
+    let curve = Curve::numbered(0, "median".into(), Draw::Ribbon, &points);
     curve.spanning((0..100).map(span).collect())
 }
 
@@ -35,9 +35,9 @@ fn time() -> Axis {
 }
 
 fn series() -> Chart {
-    let band = excess();
-    let y = Axis::log("", Quantity::Time).over(band.spans.iter().flat_map(|(l, h)| [*l, *h]));
-    let chart = Chart::of(time().over([0.0, 1e10]), y.rounded(6), vec![band]);
+    let ribbon = excess();
+    let y = Axis::log("", Quantity::Time).over(ribbon.spans.iter().flat_map(|(l, h)| [*l, *h]));
+    let chart = Chart::of(time().over([0.0, 1e10]), y.rounded(6), vec![ribbon]);
     chart.titled("time over the shortest", ROWS)
 }
 
@@ -123,9 +123,9 @@ fn little_to_show() {
         for (log, scale) in [(false, "Linear"), (true, "Log")] {
             let x = time().over(points.iter().map(|p| p.0));
             let y = Axis { log, ..time() }.over(points.iter().map(|p| p.1)).rounded(4);
-            let band = Curve::numbered(0, "median".into(), Draw::Band { width: 0.0 }, &points)
+            let ribbon = Curve::numbered(0, "median".into(), Draw::Ribbon, &points)
                 .spanning(points.iter().map(|p| (p.1, p.1)).collect());
-            let chart = Chart::of(x, y, vec![band]).titled(format!("{name}, {scale}"), 6);
+            let chart = Chart::of(x, y, vec![ribbon]).titled(format!("{name}, {scale}"), 6);
             text += &drawn(&chart, &view);
         }
     }
@@ -202,12 +202,11 @@ proptest! {
         };
         let points: Vec<(f64, f64)> = values.iter().map(|v| (v.0, v.1)).collect();
         let spans: Vec<(f64, f64)> = values.iter().map(|v| (v.1, v.2)).collect();
-        let width = values.first().map_or(0.0, |v| v.2);
         let curve = |(number, draw): (usize, Draw)| {
             let letter = (number % 2 == 0).then_some('a');
             Curve::numbered(number, "a name".into(), draw, &points).lettered(letter).spanning(spans.clone())
         };
-        let draws = DRAWS.into_iter().chain([Draw::Band { width }, Draw::Ribbon]);
+        let draws = DRAWS.into_iter().chain([Draw::Ribbon]);
         let curves = draws.enumerate().map(curve).collect();
         let mut chart = Chart::of(axis(scales.0, |v| v.0), axis(scales.1, |v| v.1), curves)
             .titled("any\x1b[2J title that goes on and on", rows);

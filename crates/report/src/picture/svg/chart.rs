@@ -134,7 +134,7 @@ impl Plot {
         let frame = &self.frame;
         html! {
             @for (at, curve) in chart.curves.iter().enumerate() {
-                @if curve.area || matches!(curve.draw, Draw::Band { .. } | Draw::Ribbon | Draw::Bars) { (self.group(at, self.area(curve))) }
+                @if curve.area || matches!(curve.draw, Draw::Ribbon | Draw::Bars) { (self.group(at, self.area(curve))) }
             }
             (frame.grid((&self.x_ticks, &self.x), (&self.y_ticks, &self.y)))
             (self.extras(chart))
@@ -211,7 +211,7 @@ impl Plot {
                         path.line(x, y);
                     }
                 }
-                (Draw::Line | Draw::Segments | Draw::Band { .. } | Draw::Ribbon, Some(_)) => {
+                (Draw::Line | Draw::Segments | Draw::Ribbon, Some(_)) => {
                     path.line(x, y);
                 }
             }
@@ -220,7 +220,7 @@ impl Plot {
         path
     }
 
-    /// Returns filled areas: below a line, between the ends of a band, and the bars of a histogram.
+    /// Returns filled areas: below a line, between the ends of a ribbon, and the bars of a histogram.
     fn area(&self, curve: &Curve) -> Markup {
         let mut path = Path::on(self.frame.sheet);
         let spans = || curve.x.iter().zip(&curve.y).zip(&curve.spans);
@@ -230,14 +230,6 @@ impl Plot {
                     path.rectangle(
                         (self.x.at(low), self.frame.bottom),
                         (self.x.at(high), self.y.at(count)),
-                    );
-                }
-            }
-            Draw::Band { width } => {
-                for ((&at, _), &(low, high)) in spans() {
-                    path.rectangle(
-                        (self.x.at(at), self.y.at(low)),
-                        (self.x.at(at + width), self.y.at(high)),
                     );
                 }
             }
@@ -283,7 +275,7 @@ impl Plot {
                 html! { (self.error_bars(curve)) (path.shapes(pattern, color, size(curve) * 0.75)) }
             }
             Draw::Spikes => path.stroked(color, 0.7, ""),
-            Draw::Segments | Draw::Band { .. } | Draw::Ribbon => path.stroked(color, 1.0, ""),
+            Draw::Segments | Draw::Ribbon => path.stroked(color, 1.0, ""),
             Draw::Bars => html! {},
             // Its area distinguishes it, too.
             _ if curve.area => path.stroked(color, 0.6, ""),

@@ -23,9 +23,11 @@ pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
         cells.sort_by(|a, b| off(b).total_cmp(&off(a)));
         cells.truncate(CELLS);
     }
+    let open = found.cells.len() <= CELLS;
     for cell in &cells {
-        screen.section(&title(cell));
-        add_cell(found, cell, view, screen);
+        screen.in_terminal(|terminal| terminal.section(&title(cell)));
+        let explained = Screen::of(|screen| add_cell(found, cell, view, screen));
+        screen.details_on_paper(&title(cell), open, explained);
     }
     if let Some(more) = more(found.cells.len(), cells.len(), "case", "cases") {
         screen.gap();
@@ -34,7 +36,7 @@ pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
 }
 
 /// Adds what explains the difference of one cell.
-pub(crate) fn add_cell(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
+fn add_cell(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
     left_out(cell).iter().for_each(|text| screen.warning(text));
     if let Some(explanation) = &cell.explanation {
         screen.table(parts(cell, explanation));
@@ -48,7 +50,7 @@ pub(crate) fn add_cell(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut S
 }
 
 /// Returns the case and its number of phases: `1 ms, barrier: 3,000 phases`.
-pub(crate) fn title(cell: &Cell) -> String {
+fn title(cell: &Cell) -> String {
     format!("{}: {}", words::name(cell), counted(cell.phases, "phase", "phases"))
 }
 

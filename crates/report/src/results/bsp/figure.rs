@@ -1,44 +1,89 @@
-//! The figure of measured and predicted slowdown, one line for each cell, with the range for independent ranks.
+//! The figure of measured and predicted slowdown: three lines for each case.
 
 use super::words;
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
-use anechoic_predict::bsp::Cell;
+use anechoic_analyze::stats::Interval;
+use anechoic_predict::bsp::{Cell, Estimate};
 
-/// Largest number of cells in the figure.
+/// Largest number of cases in the figure.
 const MOST: usize = 24;
 
-/// Returns the figure with the first cell on top, or nothing if nothing was lost or predicted.
-pub(super) fn figure(cells: &[Cell]) -> Option<Chart> {
-    let shown = |cell: &&Cell| cell.predicted.is_some() && cell.measured.value > 0.0;
-    let cells: Vec<&Cell> = cells.iter().filter(shown).take(MOST).collect();
-    if cells.is_empty() {
-        return None;
+/// Describes the figure.
+pub(super) const CAPTION: &str = "Time lost in each case, measured and by the recursion, with 95 % intervals; below these the range for as many independent ranks, from free start to wall start.";
+
+/// The cases of the figure.
+struct Rows<'a> {
+    /// The cases with their heights, the first on top.
+    cells: Vec<(f64, &'a Cell)>,
+    /// The lower end of the logarithmic axis: a third of the smallest value.
+    floor: f64,
+}
+
+impl<'a> Rows<'a> {
+    fn of(cells: &'a [Cell]) -> Self {
+        let drawn = |cell: &&Cell| cell.predicted.is_some() && cell.measured.value > 0.0;
+        let drawn: Vec<&Cell> = cells.iter().filter(drawn).take(MOST).collect();
+        let values = drawn.iter().flat_map(|cell| [Some(cell.measured), cell.predicted]).flatten();
+        let positive = values.map(|of| of.value).filter(|&value| value > 0.0);
+        let floor = positive.fold(f64::INFINITY, f64::min) / 3.0;
+        let heights = (1..=drawn.len()).rev().map(|height| height as f64);
+        Self { cells: heights.zip(drawn).collect(), floor }
     }
-    let placed = || (1..=cells.len()).rev().map(|at| at as f64).zip(cells.iter().copied());
-    let points = |value: fn(&Cell) -> Option<f64>| -> Vec<(f64, f64)> {
-        let found = placed().filter_map(|(at, cell)| Some((value(cell)?, at)));
-        found.filter(|(value, _)| *value > 0.0).collect()
+
+    /// Returns an interval of each case, drawn this far above the middle of its row.
+    fn bars(&self, above: f64, of: fn(&Cell) -> Option<Interval>) -> Vec<(f64, f64)> {
+        let found = self.cells.iter().filter_map(|(y, cell)| Some((y + above, of(cell)?)));
+        found
+            .filter(|(_, of)| of.high > self.floor)
+            .flat_map(|(y, of)| [(of.low.max(self.floor), y), (of.high, y)])
+            .collect()
+    }
+
+    /// Returns a value of each case, drawn this far above the middle of its row.
+    fn points(&self, above: f64, of: fn(&Cell) -> Option<Estimate>) -> Vec<(f64, f64)> {
+        let found = self.cells.iter().filter_map(|(y, cell)| Some((of(cell)?.value, y + above)));
+        let mut points: Vec<_> = found.filter(|point| point.0 >= self.floor).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points
+    }
+
+    /// Returns the names from the bottom up.
+    fn names(&self) -> Vec<Place> {
+        let rows = self.cells.iter().rev();
+        rows.map(|(at, cell)| Place { at: *at, name: words::name(cell) }).collect()
+    }
+}
+
+/// Returns the figure of lost time, one row for each case: measured and predicted with their intervals, and the range
+/// for independent ranks.
+pub(super) fn figure(cells: &[Cell]) -> Chart {
+    /// Heights within a row.
+    const MEASURED: f64 = 0.12;
+    const PREDICTED: f64 = -0.1;
+    const LAWS: f64 = -0.3;
+    let rows = Rows::of(cells);
+    let measured = |cell: &Cell| Some(cell.measured);
+    let laws =
+        |cell: &Cell| cell.brackets.map(|of| Interval { low: of.free_start, high: of.wall_start });
+    let [first, second] = [0, 1].map(palette::of_curve);
+    let points = |color, shape, name: &str, points: &[(f64, f64)]| {
+        Curve::colored(color, shape, name.into(), Draw::Points, points)
     };
-    let laws = |(at, cell): (f64, &Cell)| {
-        let laws = cell.brackets.filter(|laws| laws.free_start > 0.0)?;
-        Some([(laws.free_start, at), (laws.wall_start, at)])
+    let bars = |color, name: &str, ends: &[(f64, f64)]| {
+        Curve::colored(color, 0, name.into(), Draw::Segments, ends)
     };
-    let laws: Vec<(f64, f64)> = placed().filter_map(laws).flatten().collect();
-    let signed = |number, name: &str, sign, points: &[(f64, f64)]| {
-        Curve::numbered(number, name.into(), Draw::Points, points).lettered(Some(sign))
-    };
-    let name = "independent ranks, free to wall start".to_owned();
+    let of_measured = rows.bars(MEASURED, |cell| cell.measured.interval);
+    let of_predicted = rows.bars(PREDICTED, |cell| cell.predicted?.interval);
     let curves = vec![
-        Curve::colored(palette::of_source(""), 0, name, Draw::Segments, &laws),
-        signed(0, "measured", '●', &points(|cell| Some(cell.measured.value))),
-        signed(1, "recursion", '○', &points(|cell| cell.predicted.map(|of| of.value))),
+        points(first, 0, "measured", &rows.points(MEASURED, measured)),
+        bars(first, "measured, 95 %", &of_measured),
+        points(second, 3, "recursion", &rows.points(PREDICTED, |cell| cell.predicted)),
+        bars(second, "recursion, 95 %", &of_predicted),
+        bars(palette::of_source(""), "independent ranks", &rows.bars(LAWS, laws)),
     ];
-    let x = Axis::log("time lost as a multiple of the undisturbed time", Quantity::Number);
-    let x = x.over(curves.iter().flat_map(|curve| curve.x.clone())).rounded(6);
-    let mut names: Vec<Place> =
-        placed().map(|(at, cell)| Place { at, name: words::name(cell) }).collect();
-    names.reverse();
-    let title = "time lost as a multiple of the undisturbed time";
-    Some(Chart::of(x, Axis::named("", names), curves).titled(title, cells.len()))
+    let axis = Axis::log("time lost relative to the undisturbed time", Quantity::Share);
+    let chart = Chart::of(axis, Axis::named("", rows.names()), curves);
+    let title = "time lost relative to the undisturbed time";
+    Chart { beside: true, ..chart.titled(title, rows.cells.len()) }
 }

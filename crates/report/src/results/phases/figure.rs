@@ -3,35 +3,28 @@
 //! A curve ends where the recording no longer supports the number of ranks; what follows is drawn as points.
 
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
-use crate::units::{asked, more};
+use crate::units::asked;
 use anechoic_predict::phases::{GrainModel, PhaseModel};
 
 /// Numbers of ranks with the slowdown at each.
 type Points = Vec<(f64, f64)>;
 
-/// Largest number of curves in one figure: more could not be distinguished.
-const MOST: usize = 6;
-
-/// Returns the figure, or nothing if there are not two numbers of ranks.
-pub(super) fn figure(model: &PhaseModel) -> Option<Chart> {
-    let curves = curves(&model.grains[..model.grains.len().min(MOST)]);
-    let points = || curves.iter().flat_map(Curve::points);
-    if points().count() < 2 || points().all(|(_, slowdown)| slowdown <= 1.0) {
-        return None;
-    }
-    let x = Axis::log("ranks", Quantity::Count).over(points().map(|(ranks, _)| ranks));
+/// Returns the figure.
+pub(super) fn figure(model: &PhaseModel) -> Chart {
+    let x = Axis::log("ranks", Quantity::Count);
     let y = Axis::log("slowdown", Quantity::Number);
-    let y = y.over(points().map(|(_, slowdown)| slowdown)).rounded(ROWS / 2);
-    let mut chart =
-        Chart::of(x, y, curves).titled("slowdown against the number of ranks", ROWS + 2);
-    let left = more(model.grains.len(), MOST, "grain", "grains");
-    chart.notes.extend(left.map(|left| format!("{left} not drawn")));
-    Some(chart)
+    Chart::of(x, y, curves(&model.grains)).titled("slowdown against the number of ranks", ROWS + 2)
+}
+
+/// Returns whether there are not two numbers of ranks, or none is slowed down.
+pub(super) fn is_flat(model: &PhaseModel) -> bool {
+    let cells = || model.grains.iter().flat_map(|grain| &grain.cells);
+    cells().count() < 2 || cells().all(|cell| cell.slowdown() <= 1.0)
 }
 
 /// Returns a line for each grain up to the number of ranks that the recording supports, and points of the same colour
 /// beyond.
-pub(crate) fn curves(grains: &[GrainModel]) -> Vec<Curve> {
+fn curves(grains: &[GrainModel]) -> Vec<Curve> {
     let of_grain = |(number, grain): (usize, &GrainModel)| {
         let name = asked(grain.grain_ns);
         let draw = |supported, name, draw, letter| {

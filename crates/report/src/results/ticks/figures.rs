@@ -31,11 +31,8 @@ pub(super) fn figures(of: &ProcessorModel) -> Vec<(Chart, String)> {
         let below = below(of).map_or(String::new(), |text| format!(" {text}."));
         captioned(chart, &format!("{SHARES}{below}"))
     });
-    let parts = contributions(of).into_iter().map(|chart| {
-        let caption = format!("{}, stacked: trap or gaps, handler, indirect cost.", chart.title);
-        captioned(chart, &caption)
-    });
-    shares.into_iter().chain([captioned(overhead(of), OVERHEAD)]).chain(parts).collect()
+    let overhead = captioned(overhead(of), OVERHEAD);
+    shares.into_iter().chain([overhead]).chain(contributions(of)).collect()
 }
 
 const SHARES: &str =
@@ -64,8 +61,9 @@ pub(super) fn stacked(line: impl Fn(Part) -> Vec<(f64, f64)>) -> Vec<Curve> {
     STACK.into_iter().enumerate().map(curve).collect()
 }
 
-/// Returns what each part contributes at each rate, one chart for each mode of the handler (Figure 5 of the paper).
-pub(crate) fn contributions(of: &ProcessorModel) -> Vec<Chart> {
+/// Returns what each part contributes at each rate, one chart for each mode of the handler (Figure 5 of the paper), with
+/// captions.
+pub(super) fn contributions(of: &ProcessorModel) -> Vec<(Chart, String)> {
     let chart = |(mode, parts): &(String, &Parts)| {
         let most = of.points.iter().map(|point| point.point.rate_hz).fold(MOST_USUAL_HZ, f64::max);
         let curves = stacked(|part| vec![(0.0, 0.0), (most, part(parts) * most / 1e5)]);
@@ -75,7 +73,9 @@ pub(crate) fn contributions(of: &ProcessorModel) -> Vec<Chart> {
         let handler = if mode.is_empty() { String::new() } else { format!(", {mode} handler") };
         let title = format!("share of the CPU that interrupts take against their rate{handler}");
         let name = format!("{} parts {mode}", of.name).trim_end().to_owned();
-        Chart::of(x, y, curves).titled(title, ROWS).named(name)
+        let parts = "stacked: trap or gaps, handler, indirect cost.";
+        let caption = format!("{}: {title}, {parts}", plain(&of.name));
+        (Chart::of(x, y, curves).titled(title, ROWS).named(name), caption)
     };
     let modes: Vec<(String, &Parts)> = match &of.modes[..] {
         [] => of.per_1000.iter().map(|parts| (String::new(), parts)).collect(),

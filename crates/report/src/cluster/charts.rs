@@ -1,28 +1,12 @@
-//! The section on many hosts: noise, outliers, sources, and the noise against the number of CPUs used.
+//! The figures of many hosts: the noise of each CPU, and the noise against the number of CPUs and hosts used.
 
-use super::Section;
-use crate::cluster::{
-    add_sources, add_used, bounds_notes, outliers, spread, tables as text, words,
-};
-use crate::html::page::Page;
+use super::words;
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
-use crate::results::cluster::CLUSTER;
-use crate::screen::Screen;
-use crate::style::{Tone, View, plain};
+use crate::style::plain;
 use crate::units::{count, counted, noise, telling};
 use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
-use maud::{Markup, html};
 use std::collections::BTreeSet;
-
-pub(super) const SECTION: Section = Section {
-    id: "hosts",
-    title: "Hosts and CPUs",
-    short: "Hosts",
-    of: &[&CLUSTER],
-    has: |part| part.get::<Cluster>().is_some(),
-    render: |part, page| part.get::<Cluster>().map_or(html! {}, |found| hosts(found, page)),
-};
 
 /// Largest numbers of CPUs in the figure, without and with their intervals.
 const MOST_CPUS: usize = 4096;
@@ -32,55 +16,8 @@ const CLASSES: usize = 4;
 /// Largest number of labelled outliers in the figure.
 const NAMED: usize = 8;
 
-fn hosts(found: &Cluster, page: &mut Page) -> Markup {
-    let several = found.total.cpus > 1;
-    html! {
-        @if several { p.note { "CPUs: " (spread(&found.total.of_cpus)) @if found.total.hosts > 1 { "; hosts: " (spread(&found.total.of_hosts)) } "." } }
-        (cpu_figure(found, page))
-        (Screen::of(|screen| tables(found, screen)))
-        @if several {
-            h3 { "Noise against the CPUs and hosts used" }
-            div.pair {
-                (used_figure(&found.by_cpus, "CPUs of each host", "cpus", page))
-                (used_figure(&found.by_hosts, "hosts", "hosts", page))
-            }
-            (Screen::of(|screen| add_used(found, screen)))
-        }
-        @for note in &found.notes { p.note { (plain(note)) } }
-    }
-}
-
-/// Adds outliers, hosts, CPUs and sources.
-fn tables(found: &Cluster, screen: &mut Screen) {
-    let view = View::default();
-    screen.heading("Outliers");
-    outliers(found, &view, screen);
-    if !(found.cpu_outliers.found.is_empty() && found.host_outliers.found.is_empty()) {
-        screen.note(
-            "p is the probability of such a value among all that were tested if there were no outliers.",
-        );
-    }
-    screen.heading("Hosts, the noisiest first");
-    screen.table(text::hosts(found, false));
-    if !found.cpus.is_empty() {
-        screen.heading("CPUs, the noisiest first");
-        screen.table(text::cpus(found, false));
-        screen.note("× median: ratio to the median of the class of the CPU.");
-        bounds_notes(found, screen);
-    }
-    let differences = words::differences(found);
-    if !differences.is_empty() {
-        screen.heading("Why they differ");
-        differences.iter().for_each(|text| screen.item(Tone::Plain, text));
-    }
-    if found.sources.is_some() {
-        screen.heading("What took the time");
-        add_sources(found, &view, screen);
-    }
-}
-
-/// Returns the noise of each CPU in the order of hosts, with the outliers marked.
-fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
+/// Returns the noise of each CPU in the order of hosts, with the outliers marked, and a caption.
+pub(super) fn noise_of_cpus(found: &Cluster) -> (Chart, String) {
     // The noisiest come first; CPUs without noise cannot be drawn on a logarithmic axis.
     let mut cpus: Vec<&ClusterCpu> = found.cpus.iter().take(MOST_CPUS).collect();
     cpus.sort_by(|a, b| (&a.host, a.cpu).cmp(&(&b.host, b.cpu)));
@@ -117,7 +54,8 @@ fn cpu_figure(found: &Cluster, page: &mut Page) -> Markup {
         _ => None,
     };
     let quiet = cpus.len() - placed.len();
-    chart.figure(&caption(found, chart.level.is_some(), with_intervals, quiet), page)
+    let caption = caption(found, chart.level.is_some(), with_intervals, quiet);
+    (chart, caption)
 }
 
 /// Returns the ends of the interval of each CPU that has one. They are at most ten times below the noise, so that the axis
@@ -210,10 +148,10 @@ fn marks(found: &Cluster, placed: &[(f64, &ClusterCpu)]) -> Vec<Mark> {
     found.cpu_outliers.found.iter().take(NAMED).filter_map(mark).collect()
 }
 
-/// Returns noise against the number used; nothing if there is only one number.
-fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup {
+/// Returns noise against the number used, with a caption; nothing if there is only one number.
+pub(super) fn by_used(used: &[Used], what: &str, name: &str) -> Option<(Chart, String)> {
     if used.len() < 2 {
-        return html! {};
+        return None;
     }
     let curve = |number: usize, name: &str, of: fn(&Used) -> Option<f64>| {
         let points = used.iter().filter_map(|used| Some((used.count as f64, of(used)?)));
@@ -234,7 +172,7 @@ fn used_figure(used: &[Used], what: &str, name: &str, page: &mut Page) -> Markup
     let caption = format!(
         "Share of time lost against the number of {what} used: by the mean CPU, by the worst CPU, and by at least one of them at a time."
     );
-    chart.named(name).in_pair(&caption, page)
+    Some((chart.named(name), caption))
 }
 
 #[cfg(test)]

@@ -1,54 +1,25 @@
-//! The section on the interference matrix: what interrupts on one CPU cost work on another.
+//! The pictures of the interference matrix: a map of all pairs for each kernel, and the repetitions over time.
 
-use super::{Part, Section};
-use crate::html::page::Page;
-use crate::interference::rows::add_classes;
-use crate::interference::words::{cost, place};
+use super::words::{cost, place};
 use crate::measured::scatter::axis_for;
 use crate::picture::{Axis, Cell, Chart, Column, Curve, Draw, Heat, Quantity, Row};
-use crate::results::interference::INTERFERENCE;
-use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::{between, micros};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair, Proximity};
-use maud::{Markup, html};
-
-pub(super) const SECTION: Section = Section {
-    id: anechoic_recording::methods::INTERFERENCE,
-    title: "What interrupts cost on other CPUs",
-    short: "Interference",
-    of: &[&INTERFERENCE],
-    has: |part| part.get::<Interference>().is_some_and(|found| !found.pairs.is_empty()),
-    render,
-};
 
 /// Factors of ten between the darkest cell and the lightest visible one.
 const DECADES: f64 = 2.5;
 
-fn render(part: &Part, page: &mut Page) -> Markup {
-    let Some(found) = part.get::<Interference>() else { return html! {} };
-    let felt = found.pairs.iter().filter_map(|pair| pair.alone).filter(Cost::is_felt);
-    let most = felt.map(|cost| cost.per_interrupt_ns).fold(0.0, f64::max);
-    html! {
-        @if !found.classes.is_empty() {
-            (Screen::of(|screen| add_classes(found, screen)))
-        }
-        @for kernel in &found.kernels {
-            @let name = plain(&kernel.kernel);
-            h3 { (name) }
-            (map(found, &kernel.kernel, most).figure(&format!("Interference with {name}"), &caption(&name), page))
-        }
-        @for chart in repetitions(found) {
-            (chart.figure("The time of each repetition by its start, on one scale: of up to 1,000 all, of more the shortest and the longest in each of 500 equal stretches of time. One pair of CPUs stands for each distance.", page))
-        }
-        p.note { "Intervals: " (plain(&found.interval)) "." }
-    }
-}
+/// With more interrupted CPUs a short screen shows the map of one kernel.
+const MANY: usize = 16;
+
+/// Describes the figures of the repetitions.
+pub(super) const REPETITIONS: &str = "The time of each repetition by its start, on one scale: of up to 1,000 all, of more the shortest and the longest in each of 500 equal stretches of time. One pair of CPUs stands for each distance.";
 
 /// Draws the repetitions of each kernel by the distance of the interrupted CPU, and those of all kernels at the nearest
 /// distance that is not the CPU itself (Radojković 2008, Figures 5 and 6).
-fn repetitions(found: &Interference) -> Vec<Chart> {
+pub(super) fn repetitions(found: &Interference) -> Vec<Chart> {
     let drawn: Vec<&Pair> = found.pairs.iter().filter(|pair| pair.drawn.is_some()).collect();
     let label = |pair: &Pair| format!("interrupts on CPU {}: {}", pair.source, place(pair.place));
     let mut charts = Vec::new();
@@ -90,27 +61,56 @@ fn chart(pairs: &[&Pair], name: impl Fn(&Pair) -> String, title: &str) -> Option
     })
 }
 
-fn caption(kernel: &str) -> String {
+/// Describes the map of a kernel.
+pub(super) fn caption(kernel: &str) -> String {
+    let kernel = plain(kernel);
     format!(
         "Cost in µs of one interrupt on a CPU (row) for {kernel} on a CPU (column). Cells without shade show no significant cost, with its upper limit; shades are the same in all figures of this section."
     )
 }
 
-fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
+/// Returns the largest significant cost of all kernels; 0 without any.
+pub(super) fn largest(found: &Interference) -> f64 {
+    let costs = found.pairs.iter().filter_map(|pair| pair.alone).filter(Cost::is_felt);
+    costs.map(|cost| cost.per_interrupt_ns).fold(0.0, f64::max)
+}
+
+/// Returns the kernels whose maps are shown: all, or with many CPUs on a short screen the one that interrupts on other
+/// CPUs slow down most.
+pub(super) fn kernels(found: &Interference, all: bool) -> Vec<&str> {
+    let kernels = || found.kernels.iter().map(|pace| pace.kernel.as_str());
+    if all || found.sources.len() <= MANY {
+        return kernels().collect();
+    }
+    let slowed = |kernel: &str| {
+        let others = found.classes.iter().filter(|class| class.place != Proximity::SameThread);
+        let classes = others.filter(|class| class.kernel == kernel && class.differs());
+        classes.map(|class| class.mean_ns).fold(0.0, f64::max)
+    };
+    // The first of equal kernels.
+    let most = kernels().rev().max_by(|a, b| slowed(a).total_cmp(&slowed(b)));
+    most.into_iter().collect()
+}
+
+/// Returns the map of a kernel: rows are the interrupted CPUs, columns the CPUs of the kernel. `most` is the value of
+/// the darkest cell.
+pub(super) fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
     let pair = |source: u32, cpu: u32| {
         let of = |pair: &&Pair| pair.kernel == kernel && pair.source == source && pair.cpu == cpu;
         // Of a pair measured twice the map shows the series with more interrupts.
         let found = found.pairs.iter().filter(of);
         found.max_by_key(|pair| pair.alone.map_or(0, |cost| cost.interrupts))
     };
-    let row = |&source: &u32| Row {
-        label: format!("CPU {source}"),
-        cells: found.cpus.iter().map(|&cpu| cell(pair(source, cpu))).collect(),
+    let row = |&source: &u32| {
+        let cells = found.cpus.iter().map(|&cpu| cell(pair(source, cpu))).collect();
+        Row::new(format!("CPU {source}"), cells).briefly(source.to_string())
     };
+    let column = |cpu: &u32| Column::plain(format!("on CPU {cpu}")).briefly(cpu.to_string());
     Heat {
         name: kernel.into(),
+        title: plain(kernel).to_string(),
         corner: "interrupts of".into(),
-        columns: found.cpus.iter().map(|cpu| Column::plain(format!("on CPU {cpu}"))).collect(),
+        columns: found.cpus.iter().map(column).collect(),
         rows: found.sources.iter().map(row).collect(),
         most,
         decades: DECADES,
@@ -118,13 +118,12 @@ fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
     }
 }
 
-/// A pair that was not measured has no text; one without a result has a question mark.
+/// A pair that was not measured has no text; one without a result, or without an interval, has a question mark.
 fn cell(pair: Option<&Pair>) -> Cell {
     let Some(pair) = pair else { return Cell::text("") };
     let Some(alone) = pair.alone else { return Cell::text("?") };
-    let at_most = cost(&alone);
     if !alone.is_felt() {
-        return Cell::text(at_most.unwrap_or("·".into()));
+        return Cell::text(cost(&alone).unwrap_or("?".into()));
     }
     let value = Cell::value(alone.per_interrupt_ns, micros(alone.per_interrupt_ns));
     let interval =
