@@ -39,10 +39,7 @@ impl<'a> Place<'a> {
     }
 
     fn explain(&self, error: &Error) -> Option<(String, String)> {
-        let text = |kind| match error.get(kind) {
-            Some(ContextValue::String(text)) => Some(text.as_str()),
-            _ => None,
-        };
+        let text = |kind| text(error, kind);
         let argument = text(ContextKind::InvalidArg);
         let words = &self.words;
         match error.kind() {
@@ -108,11 +105,8 @@ impl<'a> Place<'a> {
         let all = || self.command.get_subcommands();
         let names = all()
             .flat_map(|inner| std::iter::once(inner.get_name()).chain(inner.get_visible_aliases()));
-        let about = |inner: &&Command| {
-            let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
-            folded(&about).contains(&folded(typed))
-        };
-        let found = nearest(typed, names).or_else(|| all().find(about).map(Command::get_name));
+        let named = || all().find(|inner| has_in_its_description(inner, typed));
+        let found = nearest(typed, names).or_else(|| named().map(Command::get_name));
         let remedy = found.map(|name| format!("did you mean `{words} {name}`?"));
         (what, remedy.unwrap_or_else(|| format!("`{words} --help` lists what there is")))
     }
@@ -146,6 +140,20 @@ impl<'a> Place<'a> {
         };
         (format!("`{words}` needs {}", missing.join(" and ")), self.help())
     }
+}
+
+/// Returns what the parser says about a mistake under this name.
+fn text(error: &Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns whether the description of a command has this word, as that of a suite has the names of its authors.
+fn has_in_its_description(command: &Command, typed: &str) -> bool {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    folded(&about).contains(&folded(typed))
 }
 
 /// Returns an argument without its value: `--duration <TIME>` is `--duration`.
@@ -195,14 +203,17 @@ fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n 
 
 /// Returns a word in small letters without the marks on them.
 fn folded(word: &str) -> String {
-    let plain = |letter: char| match letter {
+    word.to_lowercase().chars().map(without_mark).collect()
+}
+
+fn without_mark(letter: char) -> char {
+    match letter {
         'ä' => 'a',
         'ö' => 'o',
         'ü' => 'u',
         'ć' => 'c',
         other => other,
-    };
-    word.to_lowercase().chars().map(plain).collect()
+    }
 }
 
 #[cfg(test)]

@@ -269,16 +269,7 @@ impl Calibration {
 
     /// Returns the ticks of a step of that many iterations, including the counter read that ends it.
     fn step(&mut self, body: &mut impl FnMut(u64) -> u64, iterations: u64) -> f64 {
-        let mut group = || {
-            let begin = counter::boundary().0;
-            let mut end = begin;
-            for _ in 0..STEP_GROUP {
-                black_box(body(iterations));
-                end = counter::boundary().0;
-            }
-            end.saturating_sub(begin)
-        };
-        self.agreed(|| third_decile(CALLS, &mut group)) / STEP_GROUP as f64
+        self.agreed(|| third_decile(CALLS, || group(body, iterations))) / STEP_GROUP as f64
     }
 
     /// Measures until two trials in a row agree. Where none do, the result is the median of the round with the smallest
@@ -318,6 +309,17 @@ fn call(body: &mut impl FnMut(u64) -> u64, iterations: u64) -> u64 {
     let begin = counter::boundary().0;
     black_box(body(iterations));
     counter::boundary().0.saturating_sub(begin)
+}
+
+/// Returns the ticks of a group of steps.
+fn group(body: &mut impl FnMut(u64) -> u64, iterations: u64) -> u64 {
+    let begin = counter::boundary().0;
+    let mut end = begin;
+    for _ in 0..STEP_GROUP {
+        black_box(body(iterations));
+        end = counter::boundary().0;
+    }
+    end.saturating_sub(begin)
 }
 
 /// Returns the duration of an undisturbed measurement in ticks: the mean between the 20th and the 30th percentile of up
