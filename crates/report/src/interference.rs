@@ -1,6 +1,7 @@
 //! The screen of the interference matrix: what interrupts on one CPU cost work on another.
 
 mod matrix;
+pub(crate) mod over_time;
 pub(crate) mod rows;
 pub(crate) mod sure;
 pub(crate) mod words;

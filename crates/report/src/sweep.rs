@@ -100,7 +100,7 @@ pub(crate) fn what(found: &Sweep) -> &'static str {
 }
 
 /// Explains the columns of the table.
-fn note(found: &Sweep) -> &'static str {
+pub(crate) fn note(found: &Sweep) -> &'static str {
     match found.quantity {
         Quantity::Noise if found.distributions.is_empty() => {
             "noise of all CPUs of a measurement together; mean and standard deviation are over repeated measurements"
@@ -179,7 +179,7 @@ fn words(found: &Sweep, number: f64) -> String {
 }
 
 /// Returns mean and deviation of each experiment at each number.
-fn table(found: &Sweep) -> Table {
+pub(crate) fn table(found: &Sweep) -> Table {
     let number = number(found.by);
     let mut table = Table::of_named("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
         .captioned("Mean and deviation at each number");
@@ -288,6 +288,18 @@ fn axis(label: &str, unit: Unit, values: &[f64]) -> Axis {
 fn chart(found: &Sweep) -> Option<Chart> {
     let unit = if found.quantity == Quantity::Delay { Unit::Time } else { Unit::Share };
     Some(lines_chart(found, &found.lines, what(found), unit)?.named("by number"))
+}
+
+/// Draws the mean of each experiment against the number on linear axes from 0, where what grows in proportion is a
+/// straight line.
+pub(crate) fn from_zero(found: &Sweep) -> Option<Chart> {
+    let mut chart = chart(found)?;
+    let values = |of: fn(&Curve) -> Vec<f64>| chart.curves.iter().flat_map(of).chain([0.0]);
+    let linear = |axis: &Axis| Axis { log: false, ..axis.clone() };
+    let x = linear(&chart.x).over(values(|curve| curve.x.clone())).rounded(ROWS);
+    let y = linear(&chart.y).over(values(|curve| curve.along().collect())).rounded(ROWS / 2);
+    (chart.x, chart.y) = (x, y);
+    Some(chart)
 }
 
 /// Draws lines against the number, with the standard deviation as error bars; nothing where all have the same number.

@@ -35,20 +35,30 @@ impl Observed {
     /// # Errors
     ///
     /// It cannot be read, has neither detours nor samples of fixed work, or shows no delay.
-    pub(super) fn of(recording: &Recording) -> Result<Self, Problem> {
+    pub fn in_recording(recording: &Recording) -> Result<Self, Problem> {
         let run = recording.run();
+        let name = recording.dir().display().to_string();
         if let Some(why) = no_sample(run) {
             let remedy = "measure without --keep, or give the laws --delay and --every";
-            return Err(ProblemKind::NoVerdict
-                .problem(why, remedy)
-                .about(recording.dir().display()));
+            return Err(ProblemKind::NoVerdict.problem(why, remedy).about(&name));
         }
-        let method = run.method.clone();
-        let (samples, delays, sum_ns, time_ns) = match method == methods::DETOURS {
-            true => of_detours(&summarize(recording)?),
-            false => of_samples(&measure(recording)?),
-        };
-        let name = recording.dir().display().to_string();
+        match run.method == methods::DETOURS {
+            true => Self::from(name, &run.method, of_detours(&summarize(recording)?)),
+            false => Self::in_samples(name, &measure(recording)?),
+        }
+    }
+
+    /// Returns the delays of the samples of a recording with this name.
+    ///
+    /// # Errors
+    ///
+    /// It has no samples of fixed work, or shows no delay.
+    pub fn in_samples(name: String, found: &Measured) -> Result<Self, Problem> {
+        Self::from(name, &found.method, of_samples(found))
+    }
+
+    fn from(name: String, method: &str, delays: Delays) -> Result<Self, Problem> {
+        let (samples, delays, sum_ns, time_ns) = delays;
         let lacks =
             |why: &str, remedy: &str| Err(ProblemKind::NoVerdict.problem(why, remedy).about(&name));
         match samples {
@@ -69,8 +79,8 @@ impl Observed {
             }
             _ => {}
         }
-        let mean_ns = sum_ns / delays as f64;
-        let free_ns = time_ns - sum_ns;
+        let (mean_ns, free_ns) = (sum_ns / delays as f64, time_ns - sum_ns);
+        let method = method.to_owned();
         Ok(Self { recording: name, method, samples, delays, mean_ns, time_ns, free_ns })
     }
 

@@ -46,7 +46,8 @@ fn compute(input: &Input<'_>) -> Result<Laws, Problem> {
         let remedy = "name one; `anechoic predict phases` takes several hosts";
         return Err(ProblemKind::Usage.problem(why, remedy).about(other.dir().display()));
     }
-    laws(&*input.answers(OPTIONS)?, input.recordings.first().copied())
+    let observed = input.recordings.first().copied().map(Observed::in_recording).transpose()?;
+    laws(&*input.answers(OPTIONS)?, observed)
 }
 
 fn headline(found: &Laws) -> Vec<String> {
