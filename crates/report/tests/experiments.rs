@@ -71,6 +71,30 @@ fn the_limits_of_the_slowdown_are_the_published_ones() {
     assert_eq!(drawn(&study, "Figure 9").len(), 1);
 }
 
+/// The axis names the rates that were measured, not round ones between them; every loop is drawn.
+#[test]
+fn rates_have_their_own_names_on_the_axis() {
+    let bodies = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+    let set = |seed: u64| {
+        let body = |name: &&str| {
+            let facts = series_facts("loops", name, Some(1), MS);
+            series(facts, &times(MS as f64, 400, 60.0 * seed as f64, seed))
+        };
+        measured("loops", bodies.iter().map(body).collect())
+    };
+    let rates = [250, 1_000, 4_000];
+    let sets = rates.map(|rate| (format!("rate-{rate}"), set(rate)));
+    let study = suite_loops(&sets, &[], None, &View { all: true, ..View::default() });
+    let report = HtmlReport { study: Some(study), ..HtmlReport::default() };
+    let figures = figures(&report);
+    let by_rate = figures.iter().find(|of| of.name.contains("by-number")).expect("a figure");
+    for label in ["250 Hz", "1,000 Hz", "4,000 Hz"] {
+        assert!(by_rate.svg.contains(&format!(">{label}</text>")), "{label}: {}", by_rate.svg);
+    }
+    let cumulative = figures.iter().filter(|of| of.name.contains("cumulative")).count();
+    assert_eq!(cumulative, bodies.len());
+}
+
 /// Samples of this length, of which one in `divisor` has a tick.
 fn part(grain_ns: u64, divisor: u64) -> Measured {
     let facts = SeriesFacts { asked: 9_000, ..series_facts("loops", "counter", Some(1), grain_ns) };

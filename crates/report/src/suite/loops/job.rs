@@ -44,9 +44,10 @@ pub(super) fn figure_9(screen: &mut Screen) {
     let answers = Answers::read(OPTIONS, &[("ranks", RANKS)]);
     let Some(found) = answers.and_then(|answers| laws(&answers, None)).ok() else { return };
     screen.section("the slowdown by one delay of 1 ms every 10 s (Figure 9)");
-    screen.sentence(&limits(&found));
+    let limits = limits(&found);
+    screen.sentence(&limits);
     if let Some((chart, caption)) = charts(&found).pop() {
-        let caption = format!("As Figure 9 of the paper, computed: {caption}");
+        let caption = format!("As Figure 9 of the paper, computed. {caption} {limits}");
         // The terminal has the limits.
         screen.pictured(chart.titled("", ROWS).named("figure 9"), caption);
     }
