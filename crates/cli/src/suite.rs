@@ -278,6 +278,10 @@ mod tests {
     fn the_cmt_suite_measures_other_cpus_where_there_are_any() {
         let has = |cpus: &[u32]| names(&cmt::SUITE, cpus, "0-1").contains(&"interference".into());
         assert!(has(&[0, 1]) && !has(&[0]));
+        let answers = Answers::read(cmt::SUITE.options, &[("no-interference", "")]);
+        let host = Host { cpus: vec![0, 1], machine: machine::describe() };
+        let sets = (cmt::SUITE.sets)(&answers.expect("sound"), &host).expect("sets");
+        assert!(sets.iter().all(|set| set.plan.experiment.method != methods::INTERFERENCE));
         assert!(names(&cmt::SUITE, &[0], "0").contains(&"detours".into()));
     }
 }

@@ -28,17 +28,25 @@ const FIGURE_1: [(&str, &str); 2] =
 pub(super) static SUITE: Suite = Suite {
     id: "cmt",
     about: "Tick overhead of additions, multiplications and divisions on each CPU in turn, its cost on other CPUs, and the noise at scale (Radojković 2008)",
-    details: "The cost on other CPUs needs two CPUs or more, and permission to inject interrupts (run as root).",
+    details: "The cost on other CPUs needs two CPUs or more.",
     examples: "  anechoic suite cmt --cpus 0-3 -o cmt --html cmt.html
   anechoic suite cmt --seconds 4 -o first                 a first look in two minutes
   anechoic suite cmt --cpus 1 --seconds 300 -o hundreds   half an hour: Figures 8 and 9",
-    options: &[OptionRow::new(
-        "seconds",
-        Value::Count { least: 2, most: u64::MAX },
-        "N",
-        "Number of repetitions of 1 s in each series; the paper's Figures 8 and 9 show several hundred. By default a \
-         series ends once its mean is steady, after 100 at most",
-    )],
+    options: &[
+        OptionRow::new(
+            "seconds",
+            Value::Count { least: 2, most: u64::MAX },
+            "N",
+            "Number of repetitions of 1 s in each series; the paper's Figures 8 and 9 show several hundred. By default a \
+             series ends once its mean is steady, after 100 at most",
+        ),
+        OptionRow::new(
+            "no-interference",
+            Value::Flag,
+            "",
+            "Do not measure what interrupts cost other CPUs, which needs permission to inject them (run as root)",
+        ),
+    ],
     one_cpu: false,
     results: &[
         Wanted::usual(methods::TICK, &MEASURED),
@@ -59,7 +67,7 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let detours = Detours::lasting(Duration::from_secs(lasting));
     sets.push(Set::of(methods::DETOURS, detours.on(host.cpus.clone())));
     // Last, because it needs the permission to inject interrupts.
-    if host.cpus.len() > 1 {
+    if host.cpus.len() > 1 && !answers.flag("no-interference") {
         sets.push(Set::of(methods::INTERFERENCE, interference(host)?));
     }
     Ok(sets)

@@ -73,8 +73,8 @@ fn which_pairs() -> Vec<(&'static str, &'static str)> {
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let experiment = Matrix::read(answers)?.on(host);
-    let noise = experiment.cells.iter().filter_map(|cell| cell.noise.as_ref());
-    noise.map(|noise| noise.check(false)).collect::<Result<(), _>>()?;
+    let mut noise = experiment.cells.iter().filter_map(|cell| cell.noise.as_ref());
+    noise.try_for_each(|noise| noise.check(false))?;
     Ok(experiment)
 }
 
