@@ -32,7 +32,7 @@ use anechoic_system::machine;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use kept::read_sets;
 use measuring::measure_sets;
-use row::{Done, Results, Suite};
+use row::{Done, Results, Suite, Wanted};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -117,7 +117,7 @@ impl Rows for SuiteArgs {
 fn command(suite: &Suite) -> Command {
     let plural = if suite.examples.contains('\n') { "s" } else { "" };
     let mut schemas: Vec<String> =
-        suite.results.iter().map(|(_, row)| format!("schema/{}.schema.json", row.id())).collect();
+        suite.results.iter().map(|of| format!("schema/{}.schema.json", of.row.id())).collect();
     schemas.dedup();
     let json = format!("Print JSON ({}), one document per set", schemas.join(", "));
     let all = if suite.one_cpu { "the last one" } else { "all" };
@@ -193,8 +193,9 @@ fn write_page(
     done: &[Done],
     common: &CommonArgs,
 ) -> Result<u8, Problem> {
-    // The page of a summary has more than the summary.
-    let alone = done.iter().filter(|done| done.found.row().id() != SUMMARY.id);
+    // The page of a summary has more than the summary, and a result with options of the suite is not that of the page.
+    let is_usual = |done: &&Done| suite.result(&done.run.method).is_some_and(Wanted::is_usual);
+    let alone = done.iter().filter(|done| done.found.row().id() != SUMMARY.id).filter(is_usual);
     let known = |done: &Done| Known { dir: done.dir.clone(), found: done.found.clone() };
     let known: Vec<Known> = alone.map(known).collect();
     let (report, worst) = page::report(Some(suite), &Inputs::below(dir)?, false, &known)?;
@@ -206,7 +207,8 @@ fn write_page(
 mod tests {
     use super::*;
     use crate::rows::OfRows;
-    use anechoic_recording::ProblemKind;
+    use anechoic_recording::machine::Machine;
+    use anechoic_recording::{ProblemKind, methods};
     use std::collections::HashSet;
 
     #[test]
@@ -243,5 +245,43 @@ mod tests {
                 assert!(suite.result(set.plan.experiment.method).is_some(), "{}", suite.id);
             }
         }
+    }
+
+    /// Returns the names of the sets of a suite with the usual options on these CPUs of a machine with these allowed ones.
+    fn names(suite: &'static Suite, cpus: &[u32], allowed: &str) -> Vec<String> {
+        let machine = Machine { allowed: allowed.into(), ..machine::describe() };
+        let answers = Answers::read(suite.options, &[]).expect("defaults");
+        let sets = (suite.sets)(&answers, &Host { cpus: cpus.to_vec(), machine });
+        sets.expect(suite.id).into_iter().map(|set| set.name).collect()
+    }
+
+    /// Figure 8 of Tsafrir 2007 needs several numbers of ranks, whether the loops run on one CPU or on several.
+    #[test]
+    fn jobs_have_one_rank_up_to_one_on_each_cpu() {
+        let ranks = |cpus: &[u32], allowed: &str| {
+            let answers = Answers::read(loops::SUITE.options, &[("no-rates", "")]).expect("sound");
+            let machine = Machine { allowed: allowed.into(), ..machine::describe() };
+            let host = Host { cpus: cpus.to_vec(), machine };
+            let sets = (loops::SUITE.sets)(&answers, &host).expect("sets");
+            let jobs = sets.iter().filter(|set| set.plan.experiment.method == methods::BSP);
+            let job = |set: &row::Set| (set.name.clone(), set.plan.experiment.cpus());
+            jobs.map(job).collect::<Vec<_>>()
+        };
+        let job = |ranks: u32| (format!("ranks-{ranks}"), (0..ranks).collect::<Vec<_>>());
+        assert_eq!(ranks(&[0], "0-4"), [1, 2, 4, 5].map(job));
+        assert_eq!(ranks(&[0], "0"), [1].map(job));
+        assert_eq!(ranks(&[0], ""), [], "a recording that does not name the CPUs");
+    }
+
+    /// One CPU has no other to interrupt.
+    #[test]
+    fn the_cmt_suite_measures_other_cpus_where_there_are_any() {
+        let has = |cpus: &[u32]| names(&cmt::SUITE, cpus, "0-1").contains(&"interference".into());
+        assert!(has(&[0, 1]) && !has(&[0]));
+        let answers = Answers::read(cmt::SUITE.options, &[("no-interference", "")]);
+        let host = Host { cpus: vec![0, 1], machine: machine::describe() };
+        let sets = (cmt::SUITE.sets)(&answers.expect("sound"), &host).expect("sets");
+        assert!(sets.iter().all(|set| set.plan.experiment.method != methods::INTERFERENCE));
+        assert!(names(&cmt::SUITE, &[0], "0").contains(&"detours".into()));
     }
 }

@@ -107,6 +107,26 @@ fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
     assert!(json.err.contains("1 of 3 sets is missing: run-02"), "{}", json.err);
 }
 
+/// The loops run on one CPU, and jobs on several: what is missing is named by what the loops had.
+#[test]
+fn a_suite_of_one_cpu_has_sets_on_more() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recorded = |name: &str, method: &str, cpus: &[u32]| {
+        let mut run = of_command("anechoic suite loops --samples 10");
+        run.method = method.into();
+        run.machine.allowed = "0-2".into();
+        run.machine.tick_hz = Some(1_000);
+        run.cpus = cpus.iter().map(|&cpu| cpu_run(cpu, (0, SECOND), 20)).collect();
+        let recorder = Recorder::create(&dir.path().join(name), &run).expect("writable");
+        recorder.finish(&run).expect("writable");
+    };
+    recorded("1ms", "loops", &[1]);
+    recorded("ranks-2", "bsp", &[0, 1]);
+    let shown = anechoic(&["suite", "loops", "--show", arg(dir.path()), "-q", "--json"]);
+    let missing = "sets are missing: tick-by-2, tick-by-3, deltas, ranks-1, ranks-3, rate-1000, rate-2000, rate-4000.";
+    assert!(shown.err.contains(missing), "{}", shown.err);
+}
+
 /// A set that was measured otherwise is there: `--resume` would not measure it again.
 #[test]
 fn a_set_that_was_measured_otherwise_is_left_out_and_not_missing() {

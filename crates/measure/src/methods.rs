@@ -4,12 +4,12 @@
 //! follow from its row; everything else (calibration, stopping rule, gaps, kernel events, storage) is done by
 //! [`crate::run`].
 
-mod bsp;
+pub mod bsp;
 pub mod detours;
 mod frame;
 mod ftq;
 mod fwq;
-mod interference;
+pub mod interference;
 mod loops;
 mod memory;
 mod paging;

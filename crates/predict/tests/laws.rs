@@ -2,7 +2,7 @@
 
 use anechoic_lab::builders;
 use anechoic_lab::trains::{exponential, random};
-use anechoic_predict::laws::{Laws, OPTIONS, laws};
+use anechoic_predict::laws::{Laws, OPTIONS, Observed, laws};
 use anechoic_predict::phases::{Ask, Noise, predict};
 use anechoic_recording::options::Answers;
 use anechoic_recording::run::{Ended, Outcome};
@@ -96,7 +96,7 @@ impl Delays {
 
 fn laws_from(recording: &Recording) -> Laws {
     let answers = Answers::read(OPTIONS, &[("grain", "1ms"), ("ranks", "1,16")]).expect("sound");
-    laws(&answers, Some(recording)).expect("laws")
+    laws(&answers, Some(Observed::from_recording(recording).expect("delays"))).expect("laws")
 }
 
 /// Returns half the distance that one in a hundred drawings of this number of delays exceeds, as a share.

@@ -1,6 +1,7 @@
 //! The screen of the interference matrix: what interrupts on one CPU cost work on another.
 
 mod charts;
+pub(crate) mod over_time;
 pub(crate) mod rows;
 pub(crate) mod sure;
 pub(crate) mod words;
@@ -35,8 +36,8 @@ pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
     }
     add_maps(found, view, &mut screen);
     screen.on_page(|page| {
-        let drawn = charts::repetitions(found).into_iter();
-        drawn.for_each(|chart| page.picture(chart, charts::REPETITIONS));
+        let drawn = over_time::charts(found).into_iter();
+        drawn.for_each(|chart| page.picture(chart, over_time::CAPTION));
         page.note(&format!("Intervals: {}.", found.interval));
     });
     screen.gap();

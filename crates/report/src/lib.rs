@@ -93,8 +93,8 @@ pub use self_test::self_test;
 pub use sources::sources;
 pub use style::{Style, View, plain, shown};
 pub use suite::{
-    LOOPS_DELTAS, LOOPS_RATE, Study, suite_cmt, suite_ferreira, suite_loops, suite_memory,
-    suite_paging, suite_selfish, suite_ticks,
+    CmtSets, LOOPS_DELTAS, LOOPS_PART, LOOPS_RATE, Study, suite_cmt, suite_ferreira, suite_loops,
+    suite_memory, suite_paging, suite_selfish, suite_ticks,
 };
 pub use summary::summary;
 pub use switch::switch;

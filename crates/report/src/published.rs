@@ -141,6 +141,11 @@ pub(crate) const LOOP: &str = "loop of 1 ms";
 /// Experiment: how often interrupts came, and what they took.
 pub(crate) const INTERRUPTS_OF_A_RUN: &str = "interrupts of a run";
 
+/// Experiment: what the slowdown of a job approaches with many nodes.
+pub(crate) const JOB_LIMIT: &str = "slowdown of a job of many nodes with a delay of 1 ms";
+/// Experiment: samples of which every second one contains a tick.
+pub(crate) const HALF_OF_A_TICK: &str = "samples of half a tick's period";
+
 /// Experiment: the time between two reads of the counter.
 pub(crate) const READS: &str = "counter deltas";
 /// Experiment: what a machine consists of.
@@ -219,6 +224,8 @@ pub const SIGNATURES: [Signature; 6] = [
 
 /// The grain of the do-nothing loops.
 pub const LOOPS_GRAIN_NS: u64 = 1_000_000;
+/// Compute phases of the job of Figure 8 of Tsafrir 2007.
+pub const JOB_GRAINS_NS: [u64; 3] = [0, 1_000_000, 5_000_000];
 /// Further grains as fractions of the tick's period (Tsafrir 2007, Figure 15).
 pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
 

@@ -10,9 +10,9 @@ mod selfish;
 mod serial;
 mod ticks;
 
-pub use cmt::suite_cmt;
+pub use cmt::{CmtSets, suite_cmt};
 pub use ferreira::suite_ferreira;
-pub use loops::{LOOPS_DELTAS, LOOPS_RATE, suite_loops};
+pub use loops::{LOOPS_DELTAS, LOOPS_PART, LOOPS_RATE, suite_loops};
 pub use memory::suite_memory;
 pub use paging::suite_paging;
 pub use selfish::suite_selfish;

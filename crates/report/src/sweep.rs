@@ -3,7 +3,7 @@
 
 use crate::cumulative;
 use crate::measured::counted as counted_events;
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity as Unit, ROWS};
+use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity as Unit, ROWS};
 use crate::screen::Screen;
 use crate::style::{View, capital, plain};
 use crate::table::Table;
@@ -16,7 +16,11 @@ const FAR: f64 = 10.0;
 /// Largest number of curves in one figure.
 const CURVES: usize = 8;
 /// Largest number of experiments of which the distributions are drawn.
-const MOST: usize = 6;
+const MOST: usize = 8;
+/// Largest number of tick rates that an axis names one by one.
+const NAMED: usize = 8;
+/// Space beside the lowest and the highest of them, as a factor.
+const ROOM: f64 = 1.15;
 
 /// Shows the quantity against the number, as a table and as a figure, and the distributions at each number.
 #[must_use]
@@ -100,7 +104,7 @@ pub(crate) fn what(found: &Sweep) -> &'static str {
 }
 
 /// Explains the columns of the table.
-fn note(found: &Sweep) -> &'static str {
+pub(crate) fn note(found: &Sweep) -> &'static str {
     match found.quantity {
         Quantity::Noise if found.distributions.is_empty() => {
             "noise of all CPUs of a measurement together; mean and standard deviation are over repeated measurements"
@@ -179,7 +183,7 @@ fn words(found: &Sweep, number: f64) -> String {
 }
 
 /// Returns mean and deviation of each experiment at each number.
-fn table(found: &Sweep) -> Table {
+pub(crate) fn table(found: &Sweep) -> Table {
     let number = number(found.by);
     let mut table = Table::of_named("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
         .captioned("Mean and deviation at each number");
@@ -290,6 +294,30 @@ fn chart(found: &Sweep) -> Option<Chart> {
     Some(lines_chart(found, &found.lines, what(found), unit)?.named("by number"))
 }
 
+/// Names the rates themselves, of which round values in between say nothing, if they are few.
+fn with_names(axis: Axis, mut rates: Vec<f64>) -> Axis {
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    let [low, .., high] = rates[..] else { return axis };
+    if rates.len() > NAMED || !axis.log {
+        return axis;
+    }
+    let names = rates.iter().map(|&at| Place { at, name: hertz(at) }).collect();
+    Axis { names, range: Some((low / ROOM, high * ROOM)), ..axis }
+}
+
+/// Draws the mean of each experiment against the number on linear axes from 0, where what grows in proportion is a
+/// straight line.
+pub(crate) fn from_zero(found: &Sweep) -> Option<Chart> {
+    let mut chart = chart(found)?;
+    let values = |of: fn(&Curve) -> Vec<f64>| chart.curves.iter().flat_map(of).chain([0.0]);
+    let linear = |axis: &Axis| Axis { log: false, ..axis.clone() };
+    let x = linear(&chart.x).over(values(|curve| curve.x.clone())).rounded(ROWS);
+    let y = linear(&chart.y).over(values(|curve| curve.along().collect())).rounded(ROWS / 2);
+    (chart.x, chart.y) = (x, y);
+    Some(chart)
+}
+
 /// Draws lines against the number, with the standard deviation as error bars; nothing where all have the same number.
 fn lines_chart(found: &Sweep, lines: &[Line], what: &str, unit: Unit) -> Option<Chart> {
     let points = || lines.iter().flat_map(|line| &line.points);
@@ -315,7 +343,9 @@ fn lines_chart(found: &Sweep, lines: &[Line], what: &str, unit: Unit) -> Option<
             .lettered(letter)
     };
     let curves = lines.iter().take(CURVES).enumerate().map(curve).collect();
-    let (x, y) = (axis(number(found.by), by, &numbers), axis(what, unit, &values));
+    let x = axis(number(found.by), by, &numbers);
+    let x = if by == Unit::Frequency { with_names(x, numbers) } else { x };
+    let y = axis(what, unit, &values);
     let title = format!("{what} by {}, mean ± standard deviation", number(found.by));
     let mut chart = Chart::of(x, y, curves).titled(title, ROWS);
     if let Some(more @ 1..) = lines.len().checked_sub(CURVES) {

@@ -29,7 +29,7 @@ fn cost(ns: f64, error: f64) -> Cost {
 }
 
 /// What an interrupt costs a kernel at this distance, the first kernel most.
-fn planted(place: Proximity, kernel: usize) -> f64 {
+pub fn planted(place: Proximity, kernel: usize) -> f64 {
     match place {
         Proximity::SameThread => [14_800.0, 14_500.0, 14_400.0][kernel],
         Proximity::SmtSibling => [3_200.0, 900.0, 120.0][kernel],
@@ -129,7 +129,7 @@ fn two() -> Interference {
 }
 
 /// Four cores of two threads, of which two cores each share a second-level cache.
-fn eight() -> Interference {
+pub fn eight() -> Interference {
     matrix(8, |a, b| match (a, b) {
         (a, b) if a == b => Proximity::SameThread,
         (a, b) if a % 4 == b % 4 => Proximity::SmtSibling,

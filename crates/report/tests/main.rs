@@ -3,6 +3,7 @@
 mod bsp;
 mod cluster;
 mod culprit;
+mod experiments;
 mod exports;
 mod figures;
 mod gate;

@@ -259,6 +259,8 @@ fn ticks_beside_the_processors_of_the_paper() {
         &[
             "On the six processors of the paper 1,000 interrupts per second take",
             "; here 0.5",
+            "Whether a tick also changes the speed of what it interrupts (Section 4) cannot be seen in sorts of 11.0 ms, because \
+             every sort has ticks; `anechoic suite loops` tests each loop.",
             "the published processors, and this machine below them",
             "P-90",
             "PX-1",

@@ -16,7 +16,9 @@ use anechoic_analyze::summary::Breakdown;
 use anechoic_lab::builders;
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{Ended, RunState};
-use anechoic_report::{HtmlReport, Study, View, captions, figures, html, suite_cmt, suite_loops};
+use anechoic_report::{
+    CmtSets, HtmlReport, Study, View, captions, figures, html, suite_cmt, suite_loops,
+};
 use std::path::Path;
 
 type Suite = fn(&[Measured], &View<'_>) -> Study;
@@ -69,8 +71,13 @@ fn long() -> Measured {
     kernels(1_000_000_000, 20, |_| only_sums())
 }
 
+/// Returns tick kernels without what the suite measures beside them.
+fn kernels_alone(sets: &[Measured]) -> CmtSets {
+    CmtSets { measured: sets.to_vec(), ..CmtSets::default() }
+}
+
 fn of_cmt(sets: &[Measured], _: &View<'_>) -> Study {
-    suite_cmt(sets)
+    suite_cmt(&kernels_alone(sets))
 }
 
 #[test]
@@ -81,7 +88,7 @@ fn cmt() {
 /// The page begins with the paper: its figures in their order, with the published values as curves of their own.
 #[test]
 fn the_page_of_a_suite_begins_with_the_figures_of_the_paper() {
-    let study = suite_cmt(&[short(), long()]);
+    let study = suite_cmt(&kernels_alone(&[short(), long()]));
     let report = HtmlReport { study: Some(study), ..HtmlReport::default() };
     let drawn = figures(&report);
     let numbers = |number: &str| {
@@ -109,7 +116,7 @@ fn the_page_of_a_suite_begins_with_the_figures_of_the_paper() {
 #[test]
 fn what_a_suite_lacks_is_a_warning_of_its_study() {
     let lacking = "1 of 3 sets is missing: sums-10.".to_owned();
-    let study = suite_cmt(&[short()]).lacking(vec![lacking.clone()]);
+    let study = suite_cmt(&kernels_alone(&[short()])).lacking(vec![lacking.clone()]);
     let view = View::default();
     let text = study.clone().screen(&view).to_text(&view);
     let at = |of: &str| text.find(of).unwrap_or_else(|| panic!("no {of} in {text}"));
@@ -211,7 +218,7 @@ fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
 /// Shows sets that do not differ in the tick rate.
 fn loops_alone(sets: &[Measured], view: &View<'_>) -> Study {
     let named: Vec<_> = sets.iter().map(|set| ("1ms".to_owned(), set.clone())).collect();
-    suite_loops(&named, None, view)
+    suite_loops(&named, &[], None, view)
 }
 
 #[test]
@@ -219,7 +226,7 @@ fn loops_at_several_rates_are_joined() {
     let rates = |sets: &[Measured], view: &View<'_>| {
         let names = ["rate-1000", "rate-250", "1ms"];
         let sets = names.into_iter().map(str::to_owned).zip(sets.iter().cloned());
-        suite_loops(&sets.collect::<Vec<_>>(), None, view)
+        suite_loops(&sets.collect::<Vec<_>>(), &[], None, view)
     };
     let sets = [(); 3].map(|()| variants(&["other"], 2_000.0));
     let text = screen(rates, &sets);
@@ -262,7 +269,7 @@ fn loops_beside_the_machines_of_the_paper() {
     let deltas = measured("fwq", vec![series(facts, &reads)]);
     let sets = [("deltas".to_owned(), deltas), ("1ms".to_owned(), variants(&["other"], 2_000.0))];
     let view = View::default();
-    let text = suite_loops(&sets, Some(&run), &view).screen(&view).to_text(&view);
+    let text = suite_loops(&sets, &[], Some(&run), &view).screen(&view).to_text(&view);
     let of = |from: &str| text.lines().find(|line| line.starts_with(from)).expect("a line");
     let words = |from| of(from).split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
     assert_eq!(words("Xeon MP"), "GHz 116 – 104 – 511", "{text}");

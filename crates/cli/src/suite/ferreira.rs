@@ -1,6 +1,6 @@
 //! `anechoic suite ferreira`: the same share of noise as few long or many short detours (Ferreira 2008).
 
-use super::row::{Done, Set, Suite};
+use super::row::{Done, Set, Suite, Wanted};
 use anechoic_measure::experiment::Host;
 use anechoic_measure::inject::{Injection, Timing};
 use anechoic_predict::bsp::Bsp;
@@ -42,7 +42,7 @@ pub(super) static SUITE: Suite = Suite {
         .default("10s"),
     ],
     one_cpu: false,
-    results: &[(methods::BSP, &BSP)],
+    results: &[Wanted::usual(methods::BSP, &BSP)],
     sets,
     study,
 };

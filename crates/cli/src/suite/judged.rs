@@ -169,10 +169,11 @@ fn planned(suite: &Suite, first: &Run, sets: &[&Recording]) -> Result<Vec<Set>, 
     };
     let matches = matches(suite, &first.command).map_err(refused)?;
     let common = super::CommonArgs::from_arg_matches(&matches).map_err(refused)?;
+    // A suite of one CPU may have sets on more.
     let measured = || {
-        let cpus = sets.iter().flat_map(|set| set.run().cpus.iter().map(|cpu| cpu.cpu));
-        cpus.collect::<BTreeSet<u32>>()
+        let fewest = sets.iter().map(|set| &set.run().cpus).min_by_key(|cpus| cpus.len());
+        fewest.into_iter().flatten().map(|cpu| cpu.cpu).collect()
     };
-    let cpus = common.cpus.map_or_else(|| measured().into_iter().collect(), |list| list.0);
+    let cpus = common.cpus.map_or_else(measured, |list| list.0);
     (suite.sets)(&answers(suite.options, &matches), &Host { cpus, machine: first.machine.clone() })
 }

@@ -1,16 +1,20 @@
 //! `anechoic suite loops`: do-nothing loops (Tsafrir 2007, second half).
 
-use super::row::{Done, Set, Suite};
+use super::row::{Done, Set, Suite, Wanted, of_type};
 use crate::setup::leave_one;
 use anechoic_analyze::Measured;
 use anechoic_measure::experiment::Host;
 use anechoic_measure::inject::{Injection, Timing};
+use anechoic_measure::methods::bsp::Job;
+use anechoic_predict::bsp::Bsp;
 use anechoic_recording::injection::InjectionKind;
 use anechoic_recording::options::{Answers, OptionRow, Value};
-use anechoic_recording::{Problem, methods};
-use anechoic_report::published::{LOOPS_GRAIN_NS, LOOPS_TICK_PARTS};
+use anechoic_recording::parallel::Meeting;
+use anechoic_recording::{Problem, methods, topology};
+use anechoic_report::published::{JOB_GRAINS_NS, LOOPS_GRAIN_NS, LOOPS_TICK_PARTS};
+use anechoic_report::results::bsp::BSP;
 use anechoic_report::results::measured::MEASURED;
-use anechoic_report::{LOOPS_DELTAS, LOOPS_RATE, Study, View};
+use anechoic_report::{LOOPS_DELTAS, LOOPS_PART, LOOPS_RATE, Study, View};
 use std::time::Duration;
 
 /// The rate of the timer tick, if the kernel does not report it.
@@ -19,13 +23,18 @@ const USUAL_TICK_HZ: u64 = 250;
 const OTHER_GRAINS_PART: u64 = 10;
 /// Number of times between two reads of the counter for each sample of the usual grain.
 const DELTAS_PART: u64 = 10;
+/// Time of the phases of each grain and kind of meeting of a job, for each sample of the usual grain, and its limits.
+const JOB_TIME_OF_A_SAMPLE: Duration = Duration::from_micros(50);
+const LEAST_JOB_TIME: Duration = Duration::from_millis(500);
+const MOST_JOB_TIME: Duration = Duration::from_secs(60);
 /// Tick rates of the sweep above the kernel's own (Tsafrir 2007, Figure 11, has 10 to 1,000 Hz).
 const RATES_HZ: [u64; 4] = [500, 1_000, 2_000, 4_000];
 
 pub(super) static SUITE: Suite = Suite {
     id: methods::LOOPS,
-    about: "Do-nothing loops: how much they vary, and what accounts for it (Tsafrir 2007)",
-    details: "",
+    about: "Do-nothing loops: how much they vary, what accounts for it, and what noise costs a job (Tsafrir 2007)",
+    details: "The loops run on a single CPU unless the user names several. The ranks of a job, for which the delay of a phase is \
+              measured, run on one, two, four and more of these, or of all CPUs that this process may use where the loops have one.",
     examples: "  anechoic suite loops -o loops --html loops.html          40 minutes; with --samples 10000 four
   anechoic suite loops --samples 1000 --cpus 1 -o first    a first look in a minute",
     options: &[
@@ -50,7 +59,11 @@ pub(super) static SUITE: Suite = Suite {
         ),
     ],
     one_cpu: true,
-    results: &[(methods::LOOPS, &MEASURED), (methods::FWQ, &MEASURED)],
+    results: &[
+        Wanted::usual(methods::LOOPS, &MEASURED),
+        Wanted::usual(methods::FWQ, &MEASURED),
+        Wanted::usual(methods::BSP, &BSP),
+    ],
     sets,
     study,
 };
@@ -73,7 +86,7 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let usual = set("1ms".to_owned(), LOOPS_GRAIN_NS, samples, "other,fifo");
     let parts = LOOPS_TICK_PARTS
         .iter()
-        .map(|&part| set(format!("tick-by-{part}"), tick_ns / part, fewer, "other"));
+        .map(|&part| set(format!("{LOOPS_PART}{part}"), tick_ns / part, fewer, "other"));
     // Nothing between two reads of the counter, which takes some 30 ns.
     let options = [
         ("work", "empty".to_owned()),
@@ -102,8 +115,32 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
         }
         Ok(set)
     };
+    let jobs = jobs(samples, host)?;
     // Last, because they need the permission to inject interrupts.
-    std::iter::once(usual).chain(parts).chain([deltas]).chain(rates.iter().map(at_rate)).collect()
+    let rates = rates.iter().map(at_rate);
+    let jobs = jobs.into_iter().map(Ok);
+    std::iter::once(usual).chain(parts).chain([deltas]).chain(jobs).chain(rates).collect()
+}
+
+/// Returns jobs of one rank, two, four and so on, up to one on each CPU (Tsafrir 2007, Figure 8).
+fn jobs(samples: u64, host: &Host) -> Result<Vec<Set>, Problem> {
+    let cpus = match &host.cpus[..] {
+        [_] => topology::ranges(&host.machine.allowed).flatten().collect(),
+        several => several.to_vec(),
+    };
+    let most = cpus.len();
+    let powers = (0..).map(|power| 1 << power).take_while(|&ranks| ranks < most);
+    let numbers: Vec<usize> = powers.chain([most]).filter(|&ranks| ranks > 0).collect();
+    let duration = (JOB_TIME_OF_A_SAMPLE * u32::try_from(samples).unwrap_or(u32::MAX))
+        .clamp(LEAST_JOB_TIME, MOST_JOB_TIME);
+    let job = Job {
+        grains: JOB_GRAINS_NS.map(Duration::from_nanos).to_vec(),
+        meetings: vec![Meeting::Barrier, Meeting::Allreduce],
+        duration,
+        ..Job::usual()?
+    };
+    let set = |ranks: usize| Ok(Set::of(format!("ranks-{ranks}"), job.on(&cpus[..ranks])?));
+    numbers.into_iter().map(set).collect()
 }
 
 /// Returns the tick rates of the sweep: the kernel's own, and those above it.
@@ -116,5 +153,10 @@ fn rates(tick_ns: u64) -> Vec<u64> {
 fn study(done: &[Done], view: &View<'_>) -> Study {
     let named = |done: &Done| Some((done.name.clone(), done.found.get::<Measured>()?.clone()));
     let sets: Vec<_> = done.iter().filter_map(named).collect();
-    anechoic_report::suite_loops(&sets, done.first().map(|done| &done.run), view)
+    anechoic_report::suite_loops(
+        &sets,
+        &of_type::<Bsp>(done),
+        done.first().map(|done| &done.run),
+        view,
+    )
 }

@@ -1,6 +1,6 @@
 //! `anechoic suite memory`: memory experiments (Wächtler & Sojka 2012).
 
-use super::row::{Done, Set, Suite, of_type};
+use super::row::{Done, Set, Suite, Wanted, of_type};
 use anechoic_analyze::Memory;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::options::{Answers, OptionRow, Value};
@@ -21,7 +21,7 @@ pub(super) static SUITE: Suite = Suite {
         "One working set per octave instead of 8, and an eighth of the repetitions",
     )],
     one_cpu: true,
-    results: &[(methods::MEMORY, &MEMORY)],
+    results: &[Wanted::usual(methods::MEMORY, &MEMORY)],
     sets,
     study,
 };

@@ -2,12 +2,13 @@
 
 use super::SUITES;
 use super::judged::{Judged, Names};
-use super::row::{Done, Suite, left_out};
+use super::row::{Done, Suite, Wanted, left_out};
 use super::settings::is_of;
 use crate::exit;
 use crate::inputs::Inputs;
 use crate::page::{self, Known};
 use anechoic_recording::{Problem, Recording};
+use anechoic_report::results::Found;
 use anechoic_report::{HtmlPart, HtmlReport, Study, View};
 use std::path::Path;
 
@@ -101,15 +102,29 @@ fn study(
     let mut done = vec![];
     for ((name, part), recording) in names.into_iter().zip(parts).zip(recordings) {
         let Some(name) = name else { continue };
-        let Some(row) = suite.result(&recording.run().method) else { continue };
-        match part.found.iter().find(|found| found.row().id() == row.id()) {
-            Some(found) => done.push(Done { name, ..Done::of(recording, found.clone()) }),
-            None => lacking.push(left_out(&name, &why(part, row.title()))),
+        let Some(wanted) = suite.result(&recording.run().method) else { continue };
+        match result(wanted, part, recording) {
+            Ok(found) => done.push(Done { name, ..Done::of(recording, found) }),
+            Err(why) => lacking.push(left_out(&name, &why)),
         }
     }
     let view = View { width: 120, all: true, ..View::default() };
     let whole = lacking.is_empty();
     ((suite.study)(&done, &view).lacking(lacking), whole)
+}
+
+/// Returns a result of a recording: the one on its page, if that is what the suite needs.
+///
+/// # Errors
+/// Why it is not there.
+fn result(wanted: &Wanted, part: &HtmlPart, recording: &Recording) -> Result<Found, String> {
+    let title = wanted.row.title();
+    if !wanted.is_usual() {
+        // A problem may name the owner's directory.
+        return wanted.compute(recording).map_err(|problem| problem.not_available(title).why);
+    }
+    let found = part.found.iter().find(|found| found.row().id() == wanted.row.id());
+    found.cloned().ok_or_else(|| why(part, title))
 }
 
 /// Returns why a result of a recording is not there.

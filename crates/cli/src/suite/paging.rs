@@ -1,6 +1,6 @@
 //! `anechoic suite paging`: page sizes and the TLB (Radojković 2009).
 
-use super::row::{Done, Set, Suite, of_type};
+use super::row::{Done, Set, Suite, Wanted, of_type};
 use anechoic_analyze::Paging;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::options::{Answers, OptionRow, Value};
@@ -22,7 +22,7 @@ pub(super) static SUITE: Suite = Suite {
         "Four sizes of the matrix up to 16 times the reach of the TLB instead of nine up to 64 times, and 3 blocks",
     )],
     one_cpu: true,
-    results: &[(methods::PAGING, &PAGING)],
+    results: &[Wanted::usual(methods::PAGING, &PAGING)],
     sets,
     study,
 };

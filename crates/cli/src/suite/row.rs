@@ -28,8 +28,8 @@ pub(super) struct Suite {
     pub options: &'static [OptionRow],
     /// Whether it measures a single CPU unless the user names several.
     pub one_cpu: bool,
-    /// The methods of its sets, each with the result that is computed of a set.
-    pub results: &'static [(&'static str, &'static dyn AnyRow)],
+    /// What is computed of its sets, by their method.
+    pub results: &'static [Wanted],
     /// Returns its sets in the order in which they are measured.
     pub sets: fn(&Answers, &Host) -> Result<Vec<Set>, Problem>,
     /// Puts what was measured beside what was published.
@@ -37,15 +37,51 @@ pub(super) struct Suite {
 }
 
 impl Suite {
-    /// Returns the result that is computed of recordings of this method, if the suite has such sets.
-    pub(super) fn result(&self, method: &str) -> Option<&'static dyn AnyRow> {
-        self.results.iter().find(|(of, _)| *of == method).map(|(_, row)| *row)
+    /// Returns what is computed of recordings of this method, if the suite has such sets.
+    pub(super) fn result(&self, method: &str) -> Option<&'static Wanted> {
+        self.results.iter().find(|wanted| wanted.method == method)
     }
 
     /// Returns the CPUs that are measured unless the user names others.
     pub(super) fn usual_cpus(&self) -> Vec<u32> {
         let allowed = cpus::allowed();
         if self.one_cpu { allowed.last().copied().into_iter().collect() } else { allowed }
+    }
+}
+
+/// The result that a suite needs of its sets of one method.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// The method.
+    pub method: &'static str,
+    /// The result.
+    pub row: &'static dyn AnyRow,
+    /// The options of a prediction; all others have their defaults.
+    pub options: &'static [(&'static str, &'static str)],
+}
+
+impl Wanted {
+    /// A result with the defaults of all its options.
+    pub(super) const fn usual(method: &'static str, row: &'static dyn AnyRow) -> Self {
+        Self { method, row, options: &[] }
+    }
+
+    /// Returns whether the page of a recording has this result of it.
+    pub(super) fn is_usual(&self) -> bool {
+        self.options.is_empty()
+    }
+
+    /// Computes it of a recording.
+    ///
+    /// # Errors
+    /// The recording does not contain what it needs.
+    pub(super) fn compute(&self, recording: &Recording) -> Result<Found, Problem> {
+        if self.is_usual() {
+            return self.row.compute(&Input::of(&[recording]));
+        }
+        let known = self.row.model().map_or(&[][..], |model| model.options);
+        let answers = Answers::read(known, self.options)?;
+        self.row.compute(&Input { answers: Some(&answers), ..Input::of(&[recording]) })
     }
 }
 
@@ -131,13 +167,13 @@ pub(super) fn left_out(name: &str, why: &str) -> String {
 /// Computes the result of a set.
 pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Result<Done, Problem> {
     let _busy = Busy::with("adding up", quiet);
-    let row = suite.result(&recording.run().method).ok_or_else(|| {
+    let wanted = suite.result(&recording.run().method).ok_or_else(|| {
         let why = format!("it is a recording of {}", recording.run().method);
         ProblemKind::Usage
             .problem(why, "name the directory of that suite")
             .about(recording.dir().display())
     })?;
-    Ok(Done::of(recording, row.compute(&Input::of(&[recording]))?))
+    Ok(Done::of(recording, wanted.compute(recording)?))
 }
 
 /// Returns the results of this type.

@@ -1,6 +1,6 @@
 //! `anechoic suite selfish`: detours over 1 µs and their causes (Kärner 2014).
 
-use super::row::{Done, Set, Suite};
+use super::row::{Done, Set, Suite, Wanted};
 use anechoic_analyze::Summary;
 use anechoic_measure::experiment::Host;
 use anechoic_measure::methods::detours::Detours;
@@ -40,7 +40,7 @@ pub(super) static SUITE: Suite = Suite {
             .default("5"),
     ],
     one_cpu: false,
-    results: &[(methods::DETOURS, &SUMMARY)],
+    results: &[Wanted::usual(methods::DETOURS, &SUMMARY)],
     sets,
     study,
 };

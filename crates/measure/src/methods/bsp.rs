@@ -94,36 +94,74 @@ fn help(meeting: Meeting) -> &'static str {
 }
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
-    let work = answers.one::<&str>("work")?;
-    let duration: Duration = answers.one("duration")?;
-    let policy = if answers.flag("fifo") { Policy::Fifo } else { Policy::Other };
-    let asked: Vec<&str> = answers.all("meet");
-    let mut cells = Vec::new();
-    for grain in answers.all::<Vec<u64>>("grain").into_iter().flatten().map(Duration::from_nanos) {
-        let kernel = Kernel::find(if grain.is_zero() { NO_WORK } else { work })?;
-        let long = if grain.is_zero() { AS_MANY_AS } else { grain };
-        let phases = duration.as_nanos() / long.as_nanos();
-        let phases = u64::try_from(phases).unwrap_or(u64::MAX);
-        if phases == 0 {
-            let why = "the duration is shorter than one grain";
-            return Err(
-                ProblemKind::Usage.problem(why, "use a longer --duration or a shorter --grain")
-            );
-        }
-        let meet = |name: &&str| Meeting::ALL.into_iter().find(|meeting| meeting.name() == *name);
-        for meeting in asked.iter().filter_map(meet) {
-            if grain.is_zero() && meeting == Meeting::Nothing {
-                let why = "ranks that neither work nor meet do nothing";
-                let remedy = "leave out `--grain 0`, or `--meet nothing`";
+    let experiment = Job::read(answers)?.on(&host.cpus)?;
+    frame::leave_a_cpu(&experiment.cells, answers, host, "--fifo")?;
+    Ok(experiment)
+}
+
+/// A job whose ranks compute and meet, with each grain and each kind of meeting in turn.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Work of each rank between two meetings, as time without noise; 0: ranks only meet.
+    pub grains: Vec<Duration>,
+    /// How ranks meet.
+    pub meetings: Vec<Meeting>,
+    /// Total time of the phases of one grain and kind of meeting, without noise.
+    pub duration: Duration,
+    /// Work kernel.
+    pub work: Kernel,
+    /// How ranks are scheduled.
+    pub policy: Policy,
+}
+
+impl Job {
+    /// Returns the job of the options' defaults.
+    ///
+    /// # Errors
+    /// This processor has no such kernel.
+    pub fn usual() -> Result<Self, Problem> {
+        Self::read(&Answers::read(OPTIONS, &[])?)
+    }
+
+    fn read(answers: &Answers) -> Result<Self, Problem> {
+        let named = |name: &str| Meeting::ALL.into_iter().find(|meeting| meeting.name() == name);
+        let grains = answers.all::<Vec<u64>>("grain").into_iter().flatten();
+        Ok(Self {
+            grains: grains.map(Duration::from_nanos).collect(),
+            meetings: answers.all::<&str>("meet").into_iter().filter_map(named).collect(),
+            duration: answers.one("duration")?,
+            work: Kernel::find(answers.one::<&str>("work")?)?,
+            policy: if answers.flag("fifo") { Policy::Fifo } else { Policy::Other },
+        })
+    }
+
+    /// Returns the experiment of one rank on each of these CPUs.
+    ///
+    /// # Errors
+    /// No phase fits into the duration, or ranks would neither work nor meet.
+    pub fn on(&self, cpus: &[u32]) -> Result<Experiment, Problem> {
+        let mut cells = Vec::new();
+        for &grain in &self.grains {
+            let kernel = if grain.is_zero() { Kernel::find(NO_WORK)? } else { self.work };
+            let long = if grain.is_zero() { AS_MANY_AS } else { grain };
+            let phases = self.duration.as_nanos() / long.as_nanos();
+            let phases = u64::try_from(phases).unwrap_or(u64::MAX);
+            if phases == 0 {
+                let why = "the duration is shorter than one grain";
+                let remedy = "use a longer --duration or a shorter --grain";
                 return Err(ProblemKind::Usage.problem(why, remedy));
             }
-            let cell = Cell::sampling(
-                Sample::filling(kernel, grain, phases),
-                Pinning::Cpus(host.cpus.clone()),
-            );
-            cells.push(Cell { policy, between: vec![Act::Meet(meeting)], ..cell });
+            for &meeting in &self.meetings {
+                if grain.is_zero() && meeting == Meeting::Nothing {
+                    let why = "ranks that neither work nor meet do nothing";
+                    let remedy = "leave out `--grain 0`, or `--meet nothing`";
+                    return Err(ProblemKind::Usage.problem(why, remedy));
+                }
+                let sample = Sample::filling(kernel, grain, phases);
+                let cell = Cell::sampling(sample, Pinning::Cpus(cpus.to_vec()));
+                cells.push(Cell { policy: self.policy, between: vec![Act::Meet(meeting)], ..cell });
+            }
         }
+        Ok(Experiment::listed(METHOD.id, cells))
     }
-    frame::leave_a_cpu(&cells, answers, host, "--fifo")?;
-    Ok(Experiment::listed(METHOD.id, cells))
 }

@@ -8,6 +8,7 @@ use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::topology::Proximity;
 use anechoic_recording::{Problem, methods};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// With more pairs than this, one pair of each class stands for all by default.
 const FEW_PAIRS: usize = 64;
@@ -71,38 +72,92 @@ fn which_pairs() -> Vec<(&'static str, &'static str)> {
 }
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
-    let (period, grain) = (answers.one("rate")?, answers.one("repetition")?);
-    let count = answers.one("repetitions")?;
-    let pairs = pairs(answers, host);
-    let measured: BTreeSet<u32> = pairs.iter().map(|&(_, cpu)| cpu).collect();
-    let sources: BTreeSet<u32> = pairs.iter().map(|&(source, _)| source).collect();
-    sources.iter().try_for_each(|&cpu| Injection::interrupts(cpu, period).check(false))?;
-    let mut cells = Vec::new();
-    for cpu in measured {
-        for name in answers.all::<&str>("kernel") {
-            let sample = Sample::filling(Kernel::find(name)?, grain, count);
-            for &(source, _) in pairs.iter().filter(|(_, felt_on)| *felt_on == cpu) {
-                let noise = Some(Injection::interrupts(source, period));
-                let cell = Cell::sampling(sample, Pinning::Cpus(vec![cpu]));
-                cells.push(Cell { noise, ..cell });
-            }
-        }
-    }
-    Ok(Experiment::listed(METHOD.id, cells))
+    let experiment = Matrix::read(answers)?.on(host);
+    let mut noise = experiment.cells.iter().filter_map(|cell| cell.noise.as_ref());
+    noise.try_for_each(|noise| noise.check(false))?;
+    Ok(experiment)
 }
 
-/// Returns the pairs (source, measured CPU) to measure, sorted by source.
-fn pairs(answers: &Answers, host: &Host) -> Vec<(u32, u32)> {
-    let sources = answers.given::<Vec<u32>>("source").unwrap_or_else(|| host.cpus.clone());
-    let with_all = |&source: &u32| host.cpus.iter().map(move |&cpu| (source, cpu));
-    let all: Vec<(u32, u32)> = sources.iter().flat_map(with_all).collect();
-    let usual = if all.len() > FEW_PAIRS { "classes" } else { "all" };
-    if answers.given::<&str>("pairs").unwrap_or(usual) == "all" {
-        return all;
+/// Interrupts on one CPU and kernels on another.
+#[derive(Debug, Clone)]
+pub struct Matrix {
+    /// CPUs that get the interrupts, one after the other; the measured ones if absent.
+    pub sources: Option<Vec<u32>>,
+    /// Which pairs of CPUs are measured; by their number if absent.
+    pub pairs: Option<Pairs>,
+    /// Time between two interrupts.
+    pub period: Duration,
+    /// Work kernels.
+    pub kernels: Vec<Kernel>,
+    /// Duration of one repetition without noise.
+    pub grain: Duration,
+    /// Repetitions for each kernel and pair.
+    pub repetitions: u64,
+}
+
+/// Which pairs of CPUs are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// Every source with every measured CPU.
+    All,
+    /// One pair of each class: the same CPU, SMT siblings, a shared cache, a socket, any other.
+    Classes,
+}
+
+impl Matrix {
+    /// Returns what the options' defaults measure.
+    ///
+    /// # Errors
+    /// This processor has no such kernel.
+    pub fn usual() -> Result<Self, Problem> {
+        Self::read(&Answers::read(OPTIONS, &[])?)
     }
-    let mut first: BTreeMap<Proximity, (u32, u32)> = BTreeMap::new();
-    for (source, cpu) in all {
-        first.entry(Proximity::between(&host.machine, source, cpu)).or_insert((source, cpu));
+
+    fn read(answers: &Answers) -> Result<Self, Problem> {
+        let kernels = answers.all::<&str>("kernel").into_iter().map(Kernel::find);
+        let pairs = |name: &str| if name == "all" { Pairs::All } else { Pairs::Classes };
+        Ok(Self {
+            sources: answers.given("source"),
+            pairs: answers.given("pairs").map(pairs),
+            period: answers.one("rate")?,
+            kernels: kernels.collect::<Result<_, _>>()?,
+            grain: answers.one("repetition")?,
+            repetitions: answers.one("repetitions")?,
+        })
     }
-    first.into_values().collect()
+
+    /// Returns the experiment on the CPUs of this host.
+    #[must_use]
+    pub fn on(&self, host: &Host) -> Experiment {
+        let pairs = self.pairs(host);
+        let measured: BTreeSet<u32> = pairs.iter().map(|&(_, cpu)| cpu).collect();
+        let mut cells = Vec::new();
+        for cpu in measured {
+            for &kernel in &self.kernels {
+                let sample = Sample::filling(kernel, self.grain, self.repetitions);
+                for &(source, _) in pairs.iter().filter(|(_, felt_on)| *felt_on == cpu) {
+                    let noise = Some(Injection::interrupts(source, self.period));
+                    let cell = Cell::sampling(sample, Pinning::Cpus(vec![cpu]));
+                    cells.push(Cell { noise, ..cell });
+                }
+            }
+        }
+        Experiment::listed(METHOD.id, cells)
+    }
+
+    /// Returns the pairs (source, measured CPU) to measure, sorted by source.
+    fn pairs(&self, host: &Host) -> Vec<(u32, u32)> {
+        let sources = self.sources.as_ref().unwrap_or(&host.cpus);
+        let with_all = |&source: &u32| host.cpus.iter().map(move |&cpu| (source, cpu));
+        let all: Vec<(u32, u32)> = sources.iter().flat_map(with_all).collect();
+        let usual = if all.len() > FEW_PAIRS { Pairs::Classes } else { Pairs::All };
+        if self.pairs.unwrap_or(usual) == Pairs::All {
+            return all;
+        }
+        let mut first: BTreeMap<Proximity, (u32, u32)> = BTreeMap::new();
+        for (source, cpu) in all {
+            first.entry(Proximity::between(&host.machine, source, cpu)).or_insert((source, cpu));
+        }
+        first.into_values().collect()
+    }
 }

@@ -7,7 +7,7 @@ pub use observed::Observed;
 
 use crate::phases::{ClosedForm, RANKS};
 use anechoic_recording::options::{Answers, OptionRow, Value};
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
@@ -94,14 +94,12 @@ pub struct RankLaws {
     pub linear_holds: bool,
 }
 
-/// Returns the laws for the values of [`OPTIONS`]. With a recording, D and the time between two events are those of the
-/// samples or detours in it.
+/// Returns the laws for the values of [`OPTIONS`]. With observed delays, D and the time between two events are theirs.
 ///
 /// # Errors
 ///
-/// A duration is 0, several delays fall into one phase, or no sample of the recording is delayed.
-pub fn laws(answers: &Answers, recording: Option<&Recording>) -> Result<Laws, Problem> {
-    let observed = recording.map(Observed::from_recording).transpose()?;
+/// A duration is 0, or several delays fall into one phase.
+pub fn laws(answers: &Answers, observed: Option<Observed>) -> Result<Laws, Problem> {
     let (delay_ns, every_ns) = match &observed {
         Some(observed) => (observed.delay_ns(), observed.every_ns()),
         None => {

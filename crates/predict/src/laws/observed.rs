@@ -35,20 +35,30 @@ impl Observed {
     /// # Errors
     ///
     /// It cannot be read, has neither detours nor samples of fixed work, or shows no delay.
-    pub(super) fn from_recording(recording: &Recording) -> Result<Self, Problem> {
+    pub fn from_recording(recording: &Recording) -> Result<Self, Problem> {
         let run = recording.run();
+        let name = recording.dir().display().to_string();
         if let Some(why) = no_sample(run) {
             let remedy = "measure without --keep, or give the laws --delay and --every";
-            return Err(ProblemKind::NoVerdict
-                .problem(why, remedy)
-                .about(recording.dir().display()));
+            return Err(ProblemKind::NoVerdict.problem(why, remedy).about(&name));
         }
-        let method = run.method.clone();
-        let (samples, delays, sum_ns, time_ns) = match method == methods::DETOURS {
-            true => delays_of_detours(&summarize(recording)?),
-            false => delays_of_samples(&measure(recording)?),
-        };
-        let name = recording.dir().display().to_string();
+        match run.method == methods::DETOURS {
+            true => Self::from_delays(name, &run.method, delays_of_detours(&summarize(recording)?)),
+            false => Self::from_samples(name, &measure(recording)?),
+        }
+    }
+
+    /// Returns the delays of the samples of a recording with this name.
+    ///
+    /// # Errors
+    ///
+    /// It has no samples of fixed work, or shows no delay.
+    pub fn from_samples(name: String, found: &Measured) -> Result<Self, Problem> {
+        Self::from_delays(name, &found.method, delays_of_samples(found))
+    }
+
+    fn from_delays(name: String, method: &str, delays: Delays) -> Result<Self, Problem> {
+        let (samples, delays, sum_ns, time_ns) = delays;
         let lacks =
             |why: &str, remedy: &str| Err(ProblemKind::NoVerdict.problem(why, remedy).about(&name));
         match samples {
@@ -69,8 +79,8 @@ impl Observed {
             }
             _ => {}
         }
-        let mean_ns = sum_ns / delays as f64;
-        let free_ns = time_ns - sum_ns;
+        let (mean_ns, free_ns) = (sum_ns / delays as f64, time_ns - sum_ns);
+        let method = method.to_owned();
         Ok(Self { recording: name, method, samples, delays, mean_ns, time_ns, free_ns })
     }
 
@@ -96,14 +106,14 @@ fn delays_of_detours(found: &Summary) -> Delays {
 }
 
 fn delays_of_samples(found: &Measured) -> Delays {
-    let of_work = found.series.iter().filter(|series| series.facts.fixed == Fixed::Work);
+    let fixed_work = found.series.iter().filter(|series| series.facts.fixed == Fixed::Work);
     let (mut samples, mut delays, mut sum_ns, mut time_ns) = (0, 0, 0.0, 0.0);
-    for distribution in of_work.filter_map(|series| series.distribution.as_ref()) {
-        samples += distribution.samples;
-        time_ns += distribution.mean * distribution.samples as f64;
-        if let Some(mean) = distribution.slowies.mean {
-            delays += distribution.slowies.count;
-            sum_ns += (mean - distribution.third_decile_mean) * distribution.slowies.count as f64;
+    for body in fixed_work.filter_map(|series| series.distribution.as_ref()) {
+        samples += body.samples;
+        time_ns += body.mean * body.samples as f64;
+        if let Some(mean) = body.slowies.mean {
+            delays += body.slowies.count;
+            sum_ns += (mean - body.third_decile_mean) * body.slowies.count as f64;
         }
     }
     (Some(samples), delays, sum_ns, time_ns)

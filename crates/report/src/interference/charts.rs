@@ -1,8 +1,7 @@
 //! The pictures of the interference matrix: a map of all pairs for each kernel, and the repetitions over time.
 
-use super::words::{cost, place};
-use crate::measured::scatter::axis_for;
-use crate::picture::{Axis, Cell, Chart, Column, Curve, Draw, Heat, Quantity, Row};
+use super::words::cost;
+use crate::picture::{Cell, Column, Heat, Row};
 use crate::style::plain;
 use crate::units::{between, micros};
 use anechoic_analyze::Interference;
@@ -13,53 +12,6 @@ const DECADES: f64 = 2.5;
 
 /// With more interrupted CPUs a short screen shows the map of one kernel.
 const MANY: usize = 16;
-
-/// Describes the figures of the repetitions.
-pub(super) const REPETITIONS: &str = "The time of each repetition by its start, on one scale: of up to 1,000 all, of more the shortest and the longest in each of 500 equal stretches of time. One pair of CPUs stands for each distance.";
-
-/// Draws the repetitions of each kernel by the distance of the interrupted CPU, and those of all kernels at the nearest
-/// distance that is not the CPU itself (Radojković 2008, Figures 5 and 6).
-pub(super) fn repetitions(found: &Interference) -> Vec<Chart> {
-    let drawn: Vec<&Pair> = found.pairs.iter().filter(|pair| pair.drawn.is_some()).collect();
-    let label = |pair: &Pair| format!("interrupts on CPU {}: {}", pair.source, place(pair.place));
-    let mut charts = Vec::new();
-    for kernel in found.kernels.iter().map(|of| &of.kernel) {
-        let mut pairs: Vec<&Pair> =
-            drawn.iter().copied().filter(|pair| &pair.kernel == kernel).collect();
-        pairs.sort_by_key(|pair| pair.place);
-        let of = |pair: &Pair| format!("{} on CPU {}, {}", kernel, pair.cpu, label(pair));
-        charts.extend(chart(&pairs, of, &format!("{kernel} by distance")));
-    }
-    let others = drawn.iter().filter(|pair| pair.place != Proximity::SameThread);
-    if let Some(nearest) = others.map(|pair| pair.place).min() {
-        let pairs: Vec<&Pair> =
-            drawn.iter().copied().filter(|pair| pair.place == nearest).collect();
-        let of = |pair: &Pair| format!("{} on CPU {}, {}", pair.kernel, pair.cpu, label(pair));
-        charts.extend(
-            chart(&pairs, of, "all kernels at the nearest distance").filter(|_| pairs.len() > 1),
-        );
-    }
-    charts
-}
-
-/// Draws repetitions over the time since the start of their series.
-fn chart(pairs: &[&Pair], name: impl Fn(&Pair) -> String, title: &str) -> Option<Chart> {
-    let curve = |(number, pair): (usize, &&Pair)| {
-        let points = &pair.drawn.as_ref()?.points;
-        let start = points.first()?.0;
-        let points: Vec<(f64, f64)> =
-            points.iter().map(|(at, value)| (at.saturating_sub(start) as f64, *value)).collect();
-        Some(Curve::numbered(number, plain(&name(pair)), Draw::Points, &points))
-    };
-    let curves: Vec<Curve> = pairs.iter().enumerate().filter_map(curve).collect();
-    let of_time = Axis::linear("since the start of the series", Quantity::Time);
-    let of_value = Axis::linear("time of a repetition", Quantity::Time);
-    let values = curves.iter().flat_map(|curve| &curve.y).copied();
-    let of_value = axis_for(of_value, values);
-    (!curves.is_empty()).then(|| {
-        Chart::of(of_time, of_value, curves).named(format!("repetitions of {}", plain(title)))
-    })
-}
 
 /// Describes the map of a kernel.
 pub(super) fn caption(kernel: &str) -> String {

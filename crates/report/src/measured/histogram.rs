@@ -32,6 +32,21 @@ fn steps(bins: &[Bin]) -> Vec<(f64, f64)> {
     points
 }
 
+/// Draws the main body of the samples of fixed work by the time that they took; nothing if there is no histogram.
+pub(crate) fn by_time(named: &Named<'_>) -> Option<Chart> {
+    let histogram = named.result.figures.histogram.as_ref()?;
+    let edge = |bin: usize| histogram.low + bin as f64 * histogram.width;
+    let bins = histogram.counts.iter().enumerate();
+    let bins: Vec<Bin> =
+        bins.map(|(bin, &count)| Bin { low: edge(bin), high: edge(bin + 1), count }).collect();
+    let curve = Curve::numbered(0, "samples".into(), Draw::Steps, &steps(&bins));
+    Some(Chart::of(
+        Axis::linear("time of a sample", Quantity::Time),
+        Axis::linear("samples", Quantity::Count),
+        vec![curve],
+    ))
+}
+
 /// Draws the main body of the samples by the time that they lost. Returns the chart with its caption; nothing if there is
 /// no histogram.
 pub(crate) fn of_body(named: &Named<'_>) -> Option<(Chart, String)> {

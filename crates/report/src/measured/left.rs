@@ -5,7 +5,7 @@ use crate::measured::subtraction::taken;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::survival;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::samples::subtraction::{Left, Subtraction};
+use anechoic_analyze::samples::subtraction::{Left, Subtracted, Subtraction};
 
 /// Draws the share of the samples that take longer, after each step; times are relative to the shortest raw sample. Returns
 /// the chart with its caption.
@@ -28,7 +28,14 @@ pub(crate) fn over_shortest(
     };
     let curves = survival::from_all(all().map(|(_, left)| points(left)).collect());
     let curves = all().zip(curves).enumerate().map(|(number, ((step, _), points))| {
-        Curve::numbered(number, taken(step.taken, run), Draw::Steps, &points)
+        let what = taken(step.taken, run);
+        // Each further one begins with "and".
+        let name = match step.taken {
+            Subtracted::Nothing => format!("{what} subtracted"),
+            Subtracted::Ticks => format!("subtracted: {what}"),
+            _ => what,
+        };
+        Curve::numbered(number, name, Draw::Steps, &points)
     });
     let chart = Chart::of(
         Axis::log("over the shortest", Quantity::Time),

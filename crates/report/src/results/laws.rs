@@ -47,7 +47,8 @@ fn compute(input: &Input<'_>) -> Result<Laws, Problem> {
         let remedy = "name one; `anechoic predict phases` takes several hosts";
         return Err(ProblemKind::Usage.problem(why, remedy).about(other.dir().display()));
     }
-    laws(&*input.answers(OPTIONS)?, input.recordings.first().copied())
+    let observed = input.recordings.first().copied().map(Observed::from_recording).transpose()?;
+    laws(&*input.answers(OPTIONS)?, observed)
 }
 
 fn headline(found: &Laws) -> Vec<String> {
@@ -85,7 +86,7 @@ fn screen(found: &Laws, _: &View<'_>) -> Screen {
 }
 
 /// Adds the delay, the time between two, and where they are from.
-fn add_delays(found: &Laws, screen: &mut Screen) {
+pub(crate) fn add_delays(found: &Laws, screen: &mut Screen) {
     let (delay, every) = times(found);
     screen.context(&format!(
         "a delay D of {delay} on each rank every {every}, independently of the other ranks"
@@ -182,7 +183,7 @@ fn probability(of: f64) -> String {
 }
 
 /// Returns probability and slowdown against the number of ranks, with their captions.
-fn charts(found: &Laws) -> Vec<(Chart, String)> {
+pub(crate) fn charts(found: &Laws) -> Vec<(Chart, String)> {
     let Some(first) = found.grains.first() else { return vec![] };
     let (delay, every) = times(found);
     let grain = asked(first.grain_ns);

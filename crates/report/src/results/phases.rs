@@ -2,7 +2,7 @@
 
 mod figure;
 mod tables;
-mod words;
+pub(crate) mod words;
 
 use super::described::{Grouping, Methods, Section};
 use super::row::{Print, Row};

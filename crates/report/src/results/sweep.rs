@@ -11,7 +11,7 @@ use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult, measure};
 use anechoic_analyze::sweep::{By, Cumulative, Job, Line, Quantity, Sweep, Swept, join};
-use anechoic_predict::bsp::{self, Cell};
+use anechoic_predict::bsp::{self, Bsp, Cell};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::collections::BTreeMap;
@@ -136,12 +136,33 @@ fn names_of(jobs: &[Job<'_>]) -> Vec<String> {
 
 /// Returns how long phases were delayed, for each grain and kind of meeting.
 fn of_phases(job: &Job<'_>) -> Result<Vec<Swept>, Problem> {
-    let delayed = |cell: &Cell| {
-        let injected = if cell.injection.is_some() { ", with injected noise" } else { "" };
-        let line = format!("{}, {}{injected}", asked(cell.grain_ns), cell.meeting.name());
-        Swept { line, value: cell.measured.value * cell.undisturbed.ns.value }
-    };
     Ok(bsp::bsp(&job.recordings)?.cells.iter().map(delayed).collect())
+}
+
+fn delayed(cell: &Cell) -> Swept {
+    let injected = if cell.injection.is_some() { ", with injected noise" } else { "" };
+    let line = format!("{}, {}{injected}", asked(cell.grain_ns), cell.meeting.name());
+    Swept { line, value: cell.measured.value * cell.undisturbed.ns.value }
+}
+
+/// Joins jobs by their number of ranks; absent without any whose number is known.
+pub(crate) fn by_ranks(jobs: &[Bsp]) -> Option<Sweep> {
+    let ranked = |job: &Bsp| {
+        let ranks = job.ranks?;
+        let swept = job.cells.iter().map(delayed).collect();
+        Some((format!("{ranks}"), ranks as f64, swept))
+    };
+    let jobs: Vec<(String, f64, Vec<Swept>)> = jobs.iter().filter_map(ranked).collect();
+    let lines = join(&jobs);
+    (!lines.is_empty()).then(|| Sweep {
+        method: methods::BSP.to_owned(),
+        by: By::Ranks,
+        quantity: Quantity::Delay,
+        measurements: jobs.len() as u64,
+        lines,
+        distributions: vec![],
+        events: BTreeMap::new(),
+    })
 }
 
 /// Returns the noise of all CPUs of a job.

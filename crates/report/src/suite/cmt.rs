@@ -1,5 +1,8 @@
 //! The screen of tick kernels: the table of the CMT study, measured and published.
 
+mod others;
+mod scale;
+
 use super::absolute::{self, Level};
 use super::ticks::{self, Extra};
 use super::{Study, add_set, cell};
@@ -11,19 +14,38 @@ use crate::published::{
 use crate::style::Tone;
 use crate::table::Table;
 use crate::units::{between, fine, loss, noise};
+use anechoic_analyze::Interference;
+use anechoic_analyze::interference::Proximity;
 use anechoic_analyze::samples::{Measured, SeriesResult};
+use anechoic_predict::phases::PhaseModel;
 
-/// Shows the experiments of the CMT study, one set for each recording: what one tick costs each kernel on each CPU,
+/// What was measured of the experiments of the CMT study.
+#[derive(Debug, Clone, Default)]
+pub struct CmtSets {
+    /// Tick kernels, a set for each recording.
+    pub measured: Vec<Measured>,
+    /// Interrupts on one CPU, and kernels on another.
+    pub interference: Option<Interference>,
+    /// The slowdown of a job, predicted from detours.
+    pub phases: Option<PhaseModel>,
+}
+
+/// Shows the experiments of the CMT study: what noise costs at scale, and what one tick costs each kernel on each CPU,
 /// beside Table 1 of Radojković 2008.
 #[must_use]
-pub fn suite_cmt(sets: &[Measured]) -> Study {
+pub fn suite_cmt(found: &CmtSets) -> Study {
+    let sets = &found.measured[..];
+    let facts = sets.first().map(|set| &set.run);
     let mut study = Study::begin(
         "tick kernels: the overhead of the operating system",
         &RADOJKOVIC,
-        sets.first().map(|set| &set.run),
+        facts.or(found.interference.as_ref().map(|of| &of.run)),
     );
     study.changed.extend(changed(sets));
     let screen = &mut study.shown;
+    if let Some(phases) = &found.phases {
+        scale::figure_1(phases, screen);
+    }
     for set in sets {
         add_set(set, "repetitions", screen);
         let cycles: [Extra<'_>; 2] = [
@@ -47,6 +69,7 @@ pub fn suite_cmt(sets: &[Measured]) -> Study {
     if let Some(set) = sets.iter().find(lasting(short)) {
         absolute::over_time(set, "Figure 4", &levels(&[LONGEST], 1e3), screen);
     }
+    others::figures_5_and_6(found.interference.as_ref(), screen);
     screen.section(&format!(
         "published: average overhead of one tick ({}, Table 1)",
         RADOJKOVIC.short
@@ -57,18 +80,24 @@ pub fn suite_cmt(sets: &[Measured]) -> Study {
         absolute::over_time(set, "Figure 8", &levels(&SECONDS, 1.0), screen);
         absolute::counts(set, "Figure 9", &levels(&SECONDS, 1.0), screen);
     }
-    if !sets.is_empty() {
+    if found.has_any() {
         screen.section(&format!("figures of {}, and here", RADOJKOVIC.short));
-        screen.table(figures(sets));
+        screen.table(figures(found));
         screen.note(
             "here: from the least to the greatest of the pinned series of all sets; rate: of the kernel's events; cost of a \
-             tick: its mean where nothing else came; longest: the longest repetition of a series; range: the longest over the shortest; a \
-             command: it measures this here; –: not measured here",
+             tick: its mean where nothing else came; longest: the longest repetition of a series; range: the longest over the shortest; on other \
+             CPUs: the mean cost of an interrupt as a share of a repetition; 1,024 processors: predicted; –: not measured here",
         );
     }
     screen.section("limits of the comparison");
     caveats(sets).iter().for_each(|text| screen.item(Tone::Plain, text));
     study
+}
+
+impl CmtSets {
+    fn has_any(&self) -> bool {
+        !self.measured.is_empty() || self.interference.is_some() || self.phases.is_some()
+    }
 }
 
 /// Experiment, row and column of a published value.
@@ -195,23 +224,53 @@ const FIGURES: [Figure; 8] = {
     ]
 };
 
-/// What else the study measured, of which this suite has no value, and the command that measures it here; empty if none
-/// does.
-const ELSEWHERE: [(&str, Place, &str); 8] = [
-    ("rate of the ticks", ["peaks", "Solaris", "frequency"], ""),
-    ("cost of a tick", ["peaks", "Solaris", "duration"], ""),
-    ("tick on a sibling", [TICKS, "Linux and Solaris", "sibling strand"], INTERFERENCE),
-    ("tick on another core", [TICKS, "Linux and Solaris", "other core"], INTERFERENCE),
-    ("repetition of 1 s", SECONDS[1], ""),
-    ("range of 1 s", ["repetition of 1 s", "Solaris strand 4", "range of variation"], ""),
-    ("1,024 processors", ["slowdown at 1,024 processors", "100 µs", "grain"], "predict phases"),
-    ("1,024 processors", ["slowdown at 1,024 processors", "1 ms", "grain"], "predict phases"),
+/// What the study states beside its repetitions, and what of this is known here.
+const ELSEWHERE: [(&str, Place, Here); 8] = [
+    ("rate of the ticks", ["peaks", "Solaris", "frequency"], Here::Nothing),
+    ("cost of a tick", ["peaks", "Solaris", "duration"], Here::Nothing),
+    (
+        "cost on a sibling",
+        [TICKS, "Linux and Solaris", SIBLING_STRAND],
+        Here::Cost(others::is_sibling),
+    ),
+    (
+        "cost on another core",
+        [TICKS, "Linux and Solaris", OTHER_CORE],
+        Here::Cost(others::is_other_core),
+    ),
+    ("repetition of 1 s", SECONDS[1], Here::Nothing),
+    (
+        "range of 1 s",
+        ["repetition of 1 s", "Solaris strand 4", "range of variation"],
+        Here::Nothing,
+    ),
+    ("1,024 processors", [scale::AT_MOST, "100 µs", "grain"], Here::Slowdown),
+    ("1,024 processors", [scale::AT_MOST, "1 ms", "grain"], Here::Slowdown),
 ];
+
+/// What this suite has beside such a value.
+#[derive(Clone, Copy)]
+enum Here {
+    /// Nothing: it needs another system.
+    Nothing,
+    /// The cost of an interrupt at these distances.
+    Cost(fn(Proximity) -> bool),
+    /// The predicted slowdown.
+    Slowdown,
+}
+
+impl Here {
+    fn text(self, place: Place, found: &CmtSets) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Cost(is_at) => others::here(found.interference.as_ref()?, is_at),
+            Self::Slowdown => scale::here(found.phases.as_ref()?, place),
+        }
+    }
+}
 
 /// Experiment of the study's abstract.
 const TICKS: &str = "overhead of the timer interrupt";
-/// The command that places interrupts on one CPU and a kernel on another.
-const INTERFERENCE: &str = "measure interference";
 
 /// Writes a time of about a second with the places of Figure 9.
 fn seconds(ns: f64) -> String {
@@ -248,15 +307,15 @@ fn here(figure: &Figure, sets: &[Measured]) -> Option<String> {
 }
 
 /// Returns what the study's figures show, beside the same of these sets.
-fn figures(sets: &[Measured]) -> Table {
+fn figures(found: &CmtSets) -> Table {
     let mut table = Table::of_named("figure", &["published", "here"])
         .captioned("Figures of the study, published and measured");
     for figure in FIGURES {
-        let here = here(&figure, sets).unwrap_or_else(|| "–".to_owned());
+        let here = here(&figure, &found.measured).unwrap_or_else(|| "–".to_owned());
         table.row(vec![figure.name.to_owned(), published(figure.published), here]);
     }
-    for (name, place, command) in ELSEWHERE {
-        let here = if command.is_empty() { "–".into() } else { format!("`{command}`") };
+    for (name, place, here) in ELSEWHERE {
+        let here = here.text(place, found).unwrap_or_else(|| "–".to_owned());
         table.row(vec![name.to_owned(), published(place), here]);
     }
     table
@@ -299,8 +358,8 @@ fn caveats(sets: &[Measured]) -> Vec<String> {
          and the parts of a tick's cost, not absolute times."
             .to_owned(),
         "\"paper, µs\" is the column of the strand that takes the tick, because here each kernel runs on the CPU that takes \
-         the tick. The cost on a sibling strand or another core needs interrupts on one CPU and a kernel on another \
-         (`anechoic measure interference`)."
+         the tick. The cost on other CPUs is that of injected interrupts, which do nothing but enter and leave the kernel, not of the \
+         tick of a system that has it on one CPU only."
             .to_owned(),
         "The study's figure is \"overhead\". It includes whatever coincides with ticks: on a busy machine mostly other \
          threads. \"alone\" excludes that."

@@ -2,6 +2,8 @@
 
 mod beside;
 mod figures;
+mod job;
+mod parts;
 
 use super::ticks::{self, Extra, alone};
 use super::{Study, add_published, add_set, cell, identity, table};
@@ -15,7 +17,9 @@ use crate::units::{count, micros_exact, noise, share};
 use anechoic_analyze::samples::distribution::Distribution;
 use anechoic_analyze::samples::subtraction::Subtraction;
 use anechoic_analyze::samples::{Measured, SeriesResult};
+use anechoic_predict::bsp::Bsp;
 use anechoic_recording::Run;
+use parts::Part;
 
 /// The tick rate for which the paper states its overhead.
 const PAPER_HZ: f64 = 1_000.0;
@@ -27,11 +31,20 @@ pub const LOOPS_RATE: &str = "rate-";
 /// The set of samples in which nothing happens between two reads of the counter.
 pub const LOOPS_DELTAS: &str = "deltas";
 
+/// The sets whose samples take a part of a tick's period: this prefix, and the period divided by the grain.
+pub const LOOPS_PART: &str = "tick-by-";
+
 /// Shows the experiments on do-nothing loops, one set for each recording with its name: the distribution of each variant,
 /// how much of its spread is accounted for, what one tick costs it, and how it changes with the tick rate, beside Tsafrir
-/// 2007. `here` is the run of one of the sets, which describes the machine.
+/// 2007; and how long the phases of `jobs` of several sizes were delayed. `here` is the run of one of the sets, which
+/// describes the machine.
 #[must_use]
-pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<'_>) -> Study {
+pub fn suite_loops(
+    sets: &[(String, Measured)],
+    jobs: &[Bsp],
+    here: Option<&Run>,
+    view: &View<'_>,
+) -> Study {
     let rated = |(name, set): &'_ (String, Measured)| -> Option<f64> {
         name.strip_prefix(LOOPS_RATE)?.parse().ok().filter(|_| !set.series.is_empty())
     };
@@ -39,13 +52,20 @@ pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<
         sets.iter().filter_map(|of| Some((of.0.clone(), rated(of)?, &of.1))).collect();
     rates.sort_by(|a, b| a.1.total_cmp(&b.1));
     let deltas = sets.iter().find(|(name, _)| name == LOOPS_DELTAS).map(|(_, set)| set);
-    let of_loops = |name: &str| !name.starts_with(LOOPS_RATE) && name != LOOPS_DELTAS;
+    let part = |named: &(String, Measured)| -> Option<u64> {
+        named.0.strip_prefix(LOOPS_PART)?.parse().ok()
+    };
+    let parts: Vec<Part<'_>> =
+        sets.iter().filter_map(|named| Part::new(part(named)?, &named.1)).collect();
+    let usual = sets.iter().find(|named| of_loops(&named.0) && part(named).is_none());
     let sets: Vec<&Measured> =
         sets.iter().filter(|(name, _)| of_loops(name)).map(|(_, set)| set).collect();
     let first = sets.first().copied().or(rates.first().map(|of| of.2));
     let mut study = Study::begin("do-nothing loops", &TSAFRIR, first.map(|set| &set.run));
     study.changed.extend(answers(&sets));
     let screen = &mut study.shown;
+    job::figure_8(jobs, screen);
+    job::figure_9(screen);
     screen.section("the machines of the paper (Table 3), and this one");
     screen.table(beside::machines(here));
     screen.note(beside::MACHINES);
@@ -65,9 +85,12 @@ pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<
     screen.section("between two reads of the counter (section 4.1)");
     screen.table(beside::deltas(deltas));
     screen.note(beside::DELTAS);
-    figures::figure_15(&sets, screen);
+    parts::figure_15(&parts, screen);
     if let Some(set) = sets.first() {
         figures::figure_16(set, screen);
+    }
+    if let Some((name, set)) = usual {
+        job::from_loops(name, set, screen);
     }
     screen.section(&format!("published ({})", TSAFRIR.short));
     let stated = TICKS.iter().filter(|cell| cell.place == "Abstract").copied();
@@ -76,6 +99,11 @@ pub fn suite_loops(sets: &[(String, Measured)], here: Option<&Run>, view: &View<
     let tables = Screen::of(|screen| sets.iter().for_each(|set| add(set, screen)));
     screen.details("Tables of each set", tables);
     study
+}
+
+/// Returns whether a set is of loops at the kernel's own tick rate.
+fn of_loops(name: &str) -> bool {
+    !name.starts_with(LOOPS_RATE) && name != LOOPS_DELTAS
 }
 
 /// Adds the tables of one set.

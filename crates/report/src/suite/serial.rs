@@ -5,7 +5,7 @@ use crate::published::{TSAFRIR, serial_table};
 use crate::results::ticks::screen as of_model;
 use crate::results::ticks::several::{add_tables, charts};
 use crate::style::View;
-use crate::units::{between, percent, share};
+use crate::units::{between, fine, percent, share};
 use anechoic_predict::ticks::{Model, ProcessorModel, Sample, model};
 
 /// Shows what ticks cost here, and then beside the six processors of Tsafrir 2007.
@@ -19,6 +19,7 @@ pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
     }
     for set in sets {
         screen.append(of_model(set, view));
+        set.processors.iter().filter_map(enigma).for_each(|text| screen.note(&text));
     }
     let there = model(&serial_table());
     let here = || sets.iter().flat_map(|set| &set.processors);
@@ -34,6 +35,24 @@ pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
         screen.pictured(chart, format!("As {figure} of the paper, {place}. {caption}"));
     }
     study
+}
+
+/// Ticks of usual kernels are at most this far apart.
+const LONGEST_PERIOD_MS: f64 = 10.0;
+
+/// States why the sort does not show whether a tick changes the speed of a body (Section 4 of the paper); absent if its
+/// time is unknown.
+fn enigma(of: &ProcessorModel) -> Option<String> {
+    let sort_ms = of.tickless.iter().find(|of| of.copies == 1)?.ms?;
+    let why = match sort_ms > LONGEST_PERIOD_MS {
+        true => "every sort has ticks",
+        false => "too few sorts have one tick or none",
+    };
+    Some(format!(
+        "Whether a tick also changes the speed of what it interrupts (Section 4) cannot be seen in sorts of {}, because {why}; \
+         `anechoic suite loops` tests each loop.",
+        fine(sort_ms * 1e6)
+    ))
 }
 
 /// States where the figure has this machine: `drawn` of `all` measurements have a cost that differs significantly from 0.

@@ -84,11 +84,13 @@ pub(super) fn sums(set: &Measured, first: &[Extra<'_>]) -> Table {
         let mut cells = identity(set, &series.facts);
         cells.extend(first.iter().map(|column| (column.cell)(series)));
         let distribution = series.distribution.as_ref();
+        // Where the events of no repetition are all known, nothing is known of their ticks.
+        let ticks = series.ticks.as_ref().filter(|ticks| ticks.known_ns > 0.0);
         cells.extend([
             count(series.facts.samples),
             cell(distribution.map(|distribution| distribution.mean), micros_exact),
             cell(distribution.and_then(|distribution| distribution.noise), noise),
-            cell(series.ticks.as_ref().map(|ticks| ticks.share), noise),
+            cell(ticks.map(|ticks| ticks.share), noise),
             moved(series),
         ]);
         rows.row(cells);

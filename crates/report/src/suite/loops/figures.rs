@@ -3,7 +3,7 @@
 use crate::measured::left::over_shortest;
 use crate::measured::names::shown;
 use crate::measured::subtraction::{subtracted, widest};
-use crate::measured::{histogram, scatter, tail};
+use crate::measured::{scatter, tail};
 use crate::screen::Screen;
 use crate::style::plain;
 use crate::suite::absolute;
@@ -38,15 +38,6 @@ pub(super) fn figure_11(sets: &[&Measured], screen: &mut Screen) {
     let (chart, caption) = over_shortest(named, subtraction, &set.run);
     let caption = format!("As Figure 11 of the paper, right, with caches enabled. {caption}");
     screen.pictured(chart.named("figure 11"), caption);
-}
-
-/// Adds the histograms of the first loop of each set, of which all but the first have a part of a tick's period as grain.
-pub(super) fn figure_15(sets: &[&Measured], screen: &mut Screen) {
-    let first = |set: &&Measured| histogram::of_body(shown(set, true).first()?);
-    for (number, (chart, caption)) in sets.iter().skip(1).filter_map(first).enumerate() {
-        let chart = chart.named(format!("figure 15 {}", number + 1));
-        screen.pictured(chart, format!("As Figure 15 of the paper. {caption}"));
-    }
 }
 
 /// Adds the consecutive samples of each loop.
