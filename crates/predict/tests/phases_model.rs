@@ -276,6 +276,8 @@ fn recordings_are_brought_to_one_threshold() {
     [&coarse, &fine].into_iter().for_each(Planted::write);
     let model = read(dir.path(), &ask(&[MS], &[10]));
     assert_eq!(model.threshold_ns, Some(5 * MICRO));
+    let hosts: Vec<&str> = model.hosts.iter().map(|host| &*host.name).collect();
+    assert_eq!(hosts, ["coarse", "fine"], "named by their directories");
     assert_eq!(model.hosts[0].detours, model.hosts[1].detours, "the same detours are left");
     assert!(model.notes[0].contains("largest, 5000 ns"), "{:?}", model.notes);
     assert!(model.not_available.iter().any(|gone| gone.remedy.contains("anechoic attribute")));

@@ -70,4 +70,12 @@ mod tests {
             prop_assert!(bin_of(delay / 2) <= bin);
         }
     }
+
+    #[test]
+    fn bins_are_as_wide_as_stated() {
+        let (bin, lowest) = (bin_of(1 << 20), 1 << 20);
+        assert_eq!(lowest_of(bin), lowest);
+        let width = lowest_of(bin + 1) - lowest;
+        assert_eq!(width as f64 / lowest as f64, RELATIVE_WIDTH);
+    }
 }

@@ -58,3 +58,47 @@ impl Fold {
         self.from_ns.get(self.next).is_some_and(|&from| from < end_ns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts of 1,000 ns, of which 300 are kept; 500 ns at the end belong to the last part.
+    const LENGTH_NS: u64 = 1_024_500;
+
+    fn fold() -> Fold {
+        Fold::new(LENGTH_NS, 0.3).expect("a part of the window")
+    }
+
+    #[test]
+    fn a_start_is_represented_at_its_position_modulo_the_kept_length() {
+        let fold = fold();
+        for (part, further) in [(0, 0), (1, 0), (5, 3), (700, 1_000), (1_023, 1), (1_023, 0)] {
+            let first = fold.place_ns(1_000 * part, further);
+            assert_eq!(first, fold.from_ns[((part + further) % 1_024) as usize]);
+            for position in [0, 1, 299, 300, 599, 601, 999] {
+                let place = fold.place_ns(1_000 * part + position, further);
+                assert_eq!(place - first, position % 300, "{position} of part {part}, {further}");
+            }
+        }
+        let last = fold.from_ns[1_023];
+        assert_eq!(fold.place_ns(LENGTH_NS - 1, 0) - last, 1_499 % 300);
+    }
+
+    /// The same 300 of each 1,000 starts are kept that starts are represented by.
+    #[test]
+    fn what_represents_a_start_is_kept() {
+        let mut fold = fold();
+        let places: std::collections::BTreeSet<u64> =
+            (0..LENGTH_NS).map(|start| fold.place_ns(start, 0)).collect();
+        let kept = (0..LENGTH_NS).filter(|&start| fold.keeps(start, start + 1));
+        assert!(kept.eq(places.iter().copied()));
+        assert_eq!(places.len(), 300 * 1_024);
+    }
+
+    #[test]
+    fn all_of_a_window_needs_no_sample() {
+        assert!(Fold::new(LENGTH_NS, 1.0).is_none());
+        assert!(Fold::new(1_023, 0.5).is_none(), "parts of no length");
+    }
+}

@@ -93,13 +93,8 @@ pub fn predict_with(
     if lost == 0.0 {
         notes.push("no detours: the slowdown is 1 for every grain and number of ranks".into());
     }
-    let played = share(&noise.hosts, MOST_DETOURS);
-    if played < 1.0 && cells().any(|cell| cell.recursion.is_some()) {
-        notes.push(format!(
-            "the recording has more than {MOST_DETOURS} detours: the recursion uses a sample of {:.3} % of the starts, from 1024 stretches over all of it, and all starts with the longest delays",
-            100.0 * played
-        ));
-    }
+    let sampled = sample_note(share(&noise.hosts, MOST_DETOURS));
+    notes.extend(sampled.filter(|_| cells().any(|cell| cell.recursion.is_some())));
     Ok(PhaseModel {
         hosts: noise.hosts.iter().map(host_facts).collect(),
         guest: noise.guest,
@@ -143,6 +138,16 @@ fn check(noise: &Noise, ask: &Ask) -> Result<(), Problem> {
         }
         _ => Ok(()),
     }
+}
+
+/// Returns a note if the recursion plays a share of the starts.
+fn sample_note(share: f64) -> Option<String> {
+    (share < 1.0).then(|| {
+        format!(
+            "the recording has more than {MOST_DETOURS} detours: the recursion uses a sample of {:.3} % of the starts, from 1024 stretches over all of it, and all starts with the longest delays",
+            100.0 * share
+        )
+    })
 }
 
 fn cpus(noise: &Noise) -> impl Iterator<Item = &Timeline> + Clone {
@@ -350,4 +355,16 @@ fn no_recursion(ranks: u64, budget: u64) -> NotAvailable {
         ),
         "allow more with --budget",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_noted() {
+        assert_eq!(sample_note(1.0), None);
+        let note = sample_note(0.0625).expect("a share");
+        assert!(note.contains("a sample of 6.250 % of the starts"), "{note}");
+    }
 }

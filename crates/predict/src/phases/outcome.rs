@@ -159,3 +159,28 @@ impl Cell {
         self.recursion.map_or(middle, |recursion| recursion.slowdown)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_estimate_is_the_recursion_or_the_middle_of_the_brackets() {
+        let by_law = |slowdown: f64| Slowdown { slowdown, interval: None, at_least: None };
+        let mut cell = Cell {
+            ranks: 1,
+            recursion: None,
+            free_start: by_law(1.2),
+            wall_start: by_law(1.6),
+            closed_form: 2.0,
+            supported: true,
+            needed_window_ns: 0,
+            extrapolated: None,
+            sources: vec![],
+        };
+        assert!((cell.slowdown() - 1.4).abs() < 1e-12);
+        let interval = Interval { low: 1.2, high: 1.4 };
+        cell.recursion = Some(Recursion { slowdown: 1.3, interval, runs: 8, phases: 100 });
+        assert_eq!(cell.slowdown(), 1.3);
+    }
+}

@@ -73,7 +73,7 @@ impl Pareto {
             _ => self.scale * ranks * above * ((self.shape - 1.0) * z).exp(),
         };
         let inner: f64 = (1..POINTS).map(|point| at(f64::from(point) * step)).sum();
-        step * (inner + (at(0.0) + at(last)) / 2.0)
+        step * (inner + at(0.0) / 2.0)
     }
 }
 
@@ -133,5 +133,21 @@ mod tests {
             assert!((got / expected - 1.0).abs() < 5e-3, "{shape}, {ranks}: {got}");
         }
         assert_eq!(exponential.mean_of_largest(0.0, 5), 0.0);
+    }
+
+    /// The largest of N values that exceed the threshold has the mean scale / shape · (Π k / (k − shape) − 1), k from 1
+    /// to N: the expectation of the N-th order statistic of a generalised Pareto distribution.
+    #[test]
+    fn largest_of_heavy_tails() {
+        for (shape, ranks) in [(0.3, 1), (0.3, 7), (0.7, 100), (0.99, 1), (0.99, 2), (0.99, 20_u32)]
+        {
+            let product: f64 = (1..=ranks).map(|k| f64::from(k) / (f64::from(k) - shape)).product();
+            let expected = 5.0 / shape * (product - 1.0);
+            let got = Pareto { shape, scale: 5.0 }.mean_of_largest(1.0, ranks.into());
+            assert!((got / expected - 1.0).abs() < 5e-3, "{shape}, {ranks}: {got}, {expected}");
+        }
+        // One value that exceeds it with a probability of 1/4.
+        let got = Pareto { shape: 0.99, scale: 5.0 }.mean_of_largest(0.25, 1);
+        assert!((got / 125.0 - 1.0).abs() < 5e-3, "{got}");
     }
 }

@@ -108,3 +108,33 @@ impl Peaks {
         (ns < peak.length_ns).then(|| peak.after(ns))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_has_the_delay_of_the_piece_in_which_it_lies() {
+        let mut peaks = Peaks::new(1);
+        peaks.add(Peak { delay_ns: 500, start_ns: 300, length_ns: 20, falls: false });
+        peaks.add(Peak { delay_ns: 1_000, start_ns: 100, length_ns: 50, falls: true });
+        let peaks = peaks.sorted(Some(1_000));
+        let cases = [
+            (0, None),
+            (99, None),
+            (100, Some(1_000)),
+            (149, Some(951)),
+            (150, None),
+            (299, None),
+            (300, Some(500)),
+            (319, Some(500)),
+            (320, None),
+            (999, None),
+        ];
+        for (start_ns, delay_ns) in cases {
+            assert_eq!(peaks.at(start_ns), delay_ns, "at {start_ns}");
+        }
+        let delays: Vec<u64> = peaks.as_slice().iter().map(|peak| peak.delay_ns).collect();
+        assert_eq!((delays, peaks.longest_ns(), peaks.others_ns()), (vec![1_000, 500], 1_000, 0));
+    }
+}

@@ -308,3 +308,46 @@ impl<'a> Group<'a> {
         longest_ns
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::Span;
+    use crate::phases::peaks::Peak;
+
+    #[test]
+    fn the_share_of_starts_is_that_of_the_detours_that_are_played() {
+        let cpu = |detours: u64| {
+            let spans =
+                (0..detours).map(|at| Span { start_ns: 1_000 * at, end_ns: 1_000 * at + 10 });
+            Timeline::new(1_000_000, spans.collect())
+        };
+        let host = |counts: [u64; 2]| {
+            let cpus = (0..).zip(counts.map(cpu)).collect();
+            Host::new("host".into(), cpus).expect("one window")
+        };
+        let hosts = [host([100, 20]), host([30, 10])];
+        for (most, expected) in [(40, 0.25), (159, 159.0 / 160.0), (160, 1.0), (1_000, 1.0)] {
+            assert_eq!(share(&hosts, most), expected, "{most} detours");
+        }
+        assert_eq!(share(&[host([0, 0])], 40), 1.0, "nothing to leave out");
+    }
+
+    #[test]
+    fn as_many_peaks_are_examined_as_a_third_of_those_that_cover_three_ranks() {
+        // Nine peaks cover 90 of 1,000 ns.
+        let mut peaks = Peaks::new(1);
+        for at in 0..9 {
+            peaks.add(Peak { delay_ns: 100 - at, start_ns: 100 * at, length_ns: 10, falls: false });
+        }
+        let peaks = peaks.sorted(None);
+        let (cpus, ceilings) = (vec![], vec![]);
+        let table = HostTable { length_ns: 1_000, cpus, ceilings, shift: 0, peaks, folded: false };
+        // A copy has one rank in 1,000 ns: three ranks of 100 copies lie in 30 ns, of 34 copies in 88 ns.
+        for (copies, expected) in
+            [(1_000, Some(1)), (100, Some(1)), (50, Some(2)), (34, Some(3)), (33, None)]
+        {
+            assert_eq!(table.peaks_until_one(copies), expected, "{copies} copies");
+        }
+    }
+}

@@ -272,3 +272,23 @@ impl Fitted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without a block that has c of all N delays of B blocks, (N − c) / N · B / (B − 1) times as many are expected.
+    #[test]
+    fn blocks_with_more_delays_leave_fewer_when_they_are_left_out() {
+        let delays: Vec<Long> = (0..4)
+            .flat_map(|block| (0..10 * (block + 1)).map(move |at| (block, at)))
+            .map(|(block, at)| Long { delay_ns: 1_001 + 37 * at, at_ppm: 250_000 * block + at })
+            .collect();
+        let above = Above { threshold_ns: 1_000, delays };
+        let each = above.without_each(4).expect("each has a tail");
+        let shares: Vec<f64> = each.iter().map(|(_, share)| *share).collect();
+        let expected = [90.0, 80.0, 70.0, 60.0].map(|left| left / 100.0 * 4.0 / 3.0);
+        let near = shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(near && shares.len() == 4, "{shares:?}");
+    }
+}
