@@ -27,13 +27,9 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
     let non_negative = |value: fn(&Values) -> f64| not_negative(&whole, &without, value);
     let through = non_negative(|values| values.through).filter(|_| known);
     let anew = non_negative(|values| values.anew).filter(|_| known);
-    let over = |predicted: f64, values: &Values| match predicted > 0.0 {
-        true => values.measured / predicted,
-        false => f64::NAN,
-    };
     let ratio = match through {
-        Some(_) => not_negative(&whole, &without, |values| over(values.through, values)),
-        None => not_negative(&whole, &without, |values| over(values.anew, values)),
+        Some(_) => non_negative(|values| over(values.measured, values.through)),
+        None => non_negative(|values| over(values.measured, values.anew)),
     };
     jobs_blame(&jobs, blame);
     Some(Cell {
@@ -56,19 +52,21 @@ pub(super) fn compare(rounds: &[&RoundRead], blame: impl FnMut(&Track, u64)) -> 
     })
 }
 
+/// Returns the rounds of all ranks, or of one alone; rounds without a phase are left out.
+fn rounds_of<'a>(rounds: &[&'a RoundRead], only: Option<u32>) -> Vec<Round<'a>> {
+    let chosen = rounds.iter().map(|round| Round {
+        number: round.number,
+        tracks: round
+            .tracks
+            .iter()
+            .filter(|track| only.is_none_or(|rank| track.rank == rank))
+            .collect(),
+    });
+    chosen.filter(|round| round.phases() > 0).collect()
+}
+
 /// Returns one job of all ranks, or one for each rank; jobs without a phase are left out.
 fn jobs<'a>(rounds: &[&'a RoundRead], grain_ns: u64, alone: bool) -> Vec<Job<'a>> {
-    let chosen_rounds = |only: Option<u32>| -> Vec<Round<'a>> {
-        let chosen = |round: &&'a RoundRead| Round {
-            number: round.number,
-            tracks: round
-                .tracks
-                .iter()
-                .filter(|t| only.is_none_or(|rank| t.rank == rank))
-                .collect(),
-        };
-        rounds.iter().map(chosen).filter(|round| round.phases() > 0).collect()
-    };
     let mut each: Vec<Option<u32>> = vec![None];
     if alone {
         let ranks = rounds.iter().flat_map(|round| round.tracks.iter().map(|track| track.rank));
@@ -76,8 +74,11 @@ fn jobs<'a>(rounds: &[&'a RoundRead], grain_ns: u64, alone: bool) -> Vec<Job<'a>
         each.sort_unstable();
         each.dedup();
     }
-    let rounds: Vec<Vec<Round<'a>>> =
-        each.into_iter().map(chosen_rounds).filter(|rounds| !rounds.is_empty()).collect();
+    let rounds: Vec<Vec<Round<'a>>> = each
+        .into_iter()
+        .map(|only| rounds_of(rounds, only))
+        .filter(|rounds| !rounds.is_empty())
+        .collect();
     let fewest = rounds.iter().map(|rounds| rounds.iter().map(Round::phases).sum::<usize>()).min();
     let shortest = rounds.iter().map(|rounds| window_ns(rounds)).min().unwrap_or(0);
     let blocks = resample::blocks(shortest, grain_ns).unwrap_or(1) as usize;
@@ -96,20 +97,29 @@ fn ranks_of(rounds: &[&RoundRead]) -> u64 {
     rounds.iter().map(|round| round.tracks.len() as u64).max().unwrap_or(0)
 }
 
+/// Returns the ratio of a measured to a predicted delay; not a number if none is predicted.
+fn over(measured: f64, predicted: f64) -> f64 {
+    if predicted > 0.0 { measured / predicted } else { f64::NAN }
+}
+
 fn jobs_blame(jobs: &[Job<'_>], mut blame: impl FnMut(&Track, u64)) {
     for job in jobs.iter().filter(|job| job.known()) {
         job.by_round().for_each(|(round, steps)| round.blame(steps, &mut blame));
     }
 }
 
-fn undisturbed(jobs: &[Job<'_>], ns: super::outcome::Estimate) -> Undisturbed {
-    // What holds for all of them is the least that holds for one.
-    let rank = |basis: Basis| match basis {
+/// Returns the place of a basis in the order from the best to the worst.
+fn place(basis: Basis) -> u32 {
+    match basis {
         Basis::Undisturbed => 0,
         Basis::Corrected => 1,
         Basis::Calibrated => 2,
-    };
-    let basis = jobs.iter().map(|job| job.base.basis).max_by_key(|&basis| rank(basis));
+    }
+}
+
+fn undisturbed(jobs: &[Job<'_>], ns: super::outcome::Estimate) -> Undisturbed {
+    // What holds for all of them is the least that holds for one.
+    let basis = jobs.iter().map(|job| job.base.basis).max_by_key(|&basis| place(basis));
     Undisturbed {
         ns,
         meeting_ns: jobs.iter().map(|job| job.base.meeting_ns).sum::<f64>() / jobs.len() as f64,
@@ -130,18 +140,20 @@ fn wander(job: &Job<'_>) -> Option<f64> {
 /// Returns the laws for the same number of independent ranks; for ranks that did not synchronise, the mean of their
 /// losses.
 fn mean_brackets(jobs: &[Job<'_>]) -> Option<Brackets> {
-    let of_job = |job: &Job<'_>| {
-        let timelines = job.timelines().filter(|_| job.known())?;
-        let laws = laws(&timelines, job.base.ns.round() as u64);
-        let ranks = timelines.len() as u64;
-        let loss = |law: &crate::phases::Law| law.mean_of_slowest_ns(ranks) / job.base.ns;
-        Some((loss(&laws.free), loss(&laws.wall)))
-    };
-    let each: Vec<Option<(f64, f64)>> = jobs.iter().map(of_job).collect();
+    let each: Vec<Option<(f64, f64)>> = jobs.iter().map(brackets).collect();
     Some(Brackets {
         free_start: mean(each.iter().map(|both| both.map(|both| both.0)))?,
         wall_start: mean(each.iter().map(|both| both.map(|both| both.1)))?,
     })
+}
+
+/// Returns the losses by both laws for as many independent ranks as the job has.
+fn brackets(job: &Job<'_>) -> Option<(f64, f64)> {
+    let timelines = job.timelines().filter(|_| job.known())?;
+    let laws = laws(&timelines, job.base.ns.round() as u64);
+    let ranks = timelines.len() as u64;
+    let loss = |law: &crate::phases::Law| law.mean_of_slowest_ns(ranks) / job.base.ns;
+    Some((loss(&laws.free), loss(&laws.wall)))
 }
 
 /// Returns the mean of numbers; absent if any is.

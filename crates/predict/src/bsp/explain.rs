@@ -128,29 +128,32 @@ pub(super) fn ranks(jobs: &[Job<'_>], alone: bool) -> Vec<RankFacts> {
             alone_of.insert(track.rank, took / job.steps.len() as f64 / job.base.ns - 1.0);
         }
     }
-    let facts = |(rank, part): (u32, RankPart)| {
-        let noise = (part.known && part.wall_ns > 0.0).then(|| part.lost_ns / part.wall_ns);
+    let facts = ranks.into_iter().map(|(rank, part)| part.facts(rank, alone_of.get(&rank)));
+    facts.collect()
+}
+
+impl RankPart {
+    /// Returns the part of this rank; `alone` is by how much its own job was slower if it did not synchronise.
+    fn facts(self, rank: u32, alone: Option<&f64>) -> RankFacts {
+        let noise = (self.known && self.wall_ns > 0.0).then(|| self.lost_ns / self.wall_ns);
         let law = |noise: f64| noise / (1.0 - noise);
         RankFacts {
             rank,
-            host: part.host as u64,
-            cpu: part.cpu,
+            host: self.host as u64,
+            cpu: self.cpu,
             noise,
-            work_ns: mean(part.quiet).filter(|_| part.known),
-            disturbed_work_ns: mean(part.disturbed).filter(|_| part.known),
-            last: part.last,
-            last_disturbed: part.last_disturbed,
-            cost: part.cost,
-            alone: alone_of.get(&rank).map(|&measured| Alone {
+            work_ns: mean(self.quiet).filter(|_| self.known),
+            disturbed_work_ns: mean(self.disturbed).filter(|_| self.known),
+            last: self.last,
+            last_disturbed: self.last_disturbed,
+            cost: self.cost,
+            alone: alone.map(|&measured| Alone {
                 measured,
                 law: noise.map(law).filter(|law| law.is_finite()),
             }),
         }
-    };
-    ranks.into_iter().map(facts).collect()
-}
+    }
 
-impl RankPart {
     fn add_track(&mut self, track: &Track, steps: &[Step]) {
         self.known &= track.detours.is_some();
         if let Some((first, last)) = track.window() {

@@ -63,21 +63,21 @@ impl<'a> Job<'a> {
     /// Returns the sums of each block.
     pub(super) fn sums(&self) -> Vec<Sums> {
         let blocks = self.base_blocks.len();
-        let of_block = |(block, &(base, base_ns)): (usize, &(f64, f64))| {
-            let mut sums = Sums { base, base_ns, ..Sums::default() };
+        let mut sums = Vec::with_capacity(blocks);
+        for (block, &(base, base_ns)) in self.base_blocks.iter().enumerate() {
+            let mut all = Sums { base, base_ns, ..Sums::default() };
             for step in &self.steps[bounds(self.steps.len(), blocks, block)] {
-                sums.phases += 1.0;
-                sums.took_ns += step.took_ns;
-                sums.delay_ns += step.delay_ns as f64;
+                all.phases += 1.0;
+                all.took_ns += step.took_ns;
+                all.delay_ns += step.delay_ns as f64;
                 if step.happened == Happened::InWork {
-                    sums.disturbed += 1.0;
-                    sums.disturbed_took_ns += step.took_ns;
-                    sums.disturbed_delay_ns += step.delay_ns as f64;
+                    all.disturbed += 1.0;
+                    all.disturbed_took_ns += step.took_ns;
+                    all.disturbed_delay_ns += step.delay_ns as f64;
                 }
             }
-            sums
-        };
-        let mut sums: Vec<Sums> = self.base_blocks.iter().enumerate().map(of_block).collect();
+            sums.push(all);
+        }
         self.add_through(&mut sums);
         sums
     }
@@ -134,11 +134,9 @@ impl<'a> Job<'a> {
 
     /// Returns all tracks with the number of their round.
     pub(super) fn tracks(&self) -> impl Iterator<Item = (u32, &'a Track)> {
-        let numbered = |round: &Round<'a>| {
-            let number = round.number;
-            round.tracks.clone().into_iter().map(move |track| (number, track))
-        };
-        self.rounds.iter().flat_map(numbered)
+        self.rounds
+            .iter()
+            .flat_map(|round| round.tracks.iter().map(move |&track| (round.number, track)))
     }
 }
 

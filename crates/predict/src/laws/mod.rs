@@ -152,7 +152,7 @@ fn grain_laws(grain_ns: u64, (delay_ns, every_ns): (u64, u64), ranks: &[u64]) ->
     let form = ClosedForm { from_ns: None, p, delay_ns: delay, limit: 1.0 + delay / grain };
     // A product of exactly a tenth holds, however it is rounded.
     let most = LINEAR_UP_TO * (1.0 + 1e-12);
-    let rank_laws = |&ranks: &u64| {
+    let laws = ranks.iter().map(|&ranks| {
         let linear = p * ranks as f64;
         RankLaws {
             ranks,
@@ -163,9 +163,9 @@ fn grain_laws(grain_ns: u64, (delay_ns, every_ns): (u64, u64), ranks: &[u64]) ->
             linear_slowdown: 1.0 + ranks as f64 * delay / every,
             linear_holds: linear <= most,
         }
-    };
-    let ranks = ranks.iter().map(rank_laws).collect();
-    GrainLaws { grain_ns, p, linear_up_to: (most / p) as u64, limit: form.limit, ranks }
+    });
+    let (linear_up_to, ranks) = ((most / p) as u64, laws.collect());
+    GrainLaws { grain_ns, p, linear_up_to, limit: form.limit, ranks }
 }
 
 #[cfg(test)]

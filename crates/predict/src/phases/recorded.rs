@@ -52,18 +52,14 @@ impl Noise {
                 recordings.extend(find(path)?);
             }
         }
-        let threshold = |recording: &Recording| {
-            let run = recording.run();
-            run.clock.ns(run.threshold_ticks)
-        };
-        let coarsest = recordings.iter().map(threshold).max();
+        let coarsest = recordings.iter().map(threshold_ns).max();
         let mut noise = Self { threshold_ns: coarsest, ..Self::from_hosts(files) };
         if let Some(merged) = Some(merged(&noise.hosts)).filter(|&merged| merged > 0) {
             noise.notes.push(format!(
                 "{merged} detours of text files overlapped others and were merged with these"
             ));
         }
-        if recordings.iter().any(|recording| Some(threshold(recording)) != coarsest) {
+        if recordings.iter().any(|recording| Some(threshold_ns(recording)) != coarsest) {
             noise.notes.push(format!(
                 "thresholds differ: only gaps above the largest, {} ns, are used",
                 coarsest.unwrap_or(0)
@@ -90,6 +86,11 @@ impl Noise {
 
 fn no_sources(why: String, remedy: String) -> NotAvailable {
     NotAvailable::new("cost of each source", why, remedy)
+}
+
+fn threshold_ns(recording: &Recording) -> u64 {
+    let run = recording.run();
+    run.clock.ns(run.threshold_ticks)
 }
 
 fn merged(hosts: &[Host]) -> u64 {

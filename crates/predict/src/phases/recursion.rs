@@ -110,14 +110,7 @@ impl Tables {
     #[must_use]
     pub fn steps(&self, ranks: u64) -> u64 {
         let copies = ranks / self.cpus;
-        let steps_of = |host: &HostTable| {
-            let by_peaks = host.peaks_until_one(copies).map(|peaks| PEAK * peaks as u64);
-            let asked = DELAY * host.cpus.len() as u64;
-            let each = if host.folded { asked } else { 1 };
-            let one_by_one = copies.saturating_mul(each);
-            by_peaks.map_or(one_by_one, |peaks| peaks.min(one_by_one)) + asked
-        };
-        self.hosts.iter().map(steps_of).fold(0, u64::saturating_add)
+        self.hosts.iter().map(|host| host.steps(copies)).fold(0, u64::saturating_add)
     }
 }
 
@@ -128,6 +121,15 @@ pub(super) fn share(hosts: &[Host], most: u64) -> f64 {
 }
 
 impl HostTable {
+    /// Returns about how many steps one phase takes on this many copies of the host.
+    fn steps(&self, copies: u64) -> u64 {
+        let by_peaks = self.peaks_until_one(copies).map(|peaks| PEAK * peaks as u64);
+        let asked = DELAY * self.cpus.len() as u64;
+        let each = if self.folded { asked } else { 1 };
+        let one_by_one = copies.saturating_mul(each);
+        by_peaks.map_or(one_by_one, |peaks| peaks.min(one_by_one)) + asked
+    }
+
     fn new(cpus: Vec<Delays>) -> Self {
         let length_ns = cpus.first().map_or(1, Delays::length_ns);
         let shift = shift_for(length_ns, BLOCKS);

@@ -105,15 +105,16 @@ impl Without {
             self.sources[at].move_to(u64::MAX, &self.ahead, self.whole.front);
         }
         self.move_whole_to(self.free_ns);
-        let binned = |source: &Source| {
-            let total = source.end_ns.unwrap_or(0);
-            // Every detour delays the starts of one grain before it.
-            let lost_ns = self.lost_ns + self.free_ns - total;
-            let sum = u128::from(self.grain_ns) * u128::from(lost_ns);
-            let cells = self.whole.plus(&source.pass);
-            Binned { cells, total, mean: sum as f64 / total.max(1) as f64 }
-        };
-        self.sources.iter().map(binned).collect()
+        self.sources.iter().map(|source| self.binned(source)).collect()
+    }
+
+    fn binned(&self, source: &Source) -> Binned {
+        let total = source.end_ns.unwrap_or(0);
+        // Every detour delays the starts of one grain before it.
+        let lost_ns = self.lost_ns + self.free_ns - total;
+        let sum = u128::from(self.grain_ns) * u128::from(lost_ns);
+        let cells = self.whole.plus(&source.pass);
+        Binned { cells, total, mean: sum as f64 / total.max(1) as f64 }
     }
 
     /// Adds a detour that comes within the grain's reach.
@@ -229,12 +230,12 @@ impl Pass {
     /// Returns the sum of what both found.
     fn plus(&self, other: &Self) -> Vec<DelayBin> {
         let found = |pass: &Self, bin: usize| pass.found.get(bin).copied().unwrap_or_default();
-        let both = |bin: usize| {
+        let bins = (0..self.found.len().max(other.found.len())).map(|bin| {
             let mut sum = found(self, bin);
             sum.add(found(other, bin));
             DelayBin { mass: sum.mass, sum: sum.sum as f64 }
-        };
-        (0..self.found.len().max(other.found.len())).map(both).collect()
+        });
+        bins.collect()
     }
 }
 

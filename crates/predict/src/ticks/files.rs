@@ -112,10 +112,10 @@ fn read_costs(file: &Path) -> Result<BTreeMap<String, Costs>, Problem> {
         let (trap_us, handler_us) = (row.number(2, false)?, row.number(3, false)?);
         known_modes.push(HandlerMode { name: mode.to_owned(), trap_us, handler_us });
     }
-    let costs = |(name, modes): (String, Vec<HandlerMode>)| {
+    let costs = modes.into_iter().filter_map(|(name, modes)| {
         let mut costs = Costs::from_modes(modes)?;
         costs.modes.retain(|mode| !mode.name.is_empty());
         Some((name, costs))
-    };
-    Ok(modes.into_iter().filter_map(costs).collect())
+    });
+    Ok(costs.collect())
 }

@@ -21,17 +21,19 @@ pub(super) struct Slope {
 pub(super) fn median_slope(mut slopes: Vec<f64>, sizes: &[usize]) -> Option<Slope> {
     slopes.sort_by(f64::total_cmp);
     let value = quantile(&slopes, 0.5)?;
-    let kendall = |&n: &usize| {
-        let n = n as f64;
-        n * (n - 1.0) * (2.0 * n + 5.0) / 18.0
-    };
-    let reach = NORMAL * sizes.iter().map(kendall).sum::<f64>().sqrt();
+    let reach = NORMAL * sizes.iter().map(|&size| kendall_variance(size)).sum::<f64>().sqrt();
     let rank = ((slopes.len() as f64 - reach) / 2.0).floor();
     let interval = (rank >= 1.0).then(|| {
         let rank = rank as usize;
         Interval { low: slopes[rank - 1], high: slopes[slopes.len() - rank] }
     });
     Some(Slope { value, interval })
+}
+
+/// Returns the variance of Kendall's statistic for this many points without ties.
+fn kendall_variance(points: usize) -> f64 {
+    let n = points as f64;
+    n * (n - 1.0) * (2.0 * n + 5.0) / 18.0
 }
 
 #[cfg(test)]

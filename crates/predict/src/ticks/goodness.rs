@@ -129,7 +129,7 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
             deviations[place].misses.extend(misses);
         }
     }
-    let fitted = |(point, deviations): (&Point, &BlockDeviations)| {
+    let fitted = group.points.iter().zip(&deviations).map(|(point, deviations)| {
         let share = share(point);
         let within = share < 1.0;
         let blocks = (group.parts.len() > 1).then(|| standard_error(&deviations.misses)).flatten();
@@ -143,8 +143,8 @@ pub(super) fn fitted(group: &Group, cost_us: f64) -> Vec<Fitted> {
             off: false,
             point: point.clone(),
         }
-    };
-    group.points.iter().zip(&deviations).map(fitted).collect()
+    });
+    fitted.collect()
 }
 
 /// Removes the predictions, because the cost is not above 0; measured values stay.
@@ -252,7 +252,7 @@ pub(super) fn falls(groups: &[Group]) -> Vec<Fall> {
     let error = |both: &Both| Some(both.error_ms? / both.low.1);
     let errors = steps.iter().filter_map(|(_, both)| error(both)).collect();
     let usual = usual_error(errors, steps.iter().map(|(_, both)| both.blocks).collect());
-    let fall = |(pair, both): &(&[Point], Both)| {
+    let falls = steps.iter().filter_map(|(pair, both)| {
         let (low_ms, high_ms) = (both.low.1, both.high.1);
         let allowed = error(both).map(|own| BLOCK_DEVIATIONS * own.max(usual));
         (high_ms < low_ms).then(|| Fall {
@@ -263,8 +263,8 @@ pub(super) fn falls(groups: &[Group]) -> Vec<Fall> {
             high_ms,
             within_error: allowed.map(|allowed| 1.0 - high_ms / low_ms <= allowed),
         })
-    };
-    steps.iter().filter_map(fall).collect()
+    });
+    falls.collect()
 }
 
 /// Returns all rates of all copies in rising order, without repetitions.
@@ -298,26 +298,26 @@ pub(super) fn by_rate(groups: &[Group], costs: &Costs) -> Vec<RateCost> {
 pub(super) fn bend(groups: &[Group], costs: &Costs) -> Option<Bend> {
     let rates = rates(groups);
     let at_hz = *rates.get(rates.len() / 2)?;
-    let side = |lower: bool| {
-        let parts: Vec<&[Point]> = groups
-            .iter()
-            .flat_map(Group::slices)
-            .map(|points| {
-                // In the order of the rates as they came, which is that of the rates asked for unless others add to
-                // them.
-                let first = points.iter().position(|point| point.nominal_hz() >= at_hz);
-                let last = points.iter().rposition(|point| point.nominal_hz() <= at_hz);
-                let (cut, with) = (first.unwrap_or(points.len()), last.map_or(0, |at| at + 1));
-                if lower { &points[..with] } else { &points[cut..] }
-            })
-            .collect();
-        let sizes: Vec<usize> = parts.iter().map(|points| points.len()).collect();
-        let slopes =
-            pairs(parts.into_iter(), costs).iter().map(|pair| pair.per_interrupt_us).collect();
-        let slope = median_slope(slopes, &sizes)?;
-        Some((slope.value, slope.interval?))
-    };
-    let ((low_us, low_interval), (high_us, high_interval)) = (side(true)?, side(false)?);
+    let slices = || groups.iter().flat_map(Group::slices);
+    // In the order of the rates as they came, which is that of the rates asked for unless others add to them.
+    let lower = slices().map(|points| {
+        let last = points.iter().rposition(|point| point.nominal_hz() <= at_hz);
+        &points[..last.map_or(0, |at| at + 1)]
+    });
+    let higher = slices().map(|points| {
+        let first = points.iter().position(|point| point.nominal_hz() >= at_hz);
+        &points[first.unwrap_or(points.len())..]
+    });
+    let (low_us, low_interval) = cost_us(lower.collect(), costs)?;
+    let (high_us, high_interval) = cost_us(higher.collect(), costs)?;
     let differs = low_interval.high < high_interval.low || high_interval.high < low_interval.low;
     Some(Bend { at_hz, low_us, low_interval, high_us, high_interval, differs })
+}
+
+/// Returns the cost of one interrupt from the pairs of rates in each of `parts`, with its interval.
+fn cost_us(parts: Vec<&[Point]>, costs: &Costs) -> Option<(f64, Interval)> {
+    let sizes: Vec<usize> = parts.iter().map(|points| points.len()).collect();
+    let slopes = pairs(parts.into_iter(), costs).iter().map(|pair| pair.per_interrupt_us).collect();
+    let slope = median_slope(slopes, &sizes)?;
+    Some((slope.value, slope.interval?))
 }

@@ -9,7 +9,7 @@ use super::outcome::{
     Cost, Linearity, ModeParts, Model, Parts, ProcessorModel, Sample, TickShare, Tickless, Verdict,
 };
 use super::pairs::{Estimators, Shares, pairs};
-use super::table::{Costs, HandlerMode, Origin, Point, Processor, SeenCost, Table};
+use super::table::{Costs, Origin, Point, Processor, SeenCost, Table};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::stats::mean;
 
@@ -159,12 +159,12 @@ fn parts(costs: &Costs, cost: &Cost) -> Parts {
 
 /// Returns the shares in each named mode of the handler, all with the indirect cost of the first.
 fn modes(costs: &Costs, cost: &Cost) -> Vec<ModeParts> {
-    let parts_of = |mode: &HandlerMode| {
+    let modes = costs.modes.iter().map(|mode| {
         let direct = Costs::given(mode.trap_us, mode.handler_us);
         let total_us = direct.direct_us() + cost.indirect_us;
         ModeParts { name: mode.name.clone(), parts: parts(&direct, &Cost { total_us, ..*cost }) }
-    };
-    costs.modes.iter().map(parts_of).collect()
+    });
+    modes.collect()
 }
 
 /// Combines handler and gap of the kernel's own tick with the indirect cost of added interrupts.
@@ -180,14 +180,14 @@ fn own_parts(tick: &SeenCost, cost: &Cost) -> Parts {
 
 /// Returns f(n) = n·ΣP/1000, in percent.
 fn shares_of_ticks(parts: &Parts, cost: &Cost) -> Vec<TickShare> {
-    let share = |rate_hz: f64| {
+    let shares = REPORTED_HZ.map(|rate_hz| {
         let thousands = rate_hz / 1e3;
         let moved = |us: f64| (parts.total + PERCENT_PER_US * (us - cost.total_us)) * thousands;
         let interval =
             cost.total_interval.map(|i| Interval { low: moved(i.low), high: moved(i.high) });
         TickShare { rate_hz, percent: parts.total * thousands, interval }
-    };
-    REPORTED_HZ.map(share).to_vec()
+    });
+    shares.to_vec()
 }
 
 /// Returns B, the mean of T·(1 − f) over the rates and over the blocks. `own_share` is the share of the CPU that the

@@ -62,13 +62,14 @@ impl Pair {
 
 /// Returns all pairs of each of `groups`, whose points are sorted by rate.
 pub(super) fn pairs<'a>(groups: impl Iterator<Item = &'a [Point]>, costs: &Costs) -> Vec<Pair> {
-    let of_group = |points: &[Point]| -> Vec<Pair> {
-        let from = |(at, low): (usize, &Point)| -> Vec<Pair> {
-            points[at + 1..].iter().filter_map(|high| Pair::between(low, high, costs)).collect()
-        };
-        points.iter().enumerate().flat_map(from).collect()
-    };
-    groups.flat_map(of_group).collect()
+    let mut pairs = vec![];
+    for points in groups {
+        for (at, low) in points.iter().enumerate() {
+            let higher = points[at + 1..].iter();
+            pairs.extend(higher.filter_map(|high| Pair::between(low, high, costs)));
+        }
+    }
+    pairs
 }
 
 /// The indirect share over all pairs and copies; if the model held exactly, all pairs would have the same share.

@@ -7,7 +7,8 @@ use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::stats::standard_error;
-use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+use anechoic_recording::injection::Injected;
+use anechoic_recording::{Clock, Problem, ProblemKind, Recording, methods};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Method of such a recording.
@@ -120,45 +121,46 @@ fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals
     for (at, round) in rounds.iter().enumerate() {
         blocks.entry((round.copies, round.injection)).or_default().push(at);
     }
-    let point = |((copies, injection), blocks): ((u32, Option<u32>), Vec<usize>)| {
-        let wall = |round: &Round| run.clock.seconds(round.end_ticks - round.start_ticks);
-        let round_at = |&at: &usize| &rounds[at];
-        let n = blocks.len() as f64;
-        let time_ms = |round: &Round| wall(round) * 1e3 / round.sorts as f64;
-        let times: Vec<f64> = blocks.iter().map(round_at).map(time_ms).collect();
+    let points = blocks.into_iter().map(|((_, injection), places)| {
         let injected = injection.and_then(|at| run.injections.get(at as usize));
-        let came: Vec<(f64, RateFrom)> = blocks
-            .iter()
-            .map(|&at| arrivals.in_round(at, &rounds[at], injected, cpu, &run.clock))
-            .collect();
-        let mut by_block: Vec<BlockTime> = blocks
-            .iter()
-            .map(round_at)
-            .zip(&came)
-            .map(|(round, (came, _))| BlockTime {
-                block: round.block,
-                rate_hz: came / wall(round),
-                ms: time_ms(round),
-            })
-            .collect();
-        // A recording may hold rounds that began in another order.
-        by_block.sort_by_key(|time| time.block);
-        let from = came.iter().map(|(_, from)| *from).max().unwrap_or(RateFrom::Table);
-        let came: f64 = came.iter().map(|(came, _)| came).sum();
-        let seconds: f64 = blocks.iter().map(round_at).map(wall).sum();
-        Point {
-            copies,
-            rate_hz: came / seconds,
-            asked_hz: Some(injected.map_or(0.0, |one| 1e9 / one.period_ns.max(1) as f64)),
-            rate_from: from,
-            ms: times.iter().sum::<f64>() / n,
-            standard_error_ms: standard_error(&times),
-            blocks: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
-            by_block,
-            sorts: Some(
-                blocks.iter().map(round_at).map(|round| round.sorts).fold(0, u64::saturating_add),
-            ),
-        }
-    };
-    blocks.into_iter().map(point).collect()
+        let came = |&at: &usize| arrivals.in_round(at, &rounds[at], injected, cpu, &run.clock);
+        let came: Vec<(f64, RateFrom)> = places.iter().map(came).collect();
+        let rounds: Vec<&Round> = places.iter().map(|&at| &rounds[at]).collect();
+        point(&run.clock, &rounds, &came, injected)
+    });
+    points.collect()
+}
+
+/// Returns the mean of these rounds; `came` is the number of interrupts in each, with its origin.
+fn point(
+    clock: &Clock,
+    rounds: &[&Round],
+    came: &[(f64, RateFrom)],
+    injected: Option<&Injected>,
+) -> Point {
+    let wall = |round: &Round| clock.seconds(round.end_ticks - round.start_ticks);
+    let time_ms = |round: &Round| wall(round) * 1e3 / round.sorts as f64;
+    let times: Vec<f64> = rounds.iter().map(|round| time_ms(round)).collect();
+    let by_block = rounds.iter().zip(came).map(|(round, (came, _))| BlockTime {
+        block: round.block,
+        rate_hz: came / wall(round),
+        ms: time_ms(round),
+    });
+    let mut by_block: Vec<BlockTime> = by_block.collect();
+    // A recording may hold rounds that began in another order.
+    by_block.sort_by_key(|time| time.block);
+    let from = came.iter().map(|(_, from)| *from).max().unwrap_or(RateFrom::Table);
+    let came: f64 = came.iter().map(|(came, _)| came).sum();
+    let seconds: f64 = rounds.iter().map(|round| wall(round)).sum();
+    Point {
+        copies: rounds.first().map_or(0, |round| round.copies),
+        rate_hz: came / seconds,
+        asked_hz: Some(injected.map_or(0.0, |one| 1e9 / one.period_ns.max(1) as f64)),
+        rate_from: from,
+        ms: times.iter().sum::<f64>() / times.len() as f64,
+        standard_error_ms: standard_error(&times),
+        blocks: u32::try_from(times.len()).unwrap_or(u32::MAX),
+        by_block,
+        sorts: Some(rounds.iter().map(|round| round.sorts).fold(0, u64::saturating_add)),
+    }
 }

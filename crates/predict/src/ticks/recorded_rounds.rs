@@ -80,15 +80,22 @@ fn is_kind(recording: &Recording, round: &[&SeriesOutcome]) -> bool {
     })
 }
 
+/// Returns what distinguishes the rounds of a block.
+fn settings(series: &Series) -> (u32, Option<u32>) {
+    (series.parameters.copies, series.parameters.injection)
+}
+
+/// Returns whether a series ended as requested.
+fn is_whole(series: &Series, outcome: &Outcome) -> bool {
+    matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)
+        || outcome.samples >= series.asked
+}
+
 /// Returns the round if all of its copies exist and completed as requested.
 fn complete(round: &[&SeriesOutcome], block: u32) -> Option<Round> {
     let (first, _) = round.first()?;
     let whole = |(series, outcome): &&SeriesOutcome| {
-        let settings = |series: &Series| (series.parameters.copies, series.parameters.injection);
-        let same = settings(series) == settings(first);
-        let ended = matches!(outcome.ended, Ended::Complete | Ended::Steady | Ended::Unsteady)
-            || outcome.samples >= series.asked;
-        same && ended
+        settings(series) == settings(first) && is_whole(series, outcome)
     };
     let outcomes = || round.iter().map(|(_, outcome)| outcome);
     let start_ticks = outcomes().map(|outcome| outcome.first_ticks).min()?;
