@@ -117,17 +117,15 @@ fn pairs_in_blocks(points: &[Point]) -> usize {
 /// Returns the points by copies and injection, each the mean of its rounds.
 fn points(recording: &Recording, cpu: u32, rounds: &[Round], arrivals: &Arrivals) -> Vec<Point> {
     let run = recording.run();
-    let mut blocks: BTreeMap<(u32, Option<u32>), Vec<(usize, &Round)>> = BTreeMap::new();
+    let mut blocks: BTreeMap<(u32, Option<u32>), Vec<usize>> = BTreeMap::new();
     for (at, round) in rounds.iter().enumerate() {
-        blocks.entry((round.copies, round.injection)).or_default().push((at, round));
+        blocks.entry((round.copies, round.injection)).or_default().push(at);
     }
-    let points = blocks.into_iter().map(|((_, injection), rounds)| {
+    let points = blocks.into_iter().map(|((_, injection), places)| {
         let injected = injection.and_then(|at| run.injections.get(at as usize));
-        let came = rounds
-            .iter()
-            .map(|(at, round)| arrivals.in_round(*at, round, injected, cpu, &run.clock));
-        let came: Vec<(f64, RateFrom)> = came.collect();
-        let rounds: Vec<&Round> = rounds.into_iter().map(|(_, round)| round).collect();
+        let came = |&at: &usize| arrivals.in_round(at, &rounds[at], injected, cpu, &run.clock);
+        let came: Vec<(f64, RateFrom)> = places.iter().map(came).collect();
+        let rounds: Vec<&Round> = places.iter().map(|&at| &rounds[at]).collect();
         point(&run.clock, &rounds, &came, injected)
     });
     points.collect()
