@@ -90,7 +90,7 @@ test: packages
 notebook: target/notebook/ready
 target/notebook/ready: Makefile
 	python3 -m venv target/notebook
-	target/notebook/bin/pip install --quiet duckdb polars pyarrow hdrhistogram
+	target/notebook/bin/pip install --quiet duckdb polars pyarrow hdrhistogram prometheus_client html5lib
 	touch $@
 
 # Debian's node_exporter, unpacked and not installed: its package would start a server.

@@ -25,8 +25,10 @@ pub use result::{
 };
 pub use trials::Trials;
 
+use crate::Breakdown;
 use crate::cluster::settings;
 use crate::curve::CurvePoint;
+use crate::folded::folded;
 use crate::history::{History, beneath, flaws, is_beneath};
 use crate::stats::{Interval, deviation, mean, relative};
 use crate::summary::Summary;
@@ -123,6 +125,8 @@ struct Values {
     beneath: Option<f64>,
     /// Slowdown of the requested job, less 1.
     job: Option<f64>,
+    /// Whether only the part before the detour that it waited for is kept, which is no sample of the run.
+    kept: bool,
     /// In a duet: whether the sides had swapped their CPUs.
     swapped: Option<bool>,
 }
@@ -181,7 +185,7 @@ pub fn compare(
     found.programs = runs.iter().copied().flatten().any(|one| one.run.program.is_some());
     let is_open = match found.verdict {
         Change::OneRun | Change::OneRunDiffers => true,
-        Change::Unproven => !found.control_moved(),
+        Change::Unproven => !found.control_moved() && found.order != Order::Kept,
         Change::Quieter | Change::Noisier | Change::NotShown => false,
     };
     if let Some(judged) = by_history.filter(|_| is_open) {
@@ -225,10 +229,6 @@ impl Values {
     fn of(of: &ComparedRun<'_>) -> Self {
         let ComparedRun { run, summary } = of;
         let total = &summary.total;
-        let by_name = |breakdown: &crate::Breakdown| {
-            let rows = breakdown.rows.iter();
-            rows.map(|row| ((row.source.clone(), row.name.clone()), row.noise)).collect()
-        };
         Self {
             start_utc: run.start_utc.clone(),
             noise: total.noise,
@@ -243,10 +243,22 @@ impl Values {
             settings: settings(run),
             guest: run.machine.hypervisor.is_some(),
             beneath: beneath(run, summary),
+            kept: run.kept_after_stop().is_some(),
             job: None,
             swapped: None,
         }
     }
+}
+
+/// Returns the noise of each source. The numbers of CPUs in its name are left out: the sides may have measured others, and
+/// threads and queues of one CPU may have another number after a reboot.
+fn by_name(breakdown: &Breakdown) -> BTreeMap<(String, String), f64> {
+    let mut noise = BTreeMap::new();
+    for row in &breakdown.rows {
+        let name = folded(&row.source, &row.name);
+        *noise.entry((row.source.clone(), name)).or_default() += row.noise;
+    }
+    noise
 }
 
 /// Compares the values of the runs of both sides, which are in order of time.
@@ -267,6 +279,7 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
             let of_host = sources.iter().any(|of| of.control && of.difference.clear);
             contrast.verdict(of_host || design.order() == Order::OneSession)
         }
+        None if design == Design::Kept => Change::Unproven,
         None => one_run::verdict(&sides),
     };
     let means = logarithms.each_ref().map(|side| mean(side).unwrap_or_default());
@@ -280,18 +293,22 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
         order: design.order(),
         apart_ns: match &design {
             Design::Sessions(sessions) => Some(sessions.apart_ns),
-            Design::Paired(_) | Design::Mixed | Design::Apart | Design::Duet(_) => None,
+            _ => None,
         },
         ratio: positive
             .then(|| contrast.as_ref().map_or(means[1] - means[0], |of| of.difference).exp()),
         interval: contrast_of_ratio.map(|of| exact(of.interval())),
         probability: contrast.as_ref().map(Contrast::probability),
         mann_whitney: contrast.as_ref().and_then(|_| ranks::mann_whitney(&noise)),
-        length_distance: parts::length_distance(&sides),
+        length_distance: parts::length_distance(&sides).filter(|_| design != Design::Kept),
         detectable: contrast_of_ratio.map(|of| of.detectable().exp()),
         notes,
         // The variation of a side has the difference of the two sets of CPUs in it, which a duet takes off.
-        plan: if positive && !duet { plan::runs(&sides, &logarithms) } else { vec![] },
+        plan: if positive && !duet && design != Design::Kept {
+            plan::runs(&sides, &logarithms)
+        } else {
+            vec![]
+        },
         changed: changed(&sides),
         sources,
         cpus: parts::cpus(&sides, &design),
@@ -339,13 +356,14 @@ impl Side {
         let noise: Vec<f64> = runs.iter().map(|run| run.noise).collect();
         let logarithms: Vec<f64> = noise.iter().map(|noise| noise.ln()).collect();
         let of = |values: &[f64]| mean(values).unwrap_or_default();
+        let sampled = runs.iter().all(|run| !run.kept);
         let thresholds = || runs.iter().map(|run| run.threshold_ns);
         Self {
             name,
             runs: runs.len() as u64,
             noise: if positive { of(&logarithms).exp() } else { of(&noise) },
-            between_runs: deviation(&logarithms).filter(|_| positive).map(relative),
-            within_runs: plan::within(runs).map(relative),
+            between_runs: deviation(&logarithms).filter(|_| positive && sampled).map(relative),
+            within_runs: plan::within(runs).filter(|_| sampled).map(relative),
             rate_per_s: of(&runs.iter().map(|run| run.rate_per_s).collect::<Vec<_>>()),
             wall_ns: runs.iter().map(|run| run.wall_ns / runs.len() as u64).sum(),
             threshold_ns: (thresholds().min().unwrap_or(0), thresholds().max().unwrap_or(0)),

@@ -1,9 +1,11 @@
 //! Whether something else had the measured CPUs for so long that the machine was at work, not idle.
 
+use crate::coverage::CounterReadings;
+use crate::readings::summarize;
 use crate::sources::SourceRow;
 use crate::summary::Summary;
 use crate::suspects::Suspect;
-use anechoic_recording::{Policy, Run, sources};
+use anechoic_recording::{Policy, Problem, Recording, Run, sources};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,40 @@ pub fn competition(summary: &Summary) -> Option<Competition> {
     let suspects = summary.suspects.as_deref().unwrap_or_default();
     let loops = Loops { policy: &run.policy, program: run.program.is_some(), cpus: run.cpus.len() };
     loops.competition(summary.total.noise, rows, suspects)
+}
+
+/// Returns what had the CPUs in a run of which there is no summary. Its detours are read only where the kernel's account of
+/// the waiting loops lets that be, or where there is none.
+///
+/// # Errors
+///
+/// Those of [`summarize`].
+pub fn competition_in(recording: &Recording) -> Result<Option<Competition>, Problem> {
+    let run = recording.run();
+    if run.program.is_some() || run.policy.is_fifo() {
+        return Ok(None);
+    }
+    match waited(&CounterReadings::read(recording)?, run) {
+        // While something else had a CPU, its loop waited. The account is read a little later than the loops begin.
+        Some(part) if part < AT_WORK / 2.0 => Ok(None),
+        _ => Ok(competition(&summarize(recording)?)),
+    }
+}
+
+/// Returns the share of the time in which loops waited, a mean over all measured CPUs; absent where that of one is unknown.
+fn waited(readings: &CounterReadings, run: &Run) -> Option<f64> {
+    let is_measured = |cpu: u32| run.cpus.iter().any(|measured| measured.cpu == cpu);
+    let accounts: Vec<f64> = readings
+        .all()
+        .filter(|(name, cpu, [first, last])| {
+            *name == VICTIM_WAITED && is_measured(*cpu) && last.ticks > first.ticks
+        })
+        .map(|(_, _, [first, last])| {
+            let between_ns = run.clock.ns(last.ticks - first.ticks);
+            last.value.saturating_sub(first.value) as f64 / between_ns.max(1) as f64
+        })
+        .collect();
+    (accounts.len() == run.cpus.len()).then(|| accounts.iter().sum::<f64>() / accounts.len() as f64)
 }
 
 /// Returns the same from the parts of a summary: the noise, and the sources of a run or, without them, the counters that

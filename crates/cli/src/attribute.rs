@@ -4,10 +4,13 @@ use crate::exit;
 use crate::inputs::InputArgs;
 use crate::progress::Busy;
 use crate::terminal;
-use anechoic_recording::{Problem, methods};
+use anechoic_recording::attribution::Attribution;
+use anechoic_recording::{Problem, Recording, methods};
 use anechoic_report::{count, counted, shown};
 use std::io::Write;
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Name the causes of a recording's detours again, from its stored kernel events
 ///
@@ -19,6 +22,31 @@ use std::process::ExitCode;
 pub struct AttributeArgs {
     #[command(flatten)]
     input: InputArgs,
+}
+
+/// How long another process may attribute the same recording before this one says that it waits.
+const WAITS_SILENTLY: Duration = Duration::from_secs(1);
+/// Pause between two looks at that.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Derives what is derived from a recording. While another process does so, it waits, because that may take as long as the
+/// recording is large; who waits for longer than a moment learns what for.
+///
+/// # Errors
+/// Those of attribution.
+pub(crate) fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
+    let begun = Instant::now();
+    while recording.is_held() {
+        if begun.elapsed() > WAITS_SILENTLY {
+            terminal::print_note(format_args!(
+                "anechoic: waiting for another anechoic that attributes {}; Ctrl-C ends the wait",
+                shown(recording.dir())
+            ));
+            break;
+        }
+        thread::sleep(NAP);
+    }
+    anechoic_attribute::attribute(recording)
 }
 
 pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
@@ -34,7 +62,7 @@ pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
             continue;
         }
         let busy = Busy::with("attributing", false);
-        let attributed = anechoic_attribute::attribute(recording);
+        let attributed = attribute(recording);
         drop(busy);
         let alignment = match attributed {
             Ok(attribution) => attribution.alignment,

@@ -196,8 +196,8 @@ impl Scratch {
         verify_place(beside)?;
         remove_leftovers(prefix, beside);
         loop {
-            let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(beside)?;
-            let unfinished = Unfinished::at(dir.path());
+            let create = || tempfile::Builder::new().prefix(prefix).tempdir_in(beside);
+            let (dir, unfinished) = Unfinished::create(create, TempDir::path)?;
             if let Some(lock) = lock(dir.path())? {
                 let beside = beside.to_owned();
                 return Ok(Self { dir, beside, _unfinished: unfinished, _lock: lock });

@@ -12,7 +12,7 @@ use anechoic_analyze::gate::{
     Examined, REQUIREMENTS, RULES, Requirement, Requirements, Rule, conclude, examine,
 };
 use anechoic_analyze::{Summary, summarize};
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, follow, verify_place};
 use anechoic_report::results::Found;
 use anechoic_report::results::gate::GATE;
 use anechoic_report::{gate_junit, gate_markdown};
@@ -225,9 +225,14 @@ fn with_baseline(
     compare(names, [&runs(&before, &of_before), &runs(&after, &of_after)], Beside::default())
 }
 
-/// Appends a text to a file. What stands there stays: a job has one summary for all of its steps.
+/// Appends a text to a file. What stands there stays: a job has one summary for all of its steps. Root follows no link of
+/// another user, and writes nothing where another user could put one.
 fn append(path: &Path, text: &str) -> Result<(), Problem> {
-    let file = OpenOptions::new().append(true).create(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Problem::unwritable(path, &error))
+    let append = || {
+        let behind = follow(path)?;
+        verify_place(behind.parent().unwrap_or(&behind))?;
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(text.as_bytes())
+    };
+    append().map_err(|error| Problem::unwritable(path, &error))
 }

@@ -86,7 +86,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     let recording = Recording::open(dir).ok();
     // What has kernel events has causes.
     if let Some(recording) = recording.as_ref().filter(|of| of.run().trace.is_some()) {
-        anechoic_attribute::attribute(recording)?;
+        crate::attribute::attribute(recording)?;
     }
     drop((busy, unfinished));
     let mut out = terminal::stdout();

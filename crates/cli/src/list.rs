@@ -9,6 +9,7 @@ use anechoic_analyze::threads::in_order_at_most;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::list::LIST;
 use anechoic_report::results::{AnyRow, Findings, Input, for_summary};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,15 +39,16 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Problem> {
     let inputs = Inputs::below(dir)?;
     let worst = inputs.report_unread();
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
-    let busy = Busy::steps("reading", recordings.len() as u64, false);
-    let found = in_order_at_most(MOST_AT_ONCE, recordings.len(), |at| {
-        let found = shown(recordings[at]);
+    let (distinct, numbers) = distinct(&recordings);
+    let busy = Busy::steps("reading", distinct.len() as u64, false);
+    let found = in_order_at_most(MOST_AT_ONCE, distinct.len(), |at| {
+        let found = shown(distinct[at]);
         busy.step();
         found
     });
     drop(busy);
     let worst = found.iter().map(|(_, code)| *code).fold(worst, u8::max);
-    let before: Vec<&Findings> = found.iter().map(|(found, _)| found).collect();
+    let before: Vec<&Findings> = numbers.iter().map(|&number| &found[number].0).collect();
     let list = LIST.compute(&Input { before: &before, ..Input::of(&recordings) })?;
     printer.print(&list, Some(dir))?;
     printer.finish()?;
@@ -58,6 +60,21 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Problem> {
         )),
     }
     Ok(ExitCode::from(worst))
+}
+
+/// Returns the recordings without those that are another name of one before, and for each name the number of its recording
+/// among them: links to recordings are read once.
+fn distinct<'a>(recordings: &[&'a Recording]) -> (Vec<&'a Recording>, Vec<usize>) {
+    let (mut distinct, mut known) = (vec![], HashMap::new());
+    let mut number = |recording: &&'a Recording| {
+        let dir = recording.dir().canonicalize().unwrap_or_else(|_| recording.dir().to_owned());
+        *known.entry(dir).or_insert_with(|| {
+            distinct.push(*recording);
+            distinct.len() - 1
+        })
+    };
+    let numbers = recordings.iter().map(&mut number).collect();
+    (distinct, numbers)
 }
 
 /// Computes what `anechoic summary` shows of a recording; an error is printed and returned as an exit code.
@@ -72,4 +89,24 @@ fn shown(recording: &Recording) -> (Findings, u8) {
         }
     }
     (findings, worst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::two_cpus;
+
+    #[test]
+    fn a_recording_with_two_names_is_read_once() {
+        let place = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| place.path().join(name);
+        for name in ["a", "b"] {
+            let _ = two_cpus::record(&at(name), &two_cpus::run(two_cpus::SECOND), &[]);
+        }
+        std::os::unix::fs::symlink("b", at("latest")).expect("a link");
+        let open = |name| Recording::open(&at(name)).expect("just written");
+        let all = [open("a"), open("b"), open("latest")];
+        let (distinct, numbers) = distinct(&all.each_ref());
+        assert_eq!((distinct.len(), numbers), (2, vec![0, 1, 1]));
+    }
 }

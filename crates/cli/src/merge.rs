@@ -61,7 +61,7 @@ fn attribute(recordings: &mut [Recording]) -> Result<u8, Problem> {
         if recording.run().trace.is_none() || !matches!(recording.attribution(), Ok(None)) {
             continue;
         }
-        if let Err(error) = anechoic_attribute::attribute(recording) {
+        if let Err(error) = crate::attribute::attribute(recording) {
             worst = worst.max(exit::print_error(&error));
         }
         *recording = Recording::open(recording.dir())?;

@@ -165,7 +165,7 @@ pub fn explained(dir: &Path, quiet: bool) -> Result<Recording, Problem> {
     let recording = Recording::open(dir)?;
     if recording.run().trace.is_some() {
         let _busy = Busy::with("attributing", quiet);
-        anechoic_attribute::attribute(&recording)?;
+        crate::attribute::attribute(&recording)?;
     }
     Ok(recording)
 }

@@ -1,7 +1,7 @@
 //! Standard output and standard error: a terminal with colours and a width, or a pipe.
 
 use anechoic_measure::ensemble::launched::Launched;
-use anechoic_report::{Style, View};
+use anechoic_report::{Style, View, plain};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stderr, StdoutLock, Write};
@@ -68,10 +68,15 @@ pub(crate) fn stream() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
 }
 
-/// Prints one line on stderr, in one write, so that lines of processes with the same log do not mix. A terminal that is
-/// gone is no error.
+/// Prints lines on stderr, in one write, so that those of processes with the same log do not mix. A terminal that is gone is
+/// no error.
 pub(crate) fn print_note(text: impl Display) {
-    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+    let _ = io::stderr().write_all(plain_lines(&text.to_string()).as_bytes());
+}
+
+/// Returns lines without control characters: names in them come from recordings, other hosts and the kernel.
+fn plain_lines(text: &str) -> String {
+    text.lines().map(|line| plain(line) + "\n").collect()
 }
 
 /// When to use colours.
@@ -153,6 +158,13 @@ mod tests {
             let written = out.write_all(b"verdict").and_then(|()| out.write_all(b"more"));
             assert_eq!(written.map_err(|error| error.kind()), expected, "{with:?}");
         }
+    }
+
+    #[test]
+    fn names_in_notes_turn_nothing() {
+        let (text, plain) =
+            ("17 \u{202e}evil\u{1b}[31m of CPU 1\nnext", "17 ?evil?[31m of CPU 1\nnext\n");
+        assert_eq!(plain_lines(text), plain);
     }
 
     #[test]

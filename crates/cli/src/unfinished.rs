@@ -3,6 +3,7 @@
 use crate::stop;
 use anechoic_recording::{Problem, create_nothing_more};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -31,10 +32,24 @@ impl Unfinished {
         Self::new(path, What::Whole)
     }
 
+    /// Creates something whose name is known only then. A signal ends the process before that, or when it is known.
+    ///
+    /// # Errors
+    /// Returns the error of `create`.
+    pub(crate) fn create<T>(
+        create: impl FnOnce() -> io::Result<T>,
+        path: impl FnOnce(&T) -> &Path,
+    ) -> io::Result<(T, Self)> {
+        let mut all = watched();
+        let created = create()?;
+        let path = path(&created).to_owned();
+        all.push((path.clone(), What::Whole));
+        drop(all);
+        Ok((created, Self(path)))
+    }
+
     fn new(path: &Path, what: What) -> Self {
-        static FIRST: Once = Once::new();
-        FIRST.call_once(|| stop::before_sudden_end(remove_all));
-        all().push((path.to_owned(), what));
+        watched().push((path.to_owned(), what));
         Self(path.to_owned())
     }
 
@@ -62,6 +77,13 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         all().retain(|(path, _)| *path != self.0);
     }
+}
+
+/// Returns what is not complete, and has a signal remove it.
+fn watched() -> MutexGuard<'static, Vec<(PathBuf, What)>> {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| stop::before_sudden_end(remove_all));
+    all()
 }
 
 fn all() -> MutexGuard<'static, Vec<(PathBuf, What)>> {
@@ -98,5 +120,28 @@ fn remove(path: &Path) {
         if removed.is_ok() || path.symlink_metadata().is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_signal_removes_between_creation_and_knowledge_of_the_name() {
+        let place = tempfile::tempdir().expect("a place");
+        let path = place.path().join("new");
+        let create = || {
+            assert!(ALL.try_lock().is_err(), "what removes all waits for the lock");
+            fs::create_dir(&path).map(|()| path.clone())
+        };
+        let (created, unfinished) = Unfinished::create(create, |path| path).expect("a directory");
+        let is_known = || all().iter().any(|(known, _)| *known == created);
+        assert!(is_known());
+        drop(unfinished);
+        assert!(!is_known());
+        let failed =
+            Unfinished::create(|| fs::create_dir(&path).map(|()| path.clone()), |path| path);
+        assert!(failed.is_err() && !is_known(), "it exists");
     }
 }

@@ -18,7 +18,7 @@ impl Numbers {
 }
 
 /// Texts that parsers dislike.
-const DISLIKED: [&[u8]; 10] = [
+const DISLIKED: [&[u8]; 16] = [
     b"-1",
     b"1e999",
     b"\xff\xfe",
@@ -29,6 +29,13 @@ const DISLIKED: [&[u8]; 10] = [
     b"\",\"",
     b"\n",
     b"\r\n\t ,;:",
+    // The same within the texts of JSON and TOML, and what ends a part of a page or a cell.
+    br"\u001b[31m",
+    br"\u202e",
+    br"\u0000\n\r",
+    br"\ud800",
+    b"</script>]]><!--&",
+    br#"\"=1,"#,
 ];
 
 /// Numbers at which arithmetic ends, or begins.

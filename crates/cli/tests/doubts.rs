@@ -175,8 +175,19 @@ fn exports_carry_doubts_as_metrics_comments_and_exit_code() {
     }
     let netgauge = anechoic(&["export", "netgauge", arg(&doubtful), "--cpus", "1"]);
     assert_eq!(netgauge.code, Some(1), "{}", netgauge.err);
-    assert!(netgauge.out.contains(&format!("note: {ANOTHER}")), "{}", &netgauge.out[..400]);
+    for doubt in [ANOTHER, COMPETITION] {
+        let begin: String = format!("# note: {doubt}").chars().take(150).collect();
+        assert!(netgauge.out.contains(&begin), "{}", &netgauge.out[..600]);
+    }
     let csv = anechoic(&["export", "csv", arg(&doubtful)]);
     assert_eq!(csv.code, Some(1));
-    assert!(csv.err.contains(ANOTHER), "a format without comments: {}", csv.err);
+    assert!(csv.err.contains(ANOTHER) && csv.err.contains(COMPETITION), "{}", csv.err);
+    assert!(
+        csv.out.starts_with("start_ns,") && !csv.out.contains('#'),
+        "readers stand no comments"
+    );
+    for format in ["csv", "sysjitter"] {
+        let done = anechoic(&["export", format, arg(&sound), "--cpus", "1"]);
+        assert_eq!((done.code, &*done.err), (Some(0), ""), "{format}");
+    }
 }

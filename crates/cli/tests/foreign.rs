@@ -1,5 +1,6 @@
 //! Exports, read by the programs they are made for, where those are there.
 
+use crate::tool::parsers::Parsers;
 use crate::tool::{Done, anechoic, arg, command};
 use anechoic_lab::note;
 use std::io::{Read, Write};
@@ -55,6 +56,35 @@ fn python_reads_the_interval_log_of_hdr_histogram() {
     let longest = summary["total"]["lengths"]["max_ns"].as_u64().expect("a number");
     assert_eq!(read[..2], [5, detours], "seconds and detours");
     assert!(read[2].abs_diff(longest) * 1_000 <= longest, "three digits: {} {longest}", read[2]);
+}
+
+/// Otherwise no output of changed input could fail.
+#[test]
+fn parsers_object_to_what_is_malformed() {
+    let Some(mut parsers) = Parsers::start() else {
+        return note::skipped(
+            "no Python with html5lib, prometheus_client and pyarrow (make notebook)",
+        );
+    };
+    let page = |body: &str| {
+        format!("<!DOCTYPE html><html lang=en><title>t</title><body>{body}</body></html>")
+    };
+    let cases: [(&str, &str, &str, &str); 9] = [
+        ("not a number", "json", "{\"a\": 1e300}", "{\"a\": NaN}"),
+        ("cut short", "xml", "<a><b/></a>", "<a><b></a>"),
+        ("no character of XML", "xml", "<a>x</a>", "<a>\u{1}</a>"),
+        ("not closed", "html", &page("<p>x</p>"), &page("<b>x</p>")),
+        ("a quote within", "csv", "a,b\r\n1,2\r\n", "a,b\r\n1,\"x\"y\r\n"),
+        ("another width", "csv", "a,b\r\n1,2\r\n", "a,b\r\n1,2,3\r\n"),
+        ("twice", "prometheus", "a{b=\"c\"} 1\n", "a{b=\"c\"} 1\na{b=\"c\"} 2\n"),
+        ("no end", "openmetrics", "# TYPE a gauge\na 1\n# EOF\n", "# TYPE a gauge\na 1\n"),
+        ("a turn of direction", "text", "a b", "a \u{202e}b"),
+    ];
+    for (name, kind, sound, malformed) in cases {
+        assert_eq!(parsers.objection(kind, sound.as_bytes()), None, "case: {name}");
+        assert!(parsers.objection(kind, malformed.as_bytes()).is_some(), "case: {name}");
+    }
+    assert!(parsers.objection("parquet", b"PAR1PAR1").is_some());
 }
 
 /// A running node_exporter, which ends with the test.

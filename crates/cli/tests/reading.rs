@@ -430,3 +430,17 @@ fn one_run_a_side_is_no_verdict_on_a_change() {
         assert!(done.code.is_some_and(|code| code > 1), "{words}: {:?}", done.code);
     }
 }
+
+/// Another process may attribute a recording for long.
+#[test]
+fn who_waits_for_another_attribution_learns_what_for() {
+    let dir = examples(&["before"]);
+    let held = std::fs::File::open(dir.path().join("before")).expect("a directory");
+    held.lock().expect("nobody else has it");
+    let child = tool::start(&["attribute", arg(&dir.path().join("before"))]);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    held.unlock().expect("it was locked");
+    let done = tool::wait(child);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.err.contains("waiting for another anechoic that attributes"), "{}", done.err);
+}

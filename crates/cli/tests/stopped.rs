@@ -60,6 +60,23 @@ fn the_part_before_a_stop_is_taken_for_no_sample() {
             assert!(!format!("{}{}", done.out, done.err).contains("the part before"), "{fair:?}");
         }
     }
+    // Two of a side would show how much runs differ, if they were samples.
+    let [again, other] = ["again", "other"].map(|name| place.path().join(name));
+    write(&again, true, Policy::other());
+    write(&other, false, Policy::other());
+    let (both, fair) = (format!("{stopped},{}", arg(&again)), format!("{sampled},{}", arg(&other)));
+    let done = anechoic(&["compare", &both, &fair, "--json"]);
+    let found: Value = serde_json::from_str(&done.out).expect(&done.err);
+    assert_eq!(
+        (done.code, &found["verdict"], &found["order"]),
+        (Some(3), &"unproven".into(), &"kept".into())
+    );
+    for (side, is_sample) in [("before", false), ("after", true)] {
+        assert_eq!(found[side]["between_runs"].is_number(), is_sample, "{side}: {}", found[side]);
+    }
+    let shown = anechoic(&["compare", &both, sampled]).out;
+    assert!(!shown.contains("±") || !shown.contains("between runs"), "{shown}");
+    assert!(shown.contains("Unproven: ") && shown.contains("without --stop-on"), "{shown}");
     let done = anechoic(&["export", "prometheus", stopped]);
     assert!(done.out.contains("anechoic_run_sound 0"), "{}", done.out);
 }

@@ -31,11 +31,12 @@ fn force_writes_to_no_strangers_pipe_and_by_no_strangers_link_to_a_device() {
     command("cp", &["-r", arg(&example()), arg(&before)]);
     command("chmod", &["-R", "a+rX", arg(&before)]);
     let (tool, before) = (arg(&tool), arg(&before));
-    let forms: [&[&str]; 4] = [
+    let forms: [&[&str]; 5] = [
         &["export", "csv", before, "--force", "-o"],
         &["report", before, "--force", "-o"],
         &["summary", before, "--force", "-o"],
         &["gate", before, "--max-noise", "100%", "--force", "--junit"],
+        &["gate", before, "--max-noise", "100%", "--markdown"],
     ];
     let root: &[&str] = &["20", tool];
     let other = ["20", "setpriv", "--reuid=65533", "--regid=65533", "--clear-groups", tool];
@@ -53,6 +54,33 @@ fn force_writes_to_no_strangers_pipe_and_by_no_strangers_link_to_a_device() {
             assert!(done.err.contains("belongs to user 65534"), "{form:?} {target}: {}", done.err);
         }
     }
+}
+
+/// The summary of a job goes to the end of a file that is there, which another user could make a link.
+#[test]
+fn root_appends_no_summary_through_a_link_of_a_stranger() {
+    if !may_be_another() {
+        return;
+    }
+    let dir = place();
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("precious"), "precious\n").expect("written");
+    symlink(at("precious"), at("theirs/summary.md")).expect("a link");
+    lchown(at("theirs/summary.md"), Some(STRANGER), Some(STRANGER)).expect("root may");
+    symlink(at("precious"), at("own.md")).expect("a link");
+    let precious = || fs::read_to_string(at("precious")).expect("it is there");
+    for (target, code, length) in
+        [("theirs/summary.md", 73, 1), ("theirs/new.md", 73, 1), ("own.md", 0, 4)]
+    {
+        let (example, target) = (example(), at(target));
+        let gate = ["gate", arg(&example), "--max-noise", "100%", "--markdown", arg(&target)];
+        let done = anechoic(&gate);
+        assert_eq!(done.code, Some(code), "{target:?}: {}", done.err);
+        assert!(precious().starts_with("precious\n"));
+        assert!(precious().lines().count() >= length, "{target:?}: {}", precious());
+        assert_eq!(precious().lines().count() > 1, code == 0, "{target:?}: {}", precious());
+    }
+    assert!(!at("theirs/new.md").exists());
 }
 
 #[test]

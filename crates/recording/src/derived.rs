@@ -11,7 +11,7 @@ use crate::recorder::{GROUP_ROWS, failed, json, verify_order};
 use crate::recording::{ATTRIBUTION, Recording};
 use crate::row::DerivedRow;
 use crate::strangers::verify_own;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,14 @@ impl Recording {
         // Some file systems have no locks; what is replaced there at the same time may fail.
         let _ = dir.lock();
         Ok(Held(dir))
+    }
+
+    /// Returns whether another process replaces what is derived from this recording at the moment, so that
+    /// [`Recording::hold`] would wait for it.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        let dir = File::open(&self.dir);
+        dir.is_ok_and(|dir| matches!(dir.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// Starts to replace a derived table.

@@ -154,6 +154,9 @@ pub(crate) fn sentences(of: &Comparison) -> Vec<String> {
 
 /// Returns why a difference does not prove a change.
 fn why_unproven(of: &Comparison) -> String {
+    if of.order == Order::Kept {
+        return "what a run keeps before the detour that ended it (--stop-on) is no sample of the run".into();
+    }
     if of.control_moved() {
         return "time below the kernel, which the change hardly affects, changed too: the host may have".into();
     }
@@ -272,6 +275,9 @@ fn warnings(of: &Comparison) -> Vec<String> {
             "Measure both sides repeatedly: `anechoic run --repeat 5 -o before`, change the setting, \
              `anechoic run --repeat 5 -o after`; or name earlier runs of this host with --history."
                 .into(),
+        ),
+        (_, Order::Kept) => warnings.push(
+            "Measure both sides again without --stop-on: `anechoic run --repeat 5`.".into(),
         ),
         (Change::Unproven, Order::OneSession) if of.programs && !of.control_moved() => warnings.push(
             "Record both sides again, in turns: before, after, before, after; give all recordings of a side together."

@@ -25,11 +25,16 @@ pub(super) enum Design {
     Sessions(Sessions),
     /// Both sides at the same time: whether they had swapped their CPUs, pair by pair.
     Duet(Vec<bool>),
+    /// What was kept of a run is no sample of it.
+    Kept,
 }
 
 impl Design {
     /// Finds the order of the runs, which are in order of time on each side.
     pub(super) fn of(sides: &[Vec<Values>; 2]) -> Self {
+        if sides.iter().flatten().any(|run| run.kept) {
+            return Self::Kept;
+        }
         let swapped = |side: &[Values]| side.iter().map(|run| run.swapped).collect();
         let swapped: [Option<Vec<bool>>; 2] = sides.each_ref().map(|side| swapped(side));
         if let [Some(before), Some(after)] = swapped
@@ -65,6 +70,7 @@ impl Design {
             Self::Sessions(of) if of.is_single() => Order::OneSession,
             Self::Sessions(_) => Order::Sessions,
             Self::Duet(_) => Order::Duet,
+            Self::Kept => Order::Kept,
         }
     }
 }
@@ -78,7 +84,7 @@ pub(super) struct Contrast {
 }
 
 impl Contrast {
-    /// Returns the mean after less the mean before; absent with one run on a side.
+    /// Returns the mean after less the mean before; absent with one run on a side, and where one is no sample.
     pub(super) fn of(sides: &[Vec<f64>; 2], design: &Design) -> Option<Self> {
         let [before, after] = sides;
         if let Design::Paired(pairs) = design {
@@ -88,6 +94,9 @@ impl Contrast {
                 standard_error: standard_error(&differences)?,
                 degrees: differences.len() as u64 - 1,
             });
+        }
+        if *design == Design::Kept {
+            return None;
         }
         if let Design::Duet(swapped) = design {
             return Self::duet(sides, swapped);

@@ -39,7 +39,7 @@ pub enum Change {
     /// No change is shown; [`super::Comparison::detectable`] is how large one would have to be.
     NotShown,
     /// The noise differs, but so do sources that the change cannot affect, or all runs of a side are of one session
-    /// ([`Order::OneSession`]).
+    /// ([`Order::OneSession`]); or what is kept of a run is no sample of it ([`Order::Kept`]).
     Unproven,
     /// A side has only one run, or a duet too few pairs to tell the sides from their CPUs; the recordings differ by more
     /// than the variation within them.
@@ -65,6 +65,9 @@ pub enum Order {
     OneSession,
     /// Both sides ran at the same time on two sets of CPUs, which were swapped at random.
     Duet,
+    /// Of a run only the part before the detour that it waited for is kept. That is no sample of the run, so nothing shows
+    /// what differs by chance.
+    Kept,
 }
 
 /// A setting or property that differs between the sides.

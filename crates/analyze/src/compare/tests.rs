@@ -3,6 +3,7 @@ use super::ranks::mann_whitney;
 use super::*;
 use crate::curve::CurvePoint;
 use crate::stats::normal_above;
+use anechoic_lab::two_cpus;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -382,5 +383,33 @@ fn thresholds_differ_from_a_fifth_on() {
         let found = of_values(names(), [before, vec![with(2, highest), with(3, 100)]]);
         assert_eq!(found.thresholds_ns(), (100, highest.max(110)));
         assert_eq!(found.thresholds_differ(), differ, "up to {highest} ns");
+    }
+}
+
+#[test]
+fn a_thread_of_one_cpu_is_compared_with_that_of_another() {
+    let place = tempfile::tempdir().expect("a directory");
+    let run = two_cpus::run(two_cpus::SECOND);
+    let played = vec![(0.1, 1e-3), (0.4, 2e-3)];
+    let recording = two_cpus::record(&place.path().join("run"), &run, &[("thread", played)]);
+    let summary = crate::summarize(&recording).expect("it is whole");
+    let named = |name: &str| {
+        let mut summary = summary.clone();
+        let rows = summary.sources.iter_mut().flat_map(|sources| &mut sources.rows);
+        rows.for_each(|row| row.name = name.into());
+        summary
+    };
+    for (before, after, name) in [
+        ("ksoftirqd/1", "ksoftirqd/3", "ksoftirqd/*"),
+        ("loop 1", "loop 0", "loop *"),
+        ("sshd", "sshd", "sshd"),
+    ] {
+        let sides = [named(before), named(after)];
+        let [before, after] = sides.each_ref().map(|summary| [ComparedRun { run: &run, summary }]);
+        let found = compare(names(), [&before, &after], Beside::default()).expect("two runs");
+        let sources: Vec<&str> = found.sources.iter().map(|source| &*source.name).collect();
+        assert_eq!(sources, [name], "it is one source on both sides");
+        let Difference { before, after, .. } = found.sources[0].difference;
+        assert!(before > 0.0 && before == after, "{name}: {before} {after}");
     }
 }

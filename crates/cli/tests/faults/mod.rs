@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// All exit codes of the command.
-const KNOWN: [i32; 10] = [0, 1, 2, 3, 64, 65, 66, 69, 73, 74];
+pub const KNOWN: [i32; 10] = [0, 1, 2, 3, 64, 65, 66, 69, 73, 74];
 /// Seconds after which a call counts as hung. The longest takes a few seconds on a busy host.
 const DEADLINE_S: u32 = 60;
 
@@ -68,7 +68,13 @@ impl Place {
         assert!(left.is_empty(), "temporary files: {left:?}");
         let after = Host::now();
         assert_eq!(after.mounts, self.before.mounts);
-        assert_eq!(after.settings, self.before.settings);
+        let differs = |(file, now): &(&PathBuf, &Option<String>)| {
+            self.before.settings.get(*file) != Some(now)
+        };
+        let changed: Vec<_> = after.settings.iter().filter(differs).collect();
+        assert!(changed.is_empty(), "settings: {changed:?}");
+        assert_eq!(after.settings.len(), self.before.settings.len(), "some are gone");
+        assert_eq!(after.tracing, self.before.tracing, "the kernel's own tracing");
         let new: Vec<_> = after.notes.difference(&self.before.notes).collect();
         assert!(new.is_empty(), "notes: {new:?}");
         assert!(after.processes.is_empty(), "still running: {:?}", after.processes);
@@ -90,14 +96,20 @@ struct Host {
     mounts: BTreeSet<String>,
     /// The files of settings and pools, and what is in them.
     settings: BTreeMap<PathBuf, Option<String>>,
-    /// What processes note for the next start, without the lock, which stays.
+    /// The settings of the kernel's tracing outside of instances, a line each.
+    tracing: BTreeSet<String>,
+    /// What processes note for the next start, without the lock, which stays; and pinned programs of BPF.
     notes: BTreeSet<PathBuf>,
 }
 
 impl Host {
     fn now() -> Self {
-        let list = "mount -t tracefs none /mnt && ls /mnt/instances";
-        let instances = command("unshare", &["-m", "sh", "-c", list]).out;
+        let within = |script: &str| {
+            let script = format!("mount -t tracefs none /mnt && cd /mnt && {script}");
+            command("unshare", &["-m", "sh", "-c", &script]).out
+        };
+        let instances = within("ls instances");
+        let tracing = within(&format!("grep -s '' {TRACING}"));
         // Those of living processes are others' or about to be removed.
         let dead = |name: &&str| {
             let pid = name.strip_prefix("anechoic-").and_then(|rest| rest.split('-').next());
@@ -117,25 +129,40 @@ impl Host {
             processes: entries(Path::new("/proc")).filter(ours).collect(),
             mounts: mounts.lines().map(of_mount).collect(),
             settings: settings(),
-            notes: entries(Path::new("/run")).filter(note).collect(),
+            tracing: tracing.lines().map(str::to_owned).collect(),
+            notes: entries(Path::new("/run"))
+                .filter(note)
+                .chain(entries(Path::new("/sys/fs/bpf")))
+                .collect(),
         }
     }
 }
 
-/// Returns what is in the files of settings and pools that the command may change.
+/// Files of the kernel's tracing that instances do not have.
+const TRACING: &str = "tracing_on current_tracer trace_clock tracing_cpumask buffer_size_kb set_event set_event_pid \
+                       set_ftrace_filter kprobe_events uprobe_events dynamic_events events/enable options/*";
+
+/// Files of `/proc/sys` that are counts, that change something by being read, or that the kernel derives from other settings.
+const NO_SETTINGS: [&str; 4] =
+    ["ns_last_pid", "hung_task_detect_count", "stat_refresh", "min_free_kbytes"];
+
+/// Returns what is in the files of settings and pools: of the kernel, of its memory, of each CPU and of each interrupt.
 fn settings() -> BTreeMap<PathBuf, Option<String>> {
-    let kernel = [
-        "sched_rt_runtime_us",
-        "perf_event_paranoid",
-        "kptr_restrict",
-        "perf_event_max_sample_rate",
-    ];
-    let kernel = kernel.map(|name| Path::new("/proc/sys/kernel").join(name));
+    let of_sysctl = |name: &str| entries(&Path::new("/proc/sys").join(name));
+    let is_setting =
+        |file: &PathBuf| file.is_file() && !NO_SETTINGS.iter().any(|name| file.ends_with(name));
+    let kernel = of_sysctl("kernel").chain(of_sysctl("vm")).filter(is_setting);
+    let cpus = entries(Path::new("/sys/devices/system/cpu"))
+        .flat_map(|cpu| ["online", "cpufreq/scaling_governor"].map(|name| cpu.join(name)))
+        .filter(|file| file.is_file());
+    let interrupts = entries(Path::new("/proc/irq"))
+        .map(|irq| irq.join("smp_affinity"))
+        .filter(|file| file.is_file());
     let sizes = |of: &str| entries(&Path::new("/sys/kernel/mm").join(of));
     let pools = sizes("hugepages").map(|size| size.join("nr_hugepages"));
     let transparent = sizes("transparent_hugepage").map(|size| size.join("enabled"));
     let all = Path::new("/sys/kernel/mm/transparent_hugepage/enabled").to_owned();
-    let files = kernel.into_iter().chain(pools).chain(transparent).chain([all]);
+    let files = kernel.chain(cpus).chain(interrupts).chain(pools).chain(transparent).chain([all]);
     files.map(|file| (file.clone(), fs::read_to_string(file).ok())).collect()
 }
 
@@ -146,4 +173,27 @@ fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 /// Returns whether the campaign can run here: it needs root, to take rights away, and a CPU that stays free.
 fn possible() -> bool {
     tool::noisy().is_some()
+}
+
+#[test]
+fn the_state_of_the_host_has_what_the_command_changes_or_could() {
+    if !possible() {
+        return;
+    }
+    let host = Host::now();
+    for file in [
+        "/proc/sys/kernel/perf_event_paranoid",
+        "/proc/sys/kernel/sched_rt_runtime_us",
+        "/proc/sys/vm/nr_hugepages",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "/sys/devices/system/cpu/cpu1/online",
+    ] {
+        let is_there = Path::new(file).exists();
+        assert_eq!(host.settings.contains_key(Path::new(file)), is_there, "{file}");
+    }
+    assert!(host.settings.keys().any(|file| file.starts_with("/proc/irq")));
+    for line in ["tracing_on:", "events/enable:", "tracing_cpumask:"] {
+        assert!(host.tracing.iter().any(|of| of.starts_with(line)), "{line} {:?}", host.tracing);
+    }
+    assert!(host.mounts.iter().any(|mount| mount.contains(" / ")), "{:?}", host.mounts);
 }

@@ -5,8 +5,11 @@
 //! hang or take too much memory is kept in the directory of temporary files that cargo gives to tests, and
 //! `ANECHOIC_FUZZ_INPUT=FILE cargo test --test cli fuzz::TARGET` runs it again.
 
+mod commands;
 mod memory;
+mod ranks;
 mod recordings;
+mod tables;
 mod targets;
 
 use crate::change::{Numbers, change};
@@ -173,4 +176,14 @@ targets! {
     attribution_json: recordings::attributions, recordings::read_attribution, 5;
     checksums: recordings::checksums, recordings::read_checksums, 300;
     parquet_parts: recordings::parts, recordings::read_part, 40;
+    hostile_tables: recordings::recipes, recordings::read_recipe, 10;
+    outputs_of_run_json: recordings::runs, commands::read_run, 10;
+    outputs_of_attribution: recordings::attributions, commands::read_attribution, 10;
+    outputs_of_parts: recordings::parts, commands::read_part, 10;
+    outputs_of_tables: recordings::recipes, commands::read_recipe, 10;
+    rules_toml: commands::rules, commands::read_rules, 60;
+    ab_json: commands::plans, commands::read_plan, 6;
+    notes: commands::notes, commands::read_note, 20;
+    rank_messages: ranks::messages, ranks::read_message, 3;
+    cluster_json: commands::clusters, commands::read_cluster, 3;
 }

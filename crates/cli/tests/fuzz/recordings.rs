@@ -1,25 +1,16 @@
 //! Recordings, file by file, and what all results make of them.
 
-use super::Reader;
+use super::{Reader, tables};
 use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_recording::{
     Activity, Counter, Detour, KernelEvent, Loss, Name, Recording, Row, Sample, Series, methods,
 };
 use anechoic_report::results::{Beside, Findings, Input, for_report, for_summary, needed};
 use anechoic_report::{HtmlPart, HtmlReport, View, html, html_budget};
-use parquet::basic::Compression;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
-use parquet::data_type::DataType;
-use parquet::file::properties::WriterProperties;
-use parquet::file::reader::FileReader;
-use parquet::file::serialized_reader::SerializedFileReader;
-use parquet::file::writer::SerializedFileWriter;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::sink;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A table of a recording: its name, and whether all of it can be read.
 type TableCheck = (&'static str, fn(&Recording) -> bool);
@@ -45,13 +36,13 @@ fn fixture(version: u32) -> PathBuf {
 }
 
 /// A recording without checksums in a directory of its own, of which one file is replaced.
-struct Changed {
+pub(super) struct Changed {
     dir: PathBuf,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Changed {
-    fn new(dir: &Path) -> Self {
+    pub(super) fn new(dir: &Path) -> Self {
         let (from, dir) = (fixture(2), dir.join("recording"));
         let names = TABLES.iter().map(|(table, _)| part(table).into());
         let names: Vec<PathBuf> =
@@ -61,7 +52,7 @@ impl Changed {
     }
 
     /// Writes the recording with another content of a file.
-    fn with(&self, name: &str, content: &[u8]) -> &Path {
+    pub(super) fn with(&self, name: &str, content: &[u8]) -> &Path {
         let _ = fs::remove_dir_all(&self.dir);
         let changed = self.dir.join(name);
         let changed = [(changed, content.to_vec())];
@@ -75,6 +66,11 @@ impl Changed {
 
 fn part(table: &str) -> String {
     format!("{table}/part-00000.parquet")
+}
+
+/// The part of the table with this number.
+pub(super) fn part_of(number: u8) -> String {
+    part(TABLES[usize::from(number) % TABLES.len()].0)
 }
 
 /// Attributes a recording and computes and writes every result of it, those of several hosts and a redacted copy too.
@@ -163,7 +159,7 @@ pub fn parts() -> Vec<Vec<u8>> {
     let mut all = vec![];
     for (number, (table, _)) in TABLES.iter().enumerate() {
         let bytes = fs::read(fixture(2).join(part(table))).expect("a part");
-        for content in [uncompressed(&bytes), bytes] {
+        for content in [tables::uncompressed(&bytes), bytes] {
             all.push([vec![number as u8], content].concat());
         }
     }
@@ -174,8 +170,8 @@ pub fn read_part(dir: &Path) -> Reader {
     let changed = Changed::new(dir);
     Box::new(move |input| {
         let Some((&number, content)) = input.split_first() else { return };
-        let (table, whole) = TABLES[usize::from(number) % TABLES.len()];
-        let dir = changed.with(&part(table), content);
+        let (_, whole) = TABLES[usize::from(number) % TABLES.len()];
+        let dir = changed.with(&part_of(number), content);
         let recording = Recording::open(dir).expect("its description is unchanged");
         if whole(&recording) {
             read_all(dir);
@@ -183,52 +179,28 @@ pub fn read_part(dir: &Path) -> Reader {
     })
 }
 
-/// Copies a table without compression, dictionaries and statistics.
-fn uncompressed(bytes: &[u8]) -> Vec<u8> {
-    let table = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).expect("a table");
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::UNCOMPRESSED)
-        .set_dictionary_enabled(false);
-    let schema = table.metadata().file_metadata().schema_descr().root_schema_ptr();
-    let mut copy = SerializedFileWriter::new(vec![], schema, Arc::new(properties.build()))
-        .expect("a new table");
-    for group in 0..table.num_row_groups() {
-        let (from, mut to) =
-            (table.get_row_group(group).expect("rows"), copy.next_row_group().expect("space"));
-        let rows = from.metadata().num_rows() as usize;
-        for column in 0..from.num_columns() {
-            let mut out = to.next_column().expect("space").expect("as many columns");
-            match (from.get_column_reader(column).expect("a column"), out.untyped()) {
-                (ColumnReader::Int32ColumnReader(of), ColumnWriter::Int32ColumnWriter(to)) => {
-                    values(of, to, rows);
-                }
-                (ColumnReader::Int64ColumnReader(of), ColumnWriter::Int64ColumnWriter(to)) => {
-                    values(of, to, rows);
-                }
-                (
-                    ColumnReader::ByteArrayColumnReader(of),
-                    ColumnWriter::ByteArrayColumnWriter(to),
-                ) => {
-                    values(of, to, rows);
-                }
-                _ => panic!("a column of another type"),
-            }
-            out.close().expect("space");
-        }
-        to.close().expect("space");
-    }
-    copy.into_inner().expect("space")
+/// Tables with hostile values and row groups.
+pub fn recipes() -> Vec<Vec<u8>> {
+    (0..TABLES.len() as u8).map(|number| vec![number, number % tables::LAYOUTS, 1]).collect()
 }
 
-fn values<T: DataType>(
-    mut from: ColumnReaderImpl<T>,
-    to: &mut ColumnWriterImpl<'_, T>,
-    rows: usize,
-) {
-    let (mut values, mut levels) = (vec![], vec![]);
-    from.read_records(rows, Some(&mut levels), None, &mut values).expect("its values");
-    let levels = Some(&levels[..]).filter(|levels| !levels.is_empty());
-    to.write_batch(&values, levels, None).expect("space");
+/// Returns the path and the content of the part that a recipe makes of that of the recording.
+pub(super) fn cooked(recipe: &[u8]) -> (String, Vec<u8>) {
+    let part = part_of(recipe.first().copied().unwrap_or(0));
+    let bytes = fs::read(fixture(2).join(&part)).expect("a part");
+    (part, tables::cooked(&bytes, recipe.get(1..).unwrap_or_default()))
+}
+
+pub fn read_recipe(dir: &Path) -> Reader {
+    let changed = Changed::new(dir);
+    Box::new(move |recipe| {
+        let (part, content) = cooked(recipe);
+        let dir = changed.with(&part, &content);
+        let recording = Recording::open(dir).expect("its description is unchanged");
+        if TABLES.iter().all(|(_, whole)| whole(&recording)) {
+            read_all(dir);
+        }
+    })
 }
 
 pub fn host_summaries() -> Vec<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! Runs the built `anechoic` as a user would.
 
+pub mod parsers;
+
 use anechoic_lab::note;
 use anechoic_lab::process::signals_as_usual;
 use anechoic_lab::turn;

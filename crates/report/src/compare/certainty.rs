@@ -31,6 +31,7 @@ pub(super) fn certainty(of: &Comparison) -> Vec<String> {
             Order::Duet => {
                 "both sides ran at the same time; what the two sets of CPUs differ by is taken off"
             }
+            Order::Kept => "a run is no sample",
         };
         lines.push(format!(
             "Without a change, so large a difference of the runs has a probability of {} (Student's t; {how}). Below 5 % it \

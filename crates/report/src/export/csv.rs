@@ -10,7 +10,7 @@ use std::io::Write;
 pub(super) static FORMAT: Format = Format {
     id: "csv",
     title: "comma-separated values (RFC 4180): a row for each detour",
-    details: "Spreadsheets, R and every data frame read it. The columns are start_ns since the start of the run, duration_ns \
+    details: "Spreadsheets, R and every data frame read it, so it has no comments: doubts about the run are stated on stderr. The columns are start_ns since the start of the run, duration_ns \
               without the loop's own iteration, cpu, and source and name of what took most of the detour, which are empty \
               without attribution; a name that begins like a formula (= + - @) has an apostrophe in front. Rows are sorted by CPU, then by time.",
     extension: "csv",

@@ -2,7 +2,7 @@
 
 use super::notes::{Note, notes};
 use crate::style::plain;
-use anechoic_analyze::competition::competition;
+use anechoic_analyze::competition::{competition, competition_in};
 use anechoic_analyze::{Progress, Summary, summarize, watched};
 use anechoic_recording::options::Answers;
 use anechoic_recording::run::CpuRun;
@@ -61,7 +61,11 @@ impl<'a> Export<'a> {
     ) -> Result<Self, Problem> {
         let loops = Arc::new(watched(recording)?);
         let summary = if summarized { Some(summarize(recording)?) } else { None };
-        let notes: Vec<Note> = notes(recording, &loops, summary.as_ref().and_then(competition))?;
+        let competition = match &summary {
+            Some(summary) => competition(summary),
+            None => competition_in(recording)?,
+        };
+        let notes: Vec<Note> = notes(recording, &loops, competition)?;
         let (reasons, notes): (Vec<&'static str>, Vec<String>) = notes.into_iter().unzip();
         let (reasons, notes) = (reasons.into(), notes.into());
         let all: Vec<u32> = recording.run().cpus.iter().map(|cpu| cpu.cpu).collect();

@@ -52,7 +52,8 @@ fn doubt(of: &Comparison) -> Option<Doubt> {
         (of.other_cpus, Doubt::OtherCpus),
         (of.thresholds_differ(), Doubt::OtherThresholds),
         (of.control_moved(), Doubt::HostMoved),
-        (of.order == Order::OneSession || of.verdict == Change::Unproven, Doubt::OneSession),
+        (of.order != Order::Kept && of.verdict == Change::Unproven, Doubt::OneSession),
+        (of.order == Order::OneSession, Doubt::OneSession),
         (!of.notes.is_empty(), Doubt::NotWhole { why: of.notes.join("; ") }),
     ];
     all.into_iter().find(|(is_so, _)| *is_so).map(|(_, doubt)| doubt)
