@@ -30,11 +30,12 @@ ON_AARCH64 := CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AA
 # The emulator's accelerator. With kvm times are real, on hosts whose kernel code runs in hardware.
 ACCEL ?= tcg
 PARAMETERS ?= bare/anechoic.txt
-# Where code is changed to see whether tests notice, and which shards of the changes are drawn.
+# Where code is changed to see whether tests notice; the number of shards of all changes, and those that are drawn.
 MUTANTS := target/mutants
+PARTS ?= 117
 SEED ?= 34
 COUNT ?= 1
-SHARDS ?= $(shell for shard in $$(seq 0 116); do echo "$$(echo $(SEED) $$shard | md5sum) $$shard"; done | sort | head -n $(COUNT) | cut -d ' ' -f 4)
+SHARDS ?= $(shell for shard in $$(seq 0 $$(($(PARTS) - 1))); do echo "$$(echo $(SEED) $$shard | md5sum) $$shard"; done | sort | head -n $(COUNT) | cut -d ' ' -f 4)
 ARGS ?=
 
 .PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz mutants test-mpi lab lab-aarch64 lab-fast lint bench notebook node-exporter packages mpi-packages bare-packages lab-packages aarch64-packages
@@ -114,17 +115,18 @@ fuzz:
 	ANECHOIC_FUZZ_SECONDS=$${ANECHOIC_FUZZ_SECONDS:-600} $(CARGO) run --quiet --release -p xtask -- test fuzz $(ARGS)
 
 # Changes the code in one place at a time (.cargo/mutants.toml lists the files) and runs the tests of that crate: a change
-# that no test notices is missed. This is what is committed, in a checkout and a target directory of its own. One shard is
-# every 117th change, some 50 of them, and takes half an hour or more; SEED orders the shards. COUNT=6 for more of them,
-# SHARDS="99 69" for these. What was found is in target/mutants/shard-*/mutants.out.
+# that no test notices is missed. It takes the commit that is checked out, in a tree and a target directory of its own. A
+# shard is every 117th change, some 50 of them, and takes half an hour or more; SEED orders the shards, COUNT=6 takes six,
+# SHARDS="99 69" takes these. target/mutants/shard-*/mutants.out has what was found.
 mutants:
 	@command -v cargo-mutants >/dev/null || { echo "no cargo-mutants (cargo install --locked cargo-mutants)"; exit 1; }
 	@test -e $(MUTANTS)/tree/.git || git worktree add --quiet --force --detach $(MUTANTS)/tree
 	git -C $(MUTANTS)/tree checkout --quiet --force --detach $$(git rev-parse HEAD)
+	git -C $(MUTANTS)/tree clean --quiet --force -d
 	rm -rf $(MUTANTS)/shard-*
 	@for shard in $(SHARDS); do \
 		mkdir -p $(MUTANTS)/shard-$$shard; \
-		CARGO_INCREMENTAL=1 $(CARGO) mutants --dir $(MUTANTS)/tree --in-place --workspace --shard $$shard/117 --sharding round-robin \
+		CARGO_INCREMENTAL=1 $(CARGO) mutants --dir $(MUTANTS)/tree --in-place --workspace --shard $$shard/$(PARTS) --sharding round-robin \
 			--output $(MUTANTS)/shard-$$shard $(ARGS); \
 		case $$? in 0 | 2 | 3) ;; *) exit 1 ;; esac; \
 	done
