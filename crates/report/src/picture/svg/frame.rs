@@ -48,7 +48,7 @@ const NARROWEST: f64 = 0.85;
 /// Returns the width of a label in points; superscript digits are smaller.
 fn label_width(label: &str) -> f64 {
     let (base, raised, rest) = parts(label);
-    width(base, TEXT) + width(&raised, TEXT * RAISED) + width(rest, TEXT)
+    width(&signed(base), TEXT) + width(&raised, TEXT * RAISED) + width(rest, TEXT)
 }
 
 /// Relative size of superscript digits.
@@ -68,10 +68,20 @@ fn parts(label: &str) -> (&str, String, &str) {
     (base, rest[..end].chars().map(digit).collect(), &rest[end..])
 }
 
+/// Returns a label with the minus sign of a number; the hyphens of names stay.
+fn signed(label: &str) -> String {
+    match label.strip_prefix('-') {
+        Some(number) if number.starts_with(|first: char| first.is_ascii_digit()) => {
+            format!("−{number}")
+        }
+        _ => label.to_owned(),
+    }
+}
+
 /// Draws a label with its baseline at this height.
 fn label(at: (f64, f64), anchor: Anchor, content: &str) -> Markup {
     let (base, raised, rest) = parts(content);
-    let base = base.replace('-', "−");
+    let base = signed(base);
     if raised.is_empty() {
         return sheet::line(at, anchor, TEXT, &base);
     }
@@ -291,6 +301,21 @@ mod tests {
             if !expected.is_empty() {
                 assert_eq!(found, expected, "{axis:?} {ends:?}");
             }
+        }
+    }
+
+    #[test]
+    fn only_numbers_have_a_minus_sign() {
+        for (label, expected) in [
+            ("-40 ns", "−40 ns"),
+            ("P-90", "P-90"),
+            ("preemption-read-random-5", "preemption-read-random-5"),
+            ("-reg", "-reg"),
+        ] {
+            assert_eq!(signed(label), expected);
+            let drawn = super::label((0.0, 0.0), Anchor::End, label).into_string();
+            assert!(drawn.contains(expected), "{drawn}");
+            assert_eq!(label_width(label), width(expected, TEXT), "as wide as it is drawn");
         }
     }
 
