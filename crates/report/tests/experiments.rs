@@ -168,7 +168,7 @@ fn phases() -> PhaseModel {
     let host = Host::new("one".into(), vec![(0, timeline)]).expect("a host");
     let (grains_ns, ranks) = (vec![100_000, MS], vec![2, 64, 1_024]);
     let ask = Ask { grains_ns, ranks, budget: 1_000_000, ..Ask::default() };
-    predict(&Noise::of_hosts(vec![host]), &ask).expect("a prediction")
+    predict(&Noise::from_hosts(vec![host]), &ask).expect("a prediction")
 }
 
 /// All figures of the study in their order, also those that no tick kernel shows.

@@ -134,7 +134,7 @@ mod tests {
     fn the_mean_of_runs_has_the_interval_of_student() {
         // The squares of 1 to 8 around 4.5 sum up to 42; Student's t of 7 degrees of freedom is 2.364624.
         let runs: Vec<(f64, u64, u64)> = (1..=8).map(|run| (run as f64, 10 * run, 1)).collect();
-        let found = of_runs(&runs);
+        let found = mean_of_runs(&runs);
         let error = 2.364_624 * f64::sqrt(42.0 / (8.0 * 7.0));
         assert_eq!((found.slowdown, found.runs, found.phases), (4.5, 8, 360));
         assert!((found.interval.high - 4.5 - error).abs() < 1e-5, "{found:?}");

@@ -115,9 +115,14 @@ fn tables_have_room() {
         let cells = || (0..columns).map(|at| Cell::value(f64::from(at), "12.3 %".into()));
         let heat = Heat {
             name: String::new(),
+            title: String::new(),
             corner: "CPU".into(),
             columns: (0..columns).map(|_| Column::plain("w".repeat(name))).collect(),
-            rows: vec![Row { label: "n".repeat(name), cells: cells().collect() }],
+            rows: vec![Row {
+                label: "n".repeat(name),
+                brief: String::new(),
+                cells: cells().collect(),
+            }],
             most: 60.0,
             decades: 4.0,
             write: |value| format!("{value} of a long unit"),
