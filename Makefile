@@ -126,7 +126,7 @@ mutants:
 	rm -rf $(MUTANTS)/shard-*
 	@for shard in $(SHARDS); do \
 		mkdir -p $(MUTANTS)/shard-$$shard; \
-		CARGO_INCREMENTAL=1 $(CARGO) mutants --dir $(MUTANTS)/tree --in-place --workspace --shard $$shard/$(PARTS) --sharding round-robin \
+		CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=false $(CARGO) mutants --dir $(MUTANTS)/tree --in-place --workspace --shard $$shard/$(PARTS) --sharding round-robin \
 			--output $(MUTANTS)/shard-$$shard $(ARGS); \
 		case $$? in 0 | 2 | 3) ;; *) exit 1 ;; esac; \
 	done
