@@ -190,7 +190,7 @@ mod tests {
                 experiment("writes", 1, [1e3, 1e4]),
             ],
         };
-        let figures = noise(&ranking);
+        let figures = super::noise(&ranking);
         let [(first, caption), (beyond, _)] = &figures[..] else { panic!("{figures:?}") };
         assert_eq!([&*first.name, &*beyond.name], ["noise in L1", "noise beyond the caches"]);
         assert!(caption.starts_with("Variance divided by mean") && caption.contains(", in L1,"));
