@@ -45,7 +45,7 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
         differences.iter().for_each(|text| screen.item(Tone::Plain, text));
     }
     if cluster.sources.is_some() {
-        screen.on_page(|page| page.heading("what took the time"));
+        screen.on_page(|page| page.heading("What took the time"));
         screen.gap();
         add_sources(cluster, view, &mut screen);
     }

@@ -24,8 +24,8 @@ pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
         terminal.note(&what(found));
         heading::ended(&found.run).iter().for_each(|ended| terminal.warning(ended));
         terminal.gap();
+        terminal.headline(&words::sentences(found));
     });
-    screen.headline(&words::sentences(found));
     if !found.classes.is_empty() {
         screen.section("cost of one interrupt by where the kernel runs");
         rows::add_classes(found, &mut screen);

@@ -23,7 +23,6 @@ mod cluster;
 mod compare;
 mod counted;
 mod cpus;
-mod cumulative;
 mod curve;
 pub mod export;
 mod figures;

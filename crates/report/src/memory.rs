@@ -17,7 +17,10 @@ use anechoic_analyze::Memory;
 #[must_use]
 pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     let mut screen = heading::begun(&found.run, &what(found));
-    words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
+    // A page begins with these.
+    screen.in_terminal(|terminal| {
+        words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
+    });
     screen.section("where the caches end");
     match found.borders.is_empty() {
         true => screen.sentence(words::NO_CACHES),
@@ -30,7 +33,7 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     screen.section("time per access, ns");
     screen.table(tables::times(found, view.all));
     screen.note(&words::times(found));
-    screen.on_page(|page| page.heading("noise"));
+    screen.on_page(|page| page.heading("Noise"));
     screen.picture(tables::heat(found, view.all), HEAT);
     screen.note(words::NOISE);
     if !view.all && found.measured().count() > tables::FEW {

@@ -17,7 +17,10 @@ use anechoic_recording::paging::BUILDS;
 #[must_use]
 pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
     let mut screen = heading::begun(&found.run, &what(found));
-    words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
+    // A page begins with these.
+    screen.in_terminal(|terminal| {
+        words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
+    });
     if let Some(&largest) = found.sizes().last() {
         for build in BUILDS {
             screen.section(&format!("{} at {}", words::build(build), size(largest)));
@@ -26,7 +29,7 @@ pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
         screen.note(&words::columns(found));
         for build in BUILDS {
             screen.section(&format!(
-                "ns per access by size of the matrix in MiB: {}",
+                "time per access in ns by size of the matrix in MiB: {}",
                 words::build(build)
             ));
             screen.table(tables::by_size(found, build, view.all));

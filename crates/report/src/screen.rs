@@ -96,6 +96,8 @@ enum Shape {
     InParts,
     /// It is cut.
     Clipped,
+    /// It is cut; on a page it begins with a capital.
+    Section,
     /// It is printed unchanged.
     Whole,
 }
@@ -186,7 +188,7 @@ impl Screen {
     /// Adds an empty line and a title of one line.
     pub(crate) fn section(&mut self, text: &str) {
         self.gap();
-        self.heading(text);
+        self.text(Tone::Heading, "", Shape::Section, text);
     }
 
     /// Adds a sentence that states the result. A long screen repeats it at the end.

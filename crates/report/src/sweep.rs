@@ -1,8 +1,8 @@
 //! The screen of measurements of different sizes or tick rates, joined: a table and figures over the number in which
 //! they differ.
 
-use crate::cumulative;
 use crate::measured::counted as counted_events;
+use crate::measured::cumulative;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity as Unit, ROWS};
 use crate::screen::Screen;
 use crate::style::{View, capital, plain};

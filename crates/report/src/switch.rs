@@ -16,7 +16,10 @@ use anechoic_analyze::Switch;
 #[must_use]
 pub fn switch(found: &Switch, view: &View<'_>) -> Screen {
     let mut screen = heading::begun(&found.run, &what(found));
-    words::sentences(found).iter().for_each(|sentence| screen.headline(sentence));
+    // A page begins with these.
+    screen.in_terminal(|terminal| {
+        words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
+    });
     for (title, table) in tables::all(found) {
         screen.section(&title);
         screen.table(table);

@@ -6,6 +6,7 @@ use crate::style::plain;
 use crate::units::{between, micros};
 use anechoic_analyze::Interference;
 use anechoic_analyze::interference::{Cost, Pair, Proximity};
+use std::collections::HashMap;
 
 /// Factors of ten between the darkest cell and the lightest visible one.
 const DECADES: f64 = 2.5;
@@ -47,12 +48,16 @@ pub(super) fn kernels(found: &Interference, all: bool) -> Vec<&str> {
 /// Returns the map of a kernel: rows are the interrupted CPUs, columns the CPUs of the kernel. `most` is the value of
 /// the darkest cell.
 pub(super) fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
-    let pair = |source: u32, cpu: u32| {
-        let of = |pair: &&Pair| pair.kernel == kernel && pair.source == source && pair.cpu == cpu;
-        // Of a pair measured twice the map shows the series with more interrupts.
-        let found = found.pairs.iter().filter(of);
-        found.max_by_key(|pair| pair.alone.map_or(0, |cost| cost.interrupts))
-    };
+    let interrupts = |pair: &Pair| pair.alone.map_or(0, |cost| cost.interrupts);
+    let mut pairs: HashMap<(u32, u32), &Pair> = HashMap::new();
+    // Of a pair measured twice the map shows the series with more interrupts.
+    for pair in found.pairs.iter().filter(|pair| pair.kernel == kernel) {
+        let shown = pairs.entry((pair.source, pair.cpu)).or_insert(pair);
+        if interrupts(pair) >= interrupts(shown) {
+            *shown = pair;
+        }
+    }
+    let pair = |source: u32, cpu: u32| pairs.get(&(source, cpu)).copied();
     let row = |&source: &u32| {
         let cells = found.cpus.iter().map(|&cpu| cell(pair(source, cpu))).collect();
         Row::new(format!("CPU {source}"), cells).briefly(source.to_string())

@@ -61,6 +61,8 @@ pub(crate) fn of_body(named: &Named<'_>) -> Option<(Chart, String)> {
     )
     .named(format!("{} histogram", named.title()));
     let outside = histogram.below.saturating_add(histogram.above);
+    let note = format!("{} of {} samples lie outside", count(outside), count(of.samples));
+    let chart = Chart { notes: vec![note], ..chart };
     let caption = format!(
         "Histogram of the main body of the samples, {}; {} of {} lie outside.",
         named.title(),

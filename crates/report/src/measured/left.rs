@@ -1,7 +1,6 @@
 //! The spread that remains as the time of the kernel is subtracted step by step (Tsafrir 2007, Figure 11).
 
 use crate::measured::names::Named;
-use crate::measured::subtraction::taken;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::survival;
 use anechoic_analyze::facts::Facts;
@@ -47,4 +46,21 @@ pub(crate) fn over_shortest(
         "Share of the samples that take at least this much longer, {title}: raw and after each step of the subtraction. Without spread the curve is a vertical line."
     );
     (chart, caption)
+}
+
+/// Names what a step subtracts.
+pub(crate) fn taken(taken: Subtracted, run: &Facts) -> String {
+    match taken {
+        Subtracted::Nothing => "nothing",
+        Subtracted::Ticks => "ticks, direct time",
+        Subtracted::Network => "and network, direct",
+        Subtracted::AllSources => "and all sources, direct",
+        Subtracted::Gaps if run.hypervisor.is_some() => "and gaps, VM exits in them",
+        Subtracted::Gaps => "and gaps: trap, return",
+        Subtracted::VmOrHardware if run.hypervisor.is_some() => "and VM exits, hardware",
+        Subtracted::VmOrHardware => "and hardware",
+        Subtracted::NotAttributable => "and unattributable time",
+        Subtracted::Detours => "all detours",
+    }
+    .into()
 }

@@ -1,6 +1,7 @@
 //! The screen of one recording of a method: headline, series, figures, and how reliable they are.
 
 pub(crate) mod counted;
+pub(crate) mod cumulative;
 pub(crate) mod doubts;
 mod fine;
 pub(crate) mod headline;
@@ -23,6 +24,7 @@ use crate::screen::{Fact, Screen, Section};
 use crate::style::View;
 use crate::{advice, certainty, heading, sources};
 use anechoic_analyze::samples::Measured;
+use anechoic_recording::methods;
 
 /// Shows one recording of a method.
 #[must_use]
@@ -41,15 +43,23 @@ pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     doubts::add(measured, &mut screen);
     pictures::add(measured, view, &mut screen);
     fine::add(measured, view, &mut screen);
+    // On a page only the methods that are about these have them; the text has those of all.
+    match measured.method.as_str() {
+        methods::TICK => screen.part(TICK, |part| ticks::add(measured, view, part)),
+        _ => screen.in_terminal(|terminal| ticks::add(measured, view, terminal)),
+    }
+    match measured.method.as_str() {
+        methods::LOOPS => screen.part(LEFT, |part| subtraction::add(measured, view, part)),
+        _ => screen.in_terminal(|terminal| subtraction::add(measured, view, terminal)),
+    }
     screen.part(PERIODS, |part| periods::add(measured, view, part));
-    screen.part(TICK, |part| ticks::add(measured, view, part));
-    screen.part(LEFT, |part| subtraction::add(measured, view, part));
     counted::add(measured, view.all, &mut screen);
     if let Some(found) = &measured.sources {
-        screen.part(SOURCES, |part| {
-            part.gap();
-            sources::add(found, &measured.run, view, part);
-            advice::add(found, &measured.run, part);
+        // A page has a section of its own for these.
+        screen.in_terminal(|terminal| {
+            terminal.gap();
+            sources::add(found, &measured.run, view, terminal);
+            advice::add(found, &measured.run, terminal);
         });
     }
     screen.gap();
@@ -66,8 +76,6 @@ const LEFT: Section = Section {
     title: "The spread after subtracting the kernel's time",
     short: "Subtraction",
 };
-const SOURCES: Section =
-    Section { anchor: "sources", title: "What took the time", short: "Sources" };
 
 /// Returns whether the work was correct, what was lost, and what was not available.
 fn certainty(measured: &Measured) -> Vec<Fact> {

@@ -1,6 +1,6 @@
 //! The figures of the samples: the slow tails and distributions of all series, alike series together, and each series alone.
 
-use crate::cumulative;
+use crate::measured::cumulative;
 use crate::measured::histogram;
 use crate::measured::loss::Loss;
 use crate::measured::names::{Named, noise, shown};

@@ -161,7 +161,7 @@ pub(crate) fn caption(series: &[Drawn<'_>]) -> String {
         Fixed::Time => "The work of each window by its start",
     };
     let drawn = series.iter().take(CURVES);
-    let samples = drawn.map(|of| of.result.facts.samples).sum::<u64>();
+    let samples = drawn.map(|of| of.result.facts.samples).fold(0, u64::saturating_add);
     match series.iter().all(|of| of.result.figures.drawn.all) {
         true => format!("{what}: all {} samples.", count(samples)),
         false => format!(

@@ -1,6 +1,6 @@
 //! What remains of the samples once the time that the kernel took in them is subtracted.
 
-use crate::measured::left::over_shortest;
+use crate::measured::left::{over_shortest, taken};
 use crate::measured::names::{Named, shown, words};
 use crate::names::source_name;
 use crate::picture::ROWS;
@@ -163,23 +163,6 @@ fn gone(step: &Step, explained: fn(&Left) -> Option<f64>) -> Option<String> {
         Subtracted::Nothing => Some(String::new()),
         _ => step.judged.as_ref().and_then(explained).map(share),
     }
-}
-
-/// Names what a step subtracts.
-pub(crate) fn taken(taken: Subtracted, run: &Facts) -> String {
-    match taken {
-        Subtracted::Nothing => "nothing",
-        Subtracted::Ticks => "ticks, direct time",
-        Subtracted::Network => "and network, direct",
-        Subtracted::AllSources => "and all sources, direct",
-        Subtracted::Gaps if run.hypervisor.is_some() => "and gaps, VM exits in them",
-        Subtracted::Gaps => "and gaps: trap, return",
-        Subtracted::VmOrHardware if run.hypervisor.is_some() => "and VM exits, hardware",
-        Subtracted::VmOrHardware => "and hardware",
-        Subtracted::NotAttributable => "and unattributable time",
-        Subtracted::Detours => "all detours",
-    }
-    .into()
 }
 
 /// States the verdict, with slow changes of speed removed if possible; nothing if the kernel caused no spread, or

@@ -86,8 +86,11 @@ fn screen(found: &Bsp, view: &View<'_>) -> Screen {
     }
     screen.gap();
     if let Some(verdict) = words::verdict(found) {
-        screen.headline(&verdict);
-        screen.gap();
+        // A page begins with this.
+        screen.in_terminal(|terminal| {
+            terminal.headline(&verdict);
+            terminal.gap();
+        });
     }
     screen.table(table(&found.cells));
     screen.note(words::LEGEND);

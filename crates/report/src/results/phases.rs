@@ -98,9 +98,8 @@ fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
         false => screen.picture(figure::figure(model), FIGURE),
     }
     if let Some(table) = tables::culprit_table(model) {
-        screen.section("costliest source");
+        screen.section(tables::WHOSE);
         screen.table(table);
-        screen.note("Free start; slowdowns are those of the most ranks in the row.");
     }
     screen.details("All numbers and how they were computed", numbers(model));
     screen

@@ -2,10 +2,11 @@
 
 use super::described::Grouping;
 use super::row::{Print, Row};
+use crate::measured::cumulative;
 use crate::measured::names;
+use crate::sweep as screen;
 use crate::sweep::sentences;
 use crate::units::asked;
-use crate::{cumulative, sweep as screen};
 use anechoic_analyze::cluster::{ClusterBuilder, HostSummary};
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::samples::figures::Point;

@@ -1,7 +1,7 @@
 //! A screen as markup of the page.
 
 use super::{Content, Details, Fact, Screen, Shape, Shown, Text};
-use crate::style::{Tone, plain};
+use crate::style::{Tone, capital, plain};
 use crate::table::{Align, Table};
 use crate::units::count;
 use maud::{Markup, Render, html};
@@ -64,6 +64,9 @@ impl Render for Text {
             ("! ", ..) | (_, Tone::Warning | Tone::Bad, _) => html! { p.warning { (text) } },
             ("· ", ..) => html! { ul.plain { li { (text) } } },
             (_, Tone::Heading, Shape::Clipped) => html! { h3 { (text) } },
+            (_, Tone::Heading, Shape::Section) => {
+                html! { h3 { (with_code(&capital(&self.text))) } }
+            }
             (_, Tone::Heading, _) => html! { p.lead { (text) } },
             (_, Tone::Quiet, _) => html! { p.note { (text) } },
             _ => html! { p { (text) } },

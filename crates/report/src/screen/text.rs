@@ -49,7 +49,7 @@ fn write_text(of: &Text, view: &View<'_>, out: &mut dyn Write) -> io::Result<()>
     let lines = match of.shape {
         Shape::Wrapped => wrap(&of.text, room),
         Shape::InParts => wrap_parts(&of.text, room),
-        Shape::Clipped => vec![clip(&of.text, room)],
+        Shape::Clipped | Shape::Section => vec![clip(&of.text, room)],
         Shape::Whole => vec![of.text.clone()],
     };
     for (number, line) in lines.iter().enumerate() {

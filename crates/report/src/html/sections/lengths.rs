@@ -1,9 +1,9 @@
 //! The section on lengths: histogram and survival of all detours and of each source's part in them.
 
 use super::{Part, Section};
-use crate::cumulative;
 use crate::html::looks;
 use crate::html::page::Page;
+use crate::measured::cumulative;
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Look, Quantity};
 use crate::units::length;

@@ -136,18 +136,25 @@ pub(super) fn shown(part: &Part) -> Vec<Shown> {
         let id = found.row().id();
         SECTIONS.iter().any(|entry| matches!(entry, Entry::Screen(row) if row.id() == id))
     };
-    let first = part.found.iter().filter(|found| !listed(found)).flat_map(Shown::named);
-    let entry = |entry: &'static Entry| match entry {
-        Entry::Own(section) => {
-            (section.has)(part).then(|| Shown::own(section)).into_iter().collect()
+    let found = part.found.iter().filter(|found| !listed(found));
+    let mut first: Vec<Shown> = found.flat_map(Shown::named).collect();
+    let mut behind = vec![];
+    for entry in SECTIONS {
+        match entry {
+            // The part of a result with the same anchor takes its place.
+            Entry::Own(own) => match first.iter().position(|section| section.id == own.id) {
+                Some(at) => behind.push(first.remove(at)),
+                None => behind.extend((own.has)(part).then(|| Shown::own(own))),
+            },
+            Entry::Screen(row) => {
+                let found = part.found.iter().find(|found| found.row().id() == row.id());
+                behind.extend(found.map_or(vec![], Shown::named));
+            }
         }
-        Entry::Screen(row) => {
-            let found = part.found.iter().find(|found| found.row().id() == row.id());
-            found.map_or(vec![], Shown::named)
-        }
-    };
-    let listed = SECTIONS.iter().flat_map(entry);
-    first.chain(listed).chain(without_sections(part).map(Shown::unnamed)).collect()
+    }
+    first.extend(behind);
+    first.extend(without_sections(part).map(Shown::unnamed));
+    first
 }
 
 /// Renders the sections that have something to show; number 0 stands for all recordings together.

@@ -6,6 +6,7 @@ use super::frame::Frame;
 use crate::picture::axis::Axis;
 use crate::picture::chart::{Chart, Curve, Draw};
 use crate::style::Tone;
+use std::collections::HashMap;
 
 /// Distance in cells between two letters of one curve.
 const SPACING: usize = 16;
@@ -21,6 +22,8 @@ pub(super) fn sign(curve: &Curve) -> char {
     curve.letter.unwrap_or(SIGNS[curve.shape % SIGNS.len()])
 }
 
+/// The sign of a point that is alone among dots.
+const LONE: char = '•';
 /// More points than this are dots, unless they have letters.
 const CROWD: usize = 100;
 
@@ -189,13 +192,23 @@ impl Frame {
         }
     }
 
+    /// Draws each point as a dot, and one that is alone in its cell as a sign, because it stands out.
+    fn crowd(&mut self, curve: &Curve) {
+        let mut cells: HashMap<(usize, usize), u32> = HashMap::new();
+        for (x, y) in curve.points().filter(|(x, y)| x.is_finite() && y.is_finite()) {
+            let (x, y) = (self.x_dot(x), self.y_dot(y));
+            *cells.entry((x / ACROSS, y / DOWN)).or_default() += 1;
+            self.canvas.dot(x, y, curve.tone());
+        }
+        for ((column, row), _) in cells.into_iter().filter(|(_, points)| *points == 1) {
+            self.canvas.put(column, row, LONE, curve.tone());
+        }
+    }
+
     /// Puts the sign of a curve at each of its points, with its error bar; `place` is its index among such curves.
     pub(super) fn points(&mut self, curve: &Curve, columns: &Columns, place: usize) {
         if columns.all == 1 && is_crowded(curve) {
-            for (x, y) in curve.points().filter(|(x, y)| x.is_finite() && y.is_finite()) {
-                self.canvas.dot(self.x_dot(x), self.y_dot(y), curve.tone());
-            }
-            return;
+            return self.crowd(curve);
         }
         for (at, (x, y)) in curve.points().enumerate() {
             let column = self.x_dot(x) / ACROSS;

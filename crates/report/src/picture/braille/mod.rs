@@ -12,7 +12,7 @@ mod tests;
 
 use crate::picture::Picture;
 use crate::picture::axis::{Axis, Quantity};
-use crate::picture::chart::{Chart, Curve, Draw};
+use crate::picture::chart::{Chart, Curve, Draw, Mark};
 use crate::style::{Tone, View};
 use canvas::ACROSS;
 use frame::Frame;
@@ -65,8 +65,11 @@ fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> 
     for (place, curve) in chart.curves.iter().filter(|of| of.draw == Draw::Points).enumerate() {
         frame.points(curve, &columns, place);
     }
+    let mut marks: Vec<&Mark> = chart.marks.iter().collect();
+    // The highest have precedence where there is no place for all.
+    marks.sort_by(|a, b| b.y.total_cmp(&a.y));
     frame.over =
-        chart.marks.iter().map(|mark| (frame.x_dot(mark.x) / ACROSS, mark.label.clone())).collect();
+        marks.iter().map(|mark| (frame.x_dot(mark.x) / ACROSS, mark.label.clone())).collect();
     frame.key = key(chart);
     frame.write(view, out)
 }

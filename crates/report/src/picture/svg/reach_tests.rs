@@ -114,15 +114,11 @@ fn tables_have_room() {
     for (columns, name) in [(1, 4), (2, 100), (9, 30), (11, 100), (60, 12)] {
         let cells = || (0..columns).map(|at| Cell::value(f64::from(at), "12.3 %".into()));
         let heat = Heat {
-            name: String::new(),
             title: String::new(),
+            name: String::new(),
             corner: "CPU".into(),
             columns: (0..columns).map(|_| Column::plain("w".repeat(name))).collect(),
-            rows: vec![Row {
-                label: "n".repeat(name),
-                brief: String::new(),
-                cells: cells().collect(),
-            }],
+            rows: vec![Row::new("n".repeat(name), cells().collect())],
             most: 60.0,
             decades: 4.0,
             write: |value| format!("{value} of a long unit"),

@@ -41,6 +41,10 @@ fn with_tail(of: &Extrapolated) -> Option<String> {
     Some(format!("{} ({range})", rough_slowdown(of.slowdown)))
 }
 
+/// Title of the table of the costliest sources.
+pub(super) const WHOSE: &str =
+    "costliest source (free start; slowdowns are those of the most ranks in the row)";
+
 /// Returns the costliest source for each range of ranks in which it is the same; nothing if no source costs anything.
 pub(crate) fn culprit_table(model: &PhaseModel) -> Option<Table> {
     let costly = |grain: &GrainModel| grain.cells.iter().any(|cell| worst(cell).is_some());
