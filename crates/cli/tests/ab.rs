@@ -296,7 +296,7 @@ fn what_is_no_comparison_is_refused() {
         ("no pairs", &["--show", "none"], 65, "0 pairs are planned"),
         ("CPUs of both sides", &["--show", "duet"], 65, "two halves"),
         ("one command", &["true"], 64, "COMMAND_B"),
-        ("one pair", &["true", "true", "--pairs", "1"], 64, "1 is not in"),
+        ("one pair", &["true", "true", "--pairs", "1"], 64, "give 2 to 10000"),
         ("in use", &["true", "true", "-o", "used"], 64, "is not empty"),
         ("no CPUS", &["sysctl a=1", "sysctl a=0", "--duet", "--cpus", "0,1"], 64, "$CPUS"),
         ("one CPU", &["x $CPUS", "", "--duet", "--cpus", "0"], 64, "two CPUs"),
