@@ -45,7 +45,9 @@ pub fn competition_in(recording: &Recording) -> Result<Option<Competition>, Prob
     if run.program.is_some() || run.policy.is_fifo() {
         return Ok(None);
     }
-    match waited(&CounterReadings::read(recording)?, run) {
+    // The account is of the whole run, and what a run keeps at its end may be another matter.
+    let is_whole = run.stop_on.as_ref().is_none_or(|stop| stop.kept.is_none());
+    match waited(&CounterReadings::read(recording)?, run).filter(|_| is_whole) {
         // While something else had a CPU, its loop waited. The account is read a little later than the loops begin.
         Some(part) if part < AT_WORK / 2.0 => Ok(None),
         _ => Ok(competition(&summarize(recording)?)),

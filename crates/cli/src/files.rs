@@ -72,17 +72,14 @@ impl NewFile {
             return Ok(Self { path: behind, force, to: Target::Direct(file) });
         }
         stop::end_at_once()?;
-        let (mut unfinished, umask) = (None, umask());
+        let umask = umask();
+        let mut options = OpenOptions::new();
+        // Only its owner may open it until it has its permissions.
+        options.read(true).write(true).create_new(true).mode(0o600);
         let mut staged = tempfile::Builder::new();
-        let staged = staged.prefix(".").make_in(dir, |path| {
-            unfinished = Some(Unfinished::at(path));
-            // Only its owner may open it until it has its permissions.
-            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
-        });
-        let (file, unfinished) = match (staged.map_err(named)?, unfinished) {
-            (file, Some(unfinished)) => (file, unfinished),
-            (_, None) => return Err(named(io::ErrorKind::NotFound.into())),
-        };
+        let staged = staged.prefix(".");
+        let create = || staged.make_in(dir, |path| options.open(path));
+        let (file, unfinished) = Unfinished::create(create, NamedTempFile::path).map_err(named)?;
         let to = Target::Staged { file, unfinished, umask };
         Ok(Self { path: behind, force, to })
     }

@@ -63,7 +63,9 @@ const GROUPS: [(&str, &[Line]); 6] = [
 ];
 
 /// What the command shows if nothing is asked of it.
-pub(crate) const FIRST_STEPS: &str = "anechoic measures the time that your CPUs do not give to your program, and names what takes it.
+pub(crate) const FIRST_STEPS: &str =
+    "anechoic measures the time that your CPUs do not give to your program, and
+names what takes it.
 
 First steps:
   anechoic check                   what can be measured here, and what would enable the rest

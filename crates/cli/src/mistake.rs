@@ -17,6 +17,9 @@ pub fn explained(error: &Error, command: &Command, typed: &[OsString]) -> String
     format!("{}: {what}; {remedy}", command.get_name())
 }
 
+/// The option that every command has, also before its name.
+const GLOBAL: &str = "--color";
+
 /// The command or subcommand that was typed.
 struct Place<'a> {
     command: &'a Command,
@@ -27,10 +30,13 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn find(whole: &'a Command, typed: &[OsString]) -> Self {
         let mut place = Place { command: whole, words: whole.get_name().to_owned() };
-        for word in
-            typed.iter().skip(1).map_while(|word| word.to_str().filter(|word| *word != "--"))
-        {
-            if let Some(inner) = place.command.find_subcommand(word) {
+        let mut words = typed.iter().skip(1).map_while(|word| word.to_str());
+        while let Some(word) = words.next() {
+            if word == GLOBAL {
+                words.next(); // its value
+            } else if !word.starts_with(GLOBAL) {
+                // The parser looks no further than the first word that it does not know.
+                let Some(inner) = place.command.find_subcommand(word) else { break };
                 place.command = inner;
                 place.words = format!("{} {}", place.words, inner.get_name());
             }
@@ -87,6 +93,14 @@ impl<'a> Place<'a> {
                 let what = format!("{argument} and {} exclude each other", prior.join(", "));
                 Some((what, "leave one of them out".to_owned()))
             }
+            ErrorKind::TooManyValues => {
+                let (argument, value) = (named(argument?), text(ContextKind::InvalidValue)?);
+                Some((format!("{argument} takes no value ('{value}')"), "leave it out".to_owned()))
+            }
+            ErrorKind::InvalidUtf8 => {
+                let remedy = "only paths may have other characters".to_owned();
+                Some(("a word is no valid UTF-8".to_owned(), remedy))
+            }
             ErrorKind::MissingSubcommand => {
                 Some((format!("`{words}` needs one of its commands"), self.help()))
             }
@@ -105,7 +119,9 @@ impl<'a> Place<'a> {
         let all = || self.command.get_subcommands();
         let names = all()
             .flat_map(|inner| std::iter::once(inner.get_name()).chain(inner.get_visible_aliases()));
-        let named = || all().find(|inner| has_in_its_description(inner, typed));
+        // The descriptions of suites name the authors of their papers.
+        let looks = self.command.get_name() == "suite";
+        let named = || all().find(|inner| looks && has_in_its_description(inner, typed));
         let found = nearest(typed, names).or_else(|| named().map(Command::get_name));
         let remedy = found.map(|name| format!("did you mean `{words} {name}`?"));
         (what, remedy.unwrap_or_else(|| format!("`{words} --help` lists what there is")))
@@ -114,8 +130,15 @@ impl<'a> Place<'a> {
     /// An option or a word that the command does not take.
     fn no_argument(&self, typed: &str) -> (String, String) {
         let words = &self.words;
+        if typed.starts_with('-') && typed.parse::<f64>().is_ok() {
+            return (format!("{typed} is no possible value here"), self.help());
+        }
+        if typed.starts_with('-') && self.command.has_subcommands() {
+            let what = format!("`{words}` has no option {typed} before its command");
+            return (what, format!("`{words} --help` shows what there is"));
+        }
         if !typed.starts_with('-') {
-            if self.command.get_name() == "run" {
+            if self.command.get_name() == "run" && may_be_program(typed) {
                 let what = format!("`{words}` measures CPUs and starts no program ('{typed}')");
                 return (what, format!("to measure a program: `anechoic record -- {typed}`"));
             }
@@ -123,6 +146,7 @@ impl<'a> Place<'a> {
         }
         let what = format!("`{words}` has no option {typed}");
         let options = self.command.get_arguments().filter_map(Arg::get_long);
+        let options = options.chain(["color", "help", "version"]);
         let found = nearest(typed.trim_start_matches('-'), options);
         let remedy = found.map(|name| format!("did you mean --{name}?"));
         (what, remedy.unwrap_or_else(|| self.help()))
@@ -138,7 +162,18 @@ impl<'a> Place<'a> {
             Some(ContextValue::Strings(missing)) => missing.as_slice(),
             _ => &[],
         };
-        (format!("`{words}` needs {}", missing.join(" and ")), self.help())
+        let whose = match missing.iter().all(|name| self.requires(name)) {
+            true => format!("`{words}`"),
+            false => "what is typed".to_owned(),
+        };
+        let missing: Vec<String> = missing.iter().map(|name| alternatives(name)).collect();
+        (format!("{whose} needs {}", missing.join(" and ")), self.help())
+    }
+
+    /// Returns whether the command itself requires this argument, and not another argument.
+    fn requires(&self, name: &str) -> bool {
+        let mut known = self.command.get_arguments();
+        !known.any(|known| known.to_string() == *name && !known.is_required_set())
     }
 }
 
@@ -152,8 +187,25 @@ fn text(error: &Error, kind: ContextKind) -> Option<&str> {
 
 /// Returns whether the description of a command has this word, as that of a suite has the names of its authors.
 fn has_in_its_description(command: &Command, typed: &str) -> bool {
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    folded(&about).contains(&folded(typed))
+    let about = folded(&command.get_about().map(ToString::to_string).unwrap_or_default());
+    let typed = folded(typed).replace("ae", "a").replace("oe", "o").replace("ue", "u");
+    let mut words = about.split(|letter: char| !letter.is_alphanumeric());
+    typed.len() > 3 && words.any(|word| word == typed)
+}
+
+/// Returns whether a word may be meant as a program: not a time, and no other word of this tool.
+fn may_be_program(word: &str) -> bool {
+    !word.is_empty() && word != "help" && crate::ask::duration(word).is_err()
+}
+
+/// Writes what is missing without the signs of the parser: `<--rate <RATE>|--period <TIME>>` is "--rate or --period".
+fn alternatives(missing: &str) -> String {
+    let Some(group) = missing.strip_prefix("<--").and_then(|rest| rest.strip_suffix('>')) else {
+        return missing.to_owned();
+    };
+    let options = group.split('|').map(|option| named(option).trim_start_matches('-'));
+    let options: Vec<String> = options.map(|option| format!("--{option}")).collect();
+    either(&options)
 }
 
 /// Returns an argument without its value: `--duration <TIME>` is `--duration`.
@@ -167,6 +219,7 @@ fn named(argument: &str) -> &str {
 /// Explains the words of the parser for a number that is out of range: `1 is not in 2..=10000`.
 fn within(why: &str) -> Option<(String, String)> {
     let (number, range) = why.split_once(" is not in ")?;
+    number.parse::<f64>().ok()?;
     let (least, most) = range.split_once("..=").or_else(|| range.split_once(".."))?;
     let remedy = if most.is_empty() || most.len() > 15 {
         format!("give at least {least}")
@@ -198,7 +251,7 @@ fn either(known: &[String]) -> String {
 fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let near = names.map(|name| (strsim::osa_distance(typed, name), name));
     let (letters, name) = near.min_by_key(|(letters, _)| *letters)?;
-    (letters <= (typed.len() / 3).max(1)).then_some(name)
+    (letters <= (typed.chars().count() / 3).max(1) && letters < name.len()).then_some(name)
 }
 
 /// Returns a word in small letters without the marks on them.
@@ -255,6 +308,32 @@ mod tests {
                 "report --figure x",
                 "`anechoic report` has no option --figure; did you mean --figures?",
             ),
+            (
+                "suite waechtler",
+                "there is no `anechoic suite waechtler`; did you mean `anechoic suite memory`?",
+            ),
+            (
+                "suite the",
+                "there is no `anechoic suite the`; `anechoic suite --help` lists what there is",
+            ),
+            ("foo summary", "there is no `anechoic foo`; `anechoic --help` lists what there is"),
+            (
+                "measure xyz fwq",
+                "there is no `anechoic measure xyz`; `anechoic measure --help` lists what there is",
+            ),
+            (
+                "--json summary before",
+                "`anechoic` has no option --json before its command; `anechoic --help` shows what there is",
+            ),
+            (
+                "summary before --bucket 1us",
+                "what is typed needs --hist; see `anechoic summary --help`",
+            ),
+            ("run --cpus -1", "-1 is no possible value here; see `anechoic run --help`"),
+            ("run 10s", "`anechoic run` takes no '10s'; see `anechoic run --help`"),
+            ("summary --json=yes", "--json takes no value ('yes'); leave it out"),
+            ("summary --hlep", "`anechoic summary` has no option --hlep; did you mean --help?"),
+            ("--color never rnu", "there is no `anechoic rnu`; did you mean `anechoic run`?"),
             ("list 1 2 3", "`anechoic list` takes no '2'; see `anechoic list --help`"),
             ("run -d", "--duration has no value; see `anechoic run --help`"),
             (

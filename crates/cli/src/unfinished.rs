@@ -27,11 +27,6 @@ enum What {
 pub(crate) struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Has it removed before a signal ends the process at once. Call this before it is created.
-    pub(crate) fn at(path: &Path) -> Self {
-        Self::new(path, What::Whole)
-    }
-
     /// Creates something whose name is known only then. A signal ends the process before that, or when it is known.
     ///
     /// # Errors

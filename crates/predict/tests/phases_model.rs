@@ -171,6 +171,18 @@ fn cpus_that_are_delayed_together_support_as_many_ranks_as_one() {
         let later = supported((0..8).map(later).collect());
         assert!((900..=1_500).contains(&later), "seed {seed}: {later}");
     }
+    // All stalls are equally long, and there are more of them than are kept.
+    let equal =
+        |first: u64| (0..600).map(move |at| (first + at * 16 * MS, first + at * 16 * MS + MS));
+    let clocked = |first| Timeline::new(10 * SECOND, spans(equal(first)));
+    assert_eq!(supported((0..8).map(|_| clocked(0)).collect()), 1_000);
+    let apart = supported((0..8).map(|cpu| clocked(2 * MS * cpu)).collect());
+    assert_eq!(apart, 8_000);
+    // Phases so long that each CPU is delayed in many of them.
+    let long = Ask { grains_ns: vec![100 * MS], ..ask.clone() };
+    let together = predict(&host((0..8).map(|_| timeline(7)).collect()), &long);
+    let windows = together.expect("a prediction").grains[0].windows;
+    assert!((100..=140).contains(&windows), "{windows} of 100 on each CPU");
     // Few and none.
     let stall = |at: u64| Timeline::new(10 * SECOND, spans([(at, at + MS)]));
     assert_eq!(supported(vec![stall(SECOND), stall(SECOND)]), 1_000);

@@ -8,6 +8,7 @@ use anechoic_measure::inject::{Injection, Timing};
 use anechoic_measure::methods::bsp::Job;
 use anechoic_predict::bsp::Bsp;
 use anechoic_recording::injection::InjectionKind;
+use anechoic_recording::machine::MOST_CPUS;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::parallel::Meeting;
 use anechoic_recording::{Problem, methods, topology};
@@ -125,7 +126,7 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
 /// Returns jobs of one rank, two, four and so on, up to one on each CPU (Tsafrir 2007, Figure 8).
 fn jobs(samples: u64, host: &Host) -> Result<Vec<Set>, Problem> {
     let cpus = match &host.cpus[..] {
-        [_] => topology::ranges(&host.machine.allowed).flatten().collect(),
+        [_] => topology::ranges(&host.machine.allowed).flatten().take(MOST_CPUS as usize).collect(),
         several => several.to_vec(),
     };
     let most = cpus.len();

@@ -15,7 +15,7 @@ use super::runs::{BUDGET, FEWEST_PHASES, Recursion, may_be_affordable, recursion
 use super::tail::{self, Extrapolated, Fitted, most_above};
 use super::taken::SourceName;
 use super::timeline::{Host, Timeline};
-use super::together::independent_part;
+use super::together::Independent;
 use anechoic_analyze::stats::{Bounds, Interval};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, ProblemKind};
@@ -166,15 +166,6 @@ fn host_facts(host: &Host) -> HostFacts {
     }
 }
 
-/// Returns the number of independent windows of one grain: of all CPUs, less what those of a host had together.
-fn windows(noise: &Noise, grain_ns: u64) -> u64 {
-    let independent = |host: &Host| {
-        let each = (host.length_ns() / grain_ns) as f64;
-        (each * host.cpus().len() as f64 * independent_part(host, grain_ns)).round() as u64
-    };
-    noise.hosts.iter().map(independent).sum()
-}
-
 /// Number of independent windows that each rank needs. With fewer, the mean of the slowest is too low, and no interval
 /// from the same windows covers the truth.
 const WINDOWS: u64 = 10;
@@ -190,10 +181,11 @@ fn free_windows(noise: &Noise, grain_ns: u64) -> u64 {
 
 fn wanted(noise: &Noise, ask: &Ask, grain_ns: u64) -> Wanted {
     let shortest_ns = noise.hosts.iter().map(Host::length_ns).min().unwrap_or(0);
-    let windows = windows(noise, grain_ns);
-    let beyond = ask.ranks.iter().any(|&ranks| ranks > supported(windows));
+    let independent = Independent::find(&noise.hosts, grain_ns);
+    let beyond = ask.ranks.iter().any(|&ranks| ranks > supported(independent.windows));
     let most = most_above(free_windows(noise, grain_ns));
-    Wanted { grain_ns, blocks: blocks(shortest_ns, grain_ns), longest: beyond.then_some(most) }
+    let blocks = blocks(shortest_ns, grain_ns);
+    Wanted { grain_ns, blocks, longest: beyond.then_some(most), independent }
 }
 
 fn grain(
@@ -204,11 +196,11 @@ fn grain(
     found: Found,
     progress: &mut Progress<'_>,
 ) -> Result<GrainModel, Problem> {
-    let Wanted { grain_ns, blocks, .. } = *wanted;
+    let Wanted { grain_ns, blocks, independent, .. } = *wanted;
     let laws = found.laws;
     let bounds =
         found.blocks.map_or(vec![], |blocks| blocks.bounds(&laws.free, &laws.wall, &ask.ranks));
-    let windows = windows(noise, grain_ns);
+    let windows = independent.windows;
     let free_windows = free_windows(noise, grain_ns);
     let tail = found.longest.map(|longest| tail::fit(longest, free_windows, blocks));
     let (tail, no_tail) = match tail {
@@ -229,7 +221,7 @@ fn grain(
         recursion: recursions.next().flatten(),
         closed_form: closed_form.slowdown(ranks),
         sources: costs.next().unwrap_or_default(),
-        needed_window_ns: needed_window_ns(ranks, grain_ns, independent_cpus(noise, grain_ns)),
+        needed_window_ns: needed_window_ns(ranks, grain_ns, independent.cpus),
         ..model.cell(ranks, bounds.get(at).copied().unwrap_or_default())
     };
     let cells: Vec<Cell> = ask.ranks.iter().enumerate().map(cell).collect();
@@ -305,11 +297,6 @@ impl Grain<'_> {
 fn needed_window_ns(ranks: u64, grain_ns: u64, independent_cpus: f64) -> u64 {
     let windows = ranks.saturating_mul(WINDOWS) as f64 / independent_cpus;
     grain_ns.saturating_mul(windows.ceil() as u64)
-}
-
-/// Returns how many CPUs with delays at times of their own have as many independent windows as these.
-fn independent_cpus(noise: &Noise, grain_ns: u64) -> f64 {
-    noise.hosts.iter().map(|host| host.cpus().len() as f64 * independent_part(host, grain_ns)).sum()
 }
 
 /// Returns the recursion for each number of ranks.

@@ -10,6 +10,7 @@ use super::sweep::Sweep;
 use super::tail::Longest;
 use super::taken::{SourceName, TakenSums};
 use super::timeline::{Host, Timeline};
+use super::together::Independent;
 use super::without::Without;
 use anechoic_analyze::threads::{in_order, threads};
 use anechoic_recording::Problem;
@@ -22,6 +23,8 @@ pub(super) struct Wanted {
     pub blocks: Option<u64>,
     /// Number of the longest delays to keep; absent if no tail is wanted.
     pub longest: Option<u64>,
+    /// The windows that are independent.
+    pub independent: Independent,
 }
 
 /// Results of the passes over all CPUs at one grain.

@@ -6,17 +6,41 @@ use super::timeline::Host;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Returns which part of the windows of one grain a host adds that are independent: 1 if its CPUs are delayed at times of
-/// their own, 1 divided by their number if all of them are always delayed together.
+/// The independent windows of one grain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Independent {
+    /// Number of windows of all CPUs, less what those of a host had together.
+    pub windows: u64,
+    /// Number of CPUs with delays at times of their own that have as many.
+    pub cpus: f64,
+}
+
+impl Independent {
+    /// Counts the windows of all hosts.
+    pub(super) fn find(hosts: &[Host], grain_ns: u64) -> Self {
+        let mut sum = Self { windows: 0, cpus: 0.0 };
+        for host in hosts {
+            let cpus = host.cpus().len() as f64 * independent_part(host, grain_ns);
+            sum.cpus += cpus;
+            sum.windows += ((host.length_ns() / grain_ns) as f64 * cpus).round() as u64;
+        }
+        sum
+    }
+}
+
+/// Returns which part of the windows of one grain of a host are independent: 1 if its CPUs are delayed at times of their
+/// own, 1 divided by their number if all of them are always delayed together.
 ///
-/// The longest detours of its CPUs lie in fewer different windows than the same detours at times of their own would.
-pub(super) fn independent_part(host: &Host, grain_ns: u64) -> f64 {
+/// The longest detours of its CPUs lie in a number of different windows, between that of the CPU that has most of them and
+/// that of the same detours at times of their own.
+fn independent_part(host: &Host, grain_ns: u64) -> f64 {
     let cpus = host.cpus();
     let mut all: Vec<(usize, Span)> = (0..)
         .zip(cpus)
         .flat_map(|(at, (_, cpu))| cpu.longest().into_iter().map(move |detour| (at, detour)))
         .collect();
-    all.sort_unstable_by_key(|(cpu, detour)| (Reverse(detour.length_ns()), *cpu, detour.start_ns));
+    // Of equal lengths the earliest, on whichever CPU: the first CPU may not have all of them.
+    all.sort_unstable_by_key(|(cpu, detour)| (Reverse(detour.length_ns()), detour.start_ns, *cpu));
     all.truncate(KEPT);
     let Some((_, usual)) = all.get(all.len() / 2) else { return 1.0 };
     // Detours that begin one after the other while the first one lasts delay one phase of the job.
@@ -25,8 +49,19 @@ pub(super) fn independent_part(host: &Host, grain_ns: u64) -> f64 {
     let each: BTreeSet<(usize, u64)> =
         all.iter().map(|(cpu, detour)| (*cpu, detour.start_ns / window_ns)).collect();
     let different: BTreeSet<u64> = each.iter().map(|(_, window)| *window).collect();
-    let hit = |cpu| each.iter().filter(|(at, _)| *at == cpu).count() as f64;
-    let free: f64 = (0..cpus.len()).map(|cpu| 1.0 - hit(cpu) / windows).product();
-    let expected = windows * (1.0 - free);
-    (different.len() as f64 / expected).clamp(1.0 / cpus.len() as f64, 1.0)
+    let hit: Vec<f64> = (0..cpus.len())
+        .map(|cpu| each.iter().filter(|(at, _)| *at == cpu).count() as f64)
+        .filter(|hit| *hit > 0.0)
+        .collect();
+    let apart = windows * (1.0 - hit.iter().map(|hit| 1.0 - hit / windows).product::<f64>());
+    let together = hit.iter().copied().fold(0.0, f64::max);
+    if hit.len() < 2 {
+        return 1.0; // one CPU alone is delayed for long
+    }
+    // Where every window is hit on one CPU, nothing shows that the others are delayed at other times.
+    let share = match apart - together {
+        range if range > 0.0 => ((apart - different.len() as f64) / range).clamp(0.0, 1.0),
+        _ => 1.0,
+    };
+    1.0 - share * (1.0 - 1.0 / cpus.len() as f64)
 }

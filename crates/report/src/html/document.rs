@@ -114,7 +114,7 @@ fn title(report: &HtmlReport) -> String {
         return format!("OS noise on {} · anechoic", counted(hosts, "host", "hosts"));
     }
     match &report.recordings[..] {
-        [] => "anechoic: no recording".into(),
+        [] => "OS noise · anechoic".into(),
         [one] => {
             let host = one.run.as_ref().map_or("no host", |run| &run.machine.host);
             format!("OS noise on {} · anechoic", plain(host))

@@ -79,7 +79,10 @@ fn screen(found: &Laws, _: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| terminal.heading("laws of noise of one delay (Tsafrir 2007)"));
     add_delays(found, &mut screen);
     screen.gap();
-    headline(found).iter().for_each(|text| screen.headline(text));
+    // The page opens with these sentences.
+    screen.in_terminal(|terminal| {
+        headline(found).iter().for_each(|text| terminal.headline(text));
+    });
     add_tables(found, &mut screen);
     charts(found).into_iter().for_each(|(chart, caption)| screen.picture(chart, caption));
     screen

@@ -218,7 +218,10 @@ fn begin(model: &TickModel, screen: &mut Screen) {
 /// Shows several processors beside each other.
 fn beside(model: &TickModel, screen: &mut Screen) {
     screen.gap();
-    several::trends(model).iter().for_each(|text| screen.headline(text));
+    // The page opens with these sentences.
+    screen.in_terminal(|terminal| {
+        several::trends(model).iter().for_each(|text| terminal.headline(text));
+    });
     screen.gap();
     several::add_tables(model, screen);
     several::charts(model).into_iter().for_each(|(chart, caption)| screen.pictured(chart, caption));

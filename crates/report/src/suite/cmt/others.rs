@@ -51,7 +51,8 @@ pub(super) fn is_sibling(place: Proximity) -> bool {
 
 /// Which of the study's strands a distance is.
 pub(super) fn is_other_core(place: Proximity) -> bool {
-    !is_sibling(place) && place != Proximity::SameThread
+    // The study had one processor, and an unknown distance may be a sibling's.
+    matches!(place, Proximity::SharedL2 | Proximity::SharedL3 | Proximity::SameSocket)
 }
 
 /// Returns the cost of an interrupt at these distances, from the least to the greatest of the kernels, as a share of a
