@@ -8,7 +8,10 @@ use std::ffi::OsString;
 /// Says in one line what is wrong with this command line, and what to type instead.
 #[must_use]
 pub fn explained(error: &Error, command: &Command, typed: &[OsString]) -> String {
-    let place = Place::find(command, typed);
+    // The options of a command that was not built have no names.
+    let mut command = command.clone();
+    command.build();
+    let place = Place::find(&command, typed);
     let (what, remedy) = place.explain(error).unwrap_or_else(|| {
         let text = error.render().to_string();
         let first = text.lines().next().unwrap_or_default();

@@ -64,7 +64,7 @@ fn the_page_of_a_suite_begins_with_its_paper() {
     assert!(at("id=\"paper\"") < at("id=\"r1\"") && at("id=\"r1\"") < at("id=\"r2\""));
     assert!(text.contains("Figure 1. </b>Noise of detours over 1 µs"), "the figure of the paper");
     let refused = anechoic(&shown);
-    assert_eq!(refused.code, Some(64), "{}", refused.err);
+    assert_eq!(refused.code, Some(73), "{}", refused.err);
     assert_eq!(anechoic(&[&shown[..], &["--force"]].concat()).code, again.code);
     let report = |from: &Path, more: &[&str]| {
         let page = place.path().join("later.html");
