@@ -28,11 +28,15 @@ struct Place<'a> {
     command: &'a Command,
     /// Its words, beginning with the name of the tool.
     words: String,
+    /// Whether options were typed.
+    has_options: bool,
 }
 
 impl<'a> Place<'a> {
     fn find(whole: &'a Command, typed: &[OsString]) -> Self {
-        let mut place = Place { command: whole, words: whole.get_name().to_owned() };
+        let has_options = typed.iter().any(|word| word.to_string_lossy().starts_with('-'));
+        let words = whole.get_name().to_owned();
+        let mut place = Place { command: whole, words, has_options };
         let mut words = typed.iter().skip(1).map_while(|word| word.to_str());
         while let Some(word) = words.next() {
             if word == GLOBAL {
@@ -165,9 +169,9 @@ impl<'a> Place<'a> {
             Some(ContextValue::Strings(missing)) => missing.as_slice(),
             _ => &[],
         };
-        let whose = match missing.iter().all(|name| self.requires(name)) {
-            true => format!("`{words}`"),
-            false => "what is typed".to_owned(),
+        let whose = match self.has_options && !missing.iter().all(|name| self.requires(name)) {
+            true => "one of these options".to_owned(),
+            false => format!("`{words}`"),
         };
         let missing: Vec<String> = missing.iter().map(|name| alternatives(name)).collect();
         (format!("{whose} needs {}", missing.join(" and ")), self.help())
@@ -330,7 +334,11 @@ mod tests {
             ),
             (
                 "summary before --bucket 1us",
-                "what is typed needs --hist; see `anechoic summary --help`",
+                "one of these options needs --hist; see `anechoic summary --help`",
+            ),
+            (
+                "inject",
+                "`anechoic inject` needs --kind <KIND> and --rate, --period, --replay or --preset; see `anechoic inject --help`",
             ),
             ("run --cpus -1", "-1 is no possible value here; see `anechoic run --help`"),
             ("run 10s", "`anechoic run` takes no '10s'; see `anechoic run --help`"),
