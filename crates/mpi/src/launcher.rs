@@ -10,7 +10,9 @@ use anechoic_recording::Problem;
 use rustix::process::{
     Pid, Signal, getppid, kill_process, set_parent_process_death_signal, setpgid,
 };
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR2};
+use signal_hook::consts::{
+    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU,
+};
 use signal_hook::{flag, low_level};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -32,6 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the first signal is held back. Slurm signals every process of a step, so the rank itself has
 /// received it by then.
 const HELD_BACK: Duration = Duration::from_millis(200);
+
+/// What users, launchers and batch systems send to end a job; USR1, USR2 and XCPU announce its end.
+const ENDING: [i32; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU];
 
 /// The role of this process.
 pub(crate) enum Role {
@@ -68,10 +73,10 @@ pub(crate) fn role() -> Result<Role, Problem> {
 fn wait(mut rank: Child) -> Result<ExitCode, Problem> {
     let (mut woken, wake) = UnixStream::pair()?;
     let newest = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in ENDING {
         flag::register_usize(signal, Arc::clone(&newest), signal as usize)?;
     }
-    for signal in [SIGCHLD, SIGINT, SIGTERM, SIGHUP] {
+    for signal in ENDING.into_iter().chain([SIGCHLD]) {
         low_level::pipe::register(signal, wake.try_clone()?)?; // after the number, which must be set before the wake-up
     }
     let mut passed_on = false;

@@ -114,20 +114,20 @@ fn a_signal_to_the_launcher_ends_all_and_keeps_what_was_measured() {
     interrupted(&dir, &ended);
 }
 
-/// Cancels a job like Slurm.
+/// Cancels a job like Slurm, or announces its end as `srun --signal=USR1@60` does.
 #[test]
 fn a_signal_to_all_processes_ends_all_and_keeps_what_was_measured() {
-    for order in [[0, 1], [1, 0]] {
+    for (order, sent) in [([0, 1], "TERM"), ([1, 0], "TERM"), ([0, 1], "USR1")] {
         let dir = TempDir::new().expect("room");
         let mut job = start(2, &asked(&["run", "-d", "60s"], &dir));
         measuring(&job, &dir);
         let ranks = [job.rank(0), job.rank(1)];
         for which in order {
-            ranks.iter().for_each(|rank| signal(rank[which], "TERM"));
+            ranks.iter().for_each(|rank| signal(rank[which], sent));
         }
         let ended = job.end();
         job.wait_for_ranks();
-        assert_eq!(ended.code, Some(1), "{order:?}: {ended:?}");
+        assert_eq!(ended.code, Some(1), "{order:?}, {sent}: {ended:?}");
         interrupted(&dir, &ended);
     }
 }
