@@ -1,5 +1,6 @@
 //! The facts of a run, which are part of every result.
 
+use crate::program::ProgramFacts;
 use anechoic_recording::injection::{Injected, SelfTest};
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
 use anechoic_recording::who::CpuLimits;
@@ -84,32 +85,6 @@ pub struct Facts {
     pub notes: Vec<String>,
 }
 
-/// What is known of a recorded program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProgramFacts {
-    /// Its name: the file of the command, or the name of the process.
-    pub name: String,
-    /// What it returned, as a shell shows it; absent if it went on, or if the tool did not start it.
-    pub exit_code: Option<u8>,
-    /// Number of its threads in the run.
-    pub threads: u64,
-    /// For how long its threads executed, added up over all CPUs, also those that are not among the measured ones.
-    pub ran_ns: u64,
-}
-
-impl ProgramFacts {
-    fn of(run: &Run) -> Option<Self> {
-        let program = run.program.as_ref()?;
-        let ran = program.ran.iter().map(|ran| ran.ticks).fold(0, u64::saturating_add);
-        Some(Self {
-            name: program.name.clone(),
-            exit_code: program.exit_code,
-            threads: program.threads_seen,
-            ran_ns: run.clock.ns(ran),
-        })
-    }
-}
-
 impl Facts {
     /// Returns the facts of a run whose longest loop took `wall_ticks`.
     #[must_use]
@@ -135,7 +110,7 @@ impl Facts {
             policy: run.policy.clone(),
             drain: run.drain,
             repetition: run.repetition,
-            program: ProgramFacts::of(run),
+            program: ProgramFacts::from_run(run),
             cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
             online: run.machine.online.clone(),
             injections: run.injections.iter().map(without_spells).collect(),

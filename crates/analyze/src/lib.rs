@@ -48,6 +48,7 @@ pub mod noise;
 pub mod owners;
 pub mod paging;
 mod places;
+pub mod program;
 pub mod rank;
 mod readings;
 pub mod repeat;

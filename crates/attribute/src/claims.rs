@@ -86,6 +86,7 @@ pub const CLAIMS: &[(&Source, ClaimOf)] = &[
     (&sources::BLOCKED, blocked),
     (&sources::ANECHOIC, anechoic),
     (&sources::RT_THROTTLING, rt_throttling),
+    (&sources::WAKE_UP, wake_up),
     (&sources::SCHEDULING_DELAY, scheduling_delay),
     (&sources::CPU_QUOTA, cpu_quota),
     (&sources::FAIR_SERVER, fair_server),
@@ -236,6 +237,10 @@ fn rt_throttling(frame: &Frame, known: &RunContext) -> Option<Claim> {
     let What::Thread { pid, priority } = frame.what else { return None };
     let throttled = pid == 0 || (!known.fair_server && priority >= FAIR_PRIORITY);
     nameless(known, frame.fifo && throttled)
+}
+
+fn wake_up(frame: &Frame, known: &RunContext) -> Option<Claim> {
+    nameless(known, frame.what == What::WakeUp)
 }
 
 /// An idle CPU that a thread of a program waits for is only late, unless a quota may hold the thread back.

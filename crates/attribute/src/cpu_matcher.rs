@@ -51,6 +51,10 @@ pub(crate) struct CpuMatcher<'a> {
     pub(crate) steal: StealStage<'a>,
 }
 
+/// From the end of an interrupt that woke a thread to the switch to it, if nothing delays it: 5 to 10 µs in a guest, and
+/// more with an exit to the hypervisor.
+const SWITCH_NS: u64 = 20_000;
+
 impl<'a> CpuMatcher<'a> {
     pub(crate) fn new(
         cpu: &CpuRun,
@@ -73,7 +77,7 @@ impl<'a> CpuMatcher<'a> {
                 steal_read,
             ),
             track: Track::new(input.detours, tolerance)?,
-            scene: Scene::new(),
+            scene: Scene::new(clock.ticks(SWITCH_NS)),
             cpu: cpu.cpu,
             victim: cpu.tid,
             running: (cpu.tid, 0),

@@ -85,6 +85,8 @@ pub enum What {
         /// Its kernel priority: below 0 deadline, below 100 real-time, from 100 fair.
         priority: i32,
     },
+    /// A thread of the program was woken, and the CPU switches to it without delay.
+    WakeUp,
     /// The CPU idles, and has not begun yet to run a thread of the program that was woken.
     Delay,
     /// Threads were switched without an event while the victim was runnable, and one of them ran.

@@ -20,6 +20,15 @@ impl Victims<'_> {
         }
     }
 
+    /// Returns whether thread `tid` is one of a program and real-time, so that ordinary threads get the CPU from it only
+    /// by the kernel's throttling or its fair server.
+    pub(crate) fn is_real_time(self, tid: i32) -> bool {
+        match self {
+            Victims::Loop(_) => false,
+            Victims::Program(members) => members.is_real_time(tid),
+        }
+    }
+
     /// Returns whether they are the threads of a program, which wants the CPU throughout each of its detours.
     pub(crate) fn are_of_program(self) -> bool {
         matches!(self, Victims::Program(_))

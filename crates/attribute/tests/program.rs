@@ -81,7 +81,46 @@ fn who_has_the_cpu_is_charged() {
             far(100, 43, Waking, [A as u64, 1, 0]),
             switch(200, 42, 0, A, 120),
         ],
-        &["off: thread bash | 100..200 = 100 | runnable"],
+        &["off: wake-up | 100..200 = 100 | runnable"],
+    );
+    check(
+        "woken while a stranger has the CPU, who goes on",
+        vec![detour(100, 100_200)],
+        vec![
+            switch(50, A, 1, 42, 120),
+            far(100, 43, Waking, [A as u64, 1, 0]),
+            switch(100_200, 42, 0, A, 120),
+        ],
+        &["off: thread bash | 100..100200 = 100100 | runnable"],
+    );
+    check(
+        "a long interrupt wakes it, and the stranger does not go on after that",
+        vec![detour(100, 100_200)],
+        vec![
+            switch(50, A, 1, 42, 120),
+            on(90, 42, IrqEntry, [24, 0, 0]),
+            on(100, 42, Waking, [A as u64, 1, 0]),
+            on(100_000, 42, IrqExit, [24, 0, 0]),
+            switch(100_200, 42, 0, A, 120),
+        ],
+        &[
+            "off: wake-up | 100..100200 = 200 | runnable",
+            "device-irq virtio0 | 100..100000 = 99900 | in 0 | runnable",
+        ],
+    );
+    check(
+        "a real-time thread of the program, which the kernel makes wait",
+        vec![detour(100, 300)],
+        vec![
+            switch(50, 42, 1, A, 49),
+            switch(100, A, 0, 43, 120),
+            switch(200, 43, 0, 0, 120),
+            switch(300, 0, 0, A, 49),
+        ],
+        &[
+            "off: fair-server stress | 100..200 = 100 | runnable",
+            "off: rt-throttling | 200..300 = 100 | runnable",
+        ],
     );
     check(
         "one thread of the program sleeps while another waits: it is not blocked",

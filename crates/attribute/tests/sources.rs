@@ -68,6 +68,7 @@ fn every_frame_has_its_source() {
         (fifo, thread(42, -1), 0, "thread", "bash"),
         (other, thread(7, 120), VMSTAT, "thread", "kworker/1:1"),
         (other, Work { pid: 7, work: 1, function: VMSTAT }, 0, "thread", "kworker/1:1"),
+        (other, WakeUp, 0, "wake-up", ""),
         (other, Delay, 0, "scheduling-delay", ""),
         (other, Kernel, 0, "victim-kernel", ""),
         (other, Slower, 0, "slower", ""),

@@ -8,8 +8,9 @@ use crate::show::{Printer, recorded};
 use crate::stop;
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::{Plan, Subject, record};
-use anechoic_recording::run::{Program, RunState};
+use anechoic_recording::run::{CpuTime, Program, RunState};
 use anechoic_recording::{Problem, ProblemKind, in_words, methods};
+use anechoic_system::cpu_time::{self, TreeTime};
 use anechoic_system::{cpus, who};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -108,6 +109,7 @@ impl Recording<'_> {
             child: None,
             end: None,
             status: None,
+            before: cpu_time::ended_children(),
         };
         let recorded = record(&self.plan, self.dir, self.wanted, &mut started);
         // After a failure to save, the command still runs. It keeps its terminal and its signals.
@@ -129,7 +131,8 @@ impl Recording<'_> {
 
     fn of_process(&self, pid: i32) -> Result<ExitCode, Problem> {
         let stop = stop::flag()?;
-        let mut running = Running { pid, stop, time: self.args.duration, end: None, process: None };
+        let (time, end, process, tree_time) = (self.args.duration, None, None, None);
+        let mut running = Running { pid, stop, time, end, process, tree_time };
         record(&self.plan, self.dir, self.wanted, &mut running)?;
         explained(self.dir, self.args.quiet)?;
         self.show(Printer::stdout(self.args.json, false)).map(ExitCode::from)
@@ -149,6 +152,8 @@ struct Started<'a> {
     child: Option<Child>,
     end: Option<OwnedFd>,
     status: Option<ExitStatus>,
+    /// The CPU time of earlier children.
+    before: Duration,
 }
 
 impl Subject for Started<'_> {
@@ -186,6 +191,12 @@ impl Subject for Started<'_> {
         }
     }
 
+    fn cpu_time(&self) -> Option<CpuTime> {
+        self.status?; // before its end nothing is known of it
+        let time = cpu_time::ended_children().saturating_sub(self.before);
+        Some(CpuTime { ns: time.as_nanos() as u64, resolution_ns: 0, steal_ns: 0 })
+    }
+
     fn exit_code(&self) -> Option<u8> {
         self.status.map(command::exit_code)
     }
@@ -200,6 +211,7 @@ struct Running {
     /// When the recording ends at the latest.
     end: Option<Instant>,
     process: Option<OwnedFd>,
+    tree_time: Option<TreeTime>,
 }
 
 impl Subject for Running {
@@ -207,6 +219,7 @@ impl Subject for Running {
         let tree = who::tree(self.pid)?;
         self.process =
             Pid::from_raw(self.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        self.tree_time = TreeTime::begin(self.pid);
         self.end = self.time.and_then(|time| Instant::now().checked_add(time));
         Ok(Program { name: tree.name, threads: tree.threads, ..Program::default() })
     }
@@ -228,6 +241,10 @@ impl Subject for Running {
             Some(_) => RunState::Interrupted("by a signal".to_owned()),
             None => RunState::Complete, // nobody asked for more
         })
+    }
+
+    fn cpu_time(&self) -> Option<CpuTime> {
+        self.tree_time.as_ref()?.so_far()
     }
 
     fn exit_code(&self) -> Option<u8> {

@@ -9,6 +9,9 @@ use std::collections::HashSet;
 /// The flag of clone(2) for a thread of the same process.
 pub const CLONE_THREAD: u64 = 0x0001_0000;
 
+/// The lowest priority, as the kernel numbers them, of threads that are not real-time.
+const ORDINARY: i32 = 100;
+
 /// A recorded program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
@@ -26,15 +29,41 @@ pub struct Program {
     pub threads_seen: u64,
     /// For how long its threads executed on each CPU that it used.
     pub ran: Vec<RanOn>,
+    /// The CPU time of all its threads in the run, as the kernel counted it: of a command with the processes for which it
+    /// waited. Absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<CpuTime>,
+}
+
+/// CPU time by the kernel's own account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTime {
+    /// The time in ns.
+    pub ns: u64,
+    /// By how much it may be wrong because the kernel shows a part of it in steps of its clock, in ns.
+    pub resolution_ns: u64,
+    /// What the hypervisor reports to have taken from the CPUs of the machine meanwhile, in ns. A kernel that knows it does
+    /// not count it.
+    pub steal_ns: u64,
 }
 
 /// For how long a program executed on one CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RanOn {
     /// The CPU.
     pub cpu: u32,
     /// The time in which one of its threads executed there and no interrupt did, in ticks.
     pub ticks: u64,
+    /// The part of it that may have been before the thread had the CPU, in ticks: the switch to it was not reported.
+    #[serde(default)]
+    pub unseen_ticks: u64,
+    /// The time in which interrupts ran on top of one of its threads, in ticks.
+    #[serde(default)]
+    pub interrupted_ticks: u64,
+    /// The time from the waking of its threads to the switch to them, where no other switch came between, in ticks. The
+    /// kernel counts at least a part of it as CPU time of the thread.
+    #[serde(default)]
+    pub waking_ticks: u64,
 }
 
 impl Program {
@@ -50,6 +79,8 @@ impl Program {
 #[derive(Debug, Clone, Default)]
 pub struct Members {
     threads: HashSet<i32>,
+    /// Those that were real-time when they were switched in last.
+    real_time: HashSet<i32>,
     started_by: Option<i32>,
     seen: u64,
 }
@@ -60,6 +91,7 @@ impl Members {
     pub fn new(program: &Program) -> Self {
         Self {
             threads: program.threads.iter().copied().collect(),
+            real_time: HashSet::new(),
             started_by: program.started_by,
             seen: program.threads.len() as u64,
         }
@@ -69,6 +101,12 @@ impl Members {
     #[must_use]
     pub fn has(&self, tid: i32) -> bool {
         self.threads.contains(&tid)
+    }
+
+    /// Returns whether thread `tid` belongs to the program and was real-time when it was switched in last.
+    #[must_use]
+    pub fn is_real_time(&self, tid: i32) -> bool {
+        self.has(tid) && self.real_time.contains(&tid)
     }
 
     /// Returns the number of threads that have belonged to the program so far.
@@ -88,6 +126,13 @@ impl Members {
                     self.seen += u64::from(self.threads.insert(child));
                 } else {
                     self.threads.remove(&child);
+                }
+            }
+            EventKind::Switch if self.has(child) => {
+                if (event.args[2] as i32) < ORDINARY {
+                    self.real_time.insert(child);
+                } else {
+                    self.real_time.remove(&child);
                 }
             }
             // A thread that executes a program gets the number of its process.

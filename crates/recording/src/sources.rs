@@ -187,6 +187,11 @@ sources! {
             "kernel.sched_rt_runtime_us=-1, only for proven FIFO programs: a runaway thread then locks up the machine",
         ]);
 
+    /// The switch to a woken thread of a recorded program.
+    WAKE_UP = source("wake-up", "wake-up", Class::Held, "scheduler",
+        "A thread of the program was woken, and the CPU switched to it without delay: what each waking costs, whatever had the CPU.",
+        &["fewer wakings: larger batches, a busy loop instead of short sleeps, or a CPU of its own for each thread"]);
+
     /// A CPU that idles although a thread of a recorded program wants it.
     SCHEDULING_DELAY = source("scheduling-delay", "scheduling delay", Class::Held, "scheduler",
         "The CPU idled although a thread of the program could run there: it woke up from its idle state, or the scheduler moved the thread.",
@@ -202,7 +207,7 @@ sources! {
 
     /// The fair server: an artefact of measuring with `--fifo`.
     FAIR_SERVER = source("fair-server", "fair server", Class::Thread, "scheduler",
-        "An artefact of --fifo: the kernel gives ordinary threads a share of a CPU that real-time threads occupy (50 ms per second by default).",
+        "The kernel gave ordinary threads a share of a CPU that real-time threads occupied (50 ms per second by default): an artefact of --fifo, or of the program's own policy.",
         &[
             "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0 ends these holes: ordinary threads on that CPU then starve",
             "measure without --fifo",

@@ -5,7 +5,7 @@ use crate::stopped;
 use crate::style::plain;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::competition::{Competition, competition};
-use anechoic_analyze::facts::ProgramFacts;
+use anechoic_analyze::program::ProgramFacts;
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Summary, summarize};

@@ -19,6 +19,7 @@ pub mod bpf;
 pub mod check;
 pub mod clock;
 pub mod counters;
+pub mod cpu_time;
 pub mod cpus;
 pub mod huge_pages;
 pub mod init;

@@ -6,6 +6,7 @@ mod tree;
 mod units;
 
 pub use limits::Limits;
+pub(crate) use tree::processes;
 pub use tree::{Tree, tree};
 pub use units::unit;
 

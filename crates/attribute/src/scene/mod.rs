@@ -44,6 +44,12 @@ pub(crate) struct Scene {
     current: (i32, i32),
     /// Whether the CPU did not execute the program when the detour began.
     woken: bool,
+    /// The frame of the thread that had the CPU then, while it has it.
+    bystander: Option<u32>,
+    /// When the last interrupt ended.
+    interrupt_end: u64,
+    /// The CPU takes at most this long to switch to a woken thread, if nothing delays it, in ticks.
+    switch_ticks: u64,
     /// What threads had open when they were switched out.
     suspended: HashMap<i32, Vec<(What, Option<Sender>)>>,
     /// The last page fault of the victim: whether it came from user mode.
@@ -55,7 +61,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(switch_ticks: u64) -> Self {
         Self {
             fifo: false,
             watched: true,
@@ -68,6 +74,9 @@ impl Scene {
             state: VictimState::Running,
             current: (0, 0),
             woken: false,
+            bystander: None,
+            interrupt_end: 0,
+            switch_ticks,
             suspended: HashMap::new(),
             fault: None,
             seen: None,
@@ -101,6 +110,8 @@ impl Scene {
         self.off = None;
         self.state = VictimState::Running;
         self.woken = false;
+        self.bystander = None;
+        self.interrupt_end = self.start;
         self.fault = None;
         self.seen = None;
         self.expiring = 0;
@@ -182,6 +193,7 @@ impl Scene {
             self.unwind(ticks, 0);
         }
         if self.stack.len() == floor {
+            self.interrupt_end = self.clip(ticks);
             self.expiring = 0;
         }
     }

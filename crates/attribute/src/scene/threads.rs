@@ -35,6 +35,7 @@ impl Scene {
             return self.come_back(ticks);
         }
         if victims.has(prev) {
+            self.fifo |= victims.is_real_time(prev);
             // Whatever this thread does, its program wants the CPU in all of the detour.
             let prev_state = if victims.are_of_program() { 0 } else { prev_state };
             return self.leave(ticks, prev_state, next, causes);
@@ -49,6 +50,7 @@ impl Scene {
             && let Some(base) = self.off
         {
             self.unwind(ticks, base);
+            self.bystander = None;
             self.off_cpu(ticks, self.runs(next), causes.waker);
         }
         self.resume(ticks, next.0);
@@ -86,9 +88,17 @@ impl Scene {
     }
 
     /// Switches the victim in.
+    ///
+    /// A thread that had the CPU when the victim was woken held it if it went on after the interrupt that woke the victim. If
+    /// the CPU switched at once, that is what each waking costs, and nobody's fault.
     fn come_back(&mut self, ticks: u64) {
         if let Some(base) = self.off {
             self.unwind(ticks, base);
+            if let Some(frame) = self.bystander.take()
+                && ticks.saturating_sub(self.interrupt_end) <= self.switch_ticks
+            {
+                self.frames[frame as usize].what = What::WakeUp;
+            }
         }
         self.state = VictimState::Running;
     }
@@ -98,6 +108,9 @@ impl Scene {
         (self.state, self.current) = (VictimState::Runnable, running);
         self.woken = true;
         self.off_cpu(self.start, self.runs(running), None);
+        if running.0 != 0 {
+            self.bystander = self.stack.last().map(|open| open.frame);
+        }
     }
 
     /// Returns what goes on while this thread has the CPU: an idle CPU that a woken thread waits for has not begun yet to

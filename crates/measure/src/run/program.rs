@@ -9,9 +9,9 @@ use super::kernel_side::KernelSide;
 use super::plan::Plan;
 use super::store::Store;
 use anechoic_kernels::counter;
-use anechoic_recording::run::{CpuRun, DrainPolicy, Program, RanOn, Run, RunState};
+use anechoic_recording::run::{CpuRun, CpuTime, DrainPolicy, Program, Run, RunState};
 use anechoic_recording::{
-    Detour, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder, Recording,
+    Counter, Detour, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder, Recording,
     in_words,
 };
 use anechoic_system::clock::{self, Anchor};
@@ -49,6 +49,10 @@ pub trait Subject {
 
     /// Returns how the recording ends if it does now: the program has ended, or has been recorded for long enough.
     fn over(&mut self) -> Option<RunState>;
+
+    /// Returns its CPU time since it was started, or since the recording of it began, as the kernel counted it; `None` if that
+    /// is not known.
+    fn cpu_time(&self) -> Option<CpuTime>;
 
     /// Returns what it returned, as a shell shows it, once it has ended and if this process started it.
     fn exit_code(&self) -> Option<u8>;
@@ -100,11 +104,15 @@ pub fn record(
     };
     let started_by = program.threads.is_empty().then_some(own);
     let (end_ticks, state) = watch(subject, &mut kernel, &mut run, &mut store);
+    let cpu_time = subject.cpu_time();
     (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
-    store.append(&Snapshot::take(&plan.program_cpus, counter::ordered).counters);
+    let end = Snapshot::take(&plan.program_cpus, counter::ordered).counters;
+    let steal_ns = steal_ns(&end).saturating_sub(steal_ns(&snapshot.counters));
+    let cpu_time = cpu_time.map(|time| CpuTime { steal_ns, ..time });
+    store.append(&end);
     kernel.stop(&mut run, begin, &mut store);
     let exit_code = subject.exit_code();
-    run.program = Some(Program { started_by, exit_code, ..program });
+    run.program = Some(Program { started_by, exit_code, cpu_time, ..program });
     run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
     run.notes.extend(run.clock.rate_note());
     run.notes.extend(machine::changes(&run.machine));
@@ -118,6 +126,11 @@ pub fn record(
     };
     store.finish(&run)?;
     Ok(run)
+}
+
+/// Returns the steal of all CPUs since the machine began, in ns; 0 if it is not known.
+fn steal_ns(counters: &[Counter]) -> u64 {
+    counters.iter().filter(|counter| counter.name == "steal_ns").map(|counter| counter.value).sum()
 }
 
 /// Removes what was written before anything was measured; a directory that was there before stays, empty as it was.
@@ -192,7 +205,7 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
     let (ran, members) = lost_time.finish(run.end_ticks);
     store.append(&detours);
     program.threads_seen = members.seen();
-    program.ran = ran.iter().map(|(&cpu, &ticks)| RanOn { cpu, ticks }).collect();
+    program.ran = ran.iter().map(|(&cpu, executed)| executed.on(cpu)).collect();
     let cpus: Vec<u32> = ran.into_keys().filter(|&cpu| is_wanted(cpu)).collect();
     let (first_ticks, last_ticks) = (run.start_ticks, run.end_ticks);
     let described = cpus.iter().map(|&cpu| {

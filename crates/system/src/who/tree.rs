@@ -35,6 +35,14 @@ pub fn tree(pid: i32) -> Result<Tree, Problem> {
 
 fn tree_in(root: &Root, pid: i32, own: i32) -> Option<Tree> {
     let name = root.read(&format!("/proc/{pid}/comm"))?.trim_end().to_owned();
+    let threads = |process: &i32| numbers(root, &format!("/proc/{process}/task"));
+    let processes = processes(root, pid).into_iter().filter(|&process| process != own);
+    let threads = processes.flat_map(|process| threads(&process)).collect();
+    Some(Tree { name, threads })
+}
+
+/// Returns the numbers of a process and of its descendants.
+pub(crate) fn processes(root: &Root, pid: i32) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for process in numbers(root, "/proc") {
         let stat = root.read(&format!("/proc/{process}/stat")).unwrap_or_default();
@@ -44,12 +52,11 @@ fn tree_in(root: &Root, pid: i32, own: i32) -> Option<Tree> {
     }
     let (mut processes, mut new) = (BTreeSet::new(), vec![pid]);
     while let Some(process) = new.pop() {
-        if process != own && processes.insert(process) {
+        if processes.insert(process) {
             new.extend(children.get(&process).into_iter().flatten());
         }
     }
-    let threads = |process: &i32| numbers(root, &format!("/proc/{process}/task"));
-    Some(Tree { name, threads: processes.iter().flat_map(threads).collect() })
+    processes
 }
 
 fn numbers(root: &Root, path: &str) -> Vec<i32> {

@@ -1,6 +1,7 @@
 //! What one CPU does for the recorded program, and the detours that follow from that.
 
 use anechoic_recording::event::Handler;
+use anechoic_recording::run::RanOn;
 
 /// What a CPU does for the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,13 +18,43 @@ pub(super) enum Status {
 /// A start and an end, in ticks.
 pub(super) type Span = (u64, u64);
 
+/// For how long a CPU executed the program, and what belongs to it in the kernel's account of its CPU time. All in ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Executed {
+    /// A thread of the program executed, and no interrupt did.
+    pub(super) ran: u64,
+    /// Interrupts ran on top of a thread of the program.
+    pub(super) interrupted: u64,
+    /// From the waking of a thread to its switch, where no other switch came between.
+    pub(super) waking: u64,
+    /// The part of `ran` that may have been before the switch to the thread, which has no event.
+    pub(super) unseen: u64,
+}
+
+impl Executed {
+    /// Returns it as a row of the run.
+    pub(super) fn on(self, cpu: u32) -> RanOn {
+        RanOn {
+            cpu,
+            ticks: self.ran,
+            unseen_ticks: self.unseen,
+            interrupted_ticks: self.interrupted,
+            waking_ticks: self.waking,
+        }
+    }
+}
+
 /// One CPU.
 #[derive(Debug, Default)]
 pub(super) struct CpuState {
     /// The thread that has it, if known.
     pub(super) current: Option<i32>,
     /// The interrupts that are open on top of that thread, the innermost last.
-    pub(super) open: Vec<Handler>,
+    open: Vec<Handler>,
+    /// What the program runs itself in its own system calls: softirqs that it raised, and what is inside them.
+    own: Vec<Handler>,
+    /// When the last interrupt on top of the program ended, with what follows from it.
+    interrupt_end: Option<InterruptEnd>,
     /// Number of threads of the program that were preempted here and wait.
     pub(super) waiting: u32,
     status: Status,
@@ -33,37 +64,99 @@ pub(super) struct CpuState {
     unused_since: u64,
     /// The last detour, which what follows may extend.
     held: Option<Span>,
-    /// For how long it executed the program.
-    pub(super) ran_ticks: u64,
+    /// Since when an interrupt is open on top of a thread of the program.
+    interrupted_since: Option<u64>,
+    /// When threads were switched here last, as far as events show it.
+    switched: u64,
+    /// When the last event came from here.
+    pub(super) seen: u64,
+    pub(super) executed: Executed,
     /// Whether the program ever wanted it.
     pub(super) used: bool,
+}
+
+/// The end of an interrupt.
+#[derive(Debug, Clone, Copy)]
+struct InterruptEnd {
+    ticks: u64,
+    /// Whether a softirq ended, which the interrupt led to.
+    by_softirq: bool,
+}
+
+/// What an interrupt leads to begins within these times after its exit event, in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pauses {
+    /// A softirq, or the switch to another thread.
+    pub(super) after_interrupt: u64,
+    /// A further softirq after one that the interrupt led to: the kernel runs them in one loop.
+    pub(super) after_softirq: u64,
 }
 
 impl CpuState {
     /// Returns a CPU that the program has not wanted so far, of which nothing counts before `ticks`.
     pub(super) fn since(ticks: u64) -> Self {
-        Self { since: ticks, unused_since: ticks, ..Self::default() }
+        Self { since: ticks, unused_since: ticks, seen: ticks, ..Self::default() }
     }
 
     /// Lets time count from now on: what was before is forgotten, except what the CPU does.
     pub(super) fn begin(&mut self, ticks: u64) {
-        (self.since, self.unused_since, self.held, self.ran_ticks) = (ticks, ticks, None, 0);
+        (self.since, self.unused_since, self.held) = (ticks, ticks, None);
+        self.interrupted_since = self.interrupted_since.map(|_| ticks);
+        self.executed = Executed::default();
         self.used = self.status != Status::Unwanted;
     }
 
     /// Begins a handler. One that is open already had ended unseen.
-    pub(super) fn enter(&mut self, handler: Handler) {
-        if let Some(place) = self.open.iter().position(|&open| open == handler) {
-            self.open.truncate(place);
+    ///
+    /// A softirq on top of a thread of the program is lost time where an interrupt led to it. Otherwise the program raised it
+    /// in a system call of its own, where it then runs: that is the program's own work, with all that runs inside it but
+    /// interrupts. Returns whether it follows from an interrupt that is over.
+    pub(super) fn enter(&mut self, handler: Handler, ticks: u64, pauses: Pauses) -> bool {
+        let is_interrupt = matches!(handler, Handler::Vector(_) | Handler::Irq);
+        let follows = self.open.is_empty() && self.follows(handler, ticks, pauses);
+        if self.status == Status::Executes && !is_interrupt && !follows {
+            begin(&mut self.own, handler);
+        } else {
+            begin(&mut self.open, handler);
         }
-        self.open.push(handler);
+        follows
+    }
+
+    fn follows(&self, handler: Handler, ticks: u64, pauses: Pauses) -> bool {
+        let Some(end) = self.interrupt_end.filter(|_| handler == Handler::Softirq) else {
+            return false;
+        };
+        let pause = if end.by_softirq { pauses.after_softirq } else { pauses.after_interrupt };
+        self.own.is_empty() && ticks.saturating_sub(end.ticks) < pause
     }
 
     /// Ends a handler, and with it everything left open inside.
-    pub(super) fn exit(&mut self, handler: Handler) {
-        if let Some(place) = self.open.iter().rposition(|&open| open == handler) {
-            self.open.truncate(place);
+    pub(super) fn exit(&mut self, handler: Handler, ticks: u64) {
+        if end(&mut self.open, handler) {
+            let by_softirq = handler == Handler::Softirq;
+            self.interrupt_end =
+                self.open.is_empty().then_some(InterruptEnd { ticks, by_softirq });
+        } else {
+            end(&mut self.own, handler);
         }
+    }
+
+    /// Ends all handlers: the CPU executes a thread.
+    pub(super) fn exit_all(&mut self) {
+        self.open.clear();
+        self.own.clear();
+        self.interrupt_end = None;
+    }
+
+    /// Records a switch, to a thread of the program that was woken at this time, if it was.
+    ///
+    /// The kernel's account of a thread begins with its waking where nothing else was switched in meanwhile: it does not read
+    /// its clock again for that switch.
+    pub(super) fn switch(&mut self, ticks: u64, woken: Option<u64>) {
+        if let Some(since) = woken.filter(|&since| self.switched <= since) {
+            self.executed.waking += ticks.saturating_sub(since);
+        }
+        self.switched = ticks;
     }
 
     /// Updates the status. `own` is whether the CPU's thread belongs to the program. Returns a detour that is over.
@@ -71,6 +164,7 @@ impl CpuState {
     /// Lost time within `pause` ticks after a detour is part of that detour: it follows from the same interrupt. `pause` is 0
     /// where it cannot.
     pub(super) fn settle(&mut self, ticks: u64, own: bool, pause: u64) -> Option<Span> {
+        self.count_interrupts(ticks, own && !self.open.is_empty());
         let status = match (own, self.open.is_empty(), self.waiting) {
             (true, true, _) => Status::Executes,
             (false, _, 0) => Status::Unwanted,
@@ -90,19 +184,32 @@ impl CpuState {
                 match self.held {
                     Some((start, end)) if end == begun && length < pause => {
                         (self.since, self.unused_since, self.held) = (start, start, None);
+                        self.executed.interrupted += length;
                     }
-                    _ => self.ran_ticks += length,
+                    _ => self.executed.ran += length,
                 }
                 None
             }
             (Status::Executes, _) => {
-                self.ran_ticks += length;
+                self.executed.ran += length;
                 None
             }
             (Status::Unwanted, _) => {
                 self.unused_since = begun;
                 None
             }
+        }
+    }
+
+    /// Counts the time in which interrupts ran on top of the program. `on_top` is whether one does from now on.
+    fn count_interrupts(&mut self, ticks: u64, on_top: bool) {
+        match (self.interrupted_since, on_top) {
+            (None, true) => self.interrupted_since = Some(ticks),
+            (Some(since), false) => {
+                self.executed.interrupted += ticks.saturating_sub(since);
+                self.interrupted_since = None;
+            }
+            _ => {}
         }
     }
 
@@ -128,13 +235,15 @@ impl CpuState {
             return None;
         }
         let start = ticks.saturating_sub(length).max(self.since);
-        self.ran_ticks += start - self.since;
+        self.executed.ran += start - self.since;
+        self.executed.interrupted += ticks - start;
         self.since = ticks;
         self.hold((start, ticks))
     }
 
     /// Forgets the state: nothing counts until `ticks`. Returns a detour that is over.
     pub(super) fn forget_until(&mut self, ticks: u64) -> Option<Span> {
+        self.interrupted_since = None;
         self.since = self.since.max(ticks);
         self.held.take()
     }
@@ -152,4 +261,18 @@ impl CpuState {
             held => held.replace((start, end)),
         }
     }
+}
+
+/// Begins a handler. One that is open already had ended unseen.
+fn begin(open: &mut Vec<Handler>, handler: Handler) {
+    if let Some(place) = open.iter().position(|&other| other == handler) {
+        open.truncate(place);
+    }
+    open.push(handler);
+}
+
+/// Ends a handler, and with it everything left open inside; returns whether it was open.
+fn end(open: &mut Vec<Handler>, handler: Handler) -> bool {
+    let place = open.iter().rposition(|&other| other == handler);
+    place.inspect(|&place| open.truncate(place)).is_some()
 }

@@ -4,15 +4,20 @@
 //! lost time, and such an interval is a detour: an interrupt on top of the thread, another thread, an idle CPU. The threads of
 //! the program share its CPUs: while one of them executes, none of them loses time there.
 //!
+//! What the kernel does on behalf of the program in its context is its own execution: system calls, page faults, and softirqs
+//! that it raised itself.
+//!
 //! Where a woken thread waits is known only when it is switched in: the scheduler chooses the CPU. The detour then began when
 //! it was woken, or when the CPU last executed the program.
 
-use super::cpu_state::{CpuState, Span};
+use super::cpu_state::{CpuState, Executed, Pauses, Span};
 use anechoic_recording::event::{Handler, Role};
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Loss, LossKind, Members};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+/// The number of the idle thread of each CPU.
+const IDLE: i32 = 0;
 /// The states of `sched_switch` in which a thread has ended: X and Z.
 const ENDED: u64 = 0x30;
 /// All states in which a thread is not runnable.
@@ -40,8 +45,7 @@ pub(super) struct LostTime<'a> {
     /// The intervals in which events were lost, the next one last.
     losses: Vec<Loss>,
     sink: &'a mut dyn FnMut(Detour),
-    /// What follows an interrupt within this time follows from it, in ticks.
-    pause_ticks: u64,
+    pauses: Pauses,
     /// When the run began. What happened before only shows who does what then.
     start_ticks: u64,
     has_begun: bool,
@@ -51,6 +55,9 @@ pub(super) struct LostTime<'a> {
 /// 800 pauses between two detours of a busy program in a guest, 188 were of 2 to 5 µs, nearly all from a tick to a switch, 3 of
 /// 5 to 20 µs, and the rest longer.
 const PAUSE_NS: u64 = 10_000;
+
+/// The kernel runs the softirqs that are pending in one loop, each within this time after the one before.
+const NEXT_SOFTIRQ_NS: u64 = 2_000;
 
 impl<'a> LostTime<'a> {
     /// `losses` are those of the run, in any order. `sink` is given the detours from `start_ticks` on, those of one CPU in
@@ -64,9 +71,12 @@ impl<'a> LostTime<'a> {
     ) -> Self {
         losses.retain(|loss| loss.what == LossKind::Events);
         losses.sort_by_key(|loss| Reverse(loss.start_ticks));
-        let pause_ticks = clock.ticks(PAUSE_NS);
+        let pauses = Pauses {
+            after_interrupt: clock.ticks(PAUSE_NS),
+            after_softirq: clock.ticks(NEXT_SOFTIRQ_NS),
+        };
         let (threads, cpus, has_begun) = (HashMap::new(), BTreeMap::new(), false);
-        Self { members, clock, threads, cpus, losses, sink, pause_ticks, start_ticks, has_begun }
+        Self { members, clock, threads, cpus, losses, sink, pauses, start_ticks, has_begun }
     }
 
     /// Processes the next event.
@@ -84,15 +94,17 @@ impl<'a> LostTime<'a> {
             // A work item is run by a thread of the kernel.
             Role::Enter(Handler::Work) | Role::Exit(Handler::Work) => {}
             Role::Enter(handler) => {
-                self.cpu(cpu).enter(handler);
-                self.settle(cpu, ticks, handler == Handler::Softirq);
+                let pauses = self.pauses;
+                let follows = self.cpu(cpu).enter(handler, ticks, pauses);
+                self.settle(cpu, ticks, follows);
             }
             Role::Exit(handler) => {
-                self.cpu(cpu).exit(handler);
+                self.cpu(cpu).exit(handler, ticks);
                 self.settle(cpu, ticks, false);
             }
             Role::Instant | Role::Cause => self.happen(event),
         }
+        self.cpu(cpu).seen = ticks;
     }
 
     /// Lets time count from the start on, once.
@@ -112,7 +124,7 @@ impl<'a> LostTime<'a> {
                 self.emit(cpu, over);
             }
             EventKind::PageFaultUser => {
-                self.cpu(cpu).open.clear(); // the thread was in user mode, so that no interrupt goes on
+                self.cpu(cpu).exit_all(); // the thread was in user mode, so that no interrupt goes on
                 self.settle(cpu, ticks, false);
             }
             EventKind::Waking if self.members.has(first as i32) => self.wake(first as i32, ticks),
@@ -138,15 +150,14 @@ impl<'a> LostTime<'a> {
         });
         let state = self.cpu(cpu);
         (state.waiting, state.current) = (0, None);
-        state.open.clear();
+        state.exit_all();
         self.settle(cpu, start_ticks, false);
         let over = self.cpu(cpu).forget_until(end_ticks);
         self.emit(cpu, over);
     }
 
-    /// Ends all that goes on. Returns for how long the program executed on each CPU that it used or wanted, in ticks, and its
-    /// threads.
-    pub(super) fn finish(mut self, end_ticks: u64) -> (BTreeMap<u32, u64>, Members) {
+    /// Ends all that goes on. Returns for how long the program executed on each CPU that it used or wanted, and its threads.
+    pub(super) fn finish(mut self, end_ticks: u64) -> (BTreeMap<u32, Executed>, Members) {
         self.begin();
         self.lose_until(u64::MAX);
         let numbers: Vec<u32> = self.cpus.keys().copied().collect();
@@ -154,7 +165,7 @@ impl<'a> LostTime<'a> {
             self.lose(cpu, end_ticks, end_ticks);
         }
         let used = self.cpus.into_iter().filter(|(_, state)| state.used);
-        (used.map(|(cpu, state)| (cpu, state.ran_ticks)).collect(), self.members)
+        (used.map(|(cpu, state)| (cpu, state.executed)).collect(), self.members)
     }
 
     fn cpu(&mut self, cpu: u32) -> &mut CpuState {
@@ -169,7 +180,7 @@ impl<'a> LostTime<'a> {
 
     /// Counts what the CPU did up to now. `follows` is whether what begins now may follow from an interrupt that is over.
     fn settle(&mut self, cpu: u32, ticks: u64, follows: bool) {
-        let pause = if follows { self.pause_ticks } else { 0 };
+        let pause = if follows { self.pauses.after_interrupt } else { 0 };
         let current = self.cpu(cpu).current;
         let own = current.is_some_and(|tid| self.members.has(tid));
         let over = self.cpu(cpu).settle(ticks, own, pause);
@@ -177,6 +188,9 @@ impl<'a> LostTime<'a> {
     }
 
     /// Handles an event of thread `tid`. If that is not the thread switched in last, a switch was missed.
+    ///
+    /// Some kernels do not report the switches of a CPU's idle thread. A thread that was woken began there between the last
+    /// event of the CPU and this one: that time counts as executed and is stated apart.
     fn expect(&mut self, cpu: u32, ticks: u64, tid: i32) {
         let before = self.cpu(cpu).current;
         if before == Some(tid) {
@@ -185,16 +199,26 @@ impl<'a> LostTime<'a> {
         if let Some(gone) = before {
             self.threads.remove(&gone);
         }
-        self.cpu(cpu).open.clear();
+        let idled = before == Some(IDLE);
+        self.cpu(cpu).exit_all();
         self.cpu(cpu).current = Some(tid);
+        let mut begun = ticks;
         if self.members.has(tid) {
-            self.arrive(tid, cpu, ticks);
+            let woken = self.arrive(tid, cpu, ticks);
+            if let Some(since) = woken.filter(|_| idled) {
+                let state = self.cpu(cpu);
+                begun = state.seen.max(since).min(ticks);
+                state.executed.unseen += ticks - begun;
+                state.switch(begun, woken);
+                let over = state.waited(since, begun);
+                self.emit(cpu, over);
+            }
         }
-        self.settle(cpu, ticks, false);
+        self.settle(cpu, begun, false);
     }
 
     fn switch(&mut self, cpu: u32, ticks: u64, (prev, prev_state): (i32, u64), next: i32) {
-        self.cpu(cpu).open.clear();
+        self.cpu(cpu).exit_all();
         let runnable = prev_state & NOT_RUNNABLE == 0;
         if self.members.has(prev) {
             let woken =
@@ -210,9 +234,9 @@ impl<'a> LostTime<'a> {
             }
         }
         self.cpu(cpu).current = Some(next);
-        if self.members.has(next)
-            && let Some(since) = self.arrive(next, cpu, ticks)
-        {
+        let woken = if self.members.has(next) { self.arrive(next, cpu, ticks) } else { None };
+        self.cpu(cpu).switch(ticks, woken);
+        if let Some(since) = woken {
             let over = self.cpu(cpu).waited(since, ticks);
             self.emit(cpu, over);
         }

@@ -83,7 +83,7 @@ fn play_from(
     events.iter().for_each(|event| lost_time.event(event));
     let (ran, _) = lost_time.finish(SECOND);
     found.sort_unstable();
-    (found, ran.into_iter().collect())
+    (found, ran.into_iter().map(|(cpu, executed)| (cpu, executed.ran)).collect())
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -260,21 +260,56 @@ fn interrupts_take_the_cpu() {
             &[(0, 8 * MS - 1_000)],
         ),
         (
-            "and a softirq of a system call later",
-            run(&[tick(2 * MS, A, 100), softirq(3 * MS, A, 600)].concat()),
-            &[(0, 2 * MS, 2 * MS + 100), (0, 3 * MS, 3 * MS + 600)],
-            &[(0, 8 * MS - 700)],
+            "with two softirqs",
+            run(&[
+                tick(2 * MS, A, 100),
+                softirq(2 * MS + 400, A, 600),
+                softirq(2 * MS + 1_200, A, 300),
+            ]
+            .concat()),
+            &[(0, 2 * MS, 2 * MS + 1_500)],
+            &[(0, 8 * MS - 1_500)],
         ),
         (
-            "nested in a softirq",
+            "and a softirq of a system call later, which is the program's own work",
+            run(&[tick(2 * MS, A, 100), softirq(3 * MS, A, 600)].concat()),
+            &[(0, 2 * MS, 2 * MS + 100)],
+            &[(0, 8 * MS - 100)],
+        ),
+        (
+            "and one soon after the softirq to which it led",
+            run(&[
+                tick(2 * MS, A, 100),
+                softirq(2 * MS + 400, A, 600),
+                softirq(2 * MS + 9_000, A, 600),
+            ]
+            .concat()),
+            &[(0, 2 * MS, 2 * MS + 1_000)],
+            &[(0, 8 * MS - 1_000)],
+        ),
+        (
+            "inside the program's own softirq",
             run(&[
                 event(2 * MS, EventKind::SoftirqEntry, A, [1, 0, 0]),
                 tick(2 * MS + 100, A, 100)[0],
                 tick(2 * MS + 100, A, 100)[1],
                 event(2 * MS + 900, EventKind::SoftirqExit, A, [1, 0, 0]),
             ]),
-            &[(0, 2 * MS, 2 * MS + 900)],
-            &[(0, 8 * MS - 900)],
+            &[(0, 2 * MS + 100, 2 * MS + 200)],
+            &[(0, 8 * MS - 100)],
+        ),
+        (
+            "softirqs that the program raises itself, with a tasklet and a timer inside",
+            run(&[
+                softirq(2 * MS, A, 600)[0],
+                event(2 * MS + 100, EventKind::TaskletEntry, A, [7, 0, 0]),
+                event(2 * MS + 200, EventKind::TaskletExit, A, [7, 0, 0]),
+                event(2 * MS + 300, EventKind::TimerEntry, A, [7, 0, 0]),
+                event(2 * MS + 400, EventKind::TimerExit, A, [7, 0, 0]),
+                softirq(2 * MS, A, 600)[1],
+            ]),
+            &[],
+            &[(0, 8 * MS)],
         ),
         ("one without an entry", run(&[nmi]), &[(0, 5 * MS - 300, 5 * MS)], &[(0, 8 * MS - 300)]),
         (
@@ -357,4 +392,75 @@ fn what_was_before_the_start_shows_who_does_what_then() {
     assert_eq!(found, (vec![(0, 5 * MS, 7 * MS)], vec![(0, 2 * MS), (1, 3 * MS)]));
     let slept = [switch(MS, IDLE, RUNNABLE, A), switch(2 * MS, A, SLEEPS, IDLE)];
     assert_eq!(play_from(5 * MS, &slept, &[]), (vec![], vec![]), "it used no CPU in the run");
+}
+
+/// What the kernel counts as CPU time of the program, beside what its threads executed.
+#[test]
+fn what_belongs_to_the_kernels_account_is_counted_apart() {
+    let executed = |ran, interrupted, waking, unseen| Executed { ran, interrupted, waking, unseen };
+    let rows: Vec<(&str, Vec<KernelEvent>, Executed)> = vec![
+        (
+            "an interrupt with its softirq, on top of the program",
+            [
+                vec![switch(MS, IDLE, RUNNABLE, A)],
+                tick(2 * MS, A, 100).to_vec(),
+                softirq(2 * MS + 400, A, 600).to_vec(),
+                vec![switch(3 * MS, A, SLEEPS, IDLE)],
+            ]
+            .concat(),
+            executed(2 * MS - 1_000, 1_000, 0, 0),
+        ),
+        (
+            "up to the switch to another thread",
+            [
+                vec![switch(MS, IDLE, RUNNABLE, A)],
+                tick(2 * MS, A, 100).to_vec(),
+                vec![switch(2 * MS + 500, A, RUNNABLE, OTHER), switch(3 * MS, OTHER, SLEEPS, A)],
+                vec![switch(4 * MS, A, SLEEPS, IDLE)],
+            ]
+            .concat(),
+            executed(2 * MS, 500, 0, 0),
+        ),
+        (
+            "from its waking on",
+            vec![
+                switch(MS, A, SLEEPS, OTHER),
+                on(1, waking(2 * MS, OTHER, A)),
+                switch(2 * MS + 7_000, OTHER, RUNNABLE, A),
+                switch(3 * MS, A, SLEEPS, IDLE),
+            ],
+            executed(MS - 7_000, 0, 7_000, 0),
+        ),
+        (
+            "but not where another thread came first",
+            vec![
+                switch(MS, A, SLEEPS, OTHER),
+                on(1, waking(2 * MS, OTHER, A)),
+                switch(2 * MS + 7_000, OTHER, SLEEPS, 51),
+                switch(3 * MS, 51, SLEEPS, A),
+                switch(4 * MS, A, SLEEPS, IDLE),
+            ],
+            executed(MS, 0, 0, 0),
+        ),
+        (
+            "an idle thread whose switches are not reported",
+            [
+                vec![switch(MS, A, SLEEPS, IDLE)],
+                vec![tick(2 * MS, IDLE, 5_000)[0], waking(2 * MS + 2_000, IDLE, A)],
+                vec![tick(2 * MS, IDLE, 5_000)[1], switch(3 * MS, A, SLEEPS, IDLE)],
+            ]
+            .concat(),
+            executed(MS - 5_000, 0, 3_000, MS - 5_000),
+        ),
+    ];
+    for (name, events, expected) in rows {
+        let program = Program { threads: vec![A], ..Program::default() };
+        let (clock, mut detours) = (builders::clock(1_000_000_000), Vec::new());
+        let mut keep = |detour: Detour| detours.push(detour);
+        let members = Members::new(&program);
+        let mut lost_time = LostTime::new(members, &clock, 0, vec![], &mut keep);
+        events.iter().for_each(|event| lost_time.event(event));
+        let (ran, _) = lost_time.finish(SECOND);
+        assert_eq!(ran.get(&0), Some(&expected), "case: {name}");
+    }
 }

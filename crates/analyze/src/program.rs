@@ -1,0 +1,141 @@
+//! What is known of a recorded program, and whether the kernel's own account of its CPU time agrees.
+
+use anechoic_recording::Run;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is known of a recorded program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramFacts {
+    /// Its name: the file of the command, or the name of the process.
+    pub name: String,
+    /// What it returned, as a shell shows it; absent if it went on, or if the tool did not start it.
+    pub exit_code: Option<u8>,
+    /// Number of its threads in the run.
+    pub threads: u64,
+    /// For how long its threads executed, added up over all CPUs, also those that are not among the measured ones.
+    pub ran_ns: u64,
+    /// The kernel's account of its CPU time beside what the events show; absent if the kernel's is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
+}
+
+/// The CPU time of a program as the kernel counted it, and what its events show. All on all CPUs, in ns.
+///
+/// The kernel counts a thread from its waking or from the switch to it up to the switch to another, with the interrupts on top
+/// of it and without steal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Account {
+    /// What the kernel counted.
+    pub kernel_ns: u64,
+    /// Its threads executed.
+    pub executed_ns: u64,
+    /// The part of that which may have been before the switch to a thread, where the kernel reports no switch.
+    pub unseen_ns: u64,
+    /// Interrupts ran on top of its threads.
+    pub interrupted_ns: u64,
+    /// From the waking of its threads to the switch to them, where no other switch came between.
+    pub waking_ns: u64,
+    /// What the hypervisor reports to have taken from all CPUs meanwhile.
+    pub steal_ns: u64,
+    /// By how much the kernel's account may be outside of what the events allow: 1 % of it or 5 ms, and the step in which the
+    /// kernel shows it.
+    pub tolerance_ns: u64,
+    /// How far it is outside, beyond the tolerance: negative if the kernel counted less than the events show.
+    pub outside_ns: i64,
+}
+
+/// The largest difference that needs no explanation, as a part of the kernel's account, and in ns.
+const PART: u64 = 100;
+const LEAST_NS: u64 = 5_000_000;
+
+impl Account {
+    fn from_run(run: &Run) -> Option<Self> {
+        let program = run.program.as_ref()?;
+        let kernel = program.cpu_time?;
+        let sum = |ticks: fn(&anechoic_recording::run::RanOn) -> u64| {
+            run.clock.ns(program.ran.iter().map(ticks).fold(0, u64::saturating_add))
+        };
+        let mut account = Account {
+            kernel_ns: kernel.ns,
+            executed_ns: sum(|ran| ran.ticks),
+            unseen_ns: sum(|ran| ran.unseen_ticks),
+            interrupted_ns: sum(|ran| ran.interrupted_ticks),
+            waking_ns: sum(|ran| ran.waking_ticks),
+            steal_ns: kernel.steal_ns,
+            tolerance_ns: (kernel.ns / PART).max(LEAST_NS).saturating_add(kernel.resolution_ns),
+            outside_ns: 0,
+        };
+        account.outside_ns = account.outside();
+        Some(account)
+    }
+
+    /// Returns the least and the most that the kernel may have counted by what the events show.
+    #[must_use]
+    pub fn range_ns(&self) -> [u64; 2] {
+        let current = self.executed_ns.saturating_add(self.interrupted_ns);
+        let less = self.unseen_ns.saturating_add(self.steal_ns);
+        [current.saturating_sub(less), current.saturating_add(self.waking_ns)]
+    }
+
+    fn outside(&self) -> i64 {
+        let [least, most] = self.range_ns();
+        let below = least.saturating_sub(self.kernel_ns.saturating_add(self.tolerance_ns));
+        let above = self.kernel_ns.saturating_sub(most.saturating_add(self.tolerance_ns));
+        i64::try_from(above).unwrap_or(i64::MAX) - i64::try_from(below).unwrap_or(i64::MAX)
+    }
+
+    /// Returns whether both agree.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.outside_ns == 0
+    }
+}
+
+impl ProgramFacts {
+    /// Returns what is known of the program that a run recorded, if it recorded one.
+    #[must_use]
+    pub fn from_run(run: &Run) -> Option<Self> {
+        let program = run.program.as_ref()?;
+        let ran = program.ran.iter().map(|ran| ran.ticks).fold(0, u64::saturating_add);
+        Some(Self {
+            name: program.name.clone(),
+            exit_code: program.exit_code,
+            threads: program.threads_seen,
+            ran_ns: run.clock.ns(ran),
+            account: Account::from_run(run),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_may_count_between_the_least_and_the_most_that_events_show() {
+        let ms = 1_000_000;
+        let account = |kernel_ms: u64, steal_ms: u64| Account {
+            kernel_ns: kernel_ms * ms,
+            executed_ns: 1_000 * ms,
+            unseen_ns: 20 * ms,
+            interrupted_ns: 30 * ms,
+            waking_ns: 40 * ms,
+            steal_ns: steal_ms * ms,
+            tolerance_ns: 5 * ms,
+            outside_ns: 0,
+        };
+        for (name, kernel_ms, steal_ms, expected_ms) in [
+            ("all alike", 1_030, 0, 0),
+            ("without what was unseen", 1_010, 0, 0),
+            ("a little less", 1_005, 0, 0),
+            ("too little", 1_004, 0, -1),
+            ("too little, but the host took it", 1_004, 10, 0),
+            ("with the waking", 1_075, 0, 0),
+            ("too much", 1_077, 0, 2),
+        ] {
+            let found = account(kernel_ms, steal_ms).outside();
+            assert_eq!(found, expected_ms * ms as i64, "case: {name}");
+        }
+    }
+}
