@@ -88,7 +88,7 @@ pub struct Facts {
 impl Facts {
     /// Returns the facts of a run whose longest loop took `wall_ticks`.
     #[must_use]
-    pub fn of(run: &Run, wall_ticks: u64) -> Self {
+    pub fn new(run: &Run, wall_ticks: u64) -> Self {
         Self {
             host: run.machine.host.clone(),
             model: run.machine.model.clone(),
@@ -135,7 +135,7 @@ fn notes(run: &Run) -> Vec<String> {
 
 /// Returns the effective value of a setting, if it was read.
 fn effective<'a>(run: &'a Run, setting: &str) -> Option<&'a str> {
-    run.machine.settings.iter().find(|of| of.name == setting)?.effective.as_deref()
+    run.machine.settings.iter().find(|known| known.name == setting)?.effective.as_deref()
 }
 
 /// Returns the CPUs of a setting as a list, if it has any.

@@ -60,7 +60,7 @@ fn judge(rule: &Rule, tally: &Tally) -> Finding {
         cpu: 0,
         clock: &clock,
         wall_ticks: RUN_NS,
-        of_program: false,
+        has_program: false,
         last_ticks: RUN_NS,
         threshold_ns: 0,
         lost_detours: 0,
@@ -77,7 +77,8 @@ fn judge_counts(rule: &Rule, lengths: &[u64]) -> Finding {
     let clock = clock_ns();
     let mut number = BTreeMap::<u64, u64>::new();
     lengths.iter().for_each(|&length| *number.entry(length).or_default() += 1);
-    let ranges = Ranges::of(number.into_iter().map(|(length, count)| (length, length + 10, count)));
+    let ranges =
+        Ranges::from_counts(number.into_iter().map(|(length, count)| (length, length + 10, count)));
     let counts = Counts {
         cpu: 0,
         clock: &clock,
@@ -116,7 +117,8 @@ fn wrong(expected: f64, (_, mean, length): Law, seed: u64) -> [f64; 8] {
         let Simulated { tally, lengths } = simulate(expected, length, seed * RUNS + run);
         let bounds = bounds(&[tally.lost.up_to(RUN_NS)], tally.lost.length_ticks());
         let found = |finding: Finding, truth: f64| {
-            let near = |by: f64| Outcome::of(truth * by, finding.at_least, finding.at_most);
+            let near =
+                |by: f64| Outcome::from_bounds(truth * by, finding.at_least, finding.at_most);
             [near(1.000_001) == Outcome::Fail, near(0.999_999) == Outcome::Pass]
         };
         let are = [

@@ -64,10 +64,10 @@ pub(super) struct Time {
 
 impl Time {
     /// Returns the time of the series of an experiment; nothing if it is not known.
-    pub(super) fn of(points: &[&Point]) -> Option<Self> {
+    pub(super) fn from_points(points: &[&Point]) -> Option<Self> {
         let cycles: Option<Vec<f64>> = points.iter().map(|point| point.work.cycle_ns).collect();
         Some(Self {
-            mean: Estimate::of(points, Point::time)?,
+            mean: Estimate::from_points(points, Point::time)?,
             log_shortest: log_median(points.iter().filter_map(|point| point.shortest()))?,
             log_cycle: cycles.and_then(|cycles| log_median(cycles.into_iter())),
         })
@@ -75,7 +75,8 @@ impl Time {
 
     /// Returns the time over repeated runs, at least one.
     pub(super) fn over_runs(runs: &[Self]) -> Self {
-        let mean = |of: &dyn Fn(&Self) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let mean =
+            |value: &dyn Fn(&Self) -> f64| runs.iter().map(value).sum::<f64>() / runs.len() as f64;
         let known = runs.iter().all(|run| run.log_cycle.is_some());
         Self {
             mean: Estimate::over_runs(&runs.iter().map(|run| run.mean).collect::<Vec<_>>()),
@@ -136,8 +137,11 @@ pub(super) fn over_first(times: impl Iterator<Item = IterationTime>) -> Option<T
     let (mut ratios, intervals): (Vec<f64>, Vec<Option<Interval>>) = compared.unzip();
     let lowest = ratios.iter().copied().reduce(f64::min)?;
     let highest = ratios.iter().copied().reduce(f64::max)?;
-    let clear =
-        intervals.iter().flatten().filter(|of| of.low > 1.0 || of.high < 1.0).count() as u64;
+    let clear = intervals
+        .iter()
+        .flatten()
+        .filter(|interval| interval.low > 1.0 || interval.high < 1.0)
+        .count() as u64;
     Some(TimesOverFirst { median: median(&mut ratios), lowest, highest, clear })
 }
 

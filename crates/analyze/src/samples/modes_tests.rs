@@ -173,7 +173,7 @@ fn one_speed_has_no_two() {
         ),
     ];
     for (name, lengths) in cases {
-        let found = Speeds::of(lengths, 240);
+        let found = Speeds::find(lengths, 240);
         assert!(found.is_none(), "{name}: {found:?}");
     }
 }

@@ -103,7 +103,7 @@ impl Hunt {
     /// Finds the lines with one cap, and subtracts them from the signal.
     fn look(&mut self, signal: &mut Signal<'_>) {
         for round in 0..MOST_COMBS {
-            let spectrum = self.transform.of(signal);
+            let spectrum = self.transform.periodogram(signal);
             let levels = levels(&spectrum);
             if round == 0 && self.figure.is_empty() {
                 self.figure = figure(&spectrum, &levels, &self.bins);
@@ -115,7 +115,7 @@ impl Hunt {
                     return None;
                 }
                 self.tests_left = self.tests_left.checked_sub(1)?;
-                let comb = Comb::of(&spectrum, hz, signal.highest_hz);
+                let comb = Comb::from_line(&spectrum, hz, signal.highest_hz);
                 coherence::in_step(signal, hz, comb.hz).then_some((candidate, comb))
             });
             let Some((candidate, comb)) = strongest else { break };
@@ -156,7 +156,7 @@ impl Hunt {
         candidate: Candidate,
     ) -> Vec<Comb> {
         let numbers: Vec<u32> = comb.harmonics.iter().map(|&(number, _)| number).collect();
-        let profile = Profile::of(signal, comb.hz);
+        let profile = Profile::new(signal, comb.hz);
         let trains = profile.trains(&numbers);
         let chance = candidate.height.ln_chance - self.ln_allowed + self.false_alarm.ln();
         let chance = chance.exp().min(1.0);
@@ -168,7 +168,7 @@ impl Hunt {
             if trains.len() > 1 && train.times == 1 && !(strong && has_its_own(&trains, &own)) {
                 continue; // where the others of the comb meet, no train of its own
             }
-            let its = comb.of_train(spectrum, train.times, &own, signal.highest_hz);
+            let its = comb.train(spectrum, train.times, &own, signal.highest_hz);
             let beats = profile.beats(signal, &trains, which);
             let strongest = own.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
             let strongest = strongest
@@ -184,7 +184,7 @@ impl Hunt {
                 chance,
                 // Of a line whose beats do not stand out nothing is known.
                 noise: (!beats.is_empty()).then(|| beats.iter().sum::<f64>() / signal.span_s),
-                durations: Durations::of_sorted_seconds(&beats),
+                durations: Durations::from_sorted_seconds(&beats),
                 carriers: vec![],
             });
             combs.push(its);

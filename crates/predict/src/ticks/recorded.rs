@@ -47,7 +47,7 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
         return Err(lacks(recording, "it contains no sorts", "measure again"));
     }
     let wall = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
-    let origin = Origin::Recording(Box::new(Facts::of(run, wall.unwrap_or(0))));
+    let origin = Origin::Recording(Box::new(Facts::new(run, wall.unwrap_or(0))));
     Ok(Table { origin, processors, left_out: vec![] })
 }
 

@@ -44,14 +44,12 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
     let study = report.study.as_ref().map(|study| study::part(study, page));
     let whole = whole(report, &together, page);
     let same_cpu = same_cpu::panels(report, page);
-    let mut alone = vec![];
-    let mut part = |of: &Part| {
-        let sections = shown(of);
-        let markup = part(of, &sections, several, page);
+    let (mut parts, mut alone) = (vec![], vec![]);
+    for recording in &report.recordings {
+        let sections = shown(recording);
+        parts.push(part(recording, &sections, several, page));
         alone = entries(1, &sections);
-        markup
-    };
-    let parts: Vec<Markup> = report.recordings.iter().map(&mut part).collect();
+    }
     let navigation = navigation(report, &entries(0, &together), &alone);
     html! {
         (DOCTYPE)
@@ -164,8 +162,8 @@ fn names(parts: &[Part]) -> Vec<String> {
 
 /// Returns the colours as variables of the style sheet, for light and dark themes.
 fn colors() -> String {
-    let rule = |of: fn(&palette::Color) -> &'static str| -> String {
-        palette::all().iter().map(|color| format!("--c-{}:{};", color.name, of(color))).collect()
+    let rule = |theme: fn(&palette::Color) -> &'static str| -> String {
+        palette::all().iter().map(|color| format!("--c-{}:{};", color.name, theme(color))).collect()
     };
     let (light, dark) = (rule(|color| color.light), rule(|color| color.dark));
     format!(

@@ -16,19 +16,23 @@ impl Screen {
     }
 
     fn figures_as(&self, half: bool, page: &mut Page) -> Markup {
-        let mut content = |content: &Content| match content {
-            Content::Picture(picture, caption) => match &**picture {
-                Picture::Chart(chart) => chart.figure_as(caption, half, page),
-                Picture::Heat(heat) => heat.figure(caption, caption, page),
-                Picture::Timeline(_) => html! {},
-            },
-            Content::Part(_, part) => part.with_figures(page),
-            Content::Noisiest(series) => noisiest(series, page),
-            Content::Pair(pictures) => html! { div.pair { (pictures.figures_as(true, page)) } },
-            Content::Details(details) => details.around(details.screen.with_figures(page)),
-            other => other.render(),
-        };
-        html! { @for shown in self.shown_on_page() { (content(shown)) } }
+        html! { @for shown in self.shown_on_page() { (content(shown, half, page)) } }
+    }
+}
+
+/// Returns the markup of a block; `half` is whether a figure has half of the width only.
+fn content(content: &Content, half: bool, page: &mut Page) -> Markup {
+    match content {
+        Content::Picture(picture, caption) => match &**picture {
+            Picture::Chart(chart) => chart.figure_as(caption, half, page),
+            Picture::Heat(heat) => heat.figure(caption, caption, page),
+            Picture::Timeline(_) => html! {},
+        },
+        Content::Part(_, part) => part.with_figures(page),
+        Content::Noisiest(series) => noisiest(series, page),
+        Content::Pair(pictures) => html! { div.pair { (pictures.figures_as(true, page)) } },
+        Content::Details(details) => details.around(details.screen.with_figures(page)),
+        other => other.render(),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn head(part: &Part) -> Markup {
             @for warning in heading::warnings(&facts) { p.warning { (capital(&plain(&warning))) "." } }
             @if let Some(summary) = part.get::<Summary>().filter(|_| methods::WHOLE.contains(&part.method())) {
                 (numbers(summary))
-                (Screen::of(|screen| cpus::all(summary, &View::default(), screen)))
+                (Screen::from_fn(|screen| cpus::all(summary, &View::default(), screen)))
             }
             @if let Some(sources) = part.get::<Summary>().and_then(|summary| summary.sources.as_ref()) {
                 @let advised = advice::advised(sources, &facts);

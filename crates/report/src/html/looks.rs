@@ -10,39 +10,40 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Returns the looks of the sources of a timeline, sorted by decreasing time.
-pub(super) fn of_timeline(timeline: &Timeline, run: &Facts) -> Vec<Look> {
+pub(super) fn from_timeline(timeline: &Timeline, run: &Facts) -> Vec<Look> {
     let mut order: Vec<usize> =
         (0..timeline.sources.len()).filter(|&at| timeline.charged[at].count > 0).collect();
     order.sort_by_key(|&at| (Reverse(timeline.charged[at].sum_ns), at));
     let mut alike: HashMap<&str, usize> = HashMap::new();
-    let look = |number: usize| {
+    let mut looks = vec![];
+    for number in order {
         let source = &timeline.sources[number];
-        let color = palette::of_source(&source.source);
-        let of_color = alike.entry(color.name).or_insert(0);
-        let place = *of_color;
-        *of_color += 1;
-        Look {
+        let color = palette::source_color(&source.source);
+        let used = alike.entry(color.name).or_insert(0);
+        let place = *used;
+        *used += 1;
+        looks.push(Look {
             source: source.source.to_string(),
             name: source.name.to_string(),
             label: label(&source.source, &source.name, run),
             color: palette::shade(color, place),
             shape: palette::pattern(place),
             number,
-        }
-    };
-    order.into_iter().map(look).collect()
+        });
+    }
+    looks
 }
 
 /// Returns the looks of the sources of a recording; none without a timeline.
-pub(super) fn of(part: &Part) -> Vec<Look> {
+pub(super) fn from_part(part: &Part) -> Vec<Look> {
     let known = part.get::<Timeline>().zip(part.facts());
-    known.map_or(vec![], |(timeline, facts)| of_timeline(timeline, &facts))
+    known.map_or(vec![], |(timeline, facts)| from_timeline(timeline, &facts))
 }
 
 /// Returns colour and shape of a source, as in the timeline.
 pub(super) fn find(looks: &[Look], source: &str, name: &str) -> (Color, usize) {
     let look = looks.iter().find(|look| look.source == source && look.name == name);
-    look.map_or((palette::of_source(source), 0), |look| (look.color, look.shape))
+    look.map_or((palette::source_color(source), 0), |look| (look.color, look.shape))
 }
 
 fn label(source: &str, name: &str, run: &Facts) -> String {

@@ -33,11 +33,13 @@ pub(super) fn whole(report: &HtmlReport, sections: &[Shown], page: &mut Page) ->
 /// Returns the number of recordings that the report was made from.
 pub(super) fn made_from(report: &HtmlReport) -> u64 {
     let ranked = report.together.get::<Ranking>();
-    let ranked = ranked.map_or(0, |of| of.configurations.iter().map(|of| of.runs).sum());
-    let not_shown = report.not_shown.as_ref().map_or(0, |of| of.recordings);
+    let ranked = ranked.map_or(0, |ranking| {
+        ranking.configurations.iter().map(|configuration| configuration.runs).sum()
+    });
+    let not_shown = report.not_shown.as_ref().map_or(0, |not_shown| not_shown.recordings);
     let compared = report.together.get::<Comparison>();
-    let compared = compared.map_or(0, |of| of.before.runs + of.after.runs);
-    let joined = report.together.get::<Sweep>().map_or(0, |of| of.measurements);
+    let compared = compared.map_or(0, |comparison| comparison.before.runs + comparison.after.runs);
+    let joined = report.together.get::<Sweep>().map_or(0, |sweep| sweep.measurements);
     report.recordings.len() as u64 + not_shown + ranked + compared + joined
 }
 
@@ -47,9 +49,9 @@ fn heading(report: &HtmlReport) -> Markup {
         header.head {
             (head::headline(&sentences))
             @if let Some(found) = report.together.get::<Cluster>() { (about(found)) }
-            @if let Some(of) = &report.not_shown { p.warning {
-                "This report shows all recordings together only: a file has room for the details of " (of.most) " recordings, not of " (of.recordings)
-                ". To show a single host: " code { (plain(&of.example)) }
+            @if let Some(not_shown) = &report.not_shown { p.warning {
+                "This report shows all recordings together only: a file has room for the details of " (not_shown.most) " recordings, not of " (not_shown.recordings)
+                ". To show a single host: " code { (plain(&not_shown.example)) }
             } }
         }
     }

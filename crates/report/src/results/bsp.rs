@@ -131,20 +131,24 @@ pub(crate) fn host_line(host: &HostFacts) -> String {
 
 /// Returns one row for each grain and kind of synchronisation.
 fn table(cells: &[Cell]) -> Table {
-    Table::of_rows(cells)
+    Table::with_rows(cells)
         .number("grain", |cell| asked(cell.grain_ns))
         .name("sync", words::meeting)
         .number("ranks", |cell| count(cell.ranks))
         .number("undisturbed", |cell| exact(cell.undisturbed.ns.value))
         .number("measured", |cell| loss(cell.measured.value))
         .number("95 %", |cell| {
-            let of = cell.measured;
-            bounds(of.interval, of.at_least, |bound| loss_number(bound, of.value))
+            let lost = cell.measured;
+            bounds(lost.interval, lost.at_least, |bound| loss_number(bound, lost.value))
         })
-        .number("recursion", |cell| cell.predicted.map_or("–".into(), |of| loss(of.value)))
-        .number("ratio", |cell| cell.ratio.map_or("–".into(), |of| ratio(of.value)))
+        .number("recursion", |cell| {
+            cell.predicted.map_or("–".into(), |estimate| loss(estimate.value))
+        })
+        .number("ratio", |cell| cell.ratio.map_or("–".into(), |estimate| ratio(estimate.value)))
         .number("95 %", |cell| {
-            cell.ratio.map_or("–".into(), |of| bounds(of.interval, of.at_least, ratio))
+            cell.ratio.map_or("–".into(), |estimate| {
+                bounds(estimate.interval, estimate.at_least, ratio)
+            })
         })
         .captioned("Measured and predicted slowdown of each case")
 }

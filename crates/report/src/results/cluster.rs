@@ -28,7 +28,7 @@ pub static CLUSTER: Row<Cluster> = Row {
 };
 
 fn host(input: &Input<'_>) -> Result<HostSummary, Problem> {
-    HostSummary::of(input.one()?)
+    HostSummary::from_recording(input.one()?)
 }
 
 fn cluster(input: &Input<'_>) -> Result<Cluster, Problem> {

@@ -1,12 +1,11 @@
 //! Two sets of runs compared: did the noise change?
 
 use super::described::{Grouping, Section};
-use super::row::{Print, Row};
+use super::row::{Print, Row, is_whole};
 use crate::compare::sentences;
 use anechoic_analyze::compare::{Change, Comparison, JobCosts, Trials};
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::phases::{Ask, Noise, predict};
-use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 
 /// The row of the result. It is computed from two groups of recordings, so its command computes it.
@@ -27,12 +26,8 @@ fn verdict(found: &Comparison, recordings: &[&Recording]) -> Verdict {
     if matches!(found.verdict, Change::Unproven | Change::OneRun | Change::OneRunDiffers) {
         return Verdict::Nothing;
     }
-    let whole = |recording: &&Recording| {
-        let run = recording.run();
-        run.state == RunState::Complete && run.cpus.iter().all(|cpu| cpu.lost_detours == 0)
-    };
     let complete = found.trials.as_ref().is_none_or(Trials::all_complete);
-    if complete && recordings.iter().all(whole) { Verdict::Good } else { Verdict::Warning }
+    if complete && recordings.iter().all(is_whole) { Verdict::Good } else { Verdict::Warning }
 }
 
 /// Predicts what the noise of each recording costs a job: its slowdown less 1.
@@ -46,19 +41,25 @@ pub fn job_costs(
     grain_ns: u64,
 ) -> Result<JobCosts, Problem> {
     let ask = Ask { grains_ns: vec![grain_ns], ranks: vec![ranks], ..Ask::default() };
-    let cost = |recording: &&Recording| -> Result<f64, Problem> {
-        let model = predict(&Noise::read(&[recording.dir().to_owned()], None)?, &ask)?;
-        let cell = model.grains.first().and_then(|grain| grain.cells.first());
-        let cell = cell.filter(|cell| cell.supported).ok_or_else(|| {
-            let most = model.grains.first().map_or(0, |grain| grain.supported_ranks);
-            let why = format!("the recording supports a prediction for at most {most} ranks");
-            let problem =
-                ProblemKind::NoVerdict.problem(why, "ask for fewer ranks, or measure longer");
-            problem.about(recording.dir().display())
-        })?;
-        let slowdown = cell.recursion.as_ref().map_or(cell.free_start.slowdown, |of| of.slowdown);
-        Ok(slowdown - 1.0)
+    let costs = |side: &[&Recording]| {
+        side.iter().map(|recording| job_cost(recording, &ask)).collect::<Result<Vec<f64>, _>>()
     };
-    let costs = |side: &[&Recording]| side.iter().map(cost).collect::<Result<Vec<f64>, _>>();
     Ok(JobCosts { ranks, grain_ns, costs: [costs(sides[0])?, costs(sides[1])?] })
+}
+
+/// Predicts what the noise of a recording costs the one job that is asked for.
+fn job_cost(recording: &Recording, ask: &Ask) -> Result<f64, Problem> {
+    let model = predict(&Noise::read(&[recording.dir().to_owned()], None)?, ask)?;
+    let cell = model.grains.first().and_then(|grain| grain.cells.first());
+    let cell = cell.filter(|cell| cell.supported).ok_or_else(|| {
+        let most = model.grains.first().map_or(0, |grain| grain.supported_ranks);
+        let why = format!("the recording supports a prediction for at most {most} ranks");
+        let problem = ProblemKind::NoVerdict.problem(why, "ask for fewer ranks, or measure longer");
+        problem.about(recording.dir().display())
+    })?;
+    let slowdown = match &cell.recursion {
+        Some(recursion) => recursion.slowdown,
+        None => cell.free_start.slowdown,
+    };
+    Ok(slowdown - 1.0)
 }

@@ -28,13 +28,14 @@ pub static HOSTS: Row<SampledHosts> = Row {
 };
 
 fn host(input: &Input<'_>) -> Result<HostSamples, Problem> {
-    HostSamples::of(input.one()?)
+    HostSamples::from_recording(input.one()?)
 }
 
 fn hosts(input: &Input<'_>) -> Result<SampledHosts, Problem> {
     let left_out = input.left_out.iter();
-    let left_out: Vec<(String, String)> =
-        left_out.map(|of| (of.place.display().to_string(), of.why.clone())).collect();
+    let left_out: Vec<(String, String)> = left_out
+        .map(|missing| (missing.place.display().to_string(), missing.why.clone()))
+        .collect();
     join(input.found::<HostSamples>().cloned().collect(), &left_out)
 }
 

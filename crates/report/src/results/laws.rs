@@ -55,8 +55,8 @@ fn headline(found: &Laws) -> Vec<String> {
     found.grains.iter().map(sentence).collect()
 }
 
-fn sentence(of: &GrainLaws) -> String {
-    let linear = match of.linear_up_to {
+fn sentence(laws: &GrainLaws) -> String {
+    let linear = match laws.linear_up_to {
         0 => "the linear law holds for no number of ranks".to_owned(),
         1 => "the linear law holds for one rank only".to_owned(),
         ranks => format!(
@@ -67,9 +67,9 @@ fn sentence(of: &GrainLaws) -> String {
     };
     format!(
         "Grain {}: a phase of one rank is delayed with p = {}; {linear}; with many ranks the slowdown approaches {}.",
-        asked(of.grain_ns),
-        probability(of.p),
-        slowdown(of.limit),
+        asked(laws.grain_ns),
+        probability(laws.p),
+        slowdown(laws.limit),
     )
 }
 
@@ -115,10 +115,10 @@ fn times(found: &Laws) -> (String, String) {
 }
 
 /// Returns where the delay and the time between two are from.
-fn origin(of: &Observed) -> String {
-    let Observed { recording, method, .. } = of;
-    let delays = count(of.delays);
-    match of.samples {
+fn origin(observed: &Observed) -> String {
+    let Observed { recording, method, .. } = observed;
+    let delays = count(observed.delays);
+    match observed.samples {
         Some(samples) => {
             let samples = count(samples);
             format!(
@@ -148,7 +148,7 @@ fn surface(found: &Laws) -> Table {
     let grains: Vec<String> = found.grains.iter().map(|grain| asked(grain.grain_ns)).collect();
     let heads: Vec<&str> =
         std::iter::once("ranks").chain(grains.iter().map(String::as_str)).collect();
-    let mut table = Table::of_numbers(&heads).captioned("Slowdown by number of ranks and grain");
+    let mut table = Table::numeric(&heads).captioned("Slowdown by number of ranks and grain");
     let rows = found.grains.first().map_or(&[][..], |grain| &grain.ranks);
     for (at, row) in rows.iter().enumerate() {
         let slowdowns = found.grains.iter().map(|grain| slowdown(grain.ranks[at].slowdown));
@@ -157,9 +157,9 @@ fn surface(found: &Laws) -> Table {
     table
 }
 
-fn table(of: &GrainLaws) -> Table {
+fn table(laws: &GrainLaws) -> Table {
     let linear = |law: &RankLaws, text: String| text + if law.linear_holds { "  " } else { " !" };
-    Table::of_rows(&of.ranks)
+    Table::with_rows(&laws.ranks)
         .number("ranks n", |law| count(law.ranks))
         .number("d", |law| probability(law.probability))
         .number("1−e^(−pn)", |law| probability(law.exponential))
@@ -171,16 +171,16 @@ fn table(of: &GrainLaws) -> Table {
 
 /// Writes a probability as a number with three digits, a small one as a multiple of a power of ten; the linear form may
 /// exceed 1.
-fn probability(of: f64) -> String {
-    match of {
-        _ if of >= 100.0 => format!("{of:.0}"),
-        _ if of >= 0.000_099_95 => {
+fn probability(probability: f64) -> String {
+    match probability {
+        _ if probability >= 100.0 => format!("{probability:.0}"),
+        _ if probability >= 0.000_099_95 => {
             // The digits of the number as it is written: 0.09996 is 0.100.
-            let rounded = format!("{of:.2e}").parse().unwrap_or(of);
+            let rounded = format!("{probability:.2e}").parse().unwrap_or(probability);
             let decimals = (2.0 - f64::log10(rounded).floor()).clamp(0.0, 6.0) as usize;
-            format!("{of:.decimals$}")
+            format!("{probability:.decimals$}")
         }
-        _ if of > 0.0 => format!("{of:.2e}"),
+        _ if probability > 0.0 => format!("{probability:.2e}"),
         _ => "0".into(),
     }
 }
@@ -204,35 +204,40 @@ fn ranks_axis() -> Axis {
     Axis::log("ranks", Quantity::Count)
 }
 
-fn probabilities(of: &GrainLaws) -> Chart {
+fn probabilities(laws: &GrainLaws) -> Chart {
     let curve = |number: usize, name: &str, letter: char, value: fn(&RankLaws) -> f64| {
-        let points: Vec<(f64, f64)> =
-            of.ranks.iter().map(|law| (law.ranks as f64, value(law))).collect();
-        Curve::numbered(number, name.into(), Draw::Line, &points).lettered(Some(letter))
+        by_ranks(laws, number, name.into(), value).lettered(Some(letter))
     };
     let curves = vec![
         curve(0, "1 − (1 − p)^n", 'd', |law| law.probability),
         curve(1, "p·n", 'l', |law| law.linear.min(1.0)),
         curve(2, "1 − e^(−pn)", 'e', |law| law.exponential),
     ];
-    let grain = asked(of.grain_ns);
-    Chart::of(ranks_axis(), Axis::log("probability", Quantity::Number), curves)
+    let grain = asked(laws.grain_ns);
+    Chart::new(ranks_axis(), Axis::log("probability", Quantity::Number), curves)
         .titled(format!("probability that a phase is delayed, grain {grain}"), ROWS)
         .named("probability")
 }
 
 fn slowdowns(found: &Laws) -> Chart {
     let letters = ('a'..='z').map(Some).chain(std::iter::repeat(None));
-    let curve = |((number, grain), letter): ((usize, &GrainLaws), Option<char>)| {
-        let points: Vec<(f64, f64)> =
-            grain.ranks.iter().map(|law| (law.ranks as f64, law.slowdown)).collect();
-        let name = format!("grain {}", asked(grain.grain_ns));
-        Curve::numbered(number, name, Draw::Line, &points).lettered(letter)
-    };
-    let curves: Vec<Curve> = found.grains.iter().enumerate().zip(letters).map(curve).collect();
+    let mut curves: Vec<Curve> = vec![];
+    for ((number, laws), letter) in found.grains.iter().enumerate().zip(letters) {
+        let name = format!("grain {}", asked(laws.grain_ns));
+        curves.push(by_ranks(laws, number, name, |law| law.slowdown).lettered(letter));
+    }
     let all = curves.iter().flat_map(|curve| curve.y.clone()).chain([1.0]);
     let y = Axis::linear("slowdown", Quantity::Number).over(all).rounded(5);
-    Chart::of(ranks_axis(), y, curves).titled("slowdown by number of ranks", ROWS).named("slowdown")
+    Chart::new(ranks_axis(), y, curves)
+        .titled("slowdown by number of ranks", ROWS)
+        .named("slowdown")
+}
+
+/// Returns a line of a value against the number of ranks.
+fn by_ranks(laws: &GrainLaws, number: usize, name: String, value: fn(&RankLaws) -> f64) -> Curve {
+    let points: Vec<(f64, f64)> =
+        laws.ranks.iter().map(|law| (law.ranks as f64, value(law))).collect();
+    Curve::numbered(number, name, Draw::Line, &points)
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn sources_by_id() -> Vec<(&'static str, &'static str)> {
 
 /// Returns how the run ended, if a condition was to end it, and how long the longest detour was.
 fn sentences(found: &LongestDetours) -> Vec<String> {
-    let ended = found.stopped.iter().map(|of| stopped::sentence(of, &found.run));
+    let ended = found.stopped.iter().map(|stopped| stopped::sentence(stopped, &found.run));
     ended.chain([stories::headline(found)]).collect()
 }
 

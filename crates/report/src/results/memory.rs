@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::described::{Grouping, Methods, Section};
-use super::row::{Print, Row, of_samples};
+use super::row::{Print, Row, samples_verdict};
 use crate::memory::words::sentences;
 use anechoic_analyze::Memory;
 use anechoic_analyze::injection::Verdict;
@@ -33,5 +33,5 @@ fn compute(input: &Input<'_>) -> Result<Memory, Problem> {
 }
 
 fn verdict(found: &Memory, recordings: &[&Recording]) -> Verdict {
-    of_samples(found.measured().next().is_some(), recordings)
+    samples_verdict(found.measured().next().is_some(), recordings)
 }

@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::described::{Grouping, Methods, Section};
-use super::row::{Print, Row, of_samples};
+use super::row::{Print, Row, samples_verdict};
 use crate::paging::words::sentences;
 use anechoic_analyze::Paging;
 use anechoic_analyze::injection::Verdict;
@@ -33,5 +33,5 @@ fn compute(input: &Input<'_>) -> Result<Paging, Problem> {
 }
 
 fn verdict(found: &Paging, recordings: &[&Recording]) -> Verdict {
-    of_samples(!found.points.is_empty(), recordings)
+    samples_verdict(!found.points.is_empty(), recordings)
 }

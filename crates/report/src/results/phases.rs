@@ -5,7 +5,7 @@ mod tables;
 pub(crate) mod words;
 
 use super::described::{Grouping, Methods, Section};
-use super::row::{Print, Row};
+use super::row::{Print, Row, is_whole};
 use super::summary::METHOD;
 use super::{Input, Model};
 use crate::screen::Screen;
@@ -15,7 +15,6 @@ use anechoic_analyze::injection::Verdict;
 use anechoic_predict::phases::{
     Ask, GrainModel, HostFacts, Noise, OPTIONS, PhaseModel, length_ns, predict_with,
 };
-use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording};
 
 /// The row of the result.
@@ -44,23 +43,19 @@ pub static PHASES: Row<PhaseModel> = Row {
 /// Computes the prediction; it reads each recording from its directory.
 fn compute(input: &Input<'_>) -> Result<PhaseModel, Problem> {
     let answers = input.answers(OPTIONS)?;
-    let recordings = input.recordings.iter().map(|of| of.dir().to_owned());
+    let recordings = input.recordings.iter().map(|recording| recording.dir().to_owned());
     let paths: Vec<_> = input.files.iter().cloned().chain(recordings).collect();
     let noise = Noise::read(&paths, length_ns(&answers))?;
-    predict_with(&noise, &Ask::read(&answers)?, &mut |done, of| {
+    predict_with(&noise, &Ask::read(&answers)?, &mut |done, total| {
         if let Some(progress) = input.progress {
-            progress.0(done, of);
+            progress.0(done, total);
         }
     })
 }
 
 /// Returns `Good` if all recordings are complete.
 fn verdict(_: &PhaseModel, recordings: &[&Recording]) -> Verdict {
-    let whole = |recording: &&Recording| {
-        let run = recording.run();
-        run.state == RunState::Complete && run.cpus.iter().all(|cpu| cpu.lost_detours == 0)
-    };
-    if recordings.iter().all(whole) { Verdict::Good } else { Verdict::Warning }
+    if recordings.iter().all(is_whole) { Verdict::Good } else { Verdict::Warning }
 }
 
 const DETAILS: &str = "Each phase of the job ends when its slowest rank ends. Reads recordings of `anechoic run`, one for \
@@ -88,7 +83,7 @@ fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
     screen.on_page(|page| page.sentence(WHAT));
     model.notes.iter().for_each(|note| screen.warning(note));
     let sentences: Vec<String> =
-        model.grains.iter().filter_map(|of| words::grain(model, of)).collect();
+        model.grains.iter().filter_map(|grain| words::grain(model, grain)).collect();
     if !sentences.is_empty() {
         screen.gap();
     }
@@ -113,10 +108,10 @@ const FIGURE: &str = "Predicted slowdown (time of the job relative to no noise) 
 /// Returns the slowdown for each number of ranks, and how it was computed.
 fn numbers(model: &PhaseModel) -> Screen {
     let mut screen = Screen::default();
-    for of in &model.grains {
-        let grain_length = asked(of.grain_ns);
+    for grain in &model.grains {
+        let grain_length = asked(grain.grain_ns);
         screen.section(&format!("grain {grain_length}: slowdown (time relative to no noise)"));
-        grain(of, &mut screen);
+        add_grain(grain, &mut screen);
     }
     screen.gap();
     screen.not_available(&model.not_available);
@@ -125,9 +120,9 @@ fn numbers(model: &PhaseModel) -> Screen {
 }
 
 /// Adds the slowdown for each number of ranks and how it was computed.
-fn grain(of: &GrainModel, screen: &mut Screen) {
-    screen.table(tables::cell_table(of));
-    let notes = [words::support(of), words::tail(of), Some(words::closed_form(of))];
+fn add_grain(grain: &GrainModel, screen: &mut Screen) {
+    screen.table(tables::cell_table(grain));
+    let notes = [words::support(grain), words::tail(grain), Some(words::closed_form(grain))];
     notes.iter().flatten().for_each(|note| screen.note(note));
 }
 

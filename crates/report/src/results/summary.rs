@@ -37,9 +37,11 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
     }
     let Some(page) = input.page else { return anechoic_analyze::summarize(input.one()?) };
     let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };
-    let readings = Readings::of(input.one()?, wanted, &mut |_| {})?;
-    page.add(readings.timeline.map(|timeline| Found::of(&TIMELINE, timeline, input.recordings)));
-    page.add(Some(Found::of(&PERIODS, readings.periods, input.recordings)));
+    let readings = Readings::read(input.one()?, wanted, &mut |_| {})?;
+    page.add(
+        readings.timeline.map(|timeline| Found::from_value(&TIMELINE, timeline, input.recordings)),
+    );
+    page.add(Some(Found::from_value(&PERIODS, readings.periods, input.recordings)));
     Ok(readings.summary)
 }
 

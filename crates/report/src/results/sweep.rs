@@ -27,7 +27,7 @@ pub static SWEEP: Row<Sweep> = Row {
 
 /// Returns `Warning` if a recording is not complete.
 fn verdict(_: &Sweep, recordings: &[&Recording]) -> Verdict {
-    let complete = recordings.iter().all(|of| of.run().state == RunState::Complete);
+    let complete = recordings.iter().all(|recording| recording.run().state == RunState::Complete);
     if complete { Verdict::Good } else { Verdict::Warning }
 }
 
@@ -51,14 +51,14 @@ pub fn sweep(jobs: &[Job<'_>], by: Option<By>) -> Result<Sweep, Problem> {
     };
     let by = by.unwrap_or(usual);
     let (mut measurements, mut beside) = (vec![], Beside::default());
-    for (job, of) in jobs.iter().zip(names_of(jobs)) {
+    for (job, measurement) in jobs.iter().zip(names_of(jobs)) {
         let at = job.number(by)?;
         let swept = match method {
-            methods::BSP => of_phases(job)?,
-            methods::DETOURS => vec![of_hosts(job)?],
-            _ => of_samples(job, &of, at, &mut beside)?,
+            methods::BSP => swept_phases(job)?,
+            methods::DETOURS => vec![swept_hosts(job)?],
+            _ => swept_samples(job, &measurement, at, &mut beside)?,
         };
-        measurements.push((of, at, swept));
+        measurements.push((measurement, at, swept));
     }
     let lines = join(&measurements);
     if lines.is_empty() {
@@ -79,26 +79,35 @@ struct Beside {
 }
 
 impl Beside {
-    /// Adds a series of the measurement `of` at the number `at`.
-    fn add(&mut self, line: &str, series: &SeriesResult, of: &str, at: f64) {
-        let points = cumulative::of_series(series).unwrap_or_default();
+    /// Adds a series of this measurement at the number `at`.
+    fn add(&mut self, line: &str, series: &SeriesResult, measurement: &str, at: f64) {
+        let points = cumulative::series_losses(series).unwrap_or_default();
         let points = points.into_iter().map(|(value, share)| Point { value, share }).collect();
-        self.distributions.push(Cumulative { name: line.into(), at, of: of.into(), points });
+        self.distributions.push(Cumulative {
+            name: line.into(),
+            at,
+            measurement: measurement.into(),
+            points,
+        });
         let SeriesFacts { counts, samples, .. } = &series.facts;
         for (event, count) in counts.iter().filter(|_| *samples > 0) {
             let value = *count as f64 / *samples as f64;
             let swept = Swept { line: line.into(), value };
-            self.counted.entry(event.clone()).or_default().push((of.into(), at, vec![swept]));
+            self.counted.entry(event.clone()).or_default().push((
+                measurement.into(),
+                at,
+                vec![swept],
+            ));
         }
     }
 
     /// Returns the events that came, joined.
     fn events(&self) -> BTreeMap<String, Vec<Line>> {
-        let came = |of: &[(String, f64, Vec<Swept>)]| {
-            of.iter().flat_map(|(.., swept)| swept).any(|swept| swept.value > 0.0)
+        let came = |counted: &[(String, f64, Vec<Swept>)]| {
+            counted.iter().flat_map(|(.., swept)| swept).any(|swept| swept.value > 0.0)
         };
-        let events = self.counted.iter().filter(|(_, of)| came(of));
-        events.map(|(event, of)| (event.clone(), join(of))).collect()
+        let events = self.counted.iter().filter(|(_, counted)| came(counted));
+        events.map(|(event, counted)| (event.clone(), join(counted))).collect()
     }
 }
 
@@ -112,7 +121,7 @@ fn one_method<'a>(jobs: &[Job<'a>]) -> Result<&'a str, Problem> {
         return Err(usage("there is only one measurement".into(), remedy));
     };
     let method = &*first.run().method;
-    match all().find(|of| of.run().method != method) {
+    match all().find(|recording| recording.run().method != method) {
         None => Ok(method),
         Some(other) => {
             let (one, two) = (first.dir().display(), other.dir().display());
@@ -136,7 +145,7 @@ fn names_of(jobs: &[Job<'_>]) -> Vec<String> {
 }
 
 /// Returns how long phases were delayed, for each grain and kind of meeting.
-fn of_phases(job: &Job<'_>) -> Result<Vec<Swept>, Problem> {
+fn swept_phases(job: &Job<'_>) -> Result<Vec<Swept>, Problem> {
     Ok(bsp::bsp(&job.recordings)?.cells.iter().map(delayed).collect())
 }
 
@@ -148,12 +157,12 @@ fn delayed(cell: &Cell) -> Swept {
 
 /// Joins jobs by their number of ranks; absent without any whose number is known.
 pub(crate) fn by_ranks(jobs: &[Bsp]) -> Option<Sweep> {
-    let ranked = |job: &Bsp| {
+    let ranked = jobs.iter().filter_map(|job| {
         let ranks = job.ranks?;
         let swept = job.cells.iter().map(delayed).collect();
         Some((format!("{ranks}"), ranks as f64, swept))
-    };
-    let jobs: Vec<(String, f64, Vec<Swept>)> = jobs.iter().filter_map(ranked).collect();
+    });
+    let jobs: Vec<(String, f64, Vec<Swept>)> = ranked.collect();
     let lines = join(&jobs);
     (!lines.is_empty()).then(|| Sweep {
         method: methods::BSP.to_owned(),
@@ -167,35 +176,43 @@ pub(crate) fn by_ranks(jobs: &[Bsp]) -> Option<Sweep> {
 }
 
 /// Returns the noise of all CPUs of a job.
-fn of_hosts(job: &Job<'_>) -> Result<Swept, Problem> {
+fn swept_hosts(job: &Job<'_>) -> Result<Swept, Problem> {
     let mut cluster = ClusterBuilder::new();
     for recording in &job.recordings {
-        cluster.add(HostSummary::of(recording)?)?;
+        cluster.add(HostSummary::from_recording(recording)?)?;
     }
     Ok(Swept { line: "all CPUs".into(), value: cluster.finish()?.total.noise })
 }
 
 /// Returns the noise of each series, and adds its cumulative distribution and its events.
-fn of_samples(
+fn swept_samples(
     job: &Job<'_>,
-    of: &str,
+    measurement: &str,
     at: f64,
     beside: &mut Beside,
 ) -> Result<Vec<Swept>, Problem> {
     let mut swept = vec![];
     for recording in &job.recordings {
-        swept.extend(of_series(&measure(recording)?, of, at, beside));
+        swept.extend(swept_series(&measure(recording)?, measurement, at, beside));
     }
     Ok(swept)
 }
 
 /// Returns the noise of each series of one recording, and adds its cumulative distribution and its events.
-fn of_series(measured: &Measured, of: &str, at: f64, beside: &mut Beside) -> Vec<Swept> {
+fn swept_series(
+    measured: &Measured,
+    measurement: &str,
+    at: f64,
+    beside: &mut Beside,
+) -> Vec<Swept> {
     let mut swept = vec![];
     for series in &measured.series {
         let line = words(series);
-        let Some(value) = series.distribution.as_ref().and_then(|of| of.noise) else { continue };
-        beside.add(&line, series, of, at);
+        let Some(value) = series.distribution.as_ref().and_then(|distribution| distribution.noise)
+        else {
+            continue;
+        };
+        beside.add(&line, series, measurement, at);
         swept.push(Swept { line, value });
     }
     swept
@@ -205,10 +222,10 @@ fn of_series(measured: &Measured, of: &str, at: f64, beside: &mut Beside) -> Vec
 pub(crate) fn by_rate(sets: &[(String, f64, &Measured)]) -> Option<Sweep> {
     let (_, _, first) = sets.first().filter(|_| sets.len() > 1)?;
     let mut beside = Beside::default();
-    let of_set = |(name, at, measured): &(String, f64, &Measured)| {
-        (name.clone(), *at, of_series(measured, name, *at, &mut beside))
+    let swept = |(name, at, measured): &(String, f64, &Measured)| {
+        (name.clone(), *at, swept_series(measured, name, *at, &mut beside))
     };
-    let lines = join(&sets.iter().map(of_set).collect::<Vec<_>>());
+    let lines = join(&sets.iter().map(swept).collect::<Vec<_>>());
     Some(Sweep {
         method: first.method.clone(),
         by: By::Rate,

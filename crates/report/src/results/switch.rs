@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::described::{Grouping, Methods, Section};
-use super::row::{Print, Row, of_samples};
+use super::row::{Print, Row, samples_verdict};
 use crate::switch::words::sentences;
 use anechoic_analyze::Switch;
 use anechoic_analyze::injection::Verdict;
@@ -33,5 +33,5 @@ fn compute(input: &Input<'_>) -> Result<Switch, Problem> {
 }
 
 fn verdict(found: &Switch, recordings: &[&Recording]) -> Verdict {
-    of_samples(!found.points.is_empty(), recordings)
+    samples_verdict(!found.points.is_empty(), recordings)
 }

@@ -117,7 +117,8 @@ fn joined(recordings: &[&Recording], unread: &[LeftOut]) -> Result<Table, Proble
     if tables.is_empty() {
         return Err(failed.swap_remove(0));
     }
-    let unread = unread.iter().map(|of| format!("{}: {}", of.place.display(), of.why));
+    let unread =
+        unread.iter().map(|left_out| format!("{}: {}", left_out.place.display(), left_out.why));
     let mut table = Table::join(tables);
     table.left_out.extend(failed.iter().map(ToString::to_string).chain(unread));
     Ok(table)
@@ -131,10 +132,10 @@ fn name_of(recording: &Recording) -> String {
 
 /// Returns how complete the recordings are; for complete ones, the worst verdict of all processors.
 fn verdict(found: &TickModel, recordings: &[&Recording]) -> Verdict {
-    let of = |recording: &&Recording| measured(recording).unwrap_or(Verdict::Warning);
+    let completeness = |recording: &&Recording| measured(recording).unwrap_or(Verdict::Warning);
     // What was left out is named; the others are still a result.
     let least = if found.left_out.is_empty() { Verdict::Good } else { Verdict::Warning };
-    match recordings.iter().map(of).max() {
+    match recordings.iter().map(completeness).max() {
         None | Some(Verdict::Good) => worth(found).max(least),
         Some(_) if recordings.len() > 1 => worth(found).max(Verdict::Warning),
         Some(less) => less,
@@ -142,7 +143,12 @@ fn verdict(found: &TickModel, recordings: &[&Recording]) -> Verdict {
 }
 
 fn worth(found: &TickModel) -> Verdict {
-    let of = |processor: &ProcessorModel| match processor.verdict {
+    found.processors.iter().map(processor_verdict).max().unwrap_or(Verdict::Nothing)
+}
+
+/// Returns whether the cost of an interrupt is known, and whether it is proportional to the rate.
+fn processor_verdict(processor: &ProcessorModel) -> Verdict {
+    match processor.verdict {
         verdict if !verdict.sample.resolves_cost() => Verdict::Nothing,
         // More than two rates were measured, and the line could not be tested.
         verdict
@@ -153,8 +159,7 @@ fn worth(found: &TickModel) -> Verdict {
         }
         verdict if verdict.linearity == Linearity::Fails => Verdict::Warning,
         _ => Verdict::Good,
-    };
-    found.processors.iter().map(of).max().unwrap_or(Verdict::Nothing)
+    }
 }
 
 fn measured(recording: &Recording) -> Result<Verdict, Problem> {
@@ -172,11 +177,11 @@ fn measured(recording: &Recording) -> Result<Verdict, Problem> {
 }
 
 fn headline(found: &TickModel) -> Vec<String> {
-    let of = |processor| [words::cost(processor), words::verdict(processor)];
+    let sentences = |processor| [words::cost(processor), words::verdict(processor)];
     if found.processors.len() > 1 {
         return several::trends(found);
     }
-    found.processors.iter().flat_map(of).collect()
+    found.processors.iter().flat_map(sentences).collect()
 }
 
 /// Shows the model of every processor.
@@ -185,11 +190,11 @@ pub(crate) fn screen(model: &TickModel, view: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| begin(model, terminal));
     model.left_out.iter().for_each(|text| screen.warning(&format!("Left out: {text}")));
     match &model.processors[..] {
-        [only] => processor(only, view, &mut screen),
+        [only] => fully(only, view, &mut screen),
         all => {
             beside(model, &mut screen);
-            let each = if view.all { processor } else { briefly };
-            all.iter().for_each(|of| each(of, view, &mut screen));
+            let each = if view.all { fully } else { briefly };
+            all.iter().for_each(|processor| each(processor, view, &mut screen));
         }
     }
     screen.gap();
@@ -228,33 +233,34 @@ fn beside(model: &TickModel, screen: &mut Screen) {
 }
 
 /// Shows what one of several processors comes to.
-fn briefly(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
-    screen.section(&of.name);
-    screen.sentence(&format!("{} {}", words::cost(of), words::verdict(of)));
-    anomalies::add(of, view.all, screen);
+fn briefly(processor: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
+    screen.section(&processor.name);
+    screen.sentence(&format!("{} {}", words::cost(processor), words::verdict(processor)));
+    anomalies::add(processor, view.all, screen);
 }
 
-fn processor(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
-    screen.section(&of.name);
-    screen.headline(&format!("{} {}", words::cost(of), words::verdict(of)));
-    words::widest_pair(of).iter().for_each(|sentence| screen.sentence(sentence));
-    anomalies::add(of, view.all, screen);
-    tables::add_direct(of, screen);
+/// Shows the whole model of a processor.
+fn fully(processor: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
+    screen.section(&processor.name);
+    screen.headline(&format!("{} {}", words::cost(processor), words::verdict(processor)));
+    words::widest_pair(processor).iter().for_each(|sentence| screen.sentence(sentence));
+    anomalies::add(processor, view.all, screen);
+    tables::add_direct(processor, screen);
     screen.gap();
-    tables::add_points(of, view.all, screen);
+    tables::add_points(processor, view.all, screen);
     screen.gap();
-    if of.verdict.sample.resolves_cost() {
+    if processor.verdict.sample.resolves_cost() {
         // Nothing follows from a cost that does not differ from 0.
-        tables::add_shares(of, view, screen);
+        tables::add_shares(processor, view, screen);
     }
-    tables::add_indirect_shares(of, screen);
-    let figures = figures::figures(of);
-    match of.verdict.sample.resolves_cost() && !figures.is_empty() {
+    tables::add_indirect_shares(processor, screen);
+    let figures = figures::figures(processor);
+    match processor.verdict.sample.resolves_cost() && !figures.is_empty() {
         true => figures.into_iter().for_each(|(chart, caption)| screen.picture(chart, caption)),
         false => screen.on_page(|page| {
-            let parts = figures::contributions(of).into_iter();
+            let parts = figures::contributions(processor).into_iter();
             parts.for_each(|(chart, caption)| page.picture(chart, caption));
         }),
     }
-    scheduler::add(of, view, screen);
+    scheduler::add(processor, view, screen);
 }

@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn blocks_are_escaped_and_folded() {
-        let mut table = Table::of_named("name", &["µs"]);
+        let mut table = Table::with_names("name", &["µs"]);
         for name in ["a", "</td><b>", "c"] {
             table.row(vec![name.into(), "1".into()]);
         }
@@ -160,7 +160,7 @@ mod tests {
         screen.sentence("Run `a <b`, or not");
         screen.sentence("3` of it");
         screen.table(table.captioned("Costs").folded(2, "1 more"));
-        screen.details("More", Screen::of(|inner| inner.note("why")));
+        screen.details("More", Screen::from_fn(|inner| inner.note("why")));
         let text = screen.render().into_string();
         assert!(text.starts_with("<p class=\"warning\">&lt;i&gt;</p>"), "{text}");
         assert!(text.contains("<td class=\"\">&lt;/td&gt;&lt;b&gt;</td>"), "{text}");

@@ -29,7 +29,7 @@ pub(super) struct Level {
 
 impl Level {
     /// Returns a published value; `ns` is one unit of it.
-    pub(super) fn of(name: &str, value: Value, ns: f64) -> Self {
+    pub(super) fn new(name: &str, value: Value, ns: f64) -> Self {
         let ends = match value {
             Value::Between(low, high) => vec![low, high],
             other => other.number().into_iter().collect(),
@@ -79,12 +79,10 @@ pub(super) fn counts(set: &Measured, figure: &str, levels: &[Level], screen: &mu
 
 /// Returns the series as they are drawn, without the letters that they have in the tables of their recording.
 pub(super) fn drawn<'a>(group: &[Named<'a>]) -> Vec<Drawn<'a>> {
-    let of = |named: &Named<'a>| Drawn {
-        title: words(&named.result.facts),
-        result: named.result,
-        factor: 1.0,
-    };
-    group.iter().map(of).collect()
+    group
+        .iter()
+        .map(|named| Drawn { title: words(&named.result.facts), result: named.result, factor: 1.0 })
+        .collect()
 }
 
 /// Gives the first chart of a figure its title in the terminal.
@@ -108,10 +106,11 @@ fn caption(figure: &str, group: &[Named<'_>], drawn: &str, levels: &[Level]) -> 
 
 /// Returns the published values as grey lines; `ends` are those of the line at a value in ns.
 fn lines(levels: &[Level], ends: impl Fn(f64) -> [(f64, f64); 2]) -> Vec<Curve> {
-    let line = |(number, level): (usize, &Level)| {
+    let mut lines = vec![];
+    for (number, level) in levels.iter().enumerate() {
         let points: Vec<(f64, f64)> = level.ns.iter().flat_map(|&ns| ends(ns)).collect();
         let name = format!("published: {}", level.name);
-        Curve::colored(palette::REST, number, name, Draw::Segments, &points)
-    };
-    levels.iter().enumerate().map(line).collect()
+        lines.push(Curve::colored(palette::REST, number, name, Draw::Segments, &points));
+    }
+    lines
 }

@@ -39,7 +39,7 @@ pub fn suite_cmt(found: &CmtSets) -> Study {
     let mut study = Study::begin(
         "tick kernels: the overhead of the operating system",
         &RADOJKOVIC,
-        facts.or(found.interference.as_ref().map(|of| &of.run)),
+        facts.or(found.interference.as_ref().map(|interference| &interference.run)),
     );
     study.changed.extend(changed(sets));
     let screen = &mut study.shown;
@@ -64,8 +64,9 @@ pub fn suite_cmt(found: &CmtSets) -> Study {
         }
         ticks::add_unpinned(set, screen);
     }
-    let lasting = |ns| move |set: &&Measured| set.series.iter().any(|of| of.facts.grain_ns == ns);
-    let [short, .., long] = CMT_SETS.map(|of| of.repetition_ns);
+    let lasting =
+        |ns| move |set: &&Measured| set.series.iter().any(|series| series.facts.grain_ns == ns);
+    let [short, .., long] = CMT_SETS.map(|set| set.repetition_ns);
     if let Some(set) = sets.iter().find(lasting(short)) {
         absolute::over_time(set, "Figure 4", &levels(&[LONGEST], 1e3), screen);
     }
@@ -114,11 +115,11 @@ const SECONDS: [Place; 3] = [
 
 /// Returns published values as lines; `ns` is one unit of them.
 fn levels(places: &[Place], ns: f64) -> Vec<Level> {
-    let level = |&[experiment, row, column]: &Place| {
+    let levels = places.iter().filter_map(|&[experiment, row, column]| {
         let value = find(&CMT, experiment, row, column)?.value;
-        Some(Level::of(&published([experiment, row, column]), value, ns))
-    };
-    places.iter().filter_map(level).collect()
+        Some(Level::new(&published([experiment, row, column]), value, ns))
+    });
+    levels.collect()
 }
 
 /// Returns the measured cycles per instruction.
@@ -137,7 +138,7 @@ fn there(series: &SeriesResult, experiment: &str, column: &str) -> String {
 fn table_1() -> Table {
     let columns = [SAME_STRAND, SIBLING_STRAND, OTHER_CORE];
     let heads = ["cycles", SAME_STRAND, SIBLING_STRAND, OTHER_CORE];
-    let mut table = Table::of_named("kernel", &heads).captioned("Published overhead of one tick");
+    let mut table = Table::with_names("kernel", &heads).captioned("Published overhead of one tick");
     for kernel in CMT_KERNELS {
         let cell = |experiment, column| {
             find(&CMT, experiment, kernel, column).map_or("–".into(), |cell| cell.text())
@@ -190,7 +191,7 @@ const FIGURES: [Figure; 8] = {
             name: "longest of 100 µs",
             published: LONGEST,
             set: short,
-            value: |of| Some(of.distribution.as_ref()?.max),
+            value: |series| Some(series.distribution.as_ref()?.max),
             text: fine,
         },
         Figure {
@@ -204,14 +205,14 @@ const FIGURES: [Figure; 8] = {
             name: "repetition of 1 s",
             published: SECONDS[0],
             set: long,
-            value: |of| Some(of.distribution.as_ref()?.mean),
+            value: |series| Some(series.distribution.as_ref()?.mean),
             text: seconds,
         },
         Figure {
             name: "repetition of 1 s",
             published: SECONDS[2],
             set: long,
-            value: |of| Some(of.distribution.as_ref()?.mean),
+            value: |series| Some(series.distribution.as_ref()?.mean),
             text: seconds,
         },
         Figure {
@@ -279,8 +280,8 @@ fn seconds(ns: f64) -> String {
 
 /// Returns the rate of the ticks in the repetitions in which they are known.
 fn ticks_hz(series: &SeriesResult) -> Option<f64> {
-    let of = series.ticks.as_ref().filter(|of| of.ticks > 0 && of.known_ns > 0.0)?;
-    Some(of.ticks as f64 / of.known_ns * 1e9)
+    let ticks = series.ticks.as_ref().filter(|ticks| ticks.ticks > 0 && ticks.known_ns > 0.0)?;
+    Some(ticks.ticks as f64 / ticks.known_ns * 1e9)
 }
 
 /// Returns the mean cost of a tick in repetitions that nothing else disturbed.
@@ -290,16 +291,15 @@ fn tick_ns(series: &SeriesResult) -> Option<f64> {
 
 /// Returns by what share the longest repetition exceeds the shortest.
 fn slowdown(series: &SeriesResult) -> Option<f64> {
-    let of = series.distribution.as_ref()?;
-    Some(of.max / of.min - 1.0)
+    let distribution = series.distribution.as_ref()?;
+    Some(distribution.max / distribution.min - 1.0)
 }
 
 /// Returns what a figure shows here: the least and the greatest value of the pinned series.
 fn here(figure: &Figure, sets: &[Measured]) -> Option<String> {
-    let series = sets
-        .iter()
-        .flat_map(|set| &set.series)
-        .filter(|of| of.facts.cpu.is_some() && of.facts.grain_ns == figure.set.repetition_ns);
+    let series = sets.iter().flat_map(|set| &set.series).filter(|series| {
+        series.facts.cpu.is_some() && series.facts.grain_ns == figure.set.repetition_ns
+    });
     let values = series.filter_map(figure.value).collect::<Vec<_>>();
     let least = (figure.text)(values.iter().copied().reduce(f64::min)?);
     let greatest = (figure.text)(values.iter().copied().reduce(f64::max)?);
@@ -308,7 +308,7 @@ fn here(figure: &Figure, sets: &[Measured]) -> Option<String> {
 
 /// Returns what the study's figures show, beside the same of these sets.
 fn figures(found: &CmtSets) -> Table {
-    let mut table = Table::of_named("figure", &["published", "here"])
+    let mut table = Table::with_names("figure", &["published", "here"])
         .captioned("Figures of the study, published and measured");
     for figure in FIGURES {
         let here = here(&figure, &found.measured).unwrap_or_else(|| "–".to_owned());

@@ -20,7 +20,7 @@ const TERMS: u32 = 200;
 /// Shows what each signature of Ferreira 2008 costs, beside what the signature predicts. Each set has its name.
 #[must_use]
 pub fn suite_ferreira(sets: &[(String, Bsp)]) -> Study {
-    let mut study = Study::of("injected noise of 2.5 %", &FERREIRA);
+    let mut study = Study::new("injected noise of 2.5 %", &FERREIRA);
     let screen = &mut study.shown;
     let Some((_, first)) = sets.first() else {
         screen.sentence(NOTHING);
@@ -56,44 +56,49 @@ const SHARE: &str = "p/(1 − p), p: share of the noise";
 
 /// Returns the sets with injected noise, each with its signature.
 fn injected<'a>(sets: &'a [&(String, Bsp)]) -> impl Iterator<Item = (&'static Signature, &'a Bsp)> {
-    let signature = |name: &str| SIGNATURES.iter().find(|of| of.id == name);
-    sets.iter().filter_map(move |(name, set)| Some((signature(name)?, set)))
+    sets.iter().filter_map(|(name, set)| Some((signature_named(name)?, set)))
+}
+
+/// Returns the signature of the set of this name; none for the set without noise and for other names.
+fn signature_named(name: &str) -> Option<&'static Signature> {
+    SIGNATURES.iter().find(|signature| signature.id == name)
 }
 
 /// Draws the grey line; nothing if there is only one grain, or no set with noise at the same times.
 fn share(sets: &[&(String, Bsp)]) -> Option<Curve> {
     let grains = || sets.iter().flat_map(|(_, set)| &set.cells).map(|cell| cell.grain_ns as f64);
     let (low, high) = (grains().fold(f64::INFINITY, f64::min), grains().fold(0.0, f64::max));
-    let (of, _) = injected(sets).find(|(of, _)| of.coordinated).filter(|_| low < high)?;
-    let share = predicted(of, 1, 1);
+    let (signature, _) =
+        injected(sets).find(|(signature, _)| signature.coordinated).filter(|_| low < high)?;
+    let share = predicted(signature, 1, 1);
     let line = [(low, share), (high, share)];
     Some(Curve::colored(palette::REST, 0, SHARE.into(), Draw::Segments, &line))
 }
 
 /// Draws what each signature adds against the grain.
 fn chart(sets: &[&(String, Bsp)], share: Option<Curve>) -> Chart {
-    let curve = |((number, (of, set)), letter): ((usize, (&Signature, &Bsp)), char)| {
+    let mut curves = vec![];
+    for ((number, (signature, set)), letter) in injected(sets).enumerate().zip('a'..='z') {
         let mut cells: Vec<&Cell> = set.cells.iter().collect();
         cells.sort_by_key(|cell| cell.grain_ns);
-        let (points, ends): (Vec<_>, Vec<_>) = cells
-            .iter()
-            .filter_map(|cell| {
-                let value = added(sets, cell)?;
-                let ends = added_between(sets, cell).map_or((value, value), |of| (of.low, of.high));
-                Some(((cell.grain_ns as f64, value), ends))
-            })
-            .unzip();
-        Curve::numbered(number, words(of), Draw::Line, &points)
-            .spanning(ends)
-            .lettered(Some(letter))
-    };
-    let mut curves: Vec<Curve> = injected(sets).enumerate().zip('a'..='z').map(curve).collect();
+        let (points, ends): (Vec<_>, Vec<_>) =
+            cells.iter().filter_map(|cell| added_at(sets, cell)).unzip();
+        let curve = Curve::numbered(number, words(signature), Draw::Line, &points);
+        curves.push(curve.spanning(ends).lettered(Some(letter)));
+    }
     curves.extend(share);
     let y = Axis::linear("time added", Quantity::Share);
     let y = y.over(curves.iter().flat_map(Curve::along).chain([0.0])).rounded(5);
-    Chart::of(Axis::log("grain", Quantity::Time), y, curves)
+    Chart::new(Axis::log("grain", Quantity::Time), y, curves)
         .titled("time that the injected noise adds, by grain", ROWS + 2)
         .named("added")
+}
+
+/// Returns the point of a cell, and the ends of the interval of what noise adds there.
+fn added_at(sets: &[&(String, Bsp)], cell: &Cell) -> Option<((f64, f64), (f64, f64))> {
+    let value = added(sets, cell)?;
+    let ends = added_between(sets, cell).map_or((value, value), |ends| (ends.low, ends.high));
+    Some(((cell.grain_ns as f64, value), ends))
 }
 
 /// Explains the columns.
@@ -103,14 +108,18 @@ const LEGEND: &str = "measured: time over that without any noise; added: by the 
 
 /// Returns the sets without noise first, then in the order of the signatures, and others as they come.
 fn in_order(sets: &[(String, Bsp)]) -> Vec<&(String, Bsp)> {
-    let place = |name: &str| match SIGNATURES.iter().position(|of| of.id == name) {
-        _ if name == NONE => 0,
-        Some(at) => at + 1,
-        None => SIGNATURES.len() + 1,
-    };
     let mut sorted: Vec<&(String, Bsp)> = sets.iter().collect();
     sorted.sort_by_key(|(name, _)| place(name));
     sorted
+}
+
+/// Returns the place of a set among the others by its name.
+fn place(name: &str) -> usize {
+    match SIGNATURES.iter().position(|signature| signature.id == name) {
+        _ if name == NONE => 0,
+        Some(at) => at + 1,
+        None => SIGNATURES.len() + 1,
+    }
 }
 
 fn cell_of(set: &Bsp, grain_ns: u64) -> Option<&Cell> {
@@ -138,28 +147,34 @@ fn added_between(sets: &[&(String, Bsp)], cell: &Cell) -> Option<Interval> {
 /// of their distances to the ends add up in logarithms.
 fn over(with: Estimate, base: Estimate) -> Option<Interval> {
     let ln = |slowdown: f64| slowdown.ln_1p();
-    let (of, around) = (with.interval?, base.interval?);
+    let (with_interval, base_interval) = (with.interval?, base.interval?);
     let middle = ln(with.value) - ln(base.value);
-    let below = f64::hypot(ln(with.value) - ln(of.low), ln(around.high) - ln(base.value));
-    let above = f64::hypot(ln(of.high) - ln(with.value), ln(base.value) - ln(around.low));
+    let below =
+        f64::hypot(ln(with.value) - ln(with_interval.low), ln(base_interval.high) - ln(base.value));
+    let above =
+        f64::hypot(ln(with_interval.high) - ln(with.value), ln(base.value) - ln(base_interval.low));
     Some(Interval { low: (middle - below).exp_m1(), high: (middle + above).exp_m1() })
 }
 
 /// Returns one row for each set.
 fn table(sets: &[&(String, Bsp)], grain_ns: u64) -> Table {
     let heads = ["measured", "95 %", "added", "signature", "detours"];
-    let mut table = Table::of_named("noise", &heads).captioned("Slowdown by injected noise");
+    let mut table = Table::with_names("noise", &heads).captioned("Slowdown by injected noise");
     for (name, set) in sets {
         let Some(cell) = cell_of(set, grain_ns) else { continue };
-        let signature = SIGNATURES.iter().find(|of| of.id == name);
-        let of = cell.measured;
+        let signature = signature_named(name);
+        let measured = cell.measured;
         table.row(vec![
             named(name),
-            loss(of.value),
-            bounds(of.interval, of.at_least, |bound| loss_number(bound, of.value)),
+            loss(measured.value),
+            bounds(measured.interval, measured.at_least, |bound| {
+                loss_number(bound, measured.value)
+            }),
             signature.and_then(|_| added(sets, cell)).map_or("–".into(), loss),
-            signature.map_or("–".into(), |of| loss(predicted(of, cell.grain_ns, cell.ranks))),
-            cell.predicted.map_or("–".into(), |of| loss(of.value)),
+            signature.map_or("–".into(), |signature| {
+                loss(predicted(signature, cell.grain_ns, cell.ranks))
+            }),
+            cell.predicted.map_or("–".into(), |estimate| loss(estimate.value)),
         ]);
     }
     table
@@ -167,14 +182,14 @@ fn table(sets: &[&(String, Bsp)], grain_ns: u64) -> Table {
 
 /// Names a set by its signature; that without noise, and one of another name, by their names.
 fn named(name: &str) -> String {
-    SIGNATURES.iter().find(|of| of.id == name).map_or_else(|| plain(name), words)
+    signature_named(name).map_or_else(|| plain(name), words)
 }
 
 /// Describes a signature: `10 Hz × 2.5 ms, together`.
-fn words(of: &Signature) -> String {
-    let hz = 1e9 / of.period_ns as f64;
-    let how = if of.coordinated { "together" } else { "random" };
-    format!("{hz} Hz × {}, {how}", asked(of.length_ns))
+fn words(signature: &Signature) -> String {
+    let hz = 1e9 / signature.period_ns as f64;
+    let how = if signature.coordinated { "together" } else { "random" };
+    format!("{hz} Hz × {}, {how}", asked(signature.length_ns))
 }
 
 /// Returns the slowdown that a signature predicts for ranks that meet after each grain, minus 1.
@@ -182,13 +197,13 @@ fn words(of: &Signature) -> String {
 /// Coordinated noise delays all ranks at once, so that the job loses its share of the time. Noise at random times delays a
 /// phase by the rank that has most of it: the expected maximum over the ranks of a Poisson number of detours. Ranks that
 /// wait absorb noise, which is why only the time of the work counts.
-fn predicted(of: &Signature, grain_ns: u64, ranks: u64) -> f64 {
-    let part = of.length_ns as f64 / of.period_ns as f64;
-    if of.coordinated {
+fn predicted(signature: &Signature, grain_ns: u64, ranks: u64) -> f64 {
+    let part = signature.length_ns as f64 / signature.period_ns as f64;
+    if signature.coordinated {
         return part / (1.0 - part);
     }
-    let mean = grain_ns as f64 / of.period_ns as f64 / (1.0 - part);
-    most_of(mean, ranks) * of.length_ns as f64 / grain_ns.max(1) as f64
+    let mean = grain_ns as f64 / signature.period_ns as f64 / (1.0 - part);
+    most_of(mean, ranks) * signature.length_ns as f64 / grain_ns.max(1) as f64
 }
 
 /// Returns the expected maximum of `ranks` Poisson numbers with this mean.
@@ -218,10 +233,10 @@ enum Clarity {
 }
 
 impl Clarity {
-    fn of(sets: &[&(String, Bsp)], cell: &Cell) -> Self {
-        let base = without(sets, cell.grain_ns).and_then(|of| of.interval);
+    fn new(sets: &[&(String, Bsp)], cell: &Cell) -> Self {
+        let base = without(sets, cell.grain_ns).and_then(|estimate| estimate.interval);
         match added_between(sets, cell) {
-            Some(of) if of.low > 0.0 => Self::Clear,
+            Some(interval) if interval.low > 0.0 => Self::Clear,
             Some(_) => Self::AroundNothing,
             None if base.is_none() => Self::NoBase,
             None => Self::NoInterval,
@@ -243,19 +258,21 @@ impl Clarity {
 /// States of each kind why combinations are left out; nothing if none is.
 fn left_out(unclear: &[(Clarity, Added<'_>)]) -> Option<String> {
     let kinds = [Clarity::AroundNothing, Clarity::NoInterval, Clarity::NoBase];
-    let of_kind = |kind: Clarity| unclear.iter().filter(|(of, _)| *of == kind).count() as u64;
-    let why: Vec<String> = kinds.into_iter().filter_map(|kind| kind.why(of_kind(kind))).collect();
+    let number =
+        |kind: Clarity| unclear.iter().filter(|(clarity, _)| *clarity == kind).count() as u64;
+    let why: Vec<String> = kinds.into_iter().filter_map(|kind| kind.why(number(kind))).collect();
     (!why.is_empty()).then(|| why.join(", "))
 }
 
 /// States what the paper found.
 fn published() -> String {
-    let of =
-        |column| find(&INJECTED, SLOWDOWN, "one application", column).map(|of| of.value.text());
+    let factor = |column| {
+        find(&INJECTED, SLOWDOWN, "one application", column).map(|factor| factor.value.text())
+    };
     format!(
         "On 10,000 nodes the same 2.5 % slowed one application by a factor of more than {}, or had no effect, depending only on \
          how often and for how long it came (abstract).",
-        of("most").unwrap_or_default()
+        factor("most").unwrap_or_default()
     )
 }
 
@@ -266,13 +283,13 @@ type Added<'a> = (f64, &'a Signature, u64);
 fn comes_to(sets: &[&(String, Bsp)]) -> String {
     let (mut clear, mut unclear): (Vec<Added<'_>>, Vec<(Clarity, Added<'_>)>) = (vec![], vec![]);
     for (name, set) in sets {
-        let Some(signature) = SIGNATURES.iter().find(|of| of.id == name) else { continue };
+        let Some(signature) = signature_named(name) else { continue };
         for cell in &set.cells {
             let Some(added) = added(sets, cell) else { continue };
-            let of = (added, signature, cell.grain_ns);
-            match Clarity::of(sets, cell) {
-                Clarity::Clear => clear.push(of),
-                why => unclear.push((why, of)),
+            let combination = (added, signature, cell.grain_ns);
+            match Clarity::new(sets, cell) {
+                Clarity::Clear => clear.push(combination),
+                why => unclear.push((why, combination)),
             }
         }
     }
@@ -339,19 +356,19 @@ mod tests {
     }
     #[test]
     fn what_noise_adds_is_as_uncertain_as_both_sets() {
-        let of = |value, low, high| Estimate {
+        let estimate = |value, low, high| Estimate {
             value,
             interval: Some(Interval { low, high }),
             at_least: Some(low),
         };
-        let (with, base) = (of(0.05, 0.04, 0.06), of(0.01, 0.0, 0.02));
+        let (with, base) = (estimate(0.05, 0.04, 0.06), estimate(0.01, 0.0, 0.02));
         let both = over(with, base).expect("both have an interval");
         // ln 1.05 − ln 1.01 = 0.038_840; below √(0.009_570² + 0.009_852²), above √(0.009_479² + 0.009_950²).
         assert!(
             (both.low - 0.025_42).abs() < 1e-5 && (both.high - 0.053_99).abs() < 1e-5,
             "{both:?}"
         );
-        let exact = over(with, of(0.0, 0.0, 0.0)).expect("both have an interval");
+        let exact = over(with, estimate(0.0, 0.0, 0.0)).expect("both have an interval");
         assert!((exact.low - 0.04).abs() < 1e-12 && (exact.high - 0.06).abs() < 1e-12);
         let unknown = Estimate { interval: None, ..base };
         assert_eq!((over(with, unknown), over(unknown, base)), (None, None));

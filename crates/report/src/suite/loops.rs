@@ -49,7 +49,7 @@ pub fn suite_loops(
         name.strip_prefix(LOOPS_RATE)?.parse().ok().filter(|_| !set.series.is_empty())
     };
     let mut rates: Vec<(String, f64, &Measured)> =
-        sets.iter().filter_map(|of| Some((of.0.clone(), rated(of)?, &of.1))).collect();
+        sets.iter().filter_map(|set| Some((set.0.clone(), rated(set)?, &set.1))).collect();
     rates.sort_by(|a, b| a.1.total_cmp(&b.1));
     let deltas = sets.iter().find(|(name, _)| name == LOOPS_DELTAS).map(|(_, set)| set);
     let part = |named: &(String, Measured)| -> Option<u64> {
@@ -57,10 +57,10 @@ pub fn suite_loops(
     };
     let parts: Vec<Part<'_>> =
         sets.iter().filter_map(|named| Part::new(part(named)?, &named.1)).collect();
-    let usual = sets.iter().find(|named| of_loops(&named.0) && part(named).is_none());
+    let usual = sets.iter().find(|named| is_of_loops(&named.0) && part(named).is_none());
     let sets: Vec<&Measured> =
-        sets.iter().filter(|(name, _)| of_loops(name)).map(|(_, set)| set).collect();
-    let first = sets.first().copied().or(rates.first().map(|of| of.2));
+        sets.iter().filter(|(name, _)| is_of_loops(name)).map(|(_, set)| set).collect();
+    let first = sets.first().copied().or(rates.first().map(|(.., set)| *set));
     let mut study = Study::begin("do-nothing loops", &TSAFRIR, first.map(|set| &set.run));
     study.changed.extend(answers(&sets));
     let screen = &mut study.shown;
@@ -96,13 +96,13 @@ pub fn suite_loops(
     let stated = TICKS.iter().filter(|cell| cell.place == "Abstract").copied();
     add_published(&stated.collect::<Vec<_>>(), screen);
     screen.item(Tone::Plain, LOOPS_VERDICT);
-    let tables = Screen::of(|screen| sets.iter().for_each(|set| add(set, screen)));
+    let tables = Screen::from_fn(|screen| sets.iter().for_each(|set| add(set, screen)));
     screen.details("Tables of each set", tables);
     study
 }
 
 /// Returns whether a set is of loops at the kernel's own tick rate.
-fn of_loops(name: &str) -> bool {
+fn is_of_loops(name: &str) -> bool {
     !name.starts_with(LOOPS_RATE) && name != LOOPS_DELTAS
 }
 
@@ -139,15 +139,15 @@ fn distributions(set: &Measured) -> Table {
     for series in &set.series {
         let mut cells = identity(set, &series.facts);
         cells.push(count(series.facts.samples));
-        let of = |part: fn(&Distribution) -> Option<f64>| {
+        let time = |part: fn(&Distribution) -> Option<f64>| {
             cell(series.distribution.as_ref().and_then(part), micros_exact)
         };
         cells.extend([
-            of(|d| Some(d.mean)),
-            of(|d| d.quantile(0.5).map(|median| median.value)),
-            of(|d| d.standard_deviation),
-            of(|d| Some(d.min)),
-            of(|d| Some(d.max)),
+            time(|d| Some(d.mean)),
+            time(|d| d.quantile(0.5).map(|median| median.value)),
+            time(|d| d.standard_deviation),
+            time(|d| Some(d.min)),
+            time(|d| Some(d.max)),
         ]);
         rows.row(cells);
     }

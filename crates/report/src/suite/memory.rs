@@ -16,7 +16,7 @@ use anechoic_analyze::memory::{Experiment, REGIONS};
 #[must_use]
 pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
     let found = Memory::joined(sets);
-    let mut study = Study::of("memory experiments", &WAECHTLER);
+    let mut study = Study::new("memory experiments", &WAECHTLER);
     let Some(found) = &found else {
         study.shown.sentence(NOTHING);
         return study;
@@ -28,10 +28,12 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
             .as_deref()
             .unwrap_or("Here it is not known either: that needs kernel events (run as root).")
     ));
-    study.changed.extend(sentences(found).into_iter().filter(|of| Some(of) != share.as_ref()));
+    study
+        .changed
+        .extend(sentences(found).into_iter().filter(|sentence| Some(sentence) != share.as_ref()));
     let screen = &mut study.shown;
     screen.heading(&heading::machine(&found.run));
-    for (chart, caption) in charts::of_paper(found) {
+    for (chart, caption) in charts::paper_figures(found) {
         screen.pictured(chart, caption);
     }
     screen.shaded(heat(found, true), HEAT);
@@ -47,13 +49,13 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
 }
 
 /// States in how many of the experiments with working sets larger than the caches these are the noisiest.
-fn rises((noisiest, of): (u64, u64)) -> String {
-    match of {
+fn rises((noisiest, experiments): (u64, u64)) -> String {
+    match experiments {
         0 => "no working set was larger than the caches".into(),
         _ => format!(
             "beyond the caches is the noisiest of the {REGIONS} regions in {} of {}",
             count(noisiest),
-            counted(of, "experiment", "experiments")
+            counted(experiments, "experiment", "experiments")
         ),
     }
 }
@@ -63,12 +65,16 @@ const HEAT: &str = "As Figure 5 of the paper, for this machine alone: variance d
 
 /// Returns what the paper states, with what was measured here.
 fn beside(found: &Memory) -> Vec<(String, String)> {
-    let of_paper: Vec<&Experiment> = found.measured().filter(|of| of.published).collect();
-    let ratios = |of: &Experiment| of.regions.map(|region| region.and_then(|region| region.ratio));
-    let all: usize = of_paper.iter().map(|of| ratios(of).iter().flatten().count()).sum();
+    let published: Vec<&Experiment> =
+        found.measured().filter(|experiment| experiment.published).collect();
+    let ratios = |experiment: &Experiment| {
+        experiment.regions.map(|region| region.and_then(|region| region.ratio))
+    };
+    let all: usize =
+        published.iter().map(|experiment| ratios(experiment).iter().flatten().count()).sum();
     let mut beyond = (0, 0);
-    for of in &of_paper {
-        let [inside @ .., Some(ratio)] = ratios(of) else { continue };
+    for experiment in &published {
+        let [inside @ .., Some(ratio)] = ratios(experiment) else { continue };
         let noisiest = inside.iter().flatten().all(|&inside| inside < ratio);
         beyond = (beyond.0 + u64::from(noisiest), beyond.1 + 1);
     }

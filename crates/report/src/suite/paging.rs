@@ -23,7 +23,7 @@ const LARGE: [&str; 2] = ["huge-2m", "thp-2m"];
 /// Shows what large pages save, beside the speed-ups and misses of Radojković 2009.
 #[must_use]
 pub fn suite_paging(sets: &[Paging], view: &View<'_>) -> Study {
-    let mut study = Study::of("page sizes and the TLB", &RADOJKOVIC_THESIS);
+    let mut study = Study::new("page sizes and the TLB", &RADOJKOVIC_THESIS);
     if sets.is_empty() {
         study.shown.sentence(NOTHING);
     }
@@ -49,22 +49,21 @@ const SPEEDUPS: &str = "Section 6.2.3 of the thesis: the time that larger pages 
 /// Draws what each size of pages saves in each build, published and here.
 fn speedups(found: &Paging) -> Option<Chart> {
     let &largest = found.sizes().last()?;
-    let kinds: Vec<&Kind> = found.kinds.iter().filter(|of| of.id != BASE).collect();
+    let kinds: Vec<&Kind> = found.kinds.iter().filter(|pages| pages.id != BASE).collect();
     let names = PUBLISHED_PAGES.iter().map(|&name| format!("paper, {name}"));
-    let names = names.chain(kinds.iter().map(|of| kind(of))).collect();
-    let of_build = |((id, column), letter): ((&str, &str), char)| {
+    let names = names.chain(kinds.iter().map(|pages| kind(pages))).collect();
+    let mut series = vec![];
+    for ((id, column), letter) in BUILDS.into_iter().zip([OPTIMISED, UNOPTIMISED]).zip('a'..='z') {
         let there = PUBLISHED_PAGES.iter().map(|row| {
             let saved = find(&PAGING, SPEEDUP, row, column)?.value.number()?;
             Some(Estimated { value: saved / 100.0, ends: None })
         });
         let here = kinds
             .iter()
-            .map(|of| Some(charts::estimated(&found.point(&of.id, id, largest)?.speedup?)));
+            .map(|pages| Some(charts::estimated(&found.point(&pages.id, id, largest)?.speedup?)));
         let values = there.chain(here).collect();
-        Series { name: build(id).to_owned(), letter: Some(letter), values }
-    };
-    let builds = BUILDS.into_iter().zip([OPTIMISED, UNOPTIMISED]).zip('a'..='z');
-    let series: Vec<Series> = builds.map(of_build).collect();
+        series.push(Series { name: build(id).to_owned(), letter: Some(letter), values });
+    }
     let chart = Chart::by_name(names, &series, ("time saved", Quantity::Share), charts::INTERVAL);
     let titled = chart.titled("time saved by larger pages", ROWS).named("saved");
     (!kinds.is_empty()).then_some(titled)
@@ -95,8 +94,8 @@ fn speedup(found: &Paging, build: &str) -> Option<String> {
     let &largest = found.sizes().last()?;
     let point = LARGE.iter().find_map(|id| found.point(id, build, largest))?;
     let saved = point.speedup?;
-    let certain = saved.interval.map_or(String::new(), |of| {
-        format!(" (95 %: {})", percent_range(of.low * 100.0, of.high * 100.0))
+    let certain = saved.interval.map_or(String::new(), |interval| {
+        format!(" (95 %: {})", percent_range(interval.low * 100.0, interval.high * 100.0))
     });
     Some(format!("{}{certain}", percent(saved.value * 100.0)))
 }

@@ -23,20 +23,20 @@ use anechoic_recording::sources::{
 const CLOCKS: [&str; 2] = ["rdtsc", "gettimeofday"];
 
 /// Whether a row of this source belongs to a class; softirqs do so by their names.
-type IsOf = fn(&Source, &str) -> bool;
+type Belongs = fn(&Source, &str) -> bool;
 
 /// The classes of sources, each with the test whether a row belongs to it. The third and the last two are not in the
 /// paper.
-const CLASSES: [(&str, IsOf); 6] = [
-    ("timer interrupts", |of, _| [TIMER_TICK, TIMER].contains(of)),
-    ("device interrupts", |of, name| match *of {
+const CLASSES: [(&str, Belongs); 6] = [
+    ("timer interrupts", |source, _| [TIMER_TICK, TIMER].contains(source)),
+    ("device interrupts", |source, name| match *source {
         SOFTIRQ => is_softirq_of_devices(name),
-        _ => *of == DEVICE_IRQ,
+        _ => *source == DEVICE_IRQ,
     }),
-    ("kernel softirqs", |of, name| *of == SOFTIRQ && !is_softirq_of_devices(name)),
-    ("page faults", |of, _| *of == PAGE_FAULT),
-    ("threads", |of, _| of.class == Class::Thread),
-    ("below the kernel", |of, _| of.class == Class::Beneath),
+    ("kernel softirqs", |source, name| *source == SOFTIRQ && !is_softirq_of_devices(name)),
+    ("page faults", |source, _| *source == PAGE_FAULT),
+    ("threads", |source, _| source.class == Class::Thread),
+    ("below the kernel", |source, _| source.class == Class::Beneath),
 ];
 /// The class of all other sources.
 const OTHERS: &str = "all else";
@@ -54,7 +54,9 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
     let classes = classes(&summaries);
     study.changed.push(changed(&repeated.noise, classes.as_deref()));
     let screen = &mut study.shown;
-    let at_work = |of: &Summary| Some(competition_sentence(competition(of)?, of.run.cpus.len()));
+    let at_work = |summary: &Summary| {
+        Some(competition_sentence(competition(summary)?, summary.run.cpus.len()))
+    };
     summaries.iter().find_map(at_work).iter().for_each(|text| screen.warning(text));
     screen.section("cost of reading a clock, µs (Table I)");
     screen.table(clocks(&first.run.model, runs));
@@ -90,9 +92,9 @@ const CHART: &str = "Noise of detours over 1 µs with the standard deviation ove
 
 /// Draws the published noise of machines and jobs, and that of this machine.
 fn chart(here: &Spread) -> Chart {
-    let of = [NOISE, JOB_NOISE];
+    let experiments = [NOISE, JOB_NOISE];
     let cells: Vec<&Published> =
-        DETOURS.iter().filter(|cell| of.contains(&cell.experiment)).collect();
+        DETOURS.iter().filter(|cell| experiments.contains(&cell.experiment)).collect();
     let names = cells.iter().map(|cell| cell.row.replace(" without services", "*"));
     let names = names.chain(["here".to_owned()]).collect();
     let around =
@@ -121,13 +123,15 @@ fn chart(here: &Spread) -> Chart {
 
 /// Returns the mean cost of a call in µs here and on the paper's machines.
 fn clocks(model: &str, runs: &[(Summary, Clock)]) -> Table {
-    let mut table = Table::of_named("machine", &CLOCKS).captioned("Cost of reading a clock");
+    let mut table = Table::with_names("machine", &CLOCKS).captioned("Cost of reading a clock");
     let machines = DETOURS.iter().filter(|cell| cell.experiment == CLOCK_COST);
     for machine in distinct(machines.map(|cell| cell.row)) {
-        let of = |column| text(find(&DETOURS, CLOCK_COST, machine, column));
-        table.row(std::iter::once(machine.to_owned()).chain(CLOCKS.map(of)).collect());
+        let published = |column| text(find(&DETOURS, CLOCK_COST, machine, column));
+        table.row(std::iter::once(machine.to_owned()).chain(CLOCKS.map(published)).collect());
     }
-    let mean = |values: Vec<f64>| Spread::of(&values).map_or("–".into(), |of| micros(of.mean));
+    let mean = |values: Vec<f64>| {
+        Spread::from_values(&values).map_or("–".into(), |spread| micros(spread.mean))
+    };
     let reads = runs
         .iter()
         .map(|(_, clock)| clock.read_mean_ticks * 1e12 / clock.frequency_millihertz.max(1) as f64);
@@ -150,10 +154,10 @@ fn text(cell: Option<&Published>) -> String {
 
 /// Returns the published noise of machines and of jobs (Table II), with that of this machine below.
 fn beside(here: &Spread, cpus: usize) -> Table {
-    let mut table = Table::of_named("machine or nodes/CPUs", &["noise, %"])
+    let mut table = Table::with_names("machine or nodes/CPUs", &["noise, %"])
         .captioned("Noise of detours over 1 µs");
-    let of = [NOISE, JOB_NOISE];
-    for cell in DETOURS.iter().filter(|cell| of.contains(&cell.experiment)) {
+    let experiments = [NOISE, JOB_NOISE];
+    for cell in DETOURS.iter().filter(|cell| experiments.contains(&cell.experiment)) {
         let name = match cell.column {
             ALL_CPUS => cell.row.to_owned(),
             "nodes/CPUs" => format!("{}, {}", cell.machine, cell.row),
@@ -171,42 +175,48 @@ fn beside(here: &Spread, cpus: usize) -> Table {
 
 /// Returns the share of each class in the lost time over the runs, all others last; absent if no run has its sources.
 fn classes(runs: &[Summary]) -> Option<Vec<(&'static str, Spread)>> {
-    let of_run = |run: &Summary| -> Option<Vec<f64>> {
-        let rows = &run.sources.as_ref()?.rows;
-        let share = |of_class: IsOf| -> f64 {
-            let is = |row: &&SourceRow| {
-                sources::find(&row.source).is_some_and(|source| of_class(source, &row.name))
-            };
-            rows.iter().filter(is).fold(0.0, |sum, row| sum + row.share)
-        };
-        let mut shares: Vec<f64> = CLASSES.iter().map(|(_, of)| share(*of)).collect();
-        shares.push((1.0 - shares.iter().sum::<f64>()).max(0.0));
-        Some(shares)
-    };
-    let of_runs: Vec<Vec<f64>> = runs.iter().filter_map(of_run).collect();
+    let shares: Vec<Vec<f64>> = runs.iter().filter_map(run_shares).collect();
     let names = CLASSES.iter().map(|(name, _)| *name).chain([OTHERS]);
-    let spread = |at: usize| Spread::of(&of_runs.iter().map(|run| run[at]).collect::<Vec<f64>>());
+    let spread =
+        |at: usize| Spread::from_values(&shares.iter().map(|run| run[at]).collect::<Vec<f64>>());
     names.enumerate().map(|(at, name)| Some((name, spread(at)?))).collect()
+}
+
+/// Returns the share of each class in the lost time of a run, all others last; absent without its sources.
+fn run_shares(run: &Summary) -> Option<Vec<f64>> {
+    let rows = &run.sources.as_ref()?.rows;
+    let mut shares: Vec<f64> =
+        CLASSES.iter().map(|(_, belongs)| class_share(rows, *belongs)).collect();
+    shares.push((1.0 - shares.iter().sum::<f64>()).max(0.0));
+    Some(shares)
+}
+
+/// Returns the share of the rows that belong to a class.
+fn class_share(rows: &[SourceRow], belongs: Belongs) -> f64 {
+    let is = |row: &&SourceRow| {
+        sources::find(&row.source).is_some_and(|source| belongs(source, &row.name))
+    };
+    rows.iter().filter(is).fold(0.0, |sum, row| sum + row.share)
 }
 
 /// Returns the share of each class, published and here.
 fn parts(here: Option<&[(&'static str, Spread)]>) -> Table {
-    let mut table = Table::of_named("class", &["Laptop", "KIA", "here", "± sd"])
+    let mut table = Table::with_names("class", &["Laptop", "KIA", "here", "± sd"])
         .captioned("Share of each class in the lost time");
     let both = "Laptop and KIA";
     for name in CLASSES.iter().map(|(name, _)| *name).chain([OTHERS]) {
-        let published = |machine| {
-            let of = |column| find(&DETOURS, PART_OF_NOISE, name, column);
-            of(machine).or_else(|| of(both)).map_or("–".into(), Published::text)
-        };
-        let of =
-            here.and_then(|all| all.iter().find(|(class, _)| *class == name)).map(|(_, of)| of);
+        let cell = |machine| find(&DETOURS, PART_OF_NOISE, name, machine);
+        let published =
+            |machine| cell(machine).or_else(|| cell(both)).map_or("–".into(), Published::text);
+        let spread = here
+            .and_then(|all| all.iter().find(|(class, _)| *class == name))
+            .map(|(_, spread)| spread);
         table.row(vec![
             name.to_owned(),
             published("Laptop"),
             published("KIA"),
-            of.map_or("–".into(), |of| percent(of.mean * 100.0)),
-            of.and_then(|of| of.sd).map_or("–".into(), |sd| percent(sd * 100.0)),
+            spread.map_or("–".into(), |spread| percent(spread.mean * 100.0)),
+            spread.and_then(|spread| spread.sd).map_or("–".into(), |sd| percent(sd * 100.0)),
         ]);
     }
     table
@@ -216,10 +226,10 @@ fn parts(here: Option<&[(&'static str, Spread)]>) -> Table {
 fn changed(total: &Spread, classes: Option<&[(&'static str, Spread)]>) -> String {
     let largest = classes
         .and_then(|all| all.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)))
-        .map_or(String::new(), |(name, of)| {
+        .map_or(String::new(), |(name, spread)| {
             let name = if *name == OTHERS { "other sources" } else { *name };
-            let part = percent(of.mean * 100.0);
-            match of.mean {
+            let part = percent(spread.mean * 100.0);
+            match spread.mean {
                 0.5.. => format!(", most of it to {name} ({part})"),
                 _ => format!(", the largest part, {part}, to {name}"),
             }

@@ -2,7 +2,7 @@
 
 use super::{NOTHING, Study};
 use crate::published::{TSAFRIR, serial_table};
-use crate::results::ticks::screen as of_model;
+use crate::results::ticks::screen as ticks_screen;
 use crate::results::ticks::several::{add_tables, charts};
 use crate::style::View;
 use crate::units::{between, fine, percent, share};
@@ -11,24 +11,25 @@ use anechoic_predict::ticks::{Model, ProcessorModel, Sample, model};
 /// Shows what ticks cost here, and then beside the six processors of Tsafrir 2007.
 #[must_use]
 pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
-    let mut study = Study::of("ticks and a program that sorts", &TSAFRIR);
+    let mut study = Study::new("ticks and a program that sorts", &TSAFRIR);
     let screen = &mut study.shown;
     if sets.is_empty() {
         screen.sentence(NOTHING);
         return study;
     }
     for set in sets {
-        screen.append(of_model(set, view));
+        screen.append(ticks_screen(set, view));
         set.processors.iter().filter_map(enigma).for_each(|text| screen.note(&text));
     }
     let there = model(&serial_table());
     let here = || sets.iter().flat_map(|set| &set.processors);
-    study.changed.extend(here().map(|of| changed(&there.processors, of)));
+    study.changed.extend(here().map(|processor| changed(&there.processors, processor)));
     screen.section("the published processors, and this machine below them");
     let processors = there.processors.iter().chain(here()).cloned().collect();
     let all = Model { processors, ..there.clone() };
     add_tables(&all, screen);
-    let place = place(here().filter(|of| of.per_1000.is_some()).count(), here().count());
+    let place =
+        place(here().filter(|processor| processor.per_1000.is_some()).count(), here().count());
     let mut drawn: Vec<_> = FIGURES.into_iter().zip(charts(&all)).collect();
     drawn.sort_by_key(|((place, _), _)| *place);
     for ((_, figure), (chart, caption)) in drawn {
@@ -42,8 +43,8 @@ const LONGEST_PERIOD_MS: f64 = 10.0;
 
 /// States why the sort does not show whether a tick changes the speed of a body (Section 4 of the paper); absent if its
 /// time is unknown.
-fn enigma(of: &ProcessorModel) -> Option<String> {
-    let sort_ms = of.tickless.iter().find(|of| of.copies == 1)?.ms?;
+fn enigma(processor: &ProcessorModel) -> Option<String> {
+    let sort_ms = processor.tickless.iter().find(|tickless| tickless.copies == 1)?.ms?;
     let why = match sort_ms > LONGEST_PERIOD_MS {
         true => "every sort has ticks",
         false => "too few sorts have one tick or none",
@@ -76,14 +77,11 @@ const FIGURES: [(u8, &str); 3] = [(2, "Table 2"), (1, "Figure 4"), (3, "Figure 6
 
 /// States in one sentence what 1,000 ticks per second cost here and in the paper.
 fn changed(there: &[ProcessorModel], here: &ProcessorModel) -> String {
-    let range = |of: fn(&ProcessorModel) -> Option<f64>, text: fn(f64) -> String| {
-        let values: Vec<f64> = there.iter().filter_map(of).collect();
-        let low = values.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
-        let high = values.iter().copied().max_by(f64::total_cmp).unwrap_or_default();
-        between(&text(low), &text(high))
+    let range = |part: fn(&ProcessorModel) -> Option<f64>, text: fn(f64) -> String| {
+        ends(&there.iter().filter_map(part).collect::<Vec<f64>>(), text)
     };
-    let total = |of: &ProcessorModel| Some(of.per_1000.as_ref()?.total);
-    let indirect = |of: &ProcessorModel| of.cost.indirect_share;
+    let total = |processor: &ProcessorModel| Some(processor.per_1000.as_ref()?.total);
+    let indirect = |processor: &ProcessorModel| processor.cost.indirect_share;
     let published = format!(
         "On the six processors of the paper 1,000 interrupts per second take {} of the CPU, {} of that indirectly (by the fit)",
         range(total, percent),
@@ -102,4 +100,11 @@ fn changed(there: &[ProcessorModel], here: &ProcessorModel) -> String {
             percent(PER_1000 * here.costs.direct_us())
         ),
     }
+}
+
+/// Writes the least and the greatest of these values.
+fn ends(values: &[f64], text: fn(f64) -> String) -> String {
+    let low = values.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
+    let high = values.iter().copied().max_by(f64::total_cmp).unwrap_or_default();
+    between(&text(low), &text(high))
 }

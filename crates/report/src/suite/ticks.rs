@@ -7,7 +7,7 @@ use crate::screen::Screen;
 use crate::table::Table;
 use crate::units::{count, counted, micros_exact, noise, share};
 use anechoic_analyze::samples::tick_overhead::Overhead;
-use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult};
+use anechoic_analyze::samples::{Measured, SeriesResult};
 use anechoic_analyze::stats::Interval;
 
 /// A column that only one of the suites has: its heading, and a cell for each series.
@@ -62,15 +62,19 @@ fn part(series: &SeriesResult, head: &str) -> String {
         return count(ticks.ticks);
     }
     let overhead = if head == "overhead" { ticks.overhead.as_ref() } else { alone(series) };
-    let of = |overhead: &Overhead| match head {
+    cell(overhead.and_then(|overhead| part_ns(overhead, head)), micros_exact)
+}
+
+/// Returns the part of the cost of a tick that stands under one of the headings.
+fn part_ns(overhead: &Overhead, head: &str) -> Option<f64> {
+    match head {
         "overhead" | "alone" => Some(overhead.per_tick_ns),
         "±" => overhead.interval.map(half),
         "± " => overhead.indirect_interval.map(half),
         "handler" => Some(overhead.direct_ns),
         "gaps" => overhead.gap_ns,
         _ => Some(overhead.indirect_ns),
-    };
-    cell(overhead.and_then(of), micros_exact)
+    }
 }
 
 /// Returns the table for repetitions that all contain ticks: their mean, the share of ticks, and whether the mean was
@@ -104,11 +108,11 @@ pub(super) fn add_unpinned(set: &Measured, screen: &mut Screen) {
         let facts = &series.facts;
         let mean =
             cell(series.distribution.as_ref().map(|distribution| distribution.mean), micros_exact);
-        let seen = |cpus: &CpuSamples| {
-            let part = cpus.samples as f64 / facts.samples.max(1) as f64;
-            format!("{} of the samples on CPU {}", share(part), cpus.cpu)
-        };
-        let seen: Vec<String> = facts.cpus_seen.iter().map(seen).collect();
+        let seen = facts.cpus_seen.iter().map(|seen| {
+            let part = seen.samples as f64 / facts.samples.max(1) as f64;
+            format!("{} of the samples on CPU {}", share(part), seen.cpu)
+        });
+        let seen: Vec<String> = seen.collect();
         let moved = counted(facts.migrations, "move", "moves");
         let (kernel, seen) = (&facts.variant, seen.join(", "));
         screen.note(&format!("unpinned: {kernel}, mean {mean} µs, {moved}; {seen}"));

@@ -12,9 +12,11 @@ pub(super) const SECTION: Section = Section {
     id: "cpus",
     title: "CPU by source",
     short: "CPUs",
-    of: &[],
+    stands_for: &[],
     has: |part| {
-        let known = |timeline: &Timeline| timeline.charged.iter().skip(1).any(|of| of.count > 0);
+        let known = |timeline: &Timeline| {
+            timeline.charged.iter().skip(1).any(|durations| durations.count > 0)
+        };
         part.get::<Timeline>().is_some_and(|timeline| timeline.cpus.len() > 1 && known(timeline))
     },
     render,
@@ -29,7 +31,7 @@ const DECADES: f64 = 4.0;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(timeline) = part.get::<Timeline>() else { return html! {} };
-    let looks = looks::of(part);
+    let looks = looks::from_part(part);
     let (shown, others) = looks.split_at(looks.len().min(COLUMNS));
     let mut cpus: Vec<&CpuTimeline> = timeline.cpus.iter().collect();
     let lost =
@@ -38,11 +40,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         cpus.sort_by(|a, b| lost(b).total_cmp(&lost(a)).then(a.cpu.cmp(&b.cpu)));
         cpus.truncate(ROWS);
     }
-    let of = |cpu: &CpuTimeline, looks: &[Look]| {
-        let ns = looks.iter().filter_map(|look| cpu.lost_ns.get(look.number));
-        part_of(cpu, ns.sum())
-    };
-    let one = |cpu: &CpuTimeline, look: &Look| of(cpu, std::slice::from_ref(look));
+    let one = |cpu: &CpuTimeline, look: &Look| lost_to(cpu, std::slice::from_ref(look));
     let most = cpus.iter().flat_map(|cpu| shown.iter().map(|look| one(cpu, look)));
     // The total comes first, because the last columns may be out of view.
     let mut columns = vec![Column::plain("all".into())];
@@ -53,20 +51,21 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     if !others.is_empty() {
         columns.push(Column::plain(format!("{} more", others.len())));
     }
-    let row = |cpu: &CpuTimeline| {
+    let mut rows = vec![];
+    for cpu in &cpus {
         let mut cells = vec![Cell::text(noise(lost(cpu)))];
         cells.extend(shown.iter().map(|look| cell(one(cpu, look))));
         if !others.is_empty() {
-            cells.push(cell(of(cpu, others)));
+            cells.push(cell(lost_to(cpu, others)));
         }
-        Row::new(cpu.cpu.to_string(), cells)
-    };
+        rows.push(Row::new(cpu.cpu.to_string(), cells));
+    }
     let heat = Heat {
         name: String::new(),
         title: String::new(),
         corner: "CPU".into(),
         columns,
-        rows: cpus.iter().map(|cpu| row(cpu)).collect(),
+        rows,
         most: most.fold(0.0, f64::max),
         decades: DECADES,
         write: noise,
@@ -76,6 +75,12 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         caption += &format!(" The {ROWS} noisiest of {} CPUs.", timeline.cpus.len());
     }
     heat.figure("CPU by source", &caption, page)
+}
+
+/// Returns the share of a CPU's time that these sources took.
+fn lost_to(cpu: &CpuTimeline, looks: &[Look]) -> f64 {
+    let ns = looks.iter().filter_map(|look| cpu.lost_ns.get(look.number));
+    part_of(cpu, ns.sum())
 }
 
 fn part_of(cpu: &CpuTimeline, ns: u64) -> f64 {

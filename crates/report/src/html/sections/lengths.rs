@@ -14,7 +14,7 @@ pub(super) const SECTION: Section = Section {
     id: "lengths",
     title: "How long detours are",
     short: "Lengths",
-    of: &[],
+    stands_for: &[],
     has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };
@@ -24,28 +24,29 @@ const CURVES: usize = 6;
 
 fn render(part: &Part, page: &mut Page) -> Markup {
     let Some(timeline) = part.get::<Timeline>() else { return html! {} };
-    let looks = looks::of(part);
+    let looks = looks::from_part(part);
     let first = first(timeline, &looks);
     let wall_s = timeline.cpus.iter().map(|cpu| cpu.wall_ns as f64).sum::<f64>() / 1e9;
-    let histogram = Chart::of(
+    let histogram = Chart::new(
         Axis::log("time", Quantity::Time),
         Axis::log("detours per bin", Quantity::Count),
-        curves(timeline, &looks, |of| histogram(of, first)),
+        curves(timeline, &looks, |durations| histogram(durations, first)),
     )
     .named("histogram");
-    let survival = Chart::of(
+    let survival = Chart::new(
         Axis::log("time", Quantity::Time),
         Axis::log("per second and CPU", Quantity::Number),
-        curves(timeline, &looks, |of| survival(of, first, wall_s)),
+        curves(timeline, &looks, |durations| survival(durations, first, wall_s)),
     )
     .named("survival");
-    let cumulative = Chart::of(
+    let cumulative = Chart::new(
         Axis::log("time", Quantity::Time),
         Axis::linear("share", Quantity::Share).over([0.0, 1.0]),
-        curves(timeline, &looks, |of| cumulative::of_lengths(of, first)),
+        curves(timeline, &looks, |durations| cumulative::length_points(durations, first)),
     )
     .named("cumulative");
-    let strays = drawn(timeline, &looks).any(|of| of.counts.iter().take(first).any(|n| *n > 0));
+    let strays = drawn(timeline, &looks)
+        .any(|durations| durations.counts.iter().take(first).any(|n| *n > 0));
     let left_out = match strays {
         true => format!(
             " Values below {}, less than 0.1 % of all, are not drawn.",
@@ -79,10 +80,11 @@ fn drawn<'a>(timeline: &'a Timeline, looks: &'a [Look]) -> impl Iterator<Item = 
 /// Returns the bin in which the figures begin: less than a thousandth of all that the curves show lies below it. Otherwise a
 /// stray value, also one of a rare source, would stretch the axis by factors of ten.
 fn first(timeline: &Timeline, looks: &[Look]) -> usize {
-    let all: u64 = drawn(timeline, looks).map(|of| of.count).sum();
-    let in_bin =
-        |bin: usize| -> u64 { drawn(timeline, looks).filter_map(|of| of.counts.get(bin)).sum() };
-    let bins = drawn(timeline, looks).map(|of| of.counts.len()).max().unwrap_or(0);
+    let all: u64 = drawn(timeline, looks).map(|durations| durations.count).sum();
+    let in_bin = |bin: usize| -> u64 {
+        drawn(timeline, looks).filter_map(|durations| durations.counts.get(bin)).sum()
+    };
+    let bins = drawn(timeline, looks).map(|durations| durations.counts.len()).max().unwrap_or(0);
     let mut below = 0;
     let begins = (0..bins).find(|&bin| {
         below += in_bin(bin);
@@ -96,41 +98,44 @@ fn curves(
     looks: &[Look],
     points: impl Fn(&Durations) -> Vec<(f64, f64)>,
 ) -> Vec<Curve> {
-    let of_source = known(looks).map(|look| {
+    let by_source = known(looks).map(|look| {
         let points = points(&timeline.charged[look.number]);
         Curve::colored(look.color, look.shape, look.label.clone(), Draw::Steps, &points)
     });
     let all = points(&timeline.lengths);
     let all = Curve {
         area: true,
-        ..Curve::colored(palette::of_source(""), 0, "all detours".into(), Draw::Steps, &all)
+        ..Curve::colored(palette::source_color(""), 0, "all detours".into(), Draw::Steps, &all)
     };
-    std::iter::once(all).chain(of_source).collect()
+    std::iter::once(all).chain(by_source).collect()
 }
 
 /// Returns the count of each bin from the first that is not empty, and one bin more that gives the last its width.
-fn histogram(of: &Durations, first: usize) -> Vec<(f64, f64)> {
-    let filled = of.counts.iter().skip(first).position(|&count| count > 0).unwrap_or(0);
-    let bins = (first + filled..of.counts.len())
-        .map(|bin| (Durations::from_ns(bin), of.counts[bin] as f64));
-    let end = (Durations::from_ns(of.counts.len()), 0.0);
+fn histogram(durations: &Durations, first: usize) -> Vec<(f64, f64)> {
+    let filled = durations.counts.iter().skip(first).position(|&count| count > 0).unwrap_or(0);
+    let bins = (first + filled..durations.counts.len())
+        .map(|bin| (Durations::from_ns(bin), durations.counts[bin] as f64));
+    let end = (Durations::from_ns(durations.counts.len()), 0.0);
     bins.chain([end]).collect()
 }
 
 /// Returns the rate of values at least as long as each bin, down to the longest.
-fn survival(of: &Durations, first: usize, wall_s: f64) -> Vec<(f64, f64)> {
-    if of.count == 0 || wall_s <= 0.0 {
+fn survival(durations: &Durations, first: usize, wall_s: f64) -> Vec<(f64, f64)> {
+    if durations.count == 0 || wall_s <= 0.0 {
         return vec![];
     }
-    let mut longer = of.count;
+    let mut longer = durations.count;
     let mut points = vec![];
-    for (bin, &count) in of.counts.iter().enumerate() {
-        if bin >= first && (longer < of.count || count > 0) {
-            points.push((Durations::from_ns(bin).min(of.max_ns as f64), longer as f64 / wall_s));
+    for (bin, &count) in durations.counts.iter().enumerate() {
+        if bin >= first && (longer < durations.count || count > 0) {
+            points.push((
+                Durations::from_ns(bin).min(durations.max_ns as f64),
+                longer as f64 / wall_s,
+            ));
         }
         longer -= count;
     }
-    points.push((of.max_ns as f64, 1.0 / wall_s));
+    points.push((durations.max_ns as f64, 1.0 / wall_s));
     points.dedup_by(|after, before| after.0 <= before.0);
     points
 }

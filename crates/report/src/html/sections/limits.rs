@@ -14,7 +14,7 @@ pub(super) const SECTION: Section = Section {
     id: "limits",
     title: "How reliable the numbers are",
     short: "Reliability",
-    of: &[],
+    stands_for: &[],
     has: |part| part.run.is_some() || !part.not_available.is_empty(),
     render,
 };
@@ -26,7 +26,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     let unnamed = facts.iter_mut().filter(|fact| fact.name.is_empty());
     unnamed.for_each(|fact| fact.name = "not traced".into());
     html! {
-        (Screen::of(|screen| screen.facts(facts)))
+        (Screen::from_fn(|screen| screen.facts(facts)))
         @if part.method() == methods::DETOURS { p.note { "These numbers do not include detours shorter than the threshold, nor work that merely ran slower." } }
         @if part.method() != methods::PROGRAM { p.note { "The intervals assume that what makes the noise happens many times in a run; where few events decide, there is only a lower bound (≥, 97.5 %)." } }
     }

@@ -12,7 +12,7 @@ pub(super) const SECTION: Section = Section {
     id: "machine",
     title: "The machine",
     short: "Machine",
-    of: &[],
+    stands_for: &[],
     has: |part| part.run.is_some(),
     render,
 };

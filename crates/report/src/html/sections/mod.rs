@@ -32,7 +32,7 @@ pub(super) struct Section {
     /// Its heading in the navigation.
     pub short: &'static str,
     /// The results that it stands for. One that no section stands for gets a section with its screen.
-    pub of: &'static [&'static dyn AnyRow],
+    pub stands_for: &'static [&'static dyn AnyRow],
     /// Returns whether it has something to show.
     pub has: fn(&Part) -> bool,
     /// Returns its content.
@@ -88,13 +88,14 @@ impl Shown {
         let mut screen = found.screen(&VIEW);
         let parts = screen.take_parts();
         let all = std::iter::once((section, screen)).chain(parts);
-        let shown = |(section, screen): (crate::results::Section, Screen)| Self {
+        let all = all.filter(|(_, screen)| screen.is_on_page());
+        let shown = all.map(|(section, screen)| Self {
             id: section.anchor,
             short: Some(section.short),
             title: section.title,
             content: Content::Screen(screen),
-        };
-        all.filter(|(_, screen)| screen.is_on_page()).map(shown).collect()
+        });
+        shown.collect()
     }
 
     fn unnamed(found: &Found) -> Self {
@@ -117,7 +118,7 @@ const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: tr
 /// in the table of all recordings.
 fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
     let own = SECTIONS.iter().filter_map(|entry| match entry {
-        Entry::Own(section) => Some(section.of),
+        Entry::Own(section) => Some(section.stands_for),
         Entry::Screen(_) => None,
     });
     let stood_for: HashSet<&str> = own.flatten().map(|row| row.id()).collect();
@@ -132,11 +133,7 @@ fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
 
 /// Returns the sections that have something to show.
 pub(super) fn shown(part: &Part) -> Vec<Shown> {
-    let listed = |found: &&Found| {
-        let id = found.row().id();
-        SECTIONS.iter().any(|entry| matches!(entry, Entry::Screen(row) if row.id() == id))
-    };
-    let found = part.found.iter().filter(|found| !listed(found));
+    let found = part.found.iter().filter(|found| !is_listed(found.row().id()));
     let mut first: Vec<Shown> = found.flat_map(Shown::named).collect();
     let mut behind = vec![];
     for entry in SECTIONS {
@@ -157,6 +154,11 @@ pub(super) fn shown(part: &Part) -> Vec<Shown> {
     first
 }
 
+/// Returns whether the screen of this result has its place among the sections.
+fn is_listed(id: &str) -> bool {
+    SECTIONS.iter().any(|entry| matches!(entry, Entry::Screen(row) if row.id() == id))
+}
+
 /// Renders the sections that have something to show; number 0 stands for all recordings together.
 pub(super) fn render_all(
     sections: &[Shown],
@@ -164,16 +166,17 @@ pub(super) fn render_all(
     number: usize,
     page: &mut Page,
 ) -> Vec<Markup> {
-    let section = |section: &Shown| {
+    let mut rendered = vec![];
+    for section in sections {
         page.begin_section(section.id);
-        html! {
+        rendered.push(html! {
             section id=(anchor(number, section.id)) {
                 h2 { (section.title) }
                 (section.render(part, page))
             }
-        }
-    };
-    sections.iter().map(section).collect()
+        });
+    }
+    rendered
 }
 
 /// Returns the anchor of a section; number 0 stands for all recordings together.

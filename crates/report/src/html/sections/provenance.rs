@@ -14,7 +14,7 @@ pub(super) const SECTION: Section = Section {
     id: "provenance",
     title: "Where the numbers come from",
     short: "Provenance",
-    of: &[],
+    stands_for: &[],
     has: |part| part.run.is_some(),
     render,
 };

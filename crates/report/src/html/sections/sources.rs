@@ -14,7 +14,6 @@ use crate::units::{count, length, noise, rate, share, time};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::suspects::Suspect;
 use anechoic_recording::sources;
 use maud::{Markup, html};
@@ -23,7 +22,7 @@ pub(super) const SECTION: Section = Section {
     id: "sources",
     title: "What took the time",
     short: "Sources",
-    of: &[&SUMMARY],
+    stands_for: &[&SUMMARY],
     has: |part| {
         let summary = part.get::<Summary>();
         summary.is_some_and(|summary| summary.sources.is_some() || summary.suspects.is_some())
@@ -50,7 +49,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
 /// Returns whose the lost time is, as the screen shows it.
 fn whose(summary: &Summary) -> Screen {
     let view = View { all: true, ..View::default() };
-    Screen::of(|screen| owners::add(summary, &view, screen))
+    Screen::from_fn(|screen| owners::add(summary, &view, screen))
 }
 
 /// The columns: heading, whether it is a number, and explanation.
@@ -70,14 +69,13 @@ const HEADS: [(&str, bool, &str); 12] = [
 ];
 
 fn table(found: &Breakdown, part: &Part) -> Markup {
-    let looks = looks::of(part);
+    let looks = looks::from_part(part);
     let Some(facts) = part.facts() else { return html! {} };
-    let mut sum = 0.0;
-    let total = |row: &SourceRow| {
-        sum += row.share;
-        sum
-    };
-    let totals: Vec<f64> = found.rows.iter().map(total).collect();
+    let totals = found.rows.iter().scan(0.0, |sum, row| {
+        *sum += row.share;
+        Some(*sum)
+    });
+    let totals: Vec<f64> = totals.collect();
     let rows = shown(&found.rows);
     let unattributed = found.coverage.map_or(0.0, |coverage| coverage.unattributed);
     html! {

@@ -12,10 +12,10 @@ pub(super) const SECTION: Section = Section {
     id: "periods",
     title: "What is periodic",
     short: "Periods",
-    of: &[],
+    stands_for: &[],
     has: |part| {
         let periods = part.get::<Vec<CpuPeriods>>().into_iter().flatten();
-        periods.into_iter().any(|of| !of.spectrum.figure.is_empty())
+        periods.into_iter().any(|cpu| !cpu.spectrum.figure.is_empty())
     },
     render,
 };
@@ -25,9 +25,9 @@ fn render(part: &Part, page: &mut Page) -> Markup {
         return html! {};
     };
     let more = run.cpus.len().saturating_sub(periods.len());
-    let screen = Screen::of(|screen| {
-        for of in periods {
-            add_one(&format!("CPU {}", of.cpu), &of.spectrum, &run, &VIEW, screen);
+    let screen = Screen::from_fn(|screen| {
+        for cpu in periods {
+            add_one(&format!("CPU {}", cpu.cpu), &cpu.spectrum, &run, &VIEW, screen);
         }
         if more > 0 {
             let (cpus, all) = (counted(periods.len() as u64, "CPU", "CPUs"), run.cpus.len());

@@ -13,7 +13,7 @@ pub(super) const SECTION: Section = Section {
     id: "sweep",
     title: "Several sizes or rates",
     short: "Sizes",
-    of: &[&SWEEP],
+    stands_for: &[&SWEEP],
     has: |part| part.get::<Sweep>().is_some(),
     render: |part, page| part.get::<Sweep>().map_or(html! {}, |found| joined(found, page)),
 };
@@ -21,5 +21,5 @@ pub(super) const SECTION: Section = Section {
 /// Returns what the terminal shows of it, with its figures.
 fn joined(found: &Sweep, page: &mut Page) -> Markup {
     let view = View { all: true, ..View::default() };
-    Screen::of(|screen| add(found, &view, screen)).with_figures(page)
+    Screen::from_fn(|screen| add(found, &view, screen)).with_figures(page)
 }

@@ -14,7 +14,7 @@ use crate::screen::Screen;
 use crate::style::plain;
 use crate::units::counted;
 use anechoic_analyze::Summary;
-use anechoic_analyze::timeline::{Cell, CpuTimeline, Story, Timeline};
+use anechoic_analyze::timeline::{Cell, CpuTimeline, Story, StoryRow, Timeline};
 use anechoic_recording::ActivityKind;
 use maud::{Markup, html};
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(super) const SECTION: Section = Section {
     id: "timeline",
     title: "Every detour over time",
     short: "Timeline",
-    of: &[],
+    stands_for: &[],
     has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };
@@ -102,7 +102,7 @@ type PackedRow = (usize, u32, usize, Option<usize>, Option<usize>, u64, u64);
 fn render(part: &Part, page: &mut Page) -> Markup {
     let known = part.get::<Timeline>().zip(part.facts());
     let Some((timeline, facts)) = known else { return html! {} };
-    let (looks, own) = ranked(looks::of_timeline(timeline, &facts));
+    let (looks, own) = ranked(looks::from_timeline(timeline, &facts));
     let id = page.id("timeline");
     let number = page.figure();
     page.keep(number, "", &caption(timeline), || {
@@ -140,7 +140,7 @@ fn render(part: &Part, page: &mut Page) -> Markup {
 fn ranked(looks: Vec<Look>) -> (Vec<Look>, usize) {
     let (mut own, mut shared): (Vec<Look>, Vec<Look>) = (vec![], vec![]);
     for look in looks {
-        let is_new = own.len() < LEGEND && own.iter().all(|of| of.color != look.color);
+        let is_new = own.len() < LEGEND && own.iter().all(|known| known.color != look.color);
         if is_new { own.push(look) } else { shared.push(look) }
     }
     let count = own.len();
@@ -245,22 +245,26 @@ fn picture<'a>(timeline: &Timeline, looks: &'a [Look], legend: usize) -> Picture
 }
 
 fn cells(cpu: &CpuTimeline, span_ns: u64, ranks: &[usize]) -> Cpu {
-    let start = |cell: &Cell| {
-        let part = (u128::from(cell.start_ns) << 32) / u128::from(span_ns);
-        u32::try_from(part).unwrap_or(u32::MAX)
-    };
-    let packed = |cell: &Cell| {
-        let rank = (ranks[cell.source as usize] as u32).min((1 << SOURCE_BITS) - 1);
-        rank << (32 - SOURCE_BITS) | cell.count.min(MOST_COUNT)
-    };
     Cpu {
         cpu: cpu.cpu,
         detours: cpu.detours,
         cells: cpu.cells.len(),
-        starts: data::u32s(cpu.cells.iter().map(start)),
+        starts: data::u32s(cpu.cells.iter().map(|cell| packed_start(cell, span_ns))),
         lengths: data::f32s(cpu.cells.iter().map(|cell| cell.length_ns as f32)),
-        packed: data::u32s(cpu.cells.iter().map(packed)),
+        packed: data::u32s(cpu.cells.iter().map(|cell| packed_source(cell, ranks))),
     }
+}
+
+/// Returns the start of a cell as a part of the span, in units of 2⁻³².
+fn packed_start(cell: &Cell, span_ns: u64) -> u32 {
+    let part = (u128::from(cell.start_ns) << 32) / u128::from(span_ns);
+    u32::try_from(part).unwrap_or(u32::MAX)
+}
+
+/// Returns the rank of the source of a cell in the upper bits, and its number of detours in the others.
+fn packed_source(cell: &Cell, ranks: &[usize]) -> u32 {
+    let rank = (ranks[cell.source as usize] as u32).min((1 << SOURCE_BITS) - 1);
+    rank << (32 - SOURCE_BITS) | cell.count.min(MOST_COUNT)
 }
 
 /// Texts by number, without repetitions.
@@ -288,19 +292,7 @@ fn packed_story(
     words: &mut Words,
 ) -> PackedStory {
     let place = timeline.cpus.iter().position(|cpu| cpu.cpu == story.cpu).unwrap_or(0);
-    let row = |row: &anechoic_analyze::timeline::StoryRow| {
-        let sent = sender(row.sent_by_cpu, row.sent_by_task.as_deref());
-        (
-            row.kind as usize,
-            row.depth,
-            ranks[row.source as usize],
-            row.function.as_deref().map(|function| words.number(plain(function))),
-            sent.map(|sent| words.number(sent)),
-            row.start_ns,
-            row.self_ns,
-        )
-    };
-    let rows = story.rows.iter().map(row).collect();
+    let rows = story.rows.iter().map(|row| packed_row(row, ranks, words)).collect();
     let cell = timeline.cpus.get(place).map_or(-1, |cpu| cell_of(&cpu.cells, story));
     let rank = ranks[story.source as usize];
     (
@@ -313,6 +305,19 @@ fn packed_story(
         rows,
         story.more,
         story.more_ns,
+    )
+}
+
+fn packed_row(row: &StoryRow, ranks: &[usize], words: &mut Words) -> PackedRow {
+    let sent = sender(row.sent_by_cpu, row.sent_by_task.as_deref());
+    (
+        row.kind as usize,
+        row.depth,
+        ranks[row.source as usize],
+        row.function.as_deref().map(|function| words.number(plain(function))),
+        sent.map(|sent| words.number(sent)),
+        row.start_ns,
+        row.self_ns,
     )
 }
 
@@ -331,6 +336,6 @@ fn longest_table(part: &Part) -> Markup {
     };
     html! {
         h3 { "The longest detours" }
-        (Screen::of(|screen| screen.table(longest::table(&summary.longest, &summary.run, true))))
+        (Screen::from_fn(|screen| screen.table(longest::table(&summary.longest, &summary.run, true))))
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn figures_5_and_6(found: Option<&Interference>, screen: &mut Screen)
         return;
     };
     screen.sentence(&sentences(found));
-    let first = found.kernels.first().map(|of| &*of.kernel);
+    let first = found.kernels.first().map(|kernel| &*kernel.kernel);
     if let Some((kernel, chart)) =
         first.and_then(|kernel| Some((kernel, over_time::by_distance(found, kernel)?)))
     {
@@ -70,7 +70,7 @@ pub(super) fn here(found: &Interference, is_at: fn(Proximity) -> bool) -> Option
         }
         (Some(least), Some(most)) => Some(format!("{} to {}", text(least), text(most))),
         _ => {
-            let limit = classes.iter().map(|class| class.interval.map(|of| of.high));
+            let limit = classes.iter().map(|class| class.interval.map(|interval| interval.high));
             let limit = limit.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)?;
             Some(format!("none, under {}", text(limit)))
         }

@@ -19,13 +19,13 @@ const ROWS: usize = 8;
 /// Adds the latency against the number of processors, predicted from the detours of this machine.
 pub(super) fn figure_1(found: &PhaseModel, screen: &mut Screen) {
     screen.section("the noise at scale, predicted from detours of this machine (Figure 1)");
-    found.grains.iter().filter_map(|of| words::grain(found, of)).for_each(|text| {
+    found.grains.iter().filter_map(|grain| words::grain(found, grain)).for_each(|text| {
         screen.sentence(&text);
     });
     found.notes.iter().for_each(|note| screen.warning(note));
     let title = "Figure 1 · latency by the number of processors";
-    let published = found.grains.iter().filter_map(|of| {
-        let place = place(of)?;
+    let published = found.grains.iter().filter_map(|grain| {
+        let place = place(grain)?;
         Some(format!(
             "{} at a grain of {}",
             find(&CMT, place[0], place[1], place[2])?.text(),
@@ -45,42 +45,41 @@ pub(super) fn figure_1(found: &PhaseModel, screen: &mut Screen) {
 }
 
 /// Returns the published slowdown of this grain, if the study has it.
-fn place(of: &GrainModel) -> Option<Place> {
+fn place(grain: &GrainModel) -> Option<Place> {
     let rows = ["100 µs", "1 ms"];
-    let row = rows.into_iter().find(|row| *row == asked(of.grain_ns))?;
+    let row = rows.into_iter().find(|row| *row == asked(grain.grain_ns))?;
     Some([AT_MOST, row, "grain"])
 }
 
 /// Returns the time that noise adds to a phase.
-fn latency_ns(of: &GrainModel, cell: &Cell) -> f64 {
-    (cell.slowdown() - 1.0) * of.grain_ns as f64
+fn latency_ns(grain: &GrainModel, cell: &Cell) -> f64 {
+    (cell.slowdown() - 1.0) * grain.grain_ns as f64
+}
+
+/// Returns the latency for each number of ranks that the recording supports, or does not.
+fn latencies(grain: &GrainModel, supported: bool) -> Vec<(f64, f64)> {
+    let cells = grain.cells.iter().filter(|cell| cell.supported == supported);
+    cells.map(|cell| (cell.ranks as f64, latency_ns(grain, cell))).collect()
 }
 
 fn chart(found: &PhaseModel) -> Chart {
     let mut curves = vec![];
-    for (number, of) in found.grains.iter().enumerate() {
-        let grain = asked(of.grain_ns);
-        let points = |supported: bool| -> Vec<(f64, f64)> {
-            let cells = of.cells.iter().filter(|cell| cell.supported == supported);
-            cells.map(|cell| (cell.ranks as f64, latency_ns(of, cell))).collect()
-        };
+    for (number, grain) in found.grains.iter().enumerate() {
+        let length = asked(grain.grain_ns);
         let letter = ('A'..='Z').nth(number);
-        let line = Curve::numbered(number, grain.clone(), Draw::Line, &points(true));
+        let points = latencies(grain, true);
+        let line = Curve::numbered(number, length.clone(), Draw::Line, &points);
         curves.push(line.lettered(letter));
-        let few = Curve::numbered(
-            number,
-            format!("{grain}: underestimate"),
-            Draw::Points,
-            &points(false),
-        );
+        let (name, points) = (format!("{length}: underestimate"), latencies(grain, false));
+        let few = Curve::numbered(number, name, Draw::Points, &points);
         if !few.x.is_empty() {
             curves.push(few.lettered(letter.map(|letter| letter.to_ascii_lowercase())));
         }
     }
-    let there = found.grains.iter().filter_map(|of| {
-        let [experiment, row, column] = place(of)?;
+    let there = found.grains.iter().filter_map(|grain| {
+        let [experiment, row, column] = place(grain)?;
         let percent = find(&CMT, experiment, row, column)?.value.number()?;
-        Some((MOST as f64, percent / 100.0 * of.grain_ns as f64))
+        Some((MOST as f64, percent / 100.0 * grain.grain_ns as f64))
     });
     let mut points: Vec<(f64, f64)> = there.collect();
     // Both are 200 µs.
@@ -89,13 +88,13 @@ fn chart(found: &PhaseModel) -> Chart {
     let name = "published, both grains".to_owned();
     curves.push(Curve::colored(palette::REST, shape, name, Draw::Points, &points));
     let x = Axis::log("processors", Quantity::Count);
-    Chart::of(x, Axis::log("latency", Quantity::Time), curves)
+    Chart::new(x, Axis::log("latency", Quantity::Time), curves)
 }
 
 /// Returns the slowdown on as many processors as in the study, of the grain of this published value.
 pub(super) fn here(found: &PhaseModel, [_, row, _]: Place) -> Option<String> {
-    let of = found.grains.iter().find(|of| asked(of.grain_ns) == row)?;
-    let cell = of.cells.iter().find(|cell| cell.ranks == MOST)?;
+    let grain = found.grains.iter().find(|grain| asked(grain.grain_ns) == row)?;
+    let cell = grain.cells.iter().find(|cell| cell.ranks == MOST)?;
     let at_least = if cell.supported { "" } else { "≥ " };
     Some(format!("{at_least}{}", loss(cell.slowdown() - 1.0)))
 }

@@ -58,10 +58,10 @@ const RANKS: &str = "1..1e6,2..2e5,5..5e5";
 
 /// States what the slowdown approaches with many ranks, for the grains of which the paper states it.
 fn limits(found: &Laws) -> String {
-    let both = found.grains.iter().filter_map(|of| {
-        let grain = asked(of.grain_ns);
+    let both = found.grains.iter().filter_map(|laws| {
+        let grain = asked(laws.grain_ns);
         let there = find(&TICKS, JOB_LIMIT, &grain, "grain")?.value.text();
-        Some(format!("{} at a grain of {grain} (published: {there})", slowdown(of.limit)))
+        Some(format!("{} at a grain of {grain} (published: {there})", slowdown(laws.limit)))
     });
     let both: Vec<String> = both.collect();
     format!("With many ranks the slowdown approaches {}.", both.join(" and "))

@@ -115,8 +115,8 @@ fn drawn(part: &Part<'_>) -> Option<(Chart, String)> {
 /// Rows of a chart in the terminal.
 const ROWS: usize = 8;
 
-fn covers(of: &Histogram, ns: f64) -> bool {
-    (of.low..=of.low + of.width * of.counts.len() as f64).contains(&ns)
+fn covers(histogram: &Histogram, ns: f64) -> bool {
+    (histogram.low..=histogram.low + histogram.width * histogram.counts.len() as f64).contains(&ns)
 }
 
 fn published(row: &str, column: &str) -> Option<&'static Published> {
@@ -133,7 +133,7 @@ fn there() -> String {
 /// Returns the times of each part, and those published.
 fn table(parts: &[Part<'_>]) -> Table {
     let heads = ["grain", "with a tick", "without, µs", "with one, µs", "fasties"];
-    let mut table = Table::of_named("part of a tick's period", &heads)
+    let mut table = Table::with_names("part of a tick's period", &heads)
         .captioned("Samples of parts of a tick's period, published and measured");
     let text = |row, column| published(row, column).map_or("–".into(), |cell| cell.value.text());
     let machine = published("fasties", FASTIES).map_or("", |cell| cell.machine);
@@ -153,7 +153,7 @@ fn table(parts: &[Part<'_>]) -> Table {
             cell(part.with_tick(), share),
             cell(part.without_ns(), micros_exact),
             cell(part.with_ns(), micros_exact),
-            distribution.map_or("–".into(), |of| count(of.fasties.count)),
+            distribution.map_or("–".into(), |distribution| count(distribution.fasties.count)),
         ]);
     }
     table
