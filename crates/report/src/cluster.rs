@@ -110,8 +110,8 @@ fn totals(cluster: &Cluster, screen: &mut Screen) {
 }
 
 /// Describes the distribution of noise.
-fn spread(of: &Quantiles) -> String {
-    let Quantiles { least, median, p90, most } = *of;
+fn spread(quantiles: &Quantiles) -> String {
+    let Quantiles { least, median, p90, most } = *quantiles;
     let [least, median, p90, most] = [least, median, p90, most].map(noise);
     format!("min {least}, median {median}, p90 {p90}, max {most}")
 }
@@ -123,9 +123,9 @@ const P: &str =
 /// Adds the outliers and the statistic behind them.
 fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let (cpus, hosts) = (&cluster.cpu_outliers, &cluster.host_outliers);
-    for (of, what) in [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))] {
-        words::outliers(of, view.all).iter().for_each(|text| screen.warning(text));
-        words::not_judged(of, what).iter().for_each(|text| screen.note(text));
+    for (outliers, what) in [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))] {
+        words::outliers(outliers, view.all).iter().for_each(|text| screen.warning(text));
+        words::not_judged(outliers, what).iter().for_each(|text| screen.note(text));
     }
     if !(cpus.found.is_empty() && hosts.found.is_empty()) {
         screen.on_page(|page| page.note(P));

@@ -33,7 +33,9 @@ pub(crate) fn counted(found: &Counted, view: &View<'_>) -> Screen {
     let mut rows: Vec<&CountedCpu> = found.cpus.iter().collect();
     let folded = rows.len() > MOST_ROWS && !view.all;
     if folded {
-        rows.sort_by_key(|cpu| std::cmp::Reverse(cpu.lengths.last().map(|at| at.ns.at_least)));
+        rows.sort_by_key(|cpu| {
+            std::cmp::Reverse(cpu.lengths.last().map(|longest| longest.ns.at_least))
+        });
         rows.truncate(MOST_ROWS);
     }
     screen.table(table(found, &rows));
@@ -71,7 +73,7 @@ fn table(found: &Counted, rows: &[&CountedCpu]) -> Table {
     if found.latencies {
         heads.remove(1);
     }
-    let mut table = Table::of_numbers(&heads);
+    let mut table = Table::numeric(&heads);
     let several = rows.len() > 1;
     for cpu in rows.iter().copied().chain(several.then_some(&found.total)) {
         let mut cells = vec![cpu.cpu.map_or("all".to_owned(), |cpu| cpu.to_string())];
@@ -88,16 +90,17 @@ fn table(found: &Counted, rows: &[&CountedCpu]) -> Table {
 }
 
 /// Returns bounds of a length, as one if they look the same.
-fn within(at: &LengthAt) -> String {
-    of_bounds(length(at.ns.at_least), &length(at.ns.at_most))
+fn within(quantile: &LengthAt) -> String {
+    range(length(quantile.ns.at_least), &length(quantile.ns.at_most))
 }
 
-fn share(of: Within<f64>) -> String {
-    of_bounds(noise(of.at_least), &noise(of.at_most))
+fn share(bounds: Within<f64>) -> String {
+    range(noise(bounds.at_least), &noise(bounds.at_most))
 }
 
-fn of_bounds(low: String, high: &str) -> String {
-    let unit = high.rsplit_once(' ').map_or("", |of| of.1);
+/// Writes both ends, with their unit once; as one if they look the same.
+fn range(low: String, high: &str) -> String {
+    let unit = high.rsplit_once(' ').map_or("", |(_, unit)| unit);
     match low.strip_suffix(unit) {
         _ if low == high => low,
         Some(number) if !unit.is_empty() => between(number.trim_end(), high),

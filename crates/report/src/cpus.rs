@@ -28,7 +28,7 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let heads = HEADS.map(|head| if is_of_program(summary) && head == LAST { "ran" } else { head });
     let groups: &[(&str, usize)] =
         if is_of_program(summary) { &GROUPS_OF_PROGRAM } else { &GROUPS };
-    let mut table = Table::of_numbers(&heads).grouped(groups).captioned("Noise of each CPU");
+    let mut table = Table::numeric(&heads).grouped(groups).captioned("Noise of each CPU");
     for cpu in if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() } {
         table.row(cpu_row(cpu, is_of_program(summary)));
     }
@@ -65,20 +65,17 @@ fn columns(summary: &Summary) -> &'static str {
 
 /// Explains lower bounds and missing intervals in the column of intervals of these shares of noise.
 pub(crate) fn bounds_notes(
-    of: impl Iterator<Item = (f64, Option<Interval>, Option<f64>)>,
+    shares: impl Iterator<Item = (f64, Option<Interval>, Option<f64>)>,
     screen: &mut Screen,
 ) {
-    let of: Vec<_> = of.map(|(of, interval, least)| telling(of, interval, least)).collect();
-    let (bound, none) = (
-        of.iter().any(|of| matches!(of, (None, Some(_)))),
-        of.iter().any(|of| matches!(of, (None, None))),
-    );
-    if bound {
+    let cells: Vec<_> =
+        shares.map(|(share, interval, least)| telling(share, interval, least)).collect();
+    if cells.iter().any(|cell| matches!(cell, (None, Some(_)))) {
         screen.note(
             "≥ under 95 %: lower bound (97.5 %), where few events decide or detours were lost",
         );
     }
-    if none {
+    if cells.contains(&(None, None)) {
         screen.note(
             "– under 95 %: no interval, because of too few events, too short a run, or lost detours",
         );
@@ -101,7 +98,7 @@ fn ran(noise: f64, wall_ns: u64) -> String {
     span(((1.0 - noise) * wall_ns as f64).round() as u64)
 }
 
-fn cpu_row(cpu: &CpuNoise, of_program: bool) -> Vec<String> {
+fn cpu_row(cpu: &CpuNoise, is_program: bool) -> Vec<String> {
     let mut row = vec![cpu.cpu.to_string()];
     row.extend(noise_cells(
         (cpu.noise, cpu.interval, cpu.at_least),
@@ -109,7 +106,7 @@ fn cpu_row(cpu: &CpuNoise, of_program: bool) -> Vec<String> {
         cpu.rate_per_s,
     ));
     row.extend(length_cells(cpu.lengths.as_ref()));
-    row.push(match of_program {
+    row.push(match is_program {
         true => ran(cpu.noise, cpu.wall_ns),
         false => time(cpu.subtracted_ns),
     });
@@ -120,8 +117,8 @@ fn total_row(summary: &Summary) -> Vec<String> {
     let total = &summary.total;
     let shortest = summary.cpus.iter().map(|cpu| cpu.subtracted_ns).reduce(f64::min);
     let mut row = vec!["all".to_owned()];
-    let of = (total.noise, total.interval, total.at_least);
-    row.extend(noise_cells(of, total.lost_detours, total.rate_per_s));
+    let noise = (total.noise, total.interval, total.at_least);
+    row.extend(noise_cells(noise, total.lost_detours, total.rate_per_s));
     row.extend(length_cells(total.lengths.as_ref()));
     row.push(match is_of_program(summary) {
         true => ran(total.noise, total.wall_ns),

@@ -19,14 +19,16 @@ const BAR: usize = COLUMN - 2;
 pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let points = chosen(&summary.curve, (view.columns() - LABEL) / COLUMN);
     let Some(most) = points.first().map(|point| point.noise) else { return };
-    let mut line = |label: &str, tone: Tone, cell: &dyn Fn(&CurvePoint) -> String| {
+    let lines: [(&str, Tone, &dyn Fn(&CurvePoint) -> String); 4] = [
+        ("detours over", Tone::Heading, &|point| asked(point.threshold_ns)),
+        ("  per s", Tone::Plain, &|point| rate(point.rate_per_s)),
+        ("  noise", Tone::Plain, &|point| noise(point.noise)),
+        ("", Tone::Bar, &|point| bar(point.noise, most)),
+    ];
+    for (label, tone, cell) in lines {
         let cells: String = points.iter().map(|point| pad_left(&cell(point), COLUMN)).collect();
         screen.toned_line(tone, format!("{label:LABEL$}{cells}").trim_end());
-    };
-    line("detours over", Tone::Heading, &|point| asked(point.threshold_ns));
-    line("  per s", Tone::Plain, &|point| rate(point.rate_per_s));
-    line("  noise", Tone::Plain, &|point| noise(point.noise));
-    line("", Tone::Bar, &|point| bar(point.noise, most));
+    }
 }
 
 /// Returns all points if they fit, else the first point and the powers of ten as far as they fit.
@@ -35,7 +37,7 @@ fn chosen(curve: &[CurvePoint], room: usize) -> Vec<&CurvePoint> {
     let mut points: Vec<&CurvePoint> = curve.iter().collect();
     if points.len() > room {
         let first = points.first().map(|point| point.threshold_ns);
-        points.retain(|p| Some(p.threshold_ns) == first || is_power(p.threshold_ns));
+        points.retain(|point| Some(point.threshold_ns) == first || is_power(point.threshold_ns));
     }
     points.truncate(room);
     points

@@ -23,18 +23,18 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
 fn noise_and_source(summary: &Summary) -> Vec<String> {
     let run = &summary.run;
     if let Some(program) = &run.program {
-        return of_program(summary, program);
+        return program_sentences(summary, program);
     }
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
-    let over = asked(run.threshold_ns);
+    let threshold = asked(run.threshold_ns);
     let Some(lengths) = summary.total.lengths.as_ref() else {
         let so_long = span(run.wall_ns);
         return vec![match summary.total.lost_detours {
-            0 => format!("{cpus} had no detour over {over} in {so_long}."),
+            0 => format!("{cpus} had no detour over {threshold} in {so_long}."),
             lost => {
                 let lost = counted(lost, "detour", "detours");
                 format!(
-                    "The noise of {cpus} is unknown: {lost} over {over} occurred, and none was recorded."
+                    "The noise of {cpus} is unknown: {lost} over {threshold} occurred, and none was recorded."
                 )
             }
         }];
@@ -71,7 +71,7 @@ fn source_and_lengths(summary: &Summary, lengths: &Lengths) -> String {
 }
 
 /// Returns what a program lost.
-fn of_program(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
+fn program_sentences(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
     let run = &summary.run;
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
     let (name, ran) = (plain(&program.name), span(program.ran_ns));
@@ -122,27 +122,30 @@ fn competition_fact(kind: Competition, cpus: usize, them: &str) -> String {
 /// States in which of these recordings other programs were at work on the measured CPUs, for results that are not
 /// summaries. A recording whose lost time is not known says nothing of that.
 pub(crate) fn at_work(recordings: &[&Recording]) -> Vec<String> {
-    let sentence = |recording: &&Recording| {
-        let summary = summarize(recording).ok()?;
-        let host = match recordings.len() {
-            1 => String::new(),
-            _ => format!("{}: ", plain(&summary.run.host)),
-        };
-        let cpus = summary.run.cpus.len();
-        let fact = competition_fact(competition(&summary)?, cpus, "the measured CPUs");
-        Some(format!("{host}{fact} Measure while they rest."))
+    let several = recordings.len() > 1;
+    recordings.iter().filter_map(|recording| at_work_in(recording, several)).collect()
+}
+
+/// States whether other programs were at work during one of several recordings, or of a single one.
+fn at_work_in(recording: &Recording, several: bool) -> Option<String> {
+    let summary = summarize(recording).ok()?;
+    let host = match several {
+        true => format!("{}: ", plain(&summary.run.host)),
+        false => String::new(),
     };
-    recordings.iter().filter_map(sentence).collect()
+    let cpus = summary.run.cpus.len();
+    let fact = competition_fact(competition(&summary)?, cpus, "the measured CPUs");
+    Some(format!("{host}{fact} Measure while they rest."))
 }
 
 /// States the share of the lost time that only the policy of the measuring threads caused, if it changes the picture,
 /// and what is left without it.
 fn artefact(summary: &Summary) -> Option<String> {
     let rows = summary.sources.iter().flat_map(|sources| &sources.rows);
-    let (of_policy, others): (Vec<&SourceRow>, Vec<&SourceRow>) = rows.partition(|row| {
+    let (artefacts, others): (Vec<&SourceRow>, Vec<&SourceRow>) = rows.partition(|row| {
         sources::FAIR_SERVER.is(&row.source) || sources::RT_THROTTLING.is(&row.source)
     });
-    let part: f64 = of_policy.iter().map(|row| row.share).sum();
+    let part: f64 = artefacts.iter().map(|row| row.share).sum();
     if part < ARTEFACT || !summary.run.policy.is_fifo() {
         return None;
     }

@@ -87,14 +87,14 @@ pub fn budget(recordings: usize) -> Budget {
 impl Part {
     /// Returns a recording without results.
     #[must_use]
-    pub fn of(name: String, run: Run) -> Self {
+    pub fn new(name: String, run: Run) -> Self {
         Part { name, run: Some(run), ..Self::default() }
     }
 
     /// Adds a result.
     #[must_use]
     pub fn with<T: Debug + Any + Send + Sync>(mut self, row: &'static Row<T>, value: T) -> Self {
-        self.found.add(Found::of(row, value, &[]));
+        self.found.add(Found::from_value(row, value, &[]));
         self
     }
 
@@ -110,7 +110,7 @@ impl Part {
 
     /// Returns the facts of the run from the results, preferably from the summary; without results those of the plan.
     pub(crate) fn facts(&self) -> Option<Facts> {
-        let planned = |run: &Run| Facts::of(run, run.end_ticks.saturating_sub(run.start_ticks));
+        let planned = |run: &Run| Facts::new(run, run.end_ticks.saturating_sub(run.start_ticks));
         let found = self.found.iter().rev().find_map(Found::facts).cloned();
         found.or_else(|| self.run.as_ref().map(planned))
     }

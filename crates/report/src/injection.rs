@@ -32,8 +32,8 @@ pub fn verification(found: &Verification, view: &View<'_>) -> Screen {
     }
     screen.gap();
     for cpu in &found.cpus {
-        let of = if found.cpus.len() > 1 { format!("CPU {}: ", cpu.cpu) } else { String::new() };
-        screen.facts(facts(found, cpu, &of));
+        let name = if found.cpus.len() > 1 { format!("CPU {}: ", cpu.cpu) } else { String::new() };
+        screen.facts(facts(found, cpu, &name));
     }
     screen.facts(not_available(&found.not_available));
     screen.path("recordings", view);
@@ -60,7 +60,7 @@ pub(crate) fn outcome(screen: &mut Screen, verdict: Verdict, failed: bool) {
 
 fn counts(found: &Verification) -> Table {
     let periodic = found.injected.timing == InjectionTiming::Periodic;
-    Table::of_rows(&found.cpus)
+    Table::with_rows(&found.cpus)
         .number("CPU", |cpu| cpu.cpu.to_string())
         .number(if periodic { "requested" } else { "requested (mean)" }, |cpu| count(cpu.asked))
         .number("delivered", |cpu| known(cpu.delivered))
@@ -77,7 +77,7 @@ fn counts(found: &Verification) -> Table {
 
 /// Returns median (interquartile range) of the injections' own time, of their detours, and of bare detours.
 fn durations(found: &Verification) -> Table {
-    let table = Table::of_rows(&found.cpus)
+    let table = Table::with_rows(&found.cpus)
         .number("CPU", |cpu| cpu.cpu.to_string())
         .number(own_time(found.injected.kind), |cpu| spread(cpu.own_time.map(|own| own.all)))
         .number("its detour", |cpu| spread(cpu.detour_time.map(|time| time.all)));
@@ -105,29 +105,29 @@ fn bare_name(found: &Verification) -> String {
     }
 }
 
-/// Explains the numbers of one CPU; `of` names it if there are several.
-fn facts(found: &Verification, cpu: &CpuVerification, of: &str) -> Vec<Fact> {
+/// Explains the numbers of one CPU; `name` names it if there are several.
+fn facts(found: &Verification, cpu: &CpuVerification, name: &str) -> Vec<Fact> {
     let mut facts = vec![];
     if let Some(seen) = &cpu.seen {
         let (tone, text) = found_of(cpu, seen);
-        facts.push(Fact::new("seen", tone, format!("{of}{text}")));
+        facts.push(Fact::new("seen", tone, format!("{name}{text}")));
     }
     if let Some(own) = &cpu.own_time
         && let Some((tone, text)) = own_text(found, own)
     {
-        facts.push(Fact::new("own time", tone, format!("{of}{text}")));
+        facts.push(Fact::new("own time", tone, format!("{name}{text}")));
     }
     if let Some(error) = cpu.detour_time.and_then(|time| time.error) {
         let bare_ns = found.bare_duration_ns.unwrap_or(0);
         let more = asked(found.injected.duration_ns.saturating_sub(bare_ns));
         let bare = bare_name(found);
-        let text = format!("{of}{}: its detour minus {bare} minus {more}", deviation(&error));
+        let text = format!("{name}{}: its detour minus {bare} minus {more}", deviation(&error));
         facts.push(Fact::new("duration error", Tone::Good, text));
     }
     if let Some(own) = cpu.own_count.filter(|own| own.agree() == Some(false)) {
         let kernel = own.kernel.unwrap_or(0);
         let text = format!(
-            "{of}the injector counted {} while it was on, the kernel's events {}{}",
+            "{name}the injector counted {} while it was on, the kernel's events {}{}",
             count(own.injector),
             count(kernel),
             not_counted(found, own.injector < kernel)
@@ -136,12 +136,12 @@ fn facts(found: &Verification, cpu: &CpuVerification, of: &str) -> Vec<Fact> {
     }
     if let Some(text) = too_short(found, cpu) {
         let tone = if cpu.many_too_short() { Tone::Warning } else { Tone::Quiet };
-        facts.push(Fact::new("too short", tone, format!("{of}{text}")));
+        facts.push(Fact::new("too short", tone, format!("{name}{text}")));
     }
     if cpu.cut_short > 0 {
         let many = cpu.many_cut_short(found.injected.kind);
         let tone = if many { Tone::Warning } else { Tone::Quiet };
-        let text = format!("{of}{} ended before the requested duration", count(cpu.cut_short));
+        let text = format!("{name}{} ended before the requested duration", count(cpu.cut_short));
         facts.push(Fact::new("cut short", tone, text));
     }
     facts
@@ -173,12 +173,13 @@ pub(crate) fn found_of(cpu: &CpuVerification, seen: &Detections) -> (Tone, Strin
             format!("all {} that were delivered lie inside detours", count(seen.found)),
         ),
         missing => {
-            let at = seen.missed.iter().map(|missed| format!("{:.6} s", missed.at_ns as f64 / 1e9));
+            let times =
+                seen.missed.iter().map(|missed| format!("{:.6} s", missed.at_ns as f64 / 1e9));
+            let times = times.collect::<Vec<_>>().join(", ");
             let more = missing.saturating_sub(seen.missed.len() as u64);
             let more = if more > 0 { format!(" and {} more", count(more)) } else { String::new() };
-            let at = at.collect::<Vec<_>>().join(", ");
             let text = format!(
-                "{} of {} delivered {} in no detour: at {at}{more}",
+                "{} of {} delivered {} in no detour: at {times}{more}",
                 count(missing),
                 count(delivered),
                 if missing == 1 { "lies" } else { "lie" }
@@ -192,7 +193,7 @@ pub(crate) fn found_of(cpu: &CpuVerification, seen: &Detections) -> (Tone, Strin
             0 => format!(" (detected: 95 % confidence over {low:.2} %)"),
             _ => {
                 let [share, low, high] =
-                    [recall.share * 100.0, low, high].map(|of| format!("{of:.2}"));
+                    [recall.share * 100.0, low, high].map(|percent| format!("{percent:.2}"));
                 format!(" (detected: {share} %, 95 %: {} %)", between(&low, &high))
             }
         };
@@ -243,9 +244,9 @@ pub(crate) fn deviation(error: &Deviation) -> String {
 }
 
 /// Writes median and interquartile range: `62.31 µs (62.02–63.11)`.
-fn spread(of: Option<Quartiles>) -> String {
-    of.map_or("–".into(), |of| {
-        format!("{:.2} µs ({:.2}–{:.2})", of.median_ns / 1e3, of.q1_ns / 1e3, of.q3_ns / 1e3)
+fn spread(quartiles: Option<Quartiles>) -> String {
+    quartiles.map_or("–".into(), |Quartiles { q1_ns, median_ns, q3_ns, .. }| {
+        format!("{:.2} µs ({:.2}–{:.2})", median_ns / 1e3, q1_ns / 1e3, q3_ns / 1e3)
     })
 }
 

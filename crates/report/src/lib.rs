@@ -70,7 +70,7 @@ mod units;
 pub use check::check;
 pub use cluster::cluster;
 pub use compare::compare;
-pub use figures::{Figure, FigureOf, captions, figures};
+pub use figures::{Figure, FigureSubject, captions, figures};
 pub use gate::{gate, gate_junit, gate_markdown};
 pub use html::{
     HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html,

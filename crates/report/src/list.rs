@@ -42,7 +42,7 @@ pub struct Listed {
 /// Shows recordings in the order of their starts, the newest last, each with the sentence that states what was found.
 #[must_use]
 pub(crate) fn list(list: &List, view: &View<'_>) -> Screen {
-    let mut table = Table::of_rows(&list.recordings)
+    let mut table = Table::with_rows(&list.recordings)
         .name("recording", |listed| name(listed, view.path))
         .name("started", |listed| local_time(&listed.start_utc))
         .name("method", |listed| listed.method.clone())
@@ -53,7 +53,7 @@ pub(crate) fn list(list: &List, view: &View<'_>) -> Screen {
         .captioned("Recordings")
         .leaving_out(&["CPUs", "size", "time"]);
     table.asides(list.recordings.iter().map(|listed| listed.headline.as_deref().unwrap_or("")));
-    Screen::of(|screen| screen.table(table))
+    Screen::from_fn(|screen| screen.table(table))
 }
 
 /// Returns the path of a recording in the directory that is listed.

@@ -16,7 +16,7 @@ const PART: f64 = 0.1;
 /// Returns the longest detours, one row each.
 pub(crate) fn table(longest: &[LongDetour], run: &Facts, all: bool) -> Table {
     let shown = if all { longest } else { &longest[..SHOWN.min(longest.len())] };
-    Table::of_rows(shown)
+    Table::with_rows(shown)
         .number("longest", |detour| length(detour.length_ns))
         .number("at", |detour| instant(detour.start_ns))
         .number("CPU", |detour| detour.cpu.to_string())

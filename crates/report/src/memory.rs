@@ -40,7 +40,10 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
         screen.note("--all lists every experiment.");
     }
     if view.all
-        && found.measured().any(|of| of.regions.iter().flatten().any(|of| of.os_share.is_some()))
+        && found
+            .measured()
+            .flat_map(|experiment| experiment.regions.iter().flatten())
+            .any(|region| region.os_share.is_some())
     {
         screen.section("the operating system's part of the variance");
         screen.table(tables::os_share(found));
@@ -77,16 +80,16 @@ fn add_charts(found: &Memory, screen: &mut Screen) {
 /// Describes the measurement.
 fn what(found: &Memory) -> String {
     let (done, all) = (found.measured().count(), found.experiments.len());
-    let points = || found.measured().flat_map(|of| &of.points);
+    let points = || found.measured().flat_map(|experiment| &experiment.points);
     let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
     let samples: u64 = points().map(|point| point.samples).sum();
     let ends = [sizes.first(), sizes.last()].map(|bytes| words::size(bytes.copied().unwrap_or(0)));
-    let on = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let place = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
     let pages: Vec<String> = found.page_bytes.iter().map(|&bytes| words::size(bytes)).collect();
     format!(
-        "memory: {done} of {all} experiments{on} · {} from {} to {} · pages of {} · {} passes in {} · {}",
+        "memory: {done} of {all} experiments{place} · {} from {} to {} · pages of {} · {} passes in {} · {}",
         counted(sizes.len() as u64, "working set", "working sets"),
         ends[0],
         ends[1],
@@ -113,23 +116,23 @@ fn facts(found: &Memory) -> Vec<Fact> {
 
 /// States how many outliers there are, and what lengthened them.
 fn outliers(found: &Memory) -> Fact {
-    let of = &found.outliers;
+    let outliers = &found.outliers;
     let part =
         |part: u64, whole: u64| share(if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
     let mut text = format!(
         "{} of {} passes ({}) are far longer than the others of their working set",
-        count(of.count),
-        count(of.samples),
-        part(of.count, of.samples)
+        count(outliers.count),
+        count(outliers.samples),
+        part(outliers.count, outliers.samples)
     );
-    if of.examined > 0 {
-        let named = part(of.explained, of.examined);
+    if outliers.examined > 0 {
+        let named = part(outliers.explained, outliers.examined);
         text += &format!(
             "; kernel events account for {named} of the {} with events",
-            count(of.examined)
+            count(outliers.examined)
         );
     }
-    if let Some(causes) = causes(of, &found.run) {
+    if let Some(causes) = causes(outliers, &found.run) {
         text += &format!(": {causes}");
     }
     Fact::new("outliers", Tone::Plain, text)

@@ -16,12 +16,12 @@ pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
 const CAUSES: usize = 3;
 
 /// Names the sources that lengthened most outliers, each with their number; nothing if none is known.
-pub(crate) fn causes(of: &Outliers, run: &Facts) -> Option<String> {
-    let named = of.causes.iter().take(CAUSES).map(|cause| {
+pub(crate) fn causes(outliers: &Outliers, run: &Facts) -> Option<String> {
+    let named = outliers.causes.iter().take(CAUSES).map(|cause| {
         format!("{} ({})", source_name(&cause.source, &cause.name, run), count(cause.outliers))
     });
-    let more = if of.causes.len() > CAUSES { ", …" } else { "" };
-    (!of.causes.is_empty()).then(|| named.collect::<Vec<_>>().join(", ") + more)
+    let more = if outliers.causes.len() > CAUSES { ", …" } else { "" };
+    (!outliers.causes.is_empty()).then(|| named.collect::<Vec<_>>().join(", ") + more)
 }
 
 /// Returns the readable name of a source on a guest of a hypervisor, or on a machine without one.

@@ -24,7 +24,7 @@ const COMMAND_COLUMNS: usize = 40;
 /// Adds who took the lost time.
 pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     if let Some(owners) = summary.owners.as_deref().filter(|owners| !owners.is_empty()) {
-        let mut table = Table::of_named("taken by", &["share", "of the time"]);
+        let mut table = Table::with_names("taken by", &["share", "of the time"]);
         for owner in owners {
             let name = clip(&title(owner, summary), NAME_COLUMNS);
             table.row(vec![name, share(owner.share), noise(owner.noise)]);
@@ -155,12 +155,9 @@ fn quota(limits: &CpuLimits) -> Option<String> {
 
 /// Returns for how long runnable threads waited, if that was long.
 fn waited(limits: &CpuLimits, run: &Facts) -> Option<String> {
-    let of_wall = |ns: Option<u64>| {
-        let part = ns? as f64 / run.wall_ns.max(1) as f64;
-        (part >= LEAST_WAITING).then(|| share(part.min(1.0)))
-    };
-    let all = of_wall(limits.machine_waited_ns)?;
-    let own = of_wall(limits.waited_ns).filter(|_| limits.cgroup != "/");
+    let all = waiting_share(limits.machine_waited_ns, run)?;
+    // The cgroup `/` is the whole machine, which is named already.
+    let own = waiting_share(limits.waited_ns, run).filter(|_| limits.cgroup != "/");
     let own = own.map_or(String::new(), |own| format!(", and one of the run's cgroup in {own}"));
     let busy =
         if run.program.is_some() { "" } else { "; the loops themselves keep their CPUs busy" };
@@ -169,10 +166,16 @@ fn waited(limits: &CpuLimits, run: &Facts) -> Option<String> {
     ))
 }
 
+/// Returns the share of the run that this is, if it is known and large enough to be mentioned.
+fn waiting_share(waited_ns: Option<u64>, run: &Facts) -> Option<String> {
+    let part = waited_ns? as f64 / run.wall_ns.max(1) as f64;
+    (part >= LEAST_WAITING).then(|| share(part.min(1.0)))
+}
+
 /// Adds the threads that ran while no events were recorded.
 fn suspects(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let seen = &summary.suspect_threads;
-    let mut table = Table::of_named("threads that ran meanwhile", &["ran for", "ran per s"]);
+    let mut table = Table::with_names("threads that ran meanwhile", &["ran for", "ran per s"]);
     for thread in seen {
         let ran_ns = thread.ran_ns.unwrap_or(0);
         let per_s = length((ran_ns as f64 / (summary.run.wall_ns.max(1) as f64 / 1e9)) as u64);

@@ -67,11 +67,11 @@ fn add_charts(found: &Paging, screen: &mut Screen) {
 fn what(found: &Paging) -> String {
     let sizes = found.sizes();
     let ends = [sizes.first(), sizes.last()].map(|bytes| size(bytes.copied().unwrap_or(0)));
-    let on = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let place = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
     let kinds = found.kinds.iter().filter(|kind| kind.absent.is_none()).count() as u64;
     let passes: u64 = found.points.iter().map(|point| point.passes).sum();
     format!(
-        "paging: matrix × vector{on} · {} from {} to {} · {} · {} · {} passes in {} · {}",
+        "paging: matrix × vector{place} · {} from {} to {} · {} · {} · {} passes in {} · {}",
         counted(sizes.len() as u64, "size", "sizes"),
         ends[0],
         ends[1],

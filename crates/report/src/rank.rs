@@ -16,6 +16,7 @@ use anechoic_analyze::rank::{
     Counted, Places, RankedExperiment, RankedNoise, Ranking, Standing, Variation,
 };
 use anechoic_analyze::samples::Fixed;
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::methods;
 
 /// Widest name of a configuration in a table.
@@ -129,8 +130,8 @@ fn differences(ranking: &Ranking) -> Vec<String> {
     let unequal = ranking.unequal_samples;
     let single = without_variance(ranking);
     let samples = (unequal > 0).then(|| {
-        let of = counted(unequal, "experiment", "experiments");
-        format!("The repetitions of {of} differ: a configuration with fewer is less certain.")
+        let experiments = counted(unequal, "experiment", "experiments");
+        format!("The repetitions of {experiments} differ: a configuration with fewer is less certain.")
     });
     let reads = ranking.reads_differ.then(|| READS_DIFFER.to_owned());
     let unit = times::unit(ranking).map(str::to_owned);
@@ -144,8 +145,8 @@ fn without_variance(ranking: &Ranking) -> Option<String> {
         1 => "1 series has a single sample, which has no variance".to_owned(),
         many => format!("{} series have a single sample, which has no variance", count(many)),
     };
-    let unknown: Vec<String> =
-        ranking.experiments.iter().filter(|of| lacks_variance(of)).map(words).collect();
+    let unknown = ranking.experiments.iter().filter(|experiment| lacks_variance(experiment));
+    let unknown: Vec<String> = unknown.map(words).collect();
     let listed = unknown[..unknown.len().min(NAMED)].join("; ");
     let noise = match unknown.len() {
         0 => "The noise is that of the others".to_owned(),
@@ -160,48 +161,52 @@ fn without_variance(ranking: &Ranking) -> Option<String> {
 }
 
 /// Returns whether an experiment is not ranked although all configurations have measured it: the noise of one is not known.
-fn lacks_variance(of: &RankedExperiment) -> bool {
-    of.tied.is_none()
-        && of.time.iter().zip(&of.noise).all(|(time, noise)| time.is_some() || noise.is_some())
+fn lacks_variance(experiment: &RankedExperiment) -> bool {
+    let mut measured = experiment.time.iter().zip(&experiment.noise);
+    experiment.tied.is_none() && measured.all(|(time, noise)| time.is_some() || noise.is_some())
 }
 
 /// States how often each configuration has which place in the experiments that are none of the paper's.
 fn beside_paper(ranking: &Ranking) -> Option<String> {
-    let places = |of: &Standing| Some((clip(&plain(&of.name), NAME), of.beside_paper?));
+    let places = |standing: &Standing| {
+        Some((clip(&plain(&standing.name), NAME), standing.beside_paper?))
+    };
     let places: Option<Vec<(String, Places)>> = ranking.configurations.iter().map(places).collect();
-    let places = places.filter(|of| !of.is_empty())?;
-    let ranked =
-        ranking.experiments.iter().filter(|of| of.beside_paper && of.tied.is_some()).count();
+    let places = places.filter(|places| !places.is_empty())?;
+    let others = ranking.experiments.iter().filter(|experiment| experiment.beside_paper);
+    let ranked = others.filter(|experiment| experiment.tied.is_some()).count();
+    // Of two configurations none is in the middle.
     let several = places.len() > 2;
-    let of_each = places.iter().map(|(name, of)| {
+    let texts = places.iter().map(|(name, places)| {
         let middle = if several {
-            format!(", in the middle in {}", count(of.middle))
+            format!(", in the middle in {}", count(places.middle))
         } else {
             String::new()
         };
         format!(
             "{name} is lowest in {}{middle}, highest in {}",
-            count(of.lowest),
-            count(of.highest)
+            count(places.lowest),
+            count(places.highest)
         )
     });
     Some(format!(
         "not counted above: {} of experiments that are none of the paper's: {}",
         counted(ranked as u64, "value", "values"),
-        of_each.collect::<Vec<_>>().join("; ")
+        texts.collect::<Vec<_>>().join("; ")
     ))
 }
 
 /// Returns what was found: who is lowest most often, and in how many experiments nobody is.
 pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
-    let of = ranked(ranking);
-    let experiments = counted(of, "experiment", "experiments");
+    let ranked = ranked(ranking);
+    let experiments = counted(ranked, "experiment", "experiments");
     let variation = match ranking.variation {
         Variation::Runs => "the variation from run to run",
         Variation::Parts => "the variation within a run",
     };
-    let best =
-        ranking.configurations.iter().rev().max_by_key(|of| (of.clearly_lowest, of.lowest.count));
+    // Of equal ones the first named is the best, because `max_by_key` returns the last.
+    let standings = ranking.configurations.iter().rev();
+    let best = standings.max_by_key(|standing| (standing.clearly_lowest, standing.lowest.count));
     let mut sentences = vec![];
     match best.filter(|best| best.clearly_lowest > 0) {
         Some(best) => sentences.push(format!(
@@ -210,8 +215,8 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
             certain(&best.lowest),
             count(best.clearly_lowest),
         )),
-        None if of == 0 => sentences.push("The noise of no experiment is known for all configurations.".to_owned()),
-        None if of == 1 => sentences.push(format!(
+        None if ranked == 0 => sentences.push("The noise of no experiment is known for all configurations.".to_owned()),
+        None if ranked == 1 => sentences.push(format!(
             "No configuration is clearly the quietest: none is lower than all others by more than {variation}."
         )),
         None => sentences.push(format!(
@@ -219,22 +224,20 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
              {variation}."
         )),
     }
-    if ranking.tied > 0 && of > 1 {
-        let which = if ranking.tied == of { "all".to_owned() } else { count(ranking.tied) };
+    if ranking.tied > 0 && ranked > 1 {
+        let which = if ranking.tied == ranked { "all".to_owned() } else { count(ranking.tied) };
         sentences.push(format!(
             "In {which} of them even the lowest and the highest differ by less than {variation}."
         ));
     }
     let absent = counted_experiments(ranking)
-        .filter(|of| of.tied.is_none() && !lacks_variance(of))
+        .filter(|experiment| experiment.tied.is_none() && !lacks_variance(experiment))
         .count() as u64;
     if absent > 0 {
-        let (absent, it) = (
-            counted(absent, "experiment is", "experiments are"),
-            if absent == 1 { "it" } else { "them" },
-        );
+        let them = if absent == 1 { "it" } else { "them" };
+        let absent = counted(absent, "experiment is", "experiments are");
         sentences
-            .push(format!("{absent} not ranked, because a configuration has not measured {it}."));
+            .push(format!("{absent} not ranked, because a configuration has not measured {them}."));
     }
     sentences.extend(times::sentences(ranking));
     sentences
@@ -242,43 +245,39 @@ pub(crate) fn sentences(ranking: &Ranking) -> Vec<String> {
 
 /// Returns the experiments that are counted.
 fn counted_experiments(ranking: &Ranking) -> impl Iterator<Item = &RankedExperiment> {
-    ranking.experiments.iter().filter(|of| !of.beside_paper)
+    ranking.experiments.iter().filter(|experiment| !experiment.beside_paper)
 }
 
 /// Returns the number of counted experiments in which the noise of all configurations is known.
 fn ranked(ranking: &Ranking) -> u64 {
-    counted_experiments(ranking).filter(|of| of.tied.is_some()).count() as u64
+    counted_experiments(ranking).filter(|experiment| experiment.tied.is_some()).count() as u64
 }
 
 /// Returns a count with the interval of its share: `108 (59 %, 95 %: 52–66 %)`.
-fn certain(of: &Counted) -> String {
-    let interval = of.interval.map(|interval| {
+fn certain(places: &Counted) -> String {
+    let interval = places.interval.map(|interval| {
         format!(", 95 %: {:.0}–{:.0} %", interval.low * 100.0, interval.high * 100.0)
     });
-    format!("{} ({}{})", count(of.count), share(of.share), interval.unwrap_or_default())
+    format!("{} ({}{})", count(places.count), share(places.share), interval.unwrap_or_default())
 }
 
 fn standings(ranking: &Ranking) -> Table {
-    let counted = |of: &Counted| format!("{} ({:.0} %)", count(of.count), of.share * 100.0);
-    let interval = |of: &Standing| {
-        let range = |of: anechoic_analyze::stats::Interval| {
-            format!("{:.0}–{:.0} %", of.low * 100.0, of.high * 100.0)
-        };
-        of.lowest.interval.map_or("–".into(), range)
-    };
+    let cell =
+        |places: &Counted| format!("{} ({:.0} %)", count(places.count), places.share * 100.0);
+    let range = |ends: Interval| format!("{:.0}–{:.0} %", ends.low * 100.0, ends.high * 100.0);
     let several = ranking.configurations.len() > 2;
-    let equal = ranking.configurations.iter().any(|of| of.equal > 0);
-    Table::of_rows(&ranking.configurations)
-        .name("configuration", |of| clip(&plain(&of.name), NAME))
-        .number("runs", |of| count(of.runs))
-        .number("lowest", |of| counted(&of.lowest))
-        .number("95 %", interval)
-        .some_numbers("middle", 0, |of| several.then(|| counted(&of.middle)))
-        .number("highest", |of| counted(&of.highest))
-        .some_numbers("equal", 0, |of| equal.then(|| count(of.equal)))
-        .number("clearly lowest", |of| count(of.clearly_lowest))
-        .number("clearly highest", |of| count(of.clearly_highest))
-        .number("absent", |of| count(of.absent))
+    let equal = ranking.configurations.iter().any(|standing| standing.equal > 0);
+    Table::with_rows(&ranking.configurations)
+        .name("configuration", |standing| clip(&plain(&standing.name), NAME))
+        .number("runs", |standing| count(standing.runs))
+        .number("lowest", |standing| cell(&standing.lowest))
+        .number("95 %", |standing| standing.lowest.interval.map_or("–".into(), range))
+        .some_numbers("middle", 0, |standing| several.then(|| cell(&standing.middle)))
+        .number("highest", |standing| cell(&standing.highest))
+        .some_numbers("equal", 0, |standing| equal.then(|| count(standing.equal)))
+        .number("clearly lowest", |standing| count(standing.clearly_lowest))
+        .number("clearly highest", |standing| count(standing.clearly_highest))
+        .number("absent", |standing| count(standing.absent))
         .number("time", times::median)
         .captioned("How often each configuration is lowest")
         .leaving_out(&["clearly highest", "runs", "absent"])
@@ -286,25 +285,21 @@ fn standings(ranking: &Ranking) -> Table {
 
 /// Returns the noise of every configuration in every experiment, with the one that is clearly lowest.
 fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
-    let name = |at: usize| clip(&plain(&ranking.configurations[at].name), NAME);
+    let name = |standing: &Standing| clip(&plain(&standing.name), NAME);
     let mut heads = vec!["experiment"];
-    let names: Vec<String> = (0..ranking.configurations.len()).map(name).collect();
+    let names: Vec<String> = ranking.configurations.iter().map(name).collect();
     heads.extend(names.iter().map(String::as_str));
     heads.push("clearly lowest");
-    let mut table = Table::of_named(heads[0], &heads[1..]);
+    let mut table = Table::with_names(heads[0], &heads[1..]);
     for experiment in &ranking.experiments {
         let mut cells = vec![words(experiment)];
-        let noise = |noise: &RankedNoise| match ranking.fixed {
-            Fixed::Work => fine(noise.variance_to_mean),
-            Fixed::Time => number(noise.variance_to_mean),
-        };
-        cells.extend(experiment.noise.iter().zip(&experiment.time).map(|found| match found {
-            (Some(found), _) => noise(found),
+        cells.extend(experiment.noise.iter().zip(&experiment.time).map(|measured| match measured {
+            (Some(noise), _) => noise_cell(noise, ranking.fixed),
             (None, Some(_)) => "1 sample".to_owned(),
             (None, None) => "–".to_owned(),
         }));
         cells.push(match (experiment.clearly_lowest, experiment.tied) {
-            (Some(at), _) => names[at].clone(),
+            (Some(lowest), _) => names[lowest].clone(),
             (None, Some(true)) => "none differ".to_owned(),
             (None, Some(false)) => "–".to_owned(),
             (None, None) => "not ranked".to_owned(),
@@ -320,24 +315,31 @@ fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
     }
 }
 
+fn noise_cell(noise: &RankedNoise, fixed: Fixed) -> String {
+    match fixed {
+        Fixed::Work => fine(noise.variance_to_mean),
+        Fixed::Time => number(noise.variance_to_mean),
+    }
+}
+
 /// Describes an experiment: `read-sequential, in L2`, `intadd, 1 ms`.
-fn words(of: &RankedExperiment) -> String {
-    what(of) + &region(of)
+fn words(experiment: &RankedExperiment) -> String {
+    what(experiment) + &region(experiment)
 }
 
 /// Describes an experiment without its cache region.
-fn what(of: &RankedExperiment) -> String {
-    let mut words = plain(&of.experiment).to_string();
-    if of.grain_ns > 0 {
-        words += &format!(", {}", asked(of.grain_ns));
+fn what(experiment: &RankedExperiment) -> String {
+    let mut words = plain(&experiment.experiment).to_string();
+    if experiment.grain_ns > 0 {
+        words += &format!(", {}", asked(experiment.grain_ns));
     }
-    if of.copies > 1 {
-        words += &format!(", {} copies", of.copies);
+    if experiment.copies > 1 {
+        words += &format!(", {} copies", experiment.copies);
     }
-    if let Some(injected) = &of.injected {
+    if let Some(injected) = &experiment.injected {
         words += &format!(", {}", plain(injected));
     }
-    if let (Some(build), Some(bytes)) = (&of.build, of.matrix_bytes) {
+    if let (Some(build), Some(bytes)) = (&experiment.build, experiment.matrix_bytes) {
         words += &format!(
             ", {}, {}",
             crate::memory::words::size(bytes),
@@ -348,8 +350,8 @@ fn what(of: &RankedExperiment) -> String {
 }
 
 /// Describes the cache region of an experiment: `, in L2`; empty if it has none.
-fn region(of: &RankedExperiment) -> String {
-    match (of.region, &of.cache) {
+fn region(experiment: &RankedExperiment) -> String {
+    match (experiment.region, &experiment.cache) {
         (None, _) => String::new(),
         (Some(_), Some(cache)) => format!(", in {}", plain(cache)),
         (Some(_), None) => ", beyond the caches".to_owned(),

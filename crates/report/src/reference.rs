@@ -17,8 +17,10 @@ pub(crate) fn line(summary: &Summary) -> Option<String> {
     }
     let published: Vec<String> = DETOURS
         .iter()
-        .filter(|of| of.experiment == NOISE && of.column == ALL_CPUS)
-        .filter_map(|of| Some(format!("{} on {}", noise(of.value.number()? / 100.0), of.machine)))
+        .filter(|cell| cell.experiment == NOISE && cell.column == ALL_CPUS)
+        .filter_map(|cell| {
+            Some(format!("{} on {}", noise(cell.value.number()? / 100.0), cell.machine))
+        })
         .collect();
     Some(format!(
         "For comparison: detours over {} took {} here; published: {} ({}).",

@@ -22,7 +22,7 @@ pub fn repeat(repeat: &Repeat, view: &View<'_>) -> Screen {
         cpus.sort_by(|a, b| b.noise.mean.total_cmp(&a.noise.mean).then(a.cpu.cmp(&b.cpu)));
         cpus.truncate(MOST_ROWS);
     }
-    let mut table = Table::of_numbers(&["CPU", "mean", "± sd", "min", "max", "runs"]);
+    let mut table = Table::numeric(&["CPU", "mean", "± sd", "min", "max", "runs"]);
     for cpu in cpus {
         table.row(cells(cpu.cpu.to_string(), &cpu.noise));
     }
@@ -40,7 +40,7 @@ pub fn repeat(repeat: &Repeat, view: &View<'_>) -> Screen {
 
 /// Returns rate and noise as functions of the threshold, mean ± standard deviation.
 fn curve(repeat: &Repeat) -> Table {
-    let mut table = Table::of_numbers(&["detours over", "per s", "± sd", "noise", "± sd"]);
+    let mut table = Table::numeric(&["detours over", "per s", "± sd", "noise", "± sd"]);
     for point in &repeat.curve {
         table.row(vec![
             length(point.threshold_ns),

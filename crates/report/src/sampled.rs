@@ -3,7 +3,7 @@
 mod tables;
 pub(crate) mod words;
 
-use crate::cluster::{self, words as of_hosts};
+use crate::cluster::{self, words as cluster_words};
 use crate::screen::Screen;
 use crate::style::View;
 use crate::units::timestamp;
@@ -15,7 +15,7 @@ pub fn sampled(found: &SampledHosts, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     let mut title = words::hosts(found);
     if let Some(job) = &found.job {
-        title += &format!(" · {}", of_hosts::job(job));
+        title += &format!(" · {}", cluster_words::job(job));
     }
     screen.heading(&title);
     screen.contexts(&found.machines, cluster::machine, ["kind", "kinds"]);
@@ -23,13 +23,13 @@ pub fn sampled(found: &SampledHosts, view: &View<'_>) -> Screen {
     found.findings.iter().for_each(|finding| screen.warning(&finding.text));
     screen.gap();
     screen.headline(&words::sentences(found).join(" "));
-    for of in &found.experiments {
-        screen.section(&words::experiment(&of.experiment));
+    for joined in &found.experiments {
+        screen.section(&words::experiment(&joined.experiment));
         if found.experiments.len() > 1 {
-            screen.sentence(&words::lost(of));
-            words::slowest(of).iter().for_each(|text| screen.sentence(text));
+            screen.sentence(&words::lost(joined));
+            words::slowest(joined).iter().for_each(|text| screen.sentence(text));
         }
-        tables(of, view, &mut screen);
+        tables(joined, view, &mut screen);
     }
     if !found.experiments.is_empty() {
         screen.gap();
@@ -41,22 +41,22 @@ pub fn sampled(found: &SampledHosts, view: &View<'_>) -> Screen {
 }
 
 /// Adds the tables of one experiment, and the hosts and CPUs that stand out.
-fn tables(of: &JoinedExperiment, view: &View<'_>, screen: &mut Screen) {
-    if of.hosts > 1 {
+fn tables(joined: &JoinedExperiment, view: &View<'_>, screen: &mut Screen) {
+    if joined.hosts > 1 {
         screen.gap();
-        screen.table(tables::hosts(of, view.all));
+        screen.table(tables::hosts(joined, view.all));
     }
     screen.gap();
-    screen.table(tables::cpus(of, view.all));
-    if !of.shares.is_empty() {
+    screen.table(tables::cpus(joined, view.all));
+    if !joined.shares.is_empty() {
         screen.gap();
-        screen.table(tables::shares(of, view.all));
+        screen.table(tables::shares(joined, view.all));
     }
     screen.gap();
     for (outliers, what) in
-        [(&of.host_outliers, ("host", "hosts")), (&of.cpu_outliers, ("CPU", "CPUs"))]
+        [(&joined.host_outliers, ("host", "hosts")), (&joined.cpu_outliers, ("CPU", "CPUs"))]
     {
-        of_hosts::outliers(outliers, view.all).iter().for_each(|text| screen.warning(text));
-        of_hosts::not_judged(outliers, what).iter().for_each(|text| screen.note(text));
+        cluster_words::outliers(outliers, view.all).iter().for_each(|text| screen.warning(text));
+        cluster_words::not_judged(outliers, what).iter().for_each(|text| screen.note(text));
     }
 }

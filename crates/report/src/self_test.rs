@@ -36,10 +36,9 @@ pub fn self_test(result: &SelfTestResult, _view: &View<'_>) -> Screen {
         screen.facts(facts(kind));
     }
     screen.facts(not_available(&result.not_available));
-    let stored = result
-        .stored
-        .as_ref()
-        .map(|at| (Tone::Quiet, format!("in {at}; future recordings on this machine include it")));
+    let stored = result.stored.as_ref().map(|path| {
+        (Tone::Quiet, format!("in {path}; future recordings on this machine include it"))
+    });
     let not_stored = result.not_stored.as_ref().map(|why| (Tone::Warning, format!("no: {why}")));
     let kept = stored.or(not_stored).map(|(tone, text)| Fact::new("stored", tone, text));
     screen.facts(kept.into_iter().collect());
@@ -49,7 +48,7 @@ pub fn self_test(result: &SelfTestResult, _view: &View<'_>) -> Screen {
 fn table(kinds: &[Verification]) -> Table {
     let kinds: Vec<(&Verification, &CpuVerification)> =
         kinds.iter().filter_map(|kind| Some((kind, kind.cpus.first()?))).collect();
-    Table::of_rows(&kinds)
+    Table::with_rows(&kinds)
         .name("kind", |(kind, _)| kind.injected.kind.name().to_owned())
         .name("requested/s", |(kind, _)| match kind.injected.kind {
             InjectionKind::Interrupt => rate(kind.rate_hz),
@@ -64,8 +63,8 @@ fn table(kinds: &[Verification]) -> Table {
         .captioned("Injections requested, delivered and found")
 }
 
-fn median(of: Option<Quartiles>) -> String {
-    of.map_or("–".into(), |of| format!("{:.2}", of.median_ns / 1e3))
+fn median(quartiles: Option<Quartiles>) -> String {
+    quartiles.map_or("–".into(), |quartiles| format!("{:.2}", quartiles.median_ns / 1e3))
 }
 
 /// Explains the numbers of one kind of noise, at length only where they deviate.
@@ -107,13 +106,16 @@ pub(crate) fn last(run: &Facts) -> Option<Fact> {
 
 /// Returns the duration error of interrupts that spin, else of threads.
 fn error(test: &SelfTest) -> String {
-    let of = |wanted: InjectionKind| {
-        let kind = test.kinds.iter().find(|kind| kind.kind == wanted)?;
-        let interval = kind
-            .error_low_ns
-            .zip(kind.error_high_ns)
-            .map(|(low, high)| format!(" ({:.2} to {:.2})", low / 1e3, high / 1e3));
-        Some(format!(", duration error {}{}", signed(kind.error_ns?), interval.unwrap_or_default()))
-    };
-    of(InjectionKind::Kernel).or_else(|| of(InjectionKind::Thread)).unwrap_or_default()
+    let kinds = [InjectionKind::Kernel, InjectionKind::Thread];
+    kinds.into_iter().find_map(|kind| error_of_kind(test, kind)).unwrap_or_default()
+}
+
+/// Returns the duration error of a kind of noise, if it is known.
+fn error_of_kind(test: &SelfTest, wanted: InjectionKind) -> Option<String> {
+    let kind = test.kinds.iter().find(|kind| kind.kind == wanted)?;
+    let interval = kind
+        .error_low_ns
+        .zip(kind.error_high_ns)
+        .map(|(low, high)| format!(" ({:.2} to {:.2})", low / 1e3, high / 1e3));
+    Some(format!(", duration error {}{}", signed(kind.error_ns?), interval.unwrap_or_default()))
 }

@@ -65,7 +65,7 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     }
     let heads: Vec<&str> =
         if view.all { [&HEADS[..1], &TOTALS, &HEADS[1..]].concat() } else { HEADS.to_vec() };
-    let mut table = Table::of_named("what took the time", &heads);
+    let mut table = Table::with_names("what took the time", &heads);
     let name_columns = if view.columns() > 100 { 2 * NAME_COLUMNS } else { NAME_COLUMNS };
     for row in &sources.rows {
         let mut cells = cells(row, run, name_columns);

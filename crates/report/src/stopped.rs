@@ -82,7 +82,7 @@ pub(crate) fn add(stopped: Option<&Stopped>, run: &Facts, screen: &mut Screen) {
 
 /// Returns the detours before the one that ended the run, a row each.
 fn earlier(before: &[LongDetour], story: &DetourStory, run: &Facts) -> Table {
-    Table::of_rows(before)
+    Table::with_rows(before)
         .number("before", |detour| length(story.start_ns.saturating_sub(detour.start_ns)))
         .number("took", |detour| length(detour.length_ns))
         .name("what it was", |detour| longest::what(detour, run))

@@ -36,7 +36,7 @@ pub(crate) fn headline(found: &LongestDetours) -> String {
     };
     let mut text = format!(
         "The longest of {}{} took {}{place}",
-        counted(found.of, "detour", "detours"),
+        counted(found.total, "detour", "detours"),
         chosen(found),
         length(first.length_ns),
     );
@@ -48,14 +48,14 @@ pub(crate) fn headline(found: &LongestDetours) -> String {
 
 /// States why there is no detour: none was recorded, or all were left out by the choice of sources.
 fn none(found: &LongestDetours) -> String {
-    let on = on(found);
+    let place = on(found);
     match found.left_out.unwrap_or(0) {
-        0 => format!("No detour was recorded{on}."),
+        0 => format!("No detour was recorded{place}."),
         number => {
             let all = counted(number, "detour", "detours");
             let verb = if number == 1 { "was" } else { "were" };
             let one_of = if found.without.len() == 1 { "" } else { "one of the sources " };
-            format!("All {all}{on} {verb} left out: each contains {one_of}{}.", sources(found))
+            format!("All {all}{place} {verb} left out: each contains {one_of}{}.", sources(found))
         }
     }
 }
@@ -101,7 +101,7 @@ pub(crate) fn heading(story: &DetourStory) -> String {
 }
 
 fn table(story: &DetourStory, run: &Facts) -> Table {
-    Table::of_rows(&story.activities)
+    Table::with_rows(&story.activities)
         .number("after", |row| length(row.start_ns))
         .number("took", |row| length(row.self_ns))
         .name("what happened", |row| what(row, run))

@@ -49,13 +49,13 @@ pub struct Study {
 }
 
 impl Study {
-    fn of(title: &'static str, paper: &'static Paper) -> Self {
+    fn new(title: &'static str, paper: &'static Paper) -> Self {
         Self { title, paper, changed: vec![], lacking: vec![], shown: Screen::default() }
     }
 
     /// Begins with the machine of the first set.
     fn begin(title: &'static str, paper: &'static Paper, run: Option<&Facts>) -> Self {
-        let mut study = Self::of(title, paper);
+        let mut study = Self::new(title, paper);
         match run {
             Some(run) => study.shown.heading(&heading::machine(run)),
             None => study.shown.sentence(NOTHING),
@@ -152,9 +152,9 @@ fn cell(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
 /// Adds the numbers that a paper published, one line each.
 fn add_published(cells: &[Published], screen: &mut Screen) {
     let widest = cells.iter().map(|cell| width(&cell.text())).max().unwrap_or(0);
-    let fact = |cell: &Published| {
+    let facts = cells.iter().map(|cell| {
         let text = format!("{}: {} ({})", cell.experiment, cell.row, cell.place);
         Fact::new(pad_left(&cell.text(), widest), Tone::Plain, text)
-    };
-    screen.list(widest + 2, cells.iter().map(fact).collect());
+    });
+    screen.list(widest + 2, facts.collect());
 }

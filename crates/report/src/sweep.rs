@@ -8,7 +8,6 @@ use crate::screen::Screen;
 use crate::style::{View, capital, plain};
 use crate::table::Table;
 use crate::units::{count, counted, fine, hertz, noise, number as per_sample};
-use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::sweep::{By, Line, Quantity, Sweep, SweepPoint};
 
 /// From this ratio of the largest to the smallest value an axis is logarithmic.
@@ -75,14 +74,14 @@ fn caption(found: &Sweep) -> String {
 
 /// Describes the figure of an event in each sample, by its name.
 fn caption_of_events(found: &Sweep, name: &str) -> String {
-    let by = number(found.by);
-    format!("{name}, by {by}: mean over repeated measurements, with the standard deviation.")
+    let number = number(found.by);
+    format!("{name}, by {number}: mean over repeated measurements, with the standard deviation.")
 }
 
 /// Describes the distributions of one experiment.
 fn caption_of_distributions(found: &Sweep, name: &str) -> String {
-    let by = number(found.by);
-    format!("Share of the samples that lost at most this much, by {by}: {name}.")
+    let number = number(found.by);
+    format!("Share of the samples that lost at most this much, by {number}: {name}.")
 }
 
 /// Names the number in which measurements differ.
@@ -119,7 +118,7 @@ pub(crate) fn note(found: &Sweep) -> &'static str {
 }
 
 /// Writes the number of a measurement.
-fn at(found: &Sweep, number: f64) -> String {
+fn number_cell(found: &Sweep, number: f64) -> String {
     match found.by {
         By::Rate => hertz(number),
         By::Ranks | By::Cpus | By::Hosts => count(number as u64),
@@ -140,8 +139,9 @@ pub(crate) fn sentences(found: &Sweep) -> Vec<String> {
     let most = found.lines.iter().filter_map(risen);
     let Some((_, line, first, last)) = most.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs())) else {
         let number = number(found.by);
-        let of = if found.by == By::Rate { "" } else { "number of " };
-        return vec![format!("All measurements have the same {of}{number}.")];
+        // A rate is a number itself.
+        let number_of = if found.by == By::Rate { "" } else { "number of " };
+        return vec![format!("All measurements have the same {number_of}{number}.")];
     };
     let value = |point: &SweepPoint| value(found, point.spread.mean);
     let mut text = format!(
@@ -185,19 +185,19 @@ fn words(found: &Sweep, number: f64) -> String {
 /// Returns mean and deviation of each experiment at each number.
 pub(crate) fn table(found: &Sweep) -> Table {
     let number = number(found.by);
-    let mut table = Table::of_named("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
+    let mut table = Table::with_names("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
         .captioned("Mean and deviation at each number");
     for line in &found.lines {
         for point in &line.points {
-            let of = &point.spread;
+            let spread = &point.spread;
             table.row(vec![
                 plain(&line.name),
-                at(found, point.at),
-                count(of.runs),
-                value(found, of.mean),
-                of.sd.map_or("–".into(), |sd| value(found, sd)),
-                value(found, of.min),
-                value(found, of.max),
+                number_cell(found, point.at),
+                count(spread.runs),
+                value(found, spread.mean),
+                spread.sd.map_or("–".into(), |sd| value(found, sd)),
+                value(found, spread.min),
+                value(found, spread.max),
             ]);
         }
     }
@@ -209,14 +209,14 @@ const NOT_COUNTED: (&str, &str) = ("–", "–: not counted there, or it never c
 
 /// Returns the lines of each event that came, with its heading.
 fn came(found: &Sweep) -> Vec<(String, &Vec<Line>)> {
-    let of = |(title, event)| Some((title, found.events.get(event)?));
-    counted_events::all().filter_map(of).collect()
+    let lines = |(title, event)| Some((title, found.events.get(event)?));
+    counted_events::all().filter_map(lines).collect()
 }
 
 /// Returns the value of an event of an experiment at a number.
 fn event_at<'a>(lines: &'a [Line], name: &str, number: f64) -> Option<&'a SweepPoint> {
-    let line = lines.iter().find(|of| of.name == name)?;
-    line.points.iter().find(|of| of.at == number)
+    let line = lines.iter().find(|line| line.name == name)?;
+    line.points.iter().find(|point| point.at == number)
 }
 
 /// Returns whether an event has no value where another has one.
@@ -242,8 +242,8 @@ fn rows_of_events<'a>(came: &[(String, &'a Vec<Line>)]) -> Vec<(&'a str, f64)> {
         numbers.sort_by(f64::total_cmp);
         numbers.dedup();
     }
-    let at = |(name, numbers): (&'a str, Vec<f64>)| numbers.into_iter().map(move |at| (name, at));
-    rows.into_iter().flat_map(at).collect()
+    let rows = rows.into_iter();
+    rows.flat_map(|(name, numbers)| numbers.into_iter().map(move |number| (name, number))).collect()
 }
 
 /// Returns the events in each sample of each experiment at each number; nothing if none was counted.
@@ -254,10 +254,10 @@ fn events_table(found: &Sweep) -> Option<Table> {
     }
     let mut heads = vec![number(found.by)];
     heads.extend(came.iter().map(|(title, _)| &**title));
-    let mut table = Table::of_named("experiment", &heads)
+    let mut table = Table::with_names("experiment", &heads)
         .captioned("Cache misses and page faults in each sample at each number");
     for (name, number) in rows_of_events(&came) {
-        let mut cells = vec![plain(name), at(found, number)];
+        let mut cells = vec![plain(name), number_cell(found, number)];
         cells.extend(came.iter().map(|(_, lines)| {
             let point = event_at(lines, name, number);
             point.map_or(NOT_COUNTED.0.into(), |point| per_sample(point.spread.mean))
@@ -269,12 +269,12 @@ fn events_table(found: &Sweep) -> Option<Table> {
 
 /// Draws the events in each sample against the number, with their names: one chart for each event that came.
 fn event_charts(found: &Sweep) -> Vec<(String, Chart)> {
-    let chart = |(title, event): (String, &'static str)| {
+    let charts = counted_events::all().filter_map(|(title, event)| {
         let name = format!("{title}, in each sample");
         let chart = lines_chart(found, found.events.get(event)?, &name, Unit::Number)?;
         Some((name, chart.named(event)))
-    };
-    counted_events::all().filter_map(chart).collect()
+    });
+    charts.collect()
 }
 
 /// Returns an axis that is logarithmic where positive values lie far apart.
@@ -302,7 +302,7 @@ fn with_names(axis: Axis, mut rates: Vec<f64>) -> Axis {
     if rates.len() > NAMED || !axis.log {
         return axis;
     }
-    let names = rates.iter().map(|&at| Place { at, name: hertz(at) }).collect();
+    let names = rates.iter().map(|&rate| Place { at: rate, name: hertz(rate) }).collect();
     Axis { names, range: Some((low / ROOM, high * ROOM)), ..axis }
 }
 
@@ -310,7 +310,7 @@ fn with_names(axis: Axis, mut rates: Vec<f64>) -> Axis {
 /// straight line.
 pub(crate) fn from_zero(found: &Sweep) -> Option<Chart> {
     let mut chart = chart(found)?;
-    let values = |of: fn(&Curve) -> Vec<f64>| chart.curves.iter().flat_map(of).chain([0.0]);
+    let values = |ends: fn(&Curve) -> Vec<f64>| chart.curves.iter().flat_map(ends).chain([0.0]);
     let linear = |axis: &Axis| Axis { log: false, ..axis.clone() };
     let x = linear(&chart.x).over(values(|curve| curve.x.clone())).rounded(ROWS);
     let y = linear(&chart.y).over(values(|curve| curve.along().collect())).rounded(ROWS / 2);
@@ -326,60 +326,70 @@ fn lines_chart(found: &Sweep, lines: &[Line], what: &str, unit: Unit) -> Option<
         return None;
     }
     let numbers: Vec<f64> = points().map(|point| point.at).collect();
-    let bars = |point: &SweepPoint| {
-        let sd = point.spread.sd.unwrap_or(0.0);
-        (point.spread.mean - sd, point.spread.mean + sd)
-    };
-    let values: Vec<f64> = points().map(|point| bars(point).0).collect();
-    let tops: Vec<f64> = points().map(|point| bars(point).1).collect();
-    let values = [values, tops].concat();
-    let by = if found.by == By::Rate { Unit::Frequency } else { Unit::Count };
-    let curve = |(number, line): (usize, &Line)| {
-        let points: Vec<(f64, f64)> =
-            line.points.iter().map(|point| (point.at, point.spread.mean)).collect();
-        let letter = ('a'..='z').nth(number).filter(|_| lines.len() > 1);
-        Curve::numbered(number, plain(&line.name), Draw::Line, &points)
-            .spanning(line.points.iter().map(bars).collect())
-            .lettered(letter)
-    };
-    let curves = lines.iter().take(CURVES).enumerate().map(curve).collect();
-    let x = axis(number(found.by), by, &numbers);
-    let x = if by == Unit::Frequency { with_names(x, numbers) } else { x };
+    let values: Vec<f64> = points().map(error_bar).flat_map(|(low, high)| [low, high]).collect();
+    let number_unit = if found.by == By::Rate { Unit::Frequency } else { Unit::Count };
+    let curves = lines.iter().take(CURVES).enumerate().map(|(place, line)| {
+        // A single curve needs no letter.
+        let letter = ('a'..='z').nth(place).filter(|_| lines.len() > 1);
+        curve(place, line).lettered(letter)
+    });
+    let curves = curves.collect();
+    let x = axis(number(found.by), number_unit, &numbers);
+    let x = if number_unit == Unit::Frequency { with_names(x, numbers) } else { x };
     let y = axis(what, unit, &values);
     let title = format!("{what} by {}, mean ± standard deviation", number(found.by));
-    let mut chart = Chart::of(x, y, curves).titled(title, ROWS);
+    let mut chart = Chart::new(x, y, curves).titled(title, ROWS);
     if let Some(more @ 1..) = lines.len().checked_sub(CURVES) {
         chart.notes.push(format!("{more} more not drawn"));
     }
     Some(chart)
 }
 
+/// Draws the mean of one experiment with its error bars.
+fn curve(place: usize, line: &Line) -> Curve {
+    let means = line.points.iter().map(|point| (point.at, point.spread.mean));
+    Curve::numbered(place, plain(&line.name), Draw::Line, &means.collect::<Vec<_>>())
+        .spanning(line.points.iter().map(error_bar).collect())
+}
+
+/// Returns both ends of the error bar of a point, which are its mean if it was not repeated.
+fn error_bar(point: &SweepPoint) -> (f64, f64) {
+    let sd = point.spread.sd.unwrap_or(0.0);
+    (point.spread.mean - sd, point.spread.mean + sd)
+}
+
 /// Draws the cumulative distributions of each experiment, one curve for each measurement. Returns them with the name of
 /// the experiment.
 fn distributions(found: &Sweep) -> Vec<(String, Chart)> {
-    let of_line = |line: &Line| {
-        let mut curves: Vec<_> =
-            found.distributions.iter().filter(|of| of.name == line.name).collect();
-        curves.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let repeated = line.points.iter().any(|point| point.spread.runs > 1);
-        let points = |of: &[Point]| of.iter().map(|point| (point.value, point.share)).collect();
-        let curves = curves.into_iter().take(CURVES).map(|of| {
-            let which = if repeated { format!(" · {}", plain(&of.of)) } else { String::new() };
-            (format!("{}{which}", words(found, of.at)), points(&of.points))
-        });
-        let title =
-            format!("share of the samples that lost at most this much · {}", plain(&line.name));
-        let chart = cumulative::chart("time lost", "share of the samples", curves.collect());
-        let letters = chart.curves.into_iter().zip('a'..='z');
-        let curves = letters.map(|(curve, letter)| curve.lettered(Some(letter))).collect();
-        let chart = Chart { curves, ..Chart::of(chart.x, chart.y, vec![]) };
-        let chart = chart.titled(title, ROWS).named(format!("cumulative {}", plain(&line.name)));
-        (plain(&line.name), chart)
-    };
     if found.distributions.is_empty() {
         return vec![];
     }
-    found.lines.iter().take(MOST).map(of_line).filter(|(_, chart)| !chart.is_empty()).collect()
+    let experiments = found.lines.iter().take(MOST);
+    let charts = experiments.map(|line| (plain(&line.name), distribution(found, line)));
+    charts.filter(|(_, chart)| !chart.is_empty()).collect()
+}
+
+/// Draws the distributions of one experiment, those of the lowest numbers if there are too many.
+fn distribution(found: &Sweep, line: &Line) -> Chart {
+    let mut measured: Vec<_> =
+        found.distributions.iter().filter(|series| series.name == line.name).collect();
+    measured.sort_by(|a, b| a.at.total_cmp(&b.at));
+    // Repeated measurements have their number in common.
+    let repeated = line.points.iter().any(|point| point.spread.runs > 1);
+    let curves = measured.into_iter().take(CURVES).map(|series| {
+        let which = match repeated {
+            true => format!(" · {}", plain(&series.measurement)),
+            false => String::new(),
+        };
+        let points = series.points.iter().map(|point| (point.value, point.share)).collect();
+        (format!("{}{which}", words(found, series.at)), points)
+    });
+    let title = format!("share of the samples that lost at most this much · {}", plain(&line.name));
+    let chart = cumulative::chart("time lost", "share of the samples", curves.collect());
+    let letters = chart.curves.into_iter().zip('a'..='z');
+    let curves = letters.map(|(curve, letter)| curve.lettered(Some(letter))).collect();
+    let chart = Chart { curves, ..Chart::new(chart.x, chart.y, vec![]) };
+    chart.titled(title, ROWS).named(format!("cumulative {}", plain(&line.name)))
 }
 
 #[cfg(test)]
@@ -393,7 +403,7 @@ mod tests {
         let point = |&(at, mean): &(f64, f64)| SweepPoint {
             at,
             spread: Spread { runs: 1, mean, sd: None, min: mean, max: mean },
-            of: vec!["one".into()],
+            measurements: vec!["one".into()],
         };
         Line { name: name.into(), points: points.iter().map(point).collect() }
     }
@@ -406,7 +416,7 @@ mod tests {
             measurements: 3,
             lines: vec![line("counter", &[(250.0, 0.1), (1_000.0, 0.2)])],
             distributions: vec![],
-            events: events.iter().map(|(id, of)| ((*id).to_owned(), of.clone())).collect(),
+            events: events.iter().map(|(id, lines)| ((*id).to_owned(), lines.clone())).collect(),
         }
     }
 
@@ -417,7 +427,8 @@ mod tests {
         let last =
             vec![line("counter", &[(250.0, 3.0), (1_000.0, 4.0)]), line("sum", &[(500.0, 5.0)])];
         let uneven = sweep_of(&[(FIRST_LEVEL[0], first.clone()), (LAST_LEVEL[0], last)]);
-        let table = Screen::of(|screen| screen.table(events_table(&uneven).expect("events came")));
+        let events = events_table(&uneven).expect("events came");
+        let table = Screen::from_fn(|screen| screen.table(events));
         let view = View::default();
         let text = table.to_text(&view);
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -39,10 +39,10 @@ pub fn switch(found: &Switch, view: &View<'_>) -> Screen {
 
 /// Describes the measurement.
 fn what(found: &Switch) -> String {
-    let on = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-    let hops: u64 = found.points.iter().map(|of| of.hops).sum();
+    let place = found.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    let hops: u64 = found.points.iter().map(|point| point.hops).sum();
     format!(
-        "switch: a token in a ring{on} · {} · {} · {} · {} hops in {} · {}",
+        "switch: a token in a ring{place} · {} · {} · {} · {} hops in {} · {}",
         counted(found.rings().len() as u64, "ring", "rings"),
         counted(found.sizes().len() as u64, "working set", "working sets"),
         counted(found.blocks, "block", "blocks"),
@@ -59,9 +59,9 @@ fn facts(found: &Switch) -> Vec<Fact> {
         (0, _) => (Tone::Plain, "completed no round trip".to_owned()),
         (_, 0) => (Tone::Good, format!("passed every member in all {} round trips", count(all))),
         _ => {
-            let of_all = format!("{} of {} round trips", count(wrong), count(all));
+            let trips = format!("{} of {} round trips", count(wrong), count(all));
             let what = "missed a member, or a member computed a wrong value";
-            (Tone::Bad, format!("{what}, in {of_all}"))
+            (Tone::Bad, format!("{what}, in {trips}"))
         }
     };
     let token = Fact::new("token", tone, text);
@@ -75,14 +75,14 @@ fn facts(found: &Switch) -> Vec<Fact> {
 
 /// States how many samples are outliers, and what lengthened them.
 fn outliers(found: &Switch) -> Fact {
-    let of = &found.outliers;
-    let with = if found.run.traced { " with events" } else { "" };
+    let outliers = &found.outliers;
+    let traced = if found.run.traced { " with events" } else { "" };
     let mut text = format!(
-        "{}{with} far longer than the others of their series",
-        counted(of.count, "sample", "samples")
+        "{}{traced} far longer than the others of their series",
+        counted(outliers.count, "sample", "samples")
     );
-    if let Some(causes) = causes(of, &found.run).filter(|_| of.explained > 0) {
-        text += &format!("; kernel events explain {}: {causes}", count(of.explained));
+    if let Some(causes) = causes(outliers, &found.run).filter(|_| outliers.explained > 0) {
+        text += &format!("; kernel events explain {}: {causes}", count(outliers.explained));
     }
     Fact::new("outliers", Tone::Plain, text)
 }

@@ -61,14 +61,14 @@ impl Table {
     }
 
     /// Returns a table of numbers.
-    pub(crate) fn of_numbers(heads: &[&str]) -> Self {
+    pub(crate) fn numeric(heads: &[&str]) -> Self {
         let columns = heads.iter().map(|head| Column::new(head, Align::Right, 0)).collect();
         Self { columns, ..Self::default() }
     }
 
     /// Returns a table with a column of names, followed by numbers.
-    pub(crate) fn of_named(name: &str, heads: &[&str]) -> Self {
-        let mut table = Self::of_numbers(heads);
+    pub(crate) fn with_names(name: &str, heads: &[&str]) -> Self {
+        let mut table = Self::numeric(heads);
         table.columns.insert(0, Column::new(name, Align::Left, 0));
         table
     }
@@ -223,7 +223,7 @@ impl Table {
         while table.width() > columns {
             let last = table.columns.iter().enumerate().max_by_key(|(_, column)| column.goes);
             match last {
-                Some((at, column)) if column.goes > 0 => table.remove(at),
+                Some((place, column)) if column.goes > 0 => table.remove(place),
                 _ => break,
             }
         }
@@ -251,9 +251,10 @@ impl Table {
 
     /// Returns the total width.
     fn width(&self) -> usize {
-        let wide =
-            |(at, column): (usize, &Column)| if column.takes_rest { 0 } else { self.width_of(at) };
-        let widths = self.columns.iter().enumerate().map(wide);
+        let widths = self.columns.iter().enumerate().map(|(place, column)| {
+            // It is cut to what the others leave.
+            if column.takes_rest { 0 } else { self.width_of(place) }
+        });
         widths.sum::<usize>() + self.gap() * self.columns.len().saturating_sub(1)
     }
 
@@ -273,10 +274,10 @@ impl Table {
         }
         writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
         let asides = || self.asides.iter().take(self.shown()).map(String::as_str);
-        let beside = asides().all(|aside| self.width() + GAP + width(aside) <= view.columns());
+        let asides_fit = asides().all(|aside| self.width() + GAP + width(aside) <= view.columns());
         let asides = asides().chain(std::iter::repeat(""));
         for (row, aside) in rows.iter().zip(asides) {
-            print_row(row, aside, beside, view, out)?;
+            print_row(row, aside, asides_fit, view, out)?;
         }
         if self.shown() < self.rows.len() {
             writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.more))?;
@@ -287,10 +288,10 @@ impl Table {
     /// Returns the line above the headings: the name of each group in a rule over its columns.
     fn groups_line(&self) -> String {
         let (widths, gap) = (self.widths(), self.gap());
-        let mut from = 0;
+        let mut start = 0;
         let groups = self.groups.iter().map(|(name, columns)| {
-            let wide = widths[from..from + columns].iter().sum::<usize>() + gap * (columns - 1);
-            from += columns;
+            let wide = widths[start..start + columns].iter().sum::<usize>() + gap * (columns - 1);
+            start += columns;
             if name.is_empty() {
                 return " ".repeat(wide);
             }
@@ -316,7 +317,7 @@ impl Table {
 fn print_row(
     row: &str,
     aside: &str,
-    beside: bool,
+    asides_fit: bool,
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -324,7 +325,7 @@ fn print_row(
     if aside.is_empty() {
         return writeln!(out, "{}", row.trim_end());
     }
-    if beside {
+    if asides_fit {
         return writeln!(out, "{row}{}{}", " ".repeat(GAP), quiet(aside));
     }
     writeln!(out, "{}", row.trim_end())?;

@@ -5,7 +5,7 @@ use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::style::plain;
 use crate::units::{count, counted, noise, telling};
-use anechoic_analyze::cluster::{Cluster, ClusterCpu, Used};
+use anechoic_analyze::cluster::{ClassSpread, Cluster, ClusterCpu, Outlier, Used};
 use std::collections::BTreeSet;
 
 /// Largest numbers of CPUs in the figure, without and with their intervals.
@@ -22,12 +22,12 @@ pub(super) fn noise_of_cpus(found: &Cluster) -> (Chart, String) {
     let mut cpus: Vec<&ClusterCpu> = found.cpus.iter().take(MOST_CPUS).collect();
     cpus.sort_by(|a, b| (&a.host, a.cpu).cmp(&(&b.host, b.cpu)));
     let out: BTreeSet<(&str, Option<u32>)> =
-        found.cpu_outliers.found.iter().map(|of| (&*of.host, of.cpu)).collect();
+        found.cpu_outliers.found.iter().map(|outlier| (&*outlier.host, outlier.cpu)).collect();
     let stands_out = |cpu: &ClusterCpu| out.contains(&(&*cpu.host, Some(cpu.cpu)));
     let placed: Vec<(f64, &ClusterCpu)> =
         (1..).map(f64::from).zip(cpus.iter().copied()).filter(|(_, cpu)| cpu.noise > 0.0).collect();
     let mut curves = by_class(found, &placed, stands_out);
-    let colour = palette::of_curve(1);
+    let colour = palette::curve_color(1);
     curves.push(points(
         colour,
         3,
@@ -38,10 +38,10 @@ pub(super) fn noise_of_cpus(found: &Cluster) -> (Chart, String) {
     if with_intervals {
         let name = "95 % interval".into();
         let bars = intervals(&placed);
-        curves.push(Curve::colored(palette::of_source(""), 0, name, Draw::Segments, &bars));
+        curves.push(Curve::colored(palette::source_color(""), 0, name, Draw::Segments, &bars));
     }
     curves.retain(|curve| !curve.x.is_empty());
-    let mut chart = Chart::of(
+    let mut chart = Chart::new(
         Axis::named("CPUs by host and number", host_places(&cpus)),
         Axis::log("noise", Quantity::Share),
         curves,
@@ -61,11 +61,13 @@ pub(super) fn noise_of_cpus(found: &Cluster) -> (Chart, String) {
 /// Returns the ends of the interval of each CPU that has one. They are at most ten times below the noise, so that the axis
 /// holds them whole.
 fn intervals(placed: &[(f64, &ClusterCpu)]) -> Vec<(f64, f64)> {
-    let ends = |(at, cpu): &(f64, &ClusterCpu)| {
-        let (interval, _) = telling(cpu.noise, cpu.interval, cpu.at_least);
-        interval.map(|interval| [(*at, interval.low), (*at, interval.high)])
-    };
-    placed.iter().filter_map(ends).flatten().collect()
+    placed.iter().filter_map(interval_ends).flatten().collect()
+}
+
+/// Returns the lower and the upper end of a CPU's interval as points.
+fn interval_ends((at, cpu): &(f64, &ClusterCpu)) -> Option<[(f64, f64); 2]> {
+    let (interval, _) = telling(cpu.noise, cpu.interval, cpu.at_least);
+    interval.map(|interval| [(*at, interval.low), (*at, interval.high)])
 }
 
 fn caption(found: &Cluster, median: bool, intervals: bool, quiet: usize) -> String {
@@ -103,13 +105,13 @@ fn by_class(
     let usual = || placed.iter().copied().filter(|(_, cpu)| !stands_out(cpu));
     let classes = &found.cpu_outliers.classes;
     if classes.len() < 2 || classes.len() > CLASSES {
-        return vec![points(palette::of_curve(0), 0, "CPU".into(), usual())];
+        return vec![points(palette::curve_color(0), 0, "CPU".into(), usual())];
     }
     // The second colour is that of outliers.
-    let colours = [0, 2, 3, 4].map(palette::of_curve);
-    let curve = |(number, class): (usize, &anechoic_analyze::cluster::ClassSpread)| {
-        let of_class = usual().filter(|(_, cpu)| cpu.class == class.class);
-        points(colours[number], [0, 1, 2, 4][number], plain(&class.class), of_class)
+    let colours = [0, 2, 3, 4].map(palette::curve_color);
+    let curve = |(number, class): (usize, &ClassSpread)| {
+        let cpus = usual().filter(|(_, cpu)| cpu.class == class.class);
+        points(colours[number], [0, 1, 2, 4][number], plain(&class.class), cpus)
     };
     classes.iter().enumerate().map(curve).collect()
 }
@@ -130,22 +132,25 @@ fn points<'a>(
 /// Returns the name of each host, placed in the middle of its CPUs.
 fn host_places(cpus: &[&ClusterCpu]) -> Vec<Place> {
     let mut first = 1;
-    let place = |of: &[&ClusterCpu]| {
-        let at = f64::from(first) + (of.len() - 1) as f64 / 2.0;
-        first += i32::try_from(of.len()).unwrap_or(i32::MAX);
-        Place { at, name: plain(&of[0].host) }
+    let place = |group: &[&ClusterCpu]| {
+        let at = f64::from(first) + (group.len() - 1) as f64 / 2.0;
+        first += i32::try_from(group.len()).unwrap_or(i32::MAX);
+        Place { at, name: plain(&group[0].host) }
     };
     cpus.chunk_by(|a, b| a.host == b.host).map(place).collect()
 }
 
 /// Returns labels with name and p-value for the noisiest outliers.
 fn marks(found: &Cluster, placed: &[(f64, &ClusterCpu)]) -> Vec<Mark> {
-    let mark = |of: &anechoic_analyze::cluster::Outlier| {
-        let same = |(_, cpu): &&(f64, &ClusterCpu)| cpu.host == of.host && Some(cpu.cpu) == of.cpu;
-        let (x, _) = *placed.iter().find(same)?;
-        Some(Mark { x, y: of.noise, label: plain(&words::outlier(of)) })
-    };
-    found.cpu_outliers.found.iter().take(NAMED).filter_map(mark).collect()
+    let noisiest = found.cpu_outliers.found.iter().take(NAMED);
+    noisiest.filter_map(|outlier| mark(outlier, placed)).collect()
+}
+
+/// Returns the label of an outlier at the place of its CPU; nothing if that is not drawn.
+fn mark(outlier: &Outlier, placed: &[(f64, &ClusterCpu)]) -> Option<Mark> {
+    let is_its = |cpu: &ClusterCpu| cpu.host == outlier.host && Some(cpu.cpu) == outlier.cpu;
+    let (x, _) = *placed.iter().find(|(_, cpu)| is_its(cpu))?;
+    Some(Mark { x, y: outlier.noise, label: plain(&words::outlier(outlier)) })
 }
 
 /// Returns noise against the number used, with a caption; nothing if there is only one number.
@@ -153,18 +158,13 @@ pub(super) fn by_used(used: &[Used], what: &str, name: &str) -> Option<(Chart, S
     if used.len() < 2 {
         return None;
     }
-    let curve = |number: usize, name: &str, of: fn(&Used) -> Option<f64>| {
-        let points = used.iter().filter_map(|used| Some((used.count as f64, of(used)?)));
-        let points: Vec<(f64, f64)> = points.filter(|point| point.1 > 0.0).collect();
-        Curve::numbered(number, name.into(), Draw::Line, &points)
-    };
     let mut curves = vec![
-        curve(0, "mean", |used| Some(used.noise)),
-        curve(1, "worst CPU", |used| Some(used.worst)),
-        curve(2, "any", |used| used.any),
+        used_curve(used, 0, "mean", |used| Some(used.noise)),
+        used_curve(used, 1, "worst CPU", |used| Some(used.worst)),
+        used_curve(used, 2, "any", |used| used.any),
     ];
     curves.retain(|curve| !curve.x.is_empty());
-    let chart = Chart::of(
+    let chart = Chart::new(
         Axis::log(what, Quantity::Count),
         Axis::log("share of the time", Quantity::Share),
         curves,
@@ -173,6 +173,13 @@ pub(super) fn by_used(used: &[Used], what: &str, name: &str) -> Option<(Chart, S
         "Share of time lost against the number of {what} used: by the mean CPU, by the worst CPU, and by at least one of them at a time."
     );
     Some((chart.named(name), caption))
+}
+
+/// Returns a share by the number used. A share of 0 has no place on a logarithmic axis.
+fn used_curve(used: &[Used], number: usize, name: &str, share: fn(&Used) -> Option<f64>) -> Curve {
+    let points = used.iter().filter_map(|used| Some((used.count as f64, share(used)?)));
+    let points: Vec<(f64, f64)> = points.filter(|point| point.1 > 0.0).collect();
+    Curve::numbered(number, name.into(), Draw::Line, &points)
 }
 
 #[cfg(test)]

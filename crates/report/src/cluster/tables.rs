@@ -27,7 +27,7 @@ pub(crate) fn folded(table: Table, rows: usize, all: bool) -> Table {
 
 /// Returns the hosts, one row each.
 pub(crate) fn hosts(cluster: &Cluster, all: bool) -> Table {
-    let table = Table::of_rows(&cluster.hosts)
+    let table = Table::with_rows(&cluster.hosts)
         .name("host", |host| clip(&host.host, HOST))
         .number("CPUs", |host| count(host.cpus))
         .number("noise", |host| noise(host.noise))
@@ -44,7 +44,7 @@ pub(crate) fn cpus(cluster: &Cluster, all: bool) -> Table {
     let classes = &cluster.cpu_outliers.classes;
     let medians: BTreeMap<&str, f64> =
         classes.iter().map(|class| (&*class.class, class.median)).collect();
-    let table = Table::of_rows(&cluster.cpus)
+    let table = Table::with_rows(&cluster.cpus)
         .name("host", |cpu| clip(&cpu.host, HOST))
         .number("CPU", |cpu| cpu.cpu.to_string())
         .number("noise", |cpu| {
@@ -69,7 +69,7 @@ pub(crate) fn sources(
     all: bool,
 ) -> Table {
     let guest = cluster.machines.iter().any(|kind| kind.hypervisor.is_some());
-    let mut table = Table::of_rows(rows)
+    let mut table = Table::with_rows(rows)
         .name("what took the time", |row| clip(&title_of(&row.source, &row.name, guest), SOURCE))
         .number("share", |row| share(row.share))
         .number("per s", |row| rate(row.rate_per_s))
@@ -88,7 +88,8 @@ pub(crate) fn sources(
 /// Returns numbers of CPUs of a host and numbers of hosts, one row each.
 pub(crate) fn used(by_cpus: &[Used], by_hosts: &[Used]) -> Table {
     let heads = ["mean noise", "worst CPU", "any", "hosts with as many"];
-    let mut table = Table::of_named("used", &heads).captioned("Noise against CPUs and hosts used");
+    let mut table =
+        Table::with_names("used", &heads).captioned("Noise against CPUs and hosts used");
     for used in by_cpus {
         table.row(used_cells(counted(used.count, "CPU", "CPUs"), used, count(used.hosts)));
     }

@@ -36,7 +36,7 @@ pub(crate) fn hosts_and_cpus(hosts: u64, cpus: u64) -> String {
 
 /// States the noise of all hosts, its largest source, the outliers, and which host is noisier than the others.
 pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
-    if found.findings.iter().any(|of| of.kind == FindingKind::Methods) {
+    if found.findings.iter().any(|finding| finding.kind == FindingKind::Methods) {
         return vec![METHODS_DIFFER.into()];
     }
     let total = &found.total;
@@ -84,11 +84,15 @@ fn noisiest(found: &Cluster) -> String {
             _ => format!("No host lost more than {NOISIER} times the median of the others."),
         };
     };
-    let source = host.sources.first().map(|of| {
-        let name = title_of(&of.source, &of.name, is_guest(found));
+    let source = host.sources.first().map(|source| {
+        let name = title_of(&source.source, &source.name, is_guest(found));
         let others = if measured > 2 { "the others" } else { "the other" };
         let on = plain(&clip(&host.host, HOST));
-        format!("; {name} took {} on {on}, {} on {others}", noise(of.noise), whole(of.others))
+        format!(
+            "; {name} took {} on {on}, {} on {others}",
+            noise(source.noise),
+            whole(source.others)
+        )
     });
     let doubt = if is_clear(found, host) { "" } else { " This may be chance: measure for longer." };
     format!("{}{}.{doubt}", beside_others(host, measured), source.unwrap_or_default())
@@ -105,10 +109,10 @@ fn measured(found: &Cluster) -> usize {
 }
 
 /// Returns whether the lower bound of a host's noise lies above the others, as it must for an outlier.
-fn is_clear(found: &Cluster, of: &HostDifference) -> bool {
-    let host = found.hosts.iter().find(|host| host.host == of.host);
-    let low = host.and_then(|host| host.interval.map(|of| of.low).or(host.at_least));
-    low.is_some_and(|low| low > of.others)
+fn is_clear(found: &Cluster, difference: &HostDifference) -> bool {
+    let host = found.hosts.iter().find(|host| host.host == difference.host);
+    let low = host.and_then(|host| host.interval.map(|interval| interval.low).or(host.at_least));
+    low.is_some_and(|low| low > difference.others)
 }
 
 /// Writes the noise of a host beside that of the others, for the number of measured hosts in all.
@@ -120,55 +124,48 @@ fn beside_others(host: &HostDifference, hosts: usize) -> String {
 
 /// States for each host that stands out which sources took more time there, and how its settings differ.
 pub(crate) fn differences(found: &Cluster) -> Vec<String> {
-    let guest = is_guest(found);
+    found.differences.iter().flatten().map(|host| difference(found, host)).collect()
+}
+
+/// States which sources took more time on a host than on the others, and how its settings differ.
+fn difference(found: &Cluster, host: &HostDifference) -> String {
     let (others, whose) = match measured(found) {
         0..=2 => ("the other", "the other host"),
         _ => ("the others", "the other hosts"),
     };
-    let of = |host: &HostDifference| {
-        let mut text = beside_others(host, measured(found));
-        let sources: Vec<String> = host
-            .sources
-            .iter()
-            .map(|of| {
-                let name = title_of(&of.source, &of.name, guest);
-                format!("{name} {} ({others} {})", noise(of.noise), whole(of.others))
-            })
-            .collect();
-        match sources.is_empty() {
-            true => text += "; its sources are not known (`anechoic check` shows what that needs)",
-            false => text += &format!(": {}", sources.join(", ")),
-        }
-        let settings: Vec<String> = host
-            .settings
-            .iter()
-            .take(NAMED)
-            .map(|of| {
-                let here = of.here.as_deref().unwrap_or("not known");
-                let [here, there] = [here, &of.others].map(|value| match value {
-                    "" => "nothing".to_owned(),
-                    value => plain(&clip(value, VALUE)),
-                });
-                format!("{} is {here} ({others} {there})", plain(&of.name))
-            })
-            .collect();
-        let more = host.settings.len().saturating_sub(NAMED);
-        match settings.is_empty() {
-            true => text += &format!("; its recorded settings are those of {whose}"),
-            false => text += &format!("; settings that differ: {}", settings.join(", ")),
-        }
-        if more > 0 {
-            text += &format!(" and {more} more");
-        }
-        text + "."
-    };
-    found.differences.iter().flatten().map(of).collect()
+    let mut text = beside_others(host, measured(found));
+    let sources = host.sources.iter().map(|source| {
+        let name = title_of(&source.source, &source.name, is_guest(found));
+        format!("{name} {} ({others} {})", noise(source.noise), whole(source.others))
+    });
+    let sources: Vec<String> = sources.collect();
+    match sources.is_empty() {
+        true => text += "; its sources are not known (`anechoic check` shows what that needs)",
+        false => text += &format!(": {}", sources.join(", ")),
+    }
+    let settings = host.settings.iter().take(NAMED).map(|setting| {
+        let here = setting.here.as_deref().unwrap_or("not known");
+        let [here, there] = [here, &setting.others].map(|value| match value {
+            "" => "nothing".to_owned(),
+            value => plain(&clip(value, VALUE)),
+        });
+        format!("{} is {here} ({others} {there})", plain(&setting.name))
+    });
+    let settings: Vec<String> = settings.collect();
+    match settings.is_empty() {
+        true => text += &format!("; its recorded settings are those of {whose}"),
+        false => text += &format!("; settings that differ: {}", settings.join(", ")),
+    }
+    if let Some(more) = host.settings.len().checked_sub(NAMED).filter(|&more| more > 0) {
+        text += &format!(" and {more} more");
+    }
+    text + "."
 }
 
 /// Describes all outliers: hosts, then CPUs.
 pub(crate) fn named_outliers(found: &Cluster) -> Vec<String> {
     let all = found.host_outliers.found.iter().chain(&found.cpu_outliers.found);
-    all.map(|of| plain(&outlier(of))).collect()
+    all.map(|one| plain(&outlier(one))).collect()
 }
 
 /// Returns whether any machine is a guest of a hypervisor.
@@ -192,25 +189,25 @@ pub(crate) fn lengths(total: &ClusterNoise) -> String {
 }
 
 /// Returns one line for each outlier: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
-pub(crate) fn outliers(of: &Outliers, all: bool) -> Vec<String> {
-    let shown = if all { of.found.len() } else { of.found.len().min(NAMED) };
-    let mut lines: Vec<String> = of.found[..shown].iter().map(outlier).collect();
-    if let Some(more) = of.found.len().checked_sub(shown).filter(|&more| more > 0) {
+pub(crate) fn outliers(outliers: &Outliers, all: bool) -> Vec<String> {
+    let shown = if all { outliers.found.len() } else { outliers.found.len().min(NAMED) };
+    let mut lines: Vec<String> = outliers.found[..shown].iter().map(outlier).collect();
+    if let Some(more) = outliers.found.len().checked_sub(shown).filter(|&more| more > 0) {
         lines.push(format!("and {more} more"));
     }
     lines
 }
 
 /// Describes an outlier with its p-value: `node07 CPU 3: 9× the median, p < 10⁻⁶`.
-pub(crate) fn outlier(of: &Outlier) -> String {
-    let cpu = of.cpu.map(|cpu| format!(" CPU {cpu}"));
-    let times = match of.ratio {
+pub(crate) fn outlier(outlier: &Outlier) -> String {
+    let cpu = outlier.cpu.map(|cpu| format!(" CPU {cpu}"));
+    let times = match outlier.ratio {
         Some(ratio) if ratio < 9.95 => format!("{ratio:.1}× the median"),
         Some(ratio) => format!("{ratio:.0}× the median"),
-        None => format!("noise {}, the median is 0", crate::units::noise(of.noise)),
+        None => format!("noise {}, the median is 0", crate::units::noise(outlier.noise)),
     };
-    let name = plain(&clip(&of.host, HOST));
-    format!("{name}{}: {times}, {}", cpu.unwrap_or_default(), chance(of.p))
+    let name = plain(&clip(&outlier.host, HOST));
+    format!("{name}{}: {times}, {}", cpu.unwrap_or_default(), chance(outlier.p))
 }
 
 fn chance(p: f64) -> String {
@@ -221,19 +218,19 @@ fn chance(p: f64) -> String {
 }
 
 /// States that there are no outliers, and which classes are too small to judge.
-pub(crate) fn not_judged(of: &Outliers, (one, more): (&str, &str)) -> Vec<String> {
+pub(crate) fn not_judged(outliers: &Outliers, (one, more): (&str, &str)) -> Vec<String> {
     let mut lines = vec![];
-    if of.judged > 0 && of.found.is_empty() {
-        let judged = crate::units::count(of.judged);
-        let what = if of.judged == 1 { one } else { more };
-        lines.push(format!("no outlier among {judged} {what} (p < {})", of.alpha));
+    if outliers.judged > 0 && outliers.found.is_empty() {
+        let judged = crate::units::count(outliers.judged);
+        let what = if outliers.judged == 1 { one } else { more };
+        lines.push(format!("no outlier among {judged} {what} (p < {})", outliers.alpha));
     }
-    for class in of.classes.iter().filter(|class| class.spread.is_none()) {
+    for class in outliers.classes.iter().filter(|class| class.spread.is_none()) {
         let count = counted(class.count, one, more);
         lines.push(format!(
             "{count} of {}: too few to identify outliers; at least {} are needed",
             clip(&class.class, 36),
-            of.fewest
+            outliers.fewest
         ));
     }
     lines

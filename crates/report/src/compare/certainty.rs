@@ -8,22 +8,18 @@ use anechoic_analyze::compare::{Comparison, OnFile, Order};
 const SIGNIFICANT: f64 = 0.05;
 
 /// Returns how the verdict was reached, and what would make it more certain.
-pub(super) fn certainty(of: &Comparison) -> Vec<String> {
+pub(super) fn certainty(comparison: &Comparison) -> Vec<String> {
     let mut lines = vec![];
-    let counts = |probability: f64| match probability < SIGNIFICANT {
-        true => "counts as a change",
-        false => "would count as a change",
-    };
-    if let (Some(history), Some(probability)) = (&of.history, of.probability) {
+    if let (Some(history), Some(probability)) = (&comparison.history, comparison.probability) {
         lines.push(format!(
             "{} Two of them differ as much with a probability of {} (rank among the differences of all pairs). Below 5 % it \
              {}.",
             earlier(history),
             chance(probability),
-            counts(probability),
+            effect(probability),
         ));
-    } else if let Some(probability) = of.probability {
-        let how = match of.order {
+    } else if let Some(probability) = comparison.probability {
+        let how = match comparison.order {
             Order::Paired => "neighbouring runs of both sides are compared in pairs",
             Order::Mixed => "the runs of both sides are mixed in time",
             Order::Sessions => "means of sessions, which lie more than ten minutes apart",
@@ -37,21 +33,26 @@ pub(super) fn certainty(of: &Comparison) -> Vec<String> {
             "Without a change, so large a difference of the runs has a probability of {} (Student's t; {how}). Below 5 % it \
              {}.",
             chance(probability),
-            counts(probability),
+            effect(probability),
         ));
     }
-    let ranks = of.mann_whitney.map(|of| format!("by ranks (Mann and Whitney) {}", chance(of)));
-    let apart = of.length_distance.map(|of| {
+    let ranks = comparison
+        .mann_whitney
+        .map(|probability| format!("by ranks (Mann and Whitney) {}", chance(probability)));
+    let apart = comparison.length_distance.map(|distance| {
         format!(
             "the distributions of lengths differ by up to {} at these thresholds (Kolmogorov and Smirnov)",
-            ratio(of)
+            ratio(distance)
         )
     });
     let beside: Vec<String> = ranks.into_iter().chain(apart).collect();
     if !beside.is_empty() {
         lines.push(format!("{}; these are not part of the verdict.", capital(&beside.join("; "))));
     }
-    let plan = of.plan.iter().map(|of| format!("{} runs of {}", count(of.runs), span(of.wall_ns)));
+    let plan = comparison
+        .plan
+        .iter()
+        .map(|choice| format!("{} runs of {}", count(choice.runs), span(choice.wall_ns)));
     let plan: Vec<String> = plan.collect();
     if !plan.is_empty() {
         lines.push(format!(
@@ -62,10 +63,15 @@ pub(super) fn certainty(of: &Comparison) -> Vec<String> {
     lines
 }
 
+/// States what a probability below 5 % means for this one.
+fn effect(probability: f64) -> &'static str {
+    if probability < SIGNIFICANT { "counts as a change" } else { "would count as a change" }
+}
+
 /// Writes how many earlier runs there are, since when, and how much they differ.
 fn earlier(history: &OnFile) -> String {
-    let spread = history.between_runs.map(|of| {
-        format!("; they vary by {:.1} % of their noise (standard deviation)", of * 100.0)
+    let spread = history.between_runs.map(|deviation| {
+        format!("; they vary by {:.1} % of their noise (standard deviation)", deviation * 100.0)
     });
     let [first, last] = [&history.first_utc, &history.last_utc]
         .map(|utc| utc.as_deref().map(local_time).unwrap_or_default());

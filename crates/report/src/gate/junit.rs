@@ -8,15 +8,17 @@ use std::fmt::Write;
 
 /// Writes every rule as a test case.
 #[must_use]
-pub fn gate_junit(of: &Gate) -> String {
-    let number = |outcome| of.rules.iter().filter(|rule| rule.outcome == outcome).count();
+pub fn gate_junit(gate: &Gate) -> String {
+    let number = |outcome| gate.rules.iter().filter(|rule| rule.outcome == outcome).count();
     let (failures, errors) = (number(Outcome::Fail), number(Outcome::Undecided));
     let counts =
-        format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", of.rules.len());
-    let first = of.recordings.first();
-    let host = first.map_or("", |of| &of.host);
-    let start = first.map_or("", |of| of.start_utc.split(['.', 'Z']).next().unwrap_or_default());
-    let seconds = of.recordings.iter().map(|of| of.wall_ns as f64 / 1e9).sum::<f64>();
+        format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", gate.rules.len());
+    let first = gate.recordings.first();
+    let host = first.map_or("", |recording| &recording.host);
+    let start = first
+        .map_or("", |recording| recording.start_utc.split(['.', 'Z']).next().unwrap_or_default());
+    let seconds =
+        gate.recordings.iter().map(|recording| recording.wall_ns as f64 / 1e9).sum::<f64>();
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
     // Writing to a string does not fail.
     let _ = writeln!(xml, "<testsuites name=\"anechoic gate\" {counts} time=\"{seconds:.3}\">");
@@ -26,8 +28,8 @@ pub fn gate_junit(of: &Gate) -> String {
         escaped(start),
         escaped(host)
     );
-    for rule in &of.rules {
-        let reason = escaped(&reason(rule, of));
+    for rule in &gate.rules {
+        let reason = escaped(&reason(rule, gate));
         let result = match rule.outcome {
             Outcome::Pass => format!("<system-out>{reason}</system-out>"),
             Outcome::Fail => format!("<failure type=\"exceeded\" message=\"{reason}\"/>"),
@@ -39,8 +41,8 @@ pub fn gate_junit(of: &Gate) -> String {
             escaped(&name(rule))
         );
     }
-    let unread: Vec<String> = of.unread.iter().map(|of| format!("not judged: {of}")).collect();
-    let out = std::iter::once(headline(of)).chain(unread).collect::<Vec<_>>().join("\n");
+    let unread: Vec<String> = gate.unread.iter().map(|why| format!("not judged: {why}")).collect();
+    let out = std::iter::once(headline(gate)).chain(unread).collect::<Vec<_>>().join("\n");
     let _ = writeln!(
         xml,
         "    <system-out>{}</system-out>",

@@ -7,15 +7,15 @@ use std::fmt::Write;
 
 /// Writes the outcome of every rule as a Markdown table.
 #[must_use]
-pub fn gate_markdown(of: &Gate) -> String {
-    let mut text = format!("### anechoic gate\n\n**{}** {}\n\n", headline(of), scope(of));
+pub fn gate_markdown(gate: &Gate) -> String {
+    let mut text = format!("### anechoic gate\n\n**{}** {}\n\n", headline(gate), scope(gate));
     text += "| outcome | rule | reason |\n| --- | --- | --- |\n";
-    for rule in &of.rules {
+    for rule in &gate.rules {
         let row =
-            format!("| {} | {} | {} |", marked(rule), code(&name(rule)), cell(&reason(rule, of)));
+            format!("| {} | {} | {} |", marked(rule), code(&name(rule)), cell(&reason(rule, gate)));
         let _ = writeln!(text, "{row}"); // a string takes all
     }
-    for unread in &of.unread {
+    for unread in &gate.unread {
         let _ = write!(text, "\nNot judged: {}\n", cell(unread));
     }
     text + "\n"

@@ -12,8 +12,8 @@ use anechoic_analyze::gate::{
 const RULE_OF_THREE: f64 = 3.0;
 
 /// Returns the name of an outcome, which begins its line.
-pub(super) fn outcome(of: Outcome) -> &'static str {
-    match of {
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
         Outcome::Pass => "PASS",
         Outcome::Fail => "FAIL",
         Outcome::Undecided => "UNDECIDED",
@@ -31,11 +31,11 @@ pub(super) fn quantity(unit: Unit, value: f64) -> String {
 }
 
 /// Returns why a rule has its outcome, in one line.
-pub(super) fn reason(rule: &RuleOutcome, of: &Gate) -> String {
-    let found = rule.decisive().map(|finding| found(rule, finding, of));
+pub(super) fn reason(rule: &RuleOutcome, gate: &Gate) -> String {
+    let found = rule.decisive().map(|finding| found(rule, finding, gate));
     let Some(first) = rule.doubts.first() else { return found.unwrap_or_default() };
-    let doubt = doubt(&first.doubt, &of.requirements);
-    let doubt = match first.recording.and_then(|at| recording(at, of)) {
+    let doubt = doubt(&first.doubt, &gate.requirements);
+    let doubt = match first.recording.and_then(|at| recording(at, gate)) {
         Some(name) => format!("{name}: {doubt}"),
         None => doubt,
     };
@@ -48,23 +48,23 @@ pub(super) fn reason(rule: &RuleOutcome, of: &Gate) -> String {
 }
 
 /// Returns what was found where it was worst, and what follows from it.
-fn found(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let words = match rule.unit {
-        Unit::Share => share(rule, finding, of),
-        Unit::Nanoseconds => longest(rule, finding, of),
-        Unit::PerSecond => rate(rule, finding, of),
+        Unit::Share => share(rule, finding, gate),
+        Unit::Nanoseconds => longest(rule, finding, gate),
+        Unit::PerSecond => rate(rule, finding, gate),
         Unit::Increase => increase(finding),
     };
-    let place = place(finding, of).map(|place| format!("{place}: ")).unwrap_or_default();
-    let exceeded = rule.findings.iter().filter(|of| of.outcome == Outcome::Fail).count();
+    let place = place(finding, gate).map(|place| format!("{place}: ")).unwrap_or_default();
+    let exceeded = rule.findings.iter().filter(|one| one.outcome == Outcome::Fail).count();
     let others = match (rule.outcome, rule.findings.len()) {
-        (Outcome::Fail, all) if all > 1 && of.recordings.len() > 1 => {
+        (Outcome::Fail, all) if all > 1 && gate.recordings.len() > 1 => {
             format!("; exceeded in {exceeded} of {all} places")
         }
         (Outcome::Fail, all) if all > 1 => format!("; exceeded on {exceeded} of {all} CPUs"),
         _ => String::new(),
     };
-    format!("{place}{words}{}{others}", largest_source(rule, finding, of))
+    format!("{place}{words}{}{others}", largest_source(rule, finding, gate))
 }
 
 /// Names the source that took most of what exceeds the limit, with its share; nothing where the rule names it already.
@@ -93,16 +93,16 @@ fn bound(unit: Unit, finding: &Finding) -> String {
 }
 
 /// Returns what kind of detours may count as well.
-fn uncertain(finding: &Finding, of: &Gate) -> &'static str {
-    match is_of_counts(finding, of) {
+fn uncertain(finding: &Finding, gate: &Gate) -> &'static str {
+    match is_of_counts(finding, gate) {
         true => "in ranges of lengths that contain the limit",
         false => "lost or not attributable",
     }
 }
 
 /// Returns whether another tool counted what was found.
-fn is_of_counts(finding: &Finding, of: &Gate) -> bool {
-    judged(finding, of).is_some_and(|of| of.counts_only)
+fn is_of_counts(finding: &Finding, gate: &Gate) -> bool {
+    judged(finding, gate).is_some_and(|recording| recording.counts_only)
 }
 
 /// Returns the recording of a finding; nothing if it is of all.
@@ -113,11 +113,11 @@ fn judged<'a>(finding: &Finding, gate: &'a Gate) -> Option<&'a Judged> {
 /// What would decide about the noise of a CPU on which nothing was seen.
 const NO_LENGTH: &str = "which limits no noise, because an unseen detour may have any length: limit that by --max-detour";
 
-fn share(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+fn share(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     if finding.value == 0.0 && finding.at_most.is_none() && finding.uncertain == 0 {
         return format!("none seen in {}, {NO_LENGTH}", span(finding.wall_ns));
     }
-    let limited = of.rules.iter().any(|other| bounds_length(other, rule));
+    let limited = gate.rules.iter().any(|other| bounds_length(other, rule));
     let unseen = |finding: &Finding| finding.value == 0.0 && finding.at_most.is_some();
     let assumed = match finding.outcome {
         _ if !limited => "",
@@ -129,7 +129,7 @@ fn share(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     };
     let longer = match finding.outcome {
         Outcome::Undecided if finding.uncertain > 0 => {
-            format!("; what is {} may be too much", uncertain(finding, of))
+            format!("; what is {} may be too much", uncertain(finding, gate))
         }
         Outcome::Undecided if finding.at_most.is_some() => "; measure for longer".into(),
         _ => String::new(),
@@ -146,10 +146,10 @@ fn bounds_length(limit: &RuleOutcome, rule: &RuleOutcome) -> bool {
     limit.unit == Unit::Nanoseconds && (limit.source.is_none() || limit.source == rule.source)
 }
 
-fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+fn longest(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let limit = asked(rule.limit as u64);
     let takes = |ns: f64| length(ns as u64);
-    let most = finding.at_most.filter(|_| is_of_counts(finding, of)).unwrap_or(finding.value);
+    let most = finding.at_most.filter(|_| is_of_counts(finding, gate)).unwrap_or(finding.value);
     let longest = match (takes(finding.value), takes(most)) {
         _ if most == 0.0 => format!("none seen in {}", span(finding.wall_ns)),
         (least, most) if least == most => format!("the longest takes {least}"),
@@ -157,10 +157,10 @@ fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     };
     match finding.outcome {
         Outcome::Fail => {
-            let events: u64 = rule.findings.iter().map(|of| of.events).sum();
+            let events: u64 = rule.findings.iter().map(|one| one.events).sum();
             format!("{longest}; {} over {limit} in all", counted(events, "is", "are"))
         }
-        Outcome::Pass => match rule.findings.iter().map(|of| of.wall_ns).min().unwrap_or(0) {
+        Outcome::Pass => match rule.findings.iter().map(|one| one.wall_ns).min().unwrap_or(0) {
             0 => longest,
             shortest => {
                 let rarer = quantity(Unit::PerSecond, RULE_OF_THREE * 1e9 / shortest as f64);
@@ -169,12 +169,12 @@ fn longest(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
         },
         Outcome::Undecided => {
             let number = counted(finding.uncertain, "that is", "that are");
-            format!("{longest}, but {number} {} may be longer", uncertain(finding, of))
+            format!("{longest}, but {number} {} may be longer", uncertain(finding, gate))
         }
     }
 }
 
-fn rate(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
+fn rate(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let watched = span(finding.wall_ns);
     let seen = match finding.events {
         0 => format!("none in {watched}"),
@@ -182,7 +182,9 @@ fn rate(rule: &RuleOutcome, finding: &Finding, of: &Gate) -> String {
     };
     let uncertain = match (finding.outcome, finding.uncertain) {
         (Outcome::Fail, _) | (_, 0) => String::new(),
-        (_, number) => format!(" and {} that are {}", count(number), self::uncertain(finding, of)),
+        (_, number) => {
+            format!(" and {} that are {}", count(number), self::uncertain(finding, gate))
+        }
     };
     let enough = match (finding.outcome, finding.needed_ns) {
         (Outcome::Undecided, Some(needed)) => format!("; measure for {} or longer", span(needed)),
@@ -221,9 +223,9 @@ const ONE_SESSION: &str = "more than ten minutes lie between the sides, and noth
 const HOST_MOVED: &str = "time below the kernel changed as well, so the host may have changed";
 
 /// Returns a doubt in words, with what removes it.
-fn doubt(of: &Doubt, required: &Requirements) -> String {
+fn doubt(doubt: &Doubt, required: &Requirements) -> String {
     let max_lost = format!("(--max-lost {})", noise(required.max_lost));
-    match of {
+    match doubt {
         Doubt::NotMeasured { cpu: Some(cpu) } => format!("CPU {cpu} was not measured"),
         Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
         Doubt::NoTime => "its length is not known (`import --duration`)".into(),
@@ -254,8 +256,8 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
             format!("{counters} from the recorded events")
         }
         Doubt::NoEvents { what } => format!("no kernel event covers {}", plain(what)),
-        Doubt::MissingHosts { present, of } => {
-            format!("{present} of the {} of the job are present", counted(*of, "host", "hosts"))
+        Doubt::MissingHosts { present, hosts } => {
+            format!("{present} of the {} of the job are present", counted(*hosts, "host", "hosts"))
         }
         Doubt::NotAttributed => {
             "the sources are unknown, because no kernel events were recorded or attributed".into()
@@ -287,7 +289,7 @@ fn doubt(of: &Doubt, required: &Requirements) -> String {
         | Doubt::Emulated
         | Doubt::SelfTest { .. }
         | Doubt::Injected
-        | Doubt::EndedByEvent { .. } => plain(&of.known_in_words().unwrap_or_default()),
+        | Doubt::EndedByEvent { .. } => plain(&doubt.known_in_words().unwrap_or_default()),
     }
 }
 

@@ -35,14 +35,16 @@ pub(super) fn kernels(found: &Interference, all: bool) -> Vec<&str> {
     if all || found.sources.len() <= MANY {
         return kernels().collect();
     }
-    let slowed = |kernel: &str| {
-        let others = found.classes.iter().filter(|class| class.place != Proximity::SameThread);
-        let classes = others.filter(|class| class.kernel == kernel && class.differs());
-        classes.map(|class| class.mean_ns).fold(0.0, f64::max)
-    };
     // The first of equal kernels.
-    let most = kernels().rev().max_by(|a, b| slowed(a).total_cmp(&slowed(b)));
+    let most = kernels().rev().max_by(|a, b| slowed(found, a).total_cmp(&slowed(found, b)));
     most.into_iter().collect()
+}
+
+/// Returns by how much interrupts on other CPUs slow a kernel down at most, in ns.
+fn slowed(found: &Interference, kernel: &str) -> f64 {
+    let others = found.classes.iter().filter(|class| class.place != Proximity::SameThread);
+    let classes = others.filter(|class| class.kernel == kernel && class.differs());
+    classes.map(|class| class.mean_ns).fold(0.0, f64::max)
 }
 
 /// Returns the map of a kernel: rows are the interrupted CPUs, columns the CPUs of the kernel. `most` is the value of
@@ -83,7 +85,8 @@ fn cell(pair: Option<&Pair>) -> Cell {
         return Cell::text(cost(&alone).unwrap_or("?".into()));
     }
     let value = Cell::value(alone.per_interrupt_ns, micros(alone.per_interrupt_ns));
-    let interval =
-        alone.interval.map(|of| format!("95 %: {} µs", between(&micros(of.low), &micros(of.high))));
+    let interval = alone.interval.map(|interval| {
+        format!("95 %: {} µs", between(&micros(interval.low), &micros(interval.high)))
+    });
     Cell { hint: interval, ..value }
 }

@@ -13,7 +13,7 @@ pub(crate) const CAPTION: &str = "The time of each repetition by its start, on o
 /// Draws the repetitions of each kernel by the distance of the interrupted CPU, and those of all kernels at the nearest
 /// distance that is not the CPU itself.
 pub(crate) fn charts(found: &Interference) -> Vec<Chart> {
-    let kernels = found.kernels.iter().map(|of| &*of.kernel);
+    let kernels = found.kernels.iter().map(|pace| &*pace.kernel);
     let mut charts: Vec<Chart> = kernels.filter_map(|kernel| by_distance(found, kernel)).collect();
     charts.extend(nearest(found).map(|(_, chart)| chart));
     charts
@@ -41,21 +41,23 @@ fn drawn(found: &Interference) -> impl Iterator<Item = &Pair> {
 
 /// Draws repetitions over the time since the start of their series.
 fn chart(pairs: &[&Pair], title: &str) -> Option<Chart> {
-    let name = |pair: &Pair| {
-        let (kernel, place) = (&pair.kernel, place(pair.place));
-        plain(&format!("{kernel} on CPU {}, interrupts on CPU {}: {place}", pair.cpu, pair.source))
-    };
-    let curve = |(number, pair): (usize, &&Pair)| {
-        let points = &pair.drawn.as_ref()?.points;
-        let start = points.first()?.0;
-        let points: Vec<(f64, f64)> =
-            points.iter().map(|(at, value)| (at.saturating_sub(start) as f64, *value)).collect();
-        Some(Curve::numbered(number, name(pair), Draw::Points, &points))
-    };
-    let curves: Vec<Curve> = pairs.iter().enumerate().filter_map(curve).collect();
+    let curves = pairs.iter().enumerate().filter_map(|(number, pair)| curve(number, pair));
+    let curves: Vec<Curve> = curves.collect();
     let x = Axis::linear("since the start of the series", Quantity::Time);
     let y = Axis::linear("time of a repetition", Quantity::Time);
     let y = axis_for(y, curves.iter().flat_map(|curve| &curve.y).copied());
-    let chart = Chart::of(x, y, curves).named(format!("repetitions of {}", plain(title)));
+    let chart = Chart::new(x, y, curves).named(format!("repetitions of {}", plain(title)));
     (!chart.curves.is_empty()).then_some(chart)
+}
+
+/// Returns the repetitions of a pair as points; nothing if none are drawn.
+fn curve(number: usize, pair: &Pair) -> Option<Curve> {
+    let points = &pair.drawn.as_ref()?.points;
+    let start = points.first()?.0;
+    let points: Vec<(f64, f64)> =
+        points.iter().map(|(at, value)| (at.saturating_sub(start) as f64, *value)).collect();
+    let (kernel, place) = (&pair.kernel, place(pair.place));
+    let name =
+        plain(&format!("{kernel} on CPU {}, interrupts on CPU {}: {place}", pair.cpu, pair.source));
+    Some(Curve::numbered(number, name, Draw::Points, &points))
 }

@@ -31,28 +31,31 @@ fn legend() -> String {
 
 fn classes(found: &Interference) -> Table {
     let mut before = None;
-    let starts: Vec<(bool, &ClassCost)> =
-        found.classes.iter().map(|of| (before.replace(of.place) != Some(of.place), of)).collect();
-    Table::of_rows(&starts)
+    let starts: Vec<(bool, &ClassCost)> = found
+        .classes
+        .iter()
+        .map(|class| (before.replace(class.place) != Some(class.place), class))
+        .collect();
+    Table::with_rows(&starts)
         .name(
             "kernel on",
-            |(starts, of)| {
-                if *starts { place(of.place).to_owned() } else { String::new() }
+            |(starts, class)| {
+                if *starts { place(class.place).to_owned() } else { String::new() }
             },
         )
-        .name("kernel", |(_, of)| of.kernel.clone())
-        .some_numbers("CPI", 2, |(_, of)| cycles(found, &of.kernel))
-        .number("µs", |(_, of)| mean(of))
-        .some_numbers("95 %", 1, |(_, of)| of.interval.map(|i| micros_range(i.low, i.high)))
-        .some_numbers("slowed", 3, |(_, of)| {
-            Some(format!("{} of {}", count(of.felt), count(of.pairs)))
+        .name("kernel", |(_, class)| class.kernel.clone())
+        .some_numbers("CPI", 2, |(_, class)| cycles(found, &class.kernel))
+        .number("µs", |(_, class)| mean(class))
+        .some_numbers("95 %", 1, |(_, class)| class.interval.map(|i| micros_range(i.low, i.high)))
+        .some_numbers("slowed", 3, |(_, class)| {
+            Some(format!("{} of {}", count(class.felt), count(class.pairs)))
         })
-        .some_numbers("min–max", 4, |(_, of)| {
-            (of.pairs > 1).then(|| micros_range(of.lowest_ns, of.highest_ns))
+        .some_numbers("min–max", 4, |(_, class)| {
+            (class.pairs > 1).then(|| micros_range(class.lowest_ns, class.highest_ns))
         })
-        .some_numbers("paper", 0, |(_, of)| published(of.place, &of.kernel))
-        .some_numbers("paper CPI", 5, |(_, of)| {
-            find(&CMT, CYCLES, &of.kernel, "CPI").map(|cell| cell.value.text())
+        .some_numbers("paper", 0, |(_, class)| published(class.place, &class.kernel))
+        .some_numbers("paper CPI", 5, |(_, class)| {
+            find(&CMT, CYCLES, &class.kernel, "CPI").map(|cell| cell.value.text())
         })
         .captioned("Cost of one interrupt by distance")
 }
@@ -85,7 +88,7 @@ fn published(place: Proximity, kernel: &str) -> Option<String> {
 
 /// Returns one row for each series.
 pub(super) fn pairs(pairs: &[Pair]) -> Table {
-    Table::of_rows(pairs)
+    Table::with_rows(pairs)
         .number("interrupts on", |pair| pair.source.to_string())
         .number("kernel on", |pair| pair.cpu.to_string())
         .some_names("distance", 4, |pair| Some(place(pair.place).to_owned()))
@@ -99,6 +102,6 @@ pub(super) fn pairs(pairs: &[Pair]) -> Table {
         .captioned("Cost of one interrupt of each pair")
 }
 
-fn interval(of: &Cost) -> Option<String> {
-    of.interval.map(|interval| micros_range(interval.low, interval.high))
+fn interval(cost: &Cost) -> Option<String> {
+    cost.interval.map(|interval| micros_range(interval.low, interval.high))
 }

@@ -49,8 +49,10 @@ pub(crate) fn sentences(found: &Interference) -> String {
     if found.classes.is_empty() {
         return "This recording does not show what an interrupt costs another CPU.".into();
     }
-    let places = || Proximity::ALL.into_iter().filter(|&place| of(found, place).next().is_some());
-    let own = of(found, Proximity::SameThread).map(|class| class.mean_ns).fold(0.0, f64::max);
+    let places =
+        || Proximity::ALL.into_iter().filter(|&place| classes_at(found, place).next().is_some());
+    let own =
+        classes_at(found, Proximity::SameThread).map(|class| class.mean_ns).fold(0.0, f64::max);
     let mut texts: Vec<String> = vec![];
     texts.extend(itself(found));
     let (mut near, mut trifles, mut free, mut unknown) = (vec![], vec![], vec![], vec![]);
@@ -92,23 +94,25 @@ pub(crate) fn sentences(found: &Interference) -> String {
 
 /// Returns the largest cost at these distances that the intervals allow; nothing if one of them has none.
 fn limit(found: &Interference, places: &[Proximity]) -> Option<f64> {
-    let classes = places.iter().flat_map(|&place| of(found, place));
+    let classes = places.iter().flat_map(|&place| classes_at(found, place));
     let ends = classes.map(|class| Some(class.interval?.high));
     ends.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-fn of(found: &Interference, place: Proximity) -> impl Iterator<Item = &ClassCost> {
+/// Returns the classes at a distance.
+fn classes_at(found: &Interference, place: Proximity) -> impl Iterator<Item = &ClassCost> {
     found.classes.iter().filter(move |class| class.place == place)
 }
 
 /// Returns the classes with a cost above 0.
 fn felt(found: &Interference, place: Proximity) -> impl Iterator<Item = &ClassCost> {
-    of(found, place).filter(|class| class.differs() && class.mean_ns > 0.0)
+    classes_at(found, place).filter(|class| class.differs() && class.mean_ns > 0.0)
 }
 
 /// States the cost on the interrupted CPU.
 fn itself(found: &Interference) -> Option<String> {
-    let costs: Vec<f64> = of(found, Proximity::SameThread).map(|class| class.mean_ns).collect();
+    let costs: Vec<f64> =
+        classes_at(found, Proximity::SameThread).map(|class| class.mean_ns).collect();
     let low = costs.iter().copied().reduce(f64::min)?;
     let high = costs.iter().copied().fold(low, f64::max);
     let [a, b] = [low, high].map(micros);
@@ -118,7 +122,7 @@ fn itself(found: &Interference) -> Option<String> {
 
 /// States the cost at a distance: `Its SMT siblings are slowed down too: intadd by 1.06 µs, intdiv not.`
 fn felt_by(found: &Interference, place: Proximity) -> String {
-    let kernels = of(found, place).map(|class| {
+    let kernels = classes_at(found, place).map(|class| {
         let kernel = plain(&class.kernel);
         if class.differs() && class.mean_ns > 0.0 {
             format!("{kernel} by {} µs", micros(class.mean_ns))
@@ -137,12 +141,9 @@ fn like_siblings(found: &Interference, place: Proximity) -> Option<&'static str>
     if found.run.hypervisor.is_none() || place == Proximity::SmtSibling {
         return None;
     }
-    let pace = |kernel: &str| {
-        let of = found.kernels.iter().find(|pace| pace.kernel == kernel);
-        of.and_then(|pace| pace.cycles_per_instruction)
-    };
-    let mut costs: Vec<(f64, f64)> =
-        of(found, place).filter_map(|class| Some((pace(&class.kernel)?, class.mean_ns))).collect();
+    let costs = classes_at(found, place)
+        .filter_map(|class| Some((cycles_per_instruction(found, &class.kernel)?, class.mean_ns)));
+    let mut costs: Vec<(f64, f64)> = costs.collect();
     costs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (fast, slow) = (costs.first()?, costs.last()?);
     let alike = fast.0 < slow.0 && fast.1 > MORE * slow.1.max(0.0);
@@ -150,6 +151,10 @@ fn like_siblings(found: &Interference, place: Proximity) -> Option<&'static str>
         "Kernels that use more of the core are slowed down more; SMT siblings, which a hypervisor may not report, would \
          show the same pattern.",
     )
+}
+
+fn cycles_per_instruction(found: &Interference, kernel: &str) -> Option<f64> {
+    found.kernels.iter().find(|pace| pace.kernel == kernel)?.cycles_per_instruction
 }
 
 /// Advises where to place a job. What was not found may have been missed: only `settled` limits are small.

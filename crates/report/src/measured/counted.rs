@@ -37,25 +37,26 @@ pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
 /// Returns one row for each series; absent if no event was counted.
 fn table(measured: &Measured, all: bool) -> Option<Table> {
     let rows: Vec<Named<'_>> = shown(measured, all);
-    let any = rows.iter().any(|of| of.result.facts.counts.values().any(|count| *count > 0));
-    let per_sample = |name: &'static str| {
-        move |of: &Named<'_>| {
-            let facts = &of.result.facts;
-            let count = *facts.counts.get(name)?;
-            (facts.samples > 0).then(|| number(count as f64 / facts.samples as f64))
-        }
-    };
-    let mut table = Table::of_rows(&rows)
-        .some_names("", 0, |of| of.letter.map(String::from))
-        .name("kernel", |of| of.result.facts.variant.clone())
-        .number("CPU", |of| of.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
-        .some_numbers("noise", 0, |of| of.result.distribution.as_ref()?.noise.map(noise));
+    let any = rows.iter().any(|named| named.result.facts.counts.values().any(|count| *count > 0));
+    let mut table = Table::with_rows(&rows)
+        .some_names("", 0, |named| named.letter.map(String::from))
+        .name("kernel", |named| named.result.facts.variant.clone())
+        .number("CPU", |named| named.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
+        .some_numbers("noise", 0, |named| named.result.distribution.as_ref()?.noise.map(noise));
     for (goes, title, names) in EVENTS {
         for (mode, name) in ["user", "kernel"].into_iter().zip(names) {
-            table = table.some_numbers(&format!("{title}, {mode}"), goes, per_sample(name));
+            table = table
+                .some_numbers(&format!("{title}, {mode}"), goes, |named| per_sample(named, name));
         }
     }
     any.then(|| {
         table.captioned("Cache misses and page faults in each sample, by program and kernel")
     })
+}
+
+/// Writes how many of these events were counted in each sample.
+fn per_sample(named: &Named<'_>, event: &str) -> Option<String> {
+    let facts = &named.result.facts;
+    let count = *facts.counts.get(event)?;
+    (facts.samples > 0).then(|| number(count as f64 / facts.samples as f64))
 }

@@ -11,14 +11,14 @@ use anechoic_analyze::timeline::Durations;
 const BEFORE: f64 = 1.2;
 
 /// Returns losses of a series in ns in rising order, each with the share of the samples that lost at most that much.
-pub(crate) fn of_series(series: &SeriesResult) -> Option<Vec<(f64, f64)>> {
-    let loss = Loss::of(&series.facts, series.distribution.as_ref()?);
-    let points = of_points(&series.figures.cdf, &loss);
+pub(crate) fn series_losses(series: &SeriesResult) -> Option<Vec<(f64, f64)>> {
+    let loss = Loss::new(&series.facts, series.distribution.as_ref()?);
+    let points = loss_points(&series.figures.cdf, &loss);
     (!points.is_empty()).then_some(points)
 }
 
 /// Turns the distribution of values into that of losses. In windows of fixed time little work is a large loss.
-fn of_points(cdf: &[Point], loss: &Loss) -> Vec<(f64, f64)> {
+fn loss_points(cdf: &[Point], loss: &Loss) -> Vec<(f64, f64)> {
     if loss.fixed == Fixed::Work {
         return cdf.iter().map(|point| (loss.ns(point.value), point.share)).collect();
     }
@@ -31,14 +31,14 @@ fn of_points(cdf: &[Point], loss: &Loss) -> Vec<(f64, f64)> {
 
 /// Returns lengths of detours in rising order from this bin on, each with the share of the detours that took at most
 /// that long.
-pub(crate) fn of_lengths(of: &Durations, first: usize) -> Vec<(f64, f64)> {
+pub(crate) fn length_points(durations: &Durations, first: usize) -> Vec<(f64, f64)> {
     let mut up_to = 0;
     let mut points = vec![];
-    for (bin, &count) in of.counts.iter().enumerate() {
+    for (bin, &count) in durations.counts.iter().enumerate() {
         up_to += count;
         if bin >= first && count > 0 {
-            let end = Durations::from_ns(bin + 1).min(of.max_ns as f64);
-            points.push((end, up_to as f64 / of.count.max(1) as f64));
+            let end = Durations::from_ns(bin + 1).min(durations.max_ns as f64);
+            points.push((end, up_to as f64 / durations.count.max(1) as f64));
         }
     }
     points
@@ -48,19 +48,21 @@ pub(crate) fn of_lengths(of: &Durations, first: usize) -> Vec<(f64, f64)> {
 pub(crate) fn from_edge(curves: Vec<Vec<(f64, f64)>>) -> Vec<Vec<(f64, f64)>> {
     let positive = curves.iter().flatten().map(|point| point.0).filter(|x| *x > 0.0);
     let edge = positive.fold(f64::INFINITY, f64::min) / BEFORE;
-    let from_edge = |points: Vec<(f64, f64)>| {
-        let none = points.iter().rfind(|point| point.0 <= 0.0).map_or(0.0, |point| point.1);
-        let mut rest: Vec<(f64, f64)> = points.into_iter().filter(|point| point.0 > 0.0).collect();
-        if edge.is_finite() {
-            rest.insert(0, (edge, none));
-        }
-        // Of values that are equal as ticks of the axis, the last has the share of all of them.
-        rest.reverse();
-        rest.dedup_by(|before, after| before.0 >= after.0);
-        rest.reverse();
-        rest
-    };
-    curves.into_iter().map(from_edge).collect()
+    curves.into_iter().map(|points| begun_at(edge, points)).collect()
+}
+
+/// Begins a curve at this edge, if it is finite, with the share of the points at 0, which it replaces.
+fn begun_at(edge: f64, points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let none = points.iter().rfind(|point| point.0 <= 0.0).map_or(0.0, |point| point.1);
+    let mut rest: Vec<(f64, f64)> = points.into_iter().filter(|point| point.0 > 0.0).collect();
+    if edge.is_finite() {
+        rest.insert(0, (edge, none));
+    }
+    // Of values that are equal as ticks of the axis, the last has the share of all of them.
+    rest.reverse();
+    rest.dedup_by(|before, after| before.0 >= after.0);
+    rest.reverse();
+    rest
 }
 
 /// Draws cumulative distributions of losses or lengths, of which each has a name.
@@ -70,7 +72,7 @@ pub(crate) fn chart(x: &str, y: &str, curves: Vec<(String, Vec<(f64, f64)>)>) ->
     let curves =
         curves.map(|(number, (name, points))| Curve::numbered(number, name, Draw::Steps, &points));
     let y = Axis::linear(y, Quantity::Share).over([0.0, 1.0]);
-    Chart::of(Axis::log(x, Quantity::Time), y, curves.collect())
+    Chart::new(Axis::log(x, Quantity::Time), y, curves.collect())
 }
 
 #[cfg(test)]
@@ -84,14 +86,14 @@ mod tests {
         };
         // Of ten windows one holds 80 units, two hold 90 and seven hold 100; none can hold more.
         let points = cdf(&[(80.0, 0.1), (90.0, 0.3), (100.0, 1.0)]);
-        let time = Loss::of_best(Fixed::Time, 100.0, 1.0);
-        let shares = of_points(&points, &time);
+        let time = Loss::from_best(Fixed::Time, 100.0, 1.0);
+        let shares = loss_points(&points, &time);
         let expected = [(0.0, 0.7), (10.0, 0.9), (20.0, 1.0)];
         for (found, expected) in shares.iter().zip(expected) {
             assert!((found.0 - expected.0).abs() < 1e-9 && (found.1 - expected.1).abs() < 1e-9);
         }
-        let work = Loss::of_best(Fixed::Work, 80.0, 1.0);
-        assert_eq!(of_points(&points, &work), [(0.0, 0.1), (10.0, 0.3), (20.0, 1.0)]);
+        let work = Loss::from_best(Fixed::Work, 80.0, 1.0);
+        assert_eq!(loss_points(&points, &work), [(0.0, 0.1), (10.0, 0.3), (20.0, 1.0)]);
     }
 
     #[test]

@@ -49,24 +49,27 @@ pub(crate) fn work(measured: &Measured) -> Fact {
 
 /// Returns what was not available for the overhead of ticks and for the subtraction, without repetitions.
 pub(crate) fn not_said(measured: &Measured) -> Vec<NotAvailable> {
-    let of = |series: &SeriesResult| match measured.method.as_str() {
-        methods::TICK => series.ticks.as_ref().map(|ticks| ticks.not_available.clone()),
-        methods::LOOPS => {
-            series.subtraction.as_ref().map(|subtraction| subtraction.not_available.clone())
-        }
-        _ => None,
-    };
-    let mut missing: Vec<NotAvailable> = vec![];
-    for one in measured.series.iter().filter_map(of).flatten() {
-        if !missing.contains(&one) {
-            missing.push(one);
+    let mut distinct: Vec<NotAvailable> = vec![];
+    for missing in measured.series.iter().flat_map(|series| unavailable(&measured.method, series)) {
+        if !distinct.contains(missing) {
+            distinct.push(missing.clone());
         }
     }
-    missing
+    distinct
+}
+
+/// Returns what was not available for a series of this method.
+fn unavailable<'a>(method: &str, series: &'a SeriesResult) -> &'a [NotAvailable] {
+    let list = match method {
+        methods::TICK => series.ticks.as_ref().map(|ticks| &ticks.not_available),
+        methods::LOOPS => series.subtraction.as_ref().map(|found| &found.not_available),
+        _ => None,
+    };
+    list.map_or(&[], |list| &list[..])
 }
 
 /// Names the series that satisfy a condition; nothing if there are none.
-fn of_which(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<String> {
+fn names_where(shown: &[Named<'_>], is: impl Fn(&SeriesResult) -> bool) -> Option<String> {
     let names: Vec<String> =
         shown.iter().filter(|named| is(named.result)).map(Named::short).collect();
     let more = names.len().saturating_sub(NAMED);
@@ -85,7 +88,7 @@ fn doubt(
     text: &str,
     is: impl Fn(&SeriesResult) -> bool,
 ) -> Option<(Tone, String)> {
-    of_which(shown, is).map(|which| (tone, format!("{which}: {text}")))
+    names_where(shown, is).map(|which| (tone, format!("{which}: {text}")))
 }
 
 /// Returns warnings for series that ended before all samples were taken.
@@ -119,7 +122,7 @@ fn unsteady(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
     ];
     let steadiness = shown.iter().find_map(|named| named.result.steadiness);
     let allowed = steadiness
-        .map_or(String::new(), |of| format!(" (a change of {} is allowed)", share(of.maiv)));
+        .map_or(String::new(), |known| format!(" (a change of {} is allowed)", share(known.maiv)));
     let cases = CASES.into_iter().filter_map(|(steady, tone, what, remedy)| {
         doubt(shown, tone, &format!("{what}{allowed}{remedy}"), |series| {
             series.facts.ended == Ended::Unsteady
@@ -139,13 +142,13 @@ fn gone(shown: &[Named<'_>]) -> Option<(Tone, String)> {
 
 /// Returns notes and warnings about series whose steps differ from the calibrated ones.
 fn changed(shown: &[Named<'_>]) -> Vec<(Tone, String)> {
-    let of = |series: &SeriesResult| series.facts.step_change.unwrap_or(0.0).abs();
+    let change = |series: &SeriesResult| series.facts.step_change.unwrap_or(0.0).abs();
     let most = |holds: &dyn Fn(&SeriesResult) -> bool| {
         let those = shown.iter().map(|named| named.result).filter(|series| holds(series));
-        share(those.map(of).fold(0.0, f64::max))
+        share(those.map(change).fold(0.0, f64::max))
     };
     let wrong = |series: &SeriesResult| !series.facts.is_calibrated();
-    let noted = |series: &SeriesResult| !wrong(series) && of(series) > NOTED_CHANGE;
+    let noted = |series: &SeriesResult| !wrong(series) && change(series) > NOTED_CHANGE;
     let what = "a step of the work differs from its calibration by up to";
     let why = "CPUs that share a core, its power or its caches slow each other down";
     let texts = [

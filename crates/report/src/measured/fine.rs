@@ -28,7 +28,7 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
 }
 
 fn values(fine: &FineView, fixed: Fixed) -> Table {
-    let table = Table::of_rows(&fine.dominant);
+    let table = Table::with_rows(&fine.dominant);
     let table = match fixed {
         Fixed::Work => table
             .number("counter ticks", |value| count(value.raw))

@@ -44,13 +44,13 @@ fn noise_of(fixed: Fixed, distribution: &Distribution) -> Option<f64> {
 }
 
 /// Describes the samples of the noisiest series.
-fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String {
+fn samples(named: &Named<'_>, distribution: &Distribution, number: usize) -> String {
     let facts = &named.result.facts;
-    let loss = Loss::of(facts, distribution);
+    let loss = Loss::new(facts, distribution);
     let noise = distribution.noise.map_or("not available".into(), noise);
-    let who = match of {
+    let who = match number {
         1 => words(facts),
-        _ => format!("{}, the noisiest of {of} series", words(facts)),
+        _ => format!("{}, the noisiest of {number} series", words(facts)),
     };
     let worst = loss.worst(distribution);
     if worst == loss.best {
@@ -64,12 +64,12 @@ fn samples(named: &Named<'_>, distribution: &Distribution, of: usize) -> String 
     }
     match loss.fixed {
         Fixed::Work => {
-            let seen = loss.of_value(distribution.mean);
+            let seen = loss.lost(distribution.mean);
             format!(
                 "The same work took {} at best, {} on average (noise {noise}) and {} at worst ({who}).",
                 fine_beside(loss.best, seen),
                 fine_beside(distribution.mean, seen),
-                fine_beside(worst, loss.of_value(worst) / 10.0),
+                fine_beside(worst, loss.lost(worst) / 10.0),
             )
         }
         Fixed::Time => format!(

@@ -40,7 +40,7 @@ pub(crate) fn by_time(named: &Named<'_>) -> Option<Chart> {
     let bins: Vec<Bin> =
         bins.map(|(bin, &count)| Bin { low: edge(bin), high: edge(bin + 1), count }).collect();
     let curve = Curve::numbered(0, "samples".into(), Draw::Steps, &steps(&bins));
-    Some(Chart::of(
+    Some(Chart::new(
         Axis::linear("time of a sample", Quantity::Time),
         Axis::linear("samples", Quantity::Count),
         vec![curve],
@@ -49,25 +49,25 @@ pub(crate) fn by_time(named: &Named<'_>) -> Option<Chart> {
 
 /// Draws the main body of the samples by the time that they lost. Returns the chart with its caption; nothing if there is
 /// no histogram.
-pub(crate) fn of_body(named: &Named<'_>) -> Option<(Chart, String)> {
-    let of = named.result.distribution.as_ref()?;
+pub(crate) fn body_chart(named: &Named<'_>) -> Option<(Chart, String)> {
+    let distribution = named.result.distribution.as_ref()?;
     let histogram = named.result.figures.histogram.as_ref()?;
-    let loss = Loss::of(&named.result.facts, of);
+    let loss = Loss::new(&named.result.facts, distribution);
     let points = steps(&body(histogram, &loss));
-    let chart = Chart::of(
+    let chart = Chart::new(
         Axis::linear("time lost", Quantity::Time),
         Axis::linear("samples", Quantity::Count),
         vec![Curve::numbered(0, "samples".into(), Draw::Steps, &points)],
     )
     .named(format!("{} histogram", named.title()));
     let outside = histogram.below.saturating_add(histogram.above);
-    let note = format!("{} of {} samples lie outside", count(outside), count(of.samples));
+    let note = format!("{} of {} samples lie outside", count(outside), count(distribution.samples));
     let chart = Chart { notes: vec![note], ..chart };
     let caption = format!(
         "Histogram of the main body of the samples, {}; {} of {} lie outside.",
         named.title(),
         count(outside),
-        count(of.samples)
+        count(distribution.samples)
     );
     Some((chart, caption))
 }
@@ -81,9 +81,9 @@ mod tests {
     fn each_bin_lies_where_its_samples_lost_their_time() {
         let histogram =
             Histogram { low: 70.0, width: 10.0, counts: vec![1, 2, 3], below: 0, above: 0 };
-        let of = |fixed, best| steps(&body(&histogram, &Loss::of_best(fixed, best, 1.0)));
-        assert_eq!(of(Fixed::Work, 70.0), [(0.0, 1.0), (10.0, 2.0), (20.0, 3.0), (30.0, 0.0)]);
+        let points = |fixed, best| steps(&body(&histogram, &Loss::from_best(fixed, best, 1.0)));
+        assert_eq!(points(Fixed::Work, 70.0), [(0.0, 1.0), (10.0, 2.0), (20.0, 3.0), (30.0, 0.0)]);
         // Windows with 90 to 100 units of work lost the least: 0 to 10.
-        assert_eq!(of(Fixed::Time, 100.0), [(0.0, 3.0), (10.0, 2.0), (20.0, 1.0), (30.0, 0.0)]);
+        assert_eq!(points(Fixed::Time, 100.0), [(0.0, 3.0), (10.0, 2.0), (20.0, 1.0), (30.0, 0.0)]);
     }
 }

@@ -23,8 +23,8 @@ pub(super) fn parts(measured: &Measured) -> String {
             .map(str::to_owned),
     );
     parts.extend(watching(facts()));
-    if let Some((number, of)) = measured.run.repetition {
-        parts.push(format!("run {number} of {of}"));
+    if let Some((number, total)) = measured.run.repetition {
+        parts.push(format!("run {number} of {total}"));
     }
     parts.push(timestamp(&measured.run.start_utc));
     parts.join(" · ")

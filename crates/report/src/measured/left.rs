@@ -16,16 +16,7 @@ pub(crate) fn over_shortest(
     let title = named.title();
     let all = || subtraction.steps.iter().filter_map(|step| Some((step, step.judged.as_ref()?)));
     let shortest = all().map(|(_, left)| left.min_ns).fold(f64::INFINITY, f64::min);
-    let points = |left: &Left| {
-        let mut above = 1.0;
-        let mut points = vec![];
-        for point in &left.curve {
-            points.push((point.value - shortest, above));
-            above = 1.0 - point.share;
-        }
-        points
-    };
-    let curves = survival::from_all(all().map(|(_, left)| points(left)).collect());
+    let curves = survival::from_all(all().map(|(_, left)| survivors(left, shortest)).collect());
     let curves = all().zip(curves).enumerate().map(|(number, ((step, _), points))| {
         let what = taken(step.taken, run);
         // Each further one begins with "and".
@@ -36,7 +27,7 @@ pub(crate) fn over_shortest(
         };
         Curve::numbered(number, name, Draw::Steps, &points)
     });
-    let chart = Chart::of(
+    let chart = Chart::new(
         Axis::log("over the shortest", Quantity::Time),
         Axis::log("share of the samples", Quantity::Share),
         curves.collect(),
@@ -63,4 +54,15 @@ pub(crate) fn taken(taken: Subtracted, run: &Facts) -> String {
         Subtracted::Detours => "all detours",
     }
     .into()
+}
+
+/// Returns the share of the samples that take longer, by how much longer than the shortest.
+fn survivors(left: &Left, shortest: f64) -> Vec<(f64, f64)> {
+    let mut above = 1.0;
+    let mut points = vec![];
+    for point in &left.curve {
+        points.push((point.value - shortest, above));
+        above = 1.0 - point.share;
+    }
+    points
 }

@@ -14,7 +14,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    pub(crate) fn of(facts: &SeriesFacts, distribution: &Distribution) -> Self {
+    pub(crate) fn new(facts: &SeriesFacts, distribution: &Distribution) -> Self {
         match facts.fixed {
             Fixed::Work => Self { fixed: Fixed::Work, best: distribution.min, unit_ns: 1.0 },
             Fixed::Time => {
@@ -27,12 +27,12 @@ impl Loss {
 
     /// Returns losses relative to this best value, of which each unit is this many ns.
     #[cfg(test)]
-    pub(crate) fn of_best(fixed: Fixed, best: f64, unit_ns: f64) -> Self {
+    pub(crate) fn from_best(fixed: Fixed, best: f64, unit_ns: f64) -> Self {
         Self { fixed, best, unit_ns }
     }
 
     /// Returns the loss of a sample in time or units of work.
-    pub(crate) fn of_value(&self, value: f64) -> f64 {
+    pub(crate) fn lost(&self, value: f64) -> f64 {
         match self.fixed {
             Fixed::Work => (value - self.best).max(0.0),
             Fixed::Time => (self.best - value).max(0.0),
@@ -42,12 +42,12 @@ impl Loss {
     /// Returns the loss of a sample in ns; for fixed time, the part of the window that the missing work would have
     /// taken.
     pub(crate) fn ns(&self, value: f64) -> f64 {
-        self.of_value(value) * self.unit_ns
+        self.lost(value) * self.unit_ns
     }
 
     /// Writes the loss of a sample.
     pub(crate) fn text(&self, value: f64) -> String {
-        amount(self.fixed, self.of_value(value))
+        amount(self.fixed, self.lost(value))
     }
 
     /// Returns the worst sample of a distribution.

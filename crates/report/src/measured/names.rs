@@ -24,7 +24,7 @@ struct Differ {
 }
 
 impl Differ {
-    fn of(measured: &Measured) -> Self {
+    fn between(measured: &Measured) -> Self {
         let facts = || measured.series.iter().map(|series| &series.facts);
         Self {
             variant: same(facts().map(|facts| &facts.variant)).is_none(),
@@ -44,7 +44,7 @@ pub(crate) fn shown(measured: &Measured, all: bool) -> Vec<Named<'_>> {
     order.sort_by_key(|series| series.facts.number);
     let letters = ('a'..='z').chain('A'..='Z').map(Some).chain(std::iter::repeat(None));
     let alone = measured.series.len() < 2;
-    let differ = Differ::of(measured);
+    let differ = Differ::between(measured);
     let named = |(result, letter): (_, Option<char>)| {
         let letter = letter.filter(|_| !alone);
         Named { letter, result, differ }
@@ -103,7 +103,7 @@ impl Named<'_> {
 }
 
 /// Returns the common value, if all are equal.
-pub(crate) fn same<T: PartialEq>(mut of: impl Iterator<Item = T>) -> Option<T> {
-    let first = of.next()?;
-    of.all(|other| other == first).then_some(first)
+pub(crate) fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|other| other == first).then_some(first)
 }

@@ -52,7 +52,9 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
     let most = if view.all { with_spectrum.len() } else { 1 };
     let series = with_spectrum.iter().take(most).filter_map(|named| {
         let spectrum = named.result.spectrum.as_ref()?;
-        Some(Screen::of(|screen| add_one(&named.title(), spectrum, &measured.run, view, screen)))
+        Some(Screen::from_fn(|screen| {
+            add_one(&named.title(), spectrum, &measured.run, view, screen)
+        }))
     });
     screen.noisiest(series.collect());
     for line in shown_others(measured, number, view) {
@@ -65,13 +67,15 @@ fn shown_others(measured: &Measured, but: u32, view: &View<'_>) -> Vec<String> {
     let others = shown(measured, false).into_iter().filter(|named| {
         named.result.facts.number != but && !view.all && named.result.spectrum.is_some()
     });
-    let text = |named: Named<'_>| {
-        let lines = named.result.spectrum.iter().flat_map(|spectrum| &spectrum.lines);
-        let lines: Vec<String> = lines.map(|line| brief(line, &measured.run)).collect();
-        let lines = if lines.is_empty() { "no period".to_owned() } else { lines.join(" · ") };
-        format!("{}: {lines}", named.title())
-    };
-    others.map(text).collect()
+    others.map(|named| brief_lines(named, &measured.run)).collect()
+}
+
+/// Lists the lines of a series briefly: `a: 250.00 Hz timer tick · 1,000.00 Hz`.
+fn brief_lines(named: Named<'_>, run: &Facts) -> String {
+    let lines = named.result.spectrum.iter().flat_map(|spectrum| &spectrum.lines);
+    let lines: Vec<String> = lines.map(|line| brief(line, run)).collect();
+    let lines = if lines.is_empty() { "no period".to_owned() } else { lines.join(" · ") };
+    format!("{}: {lines}", named.title())
 }
 
 /// Describes a line briefly: `250.00 Hz timer tick`.
@@ -118,13 +122,13 @@ fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Scr
         };
         screen.table(table(&lines, run, view).first(shown, view.all, more));
     }
-    for of in &spectrum.regular {
-        let name = source_name(&of.source, &of.name, run);
+    for source in &spectrum.regular {
+        let name = source_name(&source.source, &source.name, run);
         screen.sentence(&format!(
             "{name} comes every {} by the kernel's events ({}, {} events)",
-            fine(1e9 / of.hz),
-            frequency(of.hz),
-            count(of.events)
+            fine(1e9 / source.hz),
+            frequency(source.hz),
+            count(source.events)
         ));
     }
     let mut not_visible = Screen::default();
@@ -170,7 +174,7 @@ pub(crate) fn sentence(
     let source = source.unwrap_or_default();
     let part = share(line)
         .zip(noise_share.filter(|share| *share > 0.0))
-        .map(|(part, of)| (part / of).min(1.0));
+        .map(|(part, whole)| (part / whole).min(1.0));
     Some(match part {
         Some(part) if part >= MOST => {
             let (hz, part) = (frequency(line.hz), rough_share(part));
@@ -190,16 +194,12 @@ pub(crate) fn sentence(
 fn figure(title: &str, spectrum: &Spectrum, run: &Facts) -> (Chart, String) {
     let points: Vec<(f64, f64)> =
         spectrum.figure.iter().map(|point| (point.hz, point.over_background.max(1.0))).collect();
-    let chart = Chart::of(
+    let chart = Chart::new(
         Axis::linear("frequency", Quantity::Frequency),
         Axis::log("power over the background", Quantity::Number),
         vec![Curve::numbered(0, "power".into(), Draw::Spikes, &points)],
     );
-    let mark = |line: &Line| {
-        let carrier = line.carriers.first().map(|carrier| format!(" {}", name(carrier, run)));
-        let label = format!("{}{}", frequency(line.hz), carrier.unwrap_or_default());
-        Mark { x: line.hz, y: line.over_background, label }
-    };
+    let mark = |line: &Line| Mark { x: line.hz, y: line.over_background, label: brief(line, run) };
     let chance = noise(spectrum.false_alarm);
     let caption = format!(
         "Power relative to the local background, {title}. Power above the dashed line indicates a period; by chance this happens in {chance} of all spectra."
@@ -219,7 +219,7 @@ fn figure(title: &str, spectrum: &Spectrum, run: &Facts) -> (Chart, String) {
 /// Returns one row for each line.
 fn table(lines: &[&Line], run: &Facts, view: &View<'_>) -> Table {
     let widest = CARRIER + view.columns().saturating_sub(80);
-    Table::of_rows(lines)
+    Table::with_rows(lines)
         .number("frequency", |line| uncertain(line.hz, line.uncertainty_hz))
         .some_numbers("harmonics", 4, |line| Some(line.harmonics.to_string()))
         .some_numbers("power", 5, |line| Some(count(line.over_background.max(0.0).round() as u64)))

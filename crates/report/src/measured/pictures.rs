@@ -51,7 +51,7 @@ fn what(measured: &Measured) -> &'static str {
 fn add_all(measured: &Measured, series: &[Named<'_>], view: &View<'_>, screen: &mut Screen) {
     let title = "share of the samples that lost at least this much";
     let tails = tail::survival(series).named("survival").titled(title, ROWS + 2);
-    let curve = |named: &Named<'_>| Some((named.title(), cumulative::of_series(named.result)?));
+    let curve = |named: &Named<'_>| Some((named.title(), cumulative::series_losses(named.result)?));
     let curves = series.iter().filter_map(curve).collect();
     let distributions = cumulative::chart("time lost", "share of the samples", curves);
     screen.pair(|pair| {
@@ -89,7 +89,7 @@ fn add_group(group: &[Named<'_>], screen: &mut Screen) {
 /// headline suffices.
 fn alone(named: &Named<'_>, measured: &Measured, view: &View<'_>) -> Screen {
     let Some(distribution) = &named.result.distribution else { return Screen::default() };
-    let loss = Loss::of(&named.result.facts, distribution);
+    let loss = Loss::new(&named.result.facts, distribution);
     if loss.ns(loss.worst(distribution)) <= 0.0 {
         return Screen::default();
     }
@@ -97,14 +97,14 @@ fn alone(named: &Named<'_>, measured: &Measured, view: &View<'_>) -> Screen {
     let series = scatter::drawn(&[*named]);
     let over_time = scatter::over_time(&series).named(format!("{title} over time"));
     let over_time = over_time.titled(format!("{} · {title}", scatter::what(&series)), ROWS + 2);
-    Screen::of(|screen| {
+    Screen::from_fn(|screen| {
         screen.on_page(|page| page.heading(&title));
         screen.pair(|pair| {
             match view.all || method != methods::LOOPS {
                 true => pair.picture(over_time, scatter::caption(&series)),
                 false => pair.on_page(|page| page.picture(over_time, scatter::caption(&series))),
             }
-            let Some((chart, caption)) = histogram::of_body(named) else { return };
+            let Some((chart, caption)) = histogram::body_chart(named) else { return };
             let chart = chart.titled(format!("samples by the time that they lost · {title}"), ROWS);
             match view.all || matches!(method, methods::FWQ | methods::TICK) {
                 true => pair.picture(chart, caption),

@@ -41,14 +41,32 @@ pub(crate) struct Drawn<'a> {
 
 /// Returns the series of a recording as they are drawn.
 pub(crate) fn drawn<'a>(series: &[Named<'a>]) -> Vec<Drawn<'a>> {
-    let of = |named: &Named<'a>| Drawn { title: named.title(), result: named.result, factor: 1.0 };
-    series.iter().map(of).collect()
+    let unscaled =
+        |named: &Named<'a>| Drawn { title: named.title(), result: named.result, factor: 1.0 };
+    series.iter().map(unscaled).collect()
 }
 
 impl Drawn<'_> {
     fn points(&self) -> impl Iterator<Item = (u64, f64)> {
         let points = self.result.figures.drawn.points.iter();
         points.map(|(at, value)| (*at, value * self.factor))
+    }
+
+    /// Returns each of its samples as a point, by its start since that of the series.
+    fn over_time(&self, number: usize) -> Curve {
+        let start = self.result.facts.start_ns;
+        let points: Vec<(f64, f64)> =
+            self.points().map(|(at, value)| (at.saturating_sub(start) as f64, value)).collect();
+        Curve::numbered(number, self.title.clone(), Draw::Points, &points)
+    }
+
+    /// Returns the share of its samples that is at most a value.
+    fn distribution(&self, number: usize) -> Curve {
+        let cdf = self.result.figures.cdf.iter();
+        let points: Vec<(f64, f64)> =
+            cdf.map(|point| (point.value * self.factor, point.share)).collect();
+        Curve::numbered(number, self.title.clone(), Draw::Steps, &points)
+            .lettered(('a'..='z').nth(number))
     }
 
     /// Returns its values, and how many samples have each: of more samples than are drawn one by one, those of the points
@@ -92,27 +110,20 @@ pub(crate) fn add_pair(title: &str, series: &[Drawn<'_>], brief: bool, screen: &
 
 /// Draws each sample by its start, relative to the first of its series, and its value.
 pub(crate) fn over_time(series: &[Drawn<'_>]) -> Chart {
-    let curve = |(number, of): (usize, &Drawn<'_>)| {
-        let start = of.result.facts.start_ns;
-        let points: Vec<(f64, f64)> =
-            of.points().map(|(at, value)| (at.saturating_sub(start) as f64, value)).collect();
-        Curve::numbered(number, of.title.clone(), Draw::Points, &points)
-    };
-    let curves = series.iter().take(CURVES).enumerate().map(curve).collect();
-    Chart::of(Axis::linear("since the start of the series", Quantity::Time), values(series), curves)
+    let curves = series.iter().take(CURVES).enumerate();
+    let curves = curves.map(|(number, drawn)| drawn.over_time(number)).collect();
+    Chart::new(
+        Axis::linear("since the start of the series", Quantity::Time),
+        values(series),
+        curves,
+    )
 }
 
 /// Draws the share of the samples that is at most a value.
 pub(crate) fn distributions(series: &[Drawn<'_>]) -> Chart {
-    let curve = |(number, of): (usize, &Drawn<'_>)| {
-        let cdf = of.result.figures.cdf.iter();
-        let points: Vec<(f64, f64)> =
-            cdf.map(|point| (point.value * of.factor, point.share)).collect();
-        Curve::numbered(number, of.title.clone(), Draw::Steps, &points)
-            .lettered(('a'..='z').nth(number))
-    };
-    let curves = series.iter().take(CURVES).enumerate().map(curve).collect();
-    Chart::of(values(series), Axis::linear("share of the samples", Quantity::Share), curves)
+    let curves = series.iter().take(CURVES).enumerate();
+    let curves = curves.map(|(number, drawn)| drawn.distribution(number)).collect();
+    Chart::new(values(series), Axis::linear("share of the samples", Quantity::Share), curves)
 }
 
 /// Number of bins of the times of several series together.
@@ -139,7 +150,7 @@ pub(crate) fn counts(series: &[Drawn<'_>]) -> Chart {
         curves.push(curve.lettered(('a'..='z').nth(number)));
     }
     let x = Axis::linear("time of a sample", Quantity::Time);
-    Chart::of(x, Axis::linear("number of samples", Quantity::Number), curves)
+    Chart::new(x, Axis::linear("number of samples", Quantity::Number), curves)
 }
 
 /// Describes the chart of counts.
@@ -161,8 +172,8 @@ pub(crate) fn caption(series: &[Drawn<'_>]) -> String {
         Fixed::Time => "The work of each window by its start",
     };
     let drawn = series.iter().take(CURVES);
-    let samples = drawn.map(|of| of.result.facts.samples).fold(0, u64::saturating_add);
-    match series.iter().all(|of| of.result.figures.drawn.all) {
+    let samples = drawn.map(|one| one.result.facts.samples).fold(0, u64::saturating_add);
+    match series.iter().all(|one| one.result.figures.drawn.all) {
         true => format!("{what}: all {} samples.", count(samples)),
         false => format!(
             "{what}: of {} samples the least and the greatest in each of 500 equal stretches of time of a series.",
@@ -196,5 +207,5 @@ pub(crate) fn axis_for(axis: Axis, values: impl Iterator<Item = f64>) -> Axis {
 }
 
 fn fixed(series: &[Drawn<'_>]) -> Fixed {
-    series.first().map_or(Fixed::Work, |of| of.result.facts.fixed)
+    series.first().map_or(Fixed::Work, |first| first.result.facts.fixed)
 }

@@ -30,7 +30,7 @@ pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
         "+ is time over the shortest sample"
     };
     screen.note(&format!("{columns}; {SPREAD}"));
-    moved_note(shown.iter().map(|of| of.result)).iter().for_each(|text| screen.note(text));
+    moved_note(shown.iter().map(|named| named.result)).iter().for_each(|text| screen.note(text));
     if shown.len() < measured.series.len() {
         screen.note(&format!("the {} noisiest of {} series", shown.len(), measured.series.len()));
     }
@@ -44,13 +44,13 @@ fn is_fixed_time(shown: &[Named<'_>]) -> bool {
 /// Begins a table with the columns that distinguish the series.
 fn identity<'a>(shown: &'a [Named<'a>], kernel_goes: u8, policy_goes: u8) -> Rows<'a, Named<'a>> {
     let policies = same(shown.iter().map(|named| &named.result.facts.policy)).is_none();
-    Table::of_rows(shown)
+    Table::with_rows(shown)
         .some_names("", 0, |named| named.letter.map(String::from))
-        .some_names("kernel", kernel_goes, |of| Some(clip(&of.result.facts.variant, KERNEL)))
-        .some_names("policy", policy_goes, |of| {
-            policies.then(|| of.result.facts.policy.to_string())
+        .some_names("kernel", kernel_goes, |named| Some(clip(&named.result.facts.variant, KERNEL)))
+        .some_names("policy", policy_goes, |named| {
+            policies.then(|| named.result.facts.policy.to_string())
         })
-        .number("CPU", |of| of.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
+        .number("CPU", |named| named.result.facts.cpu.map_or("any".into(), |cpu| cpu.to_string()))
 }
 
 /// Returns the best sample of each series, and what the others lost relative to it.
@@ -60,18 +60,20 @@ fn lengths(shown: &[Named<'_>]) -> Table {
     let spreads = shown.iter().filter_map(|named| smallest_spread(named.result));
     let seen = spreads.reduce(f64::min).unwrap_or(0.0);
     identity(shown, 0, 0)
-        .some_numbers(best, 0, |of| lost(of, |loss, _| Some(loss.value(loss.best, seen))))
-        .some_numbers(&format!("{sign}median"), 0, |of| {
-            lost(of, |loss, d| Some(loss.text(loss.quantile(d, 0.5)?)))
+        .some_numbers(best, 0, |named| lost(named, |loss, _| Some(loss.value(loss.best, seen))))
+        .some_numbers(&format!("{sign}median"), 0, |named| {
+            lost(named, |loss, d| Some(loss.text(loss.quantile(d, 0.5)?)))
         })
-        .some_numbers(&format!("{sign}mean"), 0, |of| lost(of, |loss, d| Some(loss.text(d.mean))))
-        .some_numbers(&format!("{sign}p99"), 1, |of| {
-            lost(of, |loss, d| Some(loss.text(loss.quantile(d, 0.99)?)))
+        .some_numbers(&format!("{sign}mean"), 0, |named| {
+            lost(named, |loss, d| Some(loss.text(d.mean)))
         })
-        .some_numbers(&format!("{sign}worst"), 0, |of| {
-            lost(of, |loss, d| Some(loss.text(loss.worst(d))))
+        .some_numbers(&format!("{sign}p99"), 1, |named| {
+            lost(named, |loss, d| Some(loss.text(loss.quantile(d, 0.99)?)))
         })
-        .some_numbers("noise", 0, |of| lost(of, |_, d| d.noise.map(noise)))
+        .some_numbers(&format!("{sign}worst"), 0, |named| {
+            lost(named, |loss, d| Some(loss.text(loss.worst(d))))
+        })
+        .some_numbers("noise", 0, |named| lost(named, |_, d| d.noise.map(noise)))
         .captioned("Samples of each series")
 }
 
@@ -80,21 +82,21 @@ fn spread(shown: &[Named<'_>]) -> Table {
     // A letter names a series as well, and the lines above give the number of samples if it is the same for all.
     let letters = shown.iter().all(|named| named.letter.is_some());
     let sign = if is_fixed_time(shown) { '-' } else { '+' };
-    let mut paces = shown.iter().filter_map(|of| of.result.pace.as_ref());
+    let mut paces = shown.iter().filter_map(|named| named.result.pace.as_ref());
     let in_cycles = paces.any(|pace| pace.cycles.is_some());
     let [instruction, iteration] =
         if in_cycles { ["CPI", "cycles/iter."] } else { ["ns/instr", "ns/iter."] };
     identity(shown, if letters { 5 } else { 0 }, 7)
-        .some_numbers("samples", 6, |of| Some(count(of.result.facts.samples)))
-        .some_numbers("sd", 0, |of| {
-            lost(of, |loss, d| Some(amount(loss.fixed, d.standard_deviation?)))
+        .some_numbers("samples", 6, |named| Some(count(named.result.facts.samples)))
+        .some_numbers("sd", 0, |named| {
+            lost(named, |loss, d| Some(amount(loss.fixed, d.standard_deviation?)))
         })
-        .some_numbers(&format!("{sign}median, 95 %"), 1, |of| lost(of, median_interval))
-        .some_numbers("fasties", 4, |of| lost(of, |_, d| Some(count(d.fasties.count))))
-        .some_numbers("slowies", 2, |of| lost(of, |_, d| Some(count(d.slowies.count))))
-        .some_numbers("mean moved", 3, |of| Some(moved(of.result)))
-        .some_numbers(instruction, 0, |of| pace(of.result, in_cycles, false))
-        .some_numbers(iteration, 0, |of| pace(of.result, in_cycles, true))
+        .some_numbers(&format!("{sign}median, 95 %"), 1, |named| lost(named, median_interval))
+        .some_numbers("fasties", 4, |named| lost(named, |_, d| Some(count(d.fasties.count))))
+        .some_numbers("slowies", 2, |named| lost(named, |_, d| Some(count(d.slowies.count))))
+        .some_numbers("mean moved", 3, |named| Some(moved(named.result)))
+        .some_numbers(instruction, 0, |named| pace(named.result, in_cycles, false))
+        .some_numbers(iteration, 0, |named| pace(named.result, in_cycles, true))
         .captioned("Spread of each series")
 }
 
@@ -114,20 +116,20 @@ fn lost(
     text: impl Fn(&Loss, &Distribution) -> Option<String>,
 ) -> Option<String> {
     let distribution = named.result.distribution.as_ref()?;
-    text(&Loss::of(&named.result.facts, distribution), distribution)
+    text(&Loss::new(&named.result.facts, distribution), distribution)
 }
 
 /// Returns the loss that the digits of the best value should resolve: that of the median, else of the mean.
 fn smallest_spread(result: &SeriesResult) -> Option<f64> {
     let distribution = result.distribution.as_ref()?;
-    let loss = Loss::of(&result.facts, distribution);
-    let median = loss.quantile(distribution, 0.5).map(|value| loss.of_value(value));
-    [median, Some(loss.of_value(distribution.mean))].into_iter().flatten().find(|lost| *lost > 0.0)
+    let loss = Loss::new(&result.facts, distribution);
+    let median = loss.quantile(distribution, 0.5).map(|value| loss.lost(value));
+    [median, Some(loss.lost(distribution.mean))].into_iter().flatten().find(|lost| *lost > 0.0)
 }
 
 fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
     let interval = distribution.quantile(0.5)?.interval?;
-    let (one, other) = (loss.of_value(interval.low), loss.of_value(interval.high));
+    let (one, other) = (loss.lost(interval.low), loss.lost(interval.high));
     let (low, high) = (one.min(other), one.max(other));
     Some(match loss.fixed {
         fixed if low == high => amount(fixed, low),
@@ -138,7 +140,7 @@ fn median_interval(loss: &Loss, distribution: &Distribution) -> Option<String> {
 
 /// Explains how far the mean of series moved, if that is known of any.
 pub(crate) fn moved_note<'a>(mut series: impl Iterator<Item = &'a SeriesResult>) -> Option<String> {
-    let most = percent(series.find_map(|of| of.steadiness)?.maiv * 100.0);
+    let most = percent(series.find_map(|result| result.steadiness)?.maiv * 100.0);
     Some(format!(
         "mean moved: how far the accumulated mean moved over the last half of the samples; ✓ if at most {most}"
     ))

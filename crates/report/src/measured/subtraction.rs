@@ -77,7 +77,7 @@ pub(crate) fn widest<'a>(all: &[Of<'a>]) -> Option<Of<'a>> {
 
 /// Returns one row for each series: both measures of spread, before and after.
 fn verdicts(all: &[Of<'_>]) -> Table {
-    Table::of_rows(all)
+    Table::with_rows(all)
         .some_names("", 0, |(named, _)| named.letter.map(String::from))
         .name("series", |(named, _)| clip(&named.brief(), NAME))
         .some_numbers("IQR", 0, |(_, s)| Some(fine(s.verdict.iqr?.raw_ns)))
@@ -146,7 +146,7 @@ fn judged(subtraction: &Subtraction) -> String {
 
 /// Returns one row for each step: what remains once its time is subtracted as well.
 fn steps(steps: &[Step], run: &Facts) -> Table {
-    Table::of_rows(steps)
+    Table::with_rows(steps)
         .name("subtracted", |step| taken(step.taken, run))
         .some_numbers("sd", 0, |step| Some(fine(step.judged.as_ref()?.standard_deviation_ns)))
         .some_numbers("IQR", 0, |step| Some(fine(step.judged.as_ref()?.iqr_ns)))
@@ -174,13 +174,13 @@ fn verdict(verdict: &Verdict) -> Option<String> {
         Subtracted::Detours => "detours of any cause account for",
         _ => "direct time explains",
     };
-    let of = "of the spread that the kernel caused";
+    let spread = "of the spread that the kernel caused";
     let (ground, how) = match (paced, verdict.ground()) {
         (Some(ground), _) => (ground, ", with slow changes of the core's speed removed"),
         (None, ground) => (ground?, ""),
     };
     let (by, part) = (capital(by), part(ground.share));
-    Some(format!("{by} {part} {of}{how}: {}", falls(&ground)))
+    Some(format!("{by} {part} {spread}{how}: {}", falls(&ground)))
 }
 
 /// States the verdict on the unmodified samples, beside the one with slow changes of speed removed.
@@ -201,19 +201,20 @@ fn falls(ground: &Ground) -> String {
         Measure::Iqr => "the IQR",
         Measure::P99P1 => "p99−p1",
     };
-    let own = ground.of.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", fine(own)));
+    let own =
+        ground.values.undisturbed_ns.map(|own| format!(" (undisturbed samples: {})", fine(own)));
     format!(
         "{measure} {} from {} to {}{}",
-        if ground.of.left_ns > ground.of.raw_ns { "rises" } else { "falls" },
-        fine(ground.of.raw_ns),
-        fine(ground.of.left_ns),
+        if ground.values.left_ns > ground.values.raw_ns { "rises" } else { "falls" },
+        fine(ground.values.raw_ns),
+        fine(ground.values.left_ns),
         own.unwrap_or_default()
     )
 }
 
 /// Returns one row for each source: the time that it took per sample, and how much the spread falls without it.
 fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
-    let table = Table::of_rows(effects)
+    let table = Table::with_rows(effects)
         .name("one source subtracted", |effect| match effect.source.as_str() {
             "" => "all others".into(),
             source => clip(&source_name(source, &effect.name, run), NAME),

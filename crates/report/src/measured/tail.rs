@@ -20,7 +20,7 @@ pub(crate) fn survival(series: &[Named<'_>]) -> Chart {
     let (names, points): (Vec<(String, Option<char>)>, Vec<_>) =
         tails.map(|tail| ((tail.named.title(), tail.named.letter), tail.points)).unzip();
     let curves = names.into_iter().zip(survival::from_all(points)).zip('a'..='z').enumerate();
-    Chart::of(
+    Chart::new(
         Axis::log("time lost", Quantity::Time),
         Axis::log("share of the samples", Quantity::Share),
         curves
@@ -35,7 +35,7 @@ pub(crate) fn survival(series: &[Named<'_>]) -> Chart {
 /// Returns the curve as a share of samples from one loss up to the next.
 pub(crate) fn tail(named: Named<'_>) -> Option<Tail<'_>> {
     let distribution = named.result.distribution.as_ref()?;
-    let loss = Loss::of(&named.result.facts, distribution);
+    let loss = Loss::new(&named.result.facts, distribution);
     let survival = &named.result.figures.survival;
     let mut from = survival.first().map(|point| loss.ns(point.value))?;
     let mut points = vec![(0.0, 1.0)];

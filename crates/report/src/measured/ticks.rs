@@ -4,6 +4,7 @@ use crate::screen::Screen;
 use crate::style::{View, listed, plain};
 use crate::table::Table;
 use crate::units::{asked, count, counted, exact, fine, fine_range, share};
+use anechoic_analyze::samples::modes::Modes;
 use anechoic_analyze::samples::tick_overhead::Overhead;
 use anechoic_analyze::samples::tick_overhead_table::{Cell, Table1};
 use anechoic_analyze::samples::{Measured, SeriesResult};
@@ -33,7 +34,7 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
 
 /// Returns what one tick costs each kernel on each CPU; absent if no tick was recorded.
 fn costs(measured: &Measured, all: bool) -> Option<Screen> {
-    let table = Table1::of(measured);
+    let table = Table1::from_measured(measured);
     let cells = cells(&table);
     let mut screen = Screen::default();
     screen.note(HOW);
@@ -58,71 +59,73 @@ fn cells(table: &Table1) -> Vec<(&str, u32, Cell)> {
 
 /// Returns one row for each kernel on a CPU: what a tick costs, and the parts of that.
 fn parts(cells: &[(&str, u32, Cell)]) -> Table {
-    Table::of_rows(cells)
+    Table::with_rows(cells)
         .name("kernel", |(kernel, ..)| (*kernel).to_owned())
         .number("CPU", |(_, cpu, _)| cpu.to_string())
-        .number("one tick", |(.., of)| fine(of.overhead.per_tick_ns))
-        .some_numbers("95 %", 4, |(.., of)| interval(&of.overhead))
-        .some_numbers("alone", 0, |(.., of)| Some(fine(of.clean?.per_tick_ns)))
-        .some_numbers("95 %", 3, |(.., of)| interval(&of.clean?))
-        .some_numbers("= direct", 0, |(.., of)| Some(fine(of.clean?.direct_ns)))
-        .some_numbers("+ gaps", 0, |(.., of)| of.clean?.gap_ns.map(fine))
-        .some_numbers("+ indirect", 0, |(.., of)| Some(fine(of.clean?.indirect_ns)))
-        .some_numbers("95 %", 2, |(.., of)| indirect_interval(&of.clean?))
-        .some_numbers("ticks", 5, |(.., of)| {
-            let ticks = of.overhead.ticks_per_repetition * of.overhead.repetitions as f64;
+        .number("one tick", |(.., cell)| fine(cell.overhead.per_tick_ns))
+        .some_numbers("95 %", 4, |(.., cell)| interval(&cell.overhead))
+        .some_numbers("alone", 0, |(.., cell)| Some(fine(cell.clean?.per_tick_ns)))
+        .some_numbers("95 %", 3, |(.., cell)| interval(&cell.clean?))
+        .some_numbers("= direct", 0, |(.., cell)| Some(fine(cell.clean?.direct_ns)))
+        .some_numbers("+ gaps", 0, |(.., cell)| cell.clean?.gap_ns.map(fine))
+        .some_numbers("+ indirect", 0, |(.., cell)| Some(fine(cell.clean?.indirect_ns)))
+        .some_numbers("95 %", 2, |(.., cell)| indirect_interval(&cell.clean?))
+        .some_numbers("ticks", 5, |(.., cell)| {
+            let ticks = cell.overhead.ticks_per_repetition * cell.overhead.repetitions as f64;
             Some(count(ticks.round() as u64))
         })
         .captioned("Overhead of one tick")
 }
 
-fn interval(of: &Overhead) -> Option<String> {
-    of.interval.map(|interval| fine_range(interval.low, interval.high))
+fn interval(overhead: &Overhead) -> Option<String> {
+    overhead.interval.map(|interval| fine_range(interval.low, interval.high))
 }
 
-fn indirect_interval(of: &Overhead) -> Option<String> {
-    of.indirect_interval.map(|interval| fine_range(interval.low, interval.high))
+fn indirect_interval(overhead: &Overhead) -> Option<String> {
+    overhead.indirect_interval.map(|interval| fine_range(interval.low, interval.high))
 }
 
 /// States for which bodies a tick changes how often they run at the slower of two speeds; absent if for none.
 pub(crate) fn speeds(measured: &Measured) -> Option<String> {
-    let modes = |of: &SeriesResult| of.ticks.as_ref()?.modes.filter(|modes| modes.differs);
-    let body = |of: &SeriesResult| {
-        let modes = modes(of)?;
-        let name = &of.facts.variant;
-        let cpu = of.facts.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        Some(format!(
-            "{}{cpu} ({}, {}) takes {} instead of {} in {} of the samples with one tick, its own time taken off, but in {} of \
-             their undisturbed neighbours",
-            plain(name),
-            of.facts.policy,
-            asked(of.facts.grain_ns),
-            exact(modes.slow_ns),
-            exact(modes.fast_ns),
-            share(modes.with_tick_slow),
-            share(modes.undisturbed_slow)
-        ))
-    };
-    let apart = |of: &&SeriesResult| {
-        modes(of).map_or(-1.0, |of| (of.with_tick_slow - of.undisturbed_slow).abs())
-    };
-    let found = measured.series.iter().filter(|of| modes(of).is_some()).count();
-    let most = measured.series.iter().max_by(|a, b| apart(a).total_cmp(&apart(b)));
-    let tested =
-        measured.series.iter().filter(|of| of.ticks.as_ref().is_some_and(|of| of.modes.is_some()));
-    let body = most.and_then(body)?;
-    Some(match tested.count() {
+    let all = || measured.series.iter().filter_map(|series| Some((series, modes(series)?)));
+    let differing = || all().filter(|(_, modes)| modes.differs);
+    let apart = |modes: &Modes| (modes.with_tick_slow - modes.undisturbed_slow).abs();
+    let (most, modes) = differing().max_by(|a, b| apart(&a.1).total_cmp(&apart(&b.1)))?;
+    let body = speeds_of_body(most, modes);
+    Some(match all().count() {
         1 => format!("A tick changes the speed of the body itself: {body}."),
-        all => format!(
-            "A tick changes the speed of {found} of {all} bodies that have two: most of all {body}."
+        tested => format!(
+            "A tick changes the speed of {} of {tested} bodies that have two: most of all {body}.",
+            differing().count()
         ),
     })
+}
+
+fn modes(series: &SeriesResult) -> Option<Modes> {
+    series.ticks.as_ref()?.modes
+}
+
+/// States how often a body runs at the slower of its two speeds, with a tick and without.
+fn speeds_of_body(series: &SeriesResult, modes: Modes) -> String {
+    let facts = &series.facts;
+    let cpu = facts.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    format!(
+        "{}{cpu} ({}, {}) takes {} instead of {} in {} of the samples with one tick, its own time taken off, but in {} of \
+         their undisturbed neighbours",
+        plain(&facts.variant),
+        facts.policy,
+        asked(facts.grain_ns),
+        exact(modes.slow_ns),
+        exact(modes.fast_ns),
+        share(modes.with_tick_slow),
+        share(modes.undisturbed_slow)
+    )
 }
 
 /// Returns one row for each CPU and one column for each kernel.
 fn by_cpu(table: &Table1, all: bool) -> Table {
     let rows: Vec<usize> = (0..table.cpus.len()).collect();
-    let mut columns = Table::of_rows(&rows).number("CPU", |&at| table.cpus[at].to_string());
+    let mut columns = Table::with_rows(&rows).number("CPU", |&at| table.cpus[at].to_string());
     for (number, (kernel, cells)) in table.kernels.iter().zip(&table.cells).enumerate() {
         let goes = u8::try_from(number).unwrap_or(u8::MAX);
         columns = columns.some_numbers(kernel, goes, |&at| {
@@ -136,7 +139,7 @@ fn by_cpu(table: &Table1, all: bool) -> Table {
 
 /// States what a tick costs each kernel, on the CPU with the most repetitions with ticks.
 pub(super) fn sentence(measured: &Measured) -> Option<String> {
-    let table = Table1::of(measured);
+    let table = Table1::from_measured(measured);
     let cells = cells(&table);
     let (_, cpu, _) = cells.iter().rev().max_by_key(|(.., cell)| cell.overhead.repetitions)?;
     let here: Vec<(&str, Cell)> = cells
@@ -152,7 +155,7 @@ pub(super) fn sentence(measured: &Measured) -> Option<String> {
     let all = costs(|cell| Some(cell.overhead));
     let (what, costs) = match (alone.len(), all.len()) {
         (_, 0) => return None,
-        (alone_of, of) if alone_of == of => ("One tick alone costs", alone),
+        (alone_count, all_count) if alone_count == all_count => ("One tick alone costs", alone),
         _ => ("One tick, with whatever coincides with it, costs", all),
     };
     Some(format!("{what} {} on CPU {cpu}.", listed(&costs)))

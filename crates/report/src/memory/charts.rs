@@ -78,22 +78,19 @@ pub(super) fn predictions(found: &Memory) -> impl Iterator<Item = (Chart, String
 
 /// Returns a measured experiment, if its times are predicted.
 fn predicted<'a>(found: &'a Memory, id: &str) -> Option<&'a Experiment> {
-    found.experiment(id).filter(|of| of.prediction.is_some())
+    found.experiment(id).filter(|experiment| experiment.prediction.is_some())
 }
 
 /// Returns for each experiment the measured times as a line and the predicted ones as points.
 fn measured_and_predicted(all: &[&Experiment]) -> Vec<Curve> {
-    let curves = all.iter().enumerate().flat_map(|(number, of)| {
-        let points = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
-            let known =
-                of.points.iter().filter_map(|point| Some((log2(point.bytes), value(point)?)));
-            known.collect()
-        };
-        let (measured, predicted) =
-            (points(|point| Some(point.median)), points(|point| point.predicted));
-        let name = format!("{} predicted", of.id);
+    let curves = all.iter().enumerate().flat_map(|(number, experiment)| {
+        let points = || experiment.points.iter().map(|point| (log2(point.bytes), point));
+        let measured: Vec<(f64, f64)> = points().map(|(at, point)| (at, point.median)).collect();
+        let predicted: Vec<(f64, f64)> =
+            points().filter_map(|(at, point)| Some((at, point.predicted?))).collect();
+        let name = format!("{} predicted", experiment.id);
         [
-            Curve::numbered(number, of.id.clone(), Draw::Line, &measured),
+            Curve::numbered(number, experiment.id.clone(), Draw::Line, &measured),
             Curve::numbered(number, name, Draw::Points, &predicted),
         ]
     });
@@ -108,7 +105,7 @@ fn with_caches(found: &Memory, mut curves: Vec<Curve>) -> Chart {
     let number = curves.len();
     curves.extend(lines(found, number, "reported cache", reported, ends));
     let marks = names(found, ends.1);
-    Chart { marks, ..Chart::of(axis(found), Axis::log(QUANTITIES[0].0, Quantity::Number), curves) }
+    Chart { marks, ..Chart::new(axis(found), Axis::log(QUANTITIES[0].0, Quantity::Number), curves) }
 }
 
 fn list(chart: &Chart) -> String {
@@ -118,29 +115,34 @@ fn list(chart: &Chart) -> String {
 
 /// Returns Figures 1 to 3 of the paper with captions: the time of accesses with warm and with dirty caches, and the other
 /// quantities with dirty caches alone.
-pub(crate) fn of_paper(found: &Memory) -> Vec<(Chart, String)> {
-    let numbered = |quantity: usize| {
-        PAIRS[..2].iter().filter_map(move |&(pair, ids)| {
+pub(crate) fn paper_figures(found: &Memory) -> Vec<(Chart, String)> {
+    let mut figures = vec![];
+    for (quantity, number) in (0..QUANTITIES.len()).zip(1..) {
+        for &(pair, ids) in &PAIRS[..2] {
             // Figures 2 and 3 are of the experiment in Figure 1 b.
             let ids = if quantity == 0 { ids } else { &ids[1..] };
-            let (chart, caption) = with_caption(found, (pair, ids), quantity)?;
-            let name = format!("figure {} {pair}", quantity + 1);
-            Some((chart.named(name), format!("As Figure {} of the paper. {caption}", quantity + 1)))
-        })
-    };
-    (0..QUANTITIES.len()).flat_map(numbered).collect()
+            let Some((chart, caption)) = with_caption(found, (pair, ids), quantity) else {
+                continue;
+            };
+            let chart = chart.named(format!("figure {number} {pair}"));
+            figures.push((chart, format!("As Figure {number} of the paper. {caption}")));
+        }
+    }
+    figures
 }
 
 /// Returns the figures of each pair in each quantity, with their captions.
 pub(super) fn measured(found: &Memory) -> Vec<(Chart, String)> {
-    let of_pair = |pair: (&'static str, &'static [&'static str])| {
-        QUANTITIES.iter().enumerate().filter_map(move |(quantity, (name, _))| {
-            let (chart, caption) = with_caption(found, pair, quantity)?;
+    let mut figures = vec![];
+    for pair in PAIRS {
+        for (quantity, (name, _)) in QUANTITIES.iter().enumerate() {
+            let Some((chart, caption)) = with_caption(found, pair, quantity) else { continue };
             let title = format!("{name} by size of the working set");
-            Some((chart.named(figure_name(pair.0, quantity)).titled(title, ROWS + 2), caption))
-        })
-    };
-    PAIRS.into_iter().flat_map(of_pair).collect()
+            let chart = chart.named(figure_name(pair.0, quantity));
+            figures.push((chart.titled(title, ROWS + 2), caption));
+        }
+    }
+    figures
 }
 
 /// Returns which of these figures a terminal shows: the time per access of random or sequential reads.
@@ -156,7 +158,7 @@ fn figure_name(pair: &str, quantity: usize) -> String {
 
 /// Returns the figure of a pair in one quantity with its caption.
 fn with_caption(found: &Memory, pair: (&str, &[&str]), quantity: usize) -> Option<(Chart, String)> {
-    let chart = of_pair(found, pair, quantity)?;
+    let chart = pair_chart(found, pair, quantity)?;
     let what = if quantity == 0 { "Mean (line) and range (area) of the" } else { "The" };
     let caption = format!(
         "{what} {} by size of the working set: {}. Vertical lines: sizes of the caches as reported and as measured.",
@@ -167,19 +169,19 @@ fn with_caption(found: &Memory, pair: (&str, &[&str]), quantity: usize) -> Optio
 }
 
 /// Returns the figure of a pair in one quantity; nothing if none of it was measured.
-fn of_pair(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> Option<Chart> {
+fn pair_chart(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> Option<Chart> {
     let measured: Vec<&Experiment> = ids.iter().filter_map(|id| found.experiment(id)).collect();
     let (name, value) = QUANTITIES[quantity];
     let mut curves = Vec::new();
-    for (number, of) in measured.iter().enumerate() {
-        let known = of.points.iter().filter_map(|point| Some((point, value(point)?)));
+    for (number, experiment) in measured.iter().enumerate() {
+        let known = experiment.points.iter().filter_map(|point| Some((point, value(point)?)));
         let known = known.filter(|(_, value)| *value > 0.0);
-        let (of_points, places): (Vec<&Point>, Vec<(f64, f64)>) =
+        let (points, places): (Vec<&Point>, Vec<(f64, f64)>) =
             known.map(|(point, value)| (point, (log2(point.bytes), value))).unzip();
         let draw = if quantity == 0 { Draw::Ribbon } else { Draw::Line };
-        let curve = Curve::numbered(number, of.id.clone(), draw, &places);
+        let curve = Curve::numbered(number, experiment.id.clone(), draw, &places);
         let spans =
-            of_points.iter().map(|point| (point.min.max(f64::MIN_POSITIVE), point.max)).collect();
+            points.iter().map(|point| (point.min.max(f64::MIN_POSITIVE), point.max)).collect();
         curves.push(if quantity == 0 { curve.spanning(spans) } else { curve });
     }
     curves.retain(|curve| !curve.x.is_empty());
@@ -200,12 +202,13 @@ fn of_pair(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> Opt
     };
     curves.extend(lines(found, number + 1, "measured knee", knee, (low, high)));
     let marks = names(found, high);
-    Some(Chart { marks, ..Chart::of(axis(found), Axis::log(name, Quantity::Number), curves) })
+    Some(Chart { marks, ..Chart::new(axis(found), Axis::log(name, Quantity::Number), curves) })
 }
 
 /// Returns the name of each cache at its reported size and this height.
 fn names(found: &Memory, y: f64) -> Vec<Mark> {
-    let mark = |of: &Border| Mark { x: log2(of.reported_bytes), y, label: of.name.clone() };
+    let mark =
+        |border: &Border| Mark { x: log2(border.reported_bytes), y, label: border.name.clone() };
     found.borders.iter().map(mark).collect()
 }
 
@@ -224,14 +227,15 @@ fn lines(
     let bytes: Vec<u64> = found.borders.iter().filter_map(at).collect();
     let line = |&bytes: &u64| [(log2(bytes), low), (log2(bytes), high)];
     let points: Vec<(f64, f64)> = bytes.iter().flat_map(line).collect();
-    let color = palette::of_curve(number);
+    let color = palette::curve_color(number);
     (!points.is_empty())
         .then(|| Curve::colored(color, number, name.into(), Draw::Segments, &points))
 }
 
 /// Returns the axis of sizes, by factors of 8.
 fn axis(found: &Memory) -> Axis {
-    let sizes = || found.measured().flat_map(|of| &of.points).map(|point| point.bytes);
+    let sizes =
+        || found.measured().flat_map(|experiment| &experiment.points).map(|point| point.bytes);
     let (least, most) = (sizes().min().unwrap_or(1), sizes().max().unwrap_or(1));
     let from = least.max(1).ilog2();
     let places = (from..=most.max(1).ilog2()).step_by(3);

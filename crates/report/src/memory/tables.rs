@@ -15,7 +15,7 @@ const DECADES: f64 = 5.0;
 
 /// Returns the borders between the regions.
 pub(crate) fn borders(found: &Memory) -> Table {
-    Table::of_rows(&found.borders)
+    Table::with_rows(&found.borders)
         .name("cache", |border| border.name.clone())
         .number("reported", |border| size(border.reported_bytes))
         .some_numbers("random", 0, |border| border.knee_bytes.map(size))
@@ -26,9 +26,10 @@ pub(crate) fn borders(found: &Memory) -> Table {
 /// Returns the experiments that are listed: those of bandwidth and of random reads, or all.
 fn listed(found: &Memory, all: bool) -> Vec<&Experiment> {
     let few = found.measured().count() <= FEW;
-    let random_read = |of: &Experiment| of.kernel == "read-random";
-    let listed =
-        |of: &&Experiment| all || few || of.group == MemoryGroup::Bandwidth || random_read(of);
+    let random_read = |experiment: &Experiment| experiment.kernel == "read-random";
+    let listed = |experiment: &&Experiment| {
+        all || few || experiment.group == MemoryGroup::Bandwidth || random_read(experiment)
+    };
     found.measured().filter(listed).collect()
 }
 
@@ -56,11 +57,13 @@ fn by_region(
     caption: &str,
 ) -> Table {
     let names = regions(found);
-    let mut table = Table::of_rows(listed).name("experiment", |of| of.id.clone());
+    let mut table = Table::with_rows(listed).name("experiment", |experiment| experiment.id.clone());
     for (at, name) in (0..REGIONS).zip(&names).filter(|(_, name)| !name.is_empty()) {
-        table = table.some_numbers(name, 0, |of| of.regions[at].as_ref().and_then(&cell));
+        table = table
+            .some_numbers(name, 0, |experiment| experiment.regions[at].as_ref().and_then(&cell));
     }
-    let passes = |of: &&Experiment| count(of.points.iter().map(|point| point.samples).sum());
+    let passes =
+        |experiment: &&Experiment| count(experiment.points.iter().map(|point| point.samples).sum());
     table.number("passes", passes).captioned(caption)
 }
 
@@ -69,20 +72,17 @@ fn by_region(
 pub(crate) fn heat(found: &Memory, all: bool) -> Heat {
     let shown: Vec<&Experiment> =
         if all { found.experiments.iter().collect() } else { listed(found, false) };
-    let ratio =
-        |of: &Experiment, at: usize| of.regions[at].as_ref().and_then(|region| region.ratio);
-    let ratios = found.measured().flat_map(|of| (0..REGIONS).filter_map(move |at| ratio(of, at)));
-    let most = ratios.fold(0.0, f64::max);
+    let regions_of_all =
+        found.measured().flat_map(|experiment| experiment.regions.iter().flatten());
+    let most = regions_of_all.filter_map(|region| region.ratio).fold(0.0, f64::max);
     let names = regions(found);
     let columns: Vec<(usize, &String)> =
         names.iter().enumerate().filter(|(_, name)| !name.is_empty()).collect();
-    let cell = |of: &Experiment, at: usize| match (&of.absent, ratio(of, at)) {
-        (Some(why), _) => Cell { hint: Some(why.clone()), ..Cell::text("absent") },
-        (None, None) => Cell::text("–"),
-        (None, Some(ratio)) => Cell::value(ratio, number(ratio)),
-    };
-    let row = |of: &&Experiment| {
-        Row::new(of.id.clone(), columns.iter().map(|&(at, _)| cell(of, at)).collect())
+    let row = |experiment: &&Experiment| {
+        Row::new(
+            experiment.id.clone(),
+            columns.iter().map(|&(at, _)| cell(experiment, at)).collect(),
+        )
     };
     Heat {
         name: "noise".into(),
@@ -93,5 +93,14 @@ pub(crate) fn heat(found: &Memory, all: bool) -> Heat {
         most,
         decades: DECADES,
         write: |ratio| format!("{} ticks", number(ratio)),
+    }
+}
+
+fn cell(experiment: &Experiment, region: usize) -> Cell {
+    let ratio = experiment.regions[region].as_ref().and_then(|region| region.ratio);
+    match (&experiment.absent, ratio) {
+        (Some(why), _) => Cell { hint: Some(why.clone()), ..Cell::text("absent") },
+        (None, None) => Cell::text("–"),
+        (None, Some(ratio)) => Cell::value(ratio, number(ratio)),
     }
 }

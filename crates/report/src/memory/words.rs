@@ -17,8 +17,10 @@ sooner.";
 
 /// Explains the columns of borders that the table has.
 pub(crate) fn borders(found: &Memory) -> String {
-    let any = |knee: fn(&Border) -> Option<u64>| found.borders.iter().any(|of| knee(of).is_some());
-    match (any(|of| of.knee_bytes), any(|of| of.sequential_knee_bytes)) {
+    let any = |knee: fn(&Border) -> Option<u64>| {
+        found.borders.iter().any(|border| knee(border).is_some())
+    };
+    match (any(|border| border.knee_bytes), any(|border| border.sequential_knee_bytes)) {
         (false, false) => format!("{REPORTED} No step of the time per access was measured."),
         (true, true) => format!("{REPORTED} Random, sequential: {STEPS}"),
         (true, false) => format!("{REPORTED} Random: {STEPS}"),
@@ -65,13 +67,12 @@ pub(crate) fn size(bytes: u64) -> String {
 /// Names the regions.
 pub(crate) fn regions(found: &Memory) -> [String; REGIONS] {
     let borders = &found.borders;
-    let name = |number: usize| match borders.get(number) {
+    std::array::from_fn(|number| match borders.get(number) {
         None if borders.is_empty() && number == 0 => "all sizes".to_owned(),
         Some(border) => format!("to {}", border.name),
         None if number == borders.len() => "beyond".to_owned(),
         None => String::new(),
-    };
-    std::array::from_fn(name)
+    })
 }
 
 /// States the time of random reads in each region, and what preemptions cost.
@@ -88,17 +89,18 @@ pub(crate) fn sentences(found: &Memory) -> Vec<String> {
             .collect();
         sentences.push(format!("A random read takes {}.", times.join(", ")));
     }
-    let noisiest = found.measured().flat_map(|of| {
-        of.regions
+    let noisiest = found.measured().flat_map(|experiment| {
+        experiment
+            .regions
             .iter()
             .enumerate()
-            .filter_map(move |(at, region)| Some((region.as_ref()?.ratio?, of, at)))
+            .filter_map(move |(at, region)| Some((region.as_ref()?.ratio?, experiment, at)))
     });
-    if let Some((ratio, of, at)) = noisiest.max_by(|a, b| a.0.total_cmp(&b.0)) {
+    if let Some((ratio, experiment, at)) = noisiest.max_by(|a, b| a.0.total_cmp(&b.0)) {
         let name = &regions(found)[at];
         sentences.push(format!(
             "The noisiest experiment is {} ({name}): variance / mean {}.",
-            of.id,
+            experiment.id,
             number(ratio)
         ));
     }
@@ -113,14 +115,17 @@ pub(crate) fn sentences(found: &Memory) -> Vec<String> {
 
 /// States how well the delay after a preemption follows from the warm curve and the preemptor's footprint.
 fn prediction(found: &Memory) -> Option<String> {
-    let predicted: Vec<(&Experiment, Prediction)> =
-        found.measured().filter_map(|of| Some((of, of.prediction?))).collect();
-    let median = |of: fn(&Prediction) -> f64| {
-        let mut errors: Vec<f64> = predicted.iter().map(|(_, found)| of(found)).collect();
+    let predicted: Vec<(&Experiment, Prediction)> = found
+        .measured()
+        .filter_map(|experiment| Some((experiment, experiment.prediction?)))
+        .collect();
+    let median = |measure: fn(&Prediction) -> f64| {
+        let mut errors: Vec<f64> = predicted.iter().map(|(_, found)| measure(found)).collect();
         errors.sort_by(f64::total_cmp);
         quantile(&errors, 0.5)
     };
-    let (error, warm) = (median(|of| of.error)?, median(|of| of.warm_error)?);
+    let (error, warm) =
+        (median(|prediction| prediction.error)?, median(|prediction| prediction.warm_error)?);
     let (worst, worst_of) = predicted.iter().max_by(|a, b| a.1.error.total_cmp(&b.1.error))?;
     let curves = counted(predicted.len() as u64, "curve", "curves");
     Some(format!(
@@ -136,13 +141,10 @@ fn prediction(found: &Memory) -> Option<String> {
 
 /// States what part of the variance is the operating system's, in each region.
 pub(crate) fn os_share(found: &Memory) -> Option<String> {
-    let of_region = |(at, name): (usize, String)| {
-        let shares = found.measured().filter_map(|of| of.regions[at].as_ref()?.os_share);
-        let mut shares: Vec<f64> = shares.collect();
-        shares.sort_by(f64::total_cmp);
-        Some(format!("{} ({name})", share(quantile(&shares, 0.5)?)))
-    };
-    let parts: Vec<String> = (0..).zip(regions(found)).filter_map(of_region).collect();
+    let parts = (0..)
+        .zip(regions(found))
+        .filter_map(|(at, name)| Some(format!("{} ({name})", share(os_share_in(found, at)?))));
+    let parts: Vec<String> = parts.collect();
     let rest = if found.run.hypervisor.is_some() { " or the host's" } else { "" };
     (!parts.is_empty()).then(|| {
         format!(
@@ -153,19 +155,19 @@ pub(crate) fn os_share(found: &Memory) -> Option<String> {
     })
 }
 
+/// Returns the median over the experiments of the part that is the operating system's in a region.
+fn os_share_in(found: &Memory, region: usize) -> Option<f64> {
+    let shares =
+        found.measured().filter_map(|experiment| experiment.regions[region].as_ref()?.os_share);
+    let mut shares: Vec<f64> = shares.collect();
+    shares.sort_by(f64::total_cmp);
+    quantile(&shares, 0.5)
+}
+
 /// States whether a migration takes longer than a preemption, with idle CPUs and beside a co-runner.
 fn delays(found: &Memory) -> Option<String> {
-    let of_state = |co_runner: bool| {
-        let of = found.delays.iter().find(|of| of.co_runner == co_runner)?;
-        let state = if co_runner { "beside a co-runner" } else { "with idle CPUs" };
-        Some(format!(
-            "{state} in {} of {} working sets ({} times as long in the median)",
-            of.dearer,
-            of.points,
-            number(of.ratio)
-        ))
-    };
-    let states: Vec<String> = [false, true].into_iter().filter_map(of_state).collect();
+    let states = [false, true].into_iter();
+    let states: Vec<String> = states.filter_map(|co_runner| delay(found, co_runner)).collect();
     (!states.is_empty()).then(|| {
         format!(
             "A random access takes longer after a migration than after a preemption that displaces the second-level cache \
@@ -176,17 +178,25 @@ fn delays(found: &Memory) -> Option<String> {
     })
 }
 
+/// States in how many working sets a migration takes longer, with or without a co-runner.
+fn delay(found: &Memory, co_runner: bool) -> Option<String> {
+    let delay = found.delays.iter().find(|delay| delay.co_runner == co_runner)?;
+    let state = if co_runner { "beside a co-runner" } else { "with idle CPUs" };
+    Some(format!(
+        "{state} in {} of {} working sets ({} times as long in the median)",
+        delay.dearer,
+        delay.points,
+        number(delay.ratio)
+    ))
+}
+
 /// States what misses of the TLB cost: random reads over the whole range against those within 64 pages.
 fn tlb(found: &Memory) -> Option<String> {
-    let last = |id: &str| {
-        let of: &Experiment = found.experiment(id)?;
-        of.points.last().map(|point| (point.bytes, point.median))
-    };
-    let (bytes, whole) = last("bandwidth-read-random-warm")?;
-    let (same, local) = last("bandwidth-read-random-local-warm")?;
-    let ns = (whole - local) * found.tick_ns;
-    (bytes == same && ns > 0.0).then(|| {
-        format!("At {} the TLB takes up to {} ns of a random read.", size(bytes), number(ns))
+    let whole = found.experiment("bandwidth-read-random-warm")?.points.last()?;
+    let local = found.experiment("bandwidth-read-random-local-warm")?.points.last()?;
+    let ns = (whole.median - local.median) * found.tick_ns;
+    (whole.bytes == local.bytes && ns > 0.0).then(|| {
+        format!("At {} the TLB takes up to {} ns of a random read.", size(whole.bytes), number(ns))
     })
 }
 
@@ -208,7 +218,7 @@ pub(crate) fn scheduling(found: &Memory) -> String {
     };
     let preemptor = found.preemptor.as_ref();
     let preempted = preemptor
-        .map_or(String::new(), |of| format!("; a thread of {} preempts it", real_time(of)));
+        .map_or(String::new(), |other| format!("; a thread of {} preempts it", real_time(other)));
     format!("{loops}{preempted}. {QUANTUM}")
 }
 
@@ -232,16 +242,16 @@ pub(crate) fn times(found: &Memory) -> String {
 /// Lists absent experiments with the reason, those with one reason together.
 pub(crate) fn absent(found: &Memory) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for of in &found.experiments {
-        let Some(why) = of.absent.as_deref() else { continue };
+    for experiment in &found.experiments {
+        let Some(why) = experiment.absent.as_deref() else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, ids)) => ids.push(&of.id),
-            None => reasons.push((why, vec![&of.id])),
+            Some((_, ids)) => ids.push(&experiment.id),
+            None => reasons.push((why, vec![&experiment.id])),
         }
     }
-    let text = |(why, ids): (&str, Vec<&str>)| match ids.len() {
+    let lines = reasons.into_iter().map(|(why, ids)| match ids.len() {
         ..=4 => format!("{}: {why}", ids.join(", ")),
         many => format!("{many} experiments from {} to {}: {why}", ids[0], ids[many - 1]),
-    };
-    reasons.into_iter().map(text).collect()
+    });
+    lines.collect()
 }

@@ -20,7 +20,7 @@ pub(super) fn by_size(found: &Paging, id: &'static str) -> Option<(Chart, String
     let curves: Vec<Curve> = others(found, id).into_iter().chain(few).collect();
     let place = |&bytes: &u64| Place { at: log2(bytes), name: size(bytes) };
     let x = Axis::named("matrix", found.sizes().iter().map(place).collect());
-    let chart = Chart::of(x, Axis::linear("ns per access", Quantity::Number), curves);
+    let chart = Chart::new(x, Axis::linear("ns per access", Quantity::Number), curves);
     let caption = format!(
         "Time per access by size of the matrix, {}: mean over blocks, with 95 % intervals for the pages that have a curve of their own.",
         build(id)
@@ -37,16 +37,17 @@ fn log2(bytes: u64) -> f64 {
 /// thesis), with its caption; nothing for a single page size.
 pub(crate) fn by_pages(found: &Paging) -> Option<(Chart, String)> {
     let largest = found.sizes().last().copied()?;
-    let measured = |of: &&Kind| BUILDS.iter().any(|id| found.point(&of.id, id, largest).is_some());
+    let measured =
+        |pages: &&Kind| BUILDS.iter().any(|id| found.point(&pages.id, id, largest).is_some());
     let kinds: Vec<&Kind> = found.kinds.iter().filter(measured).collect();
-    let of_build = |id: &'static str| {
-        let ns = |of: &&Kind| Some(estimated(&found.point(&of.id, id, largest)?.ns));
+    let series = |id: &'static str| {
+        let ns = |pages: &&Kind| Some(estimated(&found.point(&pages.id, id, largest)?.ns));
         let values = kinds.iter().map(ns).collect();
         Series { name: build(id).to_owned(), letter: None, values }
     };
-    let names = kinds.iter().map(|of| kind(of)).collect();
+    let names = kinds.iter().map(|pages| kind(pages)).collect();
     let axis = ("ns per access", Quantity::Number);
-    let chart = Chart::by_name(names, &BUILDS.map(of_build), axis, INTERVAL);
+    let chart = Chart::by_name(names, &BUILDS.map(series), axis, INTERVAL);
     let caption = format!(
         "Time per access on each page size at {}, both builds: mean over blocks, with 95 % intervals.",
         size(largest)
@@ -55,8 +56,11 @@ pub(crate) fn by_pages(found: &Paging) -> Option<(Chart, String)> {
 }
 
 /// Returns an estimate as a figure shows it.
-pub(crate) fn estimated(of: &Estimate) -> Estimated {
-    Estimated { value: of.value, ends: of.interval.map(|of| (of.low, of.high)) }
+pub(crate) fn estimated(estimate: &Estimate) -> Estimated {
+    Estimated {
+        value: estimate.value,
+        ends: estimate.interval.map(|interval| (interval.low, interval.high)),
+    }
 }
 
 /// Returns the page sizes with curves of their own, numbered.
@@ -68,12 +72,8 @@ fn few(found: &Paging) -> impl Iterator<Item = (usize, &Kind)> {
 fn others(found: &Paging, build: &str) -> Option<Curve> {
     let others = found.kinds.iter().filter(|kind| !FEW.contains(&&*kind.id));
     let lines: Vec<(&Kind, Curve)> =
-        others.filter_map(|of| Some((of, curve(found, of, 0, build)?))).collect();
-    let steps = |(_, line): &(&Kind, Curve)| -> Vec<(f64, f64)> {
-        let points: Vec<(f64, f64)> = line.points().collect();
-        points.windows(2).flatten().copied().collect()
-    };
-    let points: Vec<(f64, f64)> = lines.iter().flat_map(steps).collect();
+        others.filter_map(|pages| Some((pages, curve(found, pages, 0, build)?))).collect();
+    let points: Vec<(f64, f64)> = lines.iter().flat_map(|(_, line)| segments(line)).collect();
     let [(first, _), .., (last, _)] = &lines[..] else {
         return lines.into_iter().next().map(|(_, line)| line.recolored(palette::REST));
     };
@@ -81,15 +81,25 @@ fn others(found: &Paging, build: &str) -> Option<Curve> {
     Some(Curve::numbered(0, name, Draw::Segments, &points).recolored(palette::REST))
 }
 
+/// Returns the ends of the segments of a line.
+fn segments(line: &Curve) -> Vec<(f64, f64)> {
+    let points: Vec<(f64, f64)> = line.points().collect();
+    points.windows(2).flatten().copied().collect()
+}
+
 /// Returns the curve of a page size; nothing if it was not measured.
-fn curve(found: &Paging, of: &Kind, number: usize, build: &str) -> Option<Curve> {
+fn curve(found: &Paging, pages: &Kind, number: usize, build: &str) -> Option<Curve> {
     let sizes = found.sizes();
     let points: Vec<&Point> =
-        sizes.iter().filter_map(|&bytes| found.point(&of.id, build, bytes)).collect();
+        sizes.iter().filter_map(|&bytes| found.point(&pages.id, build, bytes)).collect();
     let places: Vec<(f64, f64)> =
         points.iter().map(|point| (log2(point.bytes), point.ns.value)).collect();
-    let ends = |of: &Estimate| of.interval.map_or((of.value, of.value), |of| (of.low, of.high));
+    let ends = |estimate: &Estimate| {
+        estimate
+            .interval
+            .map_or((estimate.value, estimate.value), |interval| (interval.low, interval.high))
+    };
     let spans = points.iter().map(|point| ends(&point.ns)).collect();
-    let curve = || Curve::numbered(number, kind(of), Draw::Line, &places).spanning(spans);
+    let curve = || Curve::numbered(number, kind(pages), Draw::Line, &places).spanning(spans);
     (!places.is_empty()).then(curve)
 }

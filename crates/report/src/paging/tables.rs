@@ -14,13 +14,15 @@ pub(crate) const FEW: usize = 5;
 const NOTHING: &str = "–";
 
 /// Writes half of an interval.
-fn reach(of: &Estimate, unit: f64) -> String {
-    let half = of.interval.map(|of| (of.high - of.low) / 2.0 * unit);
+fn reach(estimate: &Estimate, unit: f64) -> String {
+    let half = estimate.interval.map(|interval| (interval.high - interval.low) / 2.0 * unit);
     half.map_or(String::new(), |half| format!(" ±{}", number(half)))
 }
 
-fn part(of: Option<Estimate>) -> String {
-    of.map_or(NOTHING.into(), |of| format!("{}{}", percent(of.value * 100.0), reach(&of, 100.0)))
+fn part(estimate: Option<Estimate>) -> String {
+    estimate.map_or(NOTHING.into(), |known| {
+        format!("{}{}", percent(known.value * 100.0), reach(&known, 100.0))
+    })
 }
 
 /// Returns the page sizes that were measured with a build on a matrix, with their points.
@@ -34,8 +36,8 @@ pub(crate) fn at(found: &Paging, build: &str, bytes: u64) -> Table {
     let counted = |name: &'static str| {
         move |(_, point): &(&Kind, &Point)| point.counts.get(name).map(|&count| number(count))
     };
-    Table::of_rows(&measured(found, build, bytes))
-        .name("pages", |(of, _)| kind(of))
+    Table::with_rows(&measured(found, build, bytes))
+        .name("pages", |(pages, _)| kind(pages))
         .number("ns", |(_, point)| format!("{}{}", number(point.ns.value), reach(&point.ns, 1.0)))
         .number("speed-up", |(_, point)| part(point.speedup))
         .number("over best", |(_, point)| part(point.over_best))
@@ -59,12 +61,13 @@ pub(crate) fn by_size(found: &Paging, build: &str, all: bool) -> Table {
     let shown = |at: usize| few || (sizes.len() - 1 - at).is_multiple_of(2);
     let shown: Vec<u64> =
         sizes.iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, &bytes)| bytes).collect();
-    let any = |of: &&Kind| shown.iter().any(|&bytes| found.point(&of.id, build, bytes).is_some());
+    let any =
+        |pages: &&Kind| shown.iter().any(|&bytes| found.point(&pages.id, build, bytes).is_some());
     let kinds: Vec<&Kind> = found.kinds.iter().filter(any).collect();
-    let mut table = Table::of_rows(&kinds).name("pages", |of| kind(of));
+    let mut table = Table::with_rows(&kinds).name("pages", |pages| kind(pages));
     for &bytes in &shown {
-        let cell = |of: &&Kind| {
-            let point = found.point(&of.id, build, bytes);
+        let cell = |pages: &&Kind| {
+            let point = found.point(&pages.id, build, bytes);
             point.map_or(NOTHING.into(), |point| number(point.ns.value))
         };
         table = table.number(&mib(bytes), cell);
@@ -87,7 +90,7 @@ pub(crate) fn published(found: &Paging) -> Table {
             here(found, cell, BUILDS[build]).unwrap_or_else(|| NOTHING.into())
         }
     };
-    Table::of_rows(&rows)
+    Table::with_rows(&rows)
         .name("quantity", |(cell, _)| format!("{}, {}", cell.experiment, cell.row))
         .number("-O0", |(cell, _)| text(cell))
         .number("-O3", |(_, cell)| text(cell))

@@ -24,13 +24,13 @@ pub(crate) fn build(id: &str) -> &'static str {
 }
 
 /// Names a page size.
-pub(crate) fn kind(of: &Kind) -> String {
-    let what = match of.backing {
+pub(crate) fn kind(pages: &Kind) -> String {
+    let what = match pages.backing {
         Backing::Base => "base",
         Backing::Transparent => "transparent",
         Backing::Explicit => "explicit",
     };
-    format!("{what} {}", size(of.page_bytes))
+    format!("{what} {}", size(pages.page_bytes))
 }
 
 /// Names a page size by its identifier.
@@ -39,9 +39,9 @@ fn named(found: &Paging, id: &str) -> String {
 }
 
 /// Writes an estimate with its interval: `45.1 % (44.8 to 45.4)`.
-fn share(of: &Estimate) -> String {
-    let value = percent(of.value * 100.0);
-    match of.interval {
+fn share(estimate: &Estimate) -> String {
+    let value = percent(estimate.value * 100.0);
+    match estimate.interval {
         Some(i) => {
             format!("{value} (95 %: {})", percent_range(i.low * 100.0, i.high * 100.0))
         }
@@ -77,19 +77,19 @@ pub(crate) fn sentences(found: &Paging) -> Vec<String> {
 
 /// States whether the saving depends on the build.
 fn dependence(saved: &Saved) -> String {
-    let [optimised, other] = saved.saved_ns.map(|of| number(of.value));
-    let mean = saved.saved_ns.iter().map(|of| of.value).sum::<f64>() / 2.0;
+    let [optimised, other] = saved.saved_ns.map(|estimate| number(estimate.value));
+    let mean = saved.saved_ns.iter().map(|estimate| estimate.value).sum::<f64>() / 2.0;
     let difference = saved.difference_ns;
-    let by = difference.interval.map_or(String::new(), |of| {
+    let by = difference.interval.map_or(String::new(), |interval| {
         format!(
             " (difference {}, 95 %: {})",
             number(difference.value),
-            between(&number(of.low), &number(of.high))
+            between(&number(interval.low), &number(interval.high))
         )
     });
     let what = match (saved.depends_on_build, difference.interval) {
         (true, _) => "it depends on the build",
-        (false, Some(of)) if of.low.abs().max(of.high.abs()) <= CLOSE * mean => {
+        (false, Some(interval)) if interval.low.abs().max(interval.high.abs()) <= CLOSE * mean => {
             "it does not depend on the build, as in the thesis"
         }
         (false, Some(_)) => "this is too uncertain to show whether it depends on the build",
@@ -118,10 +118,6 @@ pub(crate) fn tlb(found: &Paging) -> String {
 
 /// States how the pages were verified, and where fewer were obtained than asked for.
 pub(crate) fn verified(found: &Paging) -> Option<String> {
-    let of = |how: Verified| {
-        let kinds = found.kinds.iter().filter(|kind| kind.verified == Some(how));
-        kinds.map(kind).collect::<Vec<_>>().join(", ")
-    };
     let ways = [
         (Verified::PageFlags, "by the flags of each page"),
         (Verified::Smaps, "by the list of mappings"),
@@ -132,10 +128,17 @@ pub(crate) fn verified(found: &Paging) -> Option<String> {
     let texts: Vec<String> = ways
         .iter()
         .filter_map(|&(how, words)| {
-            Some(format!("{words}: {}", Some(of(how)).filter(|of| !of.is_empty())?))
+            let names = verified_so(found, how);
+            (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
         })
         .collect();
     (!texts.is_empty()).then(|| format!("verified {}", texts.join("; ")))
+}
+
+/// Names the page sizes that were verified in this way.
+fn verified_so(found: &Paging, how: Verified) -> Vec<String> {
+    let kinds = found.kinds.iter().filter(|kind| kind.verified == Some(how));
+    kinds.map(kind).collect()
 }
 
 /// States which blocks do not count, and why; those of one page size and reason together.

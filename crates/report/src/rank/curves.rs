@@ -18,8 +18,10 @@ const DRAWN: [(&str, &str); 5] = [
 
 /// What is drawn of a point, with the name of the axis.
 type Value = fn(&CurvePoint) -> Option<f64>;
-const VALUES: [(&str, Value); 2] =
-    [("ns per access", |of| Some(of.mean_ns)), ("variance / mean, ns", |of| of.ratio_ns)];
+const VALUES: [(&str, Value); 2] = [
+    ("ns per access", |point| Some(point.mean_ns)),
+    ("variance / mean, ns", |point| point.ratio_ns),
+];
 
 /// Returns the pictures with captions.
 pub(super) fn all(ranking: &Ranking) -> Vec<(Chart, String)> {
@@ -45,23 +47,25 @@ fn chart(
     (name, value): (&str, Value),
     range: bool,
 ) -> Option<Chart> {
-    let of_configurations = ranking.curves.points.get(experiment)?;
+    let by_configuration = ranking.curves.points.get(experiment)?;
     let mut curves = vec![];
-    for (&at, points) in of_configurations {
-        let known =
-            points.iter().filter_map(|of| Some((of, value(of).filter(|value| *value > 0.0)?)));
-        let (of_points, places): (Vec<&CurvePoint>, Vec<(f64, f64)>) =
-            known.map(|(of, value)| (of, (log2(of.bytes), value))).unzip();
+    for (&at, points) in by_configuration {
+        let known = points
+            .iter()
+            .filter_map(|point| Some((point, value(point).filter(|value| *value > 0.0)?)));
+        let (drawn, places): (Vec<&CurvePoint>, Vec<(f64, f64)>) =
+            known.map(|(point, value)| (point, (log2(point.bytes), value))).unzip();
         let draw = if range { Draw::Ribbon } else { Draw::Line };
         let name = clip(&plain(&ranking.configurations[at].name), NAME);
         let curve = Curve::numbered(at, name, draw, &places).lettered(('a'..='z').nth(at));
-        let spans = of_points.iter().map(|of| (of.least_ns.max(f64::MIN_POSITIVE), of.greatest_ns));
+        let spans =
+            drawn.iter().map(|point| (point.least_ns.max(f64::MIN_POSITIVE), point.greatest_ns));
         curves.push(if range { curve.spanning(spans.collect()) } else { curve });
     }
     curves.retain(|curve| !curve.x.is_empty());
-    let ends = |of: fn(f64, f64) -> f64, start: f64| {
+    let ends = |pick: fn(f64, f64) -> f64, start: f64| {
         let spans = curves.iter().flat_map(|curve| curve.spans.iter().flat_map(|&(a, b)| [a, b]));
-        curves.iter().flat_map(|curve| curve.y.iter().copied()).chain(spans).fold(start, of)
+        curves.iter().flat_map(|curve| curve.y.iter().copied()).chain(spans).fold(start, pick)
     };
     let (low, high) = (ends(f64::min, f64::INFINITY), ends(f64::max, 0.0));
     if curves.is_empty() {
@@ -72,7 +76,7 @@ fn chart(
         caches.iter().flat_map(|(_, bytes)| [(log2(*bytes), low), (log2(*bytes), high)]).collect();
     if !lines.is_empty() {
         let number = ranking.configurations.len();
-        let color = palette::of_curve(number);
+        let color = palette::curve_color(number);
         curves.push(Curve::colored(color, number, "cache".into(), Draw::Segments, &lines));
     }
     let marks =
@@ -80,13 +84,13 @@ fn chart(
     let y = Axis::log(name, Quantity::Number);
     Some(Chart {
         marks: marks.collect(),
-        ..Chart::of(axis(of_configurations.values().flatten()), y, curves)
+        ..Chart::new(axis(by_configuration.values().flatten()), y, curves)
     })
 }
 
 /// Returns the axis of sizes, by factors of 8.
 fn axis<'a>(points: impl Iterator<Item = &'a CurvePoint>) -> Axis {
-    let sizes: Vec<u64> = points.map(|of| of.bytes.max(1)).collect();
+    let sizes: Vec<u64> = points.map(|point| point.bytes.max(1)).collect();
     let (least, most) = (sizes.iter().min().copied(), sizes.iter().max().copied());
     let places = (least.unwrap_or(1).ilog2()..=most.unwrap_or(1).ilog2()).step_by(3);
     let place = |log2: u32| Place { at: f64::from(log2), name: size(1 << log2) };

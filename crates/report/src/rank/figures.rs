@@ -2,7 +2,7 @@
 
 use super::{region, what};
 use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, ROWS, Series};
-use anechoic_analyze::rank::{Counted, RankedExperiment, Ranking, Standing};
+use anechoic_analyze::rank::{RankedExperiment, Ranking, Standing};
 use anechoic_analyze::samples::Fixed;
 use std::collections::BTreeMap;
 
@@ -11,22 +11,26 @@ type Value = fn(&RankedExperiment, usize) -> Option<Estimated>;
 
 /// Returns the figures of the noise with their captions: a row for each experiment, and a figure for each cache region.
 pub(super) fn noise(ranking: &Ranking) -> Vec<(Chart, String)> {
-    let value: Value = |of, at| {
-        let noise = of.noise[at]?;
-        let ends = noise.interval.map(|interval| (interval.low, interval.high));
-        Some(Estimated { value: noise.variance_to_mean, ends })
-    };
-    by_name(ranking, value, &noise_axis(ranking), ["noise", NOISE])
+    by_name(ranking, estimated_noise, &noise_axis(ranking), ["noise", NOISE])
 }
 
 /// Returns the figures of the times relative to the first configuration, likewise.
 pub(super) fn times(ranking: &Ranking) -> Vec<(Chart, String)> {
-    let value: Value = |of, at| {
-        let time = of.time[at]?;
-        let ends = time.interval.map(|interval| (interval.low, interval.high));
-        Some(Estimated { value: time.over_first?, ends })
-    };
-    by_name(ranking, value, &times_axis(ranking), ["times", TIMES])
+    by_name(ranking, estimated_time, &times_axis(ranking), ["times", TIMES])
+}
+
+/// Returns variance divided by mean.
+fn estimated_noise(experiment: &RankedExperiment, configuration: usize) -> Option<Estimated> {
+    let noise = experiment.noise[configuration]?;
+    let ends = noise.interval.map(|interval| (interval.low, interval.high));
+    Some(Estimated { value: noise.variance_to_mean, ends })
+}
+
+/// Returns the time relative to that of the first configuration.
+fn estimated_time(experiment: &RankedExperiment, configuration: usize) -> Option<Estimated> {
+    let time = experiment.time[configuration]?;
+    let ends = time.interval.map(|interval| (interval.low, interval.high));
+    Some(Estimated { value: time.over_first?, ends })
 }
 
 const NOISE: &str = "Variance divided by mean of the samples of each configuration";
@@ -43,18 +47,19 @@ fn by_name(
         return vec![];
     }
     let mut regions: BTreeMap<Option<u32>, Vec<&RankedExperiment>> = BTreeMap::new();
-    for of in &ranking.experiments {
-        regions.entry(of.region).or_default().push(of);
+    for experiment in &ranking.experiments {
+        regions.entry(experiment.region).or_default().push(experiment);
     }
     let figure = |experiments: &Vec<&RankedExperiment>| {
-        let values = |at: usize| experiments.iter().map(|of| value(of, at)).collect();
-        let series = ranking.configurations.iter().enumerate().map(|(at, of)| Series {
-            name: of.name.clone(),
+        let values =
+            |at: usize| experiments.iter().map(|experiment| value(experiment, at)).collect();
+        let series = ranking.configurations.iter().enumerate().map(|(at, configuration)| Series {
+            name: configuration.name.clone(),
             letter: ('a'..='z').nth(at),
             values: values(at),
         });
         let series = with_cut_ends(series.collect());
-        let names = experiments.iter().map(|of| what(of)).collect();
+        let names = experiments.iter().map(|experiment| what(experiment)).collect();
         let chart = Chart::by_name_on(axis.clone(), names, &series, "95 %");
         let place = region(experiments[0]);
         let caption = format!(
@@ -97,10 +102,10 @@ fn drawn_range(points: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> 
 
 /// Cuts the ends of intervals to the range that is drawn.
 fn with_cut_ends(mut series: Vec<Series>) -> Vec<Series> {
-    let values = series.iter().flat_map(|of| of.values.iter().flatten());
-    if let Some((low, high)) = drawn_range(values.map(|of| of.value)) {
-        for of in series.iter_mut().flat_map(|of| of.values.iter_mut().flatten()) {
-            of.ends = of.ends.map(|(from, to)| (from.clamp(low, high), to.clamp(low, high)));
+    let values = series.iter().flat_map(|one| one.values.iter().flatten());
+    if let Some((low, high)) = drawn_range(values.map(|point| point.value)) {
+        for point in series.iter_mut().flat_map(|one| one.values.iter_mut().flatten()) {
+            point.ends = point.ends.map(|(from, to)| (from.clamp(low, high), to.clamp(low, high)));
         }
     }
     series
@@ -108,29 +113,28 @@ fn with_cut_ends(mut series: Vec<Series>) -> Vec<Series> {
 
 /// Draws how often each configuration is lowest, in the middle and highest, as bars beside each other.
 pub(super) fn places(ranking: &Ranking) -> Chart {
-    type Of = fn(&Standing) -> &Counted;
-    const PLACES: [(&str, Of); 3] =
-        [("lowest", |of| &of.lowest), ("middle", |of| &of.middle), ("highest", |of| &of.highest)];
     let width = 0.8 / ranking.configurations.len().max(1) as f64;
-    let curve = |(number, of): (usize, &Standing)| {
-        let from = |place: usize| place as f64 - 0.4 + number as f64 * width;
-        let bars = PLACES.iter().enumerate();
-        let points: Vec<(f64, f64)> =
-            bars.map(|(at, (_, counted))| (from(at) + width / 2.0, counted(of).share)).collect();
-        let spans = (0..PLACES.len()).map(|at| (from(at), from(at) + width * 0.9)).collect();
-        Curve::numbered(number, of.name.clone(), Draw::Bars, &points).spanning(spans)
-    };
-    let curves = ranking.configurations.iter().enumerate().map(curve).collect();
-    let place =
-        |(at, (name, _)): (usize, &(&str, Of))| Place { at: at as f64, name: (*name).into() };
-    let places = PLACES.iter().enumerate().map(place).collect();
-    Chart::of(Axis::named("place", places), Axis::linear("share", Quantity::Share), curves)
+    let curves = ranking.configurations.iter().enumerate();
+    let curves = curves.map(|(number, standing)| bars(number, standing, width)).collect();
+    let places = ["lowest", "middle", "highest"].into_iter().enumerate();
+    let places = places.map(|(at, name)| Place { at: at as f64, name: name.into() }).collect();
+    Chart::new(Axis::named("place", places), Axis::linear("share", Quantity::Share), curves)
+}
+
+/// Returns the bars of a configuration, one at each place.
+fn bars(number: usize, standing: &Standing, width: f64) -> Curve {
+    let shares = [standing.lowest, standing.middle, standing.highest].map(|counted| counted.share);
+    let starts = [0.0, 1.0, 2.0].map(|place| place - 0.4 + number as f64 * width);
+    let points: Vec<(f64, f64)> =
+        starts.into_iter().zip(shares).map(|(from, share)| (from + width / 2.0, share)).collect();
+    let spans = starts.map(|from| (from, from + width * 0.9)).to_vec();
+    Curve::numbered(number, standing.name.clone(), Draw::Bars, &points).spanning(spans)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anechoic_analyze::rank::{Curves, RankedNoise, Unit, Variation};
+    use anechoic_analyze::rank::{Counted, Curves, RankedNoise, Unit, Variation};
     use anechoic_analyze::stats::Interval;
 
     /// Experiments have their names, one figure for each cache region, on a logarithmic axis.
@@ -195,7 +199,7 @@ mod tests {
         assert_eq!([&*first.name, &*beyond.name], ["noise in L1", "noise beyond the caches"]);
         assert!(caption.starts_with("Variance divided by mean") && caption.contains(", in L1,"));
         let names = |chart: &Chart| {
-            chart.y.names.iter().rev().map(|of| of.name.clone()).collect::<Vec<_>>()
+            chart.y.names.iter().rev().map(|place| place.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!(
             (names(first), names(beyond)),

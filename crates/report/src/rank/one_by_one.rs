@@ -15,18 +15,20 @@ const KERNELS: usize = 4;
 
 /// Returns the kernels that are drawn, with their titles.
 pub(super) fn kernels(ranking: &Ranking) -> impl Iterator<Item = (&OneByOne, String)> {
-    let title = |of: &OneByOne| format!("{}, {}", plain(&of.kernel), asked(of.grain_ns));
-    ranking.one_by_one.iter().take(KERNELS).map(move |of| (of, title(of)))
+    let title =
+        |kernel: &OneByOne| format!("{}, {}", plain(&kernel.kernel), asked(kernel.grain_ns));
+    ranking.one_by_one.iter().take(KERNELS).map(move |kernel| (kernel, title(kernel)))
 }
 
 /// Returns the series of a kernel that are drawn: the first of each configuration, then the second, and so on. Their times
 /// are those of as many iterations as the first of all had.
 pub(super) fn series<'a>(ranking: &Ranking, kernel: &'a OneByOne) -> Vec<Drawn<'a>> {
-    let iterations = |of: &SeriesResult| of.facts.iterations.max(1) as f64;
-    let Some(first) = kernel.series.first().and_then(|of| of.first()).map(iterations) else {
+    let iterations = |result: &SeriesResult| result.facts.iterations.max(1) as f64;
+    let Some(first) = kernel.series.first().and_then(|series| series.first()).map(iterations)
+    else {
         return vec![];
     };
-    let several = kernel.series.iter().any(|of| of.len() > 1);
+    let several = kernel.series.iter().any(|series| series.len() > 1);
     let drawn = |configuration: usize, result: &'a SeriesResult| {
         let name = clip(&plain(&ranking.configurations[configuration].name), NAME);
         let cpu = result.facts.cpu.filter(|_| several);
@@ -34,11 +36,11 @@ pub(super) fn series<'a>(ranking: &Ranking, kernel: &'a OneByOne) -> Vec<Drawn<'
         Drawn { title, result, factor: first / iterations(result) }
     };
     let most = kernel.series.iter().map(Vec::len).max().unwrap_or(0);
-    let of_each = (0..most).flat_map(|number| {
+    let in_turn = (0..most).flat_map(|number| {
         let configurations = kernel.series.iter().enumerate();
-        configurations.filter_map(move |(at, of)| Some((at, of.get(number)?)))
+        configurations.filter_map(move |(at, series)| Some((at, series.get(number)?)))
     });
-    of_each.map(|(at, result)| drawn(at, result)).collect()
+    in_turn.map(|(at, result)| drawn(at, result)).collect()
 }
 
 /// One series in the table of ranges.
@@ -49,14 +51,14 @@ struct Row<'a> {
 
 impl Row<'_> {
     /// Writes a time of its distribution.
-    fn time(&self, of: fn(&Distribution) -> Option<f64>) -> Option<String> {
-        Some(fine(of(self.drawn.result.distribution.as_ref()?)? * self.drawn.factor))
+    fn time(&self, pick: fn(&Distribution) -> Option<f64>) -> Option<String> {
+        Some(fine(pick(self.drawn.result.distribution.as_ref()?)? * self.drawn.factor))
     }
 
     /// Writes how far the longest sample exceeds the shortest.
     fn range(&self) -> Option<String> {
-        let of = self.drawn.result.distribution.as_ref()?;
-        (of.min > 0.0).then(|| noise(of.max / of.min - 1.0))
+        let distribution = self.drawn.result.distribution.as_ref()?;
+        (distribution.min > 0.0).then(|| noise(distribution.max / distribution.min - 1.0))
     }
 }
 
@@ -68,13 +70,14 @@ pub(super) fn ranges(ranking: &Ranking) -> Option<Table> {
         let drawn = series(ranking, kernel).into_iter().take(CURVES);
         rows.extend(drawn.map(|drawn| Row { kernel: title.clone(), drawn }));
     }
-    let median = |of: &Distribution| of.quantile(0.5).map(|median| median.value);
-    let mut table = Table::of_rows(&rows)
+    let median =
+        |distribution: &Distribution| distribution.quantile(0.5).map(|median| median.value);
+    let mut table = Table::with_rows(&rows)
         .name("kernel", |row| row.kernel.clone())
         .name("samples of", |row| row.drawn.title.clone())
-        .some_numbers("shortest", 0, |row| row.time(|of| Some(of.min)))
+        .some_numbers("shortest", 0, |row| row.time(|distribution| Some(distribution.min)))
         .some_numbers("median", 3, move |row| row.time(median))
-        .some_numbers("longest", 0, |row| row.time(|of| Some(of.max)))
+        .some_numbers("longest", 0, |row| row.time(|distribution| Some(distribution.max)))
         .some_numbers("range", 0, Row::range)
         .some_numbers("noise", 1, |row| row.drawn.result.distribution.as_ref()?.noise.map(noise));
     for (title, event) in counted_events::all() {
@@ -92,10 +95,10 @@ pub(super) fn ranges(ranking: &Ranking) -> Option<Table> {
 /// Returns what must be known to read the pictures.
 pub(super) fn notes(ranking: &Ranking) -> Vec<String> {
     let kernels = ranking.one_by_one.len();
-    let series = |of: &OneByOne| of.series.iter().map(Vec::len).sum::<usize>();
-    let repeated = ranking.configurations.iter().any(|of| of.runs > 1);
-    let counts = |of: &SeriesResult| of.facts.counts.values().any(|count| *count > 0);
-    let all = || ranking.one_by_one.iter().flat_map(|of| of.series.iter().flatten());
+    let series = |kernel: &OneByOne| kernel.series.iter().map(Vec::len).sum::<usize>();
+    let repeated = ranking.configurations.iter().any(|configuration| configuration.runs > 1);
+    let counts = |result: &SeriesResult| result.facts.counts.values().any(|count| *count > 0);
+    let all = || ranking.one_by_one.iter().flat_map(|kernel| kernel.series.iter().flatten());
     let notes = [
         Some("All times of a kernel are those of the same number of iterations.".to_owned()),
         all()
@@ -107,7 +110,7 @@ pub(super) fn notes(ranking: &Ranking) -> Vec<String> {
                 .to_owned()
         }),
         (kernels > KERNELS).then(|| format!("The first {KERNELS} of {kernels} kernels are drawn.")),
-        ranking.one_by_one.iter().take(KERNELS).any(|of| series(of) > CURVES).then(|| {
+        ranking.one_by_one.iter().take(KERNELS).any(|kernel| series(kernel) > CURVES).then(|| {
             format!("Of each kernel {} are drawn.", counted(CURVES as u64, "series", "series"))
         }),
     ];

@@ -9,8 +9,8 @@ use anechoic_analyze::sampled::{JoinedExperiment, LostShare};
 use anechoic_analyze::samples::Fixed;
 
 /// Returns the hosts, one row each.
-pub(super) fn hosts(of: &JoinedExperiment, all: bool) -> Table {
-    let table = Table::of_rows(&of.by_host)
+pub(super) fn hosts(joined: &JoinedExperiment, all: bool) -> Table {
+    let table = Table::with_rows(&joined.by_host)
         .name("host", |row| clip(&row.host, HOST))
         .number("CPUs", |row| count(row.cpus))
         .number("samples", |row| count(row.samples))
@@ -20,16 +20,16 @@ pub(super) fn hosts(of: &JoinedExperiment, all: bool) -> Table {
         .some_numbers("most lost", 0, |row| Some(length(row.lost.as_ref()?.max_ns)))
         .number("worst CPU", |row| row.worst_cpu.map_or("any".into(), |cpu| cpu.to_string()))
         .number("its noise", |row| noise(row.worst));
-    folded(table.captioned("Hosts, the noisiest first"), of.by_host.len(), all)
+    folded(table.captioned("Hosts, the noisiest first"), joined.by_host.len(), all)
 }
 
 /// Returns the CPUs, one row each.
-pub(super) fn cpus(of: &JoinedExperiment, all: bool) -> Table {
-    let value = |of_value: f64| match of.experiment.fixed {
-        Fixed::Work => fine(of_value),
-        Fixed::Time => count(of_value.round() as u64),
+pub(super) fn cpus(joined: &JoinedExperiment, all: bool) -> Table {
+    let value = |amount: f64| match joined.experiment.fixed {
+        Fixed::Work => fine(amount),
+        Fixed::Time => count(amount.round() as u64),
     };
-    let table = Table::of_rows(&of.by_cpu)
+    let table = Table::with_rows(&joined.by_cpu)
         .name("host", |row| clip(&row.host, HOST))
         .number("CPU", |row| row.cpu.map_or("any".into(), |cpu| cpu.to_string()))
         .number("noise", |row| noise(row.noise))
@@ -39,15 +39,15 @@ pub(super) fn cpus(of: &JoinedExperiment, all: bool) -> Table {
         .number("median", |row| value(row.median))
         .number("p99", |row| value(row.p99))
         .number("max", |row| value(row.max));
-    folded(table.captioned("CPUs, the noisiest first"), of.by_cpu.len(), all)
+    folded(table.captioned("CPUs, the noisiest first"), joined.by_cpu.len(), all)
 }
 
 /// Returns the shares of samples that lost at least some time: each power of ten, or every step.
-pub(super) fn shares(of: &JoinedExperiment, all: bool) -> Table {
+pub(super) fn shares(joined: &JoinedExperiment, all: bool) -> Table {
     let whole_power =
         |row: &&LostShare| all || row.at_least_ns.ilog10() > (row.at_least_ns - 1).ilog10();
-    let rows: Vec<LostShare> = of.shares.iter().filter(whole_power).copied().collect();
-    Table::of_rows(&rows)
+    let rows: Vec<LostShare> = joined.shares.iter().filter(whole_power).copied().collect();
+    Table::with_rows(&rows)
         .name("lost at least", |row| asked(row.at_least_ns))
         .number("samples", |row| count(row.samples))
         .number("share", |row| share(row.share))

@@ -13,7 +13,7 @@ pub(crate) const ASSUMED: &str = "Each host calibrates its work for itself, so e
 
 /// Writes the numbers of hosts and CPUs.
 pub(super) fn hosts(found: &SampledHosts) -> String {
-    let rows = || found.experiments.iter().flat_map(|of| &of.by_cpu);
+    let rows = || found.experiments.iter().flat_map(|joined| &joined.by_cpu);
     let hosts: BTreeSet<&str> = rows().map(|row| &*row.host).collect();
     let cpus: BTreeSet<(&str, u32)> =
         rows().filter_map(|row| Some((&*row.host, row.cpu?))).collect();
@@ -28,15 +28,15 @@ pub(crate) fn sentences(found: &SampledHosts) -> Vec<String> {
     };
     let mut all = vec![lost(worst)];
     if found.experiments.len() > 1 {
-        let of = counted(found.experiments.len() as u64, "experiment", "experiments");
+        let experiments = counted(found.experiments.len() as u64, "experiment", "experiments");
         let name = experiment(&worst.experiment);
-        all[0] = format!("The noisiest of {of} is {name}: {}", all[0]);
+        all[0] = format!("The noisiest of {experiments} is {name}: {}", all[0]);
     }
     all.extend(slowest(worst));
     let out = found.experiments.iter();
     let out: Vec<String> = out
-        .flat_map(|of| of.host_outliers.found.iter().chain(&of.cpu_outliers.found))
-        .map(|of| plain(&outlier(of)))
+        .flat_map(|joined| joined.host_outliers.found.iter().chain(&joined.cpu_outliers.found))
+        .map(|one| plain(&outlier(one)))
         .collect();
     match &out[..] {
         [] => {}
@@ -47,24 +47,28 @@ pub(crate) fn sentences(found: &SampledHosts) -> Vec<String> {
 }
 
 /// Describes an experiment: `counter, 1 ms`, with the policy and the pinning if they are not the usual ones.
-pub(super) fn experiment(of: &SampledExperiment) -> String {
-    let grain = of.grain_ns.map_or(String::new(), |ns| match of.fixed {
+pub(super) fn experiment(experiment: &SampledExperiment) -> String {
+    let grain = experiment.grain_ns.map_or(String::new(), |ns| match experiment.fixed {
         Fixed::Work => format!(", {}", asked(ns)),
         Fixed::Time => format!(", windows of {}", asked(ns)),
     });
-    let policy = if of.policy.is_other() { String::new() } else { format!(", {}", of.policy) };
-    let place = if of.pinned { "" } else { ", unpinned" };
-    plain(&format!("{}{grain}{policy}{place}", of.variant))
+    let policy = if experiment.policy.is_other() {
+        String::new()
+    } else {
+        format!(", {}", experiment.policy)
+    };
+    let place = if experiment.pinned { "" } else { ", unpinned" };
+    plain(&format!("{}{grain}{policy}{place}", experiment.variant))
 }
 
 /// States the noise of an experiment and what its samples lost.
-pub(super) fn lost(of: &JoinedExperiment) -> String {
-    let all = counted(of.samples, "sample", "samples");
-    let who = hosts_and_cpus(of.hosts, of.by_cpu.len() as u64);
-    let Some(lost) = &of.lost else { return format!("{all} on {who}.") };
+pub(super) fn lost(joined: &JoinedExperiment) -> String {
+    let all = counted(joined.samples, "sample", "samples");
+    let who = hosts_and_cpus(joined.hosts, joined.by_cpu.len() as u64);
+    let Some(lost) = &joined.lost else { return format!("{all} on {who}.") };
     format!(
         "{all} on {who} have a noise of {}: a sample lost {} at the median, {} at the 99th percentile, {} at most.",
-        noise(of.noise),
+        noise(joined.noise),
         length(lost.p50_ns),
         length(lost.p99_ns),
         length(lost.max_ns)
@@ -72,15 +76,15 @@ pub(super) fn lost(of: &JoinedExperiment) -> String {
 }
 
 /// States which CPU is slowest, if there are several.
-pub(super) fn slowest(of: &JoinedExperiment) -> Option<String> {
-    let row = of.by_cpu.get(usize::try_from(of.slowest?).ok()?)?;
-    if of.by_cpu.len() < 2 {
+pub(super) fn slowest(joined: &JoinedExperiment) -> Option<String> {
+    let row = joined.by_cpu.get(usize::try_from(joined.slowest?).ok()?)?;
+    if joined.by_cpu.len() < 2 {
         return None;
     }
     let name = place(row);
-    Some(match of.experiment.fixed {
+    Some(match joined.experiment.fixed {
         Fixed::Work => {
-            let asked = of.experiment.grain_ns.map_or(String::new(), |ns| {
+            let asked = joined.experiment.grain_ns.map_or(String::new(), |ns| {
                 format!(", {:.2} times the {} asked for", row.mean / ns as f64, asked(ns))
             });
             format!(

@@ -8,10 +8,10 @@ use anechoic_analyze::switch::Point;
 use anechoic_recording::switch::Partners;
 
 /// Writes a time with its interval: `0.66 µs (95 %: 0.64 to 0.68)`.
-fn time(of: &Estimate) -> String {
+fn time(estimate: &Estimate) -> String {
     let us = |ns: f64| number(ns / 1e3);
-    let value = us(of.value);
-    of.interval.map_or(format!("{value} µs"), |within| {
+    let value = us(estimate.value);
+    estimate.interval.map_or(format!("{value} µs"), |within| {
         format!("{value} µs (95 %: {})", between(&us(within.low), &us(within.high)))
     })
 }
@@ -21,14 +21,15 @@ pub(crate) fn sentences(found: &Switch) -> Vec<String> {
     if found.points.is_empty() {
         return vec!["No switch was measured.".into()];
     }
-    let of_kind = |partners| [direct(found, partners), largest(found, partners)];
-    Partners::ALL.into_iter().flat_map(of_kind).flatten().collect()
+    let stated = |partners| [direct(found, partners), largest(found, partners)];
+    Partners::ALL.into_iter().flat_map(stated).flatten().collect()
 }
 
 /// Returns the points of a kind with this working set that have a cost, from the smallest ring.
 fn costs(found: &Switch, partners: Partners, bytes: u64) -> Vec<(&Point, Estimate)> {
-    let of = found.points.iter().filter(|of| of.partners == partners && of.bytes == bytes);
-    of.filter_map(|of| Some((of, of.cost_ns?))).collect()
+    let measured =
+        found.points.iter().filter(|point| point.partners == partners && point.bytes == bytes);
+    measured.filter_map(|point| Some((point, point.cost_ns?))).collect()
 }
 
 fn direct(found: &Switch, partners: Partners) -> Option<String> {
@@ -81,14 +82,14 @@ pub(crate) fn events(found: &Switch) -> Option<String> {
             "kernel events were recorded all the time, and are a part of each cost".to_owned()
         });
     }
-    let direct = found.points.iter().filter(|of| of.bytes == 0);
-    let added = direct.chain(&found.points).find_map(|of| Some((of, of.events_ns?)));
-    let added = added.map_or(String::new(), |(of, added)| {
+    let direct = found.points.iter().filter(|point| point.bytes == 0);
+    let added = direct.chain(&found.points).find_map(|point| Some((point, point.events_ns?)));
+    let added = added.map_or(String::new(), |(point, added)| {
         format!(
             ", which added {} to a hop between {} {}",
             time(&added),
-            of.members,
-            of.partners.name()
+            point.members,
+            point.partners.name()
         )
     });
     Some(format!("off for these times, and on in further samples{added}"))

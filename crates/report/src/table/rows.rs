@@ -10,7 +10,7 @@ pub(crate) struct Rows<'a, T> {
 
 impl Table {
     /// Returns a table with one row for each item and no columns.
-    pub(crate) fn of_rows<T>(items: &[T]) -> Rows<'_, T> {
+    pub(crate) fn with_rows<T>(items: &[T]) -> Rows<'_, T> {
         let rows = vec![vec![]; items.len()];
         Rows { items, table: Self { rows, ..Self::default() } }
     }
