@@ -1,6 +1,9 @@
 //! What is known of a recorded program, and whether the kernel's own account of its CPU time agrees.
 
+use crate::curve::CurvePoint;
+use crate::noise::{CpuNoise, TotalNoise};
 use anechoic_recording::Run;
+use anechoic_recording::run::RanOn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,10 +53,12 @@ const PART: u64 = 100;
 const LEAST_NS: u64 = 5_000_000;
 
 impl Account {
-    fn from_run(run: &Run) -> Option<Self> {
+    /// Returns the account of the program that a run recorded; `None` if it recorded none, or if the kernel's is not known.
+    #[must_use]
+    pub fn from_run(run: &Run) -> Option<Self> {
         let program = run.program.as_ref()?;
         let kernel = program.cpu_time?;
-        let sum = |ticks: fn(&anechoic_recording::run::RanOn) -> u64| {
+        let sum = |ticks: fn(&RanOn) -> u64| {
             run.clock.ns(program.ran.iter().map(ticks).fold(0, u64::saturating_add))
         };
         let mut account = Account {
@@ -89,6 +94,39 @@ impl Account {
     #[must_use]
     pub fn agrees(&self) -> bool {
         self.outside_ns == 0
+    }
+}
+
+/// Rates of what happens to a program, per second of wall time and CPU. Its lost time is divided by the time in which it wanted
+/// the CPU, but how often something comes does not depend on that.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rates {
+    elapsed_s: f64,
+}
+
+impl Rates {
+    /// Returns the rates in a run, if it recorded a program.
+    pub(crate) fn in_run(run: &Run) -> Option<Self> {
+        let elapsed = run.end_ticks.saturating_sub(run.start_ticks);
+        run.program.as_ref().map(|_| Self { elapsed_s: run.clock.seconds(elapsed) })
+    }
+
+    /// Returns how often something that came so many times on these CPUs comes on one; 0 in a run without length.
+    pub(crate) fn per_s(self, count: u64, cpus: usize) -> f64 {
+        let elapsed_s = self.elapsed_s * cpus as f64;
+        if elapsed_s > 0.0 { count as f64 / elapsed_s } else { 0.0 }
+    }
+
+    pub(crate) fn count_by_wall_time(
+        self,
+        cpus: &mut [CpuNoise],
+        total: &mut TotalNoise,
+        curve: &mut [CurvePoint],
+    ) {
+        let all = cpus.len();
+        cpus.iter_mut().for_each(|cpu| cpu.rate_per_s = self.per_s(cpu.detours, 1));
+        total.rate_per_s = self.per_s(total.detours, all);
+        curve.iter_mut().for_each(|point| point.rate_per_s = self.per_s(point.detours, all));
     }
 }
 

@@ -11,6 +11,7 @@ use crate::longest::{LongDetour, LongestBuilder};
 use crate::loops::windows;
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
 use crate::owners::{Owner, owners};
+use crate::program;
 use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stopped::{Stopped, StoppedBuilder};
 use crate::suspects::{Suspect, suspects};
@@ -143,7 +144,7 @@ impl<'a> SummaryBuilder<'a> {
         let run = recording.run();
         let clock = &run.clock;
         let LostTime { cpus: detours, curve } = &self.lost;
-        let cpus: Vec<CpuNoise> = run
+        let mut cpus: Vec<CpuNoise> = run
             .cpus
             .iter()
             .zip(detours)
@@ -159,7 +160,11 @@ impl<'a> SummaryBuilder<'a> {
             None => None,
         };
         let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-        let total = TotalNoise::new(&cpus, detours, clock);
+        let mut total = TotalNoise::new(&cpus, detours, clock);
+        let mut curve = curve.points(wall, dropped(run), clock);
+        if let Some(rates) = program::Rates::in_run(run) {
+            rates.count_by_wall_time(&mut cpus, &mut total, &mut curve);
+        }
         if total.interval.is_none() && total.lost_detours == 0 {
             not_available.push(no_interval(&total, run));
         }
@@ -173,7 +178,7 @@ impl<'a> SummaryBuilder<'a> {
             total,
             cpus,
             intervals: IntervalMethod::new(run, detours),
-            curve: curve.points(wall, dropped(run), clock),
+            curve,
             stopped: self.stopped.finish(recording)?,
             longest: self.longest.finish(),
             owners: sources.is_some().then(|| owners(&self.sources, run, wall, &readings)),
@@ -246,7 +251,11 @@ pub(crate) fn source_rows(
     }
     let wall = detours.iter().map(|cpu| (cpu.cpu(), cpu.wall_ticks())).collect();
     let run = recording.run();
-    Ok(sources.rows(lost, count, &wall, (&run.clock, &run.threads)))
+    let mut rows = sources.rows(lost, count, &wall, (&run.clock, &run.threads));
+    if let Some(rates) = program::Rates::in_run(run) {
+        rows.iter_mut().for_each(|row| row.rate_per_s = rates.per_s(row.detours, row.cpus.len()));
+    }
+    Ok(rows)
 }
 
 /// Returns why the noise has no interval.

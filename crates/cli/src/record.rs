@@ -6,6 +6,7 @@ use crate::exit;
 use crate::setup::{Place, explained, plan};
 use crate::show::{Printer, recorded};
 use crate::stop;
+use anechoic_analyze::program::Account;
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::{Plan, Subject, record};
 use anechoic_recording::run::{CpuTime, Program, RunState};
@@ -122,7 +123,11 @@ impl Recording<'_> {
             true => 0,
             false => self.show(Printer::stderr(self.args.json))?,
         };
-        let own = if code >= exit::NO_VERDICT { code } else { 0 };
+        let own = match self.account_disagrees()? {
+            _ if code >= exit::NO_VERDICT => code,
+            true => exit::NO_VERDICT,
+            false => 0,
+        };
         Ok(match (own, started.status) {
             (0, Some(status)) => command::passed_on(status),
             _ => ExitCode::from(own),
@@ -136,6 +141,12 @@ impl Recording<'_> {
         record(&self.plan, self.dir, self.wanted, &mut running)?;
         explained(self.dir, self.args.quiet)?;
         self.show(Printer::stdout(self.args.json, false)).map(ExitCode::from)
+    }
+
+    /// Returns whether the kernel counted another CPU time of the program than its events show.
+    fn account_disagrees(&self) -> Result<bool, Problem> {
+        let recording = anechoic_recording::Recording::open(self.dir)?;
+        Ok(Account::from_run(recording.run()).is_some_and(|account| !account.agrees()))
     }
 
     /// Shows the result; returns its exit code.

@@ -5,6 +5,7 @@ use crate::style::Tone;
 use crate::units::{between, count, counted, length, share, time};
 use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary, SURELY_SEEN_NS};
 use anechoic_analyze::facts::Facts;
+use anechoic_analyze::program::{Account, ProgramFacts};
 use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Breakdown, Summary};
 use anechoic_recording::LossKind;
@@ -47,8 +48,8 @@ pub(crate) fn notes(run: &Facts) -> Vec<Fact> {
 
 /// Returns alignment, explained share, audit and steal.
 pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
-    let mut facts = match run.program {
-        Some(_) => program_facts(),
+    let mut facts = match &run.program {
+        Some(program) => program_facts(program),
         None => {
             let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
             vec![Fact::new("alignment", tone, text)]
@@ -82,16 +83,55 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
 }
 
 /// Returns which check does not apply to a recorded program, and what its events do not show.
-fn program_facts() -> Vec<Fact> {
-    let aligned = "does not apply: no loop shows when the CPU did something else, only the kernel's events do";
+fn program_facts(program: &ProgramFacts) -> Vec<Fact> {
+    let (tone, account) = program.account.as_ref().map_or_else(
+        || (Tone::Quiet, "not known, because the process had ended".to_owned()),
+        account,
+    );
     let below = "time below the kernel (VM exits, firmware, steal) counts as run time of the program; `anechoic run` measures it";
-    vec![Fact::new("alignment", Tone::Quiet, aligned), Fact::new("not seen", Tone::Quiet, below)]
+    vec![Fact::new("CPU time", tone, account), Fact::new("not seen", Tone::Quiet, below)]
+}
+
+/// Returns whether the kernel's account of a program's CPU time agrees with the events.
+fn account(account: &Account) -> (Tone, String) {
+    let [least, most] = account.range_ns();
+    let shown = if length(least) == length(most) {
+        length(least)
+    } else {
+        format!("{} to {}", length(least), length(most))
+    };
+    let seen = format!(
+        "the kernel counted {}, the events show {shown} ({} with interrupts on top",
+        length(account.kernel_ns),
+        length(account.executed_ns.saturating_add(account.interrupted_ns)),
+    );
+    let unsure = [
+        (account.waking_ns, "between its waking and the switch to it, of which the kernel counts a part"),
+        (account.unseen_ns, "just before its first event after a switch that the kernel does not report"),
+        (account.steal_ns, "of steal on all CPUs, which the kernel may not count"),
+    ];
+    let unsure = unsure.iter().filter(|(ns, _)| *ns > account.tolerance_ns);
+    let unsure: String = unsure.map(|(ns, what)| format!("; {} {what}", length(*ns))).collect();
+    match account.outside_ns {
+        0 => (Tone::Good, format!("{seen}{unsure})")),
+        outside => {
+            let sense = if outside < 0 { "less" } else { "more" };
+            let most = length(outside.unsigned_abs().saturating_add(account.tolerance_ns));
+            let why = match outside {
+                ..0 => "processes for which nobody waited are missing in the kernel's account",
+                _ => "events of the program may be missing",
+            };
+            (Tone::Warning, format!("{seen}{unsure}): {most} {sense} than these; {why}"))
+        }
+    }
 }
 
 /// Returns whether a check failed: too many events lie outside all detours, or the kernel's own counts differ from the
 /// recorded events. The sources cannot be trusted then.
 pub(crate) fn check_failed(summary: &Summary) -> bool {
-    summary.sources.as_ref().is_some_and(|sources| {
+    let program = summary.run.program.as_ref().and_then(|program| program.account);
+    program.is_some_and(|account| !account.agrees())
+        || summary.sources.as_ref().is_some_and(|sources| {
         let (aligned, _) = alignment(&sources.alignment, summary.run.threshold_ns);
         let (audited, _) = audit(sources, &summary.run);
         aligned == Tone::Bad || audited == Tone::Warning

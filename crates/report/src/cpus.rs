@@ -54,7 +54,7 @@ fn columns(summary: &Summary) -> &'static str {
     match is_of_program(summary) {
         true => {
             "by time: half or 99 % of the lost time lies in detours up to this length. ran: time in which the program executed \
-             there; seconds and shares are those of this and the lost time."
+             there; shares refer to this and the lost time together, rates to the time from start to end."
         }
         false => {
             "by time: half or 99 % of the lost time lies in detours up to this length. shortest gap: between two readings of the \

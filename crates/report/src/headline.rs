@@ -83,9 +83,9 @@ fn program_sentences(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
     };
     let lost_ns = summary.total.noise * summary.total.wall_ns as f64;
     let first = format!(
-        "{name} lost {} of its run time on {cpus}: {} beside the {ran} in which it executed, in {} from start to end.",
-        noise(summary.total.noise),
+        "{name} ran for {ran} on {cpus} and was held up for another {}: {} of the time in which it wanted a CPU, in {} from start to end.",
         span(lost_ns.round() as u64),
+        noise(summary.total.noise),
         span(run.wall_ns),
     );
     vec![first, source_and_lengths(summary, lengths)]

@@ -137,7 +137,8 @@ pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let steal = row.steal.filter(|steal| steal.share >= STEAL_PART);
     let steal = steal.map(|steal| format!("steal {}", rough_share(steal.share)));
     let gaps = row.gap_p50_ns as f64 >= GAP_PART * row.charged.p50_ns as f64;
-    let gaps = (gaps && row.gap_p50_ns > 0)
+    // A detour of a program begins and ends with events.
+    let gaps = (gaps && row.gap_p50_ns > 0 && run.program.is_none())
         .then(|| format!("{} of it {}", length(row.gap_p50_ns), gap(run)));
     let function = row.functions.first();
     let function =

@@ -11,6 +11,7 @@ use crate::folded::folded;
 use crate::known::{Doubt, known_doubts};
 use crate::lengths::{Lengths, LengthsBuilder};
 use crate::loops::{watched, windows};
+use crate::program::Rates;
 use crate::noise::{CpuNoise, TotalNoise};
 use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stats::Interval;
@@ -146,14 +147,17 @@ impl HostSummary {
         let detours = lost.cpus;
         let mut lengths = LengthsBuilder::default();
         detours.iter().for_each(|cpu| lengths.merge(&cpu.lengths));
-        let noise: Vec<CpuNoise> = run
+        let mut noise: Vec<CpuNoise> = run
             .cpus
             .iter()
             .zip(&detours)
             .map(|(cpu, sums)| CpuNoise::new(cpu, sums, &run.clock))
             .collect();
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
-        let total = TotalNoise::new(&noise, &detours, &run.clock);
+        let mut total = TotalNoise::new(&noise, &detours, &run.clock);
+        if let Some(rates) = Rates::in_run(run) {
+            rates.count_by_wall_time(&mut noise, &mut total, &mut []);
+        }
         let rows = match recording.attribution()? {
             Some(_) => Some(source_rows(recording, &detours, &sources, strays)?),
             None => None,
