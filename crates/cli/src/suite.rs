@@ -116,8 +116,11 @@ impl Rows for SuiteArgs {
 /// Builds the subcommand of a suite.
 fn command(suite: &Suite) -> Command {
     let plural = if suite.examples.contains('\n') { "s" } else { "" };
-    let mut schemas: Vec<String> =
-        suite.results.iter().map(|of| format!("schema/{}.schema.json", of.row.id())).collect();
+    let mut schemas: Vec<String> = suite
+        .results
+        .iter()
+        .map(|result| format!("schema/{}.schema.json", result.row.id()))
+        .collect();
     schemas.dedup();
     let json = format!("Print JSON ({}), one document per set", schemas.join(", "));
     let all = if suite.one_cpu { "the last one" } else { "all" };
@@ -150,7 +153,7 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     let SuiteArgs { suite, answers, common } = args;
     common.page.refuse(common.force)?;
     let named = common.show.as_deref().or(common.output.as_deref());
-    let place = Place::of(named, false)?;
+    let place = Place::choose(named, false)?;
     let dir = place.dir();
     let Results { done, lacking, worst } = match &common.show {
         Some(_) => read_sets(suite, dir, common.quiet)?,

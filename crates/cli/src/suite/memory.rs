@@ -1,6 +1,6 @@
 //! `anechoic suite memory`: memory experiments (Wächtler & Sojka 2012).
 
-use super::row::{Done, Set, Suite, Wanted, of_type};
+use super::row::{Done, Set, Suite, Wanted, results_of_type};
 use anechoic_analyze::Memory;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::options::{Answers, OptionRow, Value};
@@ -31,7 +31,7 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let set = |access: &str| {
         let mut options = vec![("experiments", format!("*-{access}-*"))];
         options.extend(answers.flag("quick").then(|| ("quick", String::new())));
-        Set::of_method(access, methods::MEMORY, &options, host)
+        Set::from_method(access, methods::MEMORY, &options, host)
     };
     ["read-random", "write-random", "read-sequential", "write-sequential"]
         .into_iter()
@@ -40,5 +40,5 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
 }
 
 fn study(done: &[Done], view: &View<'_>) -> Study {
-    anechoic_report::suite_memory(&of_type::<Memory>(done), view)
+    anechoic_report::suite_memory(&results_of_type::<Memory>(done), view)
 }

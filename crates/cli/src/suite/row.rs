@@ -4,6 +4,7 @@ use crate::exit;
 use crate::progress::Busy;
 use crate::setup::plan;
 use anechoic_measure::experiment::{Experiment, Host};
+use anechoic_measure::inject::Injection;
 use anechoic_measure::methods;
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::{Answers, OptionRow};
@@ -77,11 +78,11 @@ impl Wanted {
     /// The recording does not contain what it needs.
     pub(super) fn compute(&self, recording: &Recording) -> Result<Found, Problem> {
         if self.is_usual() {
-            return self.row.compute(&Input::of(&[recording]));
+            return self.row.compute(&Input::from_recordings(&[recording]));
         }
         let known = self.row.model().map_or(&[][..], |model| model.options);
         let answers = Answers::read(known, self.options)?;
-        self.row.compute(&Input { answers: Some(&answers), ..Input::of(&[recording]) })
+        self.row.compute(&Input { answers: Some(&answers), ..Input::from_recordings(&[recording]) })
     }
 }
 
@@ -96,7 +97,7 @@ pub(super) struct Set {
 
 impl Set {
     /// Returns a set that measures this experiment with kernel events.
-    pub(super) fn of(name: impl Into<String>, experiment: Experiment) -> Self {
+    pub(super) fn new(name: impl Into<String>, experiment: Experiment) -> Self {
         Self { name: name.into(), plan: plan(experiment) }
     }
 
@@ -104,7 +105,7 @@ impl Set {
     ///
     /// # Errors
     /// The method refuses them.
-    pub(super) fn of_method(
+    pub(super) fn from_method(
         name: impl Into<String>,
         method: &str,
         options: &[(&'static str, String)],
@@ -115,7 +116,19 @@ impl Set {
             ProblemKind::Usage.problem(why, "`anechoic measure --help` lists the methods")
         })?;
         let options: Vec<_> = options.iter().map(|(name, text)| (*name, &text[..])).collect();
-        Ok(Self::of(name, method.with(&options, host)?))
+        Ok(Self::new(name, method.with(&options, host)?))
+    }
+
+    /// Returns the same with this noise in each cell. It may be on every CPU: disturbing them is what such a set is for.
+    ///
+    /// # Errors
+    /// The noise cannot be injected here.
+    pub(super) fn disturbed(mut self, noise: &Injection) -> Result<Self, Problem> {
+        noise.check(true)?;
+        for cell in &mut self.plan.experiment.cells {
+            cell.noise = Some(noise.clone());
+        }
+        Ok(self)
     }
 }
 
@@ -134,7 +147,7 @@ pub(super) struct Done {
 
 impl Done {
     /// Returns the result of a recording.
-    pub(super) fn of(recording: &Recording, found: Found) -> Self {
+    pub(super) fn new(recording: &Recording, found: Found) -> Self {
         let (run, dir) = (recording.run().clone(), recording.dir().to_owned());
         Self { name: set_name(recording), found, run, dir }
     }
@@ -173,11 +186,11 @@ pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Resul
             .problem(why, "name the directory of that suite")
             .about(recording.dir().display())
     })?;
-    Ok(Done::of(recording, wanted.compute(recording)?))
+    Ok(Done::new(recording, wanted.compute(recording)?))
 }
 
 /// Returns the results of this type.
-pub(super) fn of_type<T: Clone + 'static>(done: &[Done]) -> Vec<T> {
+pub(super) fn results_of_type<T: Clone + 'static>(done: &[Done]) -> Vec<T> {
     done.iter().filter_map(|done| done.found.get()).cloned().collect()
 }
 

@@ -50,7 +50,7 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let threshold_ns = Some(NOISE_OVER_NS);
     let detours = Detours { threshold_ns, ..Detours::lasting(answers.one("duration")?) };
     let set = |number| {
-        let mut set = Set::of(format!("run-{number:02}"), detours.clone().on(host.cpus.clone()));
+        let mut set = Set::new(format!("run-{number:02}"), detours.clone().on(host.cpus.clone()));
         set.plan.stop_on = stop_on;
         set
     };
