@@ -255,7 +255,7 @@ fn cpu_quota(frame: &Frame, known: &RunContext) -> Option<Claim> {
 }
 
 /// The lowest kernel priority value of threads that are not real-time.
-const FAIR_PRIORITY: i32 = 100;
+pub(crate) const FAIR_PRIORITY: i32 = 100;
 
 fn fair_server(frame: &Frame, known: &RunContext) -> Option<Claim> {
     match frame.what {

@@ -98,14 +98,25 @@ fn who_has_the_cpu_is_charged() {
         vec![detour(100, 100_200)],
         vec![
             switch(50, A, 1, 42, 120),
-            on(90, 42, IrqEntry, [24, 0, 0]),
             on(100, 42, Waking, [A as u64, 1, 0]),
             on(100_000, 42, IrqExit, [24, 0, 0]),
             switch(100_200, 42, 0, A, 120),
         ],
+        &["off: wake-up | 100..100200 = 100100 | runnable"],
+    );
+    check(
+        "the stranger goes on until a later interrupt",
+        vec![detour(100, 100_200)],
+        vec![
+            switch(50, A, 1, 42, 120),
+            far(100, 43, Waking, [A as u64, 1, 0]),
+            on(100_000, 42, IrqEntry, [24, 0, 0]),
+            on(100_100, 42, IrqExit, [24, 0, 0]),
+            switch(100_200, 42, 0, A, 120),
+        ],
         &[
-            "off: wake-up | 100..100200 = 200 | runnable",
-            "device-irq virtio0 | 100..100000 = 99900 | in 0 | runnable",
+            "off: thread bash | 100..100200 = 100000 | runnable",
+            "device-irq virtio0 | 100000..100100 = 100 | in 0 | runnable",
         ],
     );
     check(
@@ -121,6 +132,16 @@ fn who_has_the_cpu_is_charged() {
             "off: fair-server stress | 100..200 = 100 | runnable",
             "off: rt-throttling | 200..300 = 100 | runnable",
         ],
+    );
+    check(
+        "it became real-time while it ran",
+        vec![detour(100, 200)],
+        vec![
+            switch(50, 42, 1, A, 120),
+            switch(100, A, 0, 43, 120),
+            switch(200, 43, 0, A, 49),
+        ],
+        &["off: fair-server stress | 100..200 = 100 | runnable"],
     );
     check(
         "one thread of the program sleeps while another waits: it is not blocked",

@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 /// No loop runs. The kernel's events are recorded while the program runs. They show when another thread, an interrupt or a late
 /// wake-up kept one of its threads from a CPU. It needs permission to record kernel events;
 /// `anechoic check` shows what gives it.
-/// With a command the result goes to stderr, and the exit code is that of the command; it is 3, or 64 and above, if there is
-/// no result.
+/// With a command the result goes to stderr, and the exit code is that of the command; it is 3 if there is no result
+/// or the kernel counted another CPU time of the program, and 64 and above if there is no result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RecordArgs {

@@ -94,34 +94,34 @@ fn program_facts(program: &ProgramFacts) -> Vec<Fact> {
 
 /// Returns whether the kernel's account of a program's CPU time agrees with the events.
 fn account(account: &Account) -> (Tone, String) {
-    let [least, most] = account.range_ns();
-    let shown = if length(least) == length(most) {
-        length(least)
-    } else {
-        format!("{} to {}", length(least), length(most))
-    };
-    let seen = format!(
-        "the kernel counted {}, the events show {shown} ({} with interrupts on top",
+    let current = account.executed_ns.saturating_add(account.interrupted_ns);
+    let mut text = format!(
+        "the kernel counted {}, the events show {}",
         length(account.kernel_ns),
-        length(account.executed_ns.saturating_add(account.interrupted_ns)),
+        length(current)
     );
-    let unsure = [
-        (account.waking_ns, "between its waking and the switch to it, of which the kernel counts a part"),
-        (account.unseen_ns, "just before its first event after a switch that the kernel does not report"),
-        (account.steal_ns, "of steal on all CPUs, which the kernel may not count"),
-    ];
-    let unsure = unsure.iter().filter(|(ns, _)| *ns > account.tolerance_ns);
-    let unsure: String = unsure.map(|(ns, what)| format!("; {} {what}", length(*ns))).collect();
+    if account.waking_ns > account.tolerance_ns {
+        let waking = length(account.waking_ns);
+        text += &format!(" and up to {waking} more between wakings and switches");
+    }
+    for (ns, what) in [
+        (account.steal_ns, "of steal, which the kernel may not count"),
+        (account.unseen_ns, "that may lie before switches which the kernel does not report"),
+    ] {
+        if ns > account.tolerance_ns {
+            text += &format!(", less up to {} {what}", length(ns));
+        }
+    }
+    let off = length(account.outside_ns.unsigned_abs().saturating_add(account.tolerance_ns));
     match account.outside_ns {
-        0 => (Tone::Good, format!("{seen}{unsure})")),
-        outside => {
-            let sense = if outside < 0 { "less" } else { "more" };
-            let most = length(outside.unsigned_abs().saturating_add(account.tolerance_ns));
-            let why = match outside {
-                ..0 => "processes for which nobody waited are missing in the kernel's account",
-                _ => "events of the program may be missing",
-            };
-            (Tone::Warning, format!("{seen}{unsure}): {most} {sense} than these; {why}"))
+        0 => (Tone::Good, text),
+        1.. => {
+            let why = "events are missing, or threads of another process were counted";
+            (Tone::Warning, format!("{text}: {off} too much, so {why}; do not trust the result"))
+        }
+        _ => {
+            let why = "the program left processes behind for which nobody waited, or threads of others count as its own";
+            (Tone::Warning, format!("{text}: {off} too little, so {why}"))
         }
     }
 }
@@ -132,10 +132,10 @@ pub(crate) fn check_failed(summary: &Summary) -> bool {
     let program = summary.run.program.as_ref().and_then(|program| program.account);
     program.is_some_and(|account| !account.agrees())
         || summary.sources.as_ref().is_some_and(|sources| {
-        let (aligned, _) = alignment(&sources.alignment, summary.run.threshold_ns);
-        let (audited, _) = audit(sources, &summary.run);
-        aligned == Tone::Bad || audited == Tone::Warning
-    })
+            let (aligned, _) = alignment(&sources.alignment, summary.run.threshold_ns);
+            let (audited, _) = audit(sources, &summary.run);
+            aligned == Tone::Bad || audited == Tone::Warning
+        })
 }
 
 /// Returns the sentence that the sources cannot be trusted, if too many events lie outside all detours.

@@ -46,8 +46,10 @@ pub(crate) struct Scene {
     woken: bool,
     /// The frame of the thread that had the CPU then, while it has it.
     bystander: Option<u32>,
-    /// When the last interrupt ended.
-    interrupt_end: u64,
+    /// The thread of a program that was preempted.
+    preempted: Option<i32>,
+    /// How much of the bystander's time was spent in the interrupt in which the victim was woken.
+    waking_ticks: u64,
     /// The CPU takes at most this long to switch to a woken thread, if nothing delays it, in ticks.
     switch_ticks: u64,
     /// What threads had open when they were switched out.
@@ -75,7 +77,8 @@ impl Scene {
             current: (0, 0),
             woken: false,
             bystander: None,
-            interrupt_end: 0,
+            preempted: None,
+            waking_ticks: 0,
             switch_ticks,
             suspended: HashMap::new(),
             fault: None,
@@ -111,7 +114,8 @@ impl Scene {
         self.state = VictimState::Running;
         self.woken = false;
         self.bystander = None;
-        self.interrupt_end = self.start;
+        self.preempted = None;
+        self.waking_ticks = 0;
         self.fault = None;
         self.seen = None;
         self.expiring = 0;
@@ -186,6 +190,10 @@ impl Scene {
         let floor = self.off.map_or(0, |base| base + 1);
         if let Some(place) = self.stack[floor..].iter().rposition(|open| is(open.what)) {
             self.unwind(ticks, floor + place);
+        } else if let Some(bystander) = self.bystander {
+            // What ends here began before the waking, and so woke the victim.
+            self.advance(ticks);
+            self.waking_ticks = self.frames[bystander as usize].self_ticks;
         } else if let Some(what) = alone
             && self.frames.is_empty()
         {
@@ -193,7 +201,6 @@ impl Scene {
             self.unwind(ticks, 0);
         }
         if self.stack.len() == floor {
-            self.interrupt_end = self.clip(ticks);
             self.expiring = 0;
         }
     }

@@ -1,6 +1,7 @@
 //! Which thread has the CPU, and what the victim could do in the meantime.
 
 use super::{Open, Scene};
+use crate::claims::FAIR_PRIORITY;
 use crate::frame::{Away, Sender, VictimState, What};
 use crate::victims::Victims;
 
@@ -36,6 +37,7 @@ impl Scene {
         }
         if victims.has(prev) {
             self.fifo |= victims.is_real_time(prev);
+            self.preempted = Some(prev);
             // Whatever this thread does, its program wants the CPU in all of the detour.
             let prev_state = if victims.are_of_program() { 0 } else { prev_state };
             return self.leave(ticks, prev_state, next, causes);
@@ -43,6 +45,10 @@ impl Scene {
         self.suspend(ticks);
         self.current = next;
         if victims.has(next.0) {
+            if self.preempted == Some(next.0) && next.1 < FAIR_PRIORITY {
+                // It may have become real-time while it ran, which no event shows before this switch.
+                self.frames.iter_mut().for_each(|frame| frame.fifo = true);
+            }
             self.come_back(ticks);
             return;
         }
@@ -94,10 +100,11 @@ impl Scene {
     fn come_back(&mut self, ticks: u64) {
         if let Some(base) = self.off {
             self.unwind(ticks, base);
-            if let Some(frame) = self.bystander.take()
-                && ticks.saturating_sub(self.interrupt_end) <= self.switch_ticks
-            {
-                self.frames[frame as usize].what = What::WakeUp;
+            if let Some(bystander) = self.bystander.take() {
+                let frame = &mut self.frames[bystander as usize];
+                if frame.self_ticks - self.waking_ticks <= self.switch_ticks {
+                    frame.what = What::WakeUp;
+                }
             }
         }
         self.state = VictimState::Running;

@@ -1,6 +1,7 @@
 //! Tests that measure this machine, or disturb it, for long.
 
 mod ab;
+mod account;
 mod bad_weather;
 mod causes;
 mod documents;

@@ -2,6 +2,7 @@
 
 mod cpu_state;
 mod lost_time;
+mod stolen;
 
 use super::describe;
 use super::error::RunError;
@@ -11,7 +12,7 @@ use super::store::Store;
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuRun, CpuTime, DrainPolicy, Program, Run, RunState};
 use anechoic_recording::{
-    Counter, Detour, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder, Recording,
+    Detour, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder, Recording,
     in_words,
 };
 use anechoic_system::clock::{self, Anchor};
@@ -23,6 +24,7 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use stolen::Stolen;
 
 /// The longest sleep while the program runs, where its end wakes this thread.
 const NAP: Duration = Duration::from_secs(1);
@@ -94,6 +96,7 @@ pub fn record(
     let mut store = Store::new(recorder, &[], plan, &run);
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
+    let mut stolen = Stolen::begin(&plan.program_cpus, run.machine.hypervisor.is_some());
     let program = match subject.begin() {
         Ok(program) => program,
         Err(problem) => {
@@ -103,13 +106,12 @@ pub fn record(
         }
     };
     let started_by = program.threads.is_empty().then_some(own);
-    let (end_ticks, state) = watch(subject, &mut kernel, &mut run, &mut store);
+    let (end_ticks, state) = watch(subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();
     (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
-    let end = Snapshot::take(&plan.program_cpus, counter::ordered).counters;
-    let steal_ns = steal_ns(&end).saturating_sub(steal_ns(&snapshot.counters));
-    let cpu_time = cpu_time.map(|time| CpuTime { steal_ns, ..time });
-    store.append(&end);
+    let end = Snapshot::take(&plan.program_cpus, counter::ordered);
+    let cpu_time = cpu_time.map(|time| stolen.beside(time, [&snapshot, &end]));
+    store.append(&end.counters);
     kernel.stop(&mut run, begin, &mut store);
     let exit_code = subject.exit_code();
     run.program = Some(Program { started_by, exit_code, cpu_time, ..program });
@@ -126,11 +128,6 @@ pub fn record(
     };
     store.finish(&run)?;
     Ok(run)
-}
-
-/// Returns the steal of all CPUs since the machine began, in ns; 0 if it is not known.
-fn steal_ns(counters: &[Counter]) -> u64 {
-    counters.iter().filter(|counter| counter.name == "steal_ns").map(|counter| counter.value).sum()
 }
 
 /// Removes what was written before anything was measured; a directory that was there before stays, empty as it was.
@@ -150,6 +147,7 @@ fn discard(dir: &Path, existed: bool) {
 fn watch(
     subject: &mut dyn Subject,
     kernel: &mut KernelSide,
+    stolen: &mut Stolen,
     run: &mut Run,
     store: &mut Store,
 ) -> (u64, RunState) {
@@ -162,6 +160,7 @@ fn watch(
             return (counter::ordered(), RunState::Interrupted(in_words(error)));
         }
         let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
+        stolen.read();
         kernel.wait_for(subject.left().map_or(nap, |left| left.min(nap)), subject.end());
         if kernel.half_full() || drained.elapsed() >= KEEP {
             run.drain = DrainPolicy::HighWater;

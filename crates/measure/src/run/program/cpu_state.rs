@@ -134,8 +134,7 @@ impl CpuState {
     pub(super) fn exit(&mut self, handler: Handler, ticks: u64) {
         if end(&mut self.open, handler) {
             let by_softirq = handler == Handler::Softirq;
-            self.interrupt_end =
-                self.open.is_empty().then_some(InterruptEnd { ticks, by_softirq });
+            self.interrupt_end = self.open.is_empty().then_some(InterruptEnd { ticks, by_softirq });
         } else {
             end(&mut self.own, handler);
         }

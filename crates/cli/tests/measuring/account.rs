@@ -1,0 +1,192 @@
+//! Tests the executed time of `anechoic record` against the kernel's own account, `wait4`, which this program did not write.
+
+use crate::tool::{self, anechoic, arg, may_trace, summary};
+use anechoic_lab::note;
+use serde_json::Value;
+use std::process::Command;
+
+/// Programs in Python that use CPUs in different ways, each for about half a second. `end` is when.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("a spin", "while time.monotonic() < end: pass"),
+    (
+        "datagrams to itself",
+        "
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('127.0.0.1', 0))
+while time.monotonic() < end:
+    s.sendto(b'x' * 100, s.getsockname())
+    s.recv(200)",
+    ),
+    (
+        "two processes over TCP",
+        "
+l = socket.create_server(('127.0.0.1', 0))
+if os.fork() == 0:
+    c = socket.create_connection(l.getsockname())
+    while d := c.recv(1000): c.sendall(d)
+    os._exit(0)
+c, _ = l.accept()
+while time.monotonic() < end:
+    c.sendall(b'y' * 100)
+    c.recv(1000)
+c.close()
+os.wait()",
+    ),
+    (
+        "a pipe between two processes",
+        "
+(a, b), (c, d) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(b)
+    while x := os.read(a, 1): os.write(d, x)
+    os._exit(0)
+while time.monotonic() < end:
+    os.write(b, b'z')
+    os.read(c, 1)
+os.close(b)
+os.wait()",
+    ),
+    (
+        "processes one after the other",
+        "
+while time.monotonic() < end:
+    if os.fork() == 0: os._exit(0)
+    os.wait()",
+    ),
+    (
+        "processes at the same time",
+        "
+while time.monotonic() < end:
+    n = 8
+    for _ in range(n):
+        if os.fork() == 0:
+            sum(range(20000))
+            os._exit(0)
+    for _ in range(n): os.wait()",
+    ),
+    (
+        "files that are synchronised",
+        "
+with tempfile.TemporaryFile() as f:
+    while time.monotonic() < end:
+        f.write(b'w' * 4096)
+        f.flush()
+        os.fsync(f.fileno())",
+    ),
+    (
+        "page faults",
+        "
+while time.monotonic() < end:
+    m = mmap.mmap(-1, 4 << 20)
+    for at in range(0, 4 << 20, 4096): m[at] = 1
+    m.close()",
+    ),
+    ("a timer at 1 kHz", "while time.monotonic() < end: time.sleep(0.001)"),
+    ("a timer at 10 kHz", "while time.monotonic() < end: time.sleep(0.0001)"),
+    (
+        "signals",
+        "
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+while time.monotonic() < end: signal.pause()",
+    ),
+    (
+        "16 threads that wait for each other",
+        "
+locks = [threading.Semaphore(0) for _ in range(16)]
+def turn(n):
+    while True:
+        locks[n].acquire()
+        over = time.monotonic() > end
+        locks[(n + 1) % 16].release()
+        if over: return
+threads = [threading.Thread(target=turn, args=(n,)) for n in range(16)]
+for t in threads: t.start()
+locks[0].release()
+for t in threads: t.join()",
+    ),
+    (
+        "a real-time process",
+        "
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+while time.monotonic() < end:
+    sum(range(10000))
+    time.sleep(0.001)",
+    ),
+    (
+        "one that changes its policy and its CPU",
+        "
+cpus = list(os.sched_getaffinity(0))
+n = 0
+while time.monotonic() < end:
+    n += 1
+    os.sched_setscheduler(0, os.SCHED_BATCH if n % 2 else os.SCHED_OTHER, os.sched_param(0))
+    os.sched_setaffinity(0, {cpus[n % len(cpus)]})
+    sum(range(20000))",
+    ),
+];
+
+/// What all of them need.
+const HEAD: &str = "import mmap, os, signal, socket, tempfile, threading, time
+end = time.monotonic() + 0.5
+";
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("a number: {value}"))
+}
+
+#[test]
+fn the_kernel_counts_the_same_cpu_time() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let mut unlike = vec![];
+    for (name, code) in PROGRAMS {
+        let dir = tempfile::tempdir().expect("a directory");
+        let program = format!("{HEAD}{code}");
+        let python = ["record", "-q", "-o", arg(dir.path()), "--", "python3", "-c", &program];
+        let done = anechoic(&python);
+        assert_eq!(done.code, Some(0), "case: {name}: {}", done.err);
+        let summary = summary(dir.path());
+        let account = &summary["run"]["program"]["account"];
+        let ms = |key: &str| number(&account[key]) / 1e6;
+        let (kernel, waking) = (ms("kernel_ns"), ms("waking_ns"));
+        let current = ms("executed_ns") + ms("interrupted_ns");
+        let tolerance = (kernel / 100.0).max(5.0);
+        let least = kernel - waking - tolerance;
+        let most = kernel + ms("unseen_ns") + ms("steal_ns") + tolerance;
+        if !(least..=most).contains(&current) {
+            unlike.push(format!("{name}: {account:#}"));
+        }
+        // The part that is not known is small where no thread is woken.
+        if name.contains("spin") || name.contains("faults") {
+            assert!(waking < tolerance, "case: {name}: {account:#}");
+        }
+    }
+    assert_eq!(unlike, Vec::<String>::new());
+}
+
+/// The command sees the CPU time that it used, and so does who records it while it runs.
+#[test]
+fn a_process_that_runs_already_has_an_account_too() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let program = format!("{HEAD}end += 20\n{}", PROGRAMS[1].1);
+    let python = tool::spawn(Command::new("timeout").args(["20", "python3", "-c", &program]));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let pid = python.id().to_string();
+    let dir = tempfile::tempdir().expect("a directory");
+    let done = anechoic(&["record", "-q", "-o", arg(dir.path()), "--pid", &pid, "-d", "1s"]);
+    tool::signal(&python, "TERM");
+    tool::wait(python);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let summary = summary(dir.path());
+    let account = &summary["run"]["program"]["account"];
+    assert_eq!(account["outside_ns"], 0, "{account:#}");
+    if number(&account["kernel_ns"]) < 2e8 {
+        note::not_judged("it hardly got a CPU");
+    }
+}
