@@ -129,6 +129,12 @@ impl Fold for GateFold<'_> {
     }
 }
 
+/// Returns the time of the charges of these kinds, and whether there are any.
+fn taken(charges: &[Charge], places: &[Counts], which: &[Counts]) -> (u64, bool) {
+    let counted = charges.iter().filter(|charge| which.contains(&places[charge.place]));
+    counted.fold((0, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true))
+}
+
 impl Judging<'_> {
     fn add(&mut self, detour: &SplitDetour<'_>) {
         for (source, name) in &detour.names[self.places.len().min(detour.names.len())..] {
@@ -137,11 +143,7 @@ impl Judging<'_> {
         }
         let Some(seen) = &mut self.seen else { return };
         let end_ticks = detour.view.end_ticks;
-        let taken = |which: &[Counts]| {
-            let counted =
-                detour.charges.iter().filter(|charge| which.contains(&self.places[charge.place]));
-            counted.fold((0_u64, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true))
-        };
+        let taken = |which: &[Counts]| taken(&detour.charges, &self.places, which);
         let whole = (detour.view.lost_ticks, true);
         let certain = if self.possible.is_none() { whole } else { taken(&[Counts::Yes]) };
         if let (ticks, true) = certain {

@@ -72,14 +72,10 @@ impl Base {
 
     /// Returns the mean over blocks of the median phase without its last rank's detours.
     fn corrected(blocks: &[&mut [Step]]) -> (Self, Vec<(f64, f64)>) {
-        let median = |block: &[Step], length: fn(&Step) -> f64| {
-            let mut values: Vec<f64> = block.iter().map(length).collect();
-            (!values.is_empty()).then(|| quantile(&mut values, 0.5))
-        };
         let (mut free, mut meeting) = (vec![], (0.0, 0.0));
         for block in blocks {
-            let of_block = median(block, |step| (step.took_ns - step.away_ns).max(0.0));
-            free.push(of_block.map_or((0.0, 0.0), |ns| (1.0, ns)));
+            let free_ns = median(block, |step| (step.took_ns - step.away_ns).max(0.0));
+            free.push(free_ns.map_or((0.0, 0.0), |ns| (1.0, ns)));
             if let Some(ns) = median(block, |step| step.took_ns - step.work_ns) {
                 meeting = (meeting.0 + 1.0, meeting.1 + ns);
             }
@@ -94,6 +90,12 @@ impl Base {
         };
         (base, free)
     }
+}
+
+/// Returns the median length of the phases of a block; absent without any.
+fn median(block: &[Step], length: fn(&Step) -> f64) -> Option<f64> {
+    let mut values: Vec<f64> = block.iter().map(length).collect();
+    (!values.is_empty()).then(|| quantile(&mut values, 0.5))
 }
 
 /// Returns a quantile of some values; there is at least one.

@@ -209,11 +209,11 @@ fn grain(
         None => (None, None),
     };
     let known = |ranks: &&u64| **ranks <= supported(windows);
-    let mut of_ranks: Vec<u64> = ask.ranks.iter().filter(known).copied().collect();
-    if of_ranks.is_empty() {
-        of_ranks.clone_from(&ask.ranks);
+    let mut fitted: Vec<u64> = ask.ranks.iter().filter(known).copied().collect();
+    if fitted.is_empty() {
+        fitted.clone_from(&ask.ranks);
     }
-    let closed_form = ClosedForm::fit(&laws.free, grain_ns, &of_ranks);
+    let closed_form = ClosedForm::fit(&laws.free, grain_ns, &fitted);
     let mut costs = costs(culprits, &found.sources, grain_ns, &ask.ranks).into_iter();
     let mut recursions = recursions(noise, ask, grain_ns, progress)?.into_iter();
     let model = Grain { laws: &laws, tail: tail.as_ref(), grain_ns, windows };
@@ -312,12 +312,12 @@ fn recursions(
         return Ok(vec![]);
     }
     let tables = Tables::new(&noise.hosts, grain_ns)?;
-    let mut of_ranks = |&ranks: &u64| {
-        let found = recursion(&tables, ranks, ask.seed, ask.budget);
+    let mut found = vec![];
+    for &ranks in &ask.ranks {
+        found.push(recursion(&tables, ranks, ask.seed, ask.budget));
         progress.step(1);
-        found
-    };
-    Ok(ask.ranks.iter().map(&mut of_ranks).collect())
+    }
+    Ok(found)
 }
 
 /// Tracks and reports the progress of the work.
