@@ -118,17 +118,13 @@ impl History {
     pub fn new(kind: Kind, mut runs: Vec<PastRun>, left_out: LeftOut) -> Self {
         runs.sort_by(|a, b| (&a.start_utc, &a.path).cmp(&(&b.start_utc, &b.path)));
         let logarithms = logarithms(&runs);
-        let ends = |interval: Interval| Interval {
-            low: relative(interval.low),
-            high: relative(interval.high),
-        };
         let long = || logarithms.as_ref().filter(|values| values.len() >= 5);
         let past = logarithms.clone().map(Past::new);
         let LeftOut { not_whole, older, others } = left_out;
         Self {
             noise: logarithms.as_ref().and_then(|values| mean(values)).map(f64::exp),
             between_runs: logarithms.as_ref().and_then(|values| deviation(values)).map(relative),
-            between_runs_interval: long().and_then(|values| deviation_interval(values)).map(ends),
+            between_runs_interval: long().and_then(|values| relative_interval(values)),
             successive: long().and_then(|values| correlation(values)),
             needed: past.filter(|_| runs.len() >= FEWEST).and_then(|past| past.needed()),
             step: Step::find(&runs),
@@ -175,6 +171,12 @@ fn logarithms(runs: &[PastRun]) -> Option<Vec<f64>> {
 pub(crate) fn seconds(utc: &str) -> Option<f64> {
     let time: jiff::Timestamp = utc.parse().ok()?;
     Some(time.as_microsecond() as f64 / 1e6)
+}
+
+/// Returns the 95 % interval of the deviation relative to the mean of values with these logarithms.
+fn relative_interval(logarithms: &[f64]) -> Option<Interval> {
+    let Interval { low, high } = deviation_interval(logarithms)?;
+    Some(Interval { low: relative(low), high: relative(high) })
 }
 
 /// Returns the 95 % interval of a standard deviation for any shape of the distribution (Bonett 2006), by the fourth

@@ -347,11 +347,17 @@ pub(crate) fn place(bytes: u64, borders: &[u64]) -> usize {
 }
 
 fn region<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> Option<Region> {
-    let middle = |value: fn(&Point) -> Option<f64>| {
-        let mut values: Vec<f64> = points.clone().filter_map(value).collect();
-        (!values.is_empty()).then(|| median(&mut values))
-    };
     let count = points.clone().count() as u64;
-    let (ratio, os_share) = (middle(|point| point.ratio), middle(Point::os_share));
-    Some(Region { points: count, ticks: middle(|point| Some(point.mean))?, ratio, os_share })
+    let ticks = middle(points.clone(), |point| Some(point.mean))?;
+    let ratio = middle(points.clone(), |point| point.ratio);
+    Some(Region { points: count, ticks, ratio, os_share: middle(points, Point::os_share) })
+}
+
+/// Returns the median of a value over points; absent if none has it.
+fn middle<'a>(
+    points: impl Iterator<Item = &'a Point>,
+    value: fn(&Point) -> Option<f64>,
+) -> Option<f64> {
+    let mut values: Vec<f64> = points.filter_map(value).collect();
+    (!values.is_empty()).then(|| median(&mut values))
 }

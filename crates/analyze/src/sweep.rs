@@ -192,11 +192,8 @@ pub fn join(measurements: &[(String, f64, Vec<Swept>)]) -> Vec<Line> {
             all.push(measurement.clone());
         }
     }
-    let line = |(number, name): (usize, &&str)| Line {
-        name: (*name).into(),
-        points: points(&found, number),
-    };
-    names.iter().enumerate().map(line).collect()
+    let names = names.into_iter().enumerate();
+    names.map(|(line, name)| Line { name: name.into(), points: points(&found, line) }).collect()
 }
 
 /// Values by the number of their line and the bits of the number of their measurement, with the names of the measurements.

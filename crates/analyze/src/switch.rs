@@ -143,12 +143,13 @@ pub fn switch(recording: &Recording) -> Result<Switch, Problem> {
         blocks.ns.push(quantile(&ticks, 0.5).map(hop));
         blocks.hops += lengths.len() as u64 * u64::from(ring.members);
     }
-    let fence = |((series, _), lengths): (&(Series, Outcome), &Vec<u64>)| {
-        // What lengthened a sample is known only with events.
-        let examined = run.trace.is_none() || !series.parameters.events_off;
-        Fence::new(lengths, read_ticks).filter(|_| examined)
-    };
-    let fences: Vec<Option<Fence>> = known.iter().zip(&lengths).map(fence).collect();
+    // What lengthened a sample is known only with events.
+    let examined = |series: &Series| run.trace.is_none() || !series.parameters.events_off;
+    let fences = known
+        .iter()
+        .zip(&lengths)
+        .map(|((series, _), lengths)| Fence::new(lengths, read_ticks).filter(|_| examined(series)));
+    let fences: Vec<Option<Fence>> = fences.collect();
     drop(lengths);
     let (outliers, _) = explain(recording, &known, &fences)?;
     Ok(Switch {

@@ -84,7 +84,7 @@ impl Place {
     ///
     /// # Errors
     /// Fails if a directory to remove cannot be made.
-    pub fn choose(output: Option<&Path>, no_save: bool) -> Result<Self, Problem> {
+    pub(crate) fn choose(output: Option<&Path>, no_save: bool) -> Result<Self, Problem> {
         let scratch = no_save.then(Scratch::for_recording).transpose()?;
         let dir = match &scratch {
             Some(scratch) => scratch.path().join("recording"),

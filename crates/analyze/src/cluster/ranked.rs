@@ -156,10 +156,8 @@ pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -
 pub(super) fn quantiles(shares: impl Iterator<Item = f64>) -> Quantiles {
     let mut sorted: Vec<f64> = shares.collect();
     let median = median(&mut sorted);
-    let at = |quantile: f64| {
-        let place = (sorted.len().saturating_sub(1) as f64 * quantile).round() as usize;
-        sorted.get(place).copied().unwrap_or(0.0)
-    };
+    let place = |part: f64| (sorted.len().saturating_sub(1) as f64 * part).round() as usize;
+    let at = |part: f64| sorted.get(place(part)).copied().unwrap_or(0.0);
     Quantiles { least: at(0.0), median, p90: at(0.9), most: at(1.0) }
 }
 

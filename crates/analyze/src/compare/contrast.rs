@@ -29,6 +29,16 @@ pub(super) enum Design {
     Kept,
 }
 
+/// Returns the numbers of two runs, each with its start and its side, before and after; absent if they are of one side.
+fn pair_of_sides(runs: &[(&str, usize, usize)]) -> Option<[usize; 2]> {
+    match runs {
+        [(_, 0, before), (_, 1, after)] | [(_, 1, after), (_, 0, before)] => {
+            Some([*before, *after])
+        }
+        _ => None,
+    }
+}
+
 impl Design {
     /// Finds the order of the runs, which are in order of time on each side.
     pub(super) fn from_sides(sides: &[Vec<Values>; 2]) -> Self {
@@ -47,14 +57,8 @@ impl Design {
         };
         let mut all: Vec<(&str, usize, usize)> = starts(0).chain(starts(1)).collect();
         all.sort_unstable();
-        let pair = |pair: &[(&str, usize, usize)]| match pair {
-            [(_, 0, before), (_, 1, after)] | [(_, 1, after), (_, 0, before)] => {
-                Some([*before, *after])
-            }
-            _ => None,
-        };
         let switches = all.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
-        match all.chunks(2).map(pair).collect::<Option<Vec<_>>>() {
+        match all.chunks(2).map(pair_of_sides).collect::<Option<Vec<_>>>() {
             Some(pairs) if pairs.len() > 1 => Self::Paired(pairs),
             // Long blocks of one side differ by drift as much as whole sides do.
             _ if switches > 1 && 2 * switches >= all.len() => Self::Mixed,

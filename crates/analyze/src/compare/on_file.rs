@@ -48,17 +48,22 @@ pub(super) fn judge(
 ) -> Judged {
     let starts = sides.iter().flatten().filter_map(|run| seconds(&run.start_utc));
     let apart_s = history.apart_s(starts);
-    let on_file = |unusable: Option<String>| OnFile {
+    let (found, unusable) = match usable(history, runs, sides) {
+        Ok(past) => (Some(found(&past, history, sides)), None),
+        Err(why) => (None, Some(why)),
+    };
+    Judged { on_file: on_file(history, apart_s, unusable), found }
+}
+
+/// Returns the earlier runs, which lie so far from the sides, and why they show nothing about these, if so.
+fn on_file(history: &History, apart_s: f64, unusable: Option<String>) -> OnFile {
+    OnFile {
         runs: history.runs.len() as u64,
         first_utc: history.runs.first().map(|run| run.start_utc.clone()),
         last_utc: history.runs.last().map(|run| run.start_utc.clone()),
         between_runs: history.between_runs,
         apart_ns: Some((apart_s * 1e9) as u64).filter(|_| apart_s > history.span_s()),
         unusable,
-    };
-    match usable(history, runs, sides) {
-        Err(why) => Judged { on_file: on_file(Some(why)), found: None },
-        Ok(past) => Judged { on_file: on_file(None), found: Some(found(&past, history, sides)) },
     }
 }
 

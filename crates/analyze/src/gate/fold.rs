@@ -129,6 +129,12 @@ impl Fold for GateFold<'_> {
     }
 }
 
+/// Returns the time of the charges of these kinds, and whether there are any.
+fn taken(charges: &[Charge], places: &[Counts], which: &[Counts]) -> (u64, bool) {
+    let counted = charges.iter().filter(|charge| which.contains(&places[charge.place]));
+    counted.fold((0, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true))
+}
+
 impl Judging<'_> {
     fn add(&mut self, detour: &SplitDetour<'_>) {
         for (source, name) in &detour.names[self.places.len().min(detour.names.len())..] {
@@ -137,13 +143,9 @@ impl Judging<'_> {
         }
         let Some(seen) = &mut self.seen else { return };
         let end_ticks = detour.view.end_ticks;
-        let taken = |which: &[Counts]| {
-            let counted =
-                detour.charges.iter().filter(|charge| which.contains(&self.places[charge.place]));
-            counted.fold((0_u64, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true))
-        };
+        let sum_of = |which: &[Counts]| taken(detour.charges, &self.places, which);
         let whole = (detour.view.lost_ticks, true);
-        let certain = if self.possible.is_none() { whole } else { taken(&[Counts::Yes]) };
+        let certain = if self.possible.is_none() { whole } else { sum_of(&[Counts::Yes]) };
         if let (ticks, true) = certain {
             let is_long = seen.add(end_ticks, ticks);
             let counts = |charge: &&Charge| self.places[charge.place] == Counts::Yes;
@@ -156,7 +158,7 @@ impl Judging<'_> {
         let Some(possible) = &mut self.possible else { return };
         // A detour that was not attributed may be anything.
         let all =
-            if detour.charges.is_empty() { whole } else { taken(&[Counts::Yes, Counts::Perhaps]) };
+            if detour.charges.is_empty() { whole } else { sum_of(&[Counts::Yes, Counts::Perhaps]) };
         if let (ticks, true) = all {
             possible.add(end_ticks, ticks);
         }

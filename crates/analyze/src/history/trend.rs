@@ -80,12 +80,8 @@ impl Trend {
     /// Finds the trend by the order of all pairs of runs (Mann 1945); absent if there is none.
     pub(super) fn find(runs: &[PastRun]) -> Option<Self> {
         let n = runs.len() as f64;
-        let point = |run: &PastRun| {
-            Some((
-                seconds(&run.start_utc)?,
-                Some(run.noise.ln()).filter(|logarithm| logarithm.is_finite())?,
-            ))
-        };
+        let logarithm = |run: &PastRun| Some(run.noise.ln()).filter(|found| found.is_finite());
+        let point = |run: &PastRun| Some((seconds(&run.start_utc)?, logarithm(run)?));
         let points: Option<Vec<(f64, f64)>> = runs.iter().map(point).collect();
         let points = points.filter(|points| points.len() >= FEWEST)?;
         let (mut order, mut slopes) = (0.0, vec![]);

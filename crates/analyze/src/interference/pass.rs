@@ -91,14 +91,10 @@ impl<'a> Pass<'a> {
         for rows in recording.rows::<Name>() {
             rows?.iter().for_each(|name| functions.note(name));
         }
-        let followed = || {
-            known
-                .iter()
-                .zip(&series)
-                .filter_map(|((planned, _), open)| Some((planned, open.as_ref()?)))
-        };
-        let measured: BTreeSet<u32> = followed().filter_map(|(planned, _)| planned.cpu).collect();
-        let sources = followed().map(|(_, open)| open.source);
+        let followed = known.iter().zip(&series).filter(|(_, open)| open.is_some());
+        let measured: BTreeSet<u32> =
+            followed.filter_map(|((planned, _), _)| planned.cpu).collect();
+        let sources = series.iter().flatten().map(|open| open.source);
         let all: BTreeSet<u32> = measured.iter().copied().chain(sources).collect();
         let losses = recording.losses()?;
         let cursor = |&cpu| (cpu, Cursor::new(recording, cpu, &functions));

@@ -107,39 +107,63 @@ pub(super) fn standings(
     let known =
         ranked.iter().flatten().all(|estimate| estimate.reach.is_some()) && !ranked.is_empty();
     let draws = known.then(|| drawn(ranked, configurations.len()));
-    let standing = |(at, configuration): (usize, &Configuration<'_>)| {
-        let places = places_in(counted(experiments), at);
-        let share = |count: f64| if ranked.is_empty() { 0.0 } else { count / ranked.len() as f64 };
-        let with_share = |place: Place, count: u64| {
-            let interval = draws.as_ref().and_then(|draws| {
-                let counts = draws.iter().map(|draw| share(f64::from(draw[at][place as usize])));
-                let mut counts: Vec<f64> = counts.collect();
-                counts.sort_by(f64::total_cmp);
-                Some(Interval { low: quantile(&counts, 0.025)?, high: quantile(&counts, 0.975)? })
-            });
-            Counted { count, share: share(count as f64), interval }
-        };
-        let count = |fits: &dyn Fn(&RankedExperiment) -> bool| {
-            counted(experiments).filter(|experiment| fits(experiment)).count() as u64
-        };
-        let mut apart = experiments.iter().filter(|experiment| experiment.beside_paper).peekable();
-        Standing {
-            name: configuration.name.clone(),
-            runs: configuration.recordings.len() as u64,
-            lowest: with_share(Place::Lowest, places.lowest),
-            middle: with_share(Place::Middle, places.middle),
-            highest: with_share(Place::Highest, places.highest),
-            equal: places.equal,
-            clearly_lowest: count(&|experiment| experiment.clearly_lowest == Some(at)),
-            clearly_highest: count(&|experiment| experiment.clearly_highest == Some(at)),
-            absent: count(&|experiment| {
-                experiment.noise[at].is_none() && experiment.time[at].is_none()
-            }),
-            beside_paper: apart.peek().is_some().then(|| places_in(apart, at)),
-            over_first: over_first(experiments.iter().filter_map(|experiment| experiment.time[at])),
-        }
+    let shares = Shares { ranked: ranked.len(), draws: draws.as_deref() };
+    let numbered = configurations.iter().enumerate();
+    numbered.map(|(at, configuration)| standing(at, configuration, experiments, &shares)).collect()
+}
+
+/// Returns the places of the configuration `at` among all.
+fn standing(
+    at: usize,
+    configuration: &Configuration<'_>,
+    experiments: &[RankedExperiment],
+    shares: &Shares<'_>,
+) -> Standing {
+    let places = places_in(counted(experiments), at);
+    let count = |fits: &dyn Fn(&RankedExperiment) -> bool| {
+        counted(experiments).filter(|experiment| fits(experiment)).count() as u64
     };
-    configurations.iter().enumerate().map(standing).collect()
+    let mut apart = experiments.iter().filter(|experiment| experiment.beside_paper).peekable();
+    Standing {
+        name: configuration.name.clone(),
+        runs: configuration.recordings.len() as u64,
+        lowest: shares.counted(at, Place::Lowest, places.lowest),
+        middle: shares.counted(at, Place::Middle, places.middle),
+        highest: shares.counted(at, Place::Highest, places.highest),
+        equal: places.equal,
+        clearly_lowest: count(&|experiment| experiment.clearly_lowest == Some(at)),
+        clearly_highest: count(&|experiment| experiment.clearly_highest == Some(at)),
+        absent: count(&|experiment| {
+            experiment.noise[at].is_none() && experiment.time[at].is_none()
+        }),
+        beside_paper: apart.peek().is_some().then(|| places_in(apart, at)),
+        over_first: over_first(experiments.iter().filter_map(|experiment| experiment.time[at])),
+    }
+}
+
+/// What the places of a configuration are compared with.
+struct Shares<'a> {
+    /// Number of experiments that are ranked.
+    ranked: usize,
+    /// How often each configuration had which place in each repetition with drawn values, if the variation is known.
+    draws: Option<&'a [Vec<[u32; 3]>]>,
+}
+
+impl Shares<'_> {
+    /// Returns how often the configuration `at` has a place, with its share of the experiments.
+    fn counted(&self, at: usize, place: Place, count: u64) -> Counted {
+        let interval = self.draws.and_then(|draws| {
+            let counts = draws.iter().map(|draw| self.share(f64::from(draw[at][place as usize])));
+            let mut counts: Vec<f64> = counts.collect();
+            counts.sort_by(f64::total_cmp);
+            Some(Interval { low: quantile(&counts, 0.025)?, high: quantile(&counts, 0.975)? })
+        });
+        Counted { count, share: self.share(count as f64), interval }
+    }
+
+    fn share(&self, count: f64) -> f64 {
+        if self.ranked == 0 { 0.0 } else { count / self.ranked as f64 }
+    }
 }
 
 /// Ranks values that are drawn from the variation of each, repeatedly; returns how often each configuration had which

@@ -103,21 +103,11 @@ pub(super) fn unit(rows: &[Vec<Option<Time>>]) -> Unit {
 /// Returns the times of the configurations in an experiment.
 pub(super) fn compared(row: &[Option<Time>], unit: Unit) -> Vec<Option<IterationTime>> {
     let first = row.first().copied().flatten();
-    let over = |time: &Time| {
-        let first = first.as_ref()?;
-        let longer = time.mean.log - first.mean.log;
-        let log = match unit {
-            Unit::Unknown | Unit::Emulated => return None,
-            Unit::Time => longer,
-            Unit::CoreCycles => longer - (time.log_cycle? - first.log_cycle?),
-        };
-        let reach = time.mean.reach.zip(first.mean.reach).map(|(a, b)| a.hypot(b));
-        Some((log, reach))
-    };
     let row = row.iter().enumerate();
     row.map(|(at, time)| {
         let time = time.as_ref()?;
-        let over = if at == 0 { None } else { over(time) };
+        let first = first.as_ref().filter(|_| at > 0);
+        let over = first.and_then(|first| over(time, first, unit));
         let interval = over.and_then(|(log, reach)| {
             reach.map(|reach| Interval { low: (log - reach).exp(), high: (log + reach).exp() })
         });
@@ -129,6 +119,18 @@ pub(super) fn compared(row: &[Option<Time>], unit: Unit) -> Vec<Option<Iteration
         })
     })
     .collect()
+}
+
+/// Returns the logarithm of the ratio of a time to the first, and its reach if that is known; absent in an unknown unit.
+fn over(time: &Time, first: &Time, unit: Unit) -> Option<(f64, Option<f64>)> {
+    let longer = time.mean.log - first.mean.log;
+    let log = match unit {
+        Unit::Unknown | Unit::Emulated => return None,
+        Unit::Time => longer,
+        Unit::CoreCycles => longer - (time.log_cycle? - first.log_cycle?),
+    };
+    let reach = time.mean.reach.zip(first.mean.reach).map(|(a, b)| a.hypot(b));
+    Some((log, reach))
 }
 
 /// Returns the median and the range of the ratios to the first over experiments; nothing without any.

@@ -157,6 +157,19 @@ struct Bin {
     max: u64,
 }
 
+impl Bin {
+    /// Returns a stretch with samples, which begins at this time.
+    fn finish(&self, start_ns: u64, scale: &Scale) -> TimeBin {
+        TimeBin {
+            start_ns,
+            count: self.count,
+            min: scale.value(self.min as f64),
+            mean: scale.value(self.sum / self.count as f64),
+            max: scale.value(self.max as f64),
+        }
+    }
+}
+
 /// Collects samples by the stretch of time in which they began.
 #[derive(Debug)]
 pub(crate) struct OverTime {
@@ -200,14 +213,8 @@ impl OverTime {
     /// Returns the stretches with samples; `since_start` converts ticks to ns since the run's start.
     pub(crate) fn finish(&self, since_start: impl Fn(u64) -> u64, scale: &Scale) -> Vec<TimeBin> {
         let with_samples = self.bins.iter().enumerate().filter(|(_, bin)| bin.count > 0);
-        let bin = |(number, bin): (usize, &Bin)| TimeBin {
-            start_ns: since_start(self.begin(number)),
-            count: bin.count,
-            min: scale.value(bin.min as f64),
-            mean: scale.value(bin.sum / bin.count as f64),
-            max: scale.value(bin.max as f64),
-        };
-        with_samples.map(bin).collect()
+        let bins = with_samples.map(|(number, bin)| (since_start(self.begin(number)), bin));
+        bins.map(|(start_ns, bin)| bin.finish(start_ns, scale)).collect()
     }
 }
 

@@ -206,11 +206,7 @@ impl Clean {
 
     fn overhead(&self, watched: bool, clock: &Clock) -> Option<Overhead> {
         let (whole, indirect) = self.whole.mean().zip(self.indirect.mean())?;
-        let around = |mean: f64, excess: &Excess| {
-            let ends = excess.reach().map(|reach| [mean - reach, mean + reach]);
-            ends.map(|ends| ends.map(|ticks| ns_of(ticks, clock)))
-                .map(|[low, high]| Interval { low, high })
-        };
+        let around = |mean: f64, excess: &Excess| Some(interval_ns(mean, excess.reach()?, clock));
         Some(Overhead {
             baseline: self.undisturbed,
             per_tick_ns: ns_of(whole, clock),
@@ -220,6 +216,11 @@ impl Clean {
             ..self.parts.one_tick(self.whole.count(), watched, clock)
         })
     }
+}
+
+/// Returns the interval that reaches so far on both sides of a mean in ticks.
+fn interval_ns(mean: f64, reach: f64, clock: &Clock) -> Interval {
+    Interval { low: ns_of(mean - reach, clock), high: ns_of(mean + reach, clock) }
 }
 
 /// Repetitions without ticks in order.

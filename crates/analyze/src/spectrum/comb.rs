@@ -50,15 +50,8 @@ impl Comb {
     /// only it can explain (the multiples of `1/n` that are not multiples of the line) are present too, in total and
     /// not only one or two of them, so that 250 Hz does not become 125 Hz.
     pub(super) fn from_line(spectrum: &Periodogram, line_hz: f64, highest_hz: f64) -> Self {
-        let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
         let mut hz = line_hz;
-        let below = |hz: f64| {
-            (2..=LARGEST_DIVISOR)
-                .map(|divisor| (divisor, hz / f64::from(divisor)))
-                .take_while(|&(_, lower_hz)| lower_hz >= lowest_hz)
-                .find(|&(divisor, lower_hz)| explains_more(spectrum, divisor, lower_hz, highest_hz))
-        };
-        while let Some((_, lower_hz)) = below(hz) {
+        while let Some(lower_hz) = lower_base(spectrum, hz, highest_hz) {
             hz = lower_hz;
         }
         Self::refined(spectrum, hz, line_hz, highest_hz, |_| true)
@@ -176,8 +169,18 @@ fn present(spectrum: &Periodogram, hz: f64) -> Option<Peak> {
         .then(|| Peak { hz: spectrum.peak_hz(bin), over_background: height.over_background })
 }
 
+/// Returns the highest fraction of a base that explains more than the base does; absent if none does.
+fn lower_base(spectrum: &Periodogram, hz: f64, highest_hz: f64) -> Option<f64> {
+    let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
+    let fractions = (2..=LARGEST_DIVISOR).map(|divisor| (divisor, hz / f64::from(divisor)));
+    let (_, lower_hz) = fractions
+        .take_while(|&(_, lower_hz)| lower_hz >= lowest_hz)
+        .find(|&(divisor, lower_hz)| explains_more(spectrum, divisor, lower_hz, highest_hz))?;
+    Some(lower_hz)
+}
+
 fn explains_more(spectrum: &Periodogram, divisor: u32, lower_hz: f64, highest_hz: f64) -> bool {
-    let own = (1..).filter(|number: &u32| number % divisor != 0).take(DECIDING);
+    let own = (1..).filter(|number: &u32| !number.is_multiple_of(divisor)).take(DECIDING);
     let own = own.map(|number| lower_hz * f64::from(number)).take_while(|&hz| hz <= highest_hz);
     let mut evidence: Vec<f64> = own.map(|hz| evidence(spectrum, hz)).collect();
     evidence.sort_unstable_by(f64::total_cmp);

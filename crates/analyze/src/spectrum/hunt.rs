@@ -130,21 +130,23 @@ impl Hunt {
     /// Returns sufficiently improbable peaks, the highest relative to the background first.
     fn candidates(&self, spectrum: &Periodogram, levels: &[f64]) -> Vec<Candidate> {
         let power = &spectrum.power;
-        let candidate = |bin| {
-            let height = height(spectrum, bin)?;
-            let rare = height.ln_chance <= self.ln_allowed;
-            rare.then(|| Candidate { bin, hz: spectrum.peak_hz(bin), height })
-        };
         let mut found: Vec<Candidate> = self
             .bins
             .clone()
             .filter(|&bin| bin + 1 < power.len())
             .filter(|&bin| power[bin] >= power[bin - 1] && power[bin] >= power[bin + 1])
             .filter(|&bin| over_level(spectrum, levels, bin) > WORTH_A_LOOK)
-            .filter_map(candidate)
+            .filter_map(|bin| self.candidate(spectrum, bin))
             .collect();
         found.sort_by(|a, b| b.height.over_background.total_cmp(&a.height.over_background));
         found
+    }
+
+    /// Returns the peak in a bin; absent if it is not improbable enough.
+    fn candidate(&self, spectrum: &Periodogram, bin: usize) -> Option<Candidate> {
+        let height = height(spectrum, bin)?;
+        let rare = height.ln_chance <= self.ln_allowed;
+        rare.then(|| Candidate { bin, hz: spectrum.peak_hz(bin), height })
     }
 
     /// Makes a line of every train of a comb, and returns the trains, the slowest first.

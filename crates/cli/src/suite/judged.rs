@@ -46,7 +46,7 @@ impl Names<'_> {
 impl Judged {
     /// Judges these recordings; the sets are those that were measured as the first of them. Returns nothing if the suite
     /// measured none of them.
-    pub fn from_inputs(suite: &Suite, inputs: &Inputs, names: Names<'_>) -> Option<Self> {
+    pub(super) fn from_inputs(suite: &Suite, inputs: &Inputs, names: Names<'_>) -> Option<Self> {
         let recordings = &inputs.recordings;
         let is_set = |recording: &&Recording| {
             suite.result(&recording.run().method).is_some()

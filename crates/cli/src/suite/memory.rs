@@ -28,15 +28,13 @@ pub(super) static SUITE: Suite = Suite {
 
 /// Returns a set for each kind of access. Each has its warm curve, from which its preemptions are predicted.
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
-    let set = |access: &str| {
+    let accesses = ["read-random", "write-random", "read-sequential", "write-sequential"];
+    let sets = accesses.into_iter().map(|access| {
         let mut options = vec![("experiments", format!("*-{access}-*"))];
         options.extend(answers.flag("quick").then(|| ("quick", String::new())));
         Set::from_method(access, methods::MEMORY, &options, host)
-    };
-    ["read-random", "write-random", "read-sequential", "write-sequential"]
-        .into_iter()
-        .map(set)
-        .collect()
+    });
+    sets.collect()
 }
 
 fn study(done: &[Done], view: &View<'_>) -> Study {

@@ -5,7 +5,7 @@ use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Mark, Place, Quantity};
 use crate::style::plain;
 use crate::units::{count, counted, noise, telling};
-use anechoic_analyze::cluster::{ClassSpread, Cluster, ClusterCpu, Outlier, Used};
+use anechoic_analyze::cluster::{Cluster, ClusterCpu, Outlier, Used};
 use std::collections::BTreeSet;
 
 /// Largest numbers of CPUs in the figure, without and with their intervals.
@@ -109,11 +109,11 @@ fn by_class(
     }
     // The second colour is that of outliers.
     let colours = [0, 2, 3, 4].map(palette::curve_color);
-    let curve = |(number, class): (usize, &ClassSpread)| {
+    let curves = classes.iter().enumerate().map(|(number, class)| {
         let cpus = usual().filter(|(_, cpu)| cpu.class == class.class);
         points(colours[number], [0, 1, 2, 4][number], plain(&class.class), cpus)
-    };
-    classes.iter().enumerate().map(curve).collect()
+    });
+    curves.collect()
 }
 
 /// Returns CPUs as labelled points.
@@ -131,13 +131,14 @@ fn points<'a>(
 
 /// Returns the name of each host, placed in the middle of its CPUs.
 fn host_places(cpus: &[&ClusterCpu]) -> Vec<Place> {
-    let mut first = 1;
-    let place = |group: &[&ClusterCpu]| {
-        let at = f64::from(first) + (group.len() - 1) as f64 / 2.0;
-        first += i32::try_from(group.len()).unwrap_or(i32::MAX);
-        Place { at, name: plain(&group[0].host) }
-    };
-    cpus.chunk_by(|a, b| a.host == b.host).map(place).collect()
+    let mut places = vec![];
+    let mut first = 1.0;
+    for group in cpus.chunk_by(|a, b| a.host == b.host) {
+        let at = first + (group.len() - 1) as f64 / 2.0;
+        first += group.len() as f64;
+        places.push(Place { at, name: plain(&group[0].host) });
+    }
+    places
 }
 
 /// Returns labels with name and p-value for the noisiest outliers.

@@ -42,12 +42,12 @@ fn by_source(found: &Comparison) -> Option<String> {
     }
     let parts: Vec<f64> = named.iter().map(|source| change(source) / all).collect();
     let are_parts = parts.iter().all(|part| *part > 0.0) && parts.iter().sum::<f64>() <= WHOLE;
-    let words = |(at, source): (usize, &&SourceChange)| {
+    let named = named.iter().zip(&parts).enumerate().map(|(at, (source, part))| {
         let first = at == 0;
-        let what = if are_parts { share(parts[at], first) } else { amount(change(source), first) };
+        let what = if are_parts { share(*part, first) } else { amount(change(source), first) };
         format!("{} {what}", source_name(source))
-    };
-    let named: Vec<String> = named.iter().enumerate().map(words).collect();
+    });
+    let named: Vec<String> = named.collect();
     let text = if are_parts { listed(&named) } else { named.join(", ") };
     Some(format!("{}.", capital(&text)))
 }

@@ -97,10 +97,10 @@ fn run_families(export: &Export<'_>) -> [Family; 4] {
     let start = run.start_utc.parse::<jiff::Timestamp>().ok();
     let start = start.map(|at| bare(at.as_millisecond() as f64 / 1e3)).into_iter().collect();
     let sound = if export.notes().is_empty() { 1.0 } else { 0.0 };
-    let doubt = |reason: &&str| {
+    let doubts = REASONS.iter().map(|reason| {
         let is_so = export.reasons().contains(reason);
         labelled("reason", reason, if is_so { 1.0 } else { 0.0 })
-    };
+    });
     [
         Family {
             kind: Kind::Info,
@@ -115,7 +115,7 @@ fn run_families(export: &Export<'_>) -> [Family; 4] {
         gauge(
             "anechoic_run_doubt",
             "1 for each reason why the measurement is not sound.",
-            REASONS.iter().map(doubt).collect(),
+            doubts.collect(),
         ),
     ]
 }

@@ -60,17 +60,17 @@ pub(super) fn map(found: &Interference, kernel: &str, most: f64) -> Heat {
         }
     }
     let pair = |source: u32, cpu: u32| pairs.get(&(source, cpu)).copied();
-    let row = |&source: &u32| {
+    let rows = found.sources.iter().map(|&source| {
         let cells = found.cpus.iter().map(|&cpu| cell(pair(source, cpu))).collect();
         Row::new(format!("CPU {source}"), cells).briefly(source.to_string())
-    };
+    });
     let column = |cpu: &u32| Column::plain(format!("on CPU {cpu}")).briefly(cpu.to_string());
     Heat {
         name: kernel.into(),
         title: plain(kernel).to_string(),
         corner: "interrupts of".into(),
         columns: found.cpus.iter().map(column).collect(),
-        rows: found.sources.iter().map(row).collect(),
+        rows: rows.collect(),
         most,
         decades: DECADES,
         write: |ns| format!("{} µs", micros(ns)),

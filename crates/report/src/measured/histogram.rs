@@ -16,11 +16,11 @@ pub(super) struct Bin {
 /// Returns the bins of a histogram as losses: for fixed time, where more work is a smaller loss, the last bin is the lowest.
 pub(super) fn body(histogram: &Histogram, loss: &Loss) -> Vec<Bin> {
     let edge = |number: usize| loss.ns(histogram.low + number as f64 * histogram.width);
-    let bin = |(number, &count): (usize, &u64)| {
+    let bins = histogram.counts.iter().enumerate().map(|(number, &count)| {
         let (one, other) = (edge(number), edge(number + 1));
         Bin { low: one.min(other), high: one.max(other), count }
-    };
-    histogram.counts.iter().enumerate().map(bin).collect()
+    });
+    bins.collect()
 }
 
 /// Returns the outline of bins: each count from the lower end of its bin on, and 0 from the end of the highest on.

@@ -45,11 +45,11 @@ pub(crate) fn shown(measured: &Measured, all: bool) -> Vec<Named<'_>> {
     let letters = ('a'..='z').chain('A'..='Z').map(Some).chain(std::iter::repeat(None));
     let alone = measured.series.len() < 2;
     let differ = Differ::between(measured);
-    let named = |(result, letter): (_, Option<char>)| {
+    let named = order.into_iter().zip(letters).map(|(result, letter)| {
         let letter = letter.filter(|_| !alone);
         Named { letter, result, differ }
-    };
-    order.into_iter().zip(letters).map(named).collect()
+    });
+    named.collect()
 }
 
 /// Returns the noisiest of these series that has samples.

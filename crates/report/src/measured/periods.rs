@@ -92,19 +92,20 @@ pub(crate) fn add_one(
     view: &View<'_>,
     screen: &mut Screen,
 ) {
-    let add = |screen: &mut Screen| {
-        screen.on_page(|page| page.heading(title));
-        if spectrum.figure.iter().any(|point| point.over_background > 1.0) {
-            let (chart, caption) = figure(title, spectrum, run);
-            screen.picture(chart, caption);
-        }
-        screen.gap();
-        add_lines(spectrum, run, view, screen);
-    };
     match spectrum.figure.is_empty() {
-        true => screen.in_terminal(add),
-        false => add(screen),
+        true => screen.in_terminal(|terminal| add_all(title, spectrum, run, view, terminal)),
+        false => add_all(title, spectrum, run, view, screen),
     }
+}
+
+fn add_all(title: &str, spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    screen.on_page(|page| page.heading(title));
+    if spectrum.figure.iter().any(|point| point.over_background > 1.0) {
+        let (chart, caption) = figure(title, spectrum, run);
+        screen.picture(chart, caption);
+    }
+    screen.gap();
+    add_lines(spectrum, run, view, screen);
 }
 
 /// Adds the table of lines, or a sentence if there are none, and the limits of the spectrum.
@@ -115,12 +116,11 @@ fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Scr
     } else {
         let lines = carried_first(spectrum);
         let shown = named(spectrum).len();
-        let more = |more| {
+        screen.table(table(&lines, run, view).first(shown, view.all, |more| {
             format!(
                 "{more} more without a source: harmonics, or echoes of detours that are not periodic"
             )
-        };
-        screen.table(table(&lines, run, view).first(shown, view.all, more));
+        }));
     }
     for source in &spectrum.regular {
         let name = source_name(&source.source, &source.name, run);

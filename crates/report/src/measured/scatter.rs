@@ -16,12 +16,8 @@ const FAR: f64 = 10.0;
 pub(crate) fn alike<'a>(series: &[Named<'a>]) -> Vec<Vec<Named<'a>>> {
     let mut groups: Vec<Vec<Named<'a>>> = vec![];
     for &named in series.iter().filter(|named| !named.result.figures.drawn.points.is_empty()) {
-        let facts = &named.result.facts;
-        let same = |group: &&mut Vec<Named<'_>>| {
-            let first = &group[0].result.facts;
-            first.variant == facts.variant && first.grain_ns == facts.grain_ns
-        };
-        match groups.iter_mut().find(same) {
+        let kind = |named: &Named<'a>| (&named.result.facts.variant, named.result.facts.grain_ns);
+        match groups.iter_mut().find(|group| kind(&group[0]) == kind(&named)) {
             Some(group) => group.push(named),
             None => groups.push(vec![named]),
         }

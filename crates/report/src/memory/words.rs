@@ -203,13 +203,13 @@ fn tlb(found: &Memory) -> Option<String> {
 /// States how the measuring thread was scheduled, beside the paper.
 pub(crate) fn scheduling(found: &Memory) -> String {
     let policy = &found.run.policy;
-    let quantum = || match found.quantum_ns {
+    let quantum = match found.quantum_ns {
         Some(ns) => format!("has a quantum of {}", time(ns as f64)),
         None => "has a quantum that the kernel does not report".into(),
     };
     let loops = match (policy.is_other(), policy.is_fifo()) {
         (true, _) => {
-            format!("the measuring thread is an ordinary one (SCHED_OTHER) and {}", quantum())
+            format!("the measuring thread is an ordinary one (SCHED_OTHER) and {quantum}")
         }
         (false, true) => {
             format!("the measuring thread is of {} and has no quantum", real_time(policy))

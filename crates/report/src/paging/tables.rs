@@ -66,11 +66,10 @@ pub(crate) fn by_size(found: &Paging, build: &str, all: bool) -> Table {
     let kinds: Vec<&Kind> = found.kinds.iter().filter(any).collect();
     let mut table = Table::with_rows(&kinds).name("pages", |pages| kind(pages));
     for &bytes in &shown {
-        let cell = |pages: &&Kind| {
+        table = table.number(&mib(bytes), |pages| {
             let point = found.point(&pages.id, build, bytes);
             point.map_or(NOTHING.into(), |point| number(point.ns.value))
-        };
-        table = table.number(&mib(bytes), cell);
+        });
     }
     table.captioned("Time per access in ns by size of the matrix in MiB")
 }

@@ -63,11 +63,11 @@ fn chart(
         curves.push(if range { curve.spanning(spans.collect()) } else { curve });
     }
     curves.retain(|curve| !curve.x.is_empty());
-    let ends = |pick: fn(f64, f64) -> f64, start: f64| {
-        let spans = curves.iter().flat_map(|curve| curve.spans.iter().flat_map(|&(a, b)| [a, b]));
-        curves.iter().flat_map(|curve| curve.y.iter().copied()).chain(spans).fold(start, pick)
-    };
-    let (low, high) = (ends(f64::min, f64::INFINITY), ends(f64::max, 0.0));
+    let spans = curves.iter().flat_map(|curve| curve.spans.iter().flat_map(|&(a, b)| [a, b]));
+    let drawn: Vec<f64> =
+        curves.iter().flat_map(|curve| curve.y.iter().copied()).chain(spans).collect();
+    let low = drawn.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = drawn.iter().copied().fold(0.0, f64::max);
     if curves.is_empty() {
         return None;
     }

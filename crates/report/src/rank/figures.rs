@@ -50,7 +50,8 @@ fn by_name(
     for experiment in &ranking.experiments {
         regions.entry(experiment.region).or_default().push(experiment);
     }
-    let figure = |experiments: &Vec<&RankedExperiment>| {
+    let mut figures = vec![];
+    for experiments in regions.values() {
         let values =
             |at: usize| experiments.iter().map(|experiment| value(experiment, at)).collect();
         let series = ranking.configurations.iter().enumerate().map(|(at, configuration)| Series {
@@ -66,9 +67,11 @@ fn by_name(
             "{drawn}{place}, with 95 % intervals, cut at a tenth of the lowest and ten times the highest point."
         );
         let title = format!("{}{place}", lower(drawn));
-        (chart.named(format!("{name}{}", place.replace(',', ""))).titled(title, ROWS), caption)
-    };
-    regions.values().map(figure).filter(|(chart, _)| !chart.is_empty()).collect()
+        let chart = chart.named(format!("{name}{}", place.replace(',', ""))).titled(title, ROWS);
+        figures.push((chart, caption));
+    }
+    figures.retain(|(chart, _)| !chart.is_empty());
+    figures
 }
 
 /// Returns a sentence as it stands in a title.

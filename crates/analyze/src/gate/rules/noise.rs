@@ -87,20 +87,15 @@ fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
         return Err(Doubt::NoTime);
     }
     let wall = counts.wall_ns as f64;
-    let shortest = || {
-        counts.ranges.iter().map(|(from, _, count)| (counts.clock.ns(from) as f64, count as f64))
-    };
+    let (ranges, clock) = (counts.ranges, counts.clock);
+    let shortest = || ranges.iter().map(|(from, _, count)| (clock.ns(from) as f64, count as f64));
     // Nothing lasts longer than the measurement.
-    let longest = || {
-        counts
-            .ranges
-            .iter()
-            .map(|(_, to, count)| ((counts.clock.ns(to) as f64).min(wall), count as f64))
-    };
+    let longest =
+        || ranges.iter().map(|(_, to, count)| ((clock.ns(to) as f64).min(wall), count as f64));
     let sum =
         |all: &mut dyn Iterator<Item = (f64, f64)>| all.map(|(ns, count)| ns * count).sum::<f64>();
-    let known = counts.ranges.sum_ns(counts.clock);
-    let number = counts.ranges.number();
+    let known = ranges.sum_ns(clock);
+    let number = ranges.number();
     let most_by_chance = match number {
         0 => counts.longest_allowed_ns.and_then(|ns| unseen(Some(ns as f64), None)),
         _ => Some(most_in_sum(longest()) - sum(&mut longest())),
