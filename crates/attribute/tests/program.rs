@@ -136,11 +136,7 @@ fn who_has_the_cpu_is_charged() {
     check(
         "it became real-time while it ran",
         vec![detour(100, 200)],
-        vec![
-            switch(50, 42, 1, A, 120),
-            switch(100, A, 0, 43, 120),
-            switch(200, 43, 0, A, 49),
-        ],
+        vec![switch(50, 42, 1, A, 120), switch(100, A, 0, 43, 120), switch(200, 43, 0, A, 49)],
         &["off: fair-server stress | 100..200 = 100 | runnable"],
     );
     check(
