@@ -468,7 +468,7 @@ fn what_compare_leaves_unproven_is_undecided() {
 fn a_program_is_judged_by_the_time_in_which_it_wanted_its_cpu() {
     let dir = tempfile::tempdir().expect("a directory");
     // Of 30 s it ran 50 ms, and was kept from its CPU for 150 ms: 15 times 10 ms.
-    let ran = RanOn { cpu: 1, ticks: SECOND / 20 };
+    let ran = RanOn { cpu: 1, ticks: SECOND / 20, ..RanOn::default() };
     let mut run = two_cpus::run(SECONDS * SECOND);
     run.cpus.remove(0);
     run.method = "program".into();
