@@ -175,8 +175,7 @@ fn fell_or_rose(ratio: f64, interval: Option<Interval>) -> String {
         let verb = if fell { "fell" } else { "rose" };
         return format!("{verb} to {}", times(ratio, interval));
     }
-    let percent =
-        |factor: f64| if fell { (1.0 - factor) * 100.0 } else { (factor - 1.0) * 100.0 };
+    let percent = |factor: f64| if fell { (1.0 - factor) * 100.0 } else { (factor - 1.0) * 100.0 };
     // A fall is largest where the ratio is lowest.
     let interval = interval.map(|ends| {
         let (low, high) = if fell { (ends.high, ends.low) } else { (ends.low, ends.high) };
