@@ -1,14 +1,14 @@
 //! The table of sources, which shows what took the time.
 
-use crate::names::{gap, sender, source_name};
-use crate::screen::Screen;
-use crate::style::{View, clip, plain, width};
-use crate::table::Table;
-use crate::units::{count, cpu_list, length, noise, rate, rough_share, share, time};
-use crate::{advice, certainty, heading, owners};
+use crate::names::{cpus, gap, sender, source_name};
+use crate::screen::{Screen, Section};
+use crate::style::{View, plain};
+use crate::table::{Form, Table};
+use crate::units::{count, length, noise, rate, rough_share, share, time};
+use crate::{advice, certainty, heading, owners, suspects};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
-use anechoic_analyze::{Breakdown, Sources};
+use anechoic_analyze::{Breakdown, Sources, Summary};
 use anechoic_recording::{LossKind, sources};
 
 /// The table shows at most this many rows.
@@ -25,10 +25,117 @@ const LARGE_PART: f64 = 0.2;
 const NEARLY_ALL: f64 = 0.9;
 /// Widest column of names on a narrow screen.
 const NAME_COLUMNS: usize = 28;
-const HEADS: [&str; 6] = ["share", "per s", "p50", "p99", "max", "CPUs"];
 
-/// Further columns where every row is shown.
-const TOTALS: [&str; 3] = ["detours", "time", "of the run"];
+/// A source with the shares of its row and of those above it.
+struct Ranked<'a> {
+    row: &'a SourceRow,
+    total: f64,
+}
+
+/// A column of numbers.
+struct Numbers {
+    /// Its headings in the terminal and on a page.
+    heads: [&'static str; 2],
+    /// What its numbers are.
+    what: &'static str,
+    place: Place,
+    value: fn(&Ranked<'_>, &Facts) -> f64,
+    text: fn(&Ranked<'_>, &Facts) -> String,
+}
+
+/// Where a column is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Everywhere,
+    /// Where every row is shown.
+    All,
+    OnPage,
+}
+
+const COLUMNS: [Numbers; 11] = [
+    Numbers {
+        heads: [SHARE, SHARE],
+        what: "Share of the lost time, including entry and exit gaps",
+        place: Place::Everywhere,
+        value: |source, _| source.row.share,
+        text: |source, _| share(source.row.share),
+    },
+    Numbers {
+        heads: [TOTAL, TOTAL],
+        what: "Sum of the shares of this row and those above it",
+        place: Place::OnPage,
+        value: |source, _| source.total,
+        text: |source, _| share(source.total),
+    },
+    Numbers {
+        heads: ["detours", "detours"],
+        what: "Number of detours that contain it",
+        place: Place::All,
+        value: |source, _| source.row.detours as f64,
+        text: |source, _| count(source.row.detours),
+    },
+    Numbers {
+        heads: ["time", "time"],
+        what: "All time that it took, on all CPUs together",
+        place: Place::All,
+        value: |source, run| total_ns(source.row, run),
+        text: |source, run| time(total_ns(source.row, run)),
+    },
+    Numbers {
+        heads: ["of the run", "noise"],
+        what: "Share of the CPUs' time",
+        place: Place::All,
+        value: |source, _| source.row.noise,
+        text: |source, _| noise(source.row.noise),
+    },
+    Numbers {
+        heads: ["per s", "per s"],
+        what: "Rate of detours that contain it, per CPU that has any",
+        place: Place::Everywhere,
+        value: |source, _| source.row.rate_per_s,
+        text: |source, _| rate(source.row.rate_per_s),
+    },
+    Numbers {
+        heads: ["p50", "median"],
+        what: "Median of its time in a detour",
+        place: Place::Everywhere,
+        value: |source, _| source.row.charged.p50_ns as f64,
+        text: |source, _| length(source.row.charged.p50_ns),
+    },
+    Numbers {
+        heads: ["p99", "p99"],
+        what: "99th percentile of its time in a detour",
+        place: Place::Everywhere,
+        value: |source, _| source.row.charged.p99_ns as f64,
+        text: |source, _| length(source.row.charged.p99_ns),
+    },
+    Numbers {
+        heads: ["max", "longest"],
+        what: "Maximum of its time in a detour",
+        place: Place::Everywhere,
+        value: |source, _| source.row.charged.max_ns as f64,
+        text: |source, _| length(source.row.charged.max_ns),
+    },
+    Numbers {
+        heads: ["gaps", "gaps"],
+        what: "Entry and exit gaps in its median: trap, return, VM exit",
+        place: Place::OnPage,
+        value: |source, _| source.row.gap_p50_ns as f64,
+        text: |source, _| length(source.row.gap_p50_ns),
+    },
+    Numbers {
+        heads: ["CPUs", "CPUs"],
+        what: "CPUs on which it occurred",
+        place: Place::Everywhere,
+        value: |source, _| source.row.cpus.len() as f64,
+        text: |source, run| cpus(&source.row.cpus, run.cpus.len()),
+    },
+];
+
+/// The column by which the rows are sorted.
+const SHARE: &str = "share";
+/// The column that adds up the shares.
+const TOTAL: &str = "total";
 
 /// Shows what took the time in one recording.
 #[must_use]
@@ -57,24 +164,39 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     screen
 }
 
+/// Adds what the page shows as a section of its own: the sources with whose the lost time is, or the suspects.
+pub(crate) fn part(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
+    screen.part(SECTION, |part| {
+        match (&summary.sources, &summary.suspects) {
+            (Some(found), _) => add(found, &summary.run, view, part),
+            (None, Some(found)) => suspects::add(found, &summary.run, view, part),
+            (None, None) => return,
+        }
+        part.gap();
+        owners::add(summary, view, part);
+        if let Some(found) = &summary.sources {
+            part.on_page(|page| {
+                let glossary =
+                    Screen::from_fn(|screen| advice::glossary(found, &summary.run, screen));
+                page.details("What these sources are, and what reduces them", glossary);
+            });
+        }
+    });
+}
+
+const SECTION: Section =
+    Section { anchor: "sources", title: "What took the time", short: "Sources" };
+
 /// Adds the table only.
 pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     let unattributed = sources.coverage.map_or(0.0, |coverage| coverage.unattributed);
     if sources.rows.is_empty() && unattributed == 0.0 {
-        return screen.sentence("no detour was recorded");
+        return screen.sentence("There are no detours.");
     }
-    let heads: Vec<&str> =
-        if view.all { [&HEADS[..1], &TOTALS, &HEADS[1..]].concat() } else { HEADS.to_vec() };
-    let mut table = Table::with_names("what took the time", &heads);
-    let name_columns = if view.columns() > 100 { 2 * NAME_COLUMNS } else { NAME_COLUMNS };
-    for row in &sources.rows {
-        let mut cells = cells(row, run, name_columns);
-        if view.all {
-            cells.splice(2..2, totals(row, run));
-        }
-        table.row(cells);
-        table.aside(&notes(row, run).join(" · "));
-    }
+    screen.on_page(|page| {
+        page.note(&format!("The column \"{TOTAL}\" adds up the shares from the top."));
+    });
+    let mut table = table(&sources.rows, run, view);
     if unattributed > 0.0 {
         table.total(vec!["(no activity recorded)".to_owned(), share(unattributed)]);
     }
@@ -82,21 +204,50 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     let folded = &sources.rows[shown..];
     let rest = share(folded.iter().map(|row| row.share).sum());
     let more = format!("{} more, {rest}", folded.len());
-    let table = table.leaving_out(&["per s", "p50", "CPUs", "p99"]);
-    screen.table(table.captioned("What took the time").folded(shown, more));
+    screen.table(table.folded(shown, more));
     screen.note(match run.cpus.len() {
         ..2 => "share: of the lost time",
         _ => "share: of the lost time; per s: on each CPU that has any",
     });
 }
 
-/// Returns the number of detours with a source, all time that it took, and that as a share of the run.
-fn totals(row: &SourceRow, run: &Facts) -> [String; 3] {
-    [count(row.detours), time(total_ns(row, run)), noise(row.noise)]
+/// Returns the sources with their numbers and notes.
+fn table(sources: &[SourceRow], run: &Facts, view: &View<'_>) -> Table {
+    let ranked = sources.iter().scan(0.0, |total, row| {
+        *total += row.share;
+        Some(Ranked { row, total: *total })
+    });
+    let ranked: Vec<Ranked<'_>> = ranked.collect();
+    let name_columns = if view.columns() > 100 { 2 * NAME_COLUMNS } else { NAME_COLUMNS };
+    let mut rows = Table::with_rows(&ranked)
+        .name("what took the time", |source| source_name(&source.row.source, &source.row.name, run))
+        .explained("source", "What the CPU did instead")
+        .cut_at(name_columns);
+    for column in COLUMNS.iter().filter(|column| view.all || column.place != Place::All) {
+        let [head, long] = column.heads;
+        rows = rows
+            .number(head, |source| (column.text)(source, run))
+            .sorting(|source| (column.value)(source, run))
+            .explained(long, column.what);
+        rows = match head {
+            SHARE => rows.form(Form::Shares),
+            TOTAL => rows.form(Form::RunningTotal),
+            _ => rows,
+        };
+        if column.place == Place::OnPage {
+            rows = rows.only_on_page();
+        }
+    }
+    let table = rows.captioned("What took the time").leaving_out(&["per s", "p50", "CPUs", "p99"]);
+    let symbols = sources.iter().map(|row| (row.source.to_string(), row.name.to_string()));
+    let mut table = table.sorted_by(SHARE).with_symbols(symbols);
+    let notes: Vec<String> = sources.iter().map(|row| notes(row, run).join(" · ")).collect();
+    table.asides(notes.iter().map(String::as_str));
+    table
 }
 
 /// Returns all time that a source took, in ns.
-pub(crate) fn total_ns(row: &SourceRow, run: &Facts) -> f64 {
+fn total_ns(row: &SourceRow, run: &Facts) -> f64 {
     match run.program {
         Some(_) => row.charged.mean_ns * row.detours as f64,
         None => row.noise * run.wall_ns as f64 * run.cpus.len() as f64,
@@ -104,36 +255,14 @@ pub(crate) fn total_ns(row: &SourceRow, run: &Facts) -> f64 {
 }
 
 /// Returns how many rows a shortened table shows; it never leaves out a single row.
-pub(crate) fn shown(rows: &[SourceRow]) -> usize {
+fn shown(rows: &[SourceRow]) -> usize {
     let large = rows.partition_point(|row| row.share >= LEAST_SHARE);
     let shown = large.clamp(1.min(rows.len()), MOST_ROWS);
     if rows.len() <= shown + 1 { rows.len() } else { shown }
 }
 
-fn cells(row: &SourceRow, run: &Facts, name_columns: usize) -> Vec<String> {
-    let charged = &row.charged;
-    vec![
-        clip(&source_name(&row.source, &row.name, run), name_columns),
-        share(row.share),
-        rate(row.rate_per_s),
-        length(charged.p50_ns),
-        length(charged.p99_ns),
-        length(charged.max_ns),
-        cpus(&row.cpus, run.cpus.len()),
-    ]
-}
-
-/// Returns which CPUs were touched: `all`, their numbers, or how many.
-pub(crate) fn cpus(touched: &[u32], measured: usize) -> String {
-    if touched.len() == measured && measured > 1 {
-        return "all".into();
-    }
-    let list = cpu_list(touched);
-    if width(&list) <= 5 { list } else { format!("{}/{measured}", touched.len()) }
-}
-
 /// What else is known of a source, the most telling first.
-pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
+fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let steal = row.steal.filter(|steal| steal.share >= STEAL_PART);
     let steal = steal.map(|steal| format!("steal {}", rough_share(steal.share)));
     let gaps = row.gap_p50_ns as f64 >= GAP_PART * row.charged.p50_ns as f64;

@@ -2,12 +2,14 @@
 
 mod absolute;
 mod cmt;
+mod document;
 mod ferreira;
 mod loops;
 mod memory;
 mod paging;
 mod selfish;
 mod serial;
+mod sets;
 mod ticks;
 
 pub use cmt::{CmtSets, suite_cmt};
@@ -17,6 +19,7 @@ pub use memory::suite_memory;
 pub use paging::suite_paging;
 pub use selfish::suite_selfish;
 pub use serial::suite_ticks;
+pub(crate) use sets::Set;
 
 use crate::heading;
 use crate::published::{Paper, Published};
@@ -44,13 +47,18 @@ pub struct Study {
     pub(crate) changed: Vec<String>,
     /// What is missing, damaged, not complete or left out, in whole sentences.
     pub(crate) lacking: Vec<String>,
+    /// Why the results of some sets are doubtful, in whole sentences.
+    pub(crate) doubts: Vec<String>,
+    /// The sets that were measured.
+    pub(crate) sets: Vec<Set>,
     /// What was published beside what was measured, with the figures in the order of the paper.
     pub(crate) shown: Screen,
 }
 
 impl Study {
     fn new(title: &'static str, paper: &'static Paper) -> Self {
-        Self { title, paper, changed: vec![], lacking: vec![], shown: Screen::default() }
+        let (changed, lacking, doubts, sets) = (vec![], vec![], vec![], vec![]);
+        Self { title, paper, changed, lacking, doubts, sets, shown: Screen::default() }
     }
 
     /// Begins with the machine of the first set.
@@ -78,14 +86,14 @@ impl Study {
 
     /// Returns everything as one screen; a long one repeats at its end what has changed since the paper.
     #[must_use]
-    pub fn screen(self, view: &View<'_>) -> Screen {
+    pub fn screen(&self, view: &View<'_>) -> Screen {
         let mut screen = Screen::default();
         screen.heading(&format!("{} ({})", self.title, self.paper.short));
         screen.note(self.paper.full);
         self.changed.iter().for_each(|sentence| screen.headline(sentence));
-        self.lacking.iter().for_each(|sentence| screen.warning(sentence));
+        self.lacking.iter().chain(&self.doubts).for_each(|sentence| screen.warning(sentence));
         screen.gap();
-        screen.append(self.shown);
+        screen.append(self.shown.clone());
         screen.path("recordings", view);
         screen
     }

@@ -4,8 +4,7 @@ use crate::headline::sentences;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::{
-    advice, certainty, cpus, curve, heading, longest, owners, reference, self_test, sources,
-    stopped, suspects,
+    advice, certainty, cpus, curve, heading, longest, reference, self_test, sources, stopped,
 };
 use anechoic_analyze::Summary;
 
@@ -22,15 +21,7 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
     screen.gap();
     cpus::all(summary, view, &mut screen);
     screen.gap();
-    if let Some(found) = &summary.sources {
-        sources::add(found, run, view, &mut screen);
-        screen.gap();
-        owners::add(summary, view, &mut screen);
-    } else if let Some(found) = &summary.suspects {
-        suspects::add(found, run, view, &mut screen);
-        screen.gap();
-        owners::add(summary, view, &mut screen);
-    }
+    sources::part(summary, view, &mut screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, &mut screen);
         screen.gap();

@@ -4,7 +4,7 @@
 use crate::measured::counted as counted_events;
 use crate::measured::cumulative;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity as Unit, ROWS};
-use crate::screen::Screen;
+use crate::screen::{Screen, Section};
 use crate::style::{View, capital, plain};
 use crate::table::Table;
 use crate::units::{count, counted, fine, hertz, noise, number as per_sample};
@@ -30,9 +30,13 @@ pub fn sweep(found: &Sweep, view: &View<'_>) -> Screen {
     screen.heading(&format!("{method} by {number}: {measurements}"));
     screen.gap();
     screen.headline(&sentences(found).join(" "));
-    add(found, view, &mut screen);
+    screen.part(SECTION, |part| add(found, view, part));
     screen
 }
+
+/// The part that a page shows as a section of its own.
+const SECTION: Section =
+    Section { anchor: "sweep", title: "Several sizes or rates", short: "Sizes" };
 
 /// Adds the table, and the figures of the quantity and of the distributions.
 pub(crate) fn add(found: &Sweep, view: &View<'_>, screen: &mut Screen) {

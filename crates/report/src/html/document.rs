@@ -91,7 +91,7 @@ pub(super) fn document(report: &HtmlReport, page: &mut Page) -> Markup {
 
 /// Returns the part on one recording.
 fn part(part: &Part, sections: &[Shown], several: bool, page: &mut Page) -> Markup {
-    let number = page.begin_part();
+    let number = page.begin_part(part);
     let sections = render_all(sections, part, number, page);
     html! {
         article id=(format!("r{number}")) {

@@ -2,6 +2,7 @@
 
 use super::data;
 use super::page::Page;
+use super::tables::sortable;
 use crate::palette::Color;
 use crate::picture::svg::{key, keys, on_screen};
 use crate::picture::{Cell, Chart, Draw, Heat, Picture};
@@ -29,6 +30,10 @@ fn content(content: &Content, half: bool, page: &mut Page) -> Markup {
             Picture::Timeline(_) => html! {},
         },
         Content::Part(_, part) => part.with_figures(page),
+        Content::Table(table) => match table.sorted() {
+            Some(sorted) => sortable(table, sorted, page),
+            None => table.render(),
+        },
         Content::Noisiest(series) => noisiest(series, page),
         Content::Pair(pictures) => html! { div.pair { (pictures.figures_as(true, page)) } },
         Content::Details(details) => details.around(details.screen.with_figures(page)),

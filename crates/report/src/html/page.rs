@@ -1,7 +1,8 @@
 //! The state that sections share while the page is built: numbers of figures, identifiers, and kept figures.
 
-use super::FEW;
-use crate::picture::{Kept, Picture};
+use super::{FEW, Part, looks};
+use crate::palette::Color;
+use crate::picture::{Kept, Look, Picture};
 use crate::style::plain;
 
 /// The state of a page being built: numbers of figures and unique identifiers.
@@ -13,6 +14,8 @@ pub(crate) struct Page {
     figures: usize,
     /// Number of recordings on the page.
     recordings: usize,
+    /// The looks of the sources of the recording.
+    looks: Vec<Look>,
     /// The figures themselves, if they are wanted.
     kept: Option<Vec<Kept>>,
 }
@@ -91,10 +94,16 @@ impl Page {
         self.kept.unwrap_or_default()
     }
 
+    /// Returns colour and shape of a source, as in the timeline.
+    pub(super) fn look(&self, source: &str, name: &str) -> (Color, usize) {
+        looks::find(&self.looks, source, name)
+    }
+
     /// Begins the next recording.
     ///
     /// Returns its number, from 1.
-    pub(super) fn begin_part(&mut self) -> usize {
+    pub(super) fn begin_part(&mut self, part: &Part) -> usize {
+        self.looks = looks::from_part(part);
         self.part += 1;
         self.part
     }

@@ -14,7 +14,7 @@ pub(super) fn part(study: &Study, page: &mut Page) -> Markup {
                 p.machine { (study.paper.full) }
                 h1 { (capital(study.title)) }
                 @for sentence in &study.changed { p.lead { (plain(sentence)) } }
-                @for sentence in &study.lacking { p.warning { (plain(sentence)) } }
+                @for sentence in study.lacking.iter().chain(&study.doubts) { p.warning { (plain(sentence)) } }
             }
             section #published {
                 h2 { "Published beside measured" }

@@ -29,6 +29,7 @@ pub mod repeat;
 mod row;
 mod select;
 pub mod sources;
+pub mod suite;
 pub mod summary;
 pub mod sweep;
 pub mod switch;
@@ -67,6 +68,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &hosts::HOSTS,
     &rank::RANK,
     &sweep::SWEEP,
+    &suite::SUITE,
     &compare::COMPARE,
     &history::HISTORY,
     &gate::GATE,

@@ -12,7 +12,6 @@ pub(super) const SECTION: Section = Section {
     id: "cpus",
     title: "CPU by source",
     short: "CPUs",
-    stands_for: &[],
     has: |part| {
         let known = |timeline: &Timeline| {
             timeline.charged.iter().skip(1).any(|durations| durations.count > 0)

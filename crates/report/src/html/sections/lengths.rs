@@ -14,7 +14,6 @@ pub(super) const SECTION: Section = Section {
     id: "lengths",
     title: "How long detours are",
     short: "Lengths",
-    stands_for: &[],
     has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };

@@ -14,7 +14,6 @@ pub(super) const SECTION: Section = Section {
     id: "limits",
     title: "How reliable the numbers are",
     short: "Reliability",
-    stands_for: &[],
     has: |part| part.run.is_some() || !part.not_available.is_empty(),
     render,
 };

@@ -12,7 +12,6 @@ pub(super) const SECTION: Section = Section {
     id: "machine",
     title: "The machine",
     short: "Machine",
-    stands_for: &[],
     has: |part| part.run.is_some(),
     render,
 };

@@ -1,27 +1,26 @@
 //! The sections of a recording, or of all recordings together.
 //!
-//! First come the screens of the results whose rows name a section. What only a page has is a section with a file of
-//! its own, which appears only if it has something to show.
+//! First come the screens of the results whose rows name a section, and the parts of screens. What only a page has is a
+//! section with a file of its own, which appears only if it has something to show.
 
 mod heat;
 mod lengths;
 mod limits;
 mod machine;
 mod provenance;
-mod sources;
 mod spectrum;
-mod sweep;
 mod text;
 mod timeline;
 
 use super::Part;
 use super::page::Page;
 use crate::results::phases::PHASES;
+use crate::results::summary::SUMMARY;
+use crate::results::sweep::SWEEP;
 use crate::results::{AnyRow, Found, Grouping, Methods};
 use crate::screen::Screen;
 use crate::style::{Style, View};
 use maud::{Markup, html};
-use std::collections::HashSet;
 
 /// A section that only a page has.
 pub(super) struct Section {
@@ -31,8 +30,6 @@ pub(super) struct Section {
     pub title: &'static str,
     /// Its heading in the navigation.
     pub short: &'static str,
-    /// The results that it stands for. One that no section stands for gets a section with its screen.
-    pub stands_for: &'static [&'static dyn AnyRow],
     /// Returns whether it has something to show.
     pub has: fn(&Part) -> bool,
     /// Returns its content.
@@ -44,13 +41,15 @@ enum Entry {
     Own(Section),
     /// The screen of a result that has its place among these sections.
     Screen(&'static dyn AnyRow),
+    /// The part with this anchor of the screen of a result. The page shows the rest of that screen in its head.
+    Part(&'static dyn AnyRow, &'static str),
 }
 
 /// The sections behind the method's own results, in order: those of detours, and those on the recording.
 const SECTIONS: &[Entry] = &[
-    Entry::Own(sweep::SECTION),
+    Entry::Part(&SWEEP, "sweep"),
     Entry::Own(timeline::SECTION),
-    Entry::Own(sources::SECTION),
+    Entry::Part(&SUMMARY, "sources"),
     Entry::Own(lengths::SECTION),
     Entry::Own(spectrum::SECTION),
     Entry::Own(heat::SECTION),
@@ -82,12 +81,12 @@ impl Shown {
         Self { id: section.id, short: Some(section.short), title: section.title, content }
     }
 
-    /// Returns the section that the row of a result names, and those of the parts of its screen.
+    /// Returns the section that the row of a result names, if it names one, and those of the parts of its screen.
     fn named(found: &Found) -> Vec<Self> {
-        let Some(section) = found.row().section() else { return vec![] };
         let mut screen = found.screen(&VIEW);
         let parts = screen.take_parts();
-        let all = std::iter::once((section, screen)).chain(parts);
+        let whole = found.row().section().map(|section| (section, screen));
+        let all = whole.into_iter().chain(parts);
         let all = all.filter(|(_, screen)| screen.is_on_page());
         let shown = all.map(|(section, screen)| Self {
             id: section.anchor,
@@ -114,20 +113,18 @@ impl Shown {
 /// How much of a screen a page shows.
 const VIEW: View<'_> = View { style: Style { color: false }, width: 200, all: true, path: None };
 
-/// Returns the results that no section stands for, each of which gets a section with its screen. Repeated runs are
-/// in the table of all recordings.
+/// Returns the results without a section, each of which gets one with its screen. Repeated runs are in the table of all
+/// recordings.
 fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
-    let own = SECTIONS.iter().filter_map(|entry| match entry {
-        Entry::Own(section) => Some(section.stands_for),
-        Entry::Screen(_) => None,
-    });
-    let stood_for: HashSet<&str> = own.flatten().map(|row| row.id()).collect();
+    let has_parts = |id: &str| {
+        SECTIONS.iter().any(|entry| matches!(entry, Entry::Part(row, _) if row.id() == id))
+    };
     part.found.iter().filter(move |found| {
         let row = found.row();
         row.in_report() != Methods::None
             && row.grouping() != Grouping::Runs
             && row.section().is_none()
-            && !stood_for.contains(row.id())
+            && !has_parts(row.id())
     })
 }
 
@@ -135,14 +132,18 @@ fn without_sections(part: &Part) -> impl Iterator<Item = &Found> {
 pub(super) fn shown(part: &Part) -> Vec<Shown> {
     let found = part.found.iter().filter(|found| !is_listed(found.row().id()));
     let mut first: Vec<Shown> = found.flat_map(Shown::named).collect();
+    let mut take = |anchor: &str| {
+        let place = first.iter().position(|section| section.id == anchor);
+        place.map(|place| first.remove(place))
+    };
     let mut behind = vec![];
     for entry in SECTIONS {
         match entry {
             // The part of a result with the same anchor takes its place.
-            Entry::Own(own) => match first.iter().position(|section| section.id == own.id) {
-                Some(at) => behind.push(first.remove(at)),
-                None => behind.extend((own.has)(part).then(|| Shown::own(own))),
-            },
+            Entry::Own(own) => {
+                behind.extend(take(own.id).or_else(|| (own.has)(part).then(|| Shown::own(own))));
+            }
+            Entry::Part(_, anchor) => behind.extend(take(anchor)),
             Entry::Screen(row) => {
                 let found = part.found.iter().find(|found| found.row().id() == row.id());
                 behind.extend(found.map_or(vec![], Shown::named));

@@ -14,7 +14,6 @@ pub(super) const SECTION: Section = Section {
     id: "provenance",
     title: "Where the numbers come from",
     short: "Provenance",
-    stands_for: &[],
     has: |part| part.run.is_some(),
     render,
 };

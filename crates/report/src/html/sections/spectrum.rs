@@ -12,7 +12,6 @@ pub(super) const SECTION: Section = Section {
     id: "periods",
     title: "What is periodic",
     short: "Periods",
-    stands_for: &[],
     has: |part| {
         let periods = part.get::<Vec<CpuPeriods>>().into_iter().flatten();
         periods.into_iter().any(|cpu| !cpu.spectrum.figure.is_empty())

@@ -8,7 +8,6 @@ pub(super) const SECTION: Section = Section {
     id: "text",
     title: "The same as text",
     short: "Text",
-    stands_for: &[],
     has: |part| part.run.is_some() && !part.text().is_empty(),
     render,
 };

@@ -25,7 +25,6 @@ pub(super) const SECTION: Section = Section {
     id: "timeline",
     title: "Every detour over time",
     short: "Timeline",
-    stands_for: &[],
     has: |part| part.get::<Timeline>().is_some_and(|timeline| timeline.lengths.count > 0),
     render,
 };
