@@ -51,7 +51,7 @@ impl Suite {
     /// Puts what was measured beside what was published, with what is lacking and why sets are doubtful.
     pub(super) fn studied(&self, done: &[Done], lacking: Vec<String>, view: &View<'_>) -> Study {
         let sets = done.iter().map(|done| (done.name.as_str(), &done.found));
-        (self.study)(done, view).lacking(lacking).of_sets(sets)
+        (self.study)(done, view).lacking(lacking).with_sets(sets)
     }
 
     /// Returns that as a result.
