@@ -26,8 +26,8 @@ use crate::terminal;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::Problem;
 use anechoic_recording::options::Answers;
-use anechoic_report::HtmlReport;
 use anechoic_report::results::summary::SUMMARY;
+use anechoic_report::{HtmlReport, View, shown};
 use anechoic_system::machine;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use kept::read_sets;
@@ -88,7 +88,10 @@ struct CommonArgs {
     /// Overwrite an existing page and figures
     #[arg(long)]
     force: bool,
-    /// Do not show progress on stderr
+    /// Show pictures and notes in the terminal, too
+    #[arg(long)]
+    all: bool,
+    /// Show no progress, and the result as one line
     #[arg(long, short)]
     quiet: bool,
 }
@@ -174,8 +177,12 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     if common.json {
         done.iter().try_for_each(|one| one.found.json(&mut out))?;
     } else if !done.is_empty() {
-        let view = terminal::view(Some(dir));
-        (suite.study)(&done, &view).lacking(lacking).screen(&view).write(&view, &mut out)?;
+        let view = View { all: common.all, ..terminal::view(Some(dir)) };
+        let study = (suite.study)(&done, &view).lacking(lacking);
+        match common.quiet {
+            true => writeln!(out, "{}: {}", shown(dir), study.sentence())?,
+            false => study.screen(&view).write(&view, &mut out)?,
+        }
     }
     out.flush()?;
     // Last, so that a page that cannot be written costs nobody the result.

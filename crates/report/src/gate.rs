@@ -77,9 +77,10 @@ pub(crate) fn headline(found: &Gate) -> String {
 fn scope(found: &Gate) -> String {
     let rules = counted(found.rules.len() as u64, "rule", "rules");
     let recordings = counted(found.recordings.len() as u64, "recording", "recordings");
-    let cpus = found.recordings.iter().flat_map(|recording| {
-        recording.cpus.iter().map(move |cpu| (&recording.host, cpu))
-    });
+    let cpus = found
+        .recordings
+        .iter()
+        .flat_map(|recording| recording.cpus.iter().map(move |cpu| (&recording.host, cpu)));
     let cpus = counted(cpus.collect::<BTreeSet<_>>().len() as u64, "CPU", "CPUs");
     let lengths = found.recordings.iter().map(|recording| recording.wall_ns);
     let shortest = lengths.min().filter(|ns| *ns > 0);

@@ -131,7 +131,9 @@ fn differences(ranking: &Ranking) -> Vec<String> {
     let single = without_variance(ranking);
     let samples = (unequal > 0).then(|| {
         let experiments = counted(unequal, "experiment", "experiments");
-        format!("The repetitions of {experiments} differ: a configuration with fewer is less certain.")
+        format!(
+            "The repetitions of {experiments} differ: a configuration with fewer is less certain."
+        )
     });
     let reads = ranking.reads_differ.then(|| READS_DIFFER.to_owned());
     let unit = times::unit(ranking).map(str::to_owned);
@@ -168,9 +170,8 @@ fn lacks_variance(experiment: &RankedExperiment) -> bool {
 
 /// States how often each configuration has which place in the experiments that are none of the paper's.
 fn beside_paper(ranking: &Ranking) -> Option<String> {
-    let places = |standing: &Standing| {
-        Some((clip(&plain(&standing.name), NAME), standing.beside_paper?))
-    };
+    let places =
+        |standing: &Standing| Some((clip(&plain(&standing.name), NAME), standing.beside_paper?));
     let places: Option<Vec<(String, Places)>> = ranking.configurations.iter().map(places).collect();
     let places = places.filter(|places| !places.is_empty())?;
     let others = ranking.experiments.iter().filter(|experiment| experiment.beside_paper);
@@ -293,11 +294,13 @@ fn experiments_table(ranking: &Ranking, view: &View<'_>) -> Table {
     let mut table = Table::with_names(heads[0], &heads[1..]);
     for experiment in &ranking.experiments {
         let mut cells = vec![words(experiment)];
-        cells.extend(experiment.noise.iter().zip(&experiment.time).map(|measured| match measured {
-            (Some(noise), _) => noise_cell(noise, ranking.fixed),
-            (None, Some(_)) => "1 sample".to_owned(),
-            (None, None) => "–".to_owned(),
-        }));
+        cells.extend(experiment.noise.iter().zip(&experiment.time).map(
+            |measured| match measured {
+                (Some(noise), _) => noise_cell(noise, ranking.fixed),
+                (None, Some(_)) => "1 sample".to_owned(),
+                (None, None) => "–".to_owned(),
+            },
+        ));
         cells.push(match (experiment.clearly_lowest, experiment.tied) {
             (Some(lowest), _) => names[lowest].clone(),
             (None, Some(true)) => "none differ".to_owned(),

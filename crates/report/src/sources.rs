@@ -13,6 +13,9 @@ use anechoic_recording::{LossKind, sources};
 
 /// The table shows at most this many rows.
 const MOST_ROWS: usize = 12;
+/// A table with all that is known of each row shows at most this many, a brief one fewer.
+const SOME: usize = 9;
+const FEW: usize = 6;
 /// Rows with a smaller share are left out.
 const LEAST_SHARE: f64 = 0.000_5;
 /// Gaps are mentioned from this part of the median on.
@@ -51,10 +54,39 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     screen.gap();
     add(&sources.sources, &sources.run, view, &mut screen);
     screen.gap();
-    screen.facts(certainty::breakdown(&sources.sources, &sources.run));
-    screen.facts(certainty::losses(&sources.losses));
-    advice::glossary(&sources.sources, &sources.run, &mut screen);
+    let mut facts = certainty::breakdown(&sources.sources, &sources.run);
+    facts.extend(certainty::losses(&sources.losses));
+    screen.checked(facts, view.all);
+    if view.all {
+        advice::glossary(&sources.sources, &sources.run, &mut screen);
+    } else {
+        advice::add_briefly(&sources.sources, &sources.run, view, &mut screen);
+        screen.gap();
+        screen.note("--all shows all sources, what each is, and all that reduces it");
+    }
     screen
+}
+
+/// Returns the table with a title, shortened to this many rows.
+fn finished(table: Table, rows: &[SourceRow], shown: usize) -> Table {
+    let folded = &rows[shown..];
+    let rest = share(folded.iter().map(|row| row.share).sum());
+    let more = format!("{} more, {rest}", folded.len());
+    let table = table.leaving_out(&["per s", "p50", "CPUs", "p99"]);
+    table.captioned("What took the time").folded(shown, more)
+}
+
+/// Adds the largest sources, with the thread, function or sender of each.
+pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    if sources.rows.is_empty() {
+        return add(sources, run, view, screen);
+    }
+    let mut table = Table::with_names("what took the time", &HEADS);
+    for row in &sources.rows {
+        table.row(cells(row, run, NAME_COLUMNS));
+        table.aside(&who(row).join(" · "));
+    }
+    screen.table(finished(table, &sources.rows, shown(&sources.rows).min(FEW)));
 }
 
 /// Adds the table only.
@@ -78,12 +110,8 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     if unattributed > 0.0 {
         table.total(vec!["(no activity recorded)".to_owned(), share(unattributed)]);
     }
-    let shown = if view.all { sources.rows.len() } else { shown(&sources.rows) };
-    let folded = &sources.rows[shown..];
-    let rest = share(folded.iter().map(|row| row.share).sum());
-    let more = format!("{} more, {rest}", folded.len());
-    let table = table.leaving_out(&["per s", "p50", "CPUs", "p99"]);
-    screen.table(table.captioned("What took the time").folded(shown, more));
+    let shown = if view.all { sources.rows.len() } else { shown(&sources.rows).min(SOME) };
+    screen.table(finished(table, &sources.rows, shown));
     screen.note(match run.cpus.len() {
         ..2 => "share: of the lost time",
         _ => "share: of the lost time; per s: on each CPU that has any",
@@ -139,14 +167,23 @@ pub(crate) fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     let gaps = row.gap_p50_ns as f64 >= GAP_PART * row.charged.p50_ns as f64;
     let gaps = (gaps && row.gap_p50_ns > 0)
         .then(|| format!("{} of it {}", length(row.gap_p50_ns), gap(run)));
-    let function = row.functions.first();
-    let function =
-        function.filter(|f| f.function != row.name && !sources::TIMER_TICK.is(&row.source));
-    let function = function.and_then(|f| mostly(f.share, plain(&f.function)));
-    let sent = row.senders.first();
-    let sent = sent.and_then(|s| Some((s.share, sender(s.cpu, s.task.as_deref())?)));
-    let sent = sent.and_then(|(share, sent)| mostly(share, format!("from {sent}")));
-    [thread(row), steal, gaps, function, sent].into_iter().flatten().collect()
+    [thread(row), steal, gaps, function(row), sent(row)].into_iter().flatten().collect()
+}
+
+/// Returns the thread, function and sender of most of a source.
+fn who(row: &SourceRow) -> Vec<String> {
+    [thread(row), function(row), sent(row)].into_iter().flatten().collect()
+}
+
+fn function(row: &SourceRow) -> Option<String> {
+    let first = row.functions.first()?;
+    let known = first.function == row.name || sources::TIMER_TICK.is(&row.source);
+    if known { None } else { mostly(first.share, plain(&first.function)) }
+}
+
+fn sent(row: &SourceRow) -> Option<String> {
+    let first = row.senders.first()?;
+    mostly(first.share, format!("from {}", sender(first.cpu, first.task.as_deref())?))
 }
 
 /// Returns the thread that took most of a source: its process, unit and command line. Threads of the kernel are known by

@@ -76,7 +76,13 @@ impl Study {
         &self.lacking
     }
 
-    /// Returns everything as one screen; a long one repeats at its end what has changed since the paper.
+    /// Returns what has changed most since the paper, or the title if nothing is known of that.
+    #[must_use]
+    pub fn sentence(&self) -> &str {
+        self.changed.first().map_or(self.title, String::as_str)
+    }
+
+    /// Returns everything as one screen, in a terminal without figures and notes unless all is shown.
     #[must_use]
     pub fn screen(self, view: &View<'_>) -> Screen {
         let mut screen = Screen::default();
@@ -85,8 +91,11 @@ impl Study {
         self.changed.iter().for_each(|sentence| screen.headline(sentence));
         self.lacking.iter().for_each(|sentence| screen.warning(sentence));
         screen.gap();
-        screen.append(self.shown);
+        screen.append(self.shown.in_brief(view));
         screen.path("recordings", view);
+        if !view.all {
+            screen.note("--all shows the figures and how to read the tables");
+        }
         screen
     }
 }

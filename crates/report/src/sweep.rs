@@ -185,8 +185,9 @@ fn words(found: &Sweep, number: f64) -> String {
 /// Returns mean and deviation of each experiment at each number.
 pub(crate) fn table(found: &Sweep) -> Table {
     let number = number(found.by);
-    let mut table = Table::with_names("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
-        .captioned("Mean and deviation at each number");
+    let mut table =
+        Table::with_names("experiment", &[number, "runs", "mean", "± sd", "min", "max"])
+            .captioned("Mean and deviation at each number");
     for line in &found.lines {
         for point in &line.points {
             let spread = &point.spread;

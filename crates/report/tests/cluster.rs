@@ -160,6 +160,10 @@ fn usual() {
     }
     let cluster = merged(hosts).finish().expect("sixteen hosts");
     golden("cluster_usual", &cluster);
+    insta::assert_snapshot!(
+        "cluster_all",
+        screen(&cluster, &View { all: true, ..View::default() })
+    );
     let colored = View { style: Style { color: true }, width: 100, all: true, ..View::default() };
     let text = screen(&cluster, &colored);
     assert!(text.contains('\x1b') && !text.contains("--all"), "{text}");
@@ -254,7 +258,7 @@ fn only_measured_hosts_are_the_others() {
     silent.cpus[0].wall_ns = 0;
     let cluster = merged(vec![quiet, noisy, silent]).finish().expect("three hosts");
     assert_eq!(cluster.total.hosts, 3);
-    let text = screen(&cluster, &View::default());
+    let text = screen(&cluster, &View { all: true, ..View::default() });
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("node02 lost 3.00 %, the other 1.00 %"), "{text}");
     assert!(!words.contains("median of the others"), "{text}");
