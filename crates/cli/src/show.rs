@@ -106,17 +106,23 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints a result of the recordings in `place` and returns its exit code.
-    ///
-    /// # Errors
-    /// Returns errors of writing.
-    pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
+    /// Returns how it shows a result of the recordings in `place`.
+    pub(crate) fn view<'a>(&self, place: Option<&'a Path>) -> View<'a> {
         let place = place.filter(|_| !self.unsaved);
         let mut view = View { all: self.all, ..terminal::view(place) };
         if self.file.is_some() {
             view.style = Style { color: terminal::is_colored(false) };
         }
-        let written = match one_line(found, place).filter(|_| self.quiet) {
+        view
+    }
+
+    /// Prints a result of the recordings in `place` and returns its exit code.
+    ///
+    /// # Errors
+    /// Returns errors of writing.
+    pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
+        let view = self.view(place);
+        let written = match one_line(found, view.path).filter(|_| self.quiet) {
             _ if self.json => found.json(&mut self.out),
             Some(line) => writeln!(self.out, "{line}"),
             None => found.screen(&view).write(&view, &mut self.out),

@@ -107,6 +107,32 @@ fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
     assert!(json.err.contains("1 of 3 sets is missing: run-02"), "{}", json.err);
 }
 
+/// A set whose own result is a warning makes the exit code 1, and the screen, the page and the document state why.
+#[test]
+fn a_doubtful_set_is_named_with_the_reason() {
+    let dir = whole();
+    let mut run = selfish_run();
+    run.cpus[0].lost_detours = 3;
+    fs::remove_dir_all(dir.path().join("run-02")).expect("removed");
+    write(&dir.path().join("run-02"), &run);
+    let (suite, pages) = shown(dir.path());
+    assert_eq!(suite.code, Some(1), "{}", suite.err);
+    for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
+        assert!(text.contains("The result of run-02 is doubtful: "), "{text:.3000}");
+    }
+    let json = |args: &[&str]| -> serde_json::Value {
+        let done = anechoic(args);
+        assert_eq!(done.code, Some(1), "{}", done.err);
+        serde_json::from_str(&done.out).expect("one document")
+    };
+    let own = json(&["suite", "selfish", "--show", arg(dir.path()), "-q", "--json"]);
+    assert_eq!(own["sets"][1]["verdict"], "warning", "{own:#}");
+    assert_eq!(own["doubts"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json(&["summary", arg(dir.path()), "--json"]), own, "the same result");
+    let summary = anechoic(&["summary", arg(dir.path())]);
+    assert!(words(&summary.out).contains("The result of run-02 is doubtful: "), "{}", summary.out);
+}
+
 /// The loops run on one CPU, and jobs on several: what is missing is named by what the loops had.
 #[test]
 fn a_suite_of_one_cpu_has_sets_on_more() {

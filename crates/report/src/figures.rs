@@ -1,6 +1,6 @@
 //! The figures of the report as separate files, with the numbers and captions of the page.
 
-use crate::html::{HtmlReport, pictures};
+use crate::page::{HtmlReport, pictures};
 use crate::picture::{Kept, svg};
 use crate::style::{plain, wrap};
 

@@ -1,7 +1,7 @@
 //! Names of sources and senders.
 
-use crate::style::plain;
-use crate::units::count;
+use crate::style::{plain, width};
+use crate::units::{count, cpu_list};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::memory::Outliers;
 use anechoic_recording::ActivityKind;
@@ -28,6 +28,15 @@ pub(crate) fn causes(outliers: &Outliers, run: &Facts) -> Option<String> {
 pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
     let title = sources::find(source).map_or(source, |known| known.title_on(guest));
     if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
+}
+
+/// Returns which CPUs were touched: `all`, their numbers, or how many.
+pub(crate) fn cpus(touched: &[u32], measured: usize) -> String {
+    if touched.len() == measured && measured > 1 {
+        return "all".into();
+    }
+    let list = cpu_list(touched);
+    if width(&list) <= 5 { list } else { format!("{}/{measured}", touched.len()) }
 }
 
 /// Returns who sent something: `CPU 0 bash`; nothing if that is unknown.

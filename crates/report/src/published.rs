@@ -229,6 +229,13 @@ pub const JOB_GRAINS_NS: [u64; 3] = [0, 1_000_000, 5_000_000];
 /// Further grains as fractions of the tick's period (Tsafrir 2007, Figure 15).
 pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
 
+/// Returns all numbers of a paper.
+pub(crate) fn from_paper(paper: &Paper) -> &'static [Published] {
+    const ALL: [&Numbers; 6] = [&CMT, &PAGING, &TICKS, &DETOURS, &MEMORY, &INJECTED];
+    let numbers = ALL.into_iter().find(|numbers| numbers.paper() == paper);
+    numbers.map_or(&[], |numbers| numbers)
+}
+
 /// Returns the cell of `table` for this experiment, row and column.
 #[must_use]
 pub fn find(

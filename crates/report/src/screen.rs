@@ -3,6 +3,7 @@
 //! A result builds its screen once: [`Screen::write`] prints it, and the page renders the same blocks. A block that
 //! only one of the two shows states that.
 
+pub(crate) mod document;
 pub(crate) mod html;
 mod text;
 

@@ -1,7 +1,7 @@
 //! The experiments of the papers from made results: what has changed since, what was published beside what was measured,
 //! and the figures in the order of the paper.
 
-use crate::{bsp, made, paging, ticks};
+use crate::{bsp, made, paging, schema, ticks};
 use anechoic_analyze::Summary;
 use anechoic_analyze::stats::Interval;
 use anechoic_lab::builders::clock;
@@ -82,6 +82,23 @@ fn ferreira() {
     assert!(
         drawn[0].caption.contains("from the intervals of the set with it and of the set without")
     );
+}
+
+/// The document has the numbers of the paper, and what was measured with units.
+#[test]
+fn a_study_is_one_document() {
+    let sets = ferreira_sets(known(0.01, 0.002), [known(0.05, 0.002); 6]);
+    let study = suite_ferreira(&sets).lacking(vec!["1000hz-random is missing.".into()]);
+    let document = schema::validate("suite.schema.json", &study).expect("valid");
+    assert_eq!(document["paper"]["short"], "Ferreira 2008");
+    assert_eq!(document["lacking"][0], "1000hz-random is missing.");
+    let published = document["published"].as_array().expect("numbers");
+    assert!(published.iter().any(|number| number["experiment"] == "slowdown by noise of 2.5 %"));
+    let parts = document["parts"].as_array().expect("parts").iter();
+    let tables = parts.flat_map(|part| part["tables"].as_array().expect("tables"));
+    let cells = tables.flat_map(|table| table["rows"].as_array().expect("rows"));
+    let cells: Vec<_> = cells.flat_map(|row| row.as_array().expect("cells")).collect();
+    assert!(cells.iter().any(|cell| cell["unit"] == "%"), "{document:#}");
 }
 
 /// A line needs two grains; the caption names it only where it is drawn.

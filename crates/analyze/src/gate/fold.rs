@@ -143,9 +143,9 @@ impl Judging<'_> {
         }
         let Some(seen) = &mut self.seen else { return };
         let end_ticks = detour.view.end_ticks;
-        let taken = |which: &[Counts]| taken(&detour.charges, &self.places, which);
+        let sum_of = |which: &[Counts]| taken(detour.charges, &self.places, which);
         let whole = (detour.view.lost_ticks, true);
-        let certain = if self.possible.is_none() { whole } else { taken(&[Counts::Yes]) };
+        let certain = if self.possible.is_none() { whole } else { sum_of(&[Counts::Yes]) };
         if let (ticks, true) = certain {
             let is_long = seen.add(end_ticks, ticks);
             let counts = |charge: &&Charge| self.places[charge.place] == Counts::Yes;
@@ -158,7 +158,7 @@ impl Judging<'_> {
         let Some(possible) = &mut self.possible else { return };
         // A detour that was not attributed may be anything.
         let all =
-            if detour.charges.is_empty() { whole } else { taken(&[Counts::Yes, Counts::Perhaps]) };
+            if detour.charges.is_empty() { whole } else { sum_of(&[Counts::Yes, Counts::Perhaps]) };
         if let (ticks, true) = all {
             possible.add(end_ticks, ticks);
         }

@@ -180,7 +180,7 @@ fn lower_base(spectrum: &Periodogram, hz: f64, highest_hz: f64) -> Option<f64> {
 }
 
 fn explains_more(spectrum: &Periodogram, divisor: u32, lower_hz: f64, highest_hz: f64) -> bool {
-    let own = (1..).filter(|number: &u32| number % divisor != 0).take(DECIDING);
+    let own = (1..).filter(|number: &u32| !number.is_multiple_of(divisor)).take(DECIDING);
     let own = own.map(|number| lower_hz * f64::from(number)).take_while(|&hz| hz <= highest_hz);
     let mut evidence: Vec<f64> = own.map(|hz| evidence(spectrum, hz)).collect();
     evidence.sort_unstable_by(f64::total_cmp);

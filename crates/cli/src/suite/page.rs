@@ -2,14 +2,14 @@
 
 use super::SUITES;
 use super::judged::{Judged, Names};
-use super::row::{Done, Suite, Wanted, left_out};
+use super::row::{Done, Suite, WHOLE, Wanted, left_out};
 use super::settings::is_of;
 use crate::exit;
 use crate::inputs::Inputs;
 use crate::page::{self, Known};
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::Found;
-use anechoic_report::{HtmlPart, HtmlReport, Study, View};
+use anechoic_report::{HtmlPart, HtmlReport, Study};
 use std::path::Path;
 
 /// Computes the report of these recordings, or of copies without what names their owner: that of `chosen`, or of the suite
@@ -41,7 +41,7 @@ pub(super) fn report(
 }
 
 /// Returns the suite whose directory the user named: every recording in it was measured by that suite.
-fn whose(inputs: &Inputs) -> Option<&'static Suite> {
+pub(super) fn whose(inputs: &Inputs) -> Option<&'static Suite> {
     let place = inputs.place()?;
     let (suite, dir) = set_of(inputs.recordings.first()?)?;
     let is_set = |recording: &Recording| {
@@ -108,9 +108,8 @@ fn study(
             Err(why) => lacking.push(left_out(&name, &why)),
         }
     }
-    let view = View { width: 120, all: true, ..View::default() };
     let whole = lacking.is_empty();
-    ((suite.study)(&done, &view).lacking(lacking), whole)
+    (suite.studied(&done, lacking, &WHOLE), whole)
 }
 
 /// Returns a result of a recording: the one on its page, if that is what the suite needs.

@@ -9,10 +9,15 @@ use anechoic_measure::methods;
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::{Answers, OptionRow};
 use anechoic_recording::{Problem, ProblemKind, Recording, Run};
+use anechoic_report::results::suite::SUITE;
 use anechoic_report::results::{AnyRow, Found, Input};
-use anechoic_report::{Study, View};
+use anechoic_report::{Study, Style, View};
 use anechoic_system::cpus;
 use std::path::PathBuf;
+
+/// How much a page and JSON show, whatever the terminal.
+pub(super) const WHOLE: View<'_> =
+    View { style: Style { color: false }, width: 120, all: true, path: None };
 
 /// The experiments of a paper.
 #[derive(Debug)]
@@ -41,6 +46,17 @@ impl Suite {
     /// Returns what is computed of recordings of this method, if the suite has such sets.
     pub(super) fn result(&self, method: &str) -> Option<&'static Wanted> {
         self.results.iter().find(|wanted| wanted.method == method)
+    }
+
+    /// Puts what was measured beside what was published, with what is lacking and why sets are doubtful.
+    pub(super) fn studied(&self, done: &[Done], lacking: Vec<String>, view: &View<'_>) -> Study {
+        let sets = done.iter().map(|done| (done.name.as_str(), &done.found));
+        (self.study)(done, view).lacking(lacking).with_sets(sets)
+    }
+
+    /// Returns that as a result.
+    pub(super) fn result_of(&self, done: &[Done], lacking: Vec<String>, view: &View<'_>) -> Found {
+        Found::from_value(&SUITE, self.studied(done, lacking, view), &[])
     }
 
     /// Returns the CPUs that are measured unless the user names others.

@@ -56,8 +56,8 @@ impl Blamed {
                     let cell = marks.get(place).and_then(|&cell| sums.get_mut(cell as usize));
                     let Some(cell) = cell else { continue };
                     let ns = recording.run().clock.ns(activity.self_ticks);
-                    let of_source = cell.entry((activity.source, activity.name)).or_default();
-                    *of_source = of_source.saturating_add(ns);
+                    let source_ns = cell.entry((activity.source, activity.name)).or_default();
+                    *source_ns = source_ns.saturating_add(ns);
                 }
             }
         }

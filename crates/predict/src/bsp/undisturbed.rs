@@ -46,18 +46,18 @@ impl Base {
         let mut found = Vec::with_capacity(blocks.len());
         let (mut phases, mut sum, mut work) = (0u64, 0.0, 0.0);
         for block in blocks {
-            let mut of_block = (0.0, 0.0);
+            let mut block_sum = (0.0, 0.0);
             for step in block.iter_mut().filter(|step| step.happened == Happened::Nothing) {
                 if step.took_ns > long_ns {
                     step.happened = Happened::Unexplained;
                 } else {
-                    of_block = (of_block.0 + 1.0, of_block.1 + step.took_ns);
+                    block_sum = (block_sum.0 + 1.0, block_sum.1 + step.took_ns);
                     work += step.work_ns;
                 }
             }
-            phases += of_block.0 as u64;
-            sum += of_block.1;
-            found.push(of_block);
+            phases += block_sum.0 as u64;
+            sum += block_sum.1;
+            found.push(block_sum);
         }
         let ns = sum / phases as f64;
         let meeting_ns = ns - work / phases as f64;

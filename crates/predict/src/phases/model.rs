@@ -256,12 +256,12 @@ impl Grain<'_> {
         let interval =
             |bounds: Interval| Interval { low: slowdown(bounds.low), high: slowdown(bounds.high) };
         let supported = ranks <= supported(self.windows);
-        let of_law = |law: &Law, bounds: Bounds| Slowdown {
+        let by_law = |law: &Law, bounds: Bounds| Slowdown {
             slowdown: slowdown(law.mean_of_slowest_ns(ranks)),
             interval: bounds.interval.filter(|_| supported).map(interval),
             at_least: bounds.at_least.map(slowdown),
         };
-        let free_start = of_law(&self.laws.free, free);
+        let free_start = by_law(&self.laws.free, free);
         // What was recorded already is no less than what one could expect.
         let credible =
             |tail: &Extrapolated| tail.interval.is_some() && tail.slowdown >= free_start.slowdown;
@@ -269,7 +269,7 @@ impl Grain<'_> {
             ranks,
             recursion: None,
             free_start,
-            wall_start: of_law(&self.laws.wall, wall),
+            wall_start: by_law(&self.laws.wall, wall),
             closed_form: 1.0,
             supported,
             needed_window_ns: 0,

@@ -68,10 +68,10 @@ impl Noise {
         let mut sources = vec![];
         for recording in recordings {
             noise.guest |= recording.run().machine.hypervisor.is_some();
-            let (host, of_host) =
+            let (host, host_sources) =
                 read_recording(recording, coarsest.unwrap_or(0), &mut noise.notes)?;
             noise.hosts.push(host);
-            sources.push(of_host);
+            sources.push(host_sources);
         }
         if noise.hosts.is_empty() {
             return Err(nothing("give a recording or a text file"));

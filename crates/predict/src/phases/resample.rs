@@ -84,8 +84,8 @@ impl LawBlocks {
 impl Blocks {
     /// Returns room for this number of blocks.
     pub(super) fn new(blocks: u64) -> Self {
-        let of_law = || LawBlocks { blocks: vec![vec![]; blocks as usize], whole: vec![] };
-        Self { free: of_law(), wall: of_law() }
+        let empty = || LawBlocks { blocks: vec![vec![]; blocks as usize], whole: vec![] };
+        Self { free: empty(), wall: empty() }
     }
 
     /// Adds starts with delays of one bin to a block: those in free time, and those in wall time.

@@ -39,9 +39,9 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     let cpus: BTreeSet<u32> = sorts().filter_map(|(series, _)| series.cpu).collect();
     let mut processors = vec![];
     for cpu in cpus {
-        let of_cpu: Vec<SeriesOutcome> =
+        let measured: Vec<SeriesOutcome> =
             known.iter().filter(|(series, _)| series.cpu == Some(cpu)).cloned().collect();
-        processors.push(processor(recording, cpu, &of_cpu)?);
+        processors.push(processor(recording, cpu, &measured)?);
     }
     if processors.is_empty() {
         return Err(lacks(recording, "it contains no sorts", "measure again"));

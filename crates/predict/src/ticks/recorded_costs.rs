@@ -76,11 +76,12 @@ struct Trap {
 
 /// Returns the time of a system call; absent if none was measured.
 fn trap(recording: &Recording, cpu: u32, known: &[SeriesOutcome]) -> Result<Option<Trap>, Problem> {
-    let of_trap = known
+    let system_calls = known
         .iter()
         .filter(|(series, _)| series.variant == TRAP && series.parameters.injection.is_none());
-    let calls: HashMap<u32, u64> =
-        of_trap.map(|(series, _)| (series.series, series.parameters.iterations.max(1))).collect();
+    let calls: HashMap<u32, u64> = system_calls
+        .map(|(series, _)| (series.series, series.parameters.iterations.max(1)))
+        .collect();
     let (mut ticks, mut all_calls) = (0.0, 0.0);
     let mut each = vec![];
     for samples in recording.rows_of_cpu::<Sample>(cpu) {

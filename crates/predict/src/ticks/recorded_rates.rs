@@ -24,10 +24,10 @@ pub(super) fn unseen(
     let mut lost = vec![false; rounds.len()];
     for losses in recording.rows::<Loss>() {
         let losses = losses?;
-        let of_events = |loss: &&Loss| {
+        let events_lost = |loss: &&Loss| {
             loss.cpu == cpu && matches!(loss.what, LossKind::Events | LossKind::Untraced)
         };
-        for loss in losses.iter().filter(of_events) {
+        for loss in losses.iter().filter(events_lost) {
             for (round, lost) in rounds.iter().zip(&mut lost) {
                 *lost |= loss.start_ticks < round.end_ticks && round.start_ticks < loss.end_ticks;
             }

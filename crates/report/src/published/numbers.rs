@@ -63,6 +63,11 @@ impl Numbers {
     pub(super) const fn new(paper: &'static Paper, text: &'static str) -> Self {
         Self { paper, text, rows: OnceLock::new() }
     }
+
+    /// Returns the paper.
+    pub(super) fn paper(&self) -> &Paper {
+        self.paper
+    }
 }
 
 impl Deref for Numbers {
