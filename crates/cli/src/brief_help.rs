@@ -10,6 +10,40 @@ const BESIDE: usize = 8;
 const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
+/// How texts begin that have no short beginning, and what stands for them.
+const SHORT: [(&str, &str); 30] = [
+    ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
+    ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
+    ("End a series once its accumulated mean", "End a series once its mean is steady"),
+    ("Four sizes of the matrix", "Four sizes of the matrix instead of nine"),
+    ("Keep the sets that are complete", "Measure only the sets that are not complete"),
+    ("Keep the whole measurement", "Keep the whole measurement in this directory"),
+    ("Largest increase of the noise", "Largest increase of the noise"),
+    ("Largest number of detours", "Most detours of a CPU per time"),
+    ("Largest number of steps", "Largest number of steps of the recursion"),
+    ("Largest share of detours", "Largest share that was lost"),
+    ("Largest share of kernel events", "Most kernel events outside detours"),
+    ("Measure N times", "Measure N times; mean and deviation"),
+    ("Measure at the same time, and compare", "Compare what was asked with what was seen"),
+    ("Measure nothing; show", "Show what was measured into this directory"),
+    ("Measure the CPUs one after the other", "Measure the CPUs one after the other"),
+    ("Numbers of copies of the sort", "Numbers of copies of the sort"),
+    ("Predict the cost for a job", "Predict the cost for a job of so many ranks"),
+    ("Serial port to which", "Serial port to which the recording is sent"),
+    ("Shortest time for which each CPU", "Shortest time watched for a verdict"),
+    ("Time for the repetitions", "Time for one experiment on one working set"),
+    ("Time for the samples of one ring", "Time for the samples of one ring"),
+    ("Total time of the phases", "Total time of the phases of one grain"),
+    ("Undisturbed time between", "Undisturbed time between synchronisations"),
+    ("Use random", "Use exponentially distributed times"),
+    ("With --poisson or --phase random: seed", "With random times: their seed"),
+    ("With --policy fifo: measure every", "With --policy fifo: measure every CPU"),
+    ("With --stop-on: keep only", "With --stop-on: keep only this much time"),
+    ("With --verify: show the result", "With --verify: keep no recordings"),
+    ("Write to this file instead of", "Write to this file"),
+    ("Write the result to this file as JUnit", "Write the result as JUnit XML"),
+];
+
 /// Returns the command with a line for each option, as `-h` shows it.
 pub(crate) fn brief(command: Command) -> Command {
     let shown = |arg: &&Arg| !arg.is_hide_set() && !RARE.contains(&arg.get_id().as_str());
@@ -26,7 +60,11 @@ pub(crate) fn brief(command: Command) -> Command {
 /// Shortens the text of an option to this many columns; its default value stays if it fits.
 fn in_one_line(arg: Arg, room: usize) -> Arg {
     let Some(help) = arg.get_help().map(ToString::to_string) else { return arg };
-    let text = fitting(&help, room).to_owned();
+    let short = SHORT.iter().find(|(beginning, _)| help.starts_with(beginning));
+    let text = match short.filter(|_| help.chars().count() > room) {
+        Some((_, short)) => (*short).to_owned(),
+        None => fitting(&help, room).to_owned(),
+    };
     let values: Vec<String> = match arg.get_action().takes_values()
         && !arg.is_hide_default_value_set()
     {
@@ -62,6 +100,7 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
         let next = &text[at + letter.len_utf8()..];
         let part = match letter {
             ' ' => next.starts_with(['(', '[']),
+            ':' if text.starts_with("With ") => false, // it is only the condition
             ',' | ';' | ':' | '.' => next.starts_with(' '),
             _ => false,
         };

@@ -287,7 +287,7 @@ fn an_interval_that_says_nothing_is_not_shown() {
     (wide.interval, wide.at_least) = (nothing, Some(1e-7));
     (wide.cpus[0].interval, wide.cpus[0].at_least) = (nothing, Some(1e-7));
     let cluster = merged(vec![wide]).finish().expect("one host");
-    let text = screen(&cluster, &View::default());
+    let text = screen(&cluster, &View { all: true, ..View::default() });
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("(too few events to give an interval: measure for longer)"), "{text}");
     assert!(words.contains("– under 95 %: no interval"), "{text}");
