@@ -211,7 +211,8 @@ fn show(args: &AbArgs, dir: &Path, mut trials: Trials) -> Result<u8, Problem> {
     let recordings = sides.each_ref().map(|side| side.iter().collect::<Vec<&Recording>>());
     let names = ["A".to_owned(), "B".to_owned()];
     let found = compared(names, recordings, &args.job, Some(&trials), None)?;
-    let mut printer = Printer::stdout(args.json, args.all).unsaved(args.setup.no_save);
+    let mut printer =
+        Printer::stdout(args.json, args.all).unsaved(args.setup.no_save).quiet(args.setup.quiet);
     let code = printer.print(&found, Some(dir))?;
     printer.finish()?;
     args.page.write(found, false)?;

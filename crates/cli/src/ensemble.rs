@@ -9,6 +9,7 @@ use crate::method_args::{MethodArgs, MethodOfRanks};
 use crate::progress::Busy;
 use crate::run_args::RunArgs;
 use crate::setup::{self, SetupArgs, explained};
+use crate::show::Printer;
 use crate::stop;
 use crate::terminal;
 use anechoic_measure::ensemble::directory::{Patience, SharedDirectory};
@@ -351,5 +352,6 @@ fn show<J: Joint>(
         found => found?,
     };
     merge::save(&found, &dir.join(J::FILE))?;
-    merge::show(&found, worst, dir, args.json(), false)
+    let printer = Printer::stdout(args.json(), false).quiet(args.setup().quiet);
+    merge::show(&found, worst, dir, printer)
 }

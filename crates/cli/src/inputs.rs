@@ -207,6 +207,14 @@ fn index_in_name(recording: &Recording) -> Option<usize> {
 /// # Errors
 /// Fails if there is none, or none that can be read.
 pub(crate) fn newest(methods: Methods) -> Result<PathBuf, Problem> {
+    newest_or(methods, "measure one: `anechoic run --help`")
+}
+
+/// Returns the same; if there is none, the error advises to name one or to do this instead.
+///
+/// # Errors
+/// Likewise.
+pub(crate) fn newest_or(methods: Methods, instead: &str) -> Result<PathBuf, Problem> {
     let here = match Inputs::below(Path::new(".")) {
         Ok(inputs) => {
             // A damaged one may be the newest; it is named, so that nobody takes another one for it.
@@ -223,7 +231,7 @@ pub(crate) fn newest(methods: Methods) -> Result<PathBuf, Problem> {
             _ => String::new(),
         };
         let why = format!("no recording is named, and there is none{which} in this directory");
-        ProblemKind::NoInput.problem(why, "name one, or measure one: `anechoic run --help`")
+        ProblemKind::NoInput.problem(why, format!("name one, or {instead}"))
     })?;
     let is_part = newest.run().repetition.is_some() || is_host(newest.dir());
     let whole = newest.dir().parent().filter(|whole| is_part && !whole.as_os_str().is_empty());

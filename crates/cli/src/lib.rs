@@ -6,6 +6,7 @@
 mod ab;
 mod ask;
 mod attribute;
+mod brief_help;
 mod check;
 mod command;
 mod compare;
@@ -123,14 +124,18 @@ enum Command {
 /// The definition of the command line, from which the command reference is made.
 #[must_use]
 pub fn command_line() -> clap::Command {
-    help::grouped(Cli::command())
+    brief_help::with_narrow_examples(help::grouped(Cli::command()))
 }
 
 /// Runs the whole command: parses the command line, does what it asks, and returns the exit code.
 #[must_use]
 pub fn anechoic() -> ExitCode {
     let typed = minimal::arguments(std::env::args_os());
-    let parsed = command_line().try_get_matches_from(&typed);
+    let command = match typed.iter().any(|word| word == "-h") {
+        true => brief_help::brief(command_line()),
+        false => command_line(),
+    };
+    let parsed = command.try_get_matches_from(&typed);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {

@@ -32,7 +32,9 @@ impl Args for LongestArgs {
             .mut_arg("json", |arg| {
                 arg.help("Print JSON (schema/longest.schema.json), one document per recording")
             })
-            .mut_arg("all", |arg| arg.hide(true)) // it always shows all
+            .mut_arg("all", |arg| {
+                arg.help("Show what happened in each, not only in the first ones")
+            })
             .about(ABOUT)
             .after_help(EXAMPLES)
     }

@@ -50,7 +50,7 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     let found = found?;
     create_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
     save(&found, &dir.join(CLUSTER))?;
-    show(&found, worst.max(code), &dir, args.json, args.all)
+    show(&found, worst.max(code), &dir, Printer::stdout(args.json, args.all))
 }
 
 /// Attributes the recordings that are not attributed yet. A recording that cannot be attributed is still
@@ -84,10 +84,8 @@ pub fn show(
     found: &Found,
     worst: u8,
     dir: &Path,
-    json: bool,
-    all: bool,
+    mut printer: Printer,
 ) -> Result<ExitCode, Problem> {
-    let mut printer = Printer::stdout(json, all);
     let code = printer.print(found, Some(dir))?;
     printer.finish()?;
     Ok(ExitCode::from(worst.max(code)))

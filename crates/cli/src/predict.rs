@@ -1,6 +1,6 @@
 //! `anechoic predict`: predicts what was not measured. Its subcommands are the result rows that have a model.
 
-use crate::inputs::{InputArgs, Inputs, newest};
+use crate::inputs::{InputArgs, Inputs, newest, newest_or};
 use crate::options::{answers, arguments};
 use crate::page::PageArgs;
 use crate::progress::Busy;
@@ -97,7 +97,7 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let needed = !args.model.needs_no_recording
         && !args.model.instead.iter().any(|other| given(&args.matches, other));
     let places = match places.is_empty() && files.is_empty() && needed {
-        true => vec![newest(args.row.in_report())?],
+        true => vec![newest_fitting(args)?],
         false => places,
     };
     args.page.refuse(args.show.force)?;
@@ -119,6 +119,18 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     printer.finish()?;
     page.map_or(Ok(()), |found| args.page.write(found, args.show.force))?;
     Ok(ExitCode::from(unread.max(code)))
+}
+
+/// Returns the newest recording that the model can read. A model that needs none, given an option, advises that.
+fn newest_fitting(args: &PredictArgs) -> Result<PathBuf, Problem> {
+    let options: Vec<String> = args.model.instead.iter().map(|name| format!("--{name}")).collect();
+    match options.is_empty() {
+        true => newest(args.row.in_report()),
+        false => {
+            let instead = format!("use {}, which needs none", options.join(" or "));
+            newest_or(args.row.in_report(), &instead)
+        }
+    }
 }
 
 /// Returns whether an option was given.

@@ -53,7 +53,7 @@ pub struct RecordArgs {
     /// Print JSON (schema/summary.schema.json)
     #[arg(long)]
     json: bool,
-    /// Do not show progress; with a command, do not compute or show the result either: exit code 3 then never occurs
+    /// Show no progress, and the result as one line
     #[arg(long, short)]
     quiet: bool,
     /// Command to record, with all processes that it starts
@@ -119,10 +119,7 @@ impl Recording<'_> {
         }
         recorded?;
         explained(self.dir, self.args.quiet)?;
-        let code = match self.args.quiet {
-            true => 0,
-            false => self.show(Printer::stderr(self.args.json))?,
-        };
+        let code = self.show(Printer::stderr(self.args.json))?;
         let own = match self.account_disagrees()? {
             _ if code >= exit::NO_VERDICT => code,
             true => exit::NO_VERDICT,

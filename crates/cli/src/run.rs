@@ -43,7 +43,7 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
     let (mut runs, mut dirs) = (Vec::new(), Vec::new());
     for number in 1..=args.repeat {
         let repeated = args.repeat > 1;
-        let dir = if repeated { dir.join(format!("run-{number:03}")) } else { dir.to_owned() };
+        let dir = if repeated { run_dir(dir, number) } else { dir.to_owned() };
         let plan = Plan { repetition: repeated.then_some((number, args.repeat)), ..plan.clone() };
         runs.push(measure(&plan, &dir, &stop, args.setup.quiet)?);
         dirs.push(dir);
@@ -56,6 +56,11 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
         false => show(args, &runs, dir)?,
     }
     Ok(code(args, &runs))
+}
+
+/// Returns the directory of a repeated run.
+fn run_dir(dir: &Path, number: u32) -> PathBuf {
+    dir.join(format!("run-{number:03}"))
 }
 
 /// Prints the histogram of each run.
@@ -83,10 +88,19 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<Fi
     Ok(findings)
 }
 
-/// Shows the last run, and for repeated runs their mean and spread; JSON has only one of the two.
+/// Shows the last run, and for repeated runs their mean and spread; JSON has only one of the two. A quiet command prints
+/// one line for each run.
 fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<(), Problem> {
-    let mut printer = Printer::stdout(args.json, false).unsaved(args.setup.no_save);
+    let quiet = args.setup.quiet && !args.json;
+    let mut printer = Printer::stdout(args.json, false).unsaved(args.setup.no_save).quiet(quiet);
     let repeated = args.repeat > 1;
+    if quiet && repeated {
+        for (number, run) in (1_u32..).zip(runs) {
+            let place = run_dir(dir, number);
+            run.iter().try_for_each(|found| printer.print(found, Some(&place)).map(drop))?;
+        }
+        return printer.finish();
+    }
     let last = runs.iter().flat_map(Findings::iter).last();
     if let Some(last) = last.filter(|_| !(args.json && repeated)) {
         printer.print(last, Some(dir))?;

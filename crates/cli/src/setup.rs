@@ -29,7 +29,7 @@ pub(crate) struct SetupArgs {
     /// Show the result and keep no recording
     #[arg(long, conflicts_with = "output")]
     pub no_save: bool,
-    /// Do not show progress on stderr
+    /// Show no progress, and the result as one line
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -58,12 +58,21 @@ pub struct Printer {
     file: Option<(NewFile, PathBuf)>,
     /// Whether the recordings are removed at the end, so that their paths lead nowhere.
     unsaved: bool,
+    /// Whether a screen is only its first sentence, in one line.
+    quiet: bool,
 }
 
 impl Printer {
     /// Prints to standard output; `all` shows every row of the screens.
     pub fn stdout(json: bool, all: bool) -> Self {
-        Self { out: Box::new(terminal::stdout()), json, all, file: None, unsaved: false }
+        Self {
+            out: Box::new(terminal::stdout()),
+            json,
+            all,
+            file: None,
+            unsaved: false,
+            quiet: false,
+        }
     }
 
     /// Prints to standard error, where a command has the standard output.
@@ -71,14 +80,14 @@ impl Printer {
         Self { out: Box::new(terminal::stderr()), ..Self::stdout(json, false) }
     }
 
-    /// Returns this printer, set to show every row.
-    pub(crate) fn showing_all(self) -> Self {
-        Self { all: true, ..self }
-    }
-
     /// Returns this printer, which leaves out the paths of recordings that are not kept.
     pub(crate) fn unsaved(self, unsaved: bool) -> Self {
         Self { unsaved, ..self }
+    }
+
+    /// Returns this printer, which prints one line instead of a screen: the recording and the first sentence on it.
+    pub(crate) fn quiet(self, quiet: bool) -> Self {
+        Self { quiet, ..self }
     }
 
     /// Returns whether it prints JSON.
@@ -91,7 +100,7 @@ impl Printer {
     /// # Errors
     /// Returns errors of writing.
     fn name(&mut self, place: &Path) -> Result<(), Problem> {
-        if !self.json && !self.unsaved {
+        if !self.json && !self.unsaved && !self.quiet {
             writeln!(self.out, "\n{}:\n", shown(place))?;
         }
         Ok(())
@@ -113,9 +122,10 @@ impl Printer {
     /// Returns errors of writing.
     pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
         let view = self.view(place);
-        let written = match self.json {
-            true => found.json(&mut self.out),
-            false => found.screen(&view).write(&view, &mut self.out),
+        let written = match one_line(found, view.path).filter(|_| self.quiet) {
+            _ if self.json => found.json(&mut self.out),
+            Some(line) => writeln!(self.out, "{line}"),
+            None => found.screen(&view).write(&view, &mut self.out),
         };
         written.map_err(|error| match &self.file {
             Some((_, path)) => Problem::unwritable(path, &error),
@@ -165,9 +175,18 @@ impl Printer {
     }
 }
 
+/// Returns the recording in `place`, if it is kept, and the first sentence on a result; absent if the result has none.
+fn one_line(found: &Found, place: Option<&Path>) -> Option<String> {
+    let sentence = found.headline().into_iter().next()?;
+    Some(match place {
+        Some(place) => format!("{}: {sentence}", shown(place)),
+        None => sentence,
+    })
+}
+
 /// Shows the recording in `dir`, or the recordings in it, like `anechoic summary`; returns the exit code.
 pub fn recorded(dir: &Path, printer: Printer, quiet: bool) -> Result<u8, Problem> {
-    summaries(&Inputs::open(&[dir.to_owned()])?, printer, quiet)
+    summaries(&Inputs::open(&[dir.to_owned()])?, printer.quiet(quiet), quiet)
 }
 
 /// Shows the results of each recording on the screen of its method; an error in one does not hide the others.

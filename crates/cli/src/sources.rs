@@ -11,7 +11,7 @@ use std::process::ExitCode;
 #[command(
     after_help = "Example:\n  anechoic sources anechoic-20261121T080000",
     mut_arg("json", |arg| arg.help("Print JSON (schema/sources.schema.json), one document per recording")),
-    mut_arg("all", |arg| arg.hide(true)) // it always shows all
+    mut_arg("all", |arg| arg.help("Show every source, what it is, and all that reduces it"))
 )]
 pub struct SourcesArgs {
     #[command(flatten)]
@@ -21,6 +21,6 @@ pub struct SourcesArgs {
 }
 
 pub fn run(args: &SourcesArgs) -> Result<ExitCode, Problem> {
-    let printer = args.show.printer()?.showing_all();
+    let printer = args.show.printer()?;
     each(&SOURCES, None, &args.input.open()?, printer)
 }

@@ -27,8 +27,8 @@ use crate::terminal;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::Problem;
 use anechoic_recording::options::Answers;
-use anechoic_report::HtmlReport;
 use anechoic_report::results::summary::SUMMARY;
+use anechoic_report::{HtmlReport, View, shown};
 use anechoic_system::machine;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use kept::read_sets;
@@ -92,7 +92,10 @@ struct CommonArgs {
     /// Overwrite an existing page and figures
     #[arg(long)]
     force: bool,
-    /// Do not show progress on stderr
+    /// Show pictures and notes in the terminal, too
+    #[arg(long)]
+    all: bool,
+    /// Show no progress, and the result as one line
     #[arg(long, short)]
     quiet: bool,
 }
@@ -183,8 +186,16 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     if common.json && !done.is_empty() {
         suite.result_of(&done, lacking, &row::WHOLE).json(&mut out)?;
     } else if !done.is_empty() {
-        let view = terminal::view(Some(dir));
-        suite.result_of(&done, lacking, &view).screen(&view).write(&view, &mut out)?;
+        let view = View { all: common.all, ..terminal::view(Some(dir)) };
+        let found = suite.result_of(&done, lacking, &view);
+        match common.quiet {
+            true => {
+                let sentence = found.headline().into_iter().next();
+                let sentence = sentence.as_deref().unwrap_or(suite.about);
+                writeln!(out, "{}: {sentence}", shown(dir))?;
+            }
+            false => found.screen(&view).write(&view, &mut out)?,
+        }
     }
     out.flush()?;
     // Last, so that a page that cannot be written costs nobody the result.

@@ -2,6 +2,7 @@
 
 mod app;
 mod colors;
+mod functions;
 mod keys;
 mod screen;
 mod session;

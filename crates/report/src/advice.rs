@@ -4,7 +4,7 @@
 use crate::injected::is_injected;
 use crate::names::source_name;
 use crate::screen::Screen;
-use crate::style::{Tone, plain};
+use crate::style::{Tone, View, plain, wrap};
 use crate::units::{counted, cpu_list, noise};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
@@ -34,9 +34,87 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     }
 }
 
+/// Adds the advice, each piece in two lines at most.
+pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    let found = costliest(sources, run);
+    if !found.is_empty() {
+        screen.section("what would help");
+        let room = view.columns() - 2;
+        found.iter().for_each(|piece| screen.item(Tone::Plain, &brief(piece, run, room)));
+    }
+}
+
+/// Returns the longest piece of advice that fits into two lines: without prices, which follow a semicolon, and with as many
+/// remedies as fit.
+fn brief(piece: &Piece<'_>, run: &Facts, room: usize) -> String {
+    let (begin, here) = (piece.begin(run), piece.here(run));
+    let first = piece.reduce.split("; ").next().unwrap_or(piece.reduce);
+    let remedies = || std::iter::once(first.len()).chain(ends(first));
+    let texts = || remedies().map(|end| format!("{begin}: {}{here}", &first[..end]));
+    let fitting = texts().find(|text| wrap(text, room).len() <= 2);
+    fitting.or_else(|| texts().last()).unwrap_or_default()
+}
+
+/// Returns where a text can be cut, outside of parentheses, the last place first.
+fn ends(text: &str) -> Vec<usize> {
+    let mut depth = 0_u32;
+    let mut ends: Vec<usize> = vec![];
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' | ':' if depth == 0 && text[at + 1..].starts_with(' ') => ends.push(at),
+            _ => {}
+        }
+    }
+    ends.reverse();
+    ends
+}
+
 /// Returns one sentence for the costliest source of each kind, which also mentions the other sources of that kind.
 pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
-    let mut kinds: Vec<(&SourceRow, &str, Vec<f64>)> = vec![];
+    let found = costliest(sources, run);
+    found
+        .iter()
+        .map(|piece| format!("{}: {}{}", piece.begin(run), piece.reduce, piece.here(run)))
+        .collect()
+}
+
+/// Advice on the costliest source of a kind.
+struct Piece<'a> {
+    row: &'a SourceRow,
+    reduce: &'static str,
+    /// Noise of the other sources of this kind that need the same remedy.
+    others: Vec<f64>,
+}
+
+impl Piece<'_> {
+    /// Returns the noise of all sources of this kind.
+    fn cost(&self) -> f64 {
+        self.row.noise + self.others.iter().sum::<f64>()
+    }
+
+    /// Returns how much the source takes.
+    fn begin(&self, run: &Facts) -> String {
+        let name = source_name(&self.row.source, &self.row.name, run);
+        let whose = if run.program.is_some() { "the program's run" } else { "the CPUs'" };
+        let own = format!("{name} takes {} of {whose} time", noise(self.row.noise));
+        if self.cost() < MENTIONED * self.row.noise {
+            return own;
+        }
+        let more = counted(self.others.len() as u64, "similar source", "similar sources");
+        format!("{own}, {} together with {more}", noise(self.cost()))
+    }
+
+    /// Returns what to do on this machine, if that is known.
+    fn here(&self, run: &Facts) -> String {
+        here(self.row, run).map_or(String::new(), |here| format!("; here: {here}"))
+    }
+}
+
+/// Returns the advice on the kinds of sources that cost most.
+fn costliest<'a>(sources: &'a Breakdown, run: &Facts) -> Vec<Piece<'a>> {
+    let mut kinds: Vec<Piece<'a>> = vec![];
     for (place, row) in sources.rows.iter().enumerate() {
         let injected = is_injected(&row.source, &row.name, &run.injections);
         if sources::NOT_ATTRIBUTABLE.is(&row.source) && run.alternate_ns.is_some() {
@@ -47,31 +125,17 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
         let known = sources::find(&row.source).filter(named).filter(|_| !injected);
         let reduce = known.and_then(|known| reduction(known.reduce, row));
         let Some(reduce) = reduce else { continue };
-        match kinds.iter_mut().find(|(first, ..)| first.source == row.source) {
+        match kinds.iter_mut().find(|first| first.row.source == row.source) {
             // Another function of the same kind may need another remedy.
-            Some((_, same, others)) => others.extend((*same == reduce).then_some(row.noise)),
-            None if row.share >= LEAST_SHARE => kinds.push((row, reduce, vec![])),
+            Some(first) => first.others.extend((first.reduce == reduce).then_some(row.noise)),
+            None if row.share >= LEAST_SHARE => kinds.push(Piece { row, reduce, others: vec![] }),
             None => {}
         }
     }
     // Kinds are ranked by their total cost, not by their costliest member.
-    let cost =
-        |(row, _, others): &(&SourceRow, &str, Vec<f64>)| row.noise + others.iter().sum::<f64>();
-    kinds.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
-    kinds.iter().take(LINES).map(|kind| sentence(kind, cost(kind), run)).collect()
-}
-
-fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run: &Facts) -> String {
-    let name = source_name(&row.source, &row.name, run);
-    let own = noise(row.noise);
-    let whose = if run.program.is_some() { "the program's run" } else { "the CPUs'" };
-    let here = here(row, run).map_or(String::new(), |here| format!("; here: {here}"));
-    let reduce = format!("{reduce}{here}");
-    if all < MENTIONED * row.noise {
-        return format!("{name} takes {own} of {whose} time: {reduce}");
-    }
-    let more = counted(others.len() as u64, "similar source", "similar sources");
-    format!("{name} takes {own} of {whose} time, {} together with {more}: {reduce}", noise(all))
+    kinds.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
+    kinds.truncate(LINES);
+    kinds
 }
 
 /// The kernel keeps the tick of the CPU that it booted on: CPU 0 nearly everywhere.

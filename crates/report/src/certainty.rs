@@ -1,8 +1,8 @@
 //! How reliable the results are: alignment, explained share, losses, audit, and what was not available.
 
-use crate::screen::Fact;
+use crate::screen::{Fact, InBrief};
 use crate::style::Tone;
-use crate::units::{between, count, counted, length, share, time};
+use crate::units::{between, count, counted, length, rough_share, share, time};
 use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary, SURELY_SEEN_NS};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::program::{Account, ProgramFacts};
@@ -17,6 +17,10 @@ use anechoic_recording::sources::NOT_ATTRIBUTABLE;
 const OUTSIDE_BAD: f64 = 0.001;
 /// If a smaller share of the lost time is explained, this is a warning.
 const MOSTLY_EXPLAINED: f64 = 0.9;
+/// If a smaller share is explained, a brief screen has a line on it.
+const LARGELY_EXPLAINED: f64 = 0.5;
+/// If events are missing for a larger share, likewise.
+const UNKNOWN: f64 = 0.01;
 /// Number of audit differences that are listed.
 const DIFFERENCES: usize = 3;
 
@@ -42,8 +46,9 @@ pub(crate) fn notes(run: &Facts) -> Vec<Fact> {
     let text =
         "buffers were written out during the run; the time this took is source \"anechoic itself\"";
     let written = (run.drain == DrainPolicy::HighWater).then_some(text);
-    let notes = run.notes.iter().map(String::as_str);
-    written.into_iter().chain(notes).map(|note| Fact::new("note", Tone::Quiet, note)).collect()
+    let note = |text: &str| Fact::new("note", Tone::Quiet, text);
+    let notes = run.notes.iter().map(|text| note(text));
+    written.map(|text| note(text).in_brief(InBrief::Nothing)).into_iter().chain(notes).collect()
 }
 
 /// Returns alignment, explained share, audit and steal.
@@ -52,7 +57,7 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
         Some(program) => program_facts(program),
         None => {
             let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
-            vec![Fact::new("alignment", tone, text)]
+            vec![check(tone, "alignment", text)]
         }
     };
     let text = match &sources.coverage {
@@ -61,12 +66,17 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
     };
     let explained = sources.coverage.map_or(1.0, |coverage| coverage.explained);
     let tone = if explained < MOSTLY_EXPLAINED { Tone::Warning } else { Tone::Good };
-    facts.push(Fact::new("explained", tone, text));
+    let in_brief = match sources.coverage {
+        Some(coverage) if !is_enough(&coverage) => InBrief::Whole,
+        Some(_) => InBrief::Passed(format!("explained {}", rough_share(explained))),
+        None => InBrief::Nothing,
+    };
+    facts.push(Fact::new("explained", tone, text).in_brief(in_brief));
     let (tone, text) = audit(sources, run);
-    facts.push(Fact::new("audit", tone, text));
+    facts.push(check(tone, "audit", text));
     if !sources.untraced.is_empty() {
         let untraced = format!("no kernel event covers: {}", sources.untraced.join(", "));
-        facts.push(Fact::new("", Tone::Quiet, untraced));
+        facts.push(Fact::new("", Tone::Quiet, untraced).in_brief(InBrief::Nothing));
     }
     if let (Some(read), Some(placed)) = (sources.steal_read_ns, sources.steal_placed_ns) {
         let text = match read {
@@ -77,9 +87,24 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
                 length(read)
             ),
         };
-        facts.push(Fact::new("steal", Tone::Good, text));
+        facts.push(Fact::new("steal", Tone::Good, text).in_brief(InBrief::Nothing));
     }
     facts
+}
+
+/// Returns a check, which was not made if its tone is quiet.
+fn check(tone: Tone, name: &'static str, text: String) -> Fact {
+    let fact = Fact::new(name, tone, text);
+    match tone {
+        Tone::Quiet => fact.in_brief(InBrief::Unchecked(name)),
+        _ => fact.checks(name),
+    }
+}
+
+/// Returns whether most of the lost time is explained, and hardly any of the rest for want of events.
+fn is_enough(coverage: &Coverage) -> bool {
+    coverage.explained >= LARGELY_EXPLAINED
+        && coverage.not_attributable + coverage.unattributed < UNKNOWN
 }
 
 /// Returns which check does not apply to a recorded program, and what its events do not show.
@@ -89,7 +114,10 @@ fn program_facts(program: &ProgramFacts) -> Vec<Fact> {
         account,
     );
     let below = "time below the kernel (VM exits, firmware, steal) counts as run time of the program; `anechoic run` measures it";
-    vec![Fact::new("CPU time", tone, account), Fact::new("not seen", Tone::Quiet, below)]
+    vec![
+        check(tone, "CPU time", account),
+        Fact::new("not seen", Tone::Quiet, below).in_brief(InBrief::Nothing),
+    ]
 }
 
 /// Returns whether the kernel's account of a program's CPU time agrees with the events.
@@ -116,12 +144,12 @@ fn account(account: &Account) -> (Tone, String) {
     match account.outside_ns {
         0 => (Tone::Good, text),
         1.. => {
-            let why = "events are missing, or threads of another process were counted";
-            (Tone::Warning, format!("{text}: {off} too much, so {why}; do not trust the result"))
+            let why = "events of the program are missing";
+            (Tone::Warning, format!("{text}: {off} more than these, so {why}; do not trust the result"))
         }
         _ => {
-            let why = "the program left processes behind for which nobody waited, or threads of others count as its own";
-            (Tone::Warning, format!("{text}: {off} too little, so {why}"))
+            let why = "it left processes behind for which nobody waited, or threads of others count as its own";
+            (Tone::Warning, format!("{text}: {off} less than these, so {why}"))
         }
     }
 }
@@ -242,7 +270,10 @@ pub(crate) fn losses(losses: &[LossSummary]) -> Vec<Fact> {
             Fact::new("losses", Tone::Warning, text)
         })
         .collect();
-    if facts.is_empty() { vec![Fact::new("losses", Tone::Good, "none")] } else { facts }
+    match facts.is_empty() {
+        true => vec![Fact::new("losses", Tone::Good, "none").checks("losses none")],
+        false => facts,
+    }
 }
 
 fn tracer_cost(cost: &TracerCost) -> String {

@@ -3,9 +3,12 @@
 //! A result builds its screen once: [`Screen::write`] prints it, and the page renders the same blocks. A block that
 //! only one of the two shows states that.
 
+mod brief;
 pub(crate) mod document;
 pub(crate) mod html;
 mod text;
+
+pub(crate) use brief::{Fact, InBrief};
 
 use crate::picture::{Chart, Heat, Picture};
 use crate::style::{Tone, View, plain, shown as shown_path};
@@ -33,6 +36,12 @@ impl Block {
     fn is_context(&self) -> bool {
         let Content::Text(text) = &self.content else { return false };
         matches!(text.shape, Shape::Clipped | Shape::InParts)
+    }
+
+    /// Returns whether it is a note.
+    fn is_note(&self) -> bool {
+        let Content::Text(text) = &self.content else { return false };
+        text.tone == Tone::Quiet && text.shape == Shape::Wrapped
     }
 
     /// Returns the part of a page that it is, if it is one.
@@ -129,25 +138,6 @@ pub(crate) struct Facts {
     rows: Vec<Fact>,
 }
 
-/// A name and the text beside it.
-#[derive(Debug, Clone)]
-pub(crate) struct Fact {
-    /// A sign before the name; if there is one, only the sign is coloured by the tone.
-    pub mark: &'static str,
-    pub name: String,
-    pub tone: Tone,
-    pub text: String,
-    /// The remedy, printed below the text.
-    pub remedy: Option<String>,
-}
-
-impl Fact {
-    /// A fact without a sign and without a remedy.
-    pub(crate) fn new(name: impl Into<String>, tone: Tone, text: impl Into<String>) -> Self {
-        Self { mark: "", name: name.into(), tone, text: text.into(), remedy: None }
-    }
-}
-
 /// Default width of the names of facts.
 const NAME_COLUMNS: usize = 15;
 /// Largest number of hosts, or kinds of machines, that are listed.
@@ -210,7 +200,7 @@ impl Screen {
         self.text(Tone::Heading, "", Shape::Section, text);
     }
 
-    /// Adds a sentence that states the result. A long screen repeats it at the end.
+    /// Adds a sentence that states the result. A long screen with all rows repeats it at the end.
     pub(crate) fn headline(&mut self, text: &str) {
         self.text(Tone::Heading, "", Shape::Wrapped, text);
     }
@@ -407,6 +397,11 @@ impl Screen {
         self
     }
 
+    /// Returns whether nothing was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// Appends all blocks of another screen.
     pub(crate) fn append(&mut self, mut other: Screen) {
         self.blocks.append(&mut other.blocks);
@@ -422,5 +417,13 @@ impl Screen {
         let Some(path) = view.path else { return };
         self.gap();
         self.text(Tone::Quiet, "", Shape::Whole, &format!("{what}: {}", shown_path(path)));
+    }
+
+    /// Adds the path of the recording if it is known, and how to see what a brief screen leaves out.
+    pub(crate) fn path_and_more(&mut self, view: &View<'_>) {
+        self.path("recording", view);
+        if !view.all && view.path.is_some() {
+            self.note("`anechoic summary --all` shows more");
+        }
     }
 }

@@ -22,6 +22,13 @@ pub(crate) fn between(low: &str, high: &str) -> String {
     format!("{low}{dash}{high}")
 }
 
+/// Writes the ends of an interval with this many decimals, or one more if they would look equal.
+fn ends(low: f64, high: f64, decimals: usize) -> [String; 2] {
+    let written = |decimals: usize| [low, high].map(|end| format!("{end:.decimals$}"));
+    let [from, to] = written(decimals);
+    if from == to && low < high { written(decimals + 1) } else { [from, to] }
+}
+
 /// Removes the sign of a number that was rounded to zero.
 fn without_sign_of_zero(number: String) -> String {
     let nothing = number.trim_start_matches(['-', '0', '.']).is_empty();
@@ -127,7 +134,10 @@ pub(crate) fn percent(value: f64) -> String {
 pub(crate) fn percent_range(low: f64, high: f64) -> String {
     match percent_decimals(high) {
         0 => between(&number(low), &number(high)) + " %",
-        decimals => between(&format!("{low:.decimals$}"), &format!("{high:.decimals$}")) + " %",
+        decimals => {
+            let [low, high] = ends(low, high, decimals);
+            between(&low, &high) + " %"
+        }
     }
 }
 
@@ -243,7 +253,11 @@ pub(crate) fn noise_bounds(
 ) -> String {
     let (interval, at_least) = telling(noise, interval, at_least);
     let decimals = noise_decimals(noise);
-    bounds(interval, at_least, |bound| format!("{:.decimals$}", bound * 100.0))
+    if let Some(Interval { low, high }) = interval {
+        let [low, high] = ends(low * 100.0, high * 100.0, decimals);
+        return between(&low, &high);
+    }
+    bounds(None, at_least, |bound| format!("{:.decimals$}", bound * 100.0))
 }
 
 /// States the interval of a share of noise in brackets, else its lower bound, else that there are too few events for either;
@@ -279,14 +293,15 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// Writes a rate per second: `9,310`, `2.5`, `0.03`.
+/// Writes a rate per second: `9,310`, `2.5`, `0.03`, `0.003`.
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         9.95.. => count(per_second.round() as u64),
         0.095.. => format!("{per_second:.1}"),
-        0.000_95.. => format!("{per_second:.2}"),
+        0.009_95.. => format!("{per_second:.2}"),
+        0.000_95.. => format!("{per_second:.3}"),
         0.0 => "0".into(),
-        _ => "<0.01".into(),
+        _ => "<0.001".into(),
     }
 }
 
@@ -354,9 +369,11 @@ mod tests {
         assert_eq!(noises, ["2.07 %", "12.3 %", "0.012 %", "<0.001 %", "0.000 %"]);
         let interval = Interval { low: 0.0198, high: 0.02163 };
         assert_eq!(noise_bounds(0.0207, Some(interval), None), "1.98–2.16");
+        let narrow = Interval { low: 0.193_1, high: 0.193_4 };
+        assert_eq!(noise_bounds(0.193, Some(narrow), None), "19.31–19.34");
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        let rates = [9310.4, 250.0, 9.94, 0.9, 0.031, 0.0001, 0.0].map(rate);
-        assert_eq!(rates, ["9,310", "250", "9.9", "0.9", "0.03", "<0.01", "0"]);
+        let rates = [9310.4, 250.0, 9.94, 0.9, 0.031, 0.0031, 0.0001, 0.0].map(rate);
+        assert_eq!(rates, ["9,310", "250", "9.9", "0.9", "0.03", "0.003", "<0.001", "0"]);
         assert_eq!(
             [0, 100, 1_000, 50_000_000, 1_500_000, 2_000_000_000, 1_503, 33_333].map(asked),
             ["0 ns", "100 ns", "1 µs", "50 ms", "1.5 ms", "2 s", "1.50 µs", "33.3 µs"]

@@ -139,6 +139,7 @@ pub fn usual() -> Bsp {
 #[test]
 fn as_it_should_be() {
     golden("bsp_usual", &usual());
+    insta::assert_snapshot!("bsp_all", screen(&usual(), &View { all: true, ..View::default() }));
     let colored = View { style: Style { color: true }, width: 120, ..View::default() };
     assert!(screen(&usual(), &colored).contains('\x1b'));
     let narrow = screen(&usual(), &View { width: 60, ..View::default() });
@@ -192,7 +193,7 @@ fn unexplained_phases_are_listed_or_not_mentioned() {
     found.cells.truncate(1);
     let longest = |found: &mut Bsp, longest| {
         found.cells[0].explanation.as_mut().expect("made so").longest = longest;
-        screen(found, &View { width: 300, ..View::default() })
+        screen(found, &View { width: 300, all: true, ..View::default() })
     };
     let text = longest(&mut found, vec![unexplained(3, 0, 0.0)]);
     assert!(text.contains("the longest: 0 ns at"), "{text}");

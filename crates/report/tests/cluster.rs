@@ -160,6 +160,10 @@ fn usual() {
     }
     let cluster = merged(hosts).finish().expect("sixteen hosts");
     golden("cluster_usual", &cluster);
+    insta::assert_snapshot!(
+        "cluster_all",
+        screen(&cluster, &View { all: true, ..View::default() })
+    );
     let colored = View { style: Style { color: true }, width: 100, all: true, ..View::default() };
     let text = screen(&cluster, &colored);
     assert!(text.contains('\x1b') && !text.contains("--all"), "{text}");
@@ -254,7 +258,7 @@ fn only_measured_hosts_are_the_others() {
     silent.cpus[0].wall_ns = 0;
     let cluster = merged(vec![quiet, noisy, silent]).finish().expect("three hosts");
     assert_eq!(cluster.total.hosts, 3);
-    let text = screen(&cluster, &View::default());
+    let text = screen(&cluster, &View { all: true, ..View::default() });
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("node02 lost 3.00 %, the other 1.00 %"), "{text}");
     assert!(!words.contains("median of the others"), "{text}");
@@ -283,7 +287,7 @@ fn an_interval_that_says_nothing_is_not_shown() {
     (wide.interval, wide.at_least) = (nothing, Some(1e-7));
     (wide.cpus[0].interval, wide.cpus[0].at_least) = (nothing, Some(1e-7));
     let cluster = merged(vec![wide]).finish().expect("one host");
-    let text = screen(&cluster, &View::default());
+    let text = screen(&cluster, &View { all: true, ..View::default() });
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("(too few events to give an interval: measure for longer)"), "{text}");
     assert!(words.contains("– under 95 %: no interval"), "{text}");

@@ -15,7 +15,7 @@ use anechoic_report::{CmtSets, Figure, HtmlReport, Study, View, figures, suite_c
 const MS: u64 = 1_000_000;
 
 fn words(study: &Study) -> String {
-    let view = View { width: 100, ..View::default() };
+    let view = View { width: 100, all: true, ..View::default() };
     let text = study.clone().screen(&view).to_text(&view);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

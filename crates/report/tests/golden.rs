@@ -33,6 +33,12 @@ fn screen(summary: &Summary) -> String {
     anechoic_report::summary(summary, &view).to_text(&view)
 }
 
+/// Returns the screen with all rows.
+fn whole(summary: &Summary) -> String {
+    let view = View { all: true, ..View::default() };
+    anechoic_report::summary(summary, &view).to_text(&view)
+}
+
 /// Looks at a screen: as it was, and never over 80 columns but for paths and single words.
 macro_rules! golden {
     ($name:literal, $text:expr) => {
@@ -46,6 +52,8 @@ macro_rules! golden {
 #[test]
 fn usual() {
     golden!("usual", screen(&made::summary()));
+    golden!("usual_all", whole(&made::summary()));
+    assert!(screen(&made::summary()).lines().count() <= 40, "it fits on a screen");
 }
 
 /// A machine that other programs use is called that, and not compared with published noise.
@@ -70,7 +78,7 @@ fn competition_is_no_noise() {
         let (pid, cgroup, unit) = (command.is_some().then_some(7), None, None);
         row.threads = vec![ThreadShare { tid: 7, pid, command, cgroup, unit, share: 1.0 }];
         sources.rows = vec![row];
-        let text = screen(&summary);
+        let text = whole(&summary);
         let case = format!("{name}, {noise}, {fifo}: {text}");
         assert_eq!(
             text.split_whitespace().collect::<Vec<_>>().join(" ").contains(said),
@@ -127,7 +135,7 @@ fn waiting_for_the_cpus_is_competition_without_events() {
         let (counter, what) = (counter.to_owned(), "it waited".to_owned());
         summary.suspects =
             Some(vec![Suspect { counter, what, total, rate_per_s, time_share, cpus }]);
-        let text = screen(&summary);
+        let text = whole(&summary);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let said = "For 50.0 % of the time the loops waited for their CPUs";
         assert_eq!(words.contains(said), named, "{case}: {text}");
@@ -271,7 +279,7 @@ fn long_names() {
 #[test]
 fn a_confidential_guest_is_told_what_its_steal_means() {
     let mut summary = made::summary();
-    let said = |summary: &Summary| screen(summary).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = |summary: &Summary| whole(summary).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(!said(&summary).contains("confidential"));
     summary.run.confidential = Some("AMD SEV-SNP".into());
     let without = "This is a confidential guest (AMD SEV-SNP): that no steal is reported is what the host claims";
@@ -458,7 +466,7 @@ fn one_is_not_many() {
     (summary.total.lost_detours, summary.total.page_faults) = (1, 1);
     let alignment = &mut summary.sources.as_mut().expect("made so").alignment;
     (alignment.events, alignment.outside) = (1, 0);
-    let wide = View { width: 300, ..View::default() };
+    let wide = View { width: 300, all: true, ..View::default() };
     let text = anechoic_report::summary(&summary, &wide).to_text(&wide);
     for expected in
         ["! 1 detour was lost:", "! 1 page fault occurred", "the only kernel event lies"]
@@ -495,7 +503,7 @@ fn the_largest_owner_has_a_remedy_and_a_reason() {
         summary.owners = Some(vec![Owner { kind, name, lost_ns, noise, share, at_most }]);
         summary.run.policy = policy.into();
         summary.run.limits = Some(CpuLimits { quota_us, ..CpuLimits::default() });
-        screen(&summary).split_whitespace().collect::<Vec<_>>().join(" ")
+        whole(&summary).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let quota = Some((20_000, 100_000));
     for (at_most, policy, quota, expected) in [

@@ -145,7 +145,7 @@ fn counted_misses_are_shown_beside_the_published_ones() {
     for point in &mut found.points {
         point.counts.insert("dtlb_misses".into(), 0.87);
     }
-    let view = View::default();
+    let view = View { all: true, ..View::default() };
     let text = anechoic_report::paging(&found, &view).to_text(&view);
     assert!(text.contains("TLB misses") && text.contains("0.87 an access"), "{text}");
 }

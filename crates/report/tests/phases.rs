@@ -56,6 +56,7 @@ fn usual() {
     let ranks = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
     let model = predict(&ticks(), &ask(&[MS / 10, MS, 10 * MS], &ranks)).expect("a prediction");
     golden("phases_usual", &model);
+    insta::assert_snapshot!("phases_all", screen(&model, &View { all: true, ..View::default() }));
     let colored = View { style: Style { color: true }, width: 100, ..View::default() };
     assert!(screen(&model, &colored).contains('\x1b'));
 }
@@ -92,7 +93,7 @@ fn sources() {
     });
     for (guest, expected) in [(false, " hardware updatedb"), (true, "VM exit or hardware updat")] {
         model.guest = guest;
-        let text = screen(&model, &View { width: 300, ..View::default() });
+        let text = screen(&model, &View { width: 300, all: true, ..View::default() });
         assert_eq!(text.matches(expected).count(), 2, "{expected}\n{text}");
     }
 }

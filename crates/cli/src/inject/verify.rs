@@ -44,7 +44,7 @@ pub(super) fn verify(
     }
     let recording = watch(args, injection, time, &dir.join("noise"), stop)?;
     let verification = anechoic_analyze::verify(&recording, bare.as_ref())?;
-    let printer = Printer::stdout(args.json, false).unsaved(args.no_save);
+    let printer = Printer::stdout(args.json, false).unsaved(args.no_save).quiet(args.quiet);
     printer.print_one(&Found::from_value(&VERIFICATION, verification, &[]), Some(dir))
 }
 

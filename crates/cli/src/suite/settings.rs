@@ -6,8 +6,8 @@ use clap::{Arg, ArgMatches};
 use std::ffi::OsString;
 
 /// The options that decide neither what is measured nor how: where a suite writes, and what it shows.
-const NO_SETTING: [&str; 8] =
-    ["output", "resume", "show", "json", "html", "figures", "force", "quiet"];
+const NO_SETTING: [&str; 9] =
+    ["output", "resume", "show", "json", "html", "figures", "force", "all", "quiet"];
 
 /// What a command decides about what a suite measures.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The state of the screen: what was measured, and how the user wants to see it.
 
 use super::colors::Colors;
+use super::functions::Functions;
 use super::session::{SessionConfig, SessionEvent, own_time};
 use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
 use anechoic_recording::{Problem, Run};
@@ -93,6 +94,7 @@ pub struct App {
     /// Whether there is more data than the screen shows.
     pub has_news: bool,
     cost: OwnCost,
+    functions: Functions,
     ended: bool,
 }
 
@@ -116,6 +118,7 @@ impl App {
             saving: false,
             begun: None,
             cost: OwnCost::default(),
+            functions: Functions::default(),
             ended: false,
         }
     }
@@ -152,6 +155,7 @@ impl App {
             }
             SessionEvent::News { news, housekeeper } => {
                 self.cost.housekeeper = housekeeper;
+                self.functions.add(&news.names);
                 if let Some(watched) = &mut self.watched {
                     let until = news.until_ticks;
                     for explained in watched.attribute.explain(*news)? {
@@ -181,6 +185,7 @@ impl App {
         self.cost.look();
         let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
         self.snapshot = watched.sums.snapshot();
+        self.functions.rename(&mut self.snapshot);
         let order = self.order;
         let cpu_figures =
             |cpu: &LiveCpu| [cpu.noise_now, cpu.noise, cpu.rate_now_per_s, cpu.worst_ns as f64];

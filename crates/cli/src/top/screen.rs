@@ -19,10 +19,34 @@ const CPU_WIDTHS: [u16; 7] = [5, 9, 11, 9, 11, 8, 9];
 const SOURCE_WIDTHS: [u16; 5] = [10, 11, 8, 9, 9];
 /// The smallest width of a source's name, if there is room.
 const NAME: usize = 24;
+/// The heading of the graph, apart from the column before it.
+const LAST_MINUTE: &str = " last minute";
 /// The largest number of seconds drawn in the last minute.
 const MINUTE: usize = 60;
 /// The smallest number of longest detours shown, if there is room for everything else.
 const STORIES: u16 = 3;
+
+/// The columns of the CPU table that a narrow screen leaves out, the first of these first.
+const CPU_LEFT_OUT: [usize; 4] = [6, 4, 3, 2];
+/// Likewise of the source table, after the name.
+const SOURCE_LEFT_OUT: [usize; 3] = [1, 3, 2];
+/// The smallest width for all keys.
+const WIDE: u16 = 76;
+/// The smallest width of a source's name on a narrow screen.
+const NARROW_NAME: u16 = 18;
+
+/// Returns the columns that fit, each with a blank after it.
+fn fitting(widths: &[u16], left_out: &[usize], room: u16) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..widths.len()).collect();
+    for column in left_out {
+        let taken: u16 = kept.iter().map(|&at| widths[at] + 1).sum();
+        if taken <= room + 1 {
+            break; // none follows the last one
+        }
+        kept.retain(|at| at != column);
+    }
+    kept
+}
 
 pub fn draw(frame: &mut Frame, app: &App) {
     let text = headline(app, usize::from(frame.area().width));
@@ -34,14 +58,14 @@ pub fn draw(frame: &mut Frame, app: &App) {
         None => frame.render_widget(Paragraph::new("starting …"), body),
         Some(_) => tables(frame, app, body),
     }
-    frame.render_widget(Paragraph::new(footline(app)), foot);
+    frame.render_widget(Paragraph::new(footline(app, foot.width)), foot);
     if app.help {
         help(frame);
     }
 }
 
 /// Returns what is measured and how noisy it is, in lines of this width. What does not fit gets a line of its own; the
-/// host's name is left out first.
+/// host's name is left out first, then the threshold.
 fn headline(app: &App, room: usize) -> Text<'static> {
     let Some(run) = app.run() else { return Text::from("anechoic top") };
     let snapshot = &app.snapshot;
@@ -54,8 +78,11 @@ fn headline(app: &App, room: usize) -> Text<'static> {
         format!("detours over {}", duration(run.clock.ns(run.threshold_ticks))),
         elapsed(snapshot.elapsed_ns),
     ];
-    if what.join(" · ").chars().count() > room {
-        what.remove(1);
+    // The host's name, then the threshold.
+    for goes in [1, 2] {
+        if what.join(" · ").chars().count() > room {
+            what.remove(goes);
+        }
     }
     let first = Line::styled(what.join(" · "), app.colors.accent());
     let paused = if app.paused { "paused (space resumes) · " } else { "" };
@@ -83,7 +110,8 @@ fn cost(app: &App) -> String {
     format!("anechoic itself {share} {whose}")
 }
 
-fn footline(app: &App) -> Line<'static> {
+/// Returns the keys, on a narrow screen the most important ones; or what is typed, or a message.
+fn footline(app: &App, room: u16) -> Line<'static> {
     match &app.typing {
         Some((Typing::Filter, text)) => return Line::from(format!("filter: {text}▏")),
         Some((Typing::Threshold, text)) => {
@@ -94,13 +122,15 @@ fn footline(app: &App) -> Line<'static> {
     if let Some(message) = app.message() {
         return Line::from(message.to_owned()).bold();
     }
-    let keys = [("q", "quit"), ("space", "pause"), ("o", "order"), ("/", "filter")];
-    let more = [("t", "threshold"), ("s", "save"), ("?", "help")];
+    let mut keys = vec![("q", "quit"), ("space", "pause"), ("?", "help")];
+    if room >= WIDE {
+        keys.splice(2..2, [("o", "order"), ("/", "filter"), ("t", "threshold"), ("s", "save")]);
+    }
     let mut line = Line::default();
     if !app.filter.is_empty() {
         line.push_span(format!("only: {} (esc: all)  ", app.filter).bold());
     }
-    for (key, what) in keys.into_iter().chain(more) {
+    for (key, what) in keys {
         line.push_span(format!(" {key} ").reversed());
         line.push_span(Span::raw(format!(" {what} ")));
     }
@@ -146,20 +176,26 @@ fn cpu_table(frame: &mut Frame, app: &App, area: Rect) {
         Order::Worst => Some(5),
         Order::Number => Some(0),
     };
-    let taken: u16 = CPU_WIDTHS.iter().sum::<u16>() + CPU_WIDTHS.len() as u16;
+    let kept = fitting(&CPU_WIDTHS, &CPU_LEFT_OUT, area.width);
+    let taken: u16 = kept.iter().map(|&at| CPU_WIDTHS[at] + 1).sum();
     let columns = usize::from(area.width.saturating_sub(taken)).min(MINUTE);
     let most = app.snapshot.cpus.iter().flat_map(|cpu| &cpu.history).copied().fold(0.0, f64::max);
     let rows = app.cpus().skip(scroll(app, area, app.cpus().count())).map(|live| {
-        let [number, numbers @ ..] = cpu(live);
+        let numbers = cpu(live);
         let history = picture(&live.history, columns, most);
-        let cells = std::iter::once(Cell::from(number)).chain(numbers.map(right));
+        let cells = kept.iter().map(|&at| match at {
+            0 => Cell::from(numbers[0].clone()),
+            _ => right(numbers[at].clone()),
+        });
         Row::new(cells.chain([Cell::from(Span::styled(history, app.colors.accent()))]))
     });
-    let mut head: Vec<&'static str> = CPU_COLUMNS.to_vec();
-    if columns >= 11 {
-        head.push("last minute");
+    let mut head: Vec<&'static str> = kept.iter().map(|&at| CPU_COLUMNS[at]).collect();
+    if columns >= LAST_MINUTE.len() {
+        head.push(LAST_MINUTE);
     }
-    let widths = CPU_WIDTHS.map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
+    let ordered = ordered.and_then(|column| kept.iter().position(|&at| at == column));
+    let widths = kept.iter().map(|&at| Constraint::Length(CPU_WIDTHS[at]));
+    let widths = widths.chain([Constraint::Fill(1)]);
     frame.render_widget(Table::new(rows, widths).header(heading(&head, ordered)), area);
 }
 
@@ -184,16 +220,23 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
     let sources: Vec<_> =
         app.sources().skip(first).map(|live| (live, source(live, app.guest()))).collect();
     let longest = sources.iter().map(|(_, cells)| cells[0].chars().count()).max().unwrap_or(0);
-    let numbers = SOURCE_WIDTHS.iter().sum::<u16>() + SOURCE_WIDTHS.len() as u16;
+    let kept =
+        fitting(&SOURCE_WIDTHS, &SOURCE_LEFT_OUT, area.width.saturating_sub(NARROW_NAME + 1));
+    let numbers: u16 = kept.iter().map(|&at| SOURCE_WIDTHS[at] + 1).sum();
     let title = (longest.max(NAME) as u16 + 2).min(area.width.saturating_sub(numbers));
     let rows = sources.into_iter().map(|(live, [name, numbers @ ..])| {
         let mark = Span::styled("■ ", app.colors.source(&live.source));
         let name = Span::raw(fitted(&name, usize::from(title.saturating_sub(2))));
         let title = Cell::from(Line::from(vec![mark, name]));
-        Row::new(std::iter::once(title).chain(numbers.map(right)))
+        let numbers = kept.iter().map(|&at| right(numbers[at].clone()));
+        Row::new(std::iter::once(title).chain(numbers))
     });
-    let widths = [title].into_iter().chain(SOURCE_WIDTHS).map(Constraint::Length);
-    frame.render_widget(Table::new(rows, widths).header(heading(&SOURCE_COLUMNS, ordered)), area);
+    let widths = [title].into_iter().chain(kept.iter().map(|&at| SOURCE_WIDTHS[at]));
+    let shown: Vec<usize> = [0].into_iter().chain(kept.iter().map(|at| at + 1)).collect();
+    let head: Vec<&'static str> = shown.iter().map(|&at| SOURCE_COLUMNS[at]).collect();
+    let ordered = ordered.and_then(|column| shown.iter().position(|&at| at == column));
+    let table = Table::new(rows, widths.map(Constraint::Length));
+    frame.render_widget(table.header(heading(&head, ordered)), area);
 }
 
 /// Returns how many rows of a table are scrolled away, so that no line stays empty.
@@ -212,6 +255,9 @@ fn longest(frame: &mut Frame, app: &App, area: Rect) {
     frame.render_widget(Paragraph::new(text), area);
 }
 
+/// Width of the help.
+const HELP: u16 = 84;
+
 fn help(frame: &mut Frame) {
     let lines: Vec<Line> = KEYS
         .iter()
@@ -226,8 +272,35 @@ fn help(frame: &mut Frame) {
                 .dim(),
         ])
         .collect();
-    let high = Constraint::Max(lines.len() as u16 + 2);
-    let place = frame.area().centered(Constraint::Max(84), high);
+    let high = match frame.area().width {
+        ..HELP => frame.area().height, // its lines are wrapped
+        _ => lines.len() as u16 + 2,
+    };
+    let high = Constraint::Max(high);
+    let place = frame.area().centered(Constraint::Max(HELP), high);
     frame.render_widget(Clear, place);
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);
+    frame.render_widget(
+        Paragraph::new(lines)
+            .wrap(ratatui::widgets::Wrap { trim: false })
+            .block(Block::bordered().title(" keys ")),
+        place,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_screen_has_whole_columns() {
+        for (room, cpus, sources) in [
+            (100, vec![0, 1, 2, 3, 4, 5, 6], vec![0, 1, 2, 3, 4]),
+            (60, vec![0, 1, 2, 3, 4, 5], vec![0, 2, 3, 4]),
+            (40, vec![0, 1, 2, 5], vec![0, 4]),
+        ] {
+            assert_eq!(fitting(&CPU_WIDTHS, &CPU_LEFT_OUT, room), cpus, "{room}");
+            let left = room - NARROW_NAME - 1;
+            assert_eq!(fitting(&SOURCE_WIDTHS, &SOURCE_LEFT_OUT, left), sources, "{room}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::{Block, Content, Fact, Facts, Screen, Shape, Shown, Text};
 use crate::style::{Style, Tone, View, clip, pad, plain, width, wrap, wrap_parts};
 use std::io::{self, Write};
 
-/// A screen with more lines repeats its headline at the end.
+/// A screen with all rows that has more lines repeats its headline at the end.
 const LONG: usize = 40;
 
 fn write_blocks(screen: &Screen, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -31,13 +31,16 @@ fn is_headline(block: &&Block) -> bool {
     text.tone == Tone::Heading && text.shape == Shape::Wrapped && block.shown != Shown::OnPage
 }
 
-/// Returns all blocks as one text, with the headline again at the end of a long one.
+/// Returns all blocks as one text, with the headline again at the end of a long one with all rows.
 pub(super) fn to_text(screen: &Screen, view: &View<'_>) -> String {
     let mut text = Vec::new();
     // Writing to a vector cannot fail.
     let _ = write_blocks(screen, view, &mut text);
     let headlines: Vec<Block> = screen.blocks.iter().filter(is_headline).cloned().collect();
-    if !headlines.is_empty() && text.iter().filter(|byte| **byte == b'\n').count() > LONG {
+    if view.all
+        && !headlines.is_empty()
+        && text.iter().filter(|byte| **byte == b'\n').count() > LONG
+    {
         text.push(b'\n');
         let _ = write_blocks(&Screen { blocks: headlines }, view, &mut text);
     }

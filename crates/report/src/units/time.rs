@@ -1,6 +1,6 @@
 //! Times in readable form.
 
-use super::{between, count, decimals, number, three_digits, without_sign_of_zero};
+use super::{between, count, decimals, ends, number, three_digits, without_sign_of_zero};
 
 /// Writes a duration in nanoseconds: `9.8 ns`, `412 ns`, `38 µs`, `1.1 ms`, `2.50 s`.
 pub(crate) fn time(ns: f64) -> String {
@@ -103,7 +103,8 @@ pub(crate) fn fine_range(low_ns: f64, high_ns: f64) -> String {
     let (unit, name) = unit_of_time(high_ns.abs() * 1.0005);
     let [low, high] = [low_ns, high_ns].map(|ns| ns / unit);
     let decimals = if high < 0.0 { 2 } else { three_digits(high) };
-    format!("{} {name}", between(&format!("{low:.decimals$}"), &format!("{high:.decimals$}")))
+    let [low, high] = ends(low, high, decimals);
+    format!("{} {name}", between(&low, &high))
 }
 
 /// Writes a time with enough digits to show two digits of a smaller one: 1,012,345 ns beside 12,345 ns is `1.012 ms`.

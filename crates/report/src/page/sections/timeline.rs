@@ -335,6 +335,6 @@ fn longest_table(part: &Part) -> Markup {
     };
     html! {
         h3 { "The longest detours" }
-        (Screen::from_fn(|screen| screen.table(longest::table(&summary.longest, &summary.run, true))))
+        (Screen::from_fn(|screen| screen.table(longest::table(&summary.longest, &summary.run))))
     }
 }

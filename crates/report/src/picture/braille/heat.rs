@@ -20,18 +20,15 @@ pub(crate) const PART: usize = 64;
 const NUMBER: usize = 3;
 
 impl Heat {
-    /// Explains the shades in the terminal; the values without a unit, which the largest has.
+    /// Explains the shades in the terminal, with the unit once: `░ < 0.15  ▒ ≥ 0.15  ▓ ≥ 1.50  █ ≥ 7.50 µs`.
     pub(crate) fn shades(&self) -> String {
         let unit = (self.write)(self.most);
         let unit = unit.split_once(' ').map_or(String::new(), |(_, unit)| format!(" {unit}"));
         let number = |part: f64| (self.write)(part * self.most).trim_end_matches(&unit).to_owned();
-        let from: Vec<String> = SHADES
-            .iter()
-            .zip(FROM)
-            .skip(1)
-            .map(|(shade, from)| format!("{shade} {}", number(from)))
-            .collect();
-        format!("{} less than   {}{unit} or more", SHADES[0], from.join("  "))
+        let below = format!("{} < {}", SHADES[0], number(FROM[1]));
+        let from = SHADES.iter().zip(FROM).skip(1);
+        let from = from.map(|(shade, from)| format!("{shade} ≥ {}", number(from)));
+        [below].into_iter().chain(from).collect::<Vec<_>>().join("  ") + &unit
     }
 
     /// Returns whether a terminal that does not show everything leaves rows or columns out.
@@ -193,6 +190,6 @@ mod tests {
         let values = [-1.0, 10.0, 150.0, 1_400.0, 1_500.0, 7_500.0, 15_000.0, f64::NAN];
         let signs = values.map(|ns| heat.sign(&Cell::value(ns, String::new())).0);
         assert_eq!(signs, ['░', '░', '▒', '▒', '▓', '█', '█', '░']);
-        assert_eq!(heat.shades(), "░ less than   ▒ 0.15  ▓ 1.50  █ 7.50 µs or more");
+        assert_eq!(heat.shades(), "░ < 0.15  ▒ ≥ 0.15  ▓ ≥ 1.50  █ ≥ 7.50 µs");
     }
 }

@@ -10,6 +10,10 @@ use std::io::{self, Write};
 /// Sign for two curves that coincide.
 const BOTH: char = '◉';
 
+/// Begin, middle and end of an interval, and one that is too short for these; another set for each curve.
+const INTERVALS: [[char; 4]; 3] =
+    [['├', '─', '┤', '┼'], ['╞', '═', '╡', '╪'], ['┝', '━', '┥', '┿']];
+
 /// Writes the chart.
 pub(super) fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (x, _) = chart.axes();
@@ -57,16 +61,16 @@ fn heights(chart: &Chart, at: f64) -> Vec<(f64, f64)> {
 fn line(chart: &Chart, here: impl Fn(f64) -> bool, axis: &Axis, columns: usize) -> String {
     let column = |value: f64| (axis.place(value) * (columns - 1) as f64).round() as usize;
     let mut line = vec![' '; columns];
-    for curve in chart.curves.iter().filter(|curve| curve.draw == Draw::Segments) {
+    for (curve, [begin, middle, end, short]) in intervals(chart) {
         let points: Vec<(f64, f64)> = curve.points().collect();
         for ends in points.chunks_exact(2).filter(|ends| here(ends[0].1)) {
             let (one, other) = (column(ends[0].0), column(ends[1].0));
             let (from, to) = (one.min(other), one.max(other));
-            line[from..=to].fill('─');
+            line[from..=to].fill(middle);
             if from < to {
-                (line[from], line[to]) = ('├', '┤');
+                (line[from], line[to]) = (begin, end);
             } else {
-                line[from] = '┼';
+                line[from] = short;
             }
         }
     }
@@ -81,6 +85,12 @@ fn line(chart: &Chart, here: impl Fn(f64) -> bool, axis: &Axis, columns: usize) 
     line.into_iter().collect()
 }
 
+/// Returns the curves that are intervals, each with its lines.
+fn intervals(chart: &Chart) -> impl Iterator<Item = (&Curve, [char; 4])> {
+    let curves = chart.curves.iter().filter(|curve| curve.draw == Draw::Segments);
+    curves.zip(INTERVALS.into_iter().cycle())
+}
+
 fn key(chart: &Chart) -> Vec<String> {
     let curves = |draw| chart.curves.iter().filter(move |curve| curve.draw == draw);
     let mut key: Vec<String> =
@@ -88,6 +98,8 @@ fn key(chart: &Chart) -> Vec<String> {
     if key.len() > 1 && !chart.beside {
         key.push(format!("{BOTH} both"));
     }
-    key.extend(curves(Draw::Segments).map(|curve| format!("├──┤ {}", curve.name)));
+    key.extend(intervals(chart).map(|(curve, [begin, middle, end, _])| {
+        format!("{begin}{middle}{middle}{end} {}", curve.name)
+    }));
     key
 }

@@ -8,20 +8,20 @@ use crate::table::Table;
 use crate::units::{count, counted, exact, loss, more, noise, share};
 use anechoic_predict::bsp::{Bsp, Cell, Explanation, RankFacts, SourceTime};
 
-/// Number of cells that a short screen explains.
+/// A page unfolds the explanations of at most this many cells.
 const CELLS: usize = 4;
 /// Number of ranks on a short screen.
 const RANKS: usize = 8;
 /// Number of sources on a short screen.
 const SOURCES: usize = 5;
 
-/// Adds an explanation for each cell, or on a short screen for those that are furthest off.
+/// Adds an explanation for each cell, or on a short screen for the one that is furthest off.
 pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
     let mut cells: Vec<&Cell> = found.cells.iter().collect();
-    if !view.all && cells.len() > CELLS {
+    if !view.all {
         let off = |cell: &Cell| cell.ratio.map_or(0.0, |ratio| (ratio.value - 1.0).abs());
         cells.sort_by(|a, b| off(b).total_cmp(&off(a)));
-        cells.truncate(CELLS);
+        cells.truncate(1);
     }
     let open = found.cells.len() <= CELLS;
     for cell in &cells {
@@ -41,7 +41,9 @@ fn add_cell(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
     if let Some(explanation) = &cell.explanation {
         screen.table(parts(cell, explanation));
     }
-    sentences(cell).iter().for_each(|text| screen.note(text));
+    if view.all {
+        sentences(cell).iter().for_each(|text| screen.note(text));
+    }
     ranks(found, cell, view, screen);
     if let Some(sources @ [_, ..]) = cell.sources.as_deref() {
         let ranked = ranked(sources, found.guest, view.all);
@@ -100,7 +102,9 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
         ranks.truncate(RANKS);
     }
     screen.table(rank_table(found, cell, &ranks));
-    rank_legend(cell).iter().for_each(|text| screen.note(text));
+    if view.all {
+        rank_legend(cell).iter().for_each(|text| screen.note(text));
+    }
     if !all {
         let number = count(cell.of_ranks.len() as u64);
         screen.note(&format!("the {RANKS} costliest of {number} ranks; --all shows the others"));

@@ -93,15 +93,17 @@ fn screen(found: &Bsp, view: &View<'_>) -> Screen {
         });
     }
     screen.table(table(&found.cells));
-    screen.note(words::LEGEND);
-    screen.picture(figure::figure(&found.cells), figure::CAPTION);
+    if view.all {
+        screen.note(words::LEGEND);
+        screen.picture(figure::figure(&found.cells), figure::CAPTION);
+    }
     screen.on_page(|page| page.heading("What explains the difference"));
     explained::add(found, view, &mut screen);
     if !found.not_available.is_empty() {
         screen.gap();
     }
     screen.not_available(&found.not_available);
-    screen.path("recording", view);
+    screen.path_and_more(view);
     screen
 }
 

@@ -27,20 +27,27 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
         terminal.headline(&words::sentences(cluster).join(" "));
         terminal.gap();
     });
-    totals(cluster, &mut screen);
+    if view.all {
+        totals(cluster, &mut screen);
+    }
     screen.on_page(|page| {
         let (chart, caption) = charts::noise_of_cpus(cluster);
         page.picture(chart, caption);
     });
     screen.section("hosts, the noisiest first");
-    screen.table(tables::hosts(cluster, view.all));
+    screen.table(tables::brief(tables::hosts(cluster, view.all), view.all));
     if !cluster.cpus.is_empty() {
         screen.section("CPUs, the noisiest first");
-        screen.table(tables::cpus(cluster, view.all));
-        screen.note("× median: ratio to the median of the class of the CPU");
-        bounds_notes(cluster, &mut screen);
-        screen.section("outliers");
-        outliers(cluster, view, &mut screen);
+        screen.table(tables::brief(tables::cpus(cluster, view.all), view.all));
+        if view.all {
+            screen.note("× median: ratio to the median of the class of the CPU");
+            bounds_notes(cluster, &mut screen);
+        }
+        let found = Screen::from_fn(|screen| outliers(cluster, view, screen));
+        if !found.is_empty() {
+            screen.section("outliers");
+            screen.append(found);
+        }
     }
     let differences = words::differences(cluster);
     if !differences.is_empty() {
@@ -52,12 +59,15 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
         screen.gap();
         add_sources(cluster, view, &mut screen);
     }
-    if cluster.total.cpus > 1 {
+    if cluster.total.cpus > 1 && view.all {
         screen.section("noise against the CPUs and hosts used");
         add_used(cluster, &mut screen);
     }
     cluster.notes.iter().for_each(|note| screen.note(note));
     screen.path("data set", view);
+    if !view.all {
+        screen.note("--all shows the noise against the CPUs and hosts used, and all rows");
+    }
     screen
 }
 
@@ -119,6 +129,9 @@ fn spread(quantiles: &Quantiles) -> String {
     format!("min {least}, median {median}, p90 {p90}, max {most}")
 }
 
+/// With fewer hosts, a brief screen does not state that they are too few to identify outliers.
+const FEW_HOSTS: u64 = 8;
+
 /// Explains the probability of an outlier.
 const P: &str =
     "p is the probability of such a value among all that were tested if there were no outliers.";
@@ -128,12 +141,14 @@ fn outliers(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let (cpus, hosts) = (&cluster.cpu_outliers, &cluster.host_outliers);
     for (outliers, what) in [(hosts, ("host", "hosts")), (cpus, ("CPU", "CPUs"))] {
         words::outliers(outliers, view.all).iter().for_each(|text| screen.warning(text));
-        words::not_judged(outliers, what).iter().for_each(|text| screen.note(text));
+        if view.all || cluster.total.hosts >= FEW_HOSTS {
+            words::not_judged(outliers, what).iter().for_each(|text| screen.note(text));
+        }
     }
     if !(cpus.found.is_empty() && hosts.found.is_empty()) {
         screen.on_page(|page| page.note(P));
     }
-    if cpus.judged + hosts.judged > 0 {
+    if cpus.judged + hosts.judged > 0 && view.all {
         screen.note(&format!("assumed: {}", cpus.assumes));
     }
 }
@@ -143,7 +158,10 @@ fn add_sources(cluster: &Cluster, view: &View<'_>, screen: &mut Screen) {
     let Some(found) = &cluster.sources else { return };
     match found.rows.is_empty() {
         true => screen.sentence("no detour was recorded"),
-        false => screen.table(tables::sources(cluster, &found.rows, found.unattributed, view.all)),
+        false => {
+            let table = tables::sources(cluster, &found.rows, found.unattributed, view.all);
+            screen.table(tables::brief(table, view.all));
+        }
     }
     let without = cluster.total.hosts.saturating_sub(found.hosts);
     if without > 0 {

@@ -17,6 +17,17 @@ const LEAST_SHARE: f64 = 0.000_5;
 /// Widest name of a source.
 const SOURCE: usize = 28;
 
+/// The same for a screen of 40 lines.
+const FEW: usize = 4;
+
+/// Shortens a table further where a terminal does not show all rows.
+pub(crate) fn brief(table: Table, all: bool) -> Table {
+    match all {
+        true => table,
+        false => table.first(FEW, false, |more| format!("and {} more (--all)", count(more as u64))),
+    }
+}
+
 /// Shortens a table unless all rows are wanted.
 pub(crate) fn folded(table: Table, rows: usize, all: bool) -> Table {
     match rows {

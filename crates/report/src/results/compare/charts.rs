@@ -8,7 +8,7 @@ use anechoic_analyze::compare::{Comparison, Difference, LengthChange, Order, Sid
 pub(super) const RUNS: &str =
     "The noise of each run on both sides, in order of time. The verdict is about these values.";
 /// Describes the figure of the lengths.
-pub(super) const LENGTHS: &str = "Detours that are longer than a threshold, per second and CPU, on both sides: means over the runs.";
+pub(super) const LENGTHS: &str = "Detours that are longer than a threshold, per second and CPU, on both sides: means over the runs. The noise can rise while their number falls, if the long ones become more.";
 
 /// Draws the noise of each run, those of a pair one above the other; absent unless a side has several.
 pub(super) fn runs(found: &Comparison) -> Option<Chart> {

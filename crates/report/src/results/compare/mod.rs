@@ -14,8 +14,8 @@ use crate::style::{View, capital, clip, listed, plain};
 use crate::table::Table;
 use crate::units::{asked, between, count, counted, long, noise, number, rate, rough_share, span};
 use anechoic_analyze::compare::{
-    Change, ChangedSetting, Comparison, CpuChange, Difference, FEWEST_PAIRS, LengthChange, Order,
-    Side, SourceChange,
+    Change, Comparison, CpuChange, Difference, FEWEST_PAIRS, LengthChange, Order, Side,
+    SourceChange,
 };
 use anechoic_analyze::stats::Interval;
 use certainty::certainty;
@@ -59,7 +59,7 @@ pub fn compare(found: &Comparison, view: &View<'_>) -> Screen {
     }
     if !found.changed.is_empty() {
         screen.section("settings that differ");
-        screen.table(settings(&found.changed, view));
+        screen.table(settings(found, view));
     }
     if !found.sources.is_empty() {
         screen.section("sources, as a share of the CPU time; differences in percentage points");
@@ -100,6 +100,9 @@ pub(crate) fn sentences(found: &Comparison) -> Vec<String> {
     });
     let first = match found.verdict {
         Change::Quieter | Change::Noisier => format!("The noise {size}: {values}."),
+        Change::Unproven if found.order == Order::Kept => {
+            format!("No change is proven: {values}, but {}.", why_unproven(found))
+        }
         Change::Unproven => {
             format!("Unproven: the noise {size} ({values}), but {}.", why_unproven(found))
         }
@@ -140,8 +143,9 @@ pub(crate) fn sentences(found: &Comparison) -> Vec<String> {
     }
     if let Some(job) = &found.job {
         let Difference { before, after, clear, .. } = job.difference;
+        let [side, other] = in_sentences(found);
         sentences.push(format!(
-            "A job of {} ranks that synchronises every {} loses {} before and {} after{}.",
+            "A job of {} ranks that synchronises every {} loses {} {side} and {} {other}{}.",
             count(job.ranks),
             asked(job.grain_ns),
             part(before),
@@ -203,7 +207,7 @@ fn changed_alone(found: &Comparison) -> Option<String> {
         source.difference.clear && !source.control && change(source).abs() >= least
     };
     let named: Vec<String> =
-        found.sources.iter().filter(alone).take(2).map(before_and_after).collect();
+        found.sources.iter().filter(alone).take(2).map(|row| on_both_sides(row, found)).collect();
     (!named.is_empty()).then(|| {
         format!(
             "Alone, {} changed clearly; the rest varies too much for that to show in the sum.",
@@ -212,9 +216,15 @@ fn changed_alone(found: &Comparison) -> Option<String> {
     })
 }
 
-fn before_and_after(source: &SourceChange) -> String {
+fn on_both_sides(source: &SourceChange, found: &Comparison) -> String {
     let Difference { before, after, .. } = source.difference;
-    format!("{} ({} before, {} after)", source_name(source), noise(before), noise(after))
+    let [side, other] = in_sentences(found);
+    format!("{} ({} {side}, {} {other})", source_name(source), noise(before), noise(after))
+}
+
+/// Returns what the sides are called after a number.
+fn in_sentences(found: &Comparison) -> [&'static str; 2] {
+    if found.trials.is_some() { ["in A", "in B"] } else { ["before", "after"] }
 }
 
 /// Returns why the runs give no verdict.
@@ -337,12 +347,13 @@ fn folded<T>(items: &[T], view: &View<'_>, table: Table) -> Table {
     }
 }
 
-fn settings(changed: &[ChangedSetting], view: &View<'_>) -> Table {
+fn settings(found: &Comparison, view: &View<'_>) -> Table {
+    let (changed, [side, other]) = (&found.changed, side_heads(found));
     let known = |value: &Option<String>| value.as_deref().map_or("unknown".into(), plain);
     let table = Table::with_rows(changed)
         .name("setting", |setting| plain(&setting.name))
-        .name("before", |setting| known(&setting.before))
-        .name("after", |setting| known(&setting.after))
+        .name(side, |setting| known(&setting.before))
+        .name(other, |setting| known(&setting.after))
         .captioned("Settings of the machine and of the runs that differ");
     folded(changed, view, table)
 }

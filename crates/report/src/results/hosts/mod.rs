@@ -7,6 +7,7 @@ pub(crate) mod words;
 pub(crate) use row::HOST_SAMPLES;
 pub use row::HOSTS;
 
+use crate::results::cluster::tables::brief;
 use crate::results::cluster::{self, words as cluster_words};
 use crate::screen::Screen;
 use crate::style::View;
@@ -35,7 +36,7 @@ pub(crate) fn sampled(found: &SampledHosts, view: &View<'_>) -> Screen {
         }
         tables(joined, view, &mut screen);
     }
-    if !found.experiments.is_empty() {
+    if !found.experiments.is_empty() && view.all {
         screen.gap();
         screen.note(words::ASSUMED);
     }
@@ -48,10 +49,10 @@ pub(crate) fn sampled(found: &SampledHosts, view: &View<'_>) -> Screen {
 fn tables(joined: &JoinedExperiment, view: &View<'_>, screen: &mut Screen) {
     if joined.hosts > 1 {
         screen.gap();
-        screen.table(tables::hosts(joined, view.all));
+        screen.table(brief(tables::hosts(joined, view.all), view.all));
     }
     screen.gap();
-    screen.table(tables::cpus(joined, view.all));
+    screen.table(brief(tables::cpus(joined, view.all), view.all));
     if !joined.shares.is_empty() {
         screen.gap();
         screen.table(tables::shares(joined, view.all));

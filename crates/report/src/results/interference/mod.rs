@@ -45,8 +45,8 @@ pub fn interference(found: &Interference, view: &View<'_>) -> Screen {
     });
     screen.gap();
     screen.facts(sure::facts(found));
-    screen.path("recording", view);
-    screen
+    screen.path_and_more(view);
+    screen.in_brief(view)
 }
 
 fn add_every_pair(found: &Interference, screen: &mut Screen) {
@@ -120,13 +120,17 @@ fn what(found: &Interference) -> String {
         .collect();
     let noise = if injected.is_empty() { "nothing".to_owned() } else { injected.join(", ") };
     let grain = found.grain_ns.map_or(String::new(), |ns| format!("{} of ", asked(ns)));
-    let list = |cpus: &[u32]| clip(&cpu_list(cpus), 24);
+    let one = |cpus: &[u32]| match cpus {
+        [] => "no CPU".to_owned(),
+        [cpu] => format!("CPU {cpu}"),
+        several => format!("one of CPUs {}", clip(&cpu_list(several), 24)),
+    };
     let each = found.pairs.iter().map(|pair| pair.repetitions + pair.unknown).max().unwrap_or(0);
     let series = counted(found.pairs.len() as u64, "series", "series");
     format!(
-        "interference: {noise} on one of CPUs {}, {grain}a kernel on one of CPUs {} · {series} of {} repetitions in {} · {}",
-        list(&found.sources),
-        list(&found.cpus),
+        "interference: {noise} on {}, {grain}a kernel on {} · {series} of {} repetitions in {} · {}",
+        one(&found.sources),
+        one(&found.cpus),
         count(each),
         span(found.run.wall_ns),
         timestamp(&found.run.start_utc),

@@ -101,7 +101,7 @@ pub(crate) fn last(run: &Facts) -> Option<Fact> {
     let date = test.utc.get(..10).unwrap_or(&test.utc);
     let text = format!("{date}: {} of {} found{}", count(found), count(delivered), error(test));
     let tone = if found == delivered { Tone::Good } else { Tone::Warning };
-    Some(Fact::new("self-test", tone, text))
+    Some(Fact::new("self-test", tone, text).checks("self-test"))
 }
 
 /// Returns the duration error of interrupts that spin, else of threads.

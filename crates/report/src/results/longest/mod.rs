@@ -14,15 +14,12 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::{LongDetour, Part};
 use anechoic_recording::sources;
 
-/// Number of detours in a shortened table.
-const SHOWN: usize = 4;
 /// Further parts of a detour are named from this share on.
 const PART: f64 = 0.1;
 
 /// Returns the longest detours, one row each.
-pub(crate) fn table(longest: &[LongDetour], run: &Facts, all: bool) -> Table {
-    let shown = if all { longest } else { &longest[..SHOWN.min(longest.len())] };
-    Table::with_rows(shown)
+pub(crate) fn table(longest: &[LongDetour], run: &Facts) -> Table {
+    Table::with_rows(longest)
         .number("longest", |detour| length(detour.length_ns))
         .number("at", |detour| instant(detour.start_ns))
         .number("CPU", |detour| detour.cpu.to_string())

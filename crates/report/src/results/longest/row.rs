@@ -7,9 +7,10 @@ use crate::results::Input;
 use crate::results::described::Grouping;
 use crate::results::row::{Print, Row};
 use crate::screen::Screen;
-use crate::style::View;
+use crate::style::{Tone, View};
 use crate::units::count;
-use anechoic_analyze::{LongestDetours, longest_detours};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::{DetourStory, LongestDetours, longest_detours};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::sources::SOURCES;
@@ -64,14 +65,39 @@ fn screen(found: &LongestDetours, view: &View<'_>) -> Screen {
     heading::all(&found.run, view, &mut screen);
     screen.gap();
     screen.headline(&sentences(found).join(" "));
-    stopped::add(found.stopped.as_ref(), &found.run, &mut screen);
-    for (number, story) in (1_u64..).zip(&found.detours) {
+    stopped::add(found.stopped.as_ref(), &found.run, view.all, &mut screen);
+    let whole = match found.detours.len() {
+        all if view.all || all <= FEW => all,
+        _ => FEW - 1,
+    };
+    let mut stories = (1_u64..).zip(&found.detours);
+    for (number, story) in stories.by_ref().take(whole) {
         screen.section(&format!("{}. {}", count(number), stories::heading(story)));
-        stories::activities(story, &found.run, &mut screen);
+        stories::activities(story, &found.run, view.all, &mut screen);
+    }
+    let mut others =
+        stories.map(|(number, story)| in_one_line(number, story, &found.run)).peekable();
+    if others.peek().is_some() {
+        screen.gap();
+        others.by_ref().take(LINES).for_each(|line| screen.clipped(Tone::Plain, &line));
     }
     screen.path("recording", view);
+    if whole < found.detours.len() {
+        screen.note("--all shows what happened in each");
+    }
     screen
 }
+
+/// Returns a detour in one line, with what took most of it.
+fn in_one_line(number: u64, story: &DetourStory, run: &Facts) -> String {
+    let most = stories::took_most(story, run).map_or(String::new(), |most| format!(" · {most}"));
+    format!("{}. {}{}", count(number), stories::heading(story), most.trim_end_matches(" of it"))
+}
+
+/// Without all rows, at most this many detours are shown with their activities.
+const FEW: usize = 3;
+/// Number of further detours, each in a line.
+const LINES: usize = 10;
 
 fn compute(input: &Input<'_>) -> Result<LongestDetours, Problem> {
     let answers = input.answers(OPTIONS)?;

@@ -66,17 +66,22 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
     }
 }
 
+/// Number of detours before it in a shortened table.
+const BEFORE: usize = 3;
+
 /// Adds what happened in the detour that was too long, and the detours before it.
-pub(crate) fn add(stopped: Option<&Stopped>, run: &Facts, screen: &mut Screen) {
+pub(crate) fn add(stopped: Option<&Stopped>, run: &Facts, all: bool, screen: &mut Screen) {
     let Some(stopped) = stopped else { return };
     let (StopCondition::Longer(_), Some(story)) = (stopped.condition, &stopped.detour) else {
         return;
     };
     screen.section(&format!("the detour that ended the run: {}", stories::heading(story)));
-    activities(story, run, screen);
+    activities(story, run, all, screen);
     if !stopped.before.is_empty() {
         screen.section("before it, on the same CPU");
-        screen.table(earlier(&stopped.before, story, run));
+        let shown = if all { usize::MAX } else { BEFORE };
+        let table = earlier(&stopped.before, story, run);
+        screen.table(table.first(shown, all, |more| format!("{more} more")));
     }
     screen.gap();
 }

@@ -13,13 +13,16 @@ use std::collections::BTreeMap;
 /// Deeper activities are not indented further.
 const DEEPEST: usize = 6;
 
-/// Adds what happened in a detour, in order.
-pub(crate) fn activities(story: &DetourStory, run: &Facts, screen: &mut Screen) {
+/// Number of activities in a shortened table.
+const SHOWN: usize = 8;
+
+/// Adds what happened in a detour, in order: everything, or the first activities.
+pub(crate) fn activities(story: &DetourStory, run: &Facts, all: bool, screen: &mut Screen) {
     if story.activities.is_empty() {
         screen.sentence("Its cause is unknown: no kernel events were recorded or attributed.");
         return;
     }
-    screen.table(table(story, run));
+    screen.table(table(story, run).first(SHOWN, all, |more| format!("{more} more")));
     if story.more > 0 {
         let more = counted(story.more, "shorter activity", "shorter activities");
         screen.note(&format!("and {more} of {} together", length(story.more_ns)));

@@ -1,7 +1,7 @@
 //! Warnings that limit what the tables show.
 
 use crate::results::measured::names::{Named, shown};
-use crate::screen::{Fact, Screen};
+use crate::screen::{Fact, InBrief, Screen};
 use crate::style::Tone;
 use crate::units::{count, counted, share};
 use anechoic_analyze::samples::{Measured, SeriesResult};
@@ -44,7 +44,11 @@ pub(crate) fn work(measured: &Measured) -> Fact {
             (Tone::Bad, format!("{wrong} of {samples} {what}"))
         }
     };
-    Fact::new("work", tone, text)
+    let in_brief = match samples {
+        0 => InBrief::Nothing,
+        _ => InBrief::Whole,
+    };
+    Fact::new("work", tone, text).in_brief(in_brief).checks("work correct")
 }
 
 /// Returns what was not available for the overhead of ticks and for the subtraction, without repetitions.

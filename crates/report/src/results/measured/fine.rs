@@ -4,26 +4,20 @@
 use crate::results::measured::loss::amount;
 use crate::results::measured::names::shown;
 use crate::screen::Screen;
-use crate::style::View;
 use crate::table::Table;
 use crate::units::{between, count, counted, share};
 use anechoic_analyze::samples::fine::FineView;
 use anechoic_analyze::samples::{Fixed, Measured};
 
-/// The kernel that does nothing.
-const EMPTY: &str = "empty";
-
-/// Adds the exact values of series that do nothing, or on a full screen of all series.
-pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
-    for named in shown(measured, view.all) {
+/// Adds the exact values of all series.
+pub(super) fn add(measured: &Measured, screen: &mut Screen) {
+    for named in shown(measured, true) {
         let Some(fine) = &named.result.fine else { continue };
-        if view.all || named.result.facts.variant == EMPTY {
-            screen.section(&format!("exact values · {}", named.title()));
-            let fixed = named.result.facts.fixed;
-            screen.table(values(fine, fixed));
-            screen.note(&distinct(fine, fixed));
-            screen.note(&by_length(fine));
-        }
+        screen.section(&format!("exact values · {}", named.title()));
+        let fixed = named.result.facts.fixed;
+        screen.table(values(fine, fixed));
+        screen.note(&distinct(fine, fixed));
+        screen.note(&by_length(fine));
     }
 }
 

@@ -44,10 +44,15 @@ pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
         terminal.headline(&headline::sentences(measured).join(" "));
         terminal.gap();
     });
-    series::add(measured, view.all, &mut screen);
+    match view.all {
+        true => series::add(measured, &mut screen),
+        false => series::add_briefly(measured, &mut screen),
+    }
     doubts::add(measured, &mut screen);
-    pictures::add(measured, view, &mut screen);
-    fine::add(measured, view, &mut screen);
+    if view.all {
+        pictures::add(measured, &mut screen);
+        fine::add(measured, &mut screen);
+    }
     // On a page only the methods that are about these have them; the text has those of all.
     match measured.method.as_str() {
         methods::TICK => screen.part(TICK, |part| ticks::add(measured, view, part)),
@@ -59,18 +64,35 @@ pub fn measured(measured: &Measured, view: &View<'_>) -> Screen {
     }
     screen.part(PERIODS, |part| periods::add(measured, view, part));
     counted::add(measured, view.all, &mut screen);
-    if let Some(found) = &measured.sources {
-        // A page has a section of its own for these.
-        screen.in_terminal(|terminal| {
-            terminal.gap();
-            sources::add(found, &measured.run, view, terminal);
-            advice::add(found, &measured.run, terminal);
-        });
+    if view.all {
+        if let Some(found) = &measured.sources {
+            // A page has a section of its own for these.
+            screen.in_terminal(|terminal| {
+                terminal.gap();
+                sources::add(found, &measured.run, view, terminal);
+                advice::add(found, &measured.run, terminal);
+            });
+        }
+        screen.gap();
+        screen.facts(certainty(measured));
+    } else {
+        add_sources_briefly(measured, view, &mut screen);
     }
-    screen.gap();
-    screen.facts(certainty(measured));
-    screen.path("recording", view);
+    screen.path_and_more(view);
     screen
+}
+
+/// Adds the sources of the detours in the samples, the checks, and advice.
+fn add_sources_briefly(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
+    screen.gap();
+    if let Some(found) = &measured.sources {
+        sources::add_briefly(found, &measured.run, view, screen);
+        screen.gap();
+    }
+    screen.checked(certainty(measured), false);
+    if let Some(found) = &measured.sources {
+        advice::add_briefly(found, &measured.run, view, screen);
+    }
 }
 
 /// The parts that a page shows as sections of their own.

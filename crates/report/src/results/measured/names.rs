@@ -4,7 +4,7 @@ use crate::style::plain;
 use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 
 /// Number of series on a short screen.
-const MOST: usize = 16;
+const MOST: usize = 6;
 
 /// A series that is shown.
 #[derive(Debug, Clone, Copy)]

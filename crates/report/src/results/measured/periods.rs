@@ -14,6 +14,8 @@ use anechoic_recording::methods;
 
 /// Widest name of a source on a screen of 80 columns.
 const CARRIER: usize = 24;
+/// Number of lines in brief.
+const FEW: usize = 3;
 /// A line with a smaller share of the noise does not explain it.
 const MOST: f64 = 0.5;
 
@@ -100,7 +102,7 @@ pub(crate) fn add_one(
 
 fn add_all(title: &str, spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     screen.on_page(|page| page.heading(title));
-    if spectrum.figure.iter().any(|point| point.over_background > 1.0) {
+    if view.all && spectrum.figure.iter().any(|point| point.over_background > 1.0) {
         let (chart, caption) = figure(title, spectrum, run);
         screen.picture(chart, caption);
     }
@@ -115,12 +117,20 @@ fn add_lines(spectrum: &Spectrum, run: &Facts, view: &View<'_>, screen: &mut Scr
         screen.sentence(&format!("no period found ({tested} frequencies tested)"));
     } else {
         let lines = carried_first(spectrum);
-        let shown = named(spectrum).len();
+        let carried = named(spectrum).len();
+        let shown = if view.all { carried } else { carried.min(FEW) };
         screen.table(table(&lines, run, view).first(shown, view.all, |more| {
-            format!(
-                "{more} more without a source: harmonics, or echoes of detours that are not periodic"
-            )
+            let named = carried > shown;
+            let what = if named {
+                ""
+            } else {
+                " without a source: harmonics, or echoes of detours that are not periodic"
+            };
+            format!("{more} more{what}")
         }));
+    }
+    if !view.all {
+        return;
     }
     for source in &spectrum.regular {
         let name = source_name(&source.source, &source.name, run);

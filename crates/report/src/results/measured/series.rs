@@ -15,9 +15,31 @@ const KERNEL: usize = 16;
 /// Explains the outliers.
 const SPREAD: &str = "fasties and slowies are outliers, beyond three widths of the main body";
 
-/// Adds both tables.
-pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
-    let shown = shown(measured, all);
+/// Adds the best sample of each series, and what the others lost; of many series, those of the noisiest.
+pub(crate) fn add_briefly(measured: &Measured, screen: &mut Screen) {
+    let shown = shown(measured, false);
+    if shown.is_empty() {
+        return screen.sentence("nothing was measured: no series was started");
+    }
+    screen.table(lengths(&shown));
+    let sign = if is_fixed_time(&shown) {
+        "- is fewer than the best window"
+    } else {
+        "+ is time over the shortest sample"
+    };
+    match shown.len() < measured.series.len() {
+        true => screen.note(&format!("{sign}; {}", noisiest_of(shown.len(), measured))),
+        false => screen.note(sign),
+    }
+}
+
+fn noisiest_of(shown: usize, measured: &Measured) -> String {
+    format!("the {shown} noisiest of {} series", measured.series.len())
+}
+
+/// Adds both tables of all series.
+pub(crate) fn add(measured: &Measured, screen: &mut Screen) {
+    let shown = shown(measured, true);
     if shown.is_empty() {
         return screen.sentence("nothing was measured: no series was started");
     }
@@ -32,7 +54,7 @@ pub(crate) fn add(measured: &Measured, all: bool, screen: &mut Screen) {
     screen.note(&format!("{columns}; {SPREAD}"));
     moved_note(shown.iter().map(|named| named.result)).iter().for_each(|text| screen.note(text));
     if shown.len() < measured.series.len() {
-        screen.note(&format!("the {} noisiest of {} series", shown.len(), measured.series.len()));
+        screen.note(&noisiest_of(shown.len(), measured));
     }
 }
 

@@ -38,16 +38,22 @@ pub(super) fn add(measured: &Measured, view: &View<'_>, screen: &mut Screen) {
         screen.note(ACCOUNTED);
         screen.table(verdicts(&all));
     }
+    if !view.all {
+        if let [(_, subtraction)] = &all[..] {
+            add_steps(subtraction, &measured.run, screen);
+        }
+        return;
+    }
     // A page shows the series with the widest spread; its text has the others.
     let widest = widest(&all);
     let number = widest.map(|(named, _)| named.result.facts.number);
     if let Some((named, subtraction)) = widest {
-        one(&named, subtraction, &measured.run, view, screen);
+        one(&named, subtraction, &measured.run, screen);
     }
     screen.in_terminal(|terminal| {
         let others = all.iter().filter(|(named, _)| Some(named.result.facts.number) != number);
-        for (named, subtraction) in others.filter(|_| view.all) {
-            one(named, subtraction, &measured.run, view, terminal);
+        for (named, subtraction) in others {
+            one(named, subtraction, &measured.run, terminal);
         }
     });
 }
@@ -91,13 +97,7 @@ fn verdicts(all: &[Of<'_>]) -> Table {
 }
 
 /// Adds the subtraction of one series.
-fn one(
-    named: &Named<'_>,
-    subtraction: &Subtraction,
-    run: &Facts,
-    view: &View<'_>,
-    screen: &mut Screen,
-) {
+fn one(named: &Named<'_>, subtraction: &Subtraction, run: &Facts, screen: &mut Screen) {
     screen.section(&format!("spread after subtraction · {}", named.title()));
     add_steps(subtraction, run, screen);
     let (chart, caption) = over_shortest(*named, subtraction, run);
@@ -105,7 +105,7 @@ fn one(
     screen.picture(chart.titled(title, ROWS), caption);
     if !subtraction.sources.is_empty() {
         screen.gap();
-        screen.table(sources(&subtraction.sources, run, view.all));
+        screen.table(sources(&subtraction.sources, run));
     }
 }
 
@@ -213,7 +213,7 @@ fn falls(ground: &Ground) -> String {
 }
 
 /// Returns one row for each source: the time that it took per sample, and how much the spread falls without it.
-fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
+fn sources(effects: &[SourceEffect], run: &Facts) -> Table {
     let table = Table::with_rows(effects)
         .name("one source subtracted", |effect| match effect.source.as_str() {
             "" => "all others".into(),
@@ -226,5 +226,5 @@ fn sources(effects: &[SourceEffect], run: &Facts, all: bool) -> Table {
         .some_numbers("IQR falls", 2, |effect| effect.iqr_fall_ns.map(fine))
         .some_numbers("indirect", 1, |effect| effect.indirect_ns.map(fine))
         .captioned("Effect of subtracting one source");
-    table.first(SOURCES, all, |more| format!("{more} more"))
+    table.first(SOURCES, true, |more| format!("{more} more"))
 }

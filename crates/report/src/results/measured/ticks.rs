@@ -15,7 +15,7 @@ const FEWEST_REPETITIONS: u64 = 20;
 /// With more cells than this each is a number instead of a row.
 const MOST_ROWS: usize = 12;
 /// Number of CPUs in a shortened table.
-const MOST_CPUS: usize = 24;
+const MOST_CPUS: usize = 8;
 const WHAT: &str = "cost of one tick";
 const HOW: &str = "one tick: mean of the repetitions with ticks minus median of those without, per tick (Radojković 2008, Table 1); \
                    alone: only repetitions with one tick and nothing else, their mean excess over undisturbed neighbours, and the parts \
@@ -37,7 +37,9 @@ fn costs(measured: &Measured, all: bool) -> Option<Screen> {
     let table = Table1::from_measured(measured);
     let cells = cells(&table);
     let mut screen = Screen::default();
-    screen.note(HOW);
+    if all {
+        screen.note(HOW);
+    }
     if cells.len() > MOST_ROWS {
         screen.table(by_cpu(&table, all));
     }

@@ -55,8 +55,8 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     screen.gap();
     screen.facts(facts(found));
     screen.note(&words::published());
-    screen.path("recording", view);
-    screen
+    screen.path_and_more(view);
+    screen.in_brief(view)
 }
 
 /// Describes the shaded table.

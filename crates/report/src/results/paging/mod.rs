@@ -30,25 +30,31 @@ pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
             screen.table(tables::at(found, build, largest));
         }
         screen.note(&words::columns(found));
-        for build in BUILDS {
-            screen.section(&format!(
-                "time per access in ns by size of the matrix in MiB: {}",
-                words::build(build)
-            ));
-            screen.table(tables::by_size(found, build, view.all));
-        }
-        if !view.all && found.sizes().len() > tables::FEW {
-            screen.note("--all shows every size of the matrix.");
+        if view.all {
+            add_sizes(found, &mut screen);
         }
         add_charts(found, &mut screen);
     }
-    screen.section("published (Radojković 2009)");
-    screen.table(tables::published(found));
-    screen.note(words::PUBLISHED);
+    if view.all {
+        screen.section("published (Radojković 2009)");
+        screen.table(tables::published(found));
+        screen.note(words::PUBLISHED);
+    }
     screen.gap();
     screen.facts(facts(found));
-    screen.path("recording", view);
-    screen
+    screen.path_and_more(view);
+    screen.in_brief(view)
+}
+
+/// Adds the time per access by size of the matrix, for each build.
+fn add_sizes(found: &Paging, screen: &mut Screen) {
+    for build in BUILDS {
+        screen.section(&format!(
+            "time per access in ns by size of the matrix in MiB: {}",
+            words::build(build)
+        ));
+        screen.table(tables::by_size(found, build, true));
+    }
 }
 
 /// Adds the curves of each build, of which the terminal shows those of the optimised one, and both builds by page size.

@@ -71,7 +71,7 @@ const EXAMPLES: &str = "Examples:
 Exits with 1 if a recording was cut off or lost detours.";
 
 /// Shows the prediction.
-fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
+fn screen(model: &PhaseModel, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.in_terminal(|terminal| {
         terminal.heading("predicted slowdown of a bulk-synchronous parallel job");
@@ -88,6 +88,10 @@ fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
         screen.gap();
     }
     sentences.iter().for_each(|text| screen.headline(text));
+    if !view.all {
+        add_briefly(model, &mut screen);
+        return screen;
+    }
     match figure::is_flat(model) {
         true => screen.on_page(|page| page.picture(figure::figure(model), FIGURE)),
         false => screen.picture(figure::figure(model), FIGURE),
@@ -98,6 +102,16 @@ fn screen(model: &PhaseModel, _: &View<'_>) -> Screen {
     }
     screen.details("All numbers and how they were computed", numbers(model));
     screen
+}
+
+/// Adds the slowdowns for as many ranks as the recording supports.
+fn add_briefly(model: &PhaseModel, screen: &mut Screen) {
+    screen.gap();
+    screen.table(tables::supported_table(model));
+    let beyond = model.grains.iter().any(|grain| grain.cells.iter().any(|cell| !cell.supported));
+    let more = if beyond { ", more ranks (for which this recording is too short)" } else { "" };
+    screen.gap();
+    screen.note(&format!("--all shows the figure{more} and how the numbers were computed"));
 }
 
 /// What is predicted.

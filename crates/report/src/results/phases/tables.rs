@@ -10,6 +10,8 @@ use anechoic_predict::phases::{Cell, Extrapolated, GrainModel, PhaseModel, Sourc
 
 /// Widest name of a source.
 const NAME: usize = 28;
+/// The same in a brief table.
+const BRIEF_NAME: usize = 18;
 
 /// Returns the slowdown for each number of ranks.
 pub(crate) fn cell_table(grain: &GrainModel) -> Table {
@@ -35,6 +37,36 @@ pub(crate) fn cell_table(grain: &GrainModel) -> Table {
         }),
     };
     table.captioned("Slowdown by number of ranks")
+}
+
+/// Returns the slowdowns of all grains up to the number of ranks that the recording supports, and the costliest source.
+pub(super) fn supported_table(model: &PhaseModel) -> Table {
+    let rows: Vec<(&GrainModel, &Cell)> = model.grains.iter().flat_map(supported).collect();
+    Table::with_rows(&rows)
+        .number("grain", |(grain, _)| asked(grain.grain_ns))
+        .number("ranks", |(_, cell)| {
+            format!("{}{}", count(cell.ranks), if cell.supported { "" } else { "*" })
+        })
+        .number("free start", |(_, cell)| slowdown(cell.free_start.slowdown))
+        .some_numbers("95 %", 2, |(_, cell)| {
+            let (interval, at_least) = near(&cell.free_start);
+            Some(bounds(interval, at_least, slowdown))
+        })
+        .number("recursion", |(_, cell)| {
+            cell.recursion.map_or("–".into(), |recursion| slowdown(recursion.slowdown))
+        })
+        .number("wall start", |(_, cell)| slowdown(cell.wall_start.slowdown))
+        .some_names("costs most", 1, |(_, cell)| {
+            let source = worst(cell)?;
+            Some(clip(&title_of(&source.source, &source.name, model.guest), BRIEF_NAME))
+        })
+        .captioned("Slowdown by grain and number of ranks")
+}
+
+/// Returns the cells of a grain up to the first that is not supported, or that one alone.
+fn supported(grain: &GrainModel) -> impl Iterator<Item = (&GrainModel, &Cell)> {
+    let supported = grain.cells.iter().take_while(|cell| cell.supported).count().max(1);
+    grain.cells.iter().take(supported).map(move |cell| (grain, cell))
 }
 
 fn with_tail(extrapolated: &Extrapolated) -> Option<String> {

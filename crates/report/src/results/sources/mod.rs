@@ -19,6 +19,9 @@ use anechoic_recording::{LossKind, sources};
 
 /// The table shows at most this many rows.
 const MOST_ROWS: usize = 12;
+/// A terminal that does not show all shows at most this many, a brief table fewer.
+const SOME: usize = 9;
+const FEW: usize = 6;
 /// Rows with a smaller share are left out.
 const LEAST_SHARE: f64 = 0.000_5;
 /// Gaps are mentioned from this part of the median on.
@@ -164,9 +167,16 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     screen.gap();
     add(&sources.sources, &sources.run, view, &mut screen);
     screen.gap();
-    screen.facts(certainty::breakdown(&sources.sources, &sources.run));
-    screen.facts(certainty::losses(&sources.losses));
-    advice::glossary(&sources.sources, &sources.run, &mut screen);
+    let mut facts = certainty::breakdown(&sources.sources, &sources.run);
+    facts.extend(certainty::losses(&sources.losses));
+    screen.checked(facts, view.all);
+    if view.all {
+        advice::glossary(&sources.sources, &sources.run, &mut screen);
+    } else {
+        advice::add_briefly(&sources.sources, &sources.run, view, &mut screen);
+        screen.gap();
+        screen.note("--all shows all sources, what each is, and all that reduces it");
+    }
     screen
 }
 
@@ -202,23 +212,41 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     screen.on_page(|page| {
         page.note(&format!("The column \"{TOTAL}\" adds up the shares from the top."));
     });
-    let mut table = table(&sources.rows, run, view);
+    let mut table = table(&sources.rows, run, view, notes);
     if unattributed > 0.0 {
         table.total(vec!["(no activity recorded)".to_owned(), share(unattributed)]);
     }
-    let shown = if view.all { sources.rows.len() } else { shown(&sources.rows) };
-    let folded = &sources.rows[shown..];
-    let rest = share(folded.iter().map(|row| row.share).sum());
-    let more = format!("{} more, {rest}", folded.len());
-    screen.table(table.folded(shown, more));
+    let shown = if view.all { sources.rows.len() } else { shown(&sources.rows).min(SOME) };
+    screen.table(shortened(table, &sources.rows, shown));
     screen.note(match run.cpus.len() {
         ..2 => "share: of the lost time",
         _ => "share: of the lost time; per s: on each CPU that has any",
     });
 }
 
-/// Returns the sources with their numbers and notes.
-fn table(sources: &[SourceRow], run: &Facts, view: &View<'_>) -> Table {
+/// Adds the largest sources, with the thread, function or sender of each.
+pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    if sources.rows.is_empty() {
+        return add(sources, run, view, screen);
+    }
+    let table = table(&sources.rows, run, view, |row, _| who(row));
+    screen.table(shortened(table, &sources.rows, shown(&sources.rows).min(FEW)));
+}
+
+/// Returns the table, shortened to this many rows.
+fn shortened(table: Table, rows: &[SourceRow], shown: usize) -> Table {
+    let folded = &rows[shown..];
+    let rest = share(folded.iter().map(|row| row.share).sum());
+    table.folded(shown, format!("{} more, {rest}", folded.len()))
+}
+
+/// Returns the sources with their numbers, and notes on each.
+fn table(
+    sources: &[SourceRow],
+    run: &Facts,
+    view: &View<'_>,
+    notes: fn(&SourceRow, &Facts) -> Vec<String>,
+) -> Table {
     let ranked = sources.iter().scan(0.0, |total, row| {
         *total += row.share;
         Some(Ranked { row, total: *total })
@@ -275,14 +303,23 @@ fn notes(row: &SourceRow, run: &Facts) -> Vec<String> {
     // A detour of a program begins and ends with events.
     let gaps = (gaps && row.gap_p50_ns > 0 && run.program.is_none())
         .then(|| format!("{} of it {}", length(row.gap_p50_ns), gap(run)));
-    let function = row.functions.first();
-    let function =
-        function.filter(|f| f.function != row.name && !sources::TIMER_TICK.is(&row.source));
-    let function = function.and_then(|f| mostly(f.share, plain(&f.function)));
-    let sent = row.senders.first();
-    let sent = sent.and_then(|s| Some((s.share, sender(s.cpu, s.task.as_deref())?)));
-    let sent = sent.and_then(|(share, sent)| mostly(share, format!("from {sent}")));
-    [thread(row), steal, gaps, function, sent].into_iter().flatten().collect()
+    [thread(row), steal, gaps, function(row), sent(row)].into_iter().flatten().collect()
+}
+
+/// Returns the thread, function and sender of most of a source.
+fn who(row: &SourceRow) -> Vec<String> {
+    [thread(row), function(row), sent(row)].into_iter().flatten().collect()
+}
+
+fn function(row: &SourceRow) -> Option<String> {
+    let first = row.functions.first()?;
+    let known = first.function == row.name || sources::TIMER_TICK.is(&row.source);
+    if known { None } else { mostly(first.share, plain(&first.function)) }
+}
+
+fn sent(row: &SourceRow) -> Option<String> {
+    let first = row.senders.first()?;
+    mostly(first.share, format!("from {}", sender(first.cpu, first.task.as_deref())?))
 }
 
 /// Returns the thread that took most of a source: its process, unit and command line. Threads of the kernel are known by

@@ -1,7 +1,7 @@
 //! Who took the lost time: a sentence, a small table, and what the kernel counted of limits and waiting.
 
 use crate::screen::Screen;
-use crate::style::{View, clip, plain, width};
+use crate::style::{View, clip, listed, plain, width};
 use crate::table::Table;
 use crate::units::{length, noise, share};
 use anechoic_analyze::Summary;
@@ -14,6 +14,8 @@ use anechoic_recording::who::{CpuLimits, SeenThread};
 const LEAST_SHARE: f64 = 0.005;
 /// Waiting for a CPU is mentioned from this share of the time on.
 const LEAST_WAITING: f64 = 0.01;
+/// Number of owners in a sentence.
+const NAMED: usize = 4;
 /// Number of suspected threads in a shortened list.
 const SHOWN: usize = 5;
 /// Widest column of owners.
@@ -45,6 +47,41 @@ pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     }
 }
 
+/// Adds who took the lost time as a sentence, or the threads that ran meanwhile, and what a CPU quota did.
+pub(crate) fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
+    if !summary.suspect_threads.is_empty() {
+        suspects(summary, view, screen);
+    }
+    let owners = summary.owners.as_deref().unwrap_or_default();
+    let limited = owners.first().filter(|owner| owner.kind == OwnerKind::OwnQuota);
+    let limited = limited.map(|owner| sentence(owner, summary));
+    let quota = summary.run.limits.as_ref().filter(|limits| limits.throttled_ns != Some(0));
+    let quota = quota.and_then(quota_sentence);
+    for text in [taken_by(owners, summary), limited, quota].into_iter().flatten() {
+        screen.sentence(&text);
+    }
+}
+
+/// Lists the owners of most of the lost time in a sentence.
+fn taken_by(owners: &[Owner], summary: &Summary) -> Option<String> {
+    let large = owners.iter().take(NAMED).take_while(|owner| owner.share >= LEAST_SHARE);
+    let named: Vec<String> = large
+        .map(|owner| format!("{} ({})", short_title(owner, summary), share(owner.share)))
+        .collect();
+    (!named.is_empty()).then(|| format!("The lost time was taken by {}.", listed(&named)))
+}
+
+/// Returns the words for an owner inside a sentence.
+fn short_title(owner: &Owner, summary: &Summary) -> String {
+    match owner.kind {
+        OwnerKind::OwnQuota => "the run's own CPU limit".into(),
+        OwnerKind::Hardware if summary.run.hypervisor.is_some() => "VM exits or hardware".into(),
+        OwnerKind::Hypervisor => "steal by the hypervisor".into(),
+        OwnerKind::Unknown => "threads that are not known".into(),
+        _ => title(owner, summary),
+    }
+}
+
 /// Returns what is known besides the table: the limits of the run, who waited, and what steal means on this guest.
 fn sentences(summary: &Summary) -> Vec<String> {
     let run = &summary.run;
@@ -56,7 +93,7 @@ fn sentences(summary: &Summary) -> Vec<String> {
     });
     let largest = summary.owners.iter().flatten().next();
     let largest = largest.map(|owner| sentence(owner, summary));
-    let quota = limits.and_then(quota);
+    let quota = limits.and_then(quota_sentence);
     let waited = limits.and_then(|limits| waited(limits, run));
     [largest, quota, waited, means].into_iter().flatten().collect()
 }
@@ -142,7 +179,7 @@ fn title(owner: &Owner, summary: &Summary) -> String {
 }
 
 /// Returns what the CPU quota did, if there is one.
-fn quota(limits: &CpuLimits) -> Option<String> {
+fn quota_sentence(limits: &CpuLimits) -> Option<String> {
     let (quota, period) = limits.quota_us?;
     let cgroup = plain(limits.limited.as_deref()?);
     let cpus = share(quota as f64 / period.max(1) as f64);

@@ -87,7 +87,7 @@ impl Study {
         &self.lacking
     }
 
-    /// Returns everything as one screen; a long one repeats at its end what has changed since the paper.
+    /// Returns everything as one screen, in a terminal without figures and notes unless all is shown.
     #[must_use]
     pub fn screen(&self, view: &View<'_>) -> Screen {
         let mut screen = Screen::default();
@@ -96,8 +96,11 @@ impl Study {
         self.changed.iter().for_each(|sentence| screen.headline(sentence));
         self.lacking.iter().chain(&self.doubts).for_each(|sentence| screen.warning(sentence));
         screen.gap();
-        screen.append(self.shown.clone());
+        screen.append(self.shown.clone().in_brief(view));
         screen.path("recordings", view);
+        if !view.all {
+            screen.note("--all shows the figures and how to read the tables");
+        }
         screen
     }
 }

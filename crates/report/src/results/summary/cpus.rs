@@ -22,6 +22,14 @@ const GROUPS: [(&str, usize); 4] = [("", 4), ("detour lengths", 3), ("by time", 
 /// The same for a program, of which no gaps are known.
 const GROUPS_OF_PROGRAM: [(&str, usize); 3] = [("", 4), ("detour lengths", 3), ("by time", 2)];
 
+/// Number of CPUs in a brief table.
+const FEW: usize = 4;
+/// The columns of a brief table for a program; others have all but the last.
+const BRIEF_OF_PROGRAM: [&str; BRIEF + 1] =
+    ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "ran"];
+const BRIEF: usize = 7;
+const GROUPS_IN_BRIEF: [(&str, usize); 2] = [("", 4), ("detour lengths", 3)];
+
 /// Adds the table and its warnings.
 pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;
@@ -37,7 +45,7 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     }
     screen.table(table);
     if folded {
-        screen.note(&spread(&summary.cpus));
+        screen.note(&spread(&summary.cpus, WORST));
     }
     screen.note(columns(summary));
     // A program has no interval for another reason, which the certainty of the run states.
@@ -45,6 +53,28 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
         let all = summary.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
         let total = &summary.total;
         bounds_notes(all.chain([(total.noise, total.interval, total.at_least)]), screen);
+    }
+    warnings(summary).iter().for_each(|warning| screen.warning(warning));
+}
+
+/// Adds a table of a few CPUs, the noisiest first if there are more, and its warnings.
+pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
+    let of_program = is_of_program(summary);
+    let heads = if of_program { &BRIEF_OF_PROGRAM[..] } else { &BRIEF_OF_PROGRAM[..BRIEF] };
+    let mut table = Table::numeric(heads).grouped(&GROUPS_IN_BRIEF).captioned("Noise of each CPU");
+    let folded = summary.cpus.len() > FEW;
+    let shown = if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() };
+    let rows = shown.into_iter().take(FEW).map(|cpu| cpu_row(cpu, of_program));
+    let total = (summary.cpus.len() > 1).then(|| total_row(summary));
+    for mut row in rows.chain(total) {
+        // Two columns by time, then the last one, which only a program has here.
+        row.drain(BRIEF..BRIEF + 2);
+        row.truncate(heads.len());
+        table.row(row);
+    }
+    screen.table(table);
+    if folded {
+        screen.note(&spread(&summary.cpus, FEW));
     }
     warnings(summary).iter().for_each(|warning| screen.warning(warning));
 }
@@ -141,14 +171,14 @@ fn length_cells(lengths: Option<&Lengths>) -> [String; 5] {
     [l.p50_ns, l.p99_ns, l.max_ns, l.p50_by_time_ns, l.p99_by_time_ns].map(length)
 }
 
-/// Describes the distribution of noise over many CPUs.
-fn spread(cpus: &[CpuNoise]) -> String {
+/// Describes the distribution of noise over many CPUs, of which the noisiest are shown.
+fn spread(cpus: &[CpuNoise], shown: usize) -> String {
     let mut sorted: Vec<f64> = cpus.iter().map(|cpu| cpu.noise).collect();
     sorted.sort_by(f64::total_cmp);
     let [least, median, p90] = [0.0, 0.5, 0.9]
         .map(|quantile| noise(sorted[((sorted.len() - 1) as f64 * quantile).round() as usize]));
     let all = sorted.len();
-    format!("{WORST} noisiest of {all} CPUs; noise of all: min {least}, median {median}, p90 {p90}")
+    format!("{shown} noisiest of {all} CPUs; noise of all: min {least}, median {median}, p90 {p90}")
 }
 
 /// Returns what makes the numbers of the table less reliable than they look.

@@ -13,39 +13,76 @@ use self::headline::sentences;
 use crate::results::live::self_test;
 use crate::results::longest;
 use crate::results::longest::stopped;
-use crate::results::sources;
-use crate::screen::Screen;
+use crate::results::sources::{self, owners, suspects};
+use crate::screen::{Fact, Screen};
 use crate::style::View;
 use crate::{advice, certainty, heading};
 use anechoic_analyze::Summary;
 
 /// Shows the noise of one run, its sources, how reliable the numbers are, and what would reduce the noise.
+///
+/// Without all rows it is a screen of about 40 lines.
 #[must_use]
 pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
-    let run = &summary.run;
     let mut screen = Screen::default();
-    heading::all(run, view, &mut screen);
+    heading::all(&summary.run, view, &mut screen);
     screen.gap();
     screen.headline(&sentences(summary).join(" "));
-    reference::line(summary).iter().for_each(|line| screen.note(line));
-    stopped::add(summary.stopped.as_ref(), &summary.run, &mut screen);
+    if view.all {
+        reference::line(summary).iter().for_each(|line| screen.note(line));
+    }
+    stopped::add(summary.stopped.as_ref(), &summary.run, view.all, &mut screen);
     screen.gap();
-    cpus::all(summary, view, &mut screen);
+    match view.all {
+        true => add_all(summary, view, &mut screen),
+        false => add_briefly(summary, view, &mut screen),
+    }
+    screen.path_and_more(view);
+    screen
+}
+
+/// Adds the noise of each CPU, the sources, who took the time, the checks, and advice, in a few lines each.
+fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
+    let run = &summary.run;
+    cpus::add_briefly(summary, screen);
     screen.gap();
-    sources::part(summary, view, &mut screen);
+    if let Some(found) = &summary.sources {
+        sources::add_briefly(found, run, view, screen);
+        screen.gap();
+    } else if let Some(found) = &summary.suspects {
+        suspects::add(found, run, view, screen);
+        screen.gap();
+    }
+    owners::add_briefly(summary, view, screen);
+    screen.checked(facts(summary), false);
+    if let Some(found) = &summary.sources {
+        advice::add_briefly(found, run, view, screen);
+    }
+}
+
+/// Adds everything that is known.
+fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
+    let run = &summary.run;
+    cpus::all(summary, view, screen);
+    screen.gap();
+    sources::part(summary, view, screen);
     if !summary.curve.is_empty() {
-        curve::add(summary, view, &mut screen);
+        curve::add(summary, view, screen);
         screen.gap();
     }
     if !summary.longest.is_empty() && summary.sources.is_some() {
-        screen.table(longest::table(&summary.longest, run, view.all));
+        screen.table(longest::table(&summary.longest, run));
         screen.gap();
     }
-    screen.facts(certainty::facts(summary));
-    screen.facts(self_test::last(run).into_iter().collect());
+    screen.facts(facts(summary));
     if let Some(found) = &summary.sources {
-        advice::add(found, run, &mut screen);
+        advice::add(found, run, screen);
     }
-    screen.path("recording", view);
-    screen
+}
+
+/// Returns how reliable the results are, and what the last self-test found.
+fn facts(summary: &Summary) -> Vec<Fact> {
+    let mut facts = certainty::facts(summary);
+    facts.extend(self_test::last(&summary.run));
+    facts
 }

@@ -23,7 +23,8 @@ pub fn switch(found: &Switch, view: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| {
         words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
     });
-    for (title, table) in tables::all(found) {
+    let most = if view.all { usize::MAX } else { FEW };
+    for (title, table) in tables::all(found).into_iter().take(most) {
         screen.section(&title);
         screen.table(table);
     }
@@ -36,9 +37,12 @@ pub fn switch(found: &Switch, view: &View<'_>) -> Screen {
     }
     screen.gap();
     screen.facts(facts(found));
-    screen.path("recording", view);
-    screen
+    screen.path_and_more(view);
+    screen.in_brief(view)
 }
+
+/// Number of tables in brief: the cost of a switch, and what the working sets add to it.
+const FEW: usize = 2;
 
 /// Describes the measurement.
 fn what(found: &Switch) -> String {

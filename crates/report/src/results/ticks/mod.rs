@@ -198,8 +198,11 @@ pub(crate) fn screen(model: &TickModel, view: &View<'_>) -> Screen {
         }
     }
     screen.gap();
-    screen.note(&format!("Assumed: {}", model.assumptions.join("; ")));
-    screen
+    screen.note(&match view.all {
+        true => format!("Assumed: {}", model.assumptions.join("; ")),
+        false => "--all shows the figures, what is assumed, and how to read the tables".into(),
+    });
+    screen.in_brief(view)
 }
 
 /// Adds where the times are from; a page begins with this.

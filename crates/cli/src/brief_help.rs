@@ -1,0 +1,197 @@
+//! What `-h` shows: a line for each option, without those that few need. `--help` shows all of each.
+
+use clap::{Arg, Command};
+
+/// Widest line of help, in columns.
+const WIDTH: usize = 80;
+/// Columns before the name of an option, for its short name, and those between name and text.
+const BESIDE: usize = 8;
+/// Options that only `--help` shows.
+const RARE: [&str; 6] =
+    ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
+
+/// How texts begin that have no short beginning, and what stands for them.
+const SHORT: [(&str, &str); 30] = [
+    ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
+    ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
+    ("End a series once its accumulated mean", "End a series once its mean is steady"),
+    ("Four sizes of the matrix", "Four sizes of the matrix instead of nine"),
+    ("Keep the sets that are complete", "Measure only the sets that are not complete"),
+    ("Keep the whole measurement", "Keep the whole measurement in this directory"),
+    ("Largest increase of the noise", "Largest increase of the noise"),
+    ("Largest number of detours", "Most detours of a CPU per time"),
+    ("Largest number of steps", "Largest number of steps of the recursion"),
+    ("Largest share of detours", "Largest share that was lost"),
+    ("Largest share of kernel events", "Most kernel events outside detours"),
+    ("Measure N times", "Measure N times; mean and deviation"),
+    ("Measure at the same time, and compare", "Compare what was asked with what was seen"),
+    ("Measure nothing; show", "Show what was measured into this directory"),
+    ("Measure the CPUs one after the other", "Measure the CPUs one after the other"),
+    ("Numbers of copies of the sort", "Numbers of copies of the sort"),
+    ("Predict the cost for a job", "Predict the cost for a job of so many ranks"),
+    ("Serial port to which", "Serial port to which the recording is sent"),
+    ("Shortest time for which each CPU", "Shortest time watched for a verdict"),
+    ("Time for the repetitions", "Time for one experiment on one working set"),
+    ("Time for the samples of one ring", "Time for the samples of one ring"),
+    ("Total time of the phases", "Total time of the phases of one grain"),
+    ("Undisturbed time between", "Undisturbed time between synchronisations"),
+    ("Use random", "Use exponentially distributed times"),
+    ("With --poisson or --phase random: seed", "With random times: their seed"),
+    ("With --policy fifo: measure every", "With --policy fifo: measure every CPU"),
+    ("With --stop-on: keep only", "With --stop-on: keep only this much time"),
+    ("With --verify: show the result", "With --verify: keep no recordings"),
+    ("Write to this file instead of", "Write to this file"),
+    ("Write the result to this file as JUnit", "Write the result as JUnit XML"),
+];
+
+/// Returns the command with a line for each option, as `-h` shows it.
+pub(crate) fn brief(command: Command) -> Command {
+    let shown = |arg: &&Arg| !arg.is_hide_set() && !RARE.contains(&arg.get_id().as_str());
+    let widest = command.get_arguments().filter(shown).map(|arg| arg.to_string().chars().count());
+    let room = WIDTH.saturating_sub(widest.max().unwrap_or(0) + BESIDE);
+    command
+        .mut_args(|arg| match RARE.contains(&arg.get_id().as_str()) {
+            true => arg.hide_short_help(true),
+            false => in_one_line(arg, room),
+        })
+        .mut_subcommands(brief)
+}
+
+/// Shortens the text of an option to this many columns; its default value stays if it fits.
+fn in_one_line(arg: Arg, room: usize) -> Arg {
+    let Some(help) = arg.get_help().map(ToString::to_string) else { return arg };
+    let short = SHORT.iter().find(|(beginning, _)| help.starts_with(beginning));
+    let text = match short.filter(|_| help.chars().count() > room) {
+        Some((_, short)) => (*short).to_owned(),
+        None => fitting(&help, room).to_owned(),
+    };
+    let values: Vec<String> = match arg.get_action().takes_values()
+        && !arg.is_hide_default_value_set()
+    {
+        true => {
+            arg.get_default_values().iter().map(|value| value.to_string_lossy().into()).collect()
+        }
+        false => vec![],
+    };
+    let with_default = format!("{text} [default: {}]", values.join(" "));
+    let fits = !values.is_empty() && with_default.chars().count() <= room;
+    let line = if fits { with_default } else { text };
+    arg.help(line).long_help(help).hide_default_value(true).hide_possible_values(true)
+}
+
+/// Returns the longest beginning of a text that fits and ends where a sentence or one of its parts does, or all of it if
+/// there is none.
+fn fitting(text: &str, room: usize) -> &str {
+    let fits = |end: &usize| text[..*end].chars().count() <= room;
+    let ends = std::iter::once(text.len()).chain(ends(text)).filter(fits);
+    ends.max().map_or(text, |end| &text[..end])
+}
+
+/// Returns where the parts of a text end, outside of brackets.
+fn ends(text: &str) -> impl Iterator<Item = usize> {
+    let mut depth = 0_u32;
+    text.char_indices().filter_map(move |(at, letter)| {
+        let outside = depth == 0;
+        match letter {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let next = &text[at + letter.len_utf8()..];
+        let part = match letter {
+            ' ' => next.starts_with(['(', '[']),
+            ':' if text.starts_with("With ") => false, // it is only the condition
+            ',' | ';' | ':' | '.' => next.starts_with(' '),
+            _ => false,
+        };
+        (outside && part).then_some(at)
+    })
+}
+
+/// Returns the command with examples of at most 80 columns: what is said about a longer one stands below it.
+pub(crate) fn with_narrow_examples(command: Command) -> Command {
+    let examples = command.get_after_help().map(|text| narrow(&text.to_string()));
+    let command = match examples {
+        Some(examples) => command.after_help(examples),
+        None => command,
+    };
+    command.mut_subcommands(with_narrow_examples)
+}
+
+/// Columns before what is said about an example.
+const INDENT: &str = "      ";
+
+fn narrow(examples: &str) -> String {
+    let mut lines: Vec<String> = vec![];
+    let mut below = false;
+    for line in examples.lines() {
+        let text = line.trim_start();
+        let continued = line.len() - text.len() > INDENT.len();
+        let long = line.starts_with("  ") && line.chars().count() > WIDTH;
+        below = long || (below && continued);
+        match text.split_once("  ").filter(|_| long && !continued) {
+            _ if !below => lines.push(line.to_owned()),
+            Some((example, about)) => {
+                lines.push(format!("  {example}"));
+                lines.push(format!("{INDENT}{}", about.trim_start().trim_start_matches("# ")));
+            }
+            None if continued => lines.push(format!("{INDENT}{text}")),
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `see` with each command and the words that name it.
+    fn walk(command: &Command, name: &str, see: &mut impl FnMut(&Command, &str)) {
+        see(command, name);
+        let subcommands = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+        subcommands.for_each(|sub| walk(sub, &format!("{name} {}", sub.get_name()), see));
+    }
+
+    #[test]
+    fn every_option_has_one_line() {
+        let mut wide = vec![];
+        let mut command = brief(crate::command_line());
+        command.build();
+        walk(&command, "anechoic", &mut |command, name| {
+            let shown = |arg: &&Arg| !arg.is_hide_set() && !arg.is_hide_short_help_set();
+            let options = || command.get_arguments().filter(shown);
+            let widest = options().map(|arg| arg.to_string().chars().count()).max().unwrap_or(0);
+            for option in options() {
+                let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+                if widest + BESIDE + help.chars().count() > WIDTH {
+                    wide.push(format!("{name} {option}: {help}"));
+                }
+            }
+        });
+        assert!(wide.is_empty(), "\n{}", wide.join("\n"));
+    }
+
+    #[test]
+    fn what_is_said_about_a_long_example_stands_below_it() {
+        let long = "x".repeat(70);
+        let text =
+            format!("Examples:\n  short  this\n  {long}    # what it\n{:30}does\n\nEnd.", "");
+        let expected =
+            format!("Examples:\n  short  this\n  {long}\n      what it\n      does\n\nEnd.");
+        assert_eq!(narrow(&text), expected);
+    }
+
+    #[test]
+    fn a_text_is_cut_where_a_part_of_it_ends() {
+        for (room, expected) in [
+            (99, "How long (1h, say), or 10s; more"),
+            (30, "How long (1h, say), or 10s"),
+            (20, "How long (1h, say)"),
+            (10, "How long"),
+            (3, "How long (1h, say), or 10s; more"),
+        ] {
+            assert_eq!(fitting("How long (1h, say), or 10s; more", room), expected);
+        }
+    }
+}
