@@ -145,7 +145,10 @@ fn account(account: &Account) -> (Tone, String) {
         0 => (Tone::Good, text),
         1.. => {
             let why = "events of the program are missing";
-            (Tone::Warning, format!("{text}: {off} more than these, so {why}; do not trust the result"))
+            (
+                Tone::Warning,
+                format!("{text}: {off} more than these, so {why}; do not trust the result"),
+            )
         }
         _ => {
             let why = "it left processes behind for which nobody waited, or threads of others count as its own";

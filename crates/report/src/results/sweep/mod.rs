@@ -446,9 +446,9 @@ mod tests {
             rows,
             ["counter 250 Hz – 3.00", "counter 1,000 Hz 7.00 4.00", "sum 500 Hz – 5.00"]
         );
-        assert!(sweep(&uneven, &view).to_text(&view).contains(NOT_COUNTED.1));
+        assert!(screen(&uneven, &view).to_text(&view).contains(NOT_COUNTED.1));
         let even = sweep_of(&[(FIRST_LEVEL[0], first)]);
-        assert!(!sweep(&even, &view).to_text(&view).contains(NOT_COUNTED.1));
+        assert!(!screen(&even, &view).to_text(&view).contains(NOT_COUNTED.1));
         let none = Sweep { events: BTreeMap::new(), ..even };
         assert!(events_table(&none).is_none());
     }
