@@ -358,3 +358,24 @@ fn what_was_before_the_start_shows_who_does_what_then() {
     let slept = [switch(MS, IDLE, RUNNABLE, A), switch(2 * MS, A, SLEEPS, IDLE)];
     assert_eq!(play_from(5 * MS, &slept, &[]), (vec![], vec![]), "it used no CPU in the run");
 }
+
+/// A thread of another program is woken, and then executes a program for a thread of this one, whose process has its
+/// number: what it waited for before is not lost.
+#[test]
+fn who_was_woken_before_belonging_to_the_program_has_not_waited() {
+    const PROCESS: i32 = 20;
+    verify(vec![(
+        "woken as a stranger",
+        vec![
+            switch(MS / 2, OTHER, SLEEPS, IDLE),
+            on(1, switch(MS, IDLE, RUNNABLE, A)),
+            on(1, waking(2 * MS, A, PROCESS)),
+            on(1, event(3 * MS, EventKind::Exec, A, [PROCESS as u64, A as u64, 0])),
+            switch(4 * MS, IDLE, RUNNABLE, PROCESS),
+            switch(5 * MS, PROCESS, SLEEPS, IDLE),
+            on(1, switch(6 * MS, A, SLEEPS, IDLE)),
+        ],
+        &[],
+        &[(0, MS), (1, 5 * MS)],
+    )]);
+}
