@@ -207,7 +207,8 @@ impl Longest {
 
     fn close(&mut self) {
         let delay_ns = std::mem::take(&mut self.delay_ns);
-        if delay_ns > 0 && self.window < self.windows {
+        // One without a delay is above no threshold.
+        if self.window < self.windows {
             self.keep(Long { delay_ns, at_ppm: self.window * 1_000_000 / self.windows });
         }
     }
