@@ -67,13 +67,13 @@ fn timed(name: &str, spectrum: impl Fn() -> Spectrum) {
 /// How many spectra of noise without a period have lines. Stated: 1 %.
 fn false_alarms(values: usize, trials: u64) {
     for (name, make) in SURROGATES {
-        let (mut of_windows, mut of_repetitions, mut of_events) = (0, 0, 0);
+        let (mut window_alarms, mut repetition_alarms, mut event_alarms) = (0, 0, 0);
         for seed in 0..trials {
             let mut random = random(seed);
             let lost_s = make(values, &mut random);
-            of_windows += u64::from(!windows(&lost_s).lines.is_empty());
+            window_alarms += u64::from(!windows(&lost_s).lines.is_empty());
             let starts_s = starts(&lost_s);
-            of_repetitions += u64::from(!repetitions(&starts_s, &lost_s).lines.is_empty());
+            repetition_alarms += u64::from(!repetitions(&starts_s, &lost_s).lines.is_empty());
             let hit = starts_s.iter().zip(&lost_s).filter(|(_, lost)| **lost > 3e-6);
             let events_s: Vec<f64> = hit.map(|(at, _)| *at + 1e-4 * unit(&mut random)).collect();
             let input = Input::Events {
@@ -81,11 +81,11 @@ fn false_alarms(values: usize, trials: u64) {
                 lengths_s: None,
                 between_s: (0.0, starts_s[values - 1] + 1e-3),
             };
-            of_events += u64::from(!lines(&input, &Options::default()).lines.is_empty());
+            event_alarms += u64::from(!lines(&input, &Options::default()).lines.is_empty());
         }
         println!(
-            "{trials} spectra of {values} values, {name}: with a line, of windows {of_windows}, of repetitions \
-             {of_repetitions}, of events {of_events}"
+            "{trials} spectra of {values} values, {name}: with a line, of windows {window_alarms}, of repetitions \
+             {repetition_alarms}, of events {event_alarms}"
         );
     }
 }

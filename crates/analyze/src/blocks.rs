@@ -101,16 +101,16 @@ pub(crate) fn blocks(parts: usize) -> u64 {
 /// Absent for fewer than [`FEWEST_BLOCKS`] blocks, and without noise.
 #[must_use]
 pub fn bounds(lost_by_cpu: &[&[u64]], part_ticks: u64) -> Bounds {
-    of_shares(&shares(lost_by_cpu, part_ticks)).0
+    bounds_of_shares(&shares(lost_by_cpu, part_ticks)).0
 }
 
 /// Returns the same for one CPU, and the noise that it is below with a probability of 97.5 %, if no detour that did not
 /// occur is much longer than those that did; see [`highest_mean`]. Without a detour that is 0, and bounds nothing.
 pub(crate) fn bounds_and_most(lost: &[u64], part_ticks: u64) -> (Bounds, f64) {
-    of_shares(&shares(&[lost], part_ticks))
+    bounds_of_shares(&shares(&[lost], part_ticks))
 }
 
-fn of_shares(parts: &[f64]) -> (Bounds, f64) {
+fn bounds_of_shares(parts: &[f64]) -> (Bounds, f64) {
     let count = parts.len().max(1) as f64;
     let Some((noise, spread)) = mean(parts).zip(spread(parts)) else {
         return (Bounds::default(), most_in_sum(parts.iter().map(|part| (part / count, 1.0))));
@@ -129,18 +129,20 @@ fn of_shares(parts: &[f64]) -> (Bounds, f64) {
 fn spread(parts: &[f64]) -> Option<Spread> {
     let in_block = parts_in_block(parts.len());
     let blocks: Vec<f64> = parts.chunks_exact(in_block).filter_map(mean).collect();
-    Spread::of(&blocks).filter(|_| blocks.len() as u64 >= FEWEST_BLOCKS)
+    Spread::from_blocks(&blocks).filter(|_| blocks.len() as u64 >= FEWEST_BLOCKS)
 }
 
 /// Returns the share of the time of each part that was lost on all CPUs that were watched in it.
 fn shares(lost_by_cpu: &[&[u64]], part_ticks: u64) -> Vec<f64> {
     let parts = lost_by_cpu.iter().map(|lost| lost.len()).max().unwrap_or(0);
-    let share = |part: usize| {
-        let lost = || lost_by_cpu.iter().filter_map(|lost| lost.get(part));
-        let sum: f64 = lost().map(|&ticks| ticks as f64).sum();
-        sum / (part_ticks as f64 * lost().count() as f64)
-    };
-    (0..parts).map(share).collect()
+    (0..parts).map(|part| lost_share(lost_by_cpu, part, part_ticks)).collect()
+}
+
+/// Returns the share of the time of one part that was lost on the CPUs that were watched in it.
+fn lost_share(lost_by_cpu: &[&[u64]], part: usize, part_ticks: u64) -> f64 {
+    let lost = || lost_by_cpu.iter().filter_map(|lost| lost.get(part));
+    let sum: f64 = lost().map(|&ticks| ticks as f64).sum();
+    sum / (part_ticks as f64 * lost().count() as f64)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Many hosts that were measured together or one after the other: their noise, outliers, and how noise grows with the
 //! number of CPUs and hosts used.
 //!
-//! Each host is summarised where its recording is ([`HostSummary::of`]), and sends only a small summary.
+//! Each host is summarised where its recording is ([`HostSummary::from_recording`]), and sends only a small summary.
 //! [`ClusterBuilder`] adds these one by one in any order and keeps little of each.
 
 pub(crate) mod adding;

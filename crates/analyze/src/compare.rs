@@ -165,19 +165,9 @@ pub fn compare(
 ) -> Result<Comparison, Problem> {
     refuse(&names, runs)?;
     let Beside { job, trials, history } = beside;
-    let values = |at: usize| {
-        let of = |(number, of): (usize, &ComparedRun<'_>)| Values {
-            job: job.and_then(|job| job.costs[at].get(number).copied()),
-            swapped: trials.and_then(|trials| trials.duet_swapped(number)),
-            ..Values::of(of)
-        };
-        let mut values: Vec<Values> = runs[at].iter().enumerate().map(of).collect();
-        values.sort_by(|a, b| a.start_utc.cmp(&b.start_utc));
-        values
-    };
-    let sides = [values(0), values(1)];
+    let sides = [0, 1].map(|at| side_values(runs[at], at, beside));
     let by_history = history.map(|history| on_file::judge(history, runs, &sides));
-    let mut found = of_values(names, sides);
+    let mut found = compare_values(names, sides);
     if let (Some(job), Some(found)) = (job, found.job.as_mut()) {
         (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
     }
@@ -194,16 +184,27 @@ pub fn compare(
     Ok(found)
 }
 
+/// Returns the values of the runs of a side in order of time; `at` is the number of the side.
+fn side_values(side: &[ComparedRun<'_>], at: usize, beside: Beside<'_>) -> Vec<Values> {
+    let mut values: Vec<Values> = side.iter().map(Values::from_run).collect();
+    for (number, run) in values.iter_mut().enumerate() {
+        run.job = beside.job.and_then(|job| job.costs[at].get(number).copied());
+        run.swapped = beside.trials.and_then(|trials| trials.duet_swapped(number));
+    }
+    values.sort_by(|a, b| a.start_utc.cmp(&b.start_utc));
+    values
+}
+
 /// Refuses runs that cannot be compared.
 fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Problem> {
     for (name, side) in names.iter().zip(runs) {
-        for of in side {
-            if !methods::WHOLE.contains(&&*of.run.method) {
-                let why = format!("{name} has a recording of `measure {}`", of.run.method);
+        for compared in side {
+            if !methods::WHOLE.contains(&&*compared.run.method) {
+                let why = format!("{name} has a recording of `measure {}`", compared.run.method);
                 let remedy = "compare recordings of `anechoic run`; `anechoic rank` compares samples of fixed work or time";
                 return Err(ProblemKind::Usage.problem(why, remedy));
             }
-            if of.summary.total.wall_ns == 0 {
+            if compared.summary.total.wall_ns == 0 {
                 let why = format!("a run of {name} has no measured time");
                 return Err(ProblemKind::NoVerdict.problem(why, "measure it again"));
             }
@@ -214,7 +215,7 @@ fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Prob
             );
         }
     }
-    let mut methods_of = runs.iter().copied().flatten().map(|of| &*of.run.method);
+    let mut methods_of = runs.iter().copied().flatten().map(|compared| &*compared.run.method);
     let first = methods_of.next();
     if let Some(other) = methods_of.find(|&method| Some(method) != first) {
         let why =
@@ -226,13 +227,13 @@ fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Prob
 }
 
 impl Values {
-    fn of(of: &ComparedRun<'_>) -> Self {
-        let ComparedRun { run, summary } = of;
+    fn from_run(compared: &ComparedRun<'_>) -> Self {
+        let ComparedRun { run, summary } = compared;
         let total = &summary.total;
         Self {
             start_utc: run.start_utc.clone(),
             noise: total.noise,
-            within: total.interval.and_then(|of| one_run::error_of_logarithm(&of)),
+            within: total.interval.and_then(|interval| one_run::error_of_logarithm(&interval)),
             rate_per_s: total.rate_per_s,
             wall_ns: summary.run.wall_ns,
             threshold_ns: summary.run.threshold_ns,
@@ -262,32 +263,34 @@ fn by_name(breakdown: &Breakdown) -> BTreeMap<(String, String), f64> {
 }
 
 /// Compares the values of the runs of both sides, which are in order of time.
-fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
-    let design = Design::of(&sides);
+fn compare_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
+    let design = Design::from_sides(&sides);
     let notes = notes(&sides, &names);
     let noise = sides.each_ref().map(|side| side.iter().map(|run| run.noise).collect::<Vec<_>>());
     let positive = noise.iter().flatten().all(|noise| *noise > 0.0);
-    let logarithms = noise.each_ref().map(|side| side.iter().map(|of| of.ln()).collect::<Vec<_>>());
+    let logarithms =
+        noise.each_ref().map(|side| side.iter().map(|share| share.ln()).collect::<Vec<_>>());
     let scale = if positive { &logarithms } else { &noise };
-    let contrast = Contrast::of(scale, &design);
+    let contrast = Contrast::new(scale, &design);
     let [before, after] = names;
     let [first, second] = &sides;
     let duet = design.order() == Order::Duet;
     let sources = parts::sources(&sides, &design);
     let verdict = match &contrast {
         Some(contrast) => {
-            let of_host = sources.iter().any(|of| of.control && of.difference.clear);
-            contrast.verdict(of_host || design.order() == Order::OneSession)
+            let host_moved = sources.iter().any(|source| source.control && source.difference.clear);
+            contrast.verdict(host_moved || design.order() == Order::OneSession)
         }
         None if design == Design::Kept => Change::Unproven,
         None => one_run::verdict(&sides),
     };
     let means = logarithms.each_ref().map(|side| mean(side).unwrap_or_default());
-    let exact = |of: Interval| Interval { low: of.low.exp(), high: of.high.exp() };
+    let exact =
+        |logarithm: Interval| Interval { low: logarithm.low.exp(), high: logarithm.high.exp() };
     let contrast_of_ratio = contrast.as_ref().filter(|_| positive);
     Comparison {
-        before: Side::of(before, first, positive),
-        after: Side::of(after, second, positive),
+        before: Side::new(before, first, positive),
+        after: Side::new(after, second, positive),
         programs: false,
         verdict,
         order: design.order(),
@@ -296,12 +299,12 @@ fn of_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
             _ => None,
         },
         ratio: positive
-            .then(|| contrast.as_ref().map_or(means[1] - means[0], |of| of.difference).exp()),
-        interval: contrast_of_ratio.map(|of| exact(of.interval())),
+            .then(|| contrast.as_ref().map_or(means[1] - means[0], |found| found.difference).exp()),
+        interval: contrast_of_ratio.map(|found| exact(found.interval())),
         probability: contrast.as_ref().map(Contrast::probability),
         mann_whitney: contrast.as_ref().and_then(|_| ranks::mann_whitney(&noise)),
         length_distance: parts::length_distance(&sides).filter(|_| design != Design::Kept),
-        detectable: contrast_of_ratio.map(|of| of.detectable().exp()),
+        detectable: contrast_of_ratio.map(|found| found.detectable().exp()),
         notes,
         // The variation of a side has the difference of the two sets of CPUs in it, which a duet takes off.
         plan: if positive && !duet && design != Design::Kept {
@@ -340,7 +343,7 @@ impl Comparison {
     /// Returns whether a source that the change cannot affect differs.
     #[must_use]
     pub fn control_moved(&self) -> bool {
-        self.sources.iter().any(|of| of.control && of.difference.clear)
+        self.sources.iter().any(|source| source.control && source.difference.clear)
     }
 
     /// Returns whether thresholds differ by so much that short detours count in some runs and not in others.
@@ -352,19 +355,19 @@ impl Comparison {
 }
 
 impl Side {
-    fn of(name: String, runs: &[Values], positive: bool) -> Self {
+    fn new(name: String, runs: &[Values], positive: bool) -> Self {
         let noise: Vec<f64> = runs.iter().map(|run| run.noise).collect();
         let logarithms: Vec<f64> = noise.iter().map(|noise| noise.ln()).collect();
-        let of = |values: &[f64]| mean(values).unwrap_or_default();
+        let average = |values: &[f64]| mean(values).unwrap_or_default();
         let sampled = runs.iter().all(|run| !run.kept);
         let thresholds = || runs.iter().map(|run| run.threshold_ns);
         Self {
             name,
             runs: runs.len() as u64,
-            noise: if positive { of(&logarithms).exp() } else { of(&noise) },
+            noise: if positive { average(&logarithms).exp() } else { average(&noise) },
             between_runs: deviation(&logarithms).filter(|_| positive && sampled).map(relative),
             within_runs: plan::within(runs).filter(|_| sampled).map(relative),
-            rate_per_s: of(&runs.iter().map(|run| run.rate_per_s).collect::<Vec<_>>()),
+            rate_per_s: average(&runs.iter().map(|run| run.rate_per_s).collect::<Vec<_>>()),
             wall_ns: runs.iter().map(|run| run.wall_ns / runs.len() as u64).sum(),
             threshold_ns: (thresholds().min().unwrap_or(0), thresholds().max().unwrap_or(0)),
             noise_of_runs: noise,
@@ -379,37 +382,39 @@ fn first_cpus(sides: &[Vec<Values>; 2]) -> impl Iterator<Item = &u32> {
 
 /// Names the runs that are not whole.
 fn notes(sides: &[Vec<Values>; 2], names: &[String; 2]) -> Vec<String> {
-    let side = |(side, name): (&Vec<Values>, &String)| -> Vec<String> {
-        let numbered = (1..).zip(side).filter(|(_, run)| !run.flaws.is_empty());
-        let note = |(number, run): (u32, &Values)| {
-            format!(
-                "run {number} of {name}, started at {}, {}",
-                run.start_utc,
-                run.flaws.join(" and ")
-            )
-        };
-        numbered.map(note).collect()
-    };
-    sides.iter().zip(names).flat_map(side).collect()
+    let mut notes = vec![];
+    for (side, name) in sides.iter().zip(names) {
+        let flawed = (1..).zip(side).filter(|(_, run)| !run.flaws.is_empty());
+        notes.extend(flawed.map(|(number, run)| flaw_note(number, run, name)));
+    }
+    notes
+}
+
+/// Names a run that is not whole: its number on the side of this name.
+fn flaw_note(number: u32, run: &Values, name: &str) -> String {
+    let flaws = run.flaws.join(" and ");
+    format!("run {number} of {name}, started at {}, {flaws}", run.start_utc)
 }
 
 /// Returns the settings that have one value in all runs of a side, and another or none on the other side.
 fn changed(sides: &[Vec<Values>; 2]) -> Vec<ChangedSetting> {
     let names: BTreeSet<&String> =
         sides.iter().flatten().flat_map(|run| run.settings.keys()).collect();
-    let values = |side: &[Values], name: &String| -> BTreeSet<Option<String>> {
+    names.into_iter().filter_map(|name| changed_setting(sides, name)).collect()
+}
+
+/// Returns this setting if it has one value in all runs of a side, and another or none on the other side.
+fn changed_setting(sides: &[Vec<Values>; 2], name: &str) -> Option<ChangedSetting> {
+    let values = |side: &Vec<Values>| -> BTreeSet<Option<String>> {
         side.iter().map(|run| run.settings.get(name).cloned()).collect()
     };
-    let differs = |name: &String| {
-        let [before, after] = sides.each_ref().map(|side| values(side, name));
-        let one = |of: BTreeSet<Option<String>>| of.into_iter().next().flatten();
-        (before.len() == 1 && after.len() == 1 && before != after).then(|| ChangedSetting {
-            name: name.clone(),
-            before: one(before),
-            after: one(after),
-        })
-    };
-    names.into_iter().filter_map(differs).collect()
+    let [before, after] = sides.each_ref().map(values);
+    let one = |set: BTreeSet<Option<String>>| set.into_iter().next().flatten();
+    (before.len() == 1 && after.len() == 1 && before != after).then(|| ChangedSetting {
+        name: name.to_owned(),
+        before: one(before),
+        after: one(after),
+    })
 }
 
 #[cfg(test)]

@@ -122,13 +122,17 @@ impl Loops<'_> {
 /// Returns the share of the lost time that the threads of programs took.
 fn lost_to_programs(rows: &[SourceRow]) -> f64 {
     let threads = rows.iter().filter(|row| {
-        let of_program = |command: Option<&str>| match command {
-            Some(command) => !command.is_empty(),
-            // Of a thread that had ended, the process is unknown. Of the kernel's threads, only these come and go.
-            None => !row.name.starts_with("kworker/"),
-        };
         sources::THREAD.is(&row.source)
-            && row.threads.iter().any(|thread| of_program(thread.command.as_deref()))
+            && row.threads.iter().any(|thread| is_program(&row.name, thread.command.as_deref()))
     });
     threads.map(|row| row.share).sum()
+}
+
+/// Returns whether a thread of this name, with this command of its process, belongs to a program.
+fn is_program(name: &str, command: Option<&str>) -> bool {
+    match command {
+        Some(command) => !command.is_empty(),
+        // Of a thread that had ended, the process is unknown. Of the kernel's threads, only these come and go.
+        None => !name.starts_with("kworker/"),
+    }
 }

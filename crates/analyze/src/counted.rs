@@ -77,21 +77,21 @@ pub fn counted(recording: &Recording) -> Result<Counted, Problem> {
     let run = recording.run();
     let latencies = run.method == methods::LATENCIES;
     let by_cpu = ranges(recording)?;
-    let of = |cpu: &CpuRun| by_cpu.get(&cpu.cpu).cloned().unwrap_or_default();
+    let ranges_of = |cpu: &CpuRun| by_cpu.get(&cpu.cpu).cloned().unwrap_or_default();
     let wall_ns = |cpu: &CpuRun| run.clock.ns(cpu.last_ticks.saturating_sub(cpu.first_ticks));
     let cpus: Vec<CountedCpu> = run
         .cpus
         .iter()
-        .map(|cpu| of(cpu).summary(Some(cpu.cpu), wall_ns(cpu), latencies, &run.clock))
+        .map(|cpu| ranges_of(cpu).summary(Some(cpu.cpu), wall_ns(cpu), latencies, &run.clock))
         .collect();
     let mut all = Ranges { total_ns: Some(0), ..Ranges::default() };
-    run.cpus.iter().for_each(|cpu| all.merge(&of(cpu)));
+    run.cpus.iter().for_each(|cpu| all.merge(&ranges_of(cpu)));
     let wall = run.cpus.iter().map(wall_ns);
     let all_wall =
         if wall.clone().any(|ns| ns == 0) { 0 } else { wall.fold(0, u64::saturating_add) };
     let longest = run.cpus.iter().map(|cpu| cpu.last_ticks.saturating_sub(cpu.first_ticks)).max();
     Ok(Counted {
-        run: Facts::of(run, longest.unwrap_or(0)),
+        run: Facts::new(run, longest.unwrap_or(0)),
         latencies,
         total: all.summary(None, all_wall, latencies, &run.clock),
         cpus,
@@ -137,7 +137,7 @@ pub(crate) fn ranges(recording: &Recording) -> Result<BTreeMap<u32, Ranges>, Pro
 impl Ranges {
     /// Returns these ranges: the shortest length in each, the shortest that is too long for it, in ticks, and the number.
     #[cfg(test)]
-    pub(crate) fn of(counts: impl Iterator<Item = (u64, u64, u64)>) -> Self {
+    pub(crate) fn from_counts(counts: impl Iterator<Item = (u64, u64, u64)>) -> Self {
         let counts = counts.map(|(from, to, count)| ((from, to), count)).collect();
         Self { counts, total_ns: None }
     }
@@ -184,17 +184,9 @@ impl Ranges {
     pub(crate) fn at(&self, share: f64, clock: &Clock) -> Option<LengthAt> {
         let number = self.number();
         let rank = ((share * number as f64).ceil() as u64).clamp(1, number.max(1));
-        let of_rank = |mut lengths: Vec<(u64, u64)>| {
-            lengths.sort_unstable();
-            let mut passed = 0_u64;
-            let found = lengths.into_iter().find(|(_, count)| {
-                passed = passed.saturating_add(*count);
-                passed >= rank
-            });
-            found.map(|(ticks, _)| clock.ns(ticks))
-        };
-        let at_least = of_rank(self.iter().map(|(from, _, count)| (from, count)).collect())?;
-        let at_most = of_rank(self.iter().map(|(_, to, count)| (to, count)).collect())?;
+        let shortest = ticks_at(rank, self.iter().map(|(from, _, count)| (from, count)).collect());
+        let longest = ticks_at(rank, self.iter().map(|(_, to, count)| (to, count)).collect());
+        let (at_least, at_most) = (clock.ns(shortest?), clock.ns(longest?));
         Some(LengthAt { share, ns: Within { at_least, at_most } })
     }
 
@@ -217,6 +209,17 @@ impl Ranges {
             lengths: SHARES.into_iter().filter_map(|share| self.at(share, clock)).collect(),
         }
     }
+}
+
+/// Returns the length of this rank among `lengths`, each of which was counted so often; absent for fewer.
+fn ticks_at(rank: u64, mut lengths: Vec<(u64, u64)>) -> Option<u64> {
+    lengths.sort_unstable();
+    let mut passed = 0_u64;
+    let found = lengths.into_iter().find(|(_, count)| {
+        passed = passed.saturating_add(*count);
+        passed >= rank
+    });
+    found.map(|(ticks, _)| ticks)
 }
 
 #[cfg(test)]

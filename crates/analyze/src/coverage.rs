@@ -29,7 +29,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// Returns the shares; absent if no time was lost.
-    pub(crate) fn of(explained: Explained, lost_ticks: u64) -> Option<Self> {
+    pub(crate) fn new(explained: Explained, lost_ticks: u64) -> Option<Self> {
         let Explained { all_ticks, gap_ticks, unexplained_ticks, not_attributable_ticks } =
             explained;
         // Sums that were too large stopped at the largest number.
@@ -99,7 +99,7 @@ impl CounterReadings {
         self.0.iter().map(|((name, cpu), both)| (name.as_str(), *cpu, *both))
     }
 
-    fn of(&self, name: &str, cpu: u32) -> Option<[Reading; 2]> {
+    fn first_and_last(&self, name: &str, cpu: u32) -> Option<[Reading; 2]> {
         self.0.get(&(name.to_owned(), cpu)).copied()
     }
 
@@ -122,22 +122,28 @@ pub(crate) fn audit_differences(
     readings: &CounterReadings,
 ) -> Vec<AuditDifference> {
     let table_ticks = readings.table_ticks();
-    let difference = |row: &Audit| {
-        let seen = row.seen?;
-        let while_read = readings.of(&row.counter, row.cpu).map_or(0.0, |[first, last]| {
-            let between = last.ticks.saturating_sub(first.ticks);
-            crate::share(EDGES.saturating_mul(table_ticks), between)
-        });
-        let allowed = EDGES + (row.counted as f64 * while_read).floor() as u64;
-        (row.counted.abs_diff(seen) > allowed).then(|| AuditDifference {
-            counter: row.counter.clone(),
-            cpu: row.cpu,
-            counted: row.counted,
-            seen,
-            allowed,
-        })
-    };
-    audit.iter().filter_map(difference).collect()
+    audit.iter().filter_map(|row| audit_difference(row, readings, table_ticks)).collect()
+}
+
+/// Returns a counter that differs by more than allowed. `table_ticks` is how long the kernel took to write the table.
+fn audit_difference(
+    row: &Audit,
+    readings: &CounterReadings,
+    table_ticks: u64,
+) -> Option<AuditDifference> {
+    let seen = row.seen?;
+    let while_read = readings.first_and_last(&row.counter, row.cpu).map_or(0.0, |[first, last]| {
+        let between = last.ticks.saturating_sub(first.ticks);
+        crate::share(EDGES.saturating_mul(table_ticks), between)
+    });
+    let allowed = EDGES + (row.counted as f64 * while_read).floor() as u64;
+    (row.counted.abs_diff(seen) > allowed).then(|| AuditDifference {
+        counter: row.counter.clone(),
+        cpu: row.cpu,
+        counted: row.counted,
+        seen,
+        allowed,
+    })
 }
 
 /// All losses of one kind.
@@ -167,27 +173,27 @@ pub(crate) fn losses(
         by_cpu.entry(cpu).or_default().push((first, last));
     }
     let mut kinds: BTreeMap<&str, Vec<(u32, &LossesOf)>> = BTreeMap::new();
-    for (what, cpu, of) in losses.iter() {
-        kinds.entry(what).or_default().push((cpu, of));
+    for (what, cpu, cpu_losses) in losses.iter() {
+        kinds.entry(what).or_default().push((cpu, cpu_losses));
     }
-    let row = |(what, cpus): (&str, Vec<(u32, &LossesOf)>)| {
-        let measured = |&(cpu, of): &(u32, &LossesOf)| {
-            let windows = by_cpu.get(&cpu).map(Vec::as_slice).unwrap_or_default();
-            of.intervals.iter().map(|&lost| measured(lost, windows)).fold(0, u64::saturating_add)
-        };
-        LossSummary {
-            what: what.into(),
-            intervals: cpus.iter().map(|(_, of)| of.intervals.len() as u64).sum(),
-            count: cpus.iter().map(|(_, of)| of.count).fold(0, u64::saturating_add),
-            // A run that was cut off has no end, and its losses may lie after what is known of it.
-            time_share: crate::share(
-                cpus.iter().map(measured).fold(0, u64::saturating_add).min(wall_ticks),
-                wall_ticks,
-            ),
-            cpus: cpus.iter().map(|&(cpu, _)| cpu).collect(),
+    let mut found = vec![];
+    for (what, cpus) in kinds {
+        let mut lost_ticks = 0_u64;
+        for (cpu, cpu_losses) in &cpus {
+            let windows = by_cpu.get(cpu).map(Vec::as_slice).unwrap_or_default();
+            let inside = cpu_losses.intervals.iter().map(|&lost| measured(lost, windows));
+            lost_ticks = inside.fold(lost_ticks, u64::saturating_add);
         }
-    };
-    kinds.into_iter().map(row).collect()
+        found.push(LossSummary {
+            what: what.into(),
+            intervals: cpus.iter().map(|(_, cpu_losses)| cpu_losses.intervals.len() as u64).sum(),
+            count: cpus.iter().map(|(_, cpu_losses)| cpu_losses.count).fold(0, u64::saturating_add),
+            // A run that was cut off has no end, and its losses may lie after what is known of it.
+            time_share: crate::share(lost_ticks.min(wall_ticks), wall_ticks),
+            cpus: cpus.iter().map(|&(cpu, _)| cpu).collect(),
+        });
+    }
+    found
 }
 
 /// Returns the ticks of a loss on a CPU during which a loop ran there, in one of these windows.
@@ -209,7 +215,7 @@ mod tests {
             unexplained_ticks: 30,
             not_attributable_ticks: 10,
         };
-        let coverage = Coverage::of(explained, 100).expect("time was lost");
+        let coverage = Coverage::new(explained, 100).expect("time was lost");
         let expected = Coverage {
             explained: 0.5,
             explained_without_gaps: 0.3,
@@ -218,7 +224,7 @@ mod tests {
             unattributed: 0.1,
         };
         assert_eq!(coverage, expected);
-        assert_eq!(Coverage::of(Explained::default(), 0), None);
+        assert_eq!(Coverage::new(Explained::default(), 0), None);
         let most = u64::MAX;
         let full = Explained {
             all_ticks: most,
@@ -226,7 +232,10 @@ mod tests {
             unexplained_ticks: most,
             not_attributable_ticks: most,
         };
-        assert_eq!(Coverage::of(full, most).map(|of| of.explained_without_gaps), Some(0.0));
+        assert_eq!(
+            Coverage::new(full, most).map(|shares| shares.explained_without_gaps),
+            Some(0.0)
+        );
     }
 
     #[test]

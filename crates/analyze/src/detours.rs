@@ -34,8 +34,8 @@ impl Fold for LostTime {
         let view = &detour.view;
         cpu.add(view);
         // Series have thresholds of their own: all have seen only what is over the highest.
-        let of_series = cpu.stints[view.stint].series.is_some();
-        if !of_series || view.gap_ticks() > self.curve.threshold_ticks() {
+        let in_series = cpu.stints[view.stint].series.is_some();
+        if !in_series || view.gap_ticks() > self.curve.threshold_ticks() {
             self.curve.add(view.gap_ticks(), view.lost_ticks);
         }
     }
@@ -65,19 +65,19 @@ impl DetoursBuilder {
     /// Its parts are parts of the time in which its loops ran, without pauses, from its own first tick: CPUs may be
     /// measured one after the other. Those that are measured together begin together, so that their parts are of the
     /// same time. All CPUs have parts of one length.
-    fn new(of: &CpuLoops<'_>) -> Self {
-        let (run, stints) = (of.run, of.stints);
+    fn new(here: &CpuLoops<'_>) -> Self {
+        let (run, stints) = (here.run, here.stints);
         let before = |place: usize| i128::from(wall_ticks(&stints[..place]));
         let shifts = (0..stints.len()).map(|at| before(at) - i128::from(stints[at].first_ticks));
-        let longest = of.loops.by_cpu(run).map(|(_, stints)| most_ticks(run, stints)).max();
+        let longest = here.loops.by_cpu(run).map(|(_, stints)| most_ticks(run, stints)).max();
         Self {
-            cpu: of.cpu.cpu,
+            cpu: here.cpu.cpu,
             stints: stints.to_vec(),
             shifts: shifts.collect(),
             gap_ticks: 0,
             lengths: LengthsBuilder::default(),
             parts: Parts::new(0, longest.unwrap_or(0), run.clock.ticks(SHORTEST_PART_NS)),
-            ran_ticks: run.program.as_ref().map(|program| program.ran_ticks(of.cpu.cpu)),
+            ran_ticks: run.program.as_ref().map(|program| program.ran_ticks(here.cpu.cpu)),
             last_ticks: wall_ticks(stints),
         }
     }
@@ -113,7 +113,7 @@ impl DetoursBuilder {
     }
 
     /// Returns whether the loops did work besides reading the counter.
-    pub(crate) fn of_work(&self) -> bool {
+    pub(crate) fn did_work(&self) -> bool {
         self.stints.iter().all(|stint| stint.series.is_some())
     }
 

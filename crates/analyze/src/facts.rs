@@ -98,7 +98,7 @@ pub struct ProgramFacts {
 }
 
 impl ProgramFacts {
-    fn of(run: &Run) -> Option<Self> {
+    fn from_run(run: &Run) -> Option<Self> {
         let program = run.program.as_ref()?;
         let ran = program.ran.iter().map(|ran| ran.ticks).fold(0, u64::saturating_add);
         Some(Self {
@@ -113,7 +113,7 @@ impl ProgramFacts {
 impl Facts {
     /// Returns the facts of a run whose longest loop took `wall_ticks`.
     #[must_use]
-    pub fn of(run: &Run, wall_ticks: u64) -> Self {
+    pub fn new(run: &Run, wall_ticks: u64) -> Self {
         Self {
             host: run.machine.host.clone(),
             model: run.machine.model.clone(),
@@ -135,7 +135,7 @@ impl Facts {
             policy: run.policy.clone(),
             drain: run.drain,
             repetition: run.repetition,
-            program: ProgramFacts::of(run),
+            program: ProgramFacts::from_run(run),
             cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
             online: run.machine.online.clone(),
             injections: run.injections.iter().map(without_spells).collect(),
@@ -160,7 +160,7 @@ fn notes(run: &Run) -> Vec<String> {
 
 /// Returns the effective value of a setting, if it was read.
 fn effective<'a>(run: &'a Run, setting: &str) -> Option<&'a str> {
-    run.machine.settings.iter().find(|of| of.name == setting)?.effective.as_deref()
+    run.machine.settings.iter().find(|known| known.name == setting)?.effective.as_deref()
 }
 
 /// Returns the CPUs of a setting as a list, if it has any.

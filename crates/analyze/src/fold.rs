@@ -33,7 +33,7 @@ pub struct Progress {
     /// Number of detours that were read.
     pub read: u64,
     /// Number of detours according to the recording; 0 if the run was cut off before it counted them.
-    pub of: u64,
+    pub expected: u64,
 }
 
 /// Number of detours between two reports of progress.
@@ -53,7 +53,7 @@ pub(crate) fn read_once(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Strays, Problem> {
     let run = recording.run();
-    let of = run.cpus.iter().map(|cpu| cpu.detours).fold(0, u64::saturating_add);
+    let expected = run.cpus.iter().map(|cpu| cpu.detours).fold(0, u64::saturating_add);
     let (mut strays, mut split, mut before) = (Strays::default(), Split::default(), 0);
     for (cpu, stints) in loops.by_cpu(run) {
         let here = CpuLoops { run, cpu, stints, loops };
@@ -61,17 +61,17 @@ pub(crate) fn read_once(
         let mut detours = recording.detours_of(cpu.cpu, stints);
         while let Some(view) = detours.next_detour()? {
             if view.index % STEP == 0 {
-                progress(Progress { read: before + view.index, of });
+                progress(Progress { read: before + view.index, expected });
             }
             let detour = split.split(view);
             folds.iter_mut().for_each(|fold| fold.detour(&detour));
         }
         before += detours.rows_read();
-        let of_cpu = detours.finish()?;
-        strays.activities += of_cpu.activities;
-        strays.self_ticks = strays.self_ticks.saturating_add(of_cpu.self_ticks);
+        let cpu_strays = detours.finish()?;
+        strays.activities += cpu_strays.activities;
+        strays.self_ticks = strays.self_ticks.saturating_add(cpu_strays.self_ticks);
         folds.iter_mut().for_each(|fold| fold.end_cpu(&here));
     }
-    progress(Progress { read: before, of });
+    progress(Progress { read: before, expected });
     Ok(strays)
 }

@@ -155,7 +155,7 @@ pub struct Doubtful {
 
 impl Outcome {
     /// Returns the outcome for a value between these bounds.
-    fn of(limit: f64, at_least: f64, at_most: Option<f64>) -> Self {
+    fn from_bounds(limit: f64, at_least: f64, at_most: Option<f64>) -> Self {
         match at_most {
             _ if at_least > limit => Self::Fail,
             Some(at_most) if at_most <= limit => Self::Pass,

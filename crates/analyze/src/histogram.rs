@@ -87,7 +87,7 @@ pub struct HistogramCpu {
 pub fn histogram(recording: &Recording, buckets: Buckets) -> Result<Histogram, Problem> {
     let run = recording.run();
     if methods::COUNTED.contains(&&*run.method) {
-        return of_counts(recording, buckets);
+        return counted_histogram(recording, buckets);
     }
     let loops = watched(recording)?;
     let mut summary = SummaryBuilder::new(run, &loops);
@@ -106,7 +106,7 @@ pub fn histogram(recording: &Recording, buckets: Buckets) -> Result<Histogram, P
 }
 
 /// Returns the histogram of a recording that has only counts by length: its own buckets, which may differ from CPU to CPU.
-fn of_counts(recording: &Recording, buckets: Buckets) -> Result<Histogram, Problem> {
+fn counted_histogram(recording: &Recording, buckets: Buckets) -> Result<Histogram, Problem> {
     if let Buckets::Equal { .. } = buckets {
         let why = "it has only counts by length, whose buckets are given";
         let problem = ProblemKind::Usage.problem(why, "leave out --bucket");
@@ -117,27 +117,30 @@ fn of_counts(recording: &Recording, buckets: Buckets) -> Result<Histogram, Probl
     let mut cpus = vec![];
     for (place, cpu) in run.cpus.iter().enumerate() {
         let none = Ranges::default();
-        let of = by_cpu.get(&cpu.cpu).unwrap_or(&none);
-        for (shortest, longest, count) in of.iter() {
+        let counted = by_cpu.get(&cpu.cpu).unwrap_or(&none);
+        for (shortest, longest, count) in counted.iter() {
             let bounds = (run.clock.ns(shortest), run.clock.ns(longest).saturating_add(1));
             let counts = merged.entry(bounds).or_insert_with(|| vec![0_u64; run.cpus.len()]);
             counts[place] = counts[place].saturating_add(count);
         }
-        let detours = of.number();
+        let detours = counted.number();
         cpus.push(HistogramCpu {
             cpu: cpu.cpu,
             detours,
             over: 0,
             lost: 0,
-            min_ns: of.at(0.0, &run.clock).map(|of| of.ns.at_least),
-            mean_ns: of.total_ns().filter(|_| detours > 0).map(|ns| ns as f64 / detours as f64),
-            max_ns: of.at(1.0, &run.clock).map(|of| of.ns.at_most),
+            min_ns: counted.at(0.0, &run.clock).map(|length| length.ns.at_least),
+            mean_ns: counted
+                .total_ns()
+                .filter(|_| detours > 0)
+                .map(|ns| ns as f64 / detours as f64),
+            max_ns: counted.at(1.0, &run.clock).map(|length| length.ns.at_most),
         });
     }
     let longest = run.cpus.iter().map(|cpu| cpu.last_ticks.saturating_sub(cpu.first_ticks)).max();
     let bucket = |((from_ns, to_ns), counts)| Bucket { from_ns, to_ns, counts };
     Ok(Histogram {
-        run: Facts::of(run, longest.unwrap_or(0)),
+        run: Facts::new(run, longest.unwrap_or(0)),
         stopped: None,
         bucket_ns: None,
         buckets: merged.into_iter().map(bucket).collect(),
@@ -171,13 +174,16 @@ impl Builder {
     }
 
     fn finish(self) -> (Vec<Bucket>, Vec<HistogramCpu>) {
-        let bucket = |(at, bounds): (usize, &[u64])| {
-            let counts: Vec<u64> = self.cpus.iter().map(|cpu| cpu.counts[at]).collect();
-            let [from_ns, to_ns] = [bounds[0], bounds[1]];
-            counts.iter().any(|&count| count > 0).then_some(Bucket { from_ns, to_ns, counts })
-        };
-        let buckets = self.bounds.windows(2).enumerate().filter_map(bucket).collect();
+        let buckets = self.bounds.windows(2).enumerate();
+        let buckets = buckets.filter_map(|(at, bounds)| self.bucket(at, bounds)).collect();
         (buckets, self.cpus.iter().map(|cpu| cpu.result(&self.clock)).collect())
+    }
+
+    /// Returns a bucket by its number and bounds; absent if it is empty.
+    fn bucket(&self, at: usize, bounds: &[u64]) -> Option<Bucket> {
+        let counts: Vec<u64> = self.cpus.iter().map(|cpu| cpu.counts[at]).collect();
+        let [from_ns, to_ns] = [bounds[0], bounds[1]];
+        counts.iter().any(|&count| count > 0).then_some(Bucket { from_ns, to_ns, counts })
     }
 }
 
@@ -258,7 +264,7 @@ mod tests {
     }
 
     fn ranges(buckets: &[Bucket]) -> Vec<(u64, u64, u64)> {
-        buckets.iter().map(|of| (of.from_ns, of.to_ns, of.counts[0])).collect()
+        buckets.iter().map(|bucket| (bucket.from_ns, bucket.to_ns, bucket.counts[0])).collect()
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub struct PastRun {
 impl PastRun {
     /// Returns what a history keeps of a run.
     #[must_use]
-    pub fn of(path: String, run: &Run, summary: &Summary) -> Self {
+    pub fn new(path: String, run: &Run, summary: &Summary) -> Self {
         Self {
             path,
             start_utc: run.start_utc.clone(),
@@ -115,22 +115,20 @@ pub struct LeftOut {
 impl History {
     /// Returns the history of runs of this kind.
     #[must_use]
-    pub fn of(kind: Kind, mut runs: Vec<PastRun>, left_out: LeftOut) -> Self {
+    pub fn new(kind: Kind, mut runs: Vec<PastRun>, left_out: LeftOut) -> Self {
         runs.sort_by(|a, b| (&a.start_utc, &a.path).cmp(&(&b.start_utc, &b.path)));
         let logarithms = logarithms(&runs);
-        let of = |values: &Vec<f64>| deviation(values);
-        let ends = |of: Interval| Interval { low: relative(of.low), high: relative(of.high) };
-        let long = || logarithms.as_ref().filter(|of| of.len() >= 5);
+        let long = || logarithms.as_ref().filter(|values| values.len() >= 5);
         let past = logarithms.clone().map(Past::new);
         let LeftOut { not_whole, older, others } = left_out;
         Self {
-            noise: logarithms.as_ref().and_then(|of| mean(of)).map(f64::exp),
-            between_runs: logarithms.as_ref().and_then(of).map(relative),
-            between_runs_interval: long().and_then(|of| of_deviation(of)).map(ends),
-            successive: long().and_then(|of| correlation(of)),
+            noise: logarithms.as_ref().and_then(|values| mean(values)).map(f64::exp),
+            between_runs: logarithms.as_ref().and_then(|values| deviation(values)).map(relative),
+            between_runs_interval: long().and_then(|values| relative_interval(values)),
+            successive: long().and_then(|values| correlation(values)),
             needed: past.filter(|_| runs.len() >= FEWEST).and_then(|past| past.needed()),
-            step: Step::of(&runs),
-            trend: Trend::of(&runs),
+            step: Step::find(&runs),
+            trend: Trend::find(&runs),
             changed: changed(&runs),
             not_whole,
             older,
@@ -175,11 +173,17 @@ pub(crate) fn seconds(utc: &str) -> Option<f64> {
     Some(time.as_microsecond() as f64 / 1e6)
 }
 
+/// Returns the 95 % interval of the deviation relative to the mean of values with these logarithms.
+fn relative_interval(logarithms: &[f64]) -> Option<Interval> {
+    let Interval { low, high } = deviation_interval(logarithms)?;
+    Some(Interval { low: relative(low), high: relative(high) })
+}
+
 /// Returns the 95 % interval of a standard deviation for any shape of the distribution (Bonett 2006), by the fourth
 /// moment around a mean without the outermost values. Absent where nothing varies.
-fn of_deviation(values: &[f64]) -> Option<Interval> {
+fn deviation_interval(values: &[f64]) -> Option<Interval> {
     let n = values.len() as f64;
-    let deviation = deviation(values).filter(|of| *of > 0.0)?;
+    let deviation = deviation(values).filter(|found| *found > 0.0)?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let cut = (n / (2.0 * (n - 4.0).sqrt())).floor() as usize;
@@ -204,9 +208,7 @@ fn correlation(values: &[f64]) -> Option<f64> {
 fn changed(runs: &[PastRun]) -> Vec<String> {
     let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.settings.keys()).collect();
     let differs = |name: &&String| {
-        let values: BTreeSet<Option<&String>> =
-            runs.iter().map(|run| run.settings.get(*name)).collect();
-        values.len() > 1
+        runs.iter().any(|run| run.settings.get(*name) != runs[0].settings.get(*name))
     };
     names.into_iter().filter(differs).cloned().collect()
 }

@@ -133,8 +133,8 @@ pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
     let run = recording.run();
     let known = recording.series()?;
     let pass = Pass::new(recording, &known)?;
-    let of_matrix = || known.iter().zip(pass.series()).filter(|(_, open)| open.is_some());
-    let all: Vec<&Series> = of_matrix().map(|((series, _), _)| series).collect();
+    let in_matrix = || known.iter().zip(pass.series()).filter(|(_, open)| open.is_some());
+    let all: Vec<&Series> = in_matrix().map(|((series, _), _)| series).collect();
     let followed = pass.series().iter().flatten().filter(|open| pass.follows(open)).count();
     let mut not_available = Vec::from_iter(not_followed(run, all.len(), followed));
     let grains: BTreeSet<u64> = all.iter().map(|series| series.grain_ticks).collect();
@@ -149,7 +149,7 @@ pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
     let windows = windows(&known);
     let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     Ok(Interference {
-        run: Facts::of(run, span(&known)),
+        run: Facts::new(run, span(&known)),
         injected,
         grain_ns: grains.first().filter(|_| grains.len() == 1).map(|&ticks| run.clock.ns(ticks)),
         classes: classes(&pairs, &names),
@@ -200,22 +200,22 @@ fn asked(run: &Run, all: &[&Series]) -> Vec<Asked> {
 fn in_step_with(run: &Run, rate_hz: f64) -> Option<f64> {
     let own = run.machine.tick_hz.filter(|&hz| hz > 0).map(f64::from);
     let host = run.machine.hypervisor.as_ref().map(|_| HOST_TICK_HZ);
-    let meets = |hz: f64| {
-        // How far the tick drifts, in hertz, against every `every`-th interrupt.
-        let slip = |every: u64| {
-            let every_hz = rate_hz / every as f64;
-            (hz - (hz / every_hz).round().max(1.0) * every_hz).abs()
-        };
-        (1..=IN_STEP).any(|every| slip(every) < IN_STEP_HZ)
-    };
-    own.into_iter().chain(host).find(|&hz| meets(hz))
+    let meets =
+        |hz: &f64| (1..=IN_STEP).any(|every| slip_hz(*hz, rate_hz / every as f64) < IN_STEP_HZ);
+    own.into_iter().chain(host).find(meets)
+}
+
+/// Returns how far a tick drifts against interrupts that come at most as often.
+fn slip_hz(tick_hz: f64, rate_hz: f64) -> f64 {
+    (tick_hz - (tick_hz / rate_hz).round().max(1.0) * rate_hz).abs()
 }
 
 fn pair(series: &Series, mut made: SeriesBuilder, run: &Run) -> Option<Pair> {
     let (cpu, source, taken) = (series.cpu?, made.source, made.taken);
     let since_start = |ticks: u64| run.clock.ns(ticks.saturating_sub(run.start_ticks));
     let drawn = made.drawn.take();
-    let drawn = drawn.map(|of| of.finish(since_start, &Scale::new(series.fixed, &run.clock)));
+    let drawn =
+        drawn.map(|scatter| scatter.finish(since_start, &Scale::new(series.fixed, &run.clock)));
     let [all, alone] = made.finish(&run.clock);
     Some(Pair {
         series: series.series,

@@ -33,9 +33,9 @@ pub(crate) fn by_job<'a, T>(
             starts.push(start);
         }
         let new = || Job { hosts: job.hosts, present: BTreeSet::new(), parts: vec![] };
-        let of = jobs.entry((shape, starts.len())).or_insert_with(new);
-        of.present.insert(&job.host);
-        of.parts.push(part);
+        let joined = jobs.entry((shape, starts.len())).or_insert_with(new);
+        joined.present.insert(&job.host);
+        joined.parts.push(part);
     }
     jobs.into_values().collect()
 }

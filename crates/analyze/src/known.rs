@@ -79,7 +79,8 @@ pub enum Doubt {
         /// Number of hosts that are present.
         present: u64,
         /// Number of hosts of the job.
-        of: u64,
+        #[serde(rename = "of")]
+        hosts: u64,
     },
     /// The sources of the lost time are unknown.
     NotAttributed,
@@ -148,7 +149,7 @@ pub fn known_doubts(run: &Run, competition: Option<Competition>) -> Vec<Doubt> {
     let noted = |begin: &str| run.notes.iter().any(|note| note.starts_with(begin));
     let waited = run.kept_after_stop().and(run.stop_on.as_ref());
     let doubts = [
-        of_state(run),
+        doubt_of_state(run),
         competition.map(|competition| Doubt::Competition { competition }),
         noted(BESIDE_ANOTHER).then_some(Doubt::MeasuredTogether),
         run.machine.is_emulated().then_some(Doubt::Emulated),
@@ -180,7 +181,7 @@ pub fn by_kind<'a, T>(doubts: impl Iterator<Item = (T, &'a Doubt)>) -> Vec<(&'a 
 }
 
 /// Returns a doubt if a run did not end as planned.
-pub(crate) fn of_state(run: &Run) -> Option<Doubt> {
+pub(crate) fn doubt_of_state(run: &Run) -> Option<Doubt> {
     match &run.state {
         RunState::Complete => None,
         RunState::Running => Some(Doubt::CutOff),

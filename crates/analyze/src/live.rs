@@ -1,6 +1,7 @@
 //! Noise while a run is in progress: totals and the latest seconds, for a screen that is redrawn.
 
 use crate::split::Split;
+use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, Detour, Run};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -188,17 +189,22 @@ impl Sum {
     }
 }
 
+impl Cpu {
+    fn new(measured: &CpuRun, run: &Run) -> Self {
+        Self {
+            cpu: measured.cpu,
+            first_ticks: measured.first_ticks,
+            shortest_gap_ticks: measured.iteration_ticks(run),
+            sum: Sum::default(),
+        }
+    }
+}
+
 impl Live {
     /// Returns empty sums for a run that has begun.
     #[must_use]
     pub fn new(run: Run) -> Self {
-        let cpu = |known: &anechoic_recording::run::CpuRun| Cpu {
-            cpu: known.cpu,
-            first_ticks: known.first_ticks,
-            shortest_gap_ticks: known.iteration_ticks(&run),
-            sum: Sum::default(),
-        };
-        let cpus = run.cpus.iter().map(cpu).collect();
+        let cpus = run.cpus.iter().map(|cpu| Cpu::new(cpu, &run)).collect();
         let now_ticks = run.start_ticks;
         let (sources, longest) = (HashMap::new(), Vec::new());
         let split = Split::default();
@@ -272,18 +278,18 @@ impl Live {
         let mut sources: Vec<LiveSource> = self
             .sources
             .iter()
-            .map(|((source, name), of)| {
-                let now = of.sum.now(self.bin);
+            .map(|((source, name), tally)| {
+                let now = tally.sum.now(self.bin);
                 LiveSource {
                     source: Arc::clone(source),
                     name: Arc::clone(name),
-                    noise: crate::share(of.sum.all.ticks, wall),
+                    noise: crate::share(tally.sum.all.ticks, wall),
                     noise_now: per(clock.seconds(now.ticks), second),
-                    share: crate::share(of.sum.all.ticks, taken),
-                    detours: of.sum.all.count,
+                    share: crate::share(tally.sum.all.ticks, taken),
+                    detours: tally.sum.all.count,
                     rate_now_per_s: per(now.count as f64, self.now_s()),
-                    worst_ns: clock.ns(of.sum.all.most),
-                    cpus: of.cpus.clone(),
+                    worst_ns: clock.ns(tally.sum.all.most),
+                    cpus: tally.cpus.clone(),
                 }
             })
             .collect();
@@ -339,8 +345,8 @@ impl Live {
     }
 }
 
-fn per(count: f64, of: f64) -> f64 {
-    if of > 0.0 { count / of } else { 0.0 }
+fn per(count: f64, whole: f64) -> f64 {
+    if whole > 0.0 { count / whole } else { 0.0 }
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {

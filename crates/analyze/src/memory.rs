@@ -125,8 +125,8 @@ impl Point {
     /// Returns the part of the variance that disappears without the time of kernel activities inside the passes.
     #[must_use]
     pub fn os_share(&self) -> Option<f64> {
-        let of = self.variance.filter(|&variance| variance > 0.0);
-        Some((1.0 - self.variance_without_os? / of?).max(0.0))
+        let variance = self.variance.filter(|&variance| variance > 0.0);
+        Some((1.0 - self.variance_without_os? / variance?).max(0.0))
     }
 }
 
@@ -134,7 +134,9 @@ impl Memory {
     /// Returns the experiment of that name, if it was measured.
     #[must_use]
     pub fn experiment(&self, id: &str) -> Option<&Experiment> {
-        self.experiments.iter().find(|of| of.id == id && of.absent.is_none())
+        self.experiments
+            .iter()
+            .find(|experiment| experiment.id == id && experiment.absent.is_none())
     }
 
     /// Returns the results of several recordings of one machine as those of one; of an experiment in several, the first
@@ -143,10 +145,10 @@ impl Memory {
     pub fn joined(parts: &[Self]) -> Option<Self> {
         let mut joined = parts.first()?.clone();
         for part in &parts[1..] {
-            for of in &part.experiments {
-                match joined.experiments.iter_mut().find(|known| known.id == of.id) {
-                    None => joined.experiments.push(of.clone()),
-                    Some(known) if known.absent.is_some() => *known = of.clone(),
+            for experiment in &part.experiments {
+                match joined.experiments.iter_mut().find(|known| known.id == experiment.id) {
+                    None => joined.experiments.push(experiment.clone()),
+                    Some(known) if known.absent.is_some() => *known = experiment.clone(),
                     Some(_) => {}
                 }
             }
@@ -171,7 +173,9 @@ impl Memory {
         }
         joined.page_bytes.sort_unstable();
         joined.page_bytes.dedup();
-        let place = |of: &Experiment| MEMORY_EXPERIMENTS.iter().position(|known| known.id == of.id);
+        let place = |experiment: &Experiment| {
+            MEMORY_EXPERIMENTS.iter().position(|known| known.id == experiment.id)
+        };
         joined.experiments.sort_by_key(place);
         borders::find_knees(&mut joined.borders, &joined.experiments);
         Some(joined)
@@ -179,7 +183,7 @@ impl Memory {
 
     /// Returns the measured experiments.
     pub fn measured(&self) -> impl Iterator<Item = &Experiment> {
-        self.experiments.iter().filter(|of| of.absent.is_none())
+        self.experiments.iter().filter(|experiment| experiment.absent.is_none())
     }
 }
 
@@ -192,14 +196,15 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
     let known = recording.series()?;
     let mut lengths: Vec<Vec<u64>> = vec![Vec::new(); known.len()];
     visit(recording, &known, |at, samples| {
-        let length = |of: &Sample| of.end_ticks.saturating_sub(of.start_ticks);
+        let length = |sample: &Sample| sample.end_ticks.saturating_sub(sample.start_ticks);
         lengths[at].extend(samples.iter().map(length));
     })?;
     let read_ticks = run.clock.sample_read_ticks();
-    let of_series = |((series, _), lengths): (&(Series, Outcome), &mut Vec<u64>)| {
+    let fence_and_point = |((series, _), lengths): (&(Series, Outcome), &mut Vec<u64>)| {
         point(series, lengths, read_ticks, run.clock.step_ticks())
     };
-    let (fences, found): (Vec<_>, Vec<_>) = known.iter().zip(&mut lengths).map(of_series).unzip();
+    let (fences, found): (Vec<_>, Vec<_>) =
+        known.iter().zip(&mut lengths).map(fence_and_point).unzip();
     drop(lengths);
     let (outliers, without_os) = explain(recording, &known, &fences)?;
     let mut points: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
@@ -207,16 +212,16 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
         let (Some(experiment), Some(point)) = (&series.parameters.experiment, point) else {
             continue;
         };
-        let known = Some(without_os).filter(|of| of.count() == point.samples);
-        let variance_without_os = known.and_then(|of| variance(&of, series));
+        let known = Some(without_os).filter(|moments| moments.count() == point.samples);
+        let variance_without_os = known.and_then(|moments| variance(&moments, series));
         points.entry(experiment).or_default().push(Point { variance_without_os, ..point });
     }
     let caches = caches(run);
     let sizes: Vec<u64> = caches.iter().map(|cache| cache.size_bytes).collect();
-    let found = MEMORY_EXPERIMENTS.iter().filter_map(|of| {
-        let mut points = points.remove(of.id.as_str()).unwrap_or_default();
+    let found = MEMORY_EXPERIMENTS.iter().filter_map(|listed| {
+        let mut points = points.remove(listed.id.as_str()).unwrap_or_default();
         points.sort_by_key(|point| point.bytes);
-        experiment(of, points, &known, run, &sizes)
+        experiment(listed, points, &known, run, &sizes)
     });
     let mut experiments: Vec<Experiment> = found.collect();
     let mut page_bytes: Vec<u64> =
@@ -236,14 +241,15 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
         delays: delays::compare(&experiments, sizes.last().copied()),
         experiments,
         outliers,
-        run: Facts::of(run, span(&known)),
+        run: Facts::new(run, span(&known)),
     })
 }
 
 /// Returns the policy of the thread that preempts the loop.
 fn preemptor(run: &Run) -> Option<Policy> {
-    let mut preempting = run.own_threads.iter().filter(|of| of.role == OwnThread::PREEMPTING);
-    preempting.find_map(|of| of.policy.clone())
+    let mut preempting =
+        run.own_threads.iter().filter(|thread| thread.role == OwnThread::PREEMPTING);
+    preempting.find_map(|thread| thread.policy.clone())
 }
 
 /// Returns the time from the first start to the last end of all series.
@@ -265,7 +271,7 @@ fn point(
     lengths.sort_unstable();
     let sorted: Vec<f64> =
         lengths.iter().map(|ticks| ticks.saturating_sub(read_ticks) as f64).collect();
-    let (Some(fence), Some(middle)) = (Fence::of(lengths, read_ticks), quantile(&sorted, 0.5))
+    let (Some(fence), Some(middle)) = (Fence::new(lengths, read_ticks), quantile(&sorted, 0.5))
     else {
         return (None, None);
     };
@@ -302,31 +308,34 @@ fn variance(passes: &Moments, series: &Series) -> Option<f64> {
 
 /// Returns an experiment, unless it was not asked for.
 fn experiment(
-    of: &MemoryExperiment,
+    listed: &MemoryExperiment,
     points: Vec<Point>,
     known: &[(Series, Outcome)],
     run: &Run,
     borders: &[u64],
 ) -> Option<Experiment> {
-    let missing =
-        run.not_available.iter().find(|missing| missing.what == format!("experiment {}", of.id));
-    let planned =
-        || known.iter().find(|(series, _)| series.parameters.experiment.as_ref() == Some(&of.id));
+    let missing = run
+        .not_available
+        .iter()
+        .find(|missing| missing.what == format!("experiment {}", listed.id));
+    let planned = || {
+        known.iter().find(|(series, _)| series.parameters.experiment.as_ref() == Some(&listed.id))
+    };
     let absent = match (points.is_empty(), missing) {
         (false, _) => None,
         (true, Some(missing)) => Some(missing.why.clone()),
         (true, None) => Some(planned().map(|_| "the run ended before it".to_owned())?),
     };
-    let of_region =
+    let in_region =
         |number: usize| region(points.iter().filter(|point| place(point.bytes, borders) == number));
     Some(Experiment {
-        id: of.id.clone(),
-        group: of.before.group(),
-        published: of.published,
-        kernel: of.kernel.to_owned(),
+        id: listed.id.clone(),
+        group: listed.before.group(),
+        published: listed.published,
+        kernel: listed.kernel.to_owned(),
         other_bytes: planned().and_then(|(series, _)| series.parameters.other_bytes),
         absent,
-        regions: std::array::from_fn(of_region),
+        regions: std::array::from_fn(in_region),
         points,
         prediction: None,
     })
@@ -338,11 +347,17 @@ pub(crate) fn place(bytes: u64, borders: &[u64]) -> usize {
 }
 
 fn region<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> Option<Region> {
-    let of = |value: fn(&Point) -> Option<f64>| {
-        let mut values: Vec<f64> = points.clone().filter_map(value).collect();
-        (!values.is_empty()).then(|| median(&mut values))
-    };
     let count = points.clone().count() as u64;
-    let (ratio, os_share) = (of(|point| point.ratio), of(Point::os_share));
-    Some(Region { points: count, ticks: of(|point| Some(point.mean))?, ratio, os_share })
+    let ticks = middle(points.clone(), |point| Some(point.mean))?;
+    let ratio = middle(points.clone(), |point| point.ratio);
+    Some(Region { points: count, ticks, ratio, os_share: middle(points, Point::os_share) })
+}
+
+/// Returns the median of a value over points; absent if none has it.
+fn middle<'a>(
+    points: impl Iterator<Item = &'a Point>,
+    value: fn(&Point) -> Option<f64>,
+) -> Option<f64> {
+    let mut values: Vec<f64> = points.filter_map(value).collect();
+    (!values.is_empty()).then(|| median(&mut values))
 }

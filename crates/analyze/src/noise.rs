@@ -48,7 +48,7 @@ pub struct CpuNoise {
 
 impl CpuNoise {
     /// Returns the noise of one CPU from the sums over its detours.
-    pub(crate) fn of(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Self {
+    pub(crate) fn new(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Self {
         let known = cpu.iterations > 0;
         let (lengths, wall) = (&detours.lengths, detours.wall_ticks());
         let Bounds { interval, at_least } = bounds(&[detours.lost_by_part()], detours.part_ticks());
@@ -62,7 +62,7 @@ impl CpuNoise {
             detours: lengths.count(),
             rate_per_s: crate::per_second(lengths.count(), wall, clock),
             lengths: lengths.lengths(clock),
-            shortest_gap_ns: (known && !detours.of_work())
+            shortest_gap_ns: (known && !detours.did_work())
                 .then(|| ns(cpu.own_shortest_gap_ticks, 1, clock)),
             subtracted_ns: ns(detours.shortest_gap_ticks(), 1, clock),
             iteration_ns: iteration_ns(cpu, detours, clock),
@@ -75,7 +75,7 @@ impl CpuNoise {
 
 /// Returns the mean of the iterations that were not detours, for a loop that only reads the counter.
 fn iteration_ns(cpu: &CpuRun, detours: &DetoursBuilder, clock: &Clock) -> Option<f64> {
-    if detours.of_work() {
+    if detours.did_work() {
         return None;
     }
     let undisturbed = cpu.iterations.checked_sub(detours.lengths.count())?;
@@ -117,7 +117,7 @@ pub struct TotalNoise {
 
 impl TotalNoise {
     /// Combines these CPUs; `cpus` and `detours` have the same order.
-    pub(crate) fn of(cpus: &[CpuNoise], detours: &[DetoursBuilder], clock: &Clock) -> Self {
+    pub(crate) fn new(cpus: &[CpuNoise], detours: &[DetoursBuilder], clock: &Clock) -> Self {
         let mut lengths = LengthsBuilder::default();
         detours.iter().for_each(|cpu| lengths.merge(&cpu.lengths));
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
@@ -154,7 +154,7 @@ pub struct IntervalMethod {
 
 impl IntervalMethod {
     /// Returns the method for this run.
-    pub(crate) fn of(run: &Run, detours: &[DetoursBuilder]) -> Self {
+    pub(crate) fn new(run: &Run, detours: &[DetoursBuilder]) -> Self {
         let parts = detours.iter().map(|cpu| cpu.lost_by_part().len()).max().unwrap_or(0);
         let blocks = blocks(parts);
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).max().unwrap_or(0);

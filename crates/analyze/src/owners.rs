@@ -100,12 +100,12 @@ impl<'a> Ledger<'a> {
 
     /// Adds the time of a source: what was stolen in it is the hypervisor's. That of threads is split by their time, with
     /// the gaps around them in proportion.
-    fn add(&mut self, of: &SourceTime<'_>) {
-        let all_ns = self.clock.ns(of.ticks);
-        let stolen_ns = of.steal_ns.min(all_ns);
+    fn add(&mut self, time: &SourceTime<'_>) {
+        let all_ns = self.clock.ns(time.ticks);
+        let stolen_ns = time.steal_ns.min(all_ns);
         self.put(OwnerKind::Hypervisor, "", stolen_ns);
         let rest_ns = all_ns - stolen_ns;
-        let is = |known: &[&sources::Source]| known.iter().any(|known| known.is(of.source));
+        let is = |known: &[&sources::Source]| known.iter().any(|known| known.is(time.source));
         let kind = match () {
             () if is(&[&sources::CPU_QUOTA, &sources::RT_THROTTLING]) => OwnerKind::OwnQuota,
             () if is(&[&sources::ANECHOIC, &sources::STOPPED, &sources::BLOCKED]) => {
@@ -114,25 +114,27 @@ impl<'a> Ledger<'a> {
             () if is(&[&sources::PAGE_FAULT, &sources::VICTIM_KERNEL]) => OwnerKind::OwnThreads,
             () if is(&[&sources::VM_OR_HARDWARE, &sources::SLOWER]) => OwnerKind::Hardware,
             () if is(&[&sources::NOT_ATTRIBUTABLE]) => OwnerKind::Unknown,
-            () if is(&[&sources::THREAD, &sources::FAIR_SERVER]) => return self.split(of, rest_ns),
+            () if is(&[&sources::THREAD, &sources::FAIR_SERVER]) => {
+                return self.split(time, rest_ns);
+            }
             () => OwnerKind::Kernel,
         };
         self.put(kind, "", rest_ns);
     }
 
-    fn split(&mut self, of: &SourceTime<'_>, ns: u64) {
-        let all: u128 = of.threads.iter().map(|&(_, ticks)| u128::from(ticks)).sum();
+    fn split(&mut self, time: &SourceTime<'_>, ns: u64) {
+        let all: u128 = time.threads.iter().map(|&(_, ticks)| u128::from(ticks)).sum();
         let mut left_ns = ns;
-        for &(tid, ticks) in &of.threads {
+        for &(tid, ticks) in &time.threads {
             let part = u128::from(ns) * u128::from(ticks) / all.max(1);
             let part = u64::try_from(part).unwrap_or(left_ns).min(left_ns);
             left_ns -= part;
-            let (kind, name) = self.owner(tid, of.name);
+            let (kind, name) = self.owner(tid, time.name);
             self.put(kind, &name, part);
         }
         // What rounding leaves goes to the thread with the most time.
-        let most = of.threads.iter().max_by_key(|(_, ticks)| *ticks).map_or(0, |(tid, _)| *tid);
-        let (kind, name) = self.owner(most, of.name);
+        let most = time.threads.iter().max_by_key(|(_, ticks)| *ticks).map_or(0, |(tid, _)| *tid);
+        let (kind, name) = self.owner(most, time.name);
         self.put(kind, &name, left_ns);
     }
 
@@ -161,10 +163,10 @@ impl<'a> Ledger<'a> {
 
     /// Where steal was not read at each tick, /proc/stat has its sum: it lies where nothing in the kernel ran.
     fn steal_of_stat(&mut self, readings: &CounterReadings, run: &Run) {
-        let measured = |cpu: u32| run.cpus.iter().any(|of| of.cpu == cpu);
-        let of_stat =
+        let measured = |cpu: u32| run.cpus.iter().any(|known| known.cpu == cpu);
+        let steal =
             readings.all().filter(|(name, cpu, _)| *name == "stat/steal_ns" && measured(*cpu));
-        let stolen = of_stat.map(|(.., [first, last])| last.value.saturating_sub(first.value));
+        let stolen = steal.map(|(.., [first, last])| last.value.saturating_sub(first.value));
         let stolen = stolen.fold(0, u64::saturating_add);
         self.shift((OwnerKind::Hardware, String::new()), OwnerKind::Hypervisor, stolen);
     }
@@ -245,7 +247,7 @@ mod tests {
         Run { threads, limits: Some(limits), steal_readings: true, ..run }
     }
 
-    fn of(rows: &[Activity], run: &Run) -> Vec<(OwnerKind, String, u64)> {
+    fn lost_by_owner(rows: &[Activity], run: &Run) -> Vec<(OwnerKind, String, u64)> {
         let mut sources = SourcesBuilder::default();
         show(rows, &mut sources);
         let found = owners(&sources, run, 10_000, &CounterReadings::default());
@@ -284,7 +286,7 @@ mod tests {
             (OwnerKind::Unknown, "", 10),
         ];
         assert_eq!(
-            of(&rows, &run(None)),
+            lost_by_owner(&rows, &run(None)),
             expected.map(|(kind, name, ns)| (kind, name.to_owned(), ns))
         );
     }
@@ -301,7 +303,7 @@ mod tests {
             (other(3, "bash"), OwnerKind::Unknown),
             (other(3, "user-1"), OwnerKind::Kernel), // of a redacted recording
         ] {
-            assert_eq!(of(&[row], &run)[0].0, kind);
+            assert_eq!(lost_by_owner(&[row], &run)[0].0, kind);
         }
     }
 
@@ -309,8 +311,10 @@ mod tests {
     fn a_neighbour_that_runs_while_the_quota_holds_the_loops_back_is_not_to_blame() {
         let rows = [ran(0, 2, 800), activity(1, ActivityKind::OffCpu, "cpu-quota", "", 100)];
         for (throttled, quota, neighbour) in [(0, 100, 800), (400, 400, 500), (5_000, 900, 0)] {
-            let found = of(&rows, &run(Some(throttled)));
-            let time = |kind| found.iter().filter(|of| of.0 == kind).map(|of| of.2).sum::<u64>();
+            let found = lost_by_owner(&rows, &run(Some(throttled)));
+            let time = |kind| {
+                found.iter().filter(|owner| owner.0 == kind).map(|owner| owner.2).sum::<u64>()
+            };
             assert_eq!((time(OwnerKind::OwnQuota), time(OwnerKind::Neighbour)), (quota, neighbour));
         }
     }

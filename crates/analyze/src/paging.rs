@@ -126,7 +126,7 @@ pub struct Saved {
 impl Estimate {
     /// Returns the mean of some blocks; absent for none.
     #[must_use]
-    pub fn of(blocks: &[f64]) -> Option<Self> {
+    pub fn from_blocks(blocks: &[f64]) -> Option<Self> {
         let value = mean(blocks)?;
         let interval = standard_error(blocks).map(|error| {
             let reach = student_t(blocks.len() as u64 - 1) * error;
@@ -146,8 +146,8 @@ impl Paging {
     /// Returns a point that was measured.
     #[must_use]
     pub fn point(&self, pages: &str, build: &str, bytes: u64) -> Option<&Point> {
-        let mut of = self.points.iter();
-        of.find(|of| of.pages == pages && of.build == build && of.bytes == bytes)
+        let mut points = self.points.iter();
+        points.find(|point| point.pages == pages && point.build == build && point.bytes == bytes)
     }
 
     /// Returns the sizes of the measured matrices in bytes, from the smallest.
@@ -189,13 +189,13 @@ pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
     let known = recording.series()?;
     let mut lengths: Vec<Vec<f64>> = vec![Vec::new(); known.len()];
     visit(recording, &known, |at, samples| {
-        let length = |of: &Sample| of.end_ticks.saturating_sub(of.start_ticks) as f64;
+        let length = |sample: &Sample| sample.end_ticks.saturating_sub(sample.start_ticks) as f64;
         lengths[at].extend(samples.iter().map(length));
     })?;
     let read_ticks = run.clock.sample_read_ticks();
     let tick_ns = run.clock.seconds(1) * 1e9;
     let allocations: BTreeMap<u32, &Allocation> =
-        run.allocations.iter().map(|of| (of.series, of)).collect();
+        run.allocations.iter().map(|allocation| (allocation.series, allocation)).collect();
     let base_page_bytes = base_page(&known, &allocations);
     let mut all: BTreeMap<Key, Blocks> = BTreeMap::new();
     for ((series, _), lengths) in known.iter().zip(&mut lengths) {
@@ -205,12 +205,12 @@ pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
         let page_bytes = size_of(kind, base_page_bytes);
         let blocks = all.entry(key).or_default();
         match counted(allocations.get(&series.series).copied(), page_bytes) {
-            Ok(of) if !lengths.is_empty() => {
+            Ok(allocation) if !lengths.is_empty() => {
                 blocks.passes += lengths.len() as u64;
-                for (name, count) in &of.counts {
+                for (name, count) in &allocation.counts {
                     let (sum, iterations) = blocks.counts.entry(name.clone()).or_default();
                     *sum += count;
-                    *iterations += of.counted_iterations;
+                    *iterations += allocation.counted_iterations;
                 }
                 blocks.ns.push(Some(ns(median(lengths))));
             }
@@ -224,7 +224,7 @@ pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
         cpu: known.iter().find_map(|(series, _)| series.cpu),
         tick_ns,
         read_ticks,
-        blocks: all.values().map(|of| of.ns.len()).max().unwrap_or(0) as u64,
+        blocks: all.values().map(|blocks| blocks.ns.len()).max().unwrap_or(0) as u64,
         base_page_bytes,
         tlb_entries: run.machine.data_tlb.map_or(USUAL_ENTRIES, |tlb| tlb.entries),
         tlb_assumed: run.machine.data_tlb.is_none(),
@@ -232,7 +232,7 @@ pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
         kinds: kinds(run, &known, base_page_bytes),
         points,
         saved,
-        run: Facts::of(run, span(&known)),
+        run: Facts::new(run, span(&known)),
     })
 }
 
@@ -252,23 +252,28 @@ fn size_of(kind: &PageKind, base_page_bytes: u64) -> u64 {
 fn base_page(known: &[(Series, Outcome)], allocations: &BTreeMap<u32, &Allocation>) -> u64 {
     let is_base =
         |(series, _): &&(Series, Outcome)| series.parameters.experiment.as_deref() == Some(BASE);
-    let of_base = known.iter().filter(is_base).filter_map(|(of, _)| allocations.get(&of.series));
-    of_base.flat_map(|of| of.pages.keys()).copied().min().unwrap_or(USUAL_PAGE)
+    let base_allocations =
+        known.iter().filter(is_base).filter_map(|(series, _)| allocations.get(&series.series));
+    base_allocations
+        .flat_map(|allocation| allocation.pages.keys())
+        .copied()
+        .min()
+        .unwrap_or(USUAL_PAGE)
 }
 
 /// Returns the memory of a series if it had the pages that were asked for, or why it does not count.
-fn counted(of: Option<&Allocation>, page_bytes: u64) -> Result<&Allocation, String> {
-    let of = of.ok_or("the run ended before it")?;
-    if let Some(why) = &of.refused {
+fn counted(allocation: Option<&Allocation>, page_bytes: u64) -> Result<&Allocation, String> {
+    let allocation = allocation.ok_or("the run ended before it")?;
+    if let Some(why) = &allocation.refused {
         return Err(why.clone());
     }
-    let share = of.share_of(page_bytes);
-    match of.verified {
+    let share = allocation.share_of(page_bytes);
+    match allocation.verified {
         Verified::Not => Err("its pages could not be verified".into()),
         _ if share < ENOUGH => {
             Err(format!("only {:.0} % of the memory had such pages", share * 100.0))
         }
-        _ => Ok(of),
+        _ => Ok(allocation),
     }
 }
 
@@ -291,35 +296,43 @@ impl Blocks {
 
 fn points(all: &BTreeMap<Key, Blocks>) -> Vec<Point> {
     let base = PAGE_KINDS.iter().position(|kind| kind.id == BASE).unwrap_or(0);
-    let point = |(&(build, bytes, kind), blocks): (&Key, &Blocks)| {
-        let ns = Estimate::of(&blocks.ns.iter().flatten().copied().collect::<Vec<_>>())?;
-        let of_base = all.get(&(build, bytes, base)).filter(|_| kind != base);
-        let against_base =
-            |compute: fn(f64, f64) -> f64| Estimate::of(&blocks.with(of_base?, compute));
-        let beside = all.iter().filter(|((b, s, _), _)| (*b, *s) == (build, bytes));
-        let means = beside.filter_map(|(_, of)| Some((of, of.mean_ns()?)));
-        let best = means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(of, _)| of);
-        let of_iterations = |(name, &(count, iterations)): (&String, &(u64, u64))| {
-            (name.clone(), count as f64 / iterations.max(1) as f64)
-        };
-        let used = blocks.ns.iter().flatten().count() as u64;
-        Some(Point {
-            pages: PAGE_KINDS[kind].id.to_owned(),
-            build: BUILDS[build].to_owned(),
-            bytes,
-            blocks: used,
-            left_out: blocks.ns.len() as u64 - used,
-            why_left_out: blocks.why_left_out.clone(),
-            passes: blocks.passes,
-            ns,
-            speedup: against_base(|own, base| 1.0 - own / base),
-            saved_ns: against_base(|own, base| base - own),
-            over_best: best
-                .and_then(|best| Estimate::of(&blocks.with(best, |own, best| own / best - 1.0))),
-            counts: blocks.counts.iter().map(of_iterations).collect(),
-        })
-    };
-    all.iter().filter_map(point).collect()
+    all.iter().filter_map(|(key, blocks)| point(key, blocks, all, base)).collect()
+}
+
+/// Returns the point of a key with these blocks; absent if none of them counts. `base` is the number of the base pages.
+fn point(
+    &(build, bytes, kind): &Key,
+    blocks: &Blocks,
+    all: &BTreeMap<Key, Blocks>,
+    base: usize,
+) -> Option<Point> {
+    let ns = Estimate::from_blocks(&blocks.ns.iter().flatten().copied().collect::<Vec<_>>())?;
+    let base_blocks = all.get(&(build, bytes, base)).filter(|_| kind != base);
+    let against_base =
+        |compute: fn(f64, f64) -> f64| Estimate::from_blocks(&blocks.with(base_blocks?, compute));
+    let beside = all.iter().filter(|((b, s, _), _)| (*b, *s) == (build, bytes));
+    let means = beside.filter_map(|(_, other)| Some((other, other.mean_ns()?)));
+    let best = means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(other, _)| other);
+    let counts = blocks.counts.iter().map(|(name, &(count, iterations))| {
+        (name.clone(), count as f64 / iterations.max(1) as f64)
+    });
+    let used = blocks.ns.iter().flatten().count() as u64;
+    Some(Point {
+        pages: PAGE_KINDS[kind].id.to_owned(),
+        build: BUILDS[build].to_owned(),
+        bytes,
+        blocks: used,
+        left_out: blocks.ns.len() as u64 - used,
+        why_left_out: blocks.why_left_out.clone(),
+        passes: blocks.passes,
+        ns,
+        speedup: against_base(|own, base| 1.0 - own / base),
+        saved_ns: against_base(|own, base| base - own),
+        over_best: best.and_then(|best| {
+            Estimate::from_blocks(&blocks.with(best, |own, best| own / best - 1.0))
+        }),
+        counts: counts.collect(),
+    })
 }
 
 /// Returns what the best pages save in each build on the largest matrix that has all of these.
@@ -330,22 +343,22 @@ fn saved(all: &BTreeMap<Key, Blocks>) -> Option<Saved> {
 }
 
 fn saved_at(all: &BTreeMap<Key, Blocks>, base: usize, bytes: u64) -> Option<Saved> {
-    let of = |build: usize, kind: usize| all.get(&(build, bytes, kind));
+    let blocks_of = |build: usize, kind: usize| all.get(&(build, bytes, kind));
     let kinds = (0..PAGE_KINDS.len()).filter(|&kind| kind != base);
-    let sum = |kind: usize| Some(of(0, kind)?.mean_ns()? + of(1, kind)?.mean_ns()?);
+    let sum = |kind: usize| Some(blocks_of(0, kind)?.mean_ns()? + blocks_of(1, kind)?.mean_ns()?);
     let (best, _) =
         kinds.filter_map(|kind| Some((kind, sum(kind)?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
     let saved = |build: usize| -> Option<Vec<Option<f64>>> {
-        let pairs = of(build, best)?.ns.iter().zip(&of(build, base)?.ns);
+        let pairs = blocks_of(build, best)?.ns.iter().zip(&blocks_of(build, base)?.ns);
         Some(pairs.map(|(own, base)| Some((*base)? - (*own)?)).collect())
     };
     let (optimised, other) = (saved(0)?, saved(1)?);
     let estimate = |blocks: &[Option<f64>]| {
-        Estimate::of(&blocks.iter().flatten().copied().collect::<Vec<_>>())
+        Estimate::from_blocks(&blocks.iter().flatten().copied().collect::<Vec<_>>())
     };
     let differences: Vec<f64> =
         optimised.iter().zip(&other).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
-    let difference_ns = Estimate::of(&differences)?;
+    let difference_ns = Estimate::from_blocks(&differences)?;
     Some(Saved {
         bytes,
         pages: PAGE_KINDS[best].id.to_owned(),
@@ -357,31 +370,40 @@ fn saved_at(all: &BTreeMap<Key, Blocks>, base: usize, bytes: u64) -> Option<Save
 
 /// Returns the page sizes that were measured, or that are absent for a known reason.
 fn kinds(run: &Run, known: &[(Series, Outcome)], base_page_bytes: u64) -> Vec<Kind> {
-    let of_series: BTreeMap<u32, &str> = known
+    let id_by_series: BTreeMap<u32, &str> = known
         .iter()
         .filter_map(|(series, _)| Some((series.series, series.parameters.experiment.as_deref()?)))
         .collect();
-    let kind = |kind: &PageKind| {
-        let what = format!("pages {}", kind.id);
-        let missing = run.not_available.iter().find(|missing| missing.what == what);
-        let measured = of_series.values().any(|id| *id == kind.id);
-        if !measured && missing.is_none() {
-            return None;
-        }
-        let page_bytes = size_of(kind, base_page_bytes);
-        let given = run.allocations.iter().filter(|of| {
-            of.refused.is_none() && of_series.get(&of.series).and_then(|id| find(id)) == Some(kind)
-        });
-        let shares = given.clone().map(|of| of.share_of(page_bytes));
-        Some(Kind {
-            id: kind.id.to_owned(),
-            backing: kind.backing,
-            page_bytes,
-            absent: missing.map(|missing| missing.why.clone()),
-            remedy: missing.map(|missing| missing.remedy.clone()).unwrap_or_default(),
-            verified: given.clone().map(|of| of.verified).next(),
-            obtained: shares.reduce(f64::min),
-        })
-    };
-    PAGE_KINDS.iter().filter_map(kind).collect()
+    let kinds = PAGE_KINDS.iter();
+    kinds.filter_map(|kind| measured_kind(kind, run, &id_by_series, base_page_bytes)).collect()
+}
+
+/// Returns a page size; absent if it was neither measured nor is absent for a known reason.
+fn measured_kind(
+    kind: &PageKind,
+    run: &Run,
+    id_by_series: &BTreeMap<u32, &str>,
+    base_page_bytes: u64,
+) -> Option<Kind> {
+    let what = format!("pages {}", kind.id);
+    let missing = run.not_available.iter().find(|missing| missing.what == what);
+    let measured = id_by_series.values().any(|id| *id == kind.id);
+    if !measured && missing.is_none() {
+        return None;
+    }
+    let page_bytes = size_of(kind, base_page_bytes);
+    let kind_of = |series: &u32| id_by_series.get(series).and_then(|id| find(id));
+    let given = run.allocations.iter().filter(|allocation| {
+        allocation.refused.is_none() && kind_of(&allocation.series) == Some(kind)
+    });
+    let shares = given.clone().map(|allocation| allocation.share_of(page_bytes));
+    Some(Kind {
+        id: kind.id.to_owned(),
+        backing: kind.backing,
+        page_bytes,
+        absent: missing.map(|missing| missing.why.clone()),
+        remedy: missing.map(|missing| missing.remedy.clone()).unwrap_or_default(),
+        verified: given.clone().map(|allocation| allocation.verified).next(),
+        obtained: shares.reduce(f64::min),
+    })
 }

@@ -201,9 +201,9 @@ pub enum Place {
 /// There are fewer than two configurations, their methods differ, their method has no samples that compare, they have no
 /// experiment in common, or a recording is damaged.
 pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
-    let recordings = || configurations.iter().flat_map(|of| &of.recordings);
+    let recordings = || configurations.iter().flat_map(|configuration| &configuration.recordings);
     let method = shared_method(configurations)?;
-    let shared = SharedSets::of(&recordings().copied().collect::<Vec<_>>())?;
+    let shared = SharedSets::find(&recordings().copied().collect::<Vec<_>>())?;
     let (mut found, mut repeated, mut curves) = (Vec::new(), true, Curves::default());
     for (at, configuration) in configurations.iter().enumerate() {
         let runs = runs_of(configuration, &shared, at, &mut curves)?;
@@ -222,14 +222,14 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     }
     let rows: Vec<Row> = keys
         .iter()
-        .map(|&key| Row { key, cells: found.iter().map(|of| of.get(key).copied()).collect() })
+        .map(|&key| Row { key, cells: found.iter().map(|cells| cells.get(key).copied()).collect() })
         .collect();
     if !rows.iter().any(|row| row.cells.iter().all(Option::is_some)) {
         let remedy = "measure all configurations with the same options";
         return Err(usage("the configurations have no experiment in common", remedy));
     }
     let times: Vec<Vec<Option<Time>>> = rows.iter().map(Row::times).collect();
-    let emulated = recordings().any(|of| of.run().machine.is_emulated());
+    let emulated = recordings().any(|recording| recording.run().machine.is_emulated());
     let unit = if emulated { Unit::Emulated } else { times::unit(&times) };
     let paper = rows.iter().any(|row| row.ranked().is_some() && !row.key.beside_paper());
     let experiment = |(row, times): (&Row, &Vec<_>)| {
@@ -239,7 +239,8 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     let experiments: Vec<RankedExperiment> = rows.iter().zip(&times).map(experiment).collect();
     let counted = rows.iter().filter(|row| !(paper && row.key.beside_paper()));
     let ranked: Vec<Vec<Estimate>> = counted.filter_map(Row::ranked).collect();
-    let bare = |first: &Configuration<'_>| first.recordings.iter().all(|of| is_bare(of));
+    let bare =
+        |first: &Configuration<'_>| first.recordings.iter().all(|recording| is_bare(recording));
     Ok(Ranking {
         method: method.to_owned(),
         fixed: keys.first().map_or(crate::samples::Fixed::Work, |key| key.fixed()),
@@ -249,7 +250,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
             .iter()
             .flat_map(|row| &row.cells)
             .flatten()
-            .map(|of| of.single)
+            .map(|cell| cell.single)
             .sum(),
         unequal_samples: shared.unequal,
         reads_differ: shared.reads_differ(),
@@ -261,7 +262,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
             Unit::Emulated => vec![],
             _ => one_by_one::one_by_one(configurations)?,
         },
-        tied: places::counted(&experiments).filter(|of| of.tied == Some(true)).count() as u64,
+        tied: places::counted(&experiments).filter(|one| one.tied == Some(true)).count() as u64,
         experiments,
     })
 }
@@ -275,8 +276,8 @@ fn shared_method<'r>(configurations: &[Configuration<'r>]) -> Result<&'r str, Pr
     if configurations.len() < 2 {
         return Err(usage("there is only one configuration", "name two or more recordings"));
     }
-    let recordings = configurations.iter().flat_map(|of| &of.recordings);
-    let methods: BTreeSet<&str> = recordings.map(|of| &*of.run().method).collect();
+    let recordings = configurations.iter().flat_map(|configuration| &configuration.recordings);
+    let methods: BTreeSet<&str> = recordings.map(|recording| &*recording.run().method).collect();
     let [method] = methods.into_iter().collect::<Vec<_>>()[..] else {
         let remedy = "measure all configurations with the same method and options";
         return Err(usage("the methods of the recordings differ", remedy));
@@ -292,11 +293,11 @@ struct Row<'k> {
 
 impl Row<'_> {
     fn noise(&self) -> Vec<Option<Estimate>> {
-        self.cells.iter().map(|cell| cell.and_then(|of| of.noise)).collect()
+        self.cells.iter().map(|cell| cell.as_ref()?.noise).collect()
     }
 
     fn times(&self) -> Vec<Option<Time>> {
-        self.cells.iter().map(|cell| cell.and_then(|of| of.time)).collect()
+        self.cells.iter().map(|cell| cell.as_ref()?.time).collect()
     }
 
     /// Returns the noise of all configurations; nothing if that of one is not known.
@@ -319,7 +320,7 @@ fn runs_of(
         curves.add(at, recording.run(), &points);
         let compares = |experiment: &str, bytes| shared.has(experiment, bytes);
         for (key, points) in by_experiment(recording.run(), &points, &compares) {
-            if let Some(cell) = Cell::of(&points) {
+            if let Some(cell) = Cell::from_points(&points) {
                 runs.entry(key).or_default().push(cell);
             }
         }
@@ -344,8 +345,9 @@ struct Cell {
 
 impl Cell {
     /// Returns what the series of an experiment come to; nothing if they have no samples.
-    fn of(points: &[&Point]) -> Option<Self> {
-        let (noise, time) = (Estimate::of(points, Point::noise), Time::of(points));
+    fn from_points(points: &[&Point]) -> Option<Self> {
+        let (noise, time) =
+            (Estimate::from_points(points, Point::noise), Time::from_points(points));
         let single = points.iter().filter(|point| point.is_single()).count() as u64;
         (noise.is_some() || time.is_some()).then_some(Self { noise, time, single })
     }

@@ -37,7 +37,7 @@ impl Readings {
     ///
     /// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples,
     /// whose gaps were not watched.
-    pub fn of(
+    pub fn read(
         recording: &Recording,
         wanted: Wanted,
         progress: &mut dyn FnMut(Progress),
@@ -47,7 +47,7 @@ impl Readings {
         let mut summary = SummaryBuilder::new(run, &loops);
         let mut timeline = wanted.timeline.map(|budget| TimelineBuilder::new(run, budget));
         let periods = if run.method == methods::DETOURS { wanted.periods } else { 0 };
-        let mut periods = Periods::of_noisiest(run, periods);
+        let mut periods = Periods::for_noisiest(run, periods);
         let mut folds = summary.folds();
         folds.push(&mut periods);
         folds.extend(timeline.as_mut().map(|timeline| timeline as &mut dyn Fold));
@@ -60,14 +60,14 @@ impl Readings {
     }
 }
 
-/// Summarises a recording: [`Readings::of`] with nothing else wanted.
+/// Summarises a recording: [`Readings::read`] with nothing else wanted.
 ///
 /// # Errors
 ///
 /// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples, whose
 /// gaps were not watched.
 pub fn summarize(recording: &Recording) -> Result<Summary, Problem> {
-    Ok(Readings::of(recording, Wanted::default(), &mut |_| {})?.summary)
+    Ok(Readings::read(recording, Wanted::default(), &mut |_| {})?.summary)
 }
 
 /// Returns the sources of the lost time of a recording.

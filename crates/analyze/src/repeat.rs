@@ -58,7 +58,7 @@ pub struct Spread {
 impl Spread {
     /// Returns mean and spread of these values; absent for none.
     #[must_use]
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
         Some(Self {
             runs: values.len() as u64,
@@ -80,10 +80,10 @@ pub fn summarize_many(summaries: &[Summary]) -> Option<Repeat> {
     }
     Some(Repeat {
         runs: summaries.len() as u64,
-        noise: Spread::of(&totals)?,
+        noise: Spread::from_values(&totals)?,
         cpus: by_cpu
             .into_iter()
-            .filter_map(|(cpu, noise)| Some(CpuRepeat { cpu, noise: Spread::of(&noise)? }))
+            .filter_map(|(cpu, noise)| Some(CpuRepeat { cpu, noise: Spread::from_values(&noise)? }))
             .collect(),
         curve: curve(summaries),
     })
@@ -97,7 +97,7 @@ fn curve(summaries: &[Summary]) -> Vec<CurveRepeat> {
     }
     points.retain(|_, points| points.len() == summaries.len());
     let spread = |points: &[CurvePoint], value: fn(&CurvePoint) -> f64| {
-        Spread::of(&points.iter().map(value).collect::<Vec<_>>())
+        Spread::from_values(&points.iter().map(value).collect::<Vec<_>>())
     };
     let row = |(threshold_ns, points): (u64, Vec<CurvePoint>)| {
         let rate_per_s = spread(&points, |point| point.rate_per_s)?;
@@ -112,11 +112,11 @@ mod tests {
 
     #[test]
     fn mean_and_sample_standard_deviation() {
-        assert_eq!(Spread::of(&[]), None);
-        let one = Spread::of(&[0.25]).expect("one value");
+        assert_eq!(Spread::from_values(&[]), None);
+        let one = Spread::from_values(&[0.25]).expect("one value");
         assert_eq!((one.mean, one.sd), (0.25, None));
         // Deviations -1, 0, 1: squares 2, over n - 1 = 2.
-        let three = Spread::of(&[1.0, 2.0, 3.0]).expect("three values");
+        let three = Spread::from_values(&[1.0, 2.0, 3.0]).expect("three values");
         assert_eq!((three.mean, three.sd, three.min, three.max), (2.0, Some(1.0), 1.0, 3.0));
     }
 }

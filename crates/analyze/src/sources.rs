@@ -112,15 +112,15 @@ impl Explained {
 impl SourcesBuilder {
     /// Returns the time of all sources.
     pub(crate) fn times(&self) -> impl Iterator<Item = SourceTime<'_>> {
-        self.sources.iter().map(|of| {
+        self.sources.iter().map(|row| {
             let mut threads: Vec<(i32, u64)> =
-                of.threads.iter().map(|(&tid, tally)| (tid, tally.ticks)).collect();
+                row.threads.iter().map(|(&tid, tally)| (tid, tally.ticks)).collect();
             threads.sort_unstable();
             SourceTime {
-                source: &of.source,
-                name: &of.name,
-                ticks: of.charged.sum_ticks(),
-                steal_ns: of.steal_ns,
+                source: &row.source,
+                name: &row.name,
+                ticks: row.charged.sum_ticks(),
+                steal_ns: row.steal_ns,
                 threads,
             }
         })

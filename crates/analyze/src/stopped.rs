@@ -126,7 +126,7 @@ mod tests {
         }
         let found = builder.found.as_ref().map(|story| (story.cpu, story.start_ns));
         assert_eq!(found, Some((0, 300 * ms)));
-        let before: Vec<u64> = builder.before.iter().map(|of| of.start_ns / ms).collect();
+        let before: Vec<u64> = builder.before.iter().map(|story| story.start_ns / ms).collect();
         assert_eq!(before, [210, 220, 230, 240, 250], "the last five, of this CPU");
     }
 }

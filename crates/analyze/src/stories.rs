@@ -18,7 +18,8 @@ pub struct LongestDetours {
     /// The run.
     pub run: Facts,
     /// Number of detours among which they are the longest.
-    pub of: u64,
+    #[serde(rename = "of")]
+    pub total: u64,
     /// The CPUs that were chosen; absent if all count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Vec<u32>>,
@@ -50,7 +51,7 @@ pub fn longest_detours(
     without: &[&str],
 ) -> Result<LongestDetours, Problem> {
     let run = recording.run();
-    let measured: Vec<u32> = run.cpus.iter().map(|of| of.cpu).collect();
+    let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     if let Some(absent) = cpus.into_iter().flatten().find(|cpu| !measured.contains(cpu)) {
         let why = format!("CPU {absent} was not measured in {}", recording.dir().display());
         return Err(ProblemKind::Usage.problem(why, format!("it has the CPUs {measured:?}")));
@@ -66,12 +67,12 @@ pub fn longest_detours(
     if summary.sources.is_none() && !without.is_empty() {
         return Err(not_attributed(recording, &summary.run));
     }
-    let (of, left_out) = (longest.seen, longest.left_out);
+    let (total, left_out) = (longest.seen, longest.left_out);
     let mut detours = longest.finish();
     name_threads(&mut detours, recording)?;
     Ok(LongestDetours {
         run: summary.run,
-        of,
+        total,
         cpus: cpus.map(<[u32]>::to_vec),
         without: without.iter().map(|id| (*id).to_owned()).collect(),
         left_out: (!without.is_empty()).then_some(left_out),

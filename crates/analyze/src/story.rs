@@ -100,10 +100,10 @@ pub(crate) fn name_threads(
     cpus.sort_unstable();
     cpus.dedup();
     for cpu in cpus {
-        let mut of_cpu: Vec<_> = stories.iter_mut().filter(|story| story.cpu == cpu).collect();
+        let mut on_cpu: Vec<_> = stories.iter_mut().filter(|story| story.cpu == cpu).collect();
         for events in recording.rows_of_cpu::<KernelEvent>(cpu) {
             for event in events?.iter().filter(|event| event.kind == EventKind::Switch) {
-                of_cpu.iter_mut().for_each(|story| story.switch(event, clock));
+                on_cpu.iter_mut().for_each(|story| story.switch(event, clock));
             }
         }
     }

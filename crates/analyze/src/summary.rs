@@ -143,8 +143,12 @@ impl<'a> SummaryBuilder<'a> {
         let run = recording.run();
         let clock = &run.clock;
         let LostTime { cpus: detours, curve } = &self.lost;
-        let cpus: Vec<CpuNoise> =
-            run.cpus.iter().zip(detours).map(|(cpu, of)| CpuNoise::of(cpu, of, clock)).collect();
+        let cpus: Vec<CpuNoise> = run
+            .cpus
+            .iter()
+            .zip(detours)
+            .map(|(cpu, sums)| CpuNoise::new(cpu, sums, clock))
+            .collect();
         let lost = recording.losses()?;
         let readings = CounterReadings::read(recording)?;
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
@@ -155,7 +159,7 @@ impl<'a> SummaryBuilder<'a> {
             None => None,
         };
         let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-        let total = TotalNoise::of(&cpus, detours, clock);
+        let total = TotalNoise::new(&cpus, detours, clock);
         if total.interval.is_none() && total.lost_detours == 0 {
             not_available.push(no_interval(&total, run));
         }
@@ -165,10 +169,10 @@ impl<'a> SummaryBuilder<'a> {
         };
         let threshold_ns = clock.ns(loops.threshold_ticks());
         Ok(Summary {
-            run: Facts { threshold_ns, ..Facts::of(run, longest_wall) },
+            run: Facts { threshold_ns, ..Facts::new(run, longest_wall) },
             total,
             cpus,
-            intervals: IntervalMethod::of(run, detours),
+            intervals: IntervalMethod::new(run, detours),
             curve: curve.points(wall, dropped(run), clock),
             stopped: self.stopped.finish(recording)?,
             longest: self.longest.finish(),
@@ -208,11 +212,11 @@ impl SummaryBuilder<'_> {
         // Events that were off half of the time cannot agree with what the kernel counted.
         let audit = if alternates(run) { &[][..] } else { &found.audit };
         let detours = self.lost.cpus.iter();
-        let lost = detours.map(|of| of.lengths.sum_ticks()).fold(0, u64::saturating_add);
+        let lost = detours.map(|cpu| cpu.lengths.sum_ticks()).fold(0, u64::saturating_add);
         Ok(Breakdown {
             attributed_by: found.tool_version.clone(),
             rows,
-            coverage: Coverage::of(self.sources.explained, lost),
+            coverage: Coverage::new(self.sources.explained, lost),
             alignment: found.alignment.clone(),
             audited: audit.iter().filter(|row| row.seen.is_some()).count() as u64,
             audit_differences: audit_differences(audit, readings),
@@ -235,21 +239,21 @@ pub(crate) fn source_rows(
     sources: &SourcesBuilder,
     strays: Strays,
 ) -> Result<Vec<SourceRow>, Problem> {
-    let lost = detours.iter().map(|of| of.lengths.sum_ticks()).fold(0, u64::saturating_add);
-    let count = detours.iter().map(|of| of.lengths.count()).sum();
+    let lost = detours.iter().map(|cpu| cpu.lengths.sum_ticks()).fold(0, u64::saturating_add);
+    let count = detours.iter().map(|cpu| cpu.lengths.count()).sum();
     if sources.explained.all_ticks.saturating_add(strays.self_ticks) > lost {
         return Err(mismatch(recording));
     }
-    let wall = detours.iter().map(|of| (of.cpu(), of.wall_ticks())).collect();
+    let wall = detours.iter().map(|cpu| (cpu.cpu(), cpu.wall_ticks())).collect();
     let run = recording.run();
     Ok(sources.rows(lost, count, &wall, (&run.clock, &run.threads)))
 }
 
 /// Returns why the noise has no interval.
-fn no_interval(of: &TotalNoise, run: &Run) -> NotAvailable {
+fn no_interval(total: &TotalNoise, run: &Run) -> NotAvailable {
     let (blocks, block_ns) = (crate::blocks::FEWEST_BLOCKS, crate::blocks::SHORTEST_BLOCK_NS);
     let (block_ms, run_ms) = (block_ns / 1_000_000, blocks * block_ns / 1_000_000);
-    let (why, remedy) = match of.at_least {
+    let (why, remedy) = match total.at_least {
         _ if run.program.is_some() => (
             "parts of a program's run are not alike".to_owned(),
             "record the program several times".into(),
@@ -258,7 +262,9 @@ fn no_interval(of: &TotalNoise, run: &Run) -> NotAvailable {
             "few events make up the noise, or it changes slowly, so it may be larger".to_owned(),
             "measure for longer".into(),
         ),
-        None if of.detours == 0 => ("there was no detour".to_owned(), "measure for longer".into()),
+        None if total.detours == 0 => {
+            ("there was no detour".to_owned(), "measure for longer".into())
+        }
         None => (
             format!("the run has fewer than {blocks} blocks of {block_ms} ms"),
             format!("measure for {run_ms} ms or longer"),

@@ -72,7 +72,8 @@ pub struct SweepPoint {
     /// Mean and deviation over the measurements with this number.
     pub spread: Spread,
     /// The measurements.
-    pub of: Vec<String>,
+    #[serde(rename = "of")]
+    pub measurements: Vec<String>,
 }
 
 /// The cumulative distribution of one series of samples.
@@ -83,7 +84,8 @@ pub struct Cumulative {
     /// The number in which the measurements differ.
     pub at: f64,
     /// The measurement.
-    pub of: String,
+    #[serde(rename = "of")]
+    pub measurement: String,
     /// Times lost in ns in rising order: `share` of the samples lost at most `value`.
     pub points: Vec<Point>,
 }
@@ -143,8 +145,9 @@ impl Job<'_> {
 /// unknown. Injected threads are no interrupts.
 fn tick_rate(run: &Run) -> Option<f64> {
     let own = f64::from(run.machine.tick_hz?);
-    let interrupts = run.injections.iter().filter(|of| of.kind != InjectionKind::Thread);
-    let added: f64 = interrupts.map(|of| 1e9 / of.period_ns.max(1) as f64).sum();
+    let interrupts =
+        run.injections.iter().filter(|injection| injection.kind != InjectionKind::Thread);
+    let added: f64 = interrupts.map(|injection| 1e9 / injection.period_ns.max(1) as f64).sum();
     // Periods are whole nanoseconds, so 750 Hz becomes 750.0002.
     Some((own + added).round())
 }
@@ -154,7 +157,7 @@ fn tick_rate(run: &Run) -> Option<f64> {
 pub fn jobs<'a>(recordings: &[&'a Recording], given: Option<f64>) -> Vec<Job<'a>> {
     let mut jobs: Vec<Job<'a>> = vec![];
     for &recording in recordings {
-        let dir = of_job(recording.dir()).to_owned();
+        let dir = job_dir(recording.dir()).to_owned();
         match jobs.iter_mut().find(|job| job.dir == dir) {
             Some(job) => job.recordings.push(recording),
             None => jobs.push(Job { dir, recordings: vec![recording], given }),
@@ -164,7 +167,7 @@ pub fn jobs<'a>(recordings: &[&'a Recording], given: Option<f64>) -> Vec<Job<'a>
 }
 
 /// Returns the directory of a recording's job, which contains one for each host.
-fn of_job(dir: &Path) -> &Path {
+fn job_dir(dir: &Path) -> &Path {
     let is_host = |dir: &&Path| {
         dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with(HOST_DIR))
     };
@@ -176,8 +179,8 @@ fn of_job(dir: &Path) -> &Path {
 pub fn join(measurements: &[(String, f64, Vec<Swept>)]) -> Vec<Line> {
     let mut names: Vec<&str> = vec![];
     // Numbers are rates and counts: whole, so that their bits sort and compare as they do.
-    let mut found: BTreeMap<(usize, u64), (Vec<f64>, Vec<String>)> = BTreeMap::new();
-    for (of, at, swept) in measurements {
+    let mut found = Found::new();
+    for (measurement, at, swept) in measurements {
         for Swept { line, value } in swept {
             let known = names.iter().position(|name| name == line);
             let number = known.unwrap_or_else(|| {
@@ -186,25 +189,27 @@ pub fn join(measurements: &[(String, f64, Vec<Swept>)]) -> Vec<Line> {
             });
             let (values, all) = found.entry((number, at.to_bits())).or_default();
             values.push(*value);
-            all.push(of.clone());
+            all.push(measurement.clone());
         }
     }
-    let points = |number: usize| {
-        let of_line = found.range((number, 0)..=(number, u64::MAX));
-        let mut points = vec![];
-        for (&(_, at), (values, of)) in of_line {
-            let at = f64::from_bits(at);
-            points.extend(Spread::of(values).map(|spread| SweepPoint {
-                at,
-                spread,
-                of: of.clone(),
-            }));
-        }
-        points
-    };
-    let line =
-        |(number, name): (usize, &&str)| Line { name: (*name).into(), points: points(number) };
-    names.iter().enumerate().map(line).collect()
+    let names = names.into_iter().enumerate();
+    names.map(|(line, name)| Line { name: name.into(), points: points(&found, line) }).collect()
+}
+
+/// Values by the number of their line and the bits of the number of their measurement, with the names of the measurements.
+type Found = BTreeMap<(usize, u64), (Vec<f64>, Vec<String>)>;
+
+/// Returns the points of the line of this number.
+fn points(found: &Found, line: usize) -> Vec<SweepPoint> {
+    let mut points = vec![];
+    for (&(_, at), (values, measured)) in found.range((line, 0)..=(line, u64::MAX)) {
+        points.extend(Spread::from_values(values).map(|spread| SweepPoint {
+            at: f64::from_bits(at),
+            spread,
+            measurements: measured.clone(),
+        }));
+    }
+    points
 }
 
 #[cfg(test)]
@@ -214,7 +219,7 @@ mod tests {
     #[test]
     fn values_of_one_number_are_joined_and_numbers_rise() {
         let swept = |line: &str, value: f64| Swept { line: line.into(), value };
-        let measurement = |of: &str, at: f64, swept: Vec<Swept>| (of.to_owned(), at, swept);
+        let measurement = |name: &str, at: f64, swept: Vec<Swept>| (name.to_owned(), at, swept);
         let lines = join(&[
             measurement("c", 1_000.0, vec![swept("barrier", 9.0)]),
             measurement("a", 2.0, vec![swept("barrier", 1.0), swept("allreduce", 5.0)]),
@@ -225,7 +230,7 @@ mod tests {
         assert_eq!((first.at, second.at), (2.0, 1_000.0));
         // Deviations of 1 from the mean of 2: squares 2, over n - 1 = 1.
         assert_eq!((first.spread.mean, first.spread.sd), (2.0, Some(2.0_f64.sqrt())));
-        assert_eq!(first.of, ["a", "b"]);
+        assert_eq!(first.measurements, ["a", "b"]);
         assert_eq!((second.spread.mean, second.spread.sd), (9.0, None));
         assert_eq!((lines[1].name.as_str(), lines[1].points.len()), ("allreduce", 1));
     }
@@ -238,7 +243,7 @@ mod tests {
             ("jobs/32", "jobs/32"),
             ("plain", "plain"),
         ] {
-            assert_eq!(of_job(Path::new(dir)), Path::new(job));
+            assert_eq!(job_dir(Path::new(dir)), Path::new(job));
         }
     }
 }

@@ -80,7 +80,8 @@ impl Switch {
     /// Returns the rings: kind and number of members.
     #[must_use]
     pub fn rings(&self) -> Vec<(Partners, u32)> {
-        let mut rings: Vec<_> = self.points.iter().map(|of| (of.partners, of.members)).collect();
+        let mut rings: Vec<_> =
+            self.points.iter().map(|point| (point.partners, point.members)).collect();
         rings.dedup();
         rings
     }
@@ -88,8 +89,9 @@ impl Switch {
     /// Returns the working sets in bytes, from the smallest.
     #[must_use]
     pub fn sizes(&self) -> Vec<u64> {
-        let of_points = self.points.iter().map(|of| of.bytes);
-        let mut sizes: Vec<u64> = of_points.chain(self.without.iter().map(|of| of.bytes)).collect();
+        let measured = self.points.iter().map(|point| point.bytes);
+        let mut sizes: Vec<u64> =
+            measured.chain(self.without.iter().map(|without| without.bytes)).collect();
         sizes.sort_unstable();
         sizes.dedup();
         sizes
@@ -98,7 +100,9 @@ impl Switch {
     /// Returns a point that was measured.
     #[must_use]
     pub fn point(&self, ring: (Partners, u32), bytes: u64) -> Option<&Point> {
-        self.points.iter().find(|of| (of.partners, of.members) == ring && of.bytes == bytes)
+        self.points
+            .iter()
+            .find(|point| (point.partners, point.members) == ring && point.bytes == bytes)
     }
 }
 
@@ -122,7 +126,7 @@ pub fn switch(recording: &Recording) -> Result<Switch, Problem> {
     let known = recording.series()?;
     let mut lengths: Vec<Vec<u64>> = vec![Vec::new(); known.len()];
     visit(recording, &known, |at, samples| {
-        let length = |of: &Sample| of.end_ticks.saturating_sub(of.start_ticks);
+        let length = |sample: &Sample| sample.end_ticks.saturating_sub(sample.start_ticks);
         lengths[at].extend(samples.iter().map(length));
     })?;
     lengths.iter_mut().for_each(|lengths| lengths.sort_unstable());
@@ -139,27 +143,29 @@ pub fn switch(recording: &Recording) -> Result<Switch, Problem> {
         blocks.ns.push(quantile(&ticks, 0.5).map(hop));
         blocks.hops += lengths.len() as u64 * u64::from(ring.members);
     }
-    let of_series = |((series, _), lengths): (&(Series, Outcome), &Vec<u64>)| {
-        // What lengthened a sample is known only with events.
-        let examined = run.trace.is_none() || !series.parameters.events_off;
-        Fence::of(lengths, read_ticks).filter(|_| examined)
-    };
-    let fences: Vec<Option<Fence>> = known.iter().zip(&lengths).map(of_series).collect();
+    // What lengthened a sample is known only with events.
+    let examined = |series: &Series| run.trace.is_none() || !series.parameters.events_off;
+    let fences = known
+        .iter()
+        .zip(&lengths)
+        .map(|((series, _), lengths)| Fence::new(lengths, read_ticks).filter(|_| examined(series)));
+    let fences: Vec<Option<Fence>> = fences.collect();
     drop(lengths);
     let (outliers, _) = explain(recording, &known, &fences)?;
     Ok(Switch {
         cpu: known.iter().find_map(|(series, _)| series.cpu),
         tick_ns,
         read_ticks,
-        blocks: all.values().map(|of| of.ns.iter().flatten().count()).max().unwrap_or(0) as u64,
+        blocks: all.values().map(|blocks| blocks.ns.iter().flatten().count()).max().unwrap_or(0)
+            as u64,
         kernel: kernel(&known),
-        l2_bytes: caches(run).iter().find(|of| of.level == 2).map(|of| of.size_bytes),
+        l2_bytes: caches(run).iter().find(|cache| cache.level == 2).map(|cache| cache.size_bytes),
         events_compared: all.keys().any(|key| key.0) && all.keys().any(|key| !key.0),
         tokens: tokens(&known),
         without: without(&all),
         points: points(&all),
         outliers,
-        run: Facts::of(run, span(&known)),
+        run: Facts::new(run, span(&known)),
     })
 }
 
@@ -178,13 +184,13 @@ fn tokens(known: &[(Series, Outcome)]) -> [u64; 2] {
     let switches =
         |(series, _): &&(Series, Outcome)| series.parameters.ring.is_some_and(|ring| ring.switches);
     let outcomes = known.iter().filter(switches).map(|(_, outcome)| outcome);
-    outcomes.fold([0, 0], |[all, wrong], of| [all + of.samples, wrong + of.wrong])
+    outcomes.fold([0, 0], |[all, wrong], outcome| [all + outcome.samples, wrong + outcome.wrong])
 }
 
 impl Blocks {
     /// Returns what it takes in each block beyond another key.
     fn beyond(&self, other: Option<&Blocks>) -> Blocks {
-        let others = other.map_or(&[][..], |of| &of.ns);
+        let others = other.map_or(&[][..], |blocks| &blocks.ns);
         let pairs = self.ns.iter().zip(others);
         Blocks {
             ns: pairs.map(|(own, other)| Some((*own)? - (*other)?)).collect(),
@@ -193,7 +199,7 @@ impl Blocks {
     }
 
     fn estimate(&self) -> Option<Estimate> {
-        Estimate::of(&self.ns.iter().flatten().copied().collect::<Vec<_>>())
+        Estimate::from_blocks(&self.ns.iter().flatten().copied().collect::<Vec<_>>())
     }
 }
 
@@ -204,32 +210,37 @@ fn events_of(all: &BTreeMap<Key, Blocks>) -> bool {
 
 fn without(all: &BTreeMap<Key, Blocks>) -> Vec<Without> {
     let events = events_of(all);
-    let of_key = |(&(on, ring, bytes), blocks): (&Key, &Blocks)| {
-        let hop_ns = blocks.estimate().filter(|_| on == events && ring.is_none())?;
-        Some(Without { bytes, hops: blocks.hops, hop_ns })
+    let alone = all.iter().filter(|((on, ring, _), _)| *on == events && ring.is_none());
+    let row = |(&(.., bytes), blocks): (&Key, &Blocks)| {
+        Some(Without { bytes, hops: blocks.hops, hop_ns: blocks.estimate()? })
     };
-    all.iter().filter_map(of_key).collect()
+    alone.filter_map(row).collect()
 }
 
 fn points(all: &BTreeMap<Key, Blocks>) -> Vec<Point> {
-    let events = events_of(all);
-    let cost = |key: &Key| Some(all.get(key)?.beyond(all.get(&(key.0, None, key.2))));
-    let point = |(key, blocks): (&Key, &Blocks)| {
-        let &(on, ring, bytes) = key;
-        let (partners, members) = ring.filter(|_| on == events)?;
-        let own = cost(key)?;
-        let direct = cost(&(on, ring, 0)).filter(|_| bytes > 0);
-        let traced = all.get(&(true, ring, bytes)).filter(|_| !events);
-        Some(Point {
-            partners,
-            members,
-            bytes,
-            hops: blocks.hops,
-            hop_ns: blocks.estimate()?,
-            cost_ns: own.estimate(),
-            indirect_ns: direct.and_then(|direct| own.beyond(Some(&direct)).estimate()),
-            events_ns: traced.and_then(|traced| traced.beyond(Some(blocks)).estimate()),
-        })
-    };
-    all.iter().filter_map(point).collect()
+    all.iter().filter_map(|(key, blocks)| point(key, blocks, all)).collect()
+}
+
+/// Returns the point of a ring whose token made the processes switch; absent for other keys, and without its cost.
+fn point(key: &Key, blocks: &Blocks, all: &BTreeMap<Key, Blocks>) -> Option<Point> {
+    let (&(on, ring, bytes), events) = (key, events_of(all));
+    let (partners, members) = ring.filter(|_| on == events)?;
+    let own = cost(all, key)?;
+    let direct = cost(all, &(on, ring, 0)).filter(|_| bytes > 0);
+    let traced = all.get(&(true, ring, bytes)).filter(|_| !events);
+    Some(Point {
+        partners,
+        members,
+        bytes,
+        hops: blocks.hops,
+        hop_ns: blocks.estimate()?,
+        cost_ns: own.estimate(),
+        indirect_ns: direct.and_then(|direct| own.beyond(Some(&direct)).estimate()),
+        events_ns: traced.and_then(|traced| traced.beyond(Some(blocks)).estimate()),
+    })
+}
+
+/// Returns what a ring takes in each block beyond its token alone.
+fn cost(all: &BTreeMap<Key, Blocks>, key: &Key) -> Option<Blocks> {
+    Some(all.get(key)?.beyond(all.get(&(key.0, None, key.2))))
 }

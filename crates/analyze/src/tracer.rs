@@ -183,16 +183,17 @@ fn cost(cpus: &[TicksBuilder], clock: &Clock) -> Option<TracerCost> {
     })
 }
 
-/// Returns the difference of `of` between the windows of each pair.
+/// Returns the difference of `quantity` between the windows of each pair.
 fn difference(
     windows: &[[WindowTicks; 2]],
-    of: impl Fn(&WindowTicks) -> f64,
+    quantity: impl Fn(&WindowTicks) -> f64,
 ) -> Option<Difference> {
-    let values: Vec<[f64; 2]> = windows.iter().map(|[off, on]| [of(off), of(on)]).collect();
+    let values: Vec<[f64; 2]> =
+        windows.iter().map(|[off, on]| [quantity(off), quantity(on)]).collect();
     let mean =
         |value: fn(&[f64; 2]) -> f64| values.iter().map(value).sum::<f64>() / values.len() as f64;
     let differences: Vec<f64> = values.iter().map(|[off, on]| on - off).collect();
-    let (spread, difference_ns) = (Spread::of(&differences)?, mean(|[off, on]| on - off));
+    let (spread, difference_ns) = (Spread::from_blocks(&differences)?, mean(|[off, on]| on - off));
     Some(Difference {
         on_ns: mean(|[_, on]| *on),
         off_ns: mean(|[off, _]| *off),

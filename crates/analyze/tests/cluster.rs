@@ -29,14 +29,14 @@ fn run(cpus: u32, seconds: u64) -> Run {
 /// Every 4 ms a detour on each CPU, 10 µs after that of the CPU before; as long as `length_us` of its CPU says.
 fn detours(run: &Run, length_us: impl Fn(u32) -> u64) -> Vec<Detour> {
     let ticks = run.end_ticks / SECOND * 250;
-    let of_cpu = |cpu: &CpuRun| {
+    let on_cpu = |cpu: &CpuRun| {
         let (cpu, length) = (cpu.cpu, length_us(cpu.cpu) * MICRO);
         (0..ticks).filter(move |_| length > 0).map(move |tick| {
             let start_ticks = tick * SECOND / 250 + (100 + 10 * u64::from(cpu)) * MICRO;
             Detour { cpu, start_ticks, end_ticks: start_ticks + length + SHORTEST }
         })
     };
-    run.cpus.iter().flat_map(of_cpu).collect()
+    run.cpus.iter().flat_map(on_cpu).collect()
 }
 
 fn write(dir: &Path, run: &Run, detours: &[Detour]) -> PathBuf {
@@ -49,20 +49,21 @@ fn write(dir: &Path, run: &Run, detours: &[Detour]) -> PathBuf {
 }
 
 fn summary(dir: &Path) -> HostSummary {
-    HostSummary::of(&Recording::open(dir).expect("just written")).expect("a sound recording")
+    HostSummary::from_recording(&Recording::open(dir).expect("just written"))
+        .expect("a sound recording")
 }
 
 /// All of a host's lost time is the tick's.
 fn attribute(dir: &Path, detours: &[Detour]) {
     let recording = Recording::open(dir).expect("just written");
     let mut writer = recording.derive::<Activity>().expect("writable");
-    for of_cpu in detours.chunk_by(|a, b| a.cpu == b.cpu) {
+    for on_cpu in detours.chunk_by(|a, b| a.cpu == b.cpu) {
         let row = |(index, detour): (u64, &Detour)| {
             let length = detour.end_ticks - detour.start_ticks - SHORTEST;
             let at = (detour.cpu, index);
             builders::activity(at, ActivityKind::Activity, "timer-tick", detour.start_ticks, length)
         };
-        writer.append(&(0..).zip(of_cpu).map(row).collect::<Vec<_>>()).expect("in order");
+        writer.append(&(0..).zip(on_cpu).map(row).collect::<Vec<_>>()).expect("in order");
     }
     writer.finish().expect("there is space");
     recording.write_attribution(&Attribution::default()).expect("writable");
@@ -154,8 +155,8 @@ fn one_host_alone() {
 /// A source's rate is that of the CPUs that it touched, as in the result of one recording.
 #[test]
 fn a_source_of_half_of_the_cpus() {
-    let cluster = sixteen(|_, of| {
-        of.sources.iter_mut().flatten().for_each(|source| source.cpus = 1);
+    let cluster = sixteen(|_, host| {
+        host.sources.iter_mut().flatten().for_each(|source| source.cpus = 1);
     });
     let cluster = cluster.finish().expect("sixteen hosts");
     let tick = &cluster.sources.expect("all were attributed").rows[0];
@@ -288,62 +289,72 @@ fn what_is_wrong_is_told() {
     };
     type Change<'a> = Box<dyn Fn(u32, &mut HostSummary) + 'a>;
     let on_3 = |change: fn(&mut HostSummary)| -> Change<'_> {
-        Box::new(move |host, of| {
-            if host == 3 {
-                change(of)
+        Box::new(move |number, host| {
+            if number == 3 {
+                change(host)
             }
         })
     };
     let cases: Vec<(&str, Change<'_>, &[FindingKind], &str)> = vec![
         ("sound", Box::new(|_, _| {}), &[], ""),
-        ("all of a job", Box::new(|host, of| of.parallel = Some(job(16, host))), &[], ""),
+        ("all of a job", Box::new(|number, host| host.parallel = Some(job(16, number))), &[], ""),
         (
             "hosts missing",
-            Box::new(|host, of| of.parallel = Some(job(20, host))),
+            Box::new(|number, host| host.parallel = Some(job(20, number))),
             &[FindingKind::MissingHosts],
             "only 16 of the job's 20 hosts are present: the hosts of ranks 32, 33, 34, 35 and 4 more are missing",
         ),
         (
             "one of no job",
-            Box::new(|host, of| of.parallel = (host > 0).then(|| job(15, host))),
+            Box::new(|number, host| host.parallel = (number > 0).then(|| job(15, number))),
             &[FindingKind::Jobs],
             "no job (node00)",
         ),
-        ("cut off", on_3(|of| of.state = RunState::Running), &[FindingKind::CutOff], "node03"),
+        ("cut off", on_3(|host| host.state = RunState::Running), &[FindingKind::CutOff], "node03"),
         (
             "ended early",
-            on_3(|of| of.state = RunState::Interrupted("SIGTERM".into())),
+            on_3(|host| host.state = RunState::Interrupted("SIGTERM".into())),
             &[FindingKind::EndedEarly],
             "SIGTERM",
         ),
         (
             "version",
-            on_3(|of| of.measured_by = "9.9".into()),
+            on_3(|host| host.measured_by = "9.9".into()),
             &[FindingKind::Versions],
             "9.9 (node03)",
         ),
-        ("method", on_3(|of| of.method = "fwq".into()), &[FindingKind::Methods], "fwq (node03)"),
+        (
+            "method",
+            on_3(|host| host.method = "fwq".into()),
+            &[FindingKind::Methods],
+            "fwq (node03)",
+        ),
         (
             "threshold",
-            on_3(|of| of.threshold_ns = 1_000),
+            on_3(|host| host.threshold_ns = 1_000),
             &[FindingKind::Thresholds],
             "from 60 to 1000 ns",
         ),
-        ("nearly the same threshold", on_3(|of| of.threshold_ns += 1), &[], ""),
+        ("nearly the same threshold", on_3(|host| host.threshold_ns += 1), &[], ""),
         (
             "lost detours",
-            on_3(|of| of.cpus[0].lost_detours = 5),
+            on_3(|host| host.cpus[0].lost_detours = 5),
             &[FindingKind::Losses],
             "5 detours were lost on node03",
         ),
-        ("not attributed", on_3(|of| of.sources = None), &[FindingKind::NotAttributed], "node03"),
+        (
+            "not attributed",
+            on_3(|host| host.sources = None),
+            &[FindingKind::NotAttributed],
+            "node03",
+        ),
         (
             "nothing measured",
-            on_3(|of| of.cpus.iter_mut().for_each(|cpu| cpu.wall_ns = 0)),
+            on_3(|host| host.cpus.iter_mut().for_each(|cpu| cpu.wall_ns = 0)),
             &[FindingKind::NothingMeasured],
             "node03",
         ),
-        ("no CPU", on_3(|of| of.cpus.clear()), &[FindingKind::NothingMeasured], "node03"),
+        ("no CPU", on_3(|host| host.cpus.clear()), &[FindingKind::NothingMeasured], "node03"),
     ];
     for (name, change, expected, says) in cases {
         let cluster = sixteen(change).finish().expect("sixteen hosts");
@@ -436,16 +447,16 @@ fn a_run_that_was_cut_off_or_lost_something() {
 
 #[test]
 fn hostile_summaries_do_no_harm() {
-    let largest = |_: u32, of: &mut HostSummary| {
-        for cpu in &mut of.cpus {
+    let largest = |_: u32, host: &mut HostSummary| {
+        for cpu in &mut host.cpus {
             (cpu.wall_ns, cpu.lost_ns, cpu.detours) = (u64::MAX, u64::MAX, u64::MAX);
             cpu.lost_detours = u64::MAX;
         }
-        of.lengths.cells = vec![(u64::MAX, u64::MAX); 3];
-        for source in of.sources.iter_mut().flatten() {
+        host.lengths.cells = vec![(u64::MAX, u64::MAX); 3];
+        for source in host.sources.iter_mut().flatten() {
             (source.lost_ns, source.detours, source.cpus) = (u64::MAX, u64::MAX, u64::MAX);
         }
-        for first in &mut of.first_cpus {
+        for first in &mut host.first_cpus {
             (first.wall_ns, first.lost_ns, first.cpus) = (0, u64::MAX, u64::MAX);
         }
     };

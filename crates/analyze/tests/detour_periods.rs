@@ -14,7 +14,7 @@ fn periods(run: &Run, sources: Sources<'_>) -> Vec<CpuPeriods> {
     let place = tempfile::tempdir().unwrap();
     let recording = two_cpus::record(&place.path().join("recording"), run, sources);
     let wanted = Wanted { periods: 2, ..Wanted::default() };
-    Readings::of(&recording, wanted, &mut |_| {}).unwrap().periods
+    Readings::read(&recording, wanted, &mut |_| {}).unwrap().periods
 }
 
 /// Rate to a tenth of a hertz, and the first carrier.

@@ -387,7 +387,7 @@ fn those_that_hardly_had_the_cpu_are_counted() {
 }
 
 #[test]
-fn of_a_thread_the_switch_and_its_timer_are_taken_off() {
+fn the_switch_and_its_timer_are_taken_off_a_thread() {
     let thread = |duration_ns| run(injected(InjectionKind::Thread, duration_ns, Some(1_199)));
     let (_bare_dir, bare) = recording(&thread(1_000), threads(4 * MICRO, 16 * MICRO));
     let (_dir, spun) = recording(&thread(50_000), threads(53 * MICRO, 16 * MICRO));

@@ -33,7 +33,7 @@ fn planted_costs_come_back() {
     ];
     for (name, plan, source, cpu, cost_us, widest_us) in cases {
         let plan = Plan { cost_ticks: (cost_us * US as f64) as u64, ..plan };
-        let made = Made::of(&plan, &[(source, cpu)]).analyze();
+        let made = Made::new(&plan, &[(source, cpu)]).analyze();
         let alone = only(&made).alone.unwrap_or_else(|| panic!("{name}: {made:?}"));
         let interval = alone.interval.unwrap_or_else(|| panic!("{name}: {alone:?}"));
         let (low, high) = (interval.low / 1e3, interval.high / 1e3);
@@ -48,7 +48,7 @@ fn planted_costs_come_back() {
 #[test]
 fn the_plain_mean_has_what_came_by_chance() {
     let plan = Plan { own_ticks: true, cost_ticks: 0, ..Plan::default() };
-    let made = Made::of(&plan, &[(0, 1)]).analyze();
+    let made = Made::new(&plan, &[(0, 1)]).analyze();
     let all = only(&made).all.expect("both kinds");
     // Every fourth interrupt falls together with a tick of 15 µs.
     assert!((all.per_interrupt_ns - 3_750.0).abs() < 400.0, "{all:?}");
@@ -59,7 +59,7 @@ fn the_plain_mean_has_what_came_by_chance() {
 #[test]
 fn what_spills_over_an_edge_is_counted() {
     let plan = Plan { cost_ticks: 4 * US, spill: true, ..Plan::default() };
-    let made = Made::of(&plan, &[(0, 4)]).analyze();
+    let made = Made::new(&plan, &[(0, 4)]).analyze();
     let alone = only(&made).alone.expect("enough");
     let interval = alone.interval.expect("enough");
     assert!(interval.low <= 4_000.0 && 4_000.0 <= interval.high, "{alone:?}");
@@ -70,7 +70,7 @@ fn what_spills_over_an_edge_is_counted() {
 fn work_that_is_slowed_is_no_hole() {
     // Steps of twice their time are detours without an event.
     let plan = Plan { cost_ticks: 5 * US, slow_steps: true, ..Plan::default() };
-    let made = Made::of(&plan, &[(0, 4)]).analyze();
+    let made = Made::new(&plan, &[(0, 4)]).analyze();
     let alone = only(&made).alone.expect("enough");
     assert!(
         alone.interrupts > 450 && (alone.per_interrupt_ns - 5_000.0).abs() < 100.0,
@@ -82,7 +82,7 @@ fn work_that_is_slowed_is_no_hole() {
 fn the_matrix_by_distance_and_kernel() {
     let plan = Plan { cost_ticks: US, ..Plan::default() };
     let pairs = [(0, 0), (0, 4), (0, 1), (0, 2), (0, 6), (4, 0), (0, 1)];
-    let made = Made::of(&plan, &pairs).analyze();
+    let made = Made::new(&plan, &pairs).analyze();
     let places: Vec<Proximity> = made.pairs.iter().map(|pair| pair.place).collect();
     use Proximity::{OtherSocket, SameThread, SharedL2, SharedL3, SmtSibling};
     let expected = [SameThread, SmtSibling, SharedL2, SharedL3, OtherSocket, SmtSibling, SharedL2];
@@ -119,7 +119,7 @@ fn the_matrix_by_distance_and_kernel() {
 #[test]
 fn what_was_lost_counts_nowhere() {
     let plan = Plan { cost_ticks: 10 * US, ..Plan::default() };
-    let whole = only(&Made::of(&plan, &[(0, 1)]).analyze()).clone();
+    let whole = only(&Made::new(&plan, &[(0, 1)]).analyze()).clone();
     for (what, cpu, unknown) in [
         ("events", 0, true),
         ("events", 1, true),
@@ -129,7 +129,7 @@ fn what_was_lost_counts_nowhere() {
         ("steal", 1, false),
         ("events", 2, false),
     ] {
-        let mut made = Made::of(&plan, &[(0, 1)]);
+        let mut made = Made::new(&plan, &[(0, 1)]);
         let (start_ticks, end_ticks) = made.part(0.25, 0.5);
         made.losses.push(Loss { what: what.into(), cpu, start_ticks, end_ticks, count: 7 });
         if unknown && what != "detours" {
@@ -169,7 +169,7 @@ fn what_cannot_be_said_is_said_so() {
         ("next to no repetitions", |made| made.samples.truncate(3), ""),
     ];
     for (name, change, expected) in cases {
-        let mut made = Made::of(&Plan::default(), &[(0, 1)]);
+        let mut made = Made::new(&Plan::default(), &[(0, 1)]);
         change(&mut made);
         let found = made.analyze();
         let said: Vec<String> = found
@@ -186,7 +186,7 @@ fn what_cannot_be_said_is_said_so() {
 #[test]
 fn few_interrupts_have_no_interval() {
     let plan = Plan { repetitions: 85, cost_ticks: 10 * US, ..Plan::default() };
-    let made = Made::of(&plan, &[(0, 0)]).analyze();
+    let made = Made::new(&plan, &[(0, 0)]).analyze();
     let alone = only(&made).alone.expect("some");
     assert!((3..10).contains(&alone.interrupts), "{alone:?}");
     assert_eq!((alone.interval, alone.smallest_effect_ns, alone.differs), (None, None, false));
@@ -227,7 +227,7 @@ fn tables_that_do_not_fit() {
         }),
     ];
     for (name, change) in cases {
-        let mut made = Made::of(&Plan::default(), &[(0, 1)]);
+        let mut made = Made::new(&Plan::default(), &[(0, 1)]);
         change(&mut made);
         let found = made.analyze();
         assert_eq!(found.pairs.len(), 1, "case: {name}");
@@ -252,7 +252,7 @@ fn rates_in_step_with_ticks() {
         (50_000_000, Some(1_000), None, Some(1_000.0)),
     ];
     for (period_ns, tick_hz, hypervisor, expected) in cases {
-        let mut made = Made::of(&Plan { repetitions: 3, ..Plan::default() }, &[(0, 1)]);
+        let mut made = Made::new(&Plan { repetitions: 3, ..Plan::default() }, &[(0, 1)]);
         made.run.injections[0].period_ns = period_ns;
         (made.run.machine.tick_hz, made.run.machine.hypervisor) =
             (tick_hz, hypervisor.map(str::to_owned));

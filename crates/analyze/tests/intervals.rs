@@ -100,7 +100,7 @@ impl Lost {
 
     /// Detours of Pareto lengths: P(longer than x) falls as x^-shape.
     fn heavy(&mut self, per_ms: f64, shape: f64) {
-        let length = |of: &mut Self| of.uniform().powf(-1.0 / shape) * (shape - 1.0) / shape;
+        let length = |lost: &mut Self| lost.uniform().powf(-1.0 / shape) * (shape - 1.0) / shape;
         self.detours(per_ms, 0.0, RUN_MS as f64, length);
     }
 }
@@ -139,39 +139,49 @@ fn intervals_cover_the_truth_or_are_not_given() {
             "independent",
             500.0,
             Some(0.92),
-            Box::new(|of| of.detours(0.05, 0.0, 1e4, Lost::exponential)),
+            Box::new(|lost| lost.detours(0.05, 0.0, 1e4, Lost::exponential)),
         ),
-        ("many", 5_000.0, Some(0.92), Box::new(|of| of.detours(0.5, 0.0, 1e4, Lost::exponential))),
-        ("correlated 0.3", 1_000.0, Some(0.92), Box::new(|of| of.correlated(0.3))),
-        ("correlated 0.6", 1_000.0, Some(0.92), Box::new(|of| of.correlated(0.6))),
-        ("correlated 0.75", 1_000.0, Some(0.9), Box::new(|of| of.correlated(0.75))),
-        ("correlated 0.85", 1_000.0, Some(0.86), Box::new(|of| of.correlated(0.85))),
-        ("wandering for 50 ms", 2_500.0, Some(0.92), Box::new(|of| of.wandering(50.0, 0.5))),
-        ("wandering for 150 ms", 2_500.0, Some(0.92), Box::new(|of| of.wandering(150.0, 0.5))),
-        ("levels for a fifteenth of the run", 2_500.0, Some(0.94), Box::new(|of| of.levels(667.0))),
-        ("levels for a twelfth", 2_500.0, Some(0.92), Box::new(|of| of.levels(833.0))),
-        ("levels for an eighth", 2_500.0, Some(0.86), Box::new(|of| of.levels(1_250.0))),
-        ("short bursts", 5_000.0, Some(0.92), Box::new(|of| of.bursts(5.0, 50.0))),
-        ("long bursts", 8_000.0, Some(0.92), Box::new(|of| of.bursts(2.0, 200.0))),
-        ("a light tail", 500.0, Some(0.92), Box::new(|of| of.heavy(0.05, 3.0))),
+        (
+            "many",
+            5_000.0,
+            Some(0.92),
+            Box::new(|lost| lost.detours(0.5, 0.0, 1e4, Lost::exponential)),
+        ),
+        ("correlated 0.3", 1_000.0, Some(0.92), Box::new(|lost| lost.correlated(0.3))),
+        ("correlated 0.6", 1_000.0, Some(0.92), Box::new(|lost| lost.correlated(0.6))),
+        ("correlated 0.75", 1_000.0, Some(0.9), Box::new(|lost| lost.correlated(0.75))),
+        ("correlated 0.85", 1_000.0, Some(0.86), Box::new(|lost| lost.correlated(0.85))),
+        ("wandering for 50 ms", 2_500.0, Some(0.92), Box::new(|lost| lost.wandering(50.0, 0.5))),
+        ("wandering for 150 ms", 2_500.0, Some(0.92), Box::new(|lost| lost.wandering(150.0, 0.5))),
+        (
+            "levels for a fifteenth of the run",
+            2_500.0,
+            Some(0.94),
+            Box::new(|lost| lost.levels(667.0)),
+        ),
+        ("levels for a twelfth", 2_500.0, Some(0.92), Box::new(|lost| lost.levels(833.0))),
+        ("levels for an eighth", 2_500.0, Some(0.86), Box::new(|lost| lost.levels(1_250.0))),
+        ("short bursts", 5_000.0, Some(0.92), Box::new(|lost| lost.bursts(5.0, 50.0))),
+        ("long bursts", 8_000.0, Some(0.92), Box::new(|lost| lost.bursts(2.0, 200.0))),
+        ("a light tail", 500.0, Some(0.92), Box::new(|lost| lost.heavy(0.05, 3.0))),
         (
             "ticks, a hundred of 0.65 ms, three of 2.6 ms",
             13_530.0,
             Some(0.92),
-            Box::new(|of| of.mixture((8.0, 5.0), [(0.01, 65.0), (0.0003, 260.0)])),
+            Box::new(|lost| lost.mixture((8.0, 5.0), [(0.01, 65.0), (0.0003, 260.0)])),
         ),
         (
             "ticks, 200 of 0.05 ms, ten of 5 ms",
             7_250.0,
             Some(0.92),
-            Box::new(|of| of.mixture((4.0, 0.5), [(0.02, 5.0), (0.001, 500.0)])),
+            Box::new(|lost| lost.mixture((4.0, 0.5), [(0.02, 5.0), (0.001, 500.0)])),
         ),
-        ("a heavy tail, 1.5", 2_500.0, Some(0.94), Box::new(|of| of.heavy(0.25, 1.5))),
-        ("a heavy tail, 1.3", 2_500.0, None, Box::new(|of| of.heavy(0.25, 1.3))),
-        ("a heavy tail, 1.2", 2_500.0, None, Box::new(|of| of.heavy(0.25, 1.2))),
-        ("a heavy tail, 1.1", 2_500.0, None, Box::new(|of| of.heavy(0.25, 1.1))),
-        ("a heavy tail, 1.05", 2_500.0, None, Box::new(|of| of.heavy(0.25, 1.05))),
-        ("few detours", 100.0, None, Box::new(|of| of.heavy(0.01, 1.2))),
+        ("a heavy tail, 1.5", 2_500.0, Some(0.94), Box::new(|lost| lost.heavy(0.25, 1.5))),
+        ("a heavy tail, 1.3", 2_500.0, None, Box::new(|lost| lost.heavy(0.25, 1.3))),
+        ("a heavy tail, 1.2", 2_500.0, None, Box::new(|lost| lost.heavy(0.25, 1.2))),
+        ("a heavy tail, 1.1", 2_500.0, None, Box::new(|lost| lost.heavy(0.25, 1.1))),
+        ("a heavy tail, 1.05", 2_500.0, None, Box::new(|lost| lost.heavy(0.25, 1.05))),
+        ("few detours", 100.0, None, Box::new(|lost| lost.heavy(0.01, 1.2))),
     ];
     for (seed, (name, truth_ms, covers, fill)) in cases.into_iter().enumerate() {
         let [given, covered, above, below] = simulate(truth_ms * 0.01, seed as u64, fill);

@@ -81,8 +81,8 @@ fn record_read(
         for (index, per_access) in (0..).zip(*passes) {
             let (start_ticks, end_ticks) = (now, now + per_access * bytes / 64 + READ);
             if Some(per_access) == longest {
-                let of = (0, samples.len() as u64);
-                rows.push(activity(of, ActivityKind::Activity, "timer-tick", start_ticks, tick));
+                let at = (0, samples.len() as u64);
+                rows.push(activity(at, ActivityKind::Activity, "timer-tick", start_ticks, tick));
             }
             samples.push(Sample {
                 series: number,
@@ -156,12 +156,22 @@ fn points_and_regions_are_those_of_the_samples() {
     let points: Vec<_> = reads
         .points
         .iter()
-        .map(|of| (of.bytes >> 10, of.samples, of.min, of.median, of.mean, of.max, of.variance))
+        .map(|point| {
+            (
+                point.bytes >> 10,
+                point.samples,
+                point.min,
+                point.median,
+                point.mean,
+                point.max,
+                point.variance,
+            )
+        })
         .collect();
     assert_eq!(points[1], (4, 3, 5.0, 5.0, 6.0, 8.0, Some(3.0)));
     assert_eq!(points[2], (8, 3, 10.0, 20.0, 20.0, 30.0, Some(100.0)));
     assert_eq!(points[5], (128, 1, 100.0, 100.0, 100.0, 100.0, None));
-    let regions = reads.regions.map(|region| region.map(|of| (of.points, of.ticks)));
+    let regions = reads.regions.map(|region| region.map(|known| (known.points, known.ticks)));
     let expected: [_; REGIONS] =
         [Some((2, 5.0)), Some((1, 20.0)), Some((2, 41.0)), Some((1, 100.0))];
     assert_eq!(regions, expected);
@@ -177,7 +187,8 @@ fn points_and_regions_are_those_of_the_samples() {
         let close = |(ratio, expected): (f64, f64)| (ratio / expected - 1.0).abs() < 1e-9;
         assert_eq!(region.ratio.zip(expected).map(close), expected.map(|_| true), "{region:?}");
     }
-    let absent = found.experiments.iter().find(|of| of.id == ABSENT).expect("listed");
+    let absent =
+        found.experiments.iter().find(|experiment| experiment.id == ABSENT).expect("listed");
     assert_eq!(absent.absent.as_deref(), Some("no such CPU"));
     assert!(absent.points.is_empty() && absent.regions.iter().all(Option::is_none));
     assert_eq!(found.page_bytes, [4096]);
@@ -202,7 +213,13 @@ fn borders_are_reported_and_measured() {
     let borders: Vec<_> = found
         .borders
         .iter()
-        .map(|of| (of.name.as_str(), of.reported_bytes >> 10, of.knee_bytes.map(|of| of >> 10)))
+        .map(|border| {
+            (
+                border.name.as_str(),
+                border.reported_bytes >> 10,
+                border.knee_bytes.map(|bytes| bytes >> 10),
+            )
+        })
         .collect();
     assert_eq!(borders, [("L1", 4, Some(5)), ("L2", 16, Some(11)), ("L3", 64, None)]);
 }
@@ -215,11 +232,14 @@ fn an_outlier_has_a_cause_if_kernel_events_account_for_it() {
     for (tick, explained) in [(64 * 20, 1), (64 * 10, 0)] {
         let dir = tempfile::tempdir().expect("a directory");
         let found = memory(&record(dir.path(), &[(4, &passes)], tick)).expect("a result");
-        let of = &found.outliers;
-        assert_eq!((of.samples, of.count, of.examined), (16, 1, 1));
-        assert_eq!(of.explained, explained);
-        let causes: Vec<_> =
-            of.causes.iter().map(|of| (of.source.as_str(), of.outliers, of.ns)).collect();
+        let outliers = &found.outliers;
+        assert_eq!((outliers.samples, outliers.count, outliers.examined), (16, 1, 1));
+        assert_eq!(outliers.explained, explained);
+        let causes: Vec<_> = outliers
+            .causes
+            .iter()
+            .map(|cause| (cause.source.as_str(), cause.outliers, cause.ns))
+            .collect();
         let expected = [("timer-tick", 1, tick)];
         assert_eq!(causes, expected[..explained as usize]);
     }
@@ -235,10 +255,10 @@ fn configurations_are_ranked_by_the_time_of_an_access_in_each_region() {
         record(&dir.path().join(name), &sets, 100)
     };
     let (quiet, loud) = (measured("quiet", 1), measured("loud", 9));
-    let of =
+    let configuration =
         |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
-    let ranking =
-        rank(&[of("loud", &loud), of("quiet", &quiet)]).expect("both are the same experiments");
+    let ranking = rank(&[configuration("loud", &loud), configuration("quiet", &quiet)])
+        .expect("both are the same experiments");
     assert_eq!(ranking.configurations[0].beside_paper, None);
     let regions: Vec<_> = ranking.experiments.iter().map(|found| found.region).collect();
     assert_eq!(regions, [1, 2, 3, 4].map(Some));
@@ -255,22 +275,23 @@ fn configurations_are_ranked_by_the_time_of_an_access_in_each_region() {
     let (curves, close) = (&ranking.curves, |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9);
     assert_eq!(
         curves.caches,
-        [("L1", 4), ("L2", 16), ("L3", 64)].map(|(of, kib)| (of.into(), kib << 10))
+        [("L1", 4), ("L2", 16), ("L3", 64)].map(|(name, kib)| (name.into(), kib << 10))
     );
-    let shown = [&loud, &quiet].map(|of| memory(of).expect("memory"));
+    let shown = [&loud, &quiet].map(|recording| memory(recording).expect("memory"));
     for (at, shown) in shown.iter().enumerate() {
         let (drawn, points) =
             (&curves.points[READS][&at], &shown.experiment(READS).expect("measured").points);
         assert_eq!(drawn.len(), points.len());
         for (drawn, point) in drawn.iter().zip(points) {
             assert_eq!(drawn.bytes, point.bytes);
-            let ns = [point.min, point.mean, point.max].map(|of| of * shown.tick_ns);
+            let ns = [point.min, point.mean, point.max].map(|ticks| ticks * shown.tick_ns);
             let same = [drawn.least_ns, drawn.mean_ns, drawn.greatest_ns].into_iter().zip(ns);
             assert!(same.into_iter().all(|(a, b)| close(a, b)), "{drawn:?} {point:?}");
         }
     }
     let both = Configuration { name: "both".into(), recordings: vec![&loud, &quiet] };
-    let joined = rank(&[both, of("quiet", &quiet)]).expect("the same experiments").curves;
+    let joined =
+        rank(&[both, configuration("quiet", &quiet)]).expect("the same experiments").curves;
     let (drawn, [loud, quiet]) =
         (&joined.points[READS][&0][0], [0, 1].map(|at| &curves.points[READS][&at][0]));
     assert!(close(drawn.mean_ns, (loud.mean_ns + quiet.mean_ns) / 2.0), "{drawn:?}");
@@ -303,10 +324,10 @@ fn working_sets_that_not_all_recordings_have_are_left_out_of_a_ranking() {
     // One more working set of the same region, with much more noise.
     let sets: [Set<'_>; 3] = [(2, &passes), (4, &wild), (8, &passes)];
     let many = record(&dir.path().join("many"), &sets, 0);
-    let of =
+    let configuration =
         |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
-    let ranking =
-        rank(&[of("few", &few), of("many", &many)]).expect("both are the same experiment");
+    let ranking = rank(&[configuration("few", &few), configuration("many", &many)])
+        .expect("both are the same experiment");
     assert_eq!((ranking.working_sets_left_out, ranking.unequal_samples), (1, 0));
     let alike = ranking.experiments.iter().map(|found| found.tied);
     assert!(alike.eq([Some(true); 2]), "{:?}", ranking.experiments);
@@ -323,16 +344,20 @@ fn recordings_that_state_another_read_are_ranked_with_the_same_subtraction() {
     let sets = [1, 2, 4, 32].map(|kib| (READS, (kib, &*passes)));
     let [new, old, older] = [("new", Some(61.4)), ("old", None), ("older", None)]
         .map(|(name, read)| record_read(&dir.path().join(name), &sets, 0, read));
-    let of =
+    let configuration =
         |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
     for (first, second, reads_differ) in
         [(&new, &old, true), (&old, &new, true), (&old, &older, false), (&new, &new, false)]
     {
-        let ranking = rank(&[of("first", first), of("second", second)]).expect("the same passes");
+        let ranking = rank(&[configuration("first", first), configuration("second", second)])
+            .expect("the same passes");
         assert_eq!(ranking.reads_differ, reads_differ);
         for found in &ranking.experiments {
             assert_eq!(found.noise[0], found.noise[1], "{}", found.experiment);
-            assert_eq!(found.time[0].map(|of| of.mean_ns), found.time[1].map(|of| of.mean_ns));
+            assert_eq!(
+                found.time[0].map(|time| time.mean_ns),
+                found.time[1].map(|time| time.mean_ns)
+            );
         }
     }
 }
@@ -357,13 +382,14 @@ fn a_region_has_one_noise_on_both_screens_and_one_winner() {
     let recordings = spreads.map(|spread| {
         let passes = spread.map(around_ten);
         let sets: Vec<Set<'_>> =
-            [2, 4, 8, 16].into_iter().zip(passes.iter().map(|of| &**of)).collect();
+            [2, 4, 8, 16].into_iter().zip(passes.iter().map(|pass| &**pass)).collect();
         record(&dir.path().join(format!("{spread:?}")), &sets, 0)
     });
     let [uneven, even] = &recordings;
-    let of =
+    let configuration =
         |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
-    let ranking = rank(&[of("uneven", uneven), of("even", even)]).expect("the same experiments");
+    let ranking = rank(&[configuration("uneven", uneven), configuration("even", even)])
+        .expect("the same experiments");
     assert_eq!(ranking.experiments.len(), 2);
     for (at, recording) in recordings.iter().enumerate() {
         let shown = memory(recording).expect("memory");
@@ -372,8 +398,9 @@ fn a_region_has_one_noise_on_both_screens_and_one_winner() {
             ranking.experiments.iter().zip(noise_of(spreads[at])).enumerate()
         {
             let ranked = found.noise[at].expect("measured").variance_to_mean;
-            let of_memory = shown.regions[region].and_then(|of| of.ratio).expect("measured");
-            assert!((ranked / of_memory - 1.0).abs() < 1e-12, "{ranked} {of_memory}");
+            let shown_ratio =
+                shown.regions[region].and_then(|known| known.ratio).expect("measured");
+            assert!((ranked / shown_ratio - 1.0).abs() < 1e-12, "{ranked} {shown_ratio}");
             assert!((ranked / expected - 1.0).abs() < 1e-12, "{ranked} {expected}");
         }
     }
@@ -401,10 +428,10 @@ fn experiments_that_are_not_of_the_paper_are_counted_apart() {
     let ranking = [("a", &a), ("b", &b), ("c", &c)]
         .map(|(name, recording)| Configuration { name: name.into(), recordings: vec![recording] });
     let ranking = rank(&ranking).expect("the same experiments");
-    let counts = |of: &Standing| {
-        let beside = of.beside_paper.expect("four values");
+    let counts = |standing: &Standing| {
+        let beside = standing.beside_paper.expect("four values");
         (
-            [of.lowest.count, of.middle.count, of.highest.count, of.equal],
+            [standing.lowest.count, standing.middle.count, standing.highest.count, standing.equal],
             [beside.lowest, beside.middle, beside.highest, beside.equal],
         )
     };
@@ -414,8 +441,8 @@ fn experiments_that_are_not_of_the_paper_are_counted_apart() {
         [([4, 0, 4, 0], [0, 4, 0, 0]), ([4, 4, 0, 0], [0, 0, 4, 0]), ([0, 4, 4, 0], [4, 0, 0, 0]),]
     );
     assert_eq!(ranking.configurations[0].lowest.share, 0.5);
-    let apart = ranking.experiments.iter().filter(|of| of.beside_paper);
-    assert!(apart.clone().all(|of| of.experiment == LOCAL) && apart.count() == 4);
+    let apart = ranking.experiments.iter().filter(|experiment| experiment.beside_paper);
+    assert!(apart.clone().all(|experiment| experiment.experiment == LOCAL) && apart.count() == 4);
     // Where nothing else was measured, it is what is ranked.
     let [a, b] = [("a2", 4), ("b2", 9)].map(|(name, more)| measured(name, &[(LOCAL, more)]));
     let alone = [("a", &a), ("b", &b)]

@@ -62,7 +62,7 @@ fn merged(dir: &Path, later_ticks: u64, noisy_ns: f64) -> Cluster {
     lengths_ns[5] = noisy_ns;
     let recording = record(dir, later_ticks, &lengths_ns);
     let mut all = ClusterBuilder::new();
-    all.add(HostSummary::of(&recording).expect("it can be read")).expect("the first");
+    all.add(HostSummary::from_recording(&recording).expect("it can be read")).expect("the first");
     all.finish().expect("one host")
 }
 
@@ -86,9 +86,9 @@ fn they_have_the_bounds_of_the_same_cpus_measured_together() {
     let dir = tempfile::tempdir().expect("a directory");
     let together = summary(&dir.path().join("together"), 0);
     let in_turn = summary(&dir.path().join("in turn"), WALL + SECOND);
-    let bounds = |of: &Summary| {
-        let cpus = of.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
-        let total = (of.total.noise, of.total.interval, of.total.at_least);
+    let bounds = |found: &Summary| {
+        let cpus = found.cpus.iter().map(|cpu| (cpu.noise, cpu.interval, cpu.at_least));
+        let total = (found.total.noise, found.total.interval, found.total.at_least);
         cpus.chain([total]).collect::<Vec<_>>()
     };
     assert_eq!(bounds(&in_turn), bounds(&together));

@@ -116,16 +116,16 @@ fn two_blocks(saved: [[u64; 2]; 2]) -> Vec<[u64; 4]> {
 }
 
 fn series(blocks: &[[u64; 4]]) -> Vec<(&'static str, usize, u64, Vec<u64>, bool)> {
-    let of_block = |&[a, b, c, d]: &[u64; 4]| {
+    let in_block = |&[a, b, c, d]: &[u64; 4]| {
         // The longest pass of three does not count.
         let passes = |ns: u64| vec![ns, ns, 10 * ns];
         [("base", 0, a), ("base", 1, b), ("huge-2m", 0, c), ("huge-2m", 1, d)]
             .map(|(pages, build, ns)| (pages, build, 8, passes(ns), pages == "base"))
     };
-    blocks.iter().flat_map(of_block).collect()
+    blocks.iter().flat_map(in_block).collect()
 }
 
-fn of_blocks(saved: [[u64; 2]; 2]) -> Paging {
+fn paging_of_blocks(saved: [[u64; 2]; 2]) -> Paging {
     let made = series(&two_blocks(saved));
     let made: Vec<Made<'_>> = made
         .iter()
@@ -138,7 +138,7 @@ fn of_blocks(saved: [[u64; 2]; 2]) -> Paging {
 
 #[test]
 fn speed_ups_come_from_pairs_of_the_same_block() {
-    let found = of_blocks([[10, 10], [10, 10]]);
+    let found = paging_of_blocks([[10, 10], [10, 10]]);
     assert_eq!((found.blocks, found.sizes()), (2, vec![8 * MIB]));
     let base = found.point("base", BUILDS[0], 8 * MIB).expect("measured");
     assert_eq!((base.ns.value, base.blocks, base.passes, base.speedup), (20.0, 2, 6, None));
@@ -161,12 +161,12 @@ fn speed_ups_come_from_pairs_of_the_same_block() {
 #[test]
 fn whether_the_saving_depends_on_the_build_is_decided_by_the_interval_of_the_difference() {
     // Savings that differ from block to block alike in both builds do not depend on the build.
-    let alike = of_blocks([[9, 9], [11, 11]]).saved.expect("both builds");
-    assert_eq!(alike.saved_ns.map(|of| of.value), [10.0, 10.0]);
+    let alike = paging_of_blocks([[9, 9], [11, 11]]).saved.expect("both builds");
+    assert_eq!(alike.saved_ns.map(|estimate| estimate.value), [10.0, 10.0]);
     assert_eq!((alike.difference_ns.value, alike.depends_on_build), (0.0, false));
-    let differs = of_blocks([[5, 15], [6, 16]]).saved.expect("both builds");
+    let differs = paging_of_blocks([[5, 15], [6, 16]]).saved.expect("both builds");
     assert_eq!((differs.difference_ns.value, differs.depends_on_build), (10.0, true));
-    let unclear = of_blocks([[5, 15], [10, 10]]).saved.expect("both builds");
+    let unclear = paging_of_blocks([[5, 15], [10, 10]]).saved.expect("both builds");
     assert_eq!((unclear.difference_ns.value, unclear.depends_on_build), (5.0, false));
 }
 
@@ -203,16 +203,20 @@ fn ranked(passes_of_large: usize) -> Ranking {
         record(&dir.path().join(name), &[block, block].concat())
     };
     let (first, second) = (recorded("first", 1), recorded("second", 2));
-    let of =
+    let configuration =
         |name: &str, recording| Configuration { name: name.into(), recordings: vec![recording] };
-    rank(&[of("first", &first), of("second", &second)]).expect("the same matrices")
+    rank(&[configuration("first", &first), configuration("second", &second)])
+        .expect("the same matrices")
 }
 
 #[test]
 fn a_series_of_one_pass_has_a_time_but_no_variance() {
     let ranking = ranked(1);
     let [small, large] = &ranking.experiments[..] else { panic!("{:?}", ranking.experiments) };
-    assert_eq!([small, large].map(|of| of.matrix_bytes), [8, 192].map(|mib| Some(mib * MIB)));
+    assert_eq!(
+        [small, large].map(|experiment| experiment.matrix_bytes),
+        [8, 192].map(|mib| Some(mib * MIB))
+    );
     assert_eq!((small.tied, large.tied), (Some(false), None));
     assert_eq!(large.noise, [None, None]);
     let times = large.time.iter().map(|time| time.expect("kept"));

@@ -21,29 +21,29 @@ struct Loop<'a> {
     value: &'a dyn Fn(u64) -> u64,
 }
 
-fn series(number: u32, of: &Loop<'_>) -> Series {
+fn series(number: u32, looped: &Loop<'_>) -> Series {
     Series {
         series: number,
         method: "loops".into(),
         variant: "counter".into(),
-        cpu: Some(of.cpu),
+        cpu: Some(looped.cpu),
         tid: 100,
         policy: "other".into(),
         grain_ticks: GRAIN,
-        fixed: of.fixed,
+        fixed: looped.fixed,
         asked: COUNT,
         round: 0,
         parameters: Parameters { iterations: 1, copies: 1, ..Parameters::default() },
     }
 }
 
-fn samples(number: u32, of: &Loop<'_>) -> Vec<Sample> {
+fn samples(number: u32, looped: &Loop<'_>) -> Vec<Sample> {
     let mut end = 0;
     let sample = |index: u64| {
-        let value = (of.value)(index);
+        let value = (looped.value)(index);
         let start_ticks = end;
-        end += if of.fixed == Fixed::Work { value } else { GRAIN };
-        Sample { series: number, index, cpu: of.cpu, start_ticks, end_ticks: end, count: value }
+        end += if looped.fixed == Fixed::Work { value } else { GRAIN };
+        Sample { series: number, index, cpu: looped.cpu, start_ticks, end_ticks: end, count: value }
     };
     (0..COUNT).map(sample).collect()
 }
@@ -53,7 +53,7 @@ fn host(name: &str, loops: &[Loop<'_>], change: impl Fn(&mut Run)) -> HostSample
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join(format!("host={name}"));
     write(&dir, loops, change);
-    let host = HostSamples::of(&Recording::open(&dir).unwrap()).unwrap();
+    let host = HostSamples::from_recording(&Recording::open(&dir).unwrap()).unwrap();
     serde_json::from_slice(&serde_json::to_vec(&host).unwrap()).unwrap()
 }
 
@@ -64,10 +64,12 @@ fn write(dir: &Path, loops: &[Loop<'_>], change: impl Fn(&mut Run)) {
 
 /// Writes a recording that has the samples of some of the loops only.
 fn write_with(dir: &Path, loops: &[Loop<'_>], change: impl Fn(&mut Run), kept: &[usize]) {
-    let cpus = loops.iter().map(|of| builders::cpu_run(of.cpu, (0, COUNT * GRAIN), 25)).collect();
+    let cpus =
+        loops.iter().map(|looped| builders::cpu_run(looped.cpu, (0, COUNT * GRAIN), 25)).collect();
     let mut run = builders::run("loops", builders::clock(1_000_000_000), cpus);
     run.end_utc = Some("2026-05-09T07:31:27Z".into());
-    let all: Vec<Vec<Sample>> = (0..).zip(loops).map(|(number, of)| samples(number, of)).collect();
+    let all: Vec<Vec<Sample>> =
+        (0..).zip(loops).map(|(number, looped)| samples(number, looped)).collect();
     run.outcomes = (0..)
         .zip(&all)
         .map(|(series, samples): (u32, &Vec<Sample>)| Outcome {
@@ -80,9 +82,10 @@ fn write_with(dir: &Path, loops: &[Loop<'_>], change: impl Fn(&mut Run), kept: &
         .collect();
     change(&mut run);
     let mut recorder = Recorder::create(dir, &run).unwrap();
-    let planned: Vec<Series> = (0..).zip(loops).map(|(number, of)| series(number, of)).collect();
+    let planned: Vec<Series> =
+        (0..).zip(loops).map(|(number, looped)| series(number, looped)).collect();
     recorder.append(&planned).unwrap();
-    kept.iter().for_each(|&of| recorder.append(&all[of]).unwrap());
+    kept.iter().for_each(|&at| recorder.append(&all[at]).unwrap());
     recorder.finish(&run).unwrap();
 }
 
@@ -118,7 +121,9 @@ fn losses_add_up_over_unequal_hosts() {
     let lost = all.lost.as_ref().unwrap();
     assert_eq!((lost.min_ns, lost.p50_ns, lost.max_ns), (0, 0, 500_000));
     assert!(near(lost.mean_ns / 1e3, 52.0 / 3.0), "{lost:?}");
-    let at = |ns: u64| all.shares.iter().find(|of| of.at_least_ns == ns).map(|of| of.samples);
+    let at = |ns: u64| {
+        all.shares.iter().find(|share| share.at_least_ns == ns).map(|share| share.samples)
+    };
     assert_eq!((at(1_000), at(20_000), at(200_000)), (Some(300), Some(100), Some(100)));
     assert_eq!(at(1_000_000), None, "no sample lost so much");
     let names: Vec<_> = all.by_host.iter().map(|row| (&*row.host, row.cpus)).collect();
@@ -137,20 +142,21 @@ fn one_cpu_has_the_noise_of_its_own_distribution() {
     let windows = |index: u64| if index.is_multiple_of(4) { 900 } else { 1_000 };
     let late = late(70_000);
     let cases = [work(1, &late), Loop { cpu: 1, fixed: Fixed::Time, value: &windows }];
-    for of in cases {
+    for looped in cases {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("host=a");
-        write(&dir, std::slice::from_ref(&of), |_| {});
+        write(&dir, std::slice::from_ref(&looped), |_| {});
         let recording = Recording::open(&dir).unwrap();
         let alone = measure(&recording).unwrap().series.remove(0).distribution.unwrap();
-        let found = join(vec![HostSamples::of(&recording).unwrap()], &[]).unwrap();
+        let found = join(vec![HostSamples::from_recording(&recording).unwrap()], &[]).unwrap();
         let row = &only(&found).by_cpu[0];
-        assert!((row.noise - alone.noise.unwrap()).abs() < 1e-9, "{:?}: {row:?}", of.fixed);
+        assert!((row.noise - alone.noise.unwrap()).abs() < 1e-9, "{:?}: {row:?}", looped.fixed);
         assert_eq!((row.min, row.max), (alone.min, alone.max));
         assert!((row.mean - alone.mean).abs() < 1e-6);
-        let [median, p99] = [0.5, 0.99]
-            .map(|share| alone.quantiles.iter().find(|of| of.share == share).unwrap().value);
-        assert_eq!((row.median, row.p99), (median, p99), "{:?}", of.fixed);
+        let [median, p99] = [0.5, 0.99].map(|share| {
+            alone.quantiles.iter().find(|quantile| quantile.share == share).unwrap().value
+        });
+        assert_eq!((row.median, row.p99), (median, p99), "{:?}", looped.fixed);
     }
 }
 
@@ -165,7 +171,7 @@ fn a_cpu_that_stands_out_is_found_among_its_class() {
         .collect();
     let found = join(hosts, &[]).unwrap();
     let out = &only(&found).cpu_outliers.found;
-    let names: Vec<_> = out.iter().map(|of| (&*of.host, of.cpu)).collect();
+    let names: Vec<_> = out.iter().map(|outlier| (&*outlier.host, outlier.cpu)).collect();
     assert_eq!(names, [("n4", Some(1))]);
     assert!((out[0].ratio.unwrap() - 30.0).abs() < 1e-6, "{out:?}");
 }
@@ -196,7 +202,7 @@ fn what_is_wrong_with_a_data_set_is_named() {
     ];
     let left_out = [("host=c".to_owned(), "it is damaged".to_owned())];
     let found = join(hosts.clone(), &left_out).unwrap();
-    let kinds: Vec<FindingKind> = found.findings.iter().map(|of| of.kind).collect();
+    let kinds: Vec<FindingKind> = found.findings.iter().map(|finding| finding.kind).collect();
     let expected = [
         FindingKind::MissingHosts,
         FindingKind::LeftOut,
@@ -222,9 +228,11 @@ fn a_series_of_which_all_samples_were_lost_is_named() {
         run.outcomes[1].wrong = 3;
     };
     write_with(&dir, &[work(0, &usual), work(7, &usual)], lost, &[0]);
-    let found = join(vec![HostSamples::of(&Recording::open(&dir).unwrap()).unwrap()], &[]).unwrap();
+    let found =
+        join(vec![HostSamples::from_recording(&Recording::open(&dir).unwrap()).unwrap()], &[])
+            .unwrap();
     assert_eq!(only(&found).samples, COUNT, "those of the other series");
-    let texts: Vec<&str> = found.findings.iter().map(|of| &*of.text).collect();
+    let texts: Vec<&str> = found.findings.iter().map(|finding| &*finding.text).collect();
     let [count, named, wrong] = texts[..] else { panic!("{texts:?}") };
     assert_eq!(count, "1000 samples were lost on a");
     let named_so = "all 1000 samples of counter of 1ms on CPU 7 of a were lost";
@@ -234,7 +242,9 @@ fn a_series_of_which_all_samples_were_lost_is_named() {
     let cut = place.path().join("host=b");
     let few_lost = |run: &mut Run| run.outcomes[1].lost = 5;
     write_with(&cut, &[work(0, &usual), work(7, &usual)], few_lost, &[0]);
-    let found = join(vec![HostSamples::of(&Recording::open(&cut).unwrap()).unwrap()], &[]).unwrap();
+    let found =
+        join(vec![HostSamples::from_recording(&Recording::open(&cut).unwrap()).unwrap()], &[])
+            .unwrap();
     let named = &found.findings[1].text;
     assert!(named.contains("no sample of counter of 1ms on CPU 7 of b can be used"), "{named}");
     assert!(named.ends_with("1000 were taken, 5 of them lost"), "{named}");

@@ -91,7 +91,7 @@ fn a_step_that_differs_from_its_calibration_is_that_of_the_series() {
         let run = run(vec![Outcome { step_ticks, ..outcome(&rows) }]);
         let (_place, recording) = record(&run, std::slice::from_ref(&planned), &[&rows]);
         let measured = measure(&recording).unwrap();
-        let facts = &of(&measured, 0).facts;
+        let facts = &series_result(&measured, 0).facts;
         let found = facts.step_change.map(|change| (change * 1e6).round() / 1e6);
         assert_eq!((found, facts.is_calibrated()), (change, holds), "case: {name}");
         let stint = recording.stints(&run.cpus[1]).unwrap()[0];
@@ -100,7 +100,7 @@ fn a_step_that_differs_from_its_calibration_is_that_of_the_series() {
     }
 }
 
-fn of(measured: &Measured, number: u32) -> &SeriesResult {
+fn series_result(measured: &Measured, number: u32) -> &SeriesResult {
     measured.series.iter().find(|series| series.facts.number == number).unwrap()
 }
 
@@ -117,7 +117,7 @@ fn a_series_of_fixed_work() {
         record(&run(vec![outcome]), &[series(0, "intmul", Some(1))], &[&rows]);
     let measured = measure(&recording).unwrap();
     let SeriesResult { facts, distribution, steadiness, pace, fine, figures, .. } =
-        of(&measured, 0);
+        series_result(&measured, 0);
     assert_eq!((facts.samples, facts.lost, facts.missing, facts.wrong), (29, 1, 1, 2));
     assert_eq!((facts.start_ns, facts.wall_ns), (100_000_000, 3_400_000));
     assert_eq!((facts.watched, facts.step_ns, facts.grain_ns), (true, Some(500.0), 100_000));
@@ -155,7 +155,7 @@ fn a_series_of_fixed_time() {
     planned.parameters.iterations = 2;
     let (_place, recording) = record(&run(vec![outcome(&rows)]), &[planned], &[&rows]);
     let measured = measure(&recording).unwrap();
-    let result = of(&measured, 4);
+    let result = series_result(&measured, 4);
     let d = result.distribution.as_ref().unwrap();
     assert_eq!((d.mean, d.min, d.max, d.third_decile_mean), (96.0, 60.0, 100.0, 100.0));
     assert!((d.noise.unwrap() - 0.04).abs() < 1e-12);
@@ -196,7 +196,7 @@ fn cycles_come_from_a_chain_of_additions() {
     let numbers: Vec<u32> = measured.series.iter().map(|series| series.facts.number).collect();
     assert_eq!(numbers, [2, 4, 5, 6, 8, 9], "in order, whatever the table's");
     let cycles = |number| {
-        let cycles = of(&measured, number).pace.as_ref().unwrap().cycles;
+        let cycles = series_result(&measured, number).pace.as_ref().unwrap().cycles;
         cycles.map(|c| ((c.per_instruction * 1e9).round() / 1e9, c.core_mhz.round()))
     };
     // 100,000 ticks are 40 µs for 50,000 additions: 0.8 ns a cycle, as a million cycles in 2,000,000 ticks.
@@ -204,7 +204,7 @@ fn cycles_come_from_a_chain_of_additions() {
     assert_eq!(cycles(2), Some((3.0, 1_250.0)));
     assert_eq!(cycles(4), Some((1.0, 1_250.0)), "calibrated: looks at the counter are not in it");
     assert_eq!((cycles(5), cycles(6)), (None, Some((1.0, 625.0))));
-    assert_eq!(of(&measured, 8).pace, None, "no instructions");
+    assert_eq!(series_result(&measured, 8).pace, None, "no instructions");
 }
 
 #[test]
@@ -226,11 +226,11 @@ fn an_unpinned_series_is_put_in_order_and_tells_where_it_was() {
     assert_eq!(strangers.unwrap(), 0);
     assert_eq!(seen, Vec::from_iter(0..30_000));
     let measured = measure(&recording).unwrap();
-    let facts = &of(&measured, 0).facts;
+    let facts = &series_result(&measured, 0).facts;
     let on = |cpu, samples| CpuSamples { cpu, samples };
     assert_eq!(facts.cpus_seen, [on(0, 7_500), on(1, 7_500), on(3, 15_000)]);
     assert_eq!((facts.migrations, facts.missing), (5_999, 0));
-    assert_eq!(of(&measured, 1).facts.cpus_seen, []);
+    assert_eq!(series_result(&measured, 1).facts.cpus_seen, []);
 }
 
 #[test]
@@ -249,11 +249,11 @@ fn what_does_not_fit_is_told_and_the_rest_is_there() {
     let run = run(vec![outcome(&good), none, outcome(&long)]);
     let (_place, recording) = record(&run, &planned, &[&good, &foreign, &late, &long]);
     let measured = measure(&recording).unwrap();
-    assert_eq!(of(&measured, 1).facts.samples, 10);
-    let empty = of(&measured, 2);
+    assert_eq!(series_result(&measured, 1).facts.samples, 10);
+    let empty = series_result(&measured, 2);
     assert_eq!((empty.facts.samples, empty.figures.series.len()), (0, 0));
     assert!(empty.distribution.is_none() && empty.steadiness.is_none() && empty.fine.is_none());
-    assert_eq!(of(&measured, 5).distribution.as_ref().unwrap().samples, 1);
+    assert_eq!(series_result(&measured, 5).distribution.as_ref().unwrap().samples, 1);
     let told: Vec<&str> = measured.not_available.iter().map(|row| row.what.as_str()).collect();
     assert_eq!(told, ["4 samples", "3 samples", "1 series"]);
 }
@@ -264,7 +264,7 @@ fn a_run_that_was_cut_off_says_what_its_samples_say() {
     let run = Run { state: RunState::Running, cpus: vec![], ..run(vec![]) };
     let (_place, recording) = record(&run, &[series(0, "sum", Some(0))], &[&rows]);
     let measured = measure(&recording).unwrap();
-    let facts = &of(&measured, 0).facts;
+    let facts = &series_result(&measured, 0).facts;
     assert_eq!((facts.ended, facts.samples, facts.wall_ns), (Ended::CutOff, 100, 10_000_000));
     assert_eq!(measured.run.wall_ns, 10_000_000);
 }
@@ -317,8 +317,8 @@ fn configurations_are_ranked_in_the_experiments_that_all_have() {
     let ranking =
         rank(&[named("loud", &loud), named("quiet", &quiet), named("middle", &middle)]).unwrap();
     let [add, mul, sum] = &ranking.experiments[..] else { panic!("{ranking:?}") };
-    let places = |of: &RankedExperiment| {
-        of.noise.iter().map(|noise| noise.and_then(|noise| noise.place)).collect::<Vec<_>>()
+    let places = |experiment: &RankedExperiment| {
+        experiment.noise.iter().map(|noise| noise.and_then(|noise| noise.place)).collect::<Vec<_>>()
     };
     assert_eq!(places(add), [Some(Place::Highest), Some(Place::Lowest), Some(Place::Middle)]);
     assert_eq!(
@@ -366,8 +366,9 @@ fn times_of_equal_work_are_compared_with_the_first_configuration() {
     let (_a, first) = timed(0, 100, 1_000_000);
     for (case, (longer, iterations, cycle), unit, expected) in cases {
         let (_b, second) = timed(longer, iterations, cycle);
-        let of = |recording| Configuration { name: "of".into(), recordings: vec![recording] };
-        let ranking = rank(&[of(&first), of(&second)]).expect(case);
+        let configuration =
+            |recording| Configuration { name: "of".into(), recordings: vec![recording] };
+        let ranking = rank(&[configuration(&first), configuration(&second)]).expect(case);
         let [Some(a), Some(b)] = ranking.experiments[0].time[..] else { panic!("{case}") };
         assert_eq!(
             (ranking.unit, a.over_first, ranking.first_is_bare),
@@ -415,8 +416,9 @@ fn samples_of_a_kernel_in_all_configurations_are_kept_for_pictures() {
     };
     let (_a, first) = recorded(GRAIN, 100, 320);
     let (_b, second) = recorded(2 * GRAIN, 200, 1_000);
-    let of = |recording| Configuration { name: "of".into(), recordings: vec![recording] };
-    let ranking = rank(&[of(&first), of(&second)]).expect("both compare");
+    let configuration =
+        |recording| Configuration { name: "of".into(), recordings: vec![recording] };
+    let ranking = rank(&[configuration(&first), configuration(&second)]).expect("both compare");
     let [kernel] = &ranking.one_by_one[..] else { panic!("{:?}", ranking.one_by_one) };
     let [first, second] = &kernel.series[..] else { panic!("{kernel:?}") };
     let ([first], [second]) = (&first[..], &second[..]) else { panic!("{kernel:?}") };
@@ -450,7 +452,7 @@ fn a_series_is_whole_if_it_ended_by_itself_with_all_samples_right() {
         let (_place, recording) =
             record(&run(vec![outcome]), &[series(0, "intmul", Some(1))], &[rows]);
         let measured = measure(&recording).unwrap();
-        assert_eq!(of(&measured, 0).facts.is_whole(), expected, "case: {name}");
+        assert_eq!(series_result(&measured, 0).facts.is_whole(), expected, "case: {name}");
     }
 }
 
@@ -465,7 +467,7 @@ fn a_mean_is_steady_within_the_requested_accuracy() {
         let mut series = series(0, "intmul", Some(1));
         series.parameters.maiv_ppm = maiv_ppm;
         let (_place, recording) = record(&run(vec![outcome(&rows)]), &[series], &[&rows]);
-        let found = of(&measure(&recording).unwrap(), 0).steadiness.unwrap();
+        let found = series_result(&measure(&recording).unwrap(), 0).steadiness.unwrap();
         assert!((found.variation - 5.0 / 105.0).abs() < 1e-9, "{found:?}");
         assert_eq!((found.maiv, found.steady), (maiv, Some(steady)), "{maiv_ppm:?}");
     }

@@ -346,9 +346,9 @@ fn a_line_is_carried_by_the_source_in_step_with_it() {
     let burst: Vec<f64> =
         (0..4000).map(|i| f64::from(i / 2000) * 4.0 + f64::from(i) * 1e-8).collect();
     let burst = (burst, vec![1e-6; 4000]);
-    let source = |source, of: &'static str, events: &'_ (Vec<f64>, Vec<f64>)| {
+    let source = |source, name: &'static str, events: &'_ (Vec<f64>, Vec<f64>)| {
         let (starts, lengths) = events.clone();
-        (source, of, starts, lengths)
+        (source, name, starts, lengths)
     };
     let sources = [
         source("daemon", "", &daemon),

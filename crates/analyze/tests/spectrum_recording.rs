@@ -73,9 +73,9 @@ fn windows(noise: &[Interruption], window_s: f64) -> Vec<Sample> {
     let grain = ticks(window_s);
     let count = |lost: f64| UNITS - ((lost / window_s).min(1.0) * UNITS as f64) as u64;
     let start = |index: usize| SECOND + index as u64 * grain;
-    let of =
+    let window =
         |(index, lost): (usize, &f64)| sample(index, start(index), start(index + 1), count(*lost));
-    lost.iter().enumerate().map(of).collect()
+    lost.iter().enumerate().map(window).collect()
 }
 
 fn activities(sources: &Sources) -> Vec<Activity> {

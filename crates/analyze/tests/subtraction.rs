@@ -7,7 +7,7 @@ use anechoic_recording::{ActivityKind, Fixed, Loss};
 
 const WORK: u64 = SECOND / 1000;
 
-fn of(made: &Made) -> Subtraction {
+fn subtraction(made: &Made) -> Subtraction {
     result(made).subtraction.expect("fixed work, attributed")
 }
 
@@ -42,7 +42,7 @@ fn thousand_hz(watched: bool, indirect: u64) -> Made {
 
 #[test]
 fn interrupts_of_known_cost_are_accounted_for_with_their_gaps() {
-    let found = of(&thousand_hz(true, 0));
+    let found = subtraction(&thousand_hz(true, 0));
     assert_eq!((found.samples, found.judged, found.undisturbed), (4_000, 4_000, 0));
     assert_eq!((found.outside_ns, found.overdrawn), (0.0, 0));
     let order: Vec<Subtracted> = found.steps.iter().map(|step| step.taken).collect();
@@ -88,7 +88,7 @@ fn a_hidden_indirect_cost_stays_and_is_told() {
             made.sample(WORK, &[]);
         }
     }
-    let found = of(&made);
+    let found = subtraction(&made);
     let tick = &found.sources[0];
     // The first has no neighbours before it.
     assert_eq!((tick.alone, tick.indirect_ns), (499, Some(2_000.0)));
@@ -119,7 +119,7 @@ fn slow_changes_of_speed_are_told_from_interrupts() {
             _ => made.sample(work, &[]),
         }
     }
-    let verdict = of(&made).verdict;
+    let verdict = subtraction(&made).verdict;
     let iqr = verdict.iqr.expect("enough");
     assert!(iqr.share.is_none(), "the core's own spread hides what ticks do: {iqr:?}");
     let paced = verdict.paced.expect("enough");
@@ -131,7 +131,7 @@ fn slow_changes_of_speed_are_told_from_interrupts() {
 
     // Where samples are missing there are no neighbours.
     made.samples.retain(|sample| sample.index % 5 != 0);
-    assert_eq!(of(&made).verdict.paced, None);
+    assert_eq!(subtraction(&made).verdict.paced, None);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn unexplained_giants_are_not_judged_and_not_called_explained() {
             _ => made.sample(WORK, &[&tick]),
         }
     }
-    let found = of(&made);
+    let found = subtraction(&made);
     assert_eq!((found.left_out_large, found.large_ns, found.judged), (100, 5_000, 4_900));
     let raw = step(&found, Subtracted::Nothing);
     let (all, judged) = (raw.all.as_ref().expect("all"), raw.judged.as_ref().expect("judged"));
@@ -185,7 +185,7 @@ fn where_events_were_lost_nothing_is_judged() {
 
 #[test]
 fn pure_series_have_no_gaps_and_say_so() {
-    let found = of(&thousand_hz(false, 0));
+    let found = subtraction(&thousand_hz(false, 0));
     let order: Vec<Subtracted> = found.steps.iter().map(|step| step.taken).collect();
     assert_eq!(
         order,
@@ -224,7 +224,7 @@ fn what_cannot_be_judged_has_no_verdict() {
     for (name, fill, samples) in cases {
         let mut made = Made::new(0, "sum", true, 0);
         fill(&mut made);
-        let found = of(&made);
+        let found = subtraction(&made);
         assert_eq!((found.judged, found.verdict.accounted), (samples, None), "case: {name}");
         let missing = &found.not_available[0];
         assert_eq!(missing.what, "verdict of the subtraction", "case: {name}");
@@ -297,7 +297,7 @@ fn many_sources_are_told_apart_up_to_a_bound() {
         made.sample(WORK, &[&[(ActivityKind::OffCpu, "thread", "", (number + 1) * MICRO, None)]]);
         made.activities.last_mut().expect("just made").name = format!("kworker/{number}").into();
     }
-    let found = of(&made);
+    let found = subtraction(&made);
     assert_eq!(found.sources.len(), 129);
     let rest = found.sources.iter().find(|source| source.source.is_empty()).expect("the others");
     assert_eq!(rest.samples, 300 - 128);

@@ -77,23 +77,23 @@ fn analyzed(series: &[Made<'_>], traced: bool) -> Switch {
 
 /// Two blocks of a ring of 2 with an empty working set and one of 4 KiB, in which the machine becomes slower by `drift` ns a hop.
 fn blocks(drift: u64) -> Vec<(u32, u64, bool, Vec<u64>)> {
-    let of_block = |slower: u64| {
+    let in_block = |slower: u64| {
         // The longest sample of three does not count.
         let samples = |ns: u64| vec![ns + slower, ns + slower, 50 * ns];
         [(0, 0, 300), (2, 0, 1_000), (0, 4096, 400), (2, 4096, 1_600)]
             .map(|(members, bytes, ns)| (members, bytes, true, samples(ns)))
     };
-    [of_block(0), of_block(drift)].concat()
+    [in_block(0), in_block(drift)].concat()
 }
 
-fn of_blocks(blocks: &[(u32, u64, bool, Vec<u64>)]) -> Vec<Made<'_>> {
+fn borrowed(blocks: &[(u32, u64, bool, Vec<u64>)]) -> Vec<Made<'_>> {
     blocks.iter().map(|(members, bytes, off, ns)| (*members, *bytes, *off, &ns[..])).collect()
 }
 
 #[test]
 fn the_cost_is_what_a_switch_adds_in_the_same_block() {
     let made = blocks(500);
-    let found = analyzed(&of_blocks(&made), true);
+    let found = analyzed(&borrowed(&made), true);
     assert_eq!((found.blocks, found.sizes()), (2, vec![0, 4096]));
     assert_eq!(found.rings(), [(Partners::Processes, 2)]);
     assert_eq!(found.kernel.as_deref(), Some("read-sequential"));
@@ -102,12 +102,18 @@ fn the_cost_is_what_a_switch_adds_in_the_same_block() {
     let cost = empty.cost_ns.expect("a pair");
     // The drift of 500 ns is in the hops, and in no difference.
     assert_eq!((empty.hop_ns.value, cost.value), (1_250.0, 700.0));
-    assert_eq!(cost.interval.map(|of| (of.low, of.high)), Some((700.0, 700.0)));
-    assert!(empty.hop_ns.interval.is_some_and(|of| of.low < 1_000.0 && of.high > 1_500.0));
+    assert_eq!(cost.interval.map(|interval| (interval.low, interval.high)), Some((700.0, 700.0)));
+    assert!(
+        empty
+            .hop_ns
+            .interval
+            .is_some_and(|interval| interval.low < 1_000.0 && interval.high > 1_500.0)
+    );
     assert_eq!((empty.indirect_ns, empty.hops), (None, 12));
     assert_eq!(full.cost_ns.expect("a pair").value, 1_200.0);
     assert_eq!(full.indirect_ns.expect("an empty one").value, 500.0);
-    let without: Vec<_> = found.without.iter().map(|of| (of.bytes, of.hop_ns.value)).collect();
+    let without: Vec<_> =
+        found.without.iter().map(|point| (point.bytes, point.hop_ns.value)).collect();
     assert_eq!(without, [(0, 550.0), (4096, 650.0)]);
     assert_eq!(found.tokens, [12, 0]);
     assert_eq!((found.events_compared, empty.events_ns), (false, None));

@@ -11,7 +11,7 @@ use anechoic_recording::Loss;
 /// A repetition of 100 µs.
 const WORK: u64 = 100 * MICRO;
 
-fn of(made: &Made) -> TickOverhead {
+fn tick_overhead(made: &Made) -> TickOverhead {
     result(made).ticks.expect("fixed work, attributed")
 }
 
@@ -48,7 +48,7 @@ fn close(got: f64, expected: f64) -> bool {
 
 #[test]
 fn a_tick_of_known_cost() {
-    let found = of(&made(true));
+    let found = tick_overhead(&made(true));
     assert_eq!((found.with_tick, found.without_tick, found.ticks), (200, 7_800, 200));
     let all = found.overhead.expect("both kinds");
     // 13 µs of tick, half of 4 µs of softirq, 1 µs of slower work.
@@ -72,7 +72,7 @@ fn a_tick_of_known_cost() {
 
 #[test]
 fn without_gaps_they_are_in_the_residual() {
-    let found = of(&made(false));
+    let found = tick_overhead(&made(false));
     let all = found.overhead.expect("both kinds");
     assert!(close(all.per_tick_ns, 16_000.0) && close(all.indirect_ns, 12_000.0), "{all:?}");
     assert_eq!((all.gap_ns, found.gap_ns), (None, None));
@@ -88,7 +88,7 @@ fn what_there_is_nothing_to_compare_with() {
         let ticks: Vec<&[Piece]> = ticks.iter().map(|tick| &tick[..]).collect();
         cumulative.sample(second, &ticks);
     }
-    let found = of(&cumulative);
+    let found = tick_overhead(&cumulative);
     assert_eq!((found.with_tick, found.without_tick, found.ticks), (5, 0, 125));
     assert_eq!((found.overhead, found.clean, found.without_median_ns), (None, None, None));
     assert_eq!(found.direct_ns, 250_000.0);
@@ -97,7 +97,7 @@ fn what_there_is_nothing_to_compare_with() {
 
     let mut tickless = Made::new(0, "intadd", true, 0);
     (0..50).for_each(|_| tickless.sample(WORK, &[]));
-    let found = of(&tickless);
+    let found = tick_overhead(&tickless);
     assert_eq!((found.overhead, found.share), (None, 0.0));
     assert!(found.not_available[0].why.contains("no repetition contains a tick"));
 }
@@ -109,7 +109,7 @@ fn several_ticks_in_a_repetition_are_shared_out() {
         let twice: &[&[Piece]] = &[&tick(), &tick()];
         made.sample(WORK, if number % 10 == 0 { twice } else { &[] });
     }
-    let all = of(&made).overhead.expect("both kinds");
+    let all = tick_overhead(&made).overhead.expect("both kinds");
     assert_eq!((all.ticks_per_repetition, all.per_tick_ns), (2.0, 13_000.0));
 }
 
@@ -121,7 +121,7 @@ fn the_table_of_kernels_and_cpus() {
     let mut again = Made::new(2, "intadd", true, second.end() + SECOND);
     again.sample(WORK, &[]);
     again.sample(WORK, &[&tick()]);
-    let table = Table1::of(&measure(&[&first, &second, &again], &[], true));
+    let table = Table1::from_measured(&measure(&[&first, &second, &again], &[], true));
     assert_eq!(table.kernels, ["intadd", "intmul"]);
     assert_eq!(table.cpus, [0]);
     let cell = table.cells[0][0].expect("measured twice: that with more ticks counts");
@@ -130,9 +130,9 @@ fn the_table_of_kernels_and_cpus() {
     assert_eq!(table.cells[1][0], None, "no tick was seen");
 
     again.series.policy = "fifo 1".into();
-    let table = Table1::of(&measure(&[&first, &second, &again], &[], true));
+    let table = Table1::from_measured(&measure(&[&first, &second, &again], &[], true));
     assert_eq!(table.kernels, ["intadd (other)", "intmul (other)", "intadd (fifo 1)"]);
-    assert_eq!(Table1::of(&measure(&[], &[], true)).cells, Vec::<Vec<_>>::new());
+    assert_eq!(Table1::from_measured(&measure(&[], &[], true)).cells, Vec::<Vec<_>>::new());
 }
 
 /// Ticks every 4 ms; for 2 of 10 s events were lost. Those that were seen still come at their rate.

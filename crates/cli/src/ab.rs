@@ -183,7 +183,8 @@ fn unfinished(place: &Path) -> PathBuf {
 /// Returns the numbers of the pairs of which both recordings are complete.
 fn complete(trials: &Trials, dir: &Path) -> Vec<u32> {
     let is_complete = |path: &PathBuf| {
-        Recording::open(path).is_ok_and(|of| !flaws(of.run()).contains(&"ended early"))
+        Recording::open(path)
+            .is_ok_and(|recording| !flaws(recording.run()).contains(&"ended early"))
     };
     let pairs = (1..).zip(&trials.swapped).map(|(pair, _)| pair);
     pairs.filter(|pair| places(trials, dir, *pair).iter().all(is_complete)).collect()

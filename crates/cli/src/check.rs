@@ -43,5 +43,5 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Problem> {
     }
     files::remove_leftovers(self_test::PREFIX, &std::env::temp_dir());
     let check = anechoic_system::check::check();
-    Printer::stdout(args.json, false).print_one(&Found::of(&CHECK, check, &[]), None)
+    Printer::stdout(args.json, false).print_one(&Found::from_value(&CHECK, check, &[]), None)
 }

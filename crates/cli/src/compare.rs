@@ -79,7 +79,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
     let both = [recordings(0), recordings(1)];
     let earlier = match &args.history {
         Some(dir) => {
-            let (history, code) = history::of_others(dir, &both)?;
+            let (history, code) = history::other_runs(dir, &both)?;
             worst = worst.max(code);
             history
         }
@@ -100,11 +100,11 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Problem> {
 pub(crate) fn compared(
     names: [String; 2],
     [before, after]: [Vec<&Recording>; 2],
-    of_job: &JobArgs,
+    job_args: &JobArgs,
     trials: Option<&Trials>,
     history: Option<&History>,
 ) -> Result<Found, Problem> {
-    before.iter().chain(&after).try_for_each(|of| refuse_counts(of))?;
+    before.iter().chain(&after).try_for_each(|recording| refuse_counts(recording))?;
     let all = [&before[..], &after].concat();
     let busy = Busy::steps("comparing", all.len() as u64, false);
     let read = in_order_at_most(MOST_AT_ONCE, all.len(), |at| {
@@ -112,29 +112,29 @@ pub(crate) fn compared(
         busy.step();
         summary
     });
-    let mut of_before = read.into_iter().collect::<Result<Vec<Summary>, Problem>>()?;
-    let of_after = of_before.split_off(before.len());
-    let summaries = [of_before, of_after];
-    let grain_ns = u64::try_from(of_job.grain.as_nanos()).unwrap_or(u64::MAX);
+    let mut summaries_before = read.into_iter().collect::<Result<Vec<Summary>, Problem>>()?;
+    let summaries_after = summaries_before.split_off(before.len());
+    let summaries = [summaries_before, summaries_after];
+    let grain_ns = u64::try_from(job_args.grain.as_nanos()).unwrap_or(u64::MAX);
     let job =
-        of_job.ranks.map(|ranks| job_costs([&before, &after], ranks, grain_ns)).transpose()?;
+        job_args.ranks.map(|ranks| job_costs([&before, &after], ranks, grain_ns)).transpose()?;
     let compared = compare(
         names,
         [&runs(&before, &summaries[0]), &runs(&after, &summaries[1])],
         Beside { job: job.as_ref(), trials, history },
     )?;
-    Ok(Found::of(&COMPARE, compared, &all))
+    Ok(Found::from_value(&COMPARE, compared, &all))
 }
 
 /// Refuses what another tool counted by length: it has neither causes nor the times that intervals come from.
-fn refuse_counts(of: &Recording) -> Result<(), Problem> {
-    if !methods::COUNTED.contains(&&*of.run().method) {
+fn refuse_counts(recording: &Recording) -> Result<(), Problem> {
+    if !methods::COUNTED.contains(&&*recording.run().method) {
         return Ok(());
     }
     let why = "it has only counts by length, which show neither causes nor how the noise varies within a run";
     let remedy = "`anechoic summary` shows the counts of both, and `anechoic gate` holds each to limits; \
                   compare recordings of `anechoic run`";
-    Err(ProblemKind::NoVerdict.problem(why, remedy).about(of.dir().display()))
+    Err(ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display()))
 }
 
 /// Pairs recordings with their summaries.
@@ -143,5 +143,5 @@ pub(crate) fn runs<'a>(
     summaries: &'a [Summary],
 ) -> Vec<ComparedRun<'a>> {
     let pairs = recordings.iter().zip(summaries);
-    pairs.map(|(of, summary)| ComparedRun { run: of.run(), summary }).collect()
+    pairs.map(|(recording, summary)| ComparedRun { run: recording.run(), summary }).collect()
 }

@@ -38,9 +38,12 @@ pub fn run(args: &CompletionsArgs) -> Result<ExitCode, Problem> {
 
 /// Returns the command with hints that options without a path take no name of a file.
 fn hinted(command: Command) -> Command {
-    let hint = |arg: Arg| match arg.get_value_hint() {
+    command.mut_args(with_hint).mut_subcommands(hinted)
+}
+
+fn with_hint(arg: Arg) -> Arg {
+    match arg.get_value_hint() {
         ValueHint::Unknown if !arg.is_positional() => arg.value_hint(ValueHint::Other),
         _ => arg,
-    };
-    command.mut_args(hint).mut_subcommands(hinted)
+    }
 }

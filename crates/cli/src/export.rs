@@ -95,14 +95,14 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Problem> {
     let answers = answers(&rows, &args.matches);
     let mut worst = inputs.report_unread();
     let busy = Busy::with("exporting", false);
-    let show = |progress: anechoic_analyze::Progress| busy.show(progress.read, progress.of);
+    let show = |progress: anechoic_analyze::Progress| busy.show(progress.read, progress.expected);
     let cpus = answers.given::<Vec<u32>>("cpus");
     let mut exports = vec![];
     for recording in &inputs.recordings {
         match format.exports(recording, cpus.as_deref(), &answers, &show) {
-            Ok(of) => {
-                worst = worst.max(report_notes(recording, &of));
-                exports.extend(of);
+            Ok(made) => {
+                worst = worst.max(report_notes(recording, &made));
+                exports.extend(made);
             }
             Err(problem) => worst = worst.max(exit::print_error(&problem)),
         }
@@ -178,16 +178,13 @@ fn names(
     exports: &[Export<'_>],
     recordings: &[Recording],
 ) -> impl Iterator<Item = PathBuf> {
-    let dir = |recording: &Recording| {
-        let dir = recording.dir();
-        dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
-    };
-    let parents: Vec<PathBuf> =
-        recordings.iter().filter_map(|of| dir(of).parent().map(Path::to_owned)).collect();
+    let parents =
+        recordings.iter().filter_map(|recording| Some(whole_path(recording).parent()?.to_owned()));
+    let parents: Vec<PathBuf> = parents.collect();
     let mut shared = parents.first().cloned().unwrap_or_default();
     while parents.iter().any(|parent| !parent.starts_with(&shared)) && shared.pop() {}
     exports.iter().map(move |export| {
-        let dir = dir(export.recording());
+        let dir = whole_path(export.recording());
         let mut name = dir.strip_prefix(&shared).unwrap_or(&dir).as_os_str().to_owned();
         if let (Holds::OneCpu, Some((cpu, _))) = (format.holds, export.cpus().next()) {
             name.push(format!("-cpu{}", cpu.cpu));
@@ -195,6 +192,11 @@ fn names(
         name.push(format!(".{}", format.extension));
         PathBuf::from(name)
     })
+}
+
+fn whole_path(recording: &Recording) -> PathBuf {
+    let dir = recording.dir();
+    dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
 }
 
 fn to_stdout(format: &Format, export: &Export<'_>) -> Result<(), Problem> {

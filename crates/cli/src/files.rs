@@ -245,19 +245,21 @@ pub(crate) fn lock(dir: &Path) -> io::Result<Option<File>> {
 
 /// Removes our own directories that no living process holds.
 pub(crate) fn remove_leftovers(prefix: &str, beside: &Path) {
-    let own = |path: &Path| {
-        let is_ours = |of: Metadata| of.is_dir() && of.uid() == geteuid().as_raw();
-        path.symlink_metadata().is_ok_and(is_ours)
-    };
     for entry in fs::read_dir(beside).into_iter().flatten().flatten() {
         let path = entry.path();
         if entry.file_name().to_string_lossy().starts_with(prefix)
-            && own(&path)
+            && is_own_dir(&path)
             && File::open(&path).is_ok_and(|dir| dir.try_lock().is_ok())
         {
             let _ = fs::remove_dir_all(&path); // it is only a leftover
         }
     }
+}
+
+/// Returns whether this is a directory, and no link to one, that belongs to this user.
+fn is_own_dir(path: &Path) -> bool {
+    let is_own = |about: Metadata| about.is_dir() && about.uid() == geteuid().as_raw();
+    path.symlink_metadata().is_ok_and(is_own)
 }
 
 #[cfg(test)]

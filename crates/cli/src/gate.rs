@@ -18,8 +18,8 @@ use anechoic_report::results::gate::GATE;
 use anechoic_report::{gate_junit, gate_markdown};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -110,7 +110,8 @@ impl FromArgMatches for Limits {
 impl Limits {
     /// Adds limits that replace those of the same quantities.
     fn replaced_by(mut self, other: &Self) -> Self {
-        let kept = |rule: &Rule| !other.rules.iter().any(|of| of.limits_the_same_as(rule));
+        let kept =
+            |rule: &Rule| !other.rules.iter().any(|other_rule| other_rule.limits_the_same_as(rule));
         self.rules.retain(kept);
         self.rules.extend(other.rules.iter().cloned());
         self.requirements.extend(other.requirements.iter().cloned());
@@ -140,17 +141,18 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
     let inputs = args.input.open()?;
     let baseline = baseline.as_ref().map(sides::open).transpose()?;
     sides::refuse_overlap(baseline.iter().chain([&inputs]))?;
-    baseline.iter().chain([&inputs]).for_each(|of| {
-        of.report_unread();
+    baseline.iter().chain([&inputs]).for_each(|side| {
+        side.report_unread();
     });
-    let all = baseline.iter().chain([&inputs]).flat_map(|of| &of.unread);
+    let all = baseline.iter().chain([&inputs]).flat_map(|side| &side.unread);
     let mut unread: Vec<String> = all.map(|(_, problem)| problem.to_string()).collect();
     let busy = Busy::with("judging", false);
     let mut examined: Vec<(&Recording, Examined)> = vec![];
     for recording in &inputs.recordings {
-        let mut show = |progress: anechoic_analyze::Progress| busy.show(progress.read, progress.of);
+        let mut show =
+            |progress: anechoic_analyze::Progress| busy.show(progress.read, progress.expected);
         match examine(recording, rules, &requirements, &mut show) {
-            Ok(of) => examined.push((recording, of)),
+            Ok(result) => examined.push((recording, result)),
             Err(problem) if problem.kind == ProblemKind::Usage => return Err(problem),
             Err(problem) => {
                 exit::print_error(&problem);
@@ -180,7 +182,7 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
     if let Some(path) = &args.markdown {
         append(path, &gate_markdown(&gate))?;
     }
-    let code = printer.print(&Found::of(&GATE, gate, &recordings), None)?;
+    let code = printer.print(&Found::from_value(&GATE, gate, &recordings), None)?;
     printer.finish()?;
     // What could not be read keeps all rules from passing.
     Ok(ExitCode::from(code))
@@ -211,28 +213,34 @@ fn with_baseline(
     examined: &[(&Recording, Examined)],
 ) -> Result<Comparison, Problem> {
     let after: Vec<&Recording> = examined.iter().map(|(recording, _)| *recording).collect();
-    let of_after = examined.iter().map(|(recording, of)| {
+    let summaries_after = examined.iter().map(|(recording, result)| {
         let why = "it has only counts by length, which are not compared with a baseline";
         let remedy =
             "limit what was counted (--max-noise, --max-detour), or measure with `anechoic run`";
         let refused = || ProblemKind::Usage.problem(why, remedy).about(recording.dir().display());
-        of.summary.clone().ok_or_else(refused)
+        result.summary.clone().ok_or_else(refused)
     });
-    let of_after = of_after.collect::<Result<Vec<Summary>, _>>()?;
+    let summaries_after = summaries_after.collect::<Result<Vec<Summary>, _>>()?;
     let before: Vec<&Recording> = baseline.recordings.iter().collect();
-    let of_before = before.iter().map(|of| summarize(of)).collect::<Result<Vec<Summary>, _>>()?;
+    let summaries_before =
+        before.iter().map(|recording| summarize(recording)).collect::<Result<Vec<Summary>, _>>()?;
     let names = ["the baseline".to_owned(), "these runs".to_owned()];
-    compare(names, [&runs(&before, &of_before), &runs(&after, &of_after)], Beside::default())
+    compare(
+        names,
+        [&runs(&before, &summaries_before), &runs(&after, &summaries_after)],
+        Beside::default(),
+    )
 }
 
 /// Appends a text to a file. What stands there stays: a job has one summary for all of its steps. Root follows no link of
 /// another user, and writes nothing where another user could put one.
 fn append(path: &Path, text: &str) -> Result<(), Problem> {
-    let append = || {
-        let behind = follow(path)?;
-        verify_place(behind.parent().unwrap_or(&behind))?;
-        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-        file.write_all(text.as_bytes())
-    };
-    append().map_err(|error| Problem::unwritable(path, &error))
+    let written = open_to_append(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Problem::unwritable(path, &error))
+}
+
+fn open_to_append(path: &Path) -> io::Result<File> {
+    let behind = follow(path)?;
+    verify_place(behind.parent().unwrap_or(&behind))?;
+    OpenOptions::new().append(true).create(true).open(path)
 }

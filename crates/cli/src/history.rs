@@ -51,15 +51,18 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
         worst = worst.max(inputs.report_unread());
         recordings.extend(inputs.recordings);
     }
-    let with_history = recordings.iter().filter(|of| Kind::of(of.run()).has_history());
-    let whole_and_new = |of: &&Recording| (flaws(of.run()).is_empty(), of.run().start_utc.clone());
+    let with_history =
+        recordings.iter().filter(|recording| Kind::from_run(recording.run()).has_history());
+    let whole_and_new = |recording: &&Recording| {
+        (flaws(recording.run()).is_empty(), recording.run().start_utc.clone())
+    };
     let newest = with_history.max_by_key(whole_and_new).ok_or_else(|| {
         let why = "there is no recording of `anechoic run`";
         ProblemKind::NoInput.problem(why, "measure some: `anechoic run --repeat 20 -o nightly`")
     })?;
-    let kind = Kind::of(newest.run());
-    let (history, code) = of_kind(kind, &recordings.iter().collect::<Vec<_>>());
-    let found = Found::of(&HISTORY, history, &[]);
+    let kind = Kind::from_run(newest.run());
+    let (history, code) = history_of_kind(kind, &recordings.iter().collect::<Vec<_>>());
+    let found = Found::from_value(&HISTORY, history, &[]);
     let place = dirs.first().filter(|_| dirs.len() == 1);
     worst = worst.max(code).max(printer.print(&found, place.map(PathBuf::as_path))?);
     printer.finish()?;
@@ -72,38 +75,40 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
 ///
 /// # Errors
 /// There is no recording in the directory.
-pub(crate) fn of_others(
+pub(crate) fn other_runs(
     dir: &Path,
     sides: &[Vec<&Recording>; 2],
 ) -> Result<(Option<History>, u8), Problem> {
     let inputs = Inputs::below(dir)?;
     let worst = inputs.report_unread();
-    let compared: BTreeSet<_> = sides.iter().flatten().map(|of| identity(of)).collect();
-    let others = inputs.recordings.iter().filter(|of| !compared.contains(&identity(of)));
+    let compared: BTreeSet<_> =
+        sides.iter().flatten().map(|recording| identity(recording)).collect();
+    let others =
+        inputs.recordings.iter().filter(|recording| !compared.contains(&identity(recording)));
     let Some(first) = sides[0].first() else { return Ok((None, worst)) };
-    let (history, code) = of_kind(Kind::of(first.run()), &others.collect::<Vec<_>>());
+    let (history, code) = history_of_kind(Kind::from_run(first.run()), &others.collect::<Vec<_>>());
     Ok((Some(history), worst.max(code)))
 }
 
 /// Returns what a run shares with its copies alone, wherever they are: when it began, by two clocks, and when it ended.
-fn identity(of: &Recording) -> (&str, u64, u64) {
-    let run = of.run();
+fn identity(recording: &Recording) -> (&str, u64, u64) {
+    let run = recording.run();
     (&run.start_utc, run.start_ticks, run.end_ticks)
 }
 
 /// Reads the runs of this kind, each once. What cannot be read is reported and left out, and returned as an exit code.
-fn of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
-    let alike = |of: &&&Recording| {
-        let of = Kind::of(of.run());
-        of.has_history() && of.is_like(&kind)
-    };
-    let mut runs: Vec<&Recording> = recordings.iter().filter(alike).copied().collect();
+fn history_of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
+    let alike = recordings.iter().filter(|recording| {
+        let other = Kind::from_run(recording.run());
+        other.has_history() && other.is_like(&kind)
+    });
+    let mut runs: Vec<&Recording> = alike.copied().collect();
     let others = recordings.len() - runs.len();
-    let of_kind = runs.len();
-    runs.retain(|of| flaws(of.run()).is_empty());
-    let not_whole = of_kind - runs.len();
-    runs.sort_by_key(|of| identity(of));
-    runs.dedup_by_key(|of| identity(of));
+    let count = runs.len();
+    runs.retain(|recording| flaws(recording.run()).is_empty());
+    let not_whole = count - runs.len();
+    runs.sort_by_key(|recording| identity(recording));
+    runs.dedup_by_key(|recording| identity(recording));
     let older = runs.len().saturating_sub(MOST);
     let runs = &runs[older..];
     let busy = Busy::steps("reading", runs.len() as u64, false);
@@ -112,7 +117,7 @@ fn of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
         let path = path.strip_prefix(".").unwrap_or(path).display().to_string();
         let summary = summarize(runs[at]);
         busy.step();
-        summary.map(|summary| PastRun::of(path, runs[at].run(), &summary))
+        summary.map(|summary| PastRun::new(path, runs[at].run(), &summary))
     });
     drop(busy);
     let (mut past, mut worst) = (vec![], 0);
@@ -123,5 +128,5 @@ fn of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
         }
     }
     let [not_whole, older, others] = [not_whole, older, others].map(|number| number as u64);
-    (History::of(kind, past, LeftOut { not_whole, older, others }), worst)
+    (History::new(kind, past, LeftOut { not_whole, older, others }), worst)
 }

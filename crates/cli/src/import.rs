@@ -73,7 +73,7 @@ fn subcommand(importer: &'static Importer) -> Command {
 }
 
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
-    let mut place = Place::of(args.files.output.as_deref(), false)?;
+    let mut place = Place::choose(args.files.output.as_deref(), false)?;
     let made = place.make()?;
     let dir = place.dir();
     // What was there before the import refuses it, and stays.
@@ -85,13 +85,14 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Problem> {
     let detours = args.importer.import(&args.files.files, &args.answers, dir)?;
     let recording = Recording::open(dir).ok();
     // What has kernel events has causes.
-    if let Some(recording) = recording.as_ref().filter(|of| of.run().trace.is_some()) {
+    if let Some(recording) = recording.as_ref().filter(|opened| opened.run().trace.is_some()) {
         crate::attribute::attribute(recording)?;
     }
     drop((busy, unfinished));
     let mut out = terminal::stdout();
     let dir_name = anechoic_report::shown(dir);
-    let latencies = recording.as_ref().is_some_and(|of| of.run().method == methods::LATENCIES);
+    let latencies =
+        recording.as_ref().is_some_and(|opened| opened.run().method == methods::LATENCIES);
     let what = match detours {
         0 => String::new(),
         number if latencies => format!("{} latencies; ", anechoic_report::count(number)),

@@ -32,7 +32,7 @@ const LEAST_REPLAYED: Duration = Duration::from_micros(10);
 ///
 /// Interrupts need permission to use perf events and BPF, and threads need permission to use SCHED_FIFO; root
 /// has both. Injection always ends by itself: after --for, when the command ends, on a signal, and when this
-/// process dies. While this process is stopped (Ctrl-Z, a frozen container), threads do not run and periodic
+/// process dies. While this process is stopped (Ctrl-Z, a frozen container), threads do not run and
 /// interrupts pause after about a second.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group(ArgGroup::new("when").required(true).args(["rate", "period", "replay", "preset"])))]
@@ -237,7 +237,11 @@ fn injection(args: &InjectArgs) -> Result<Injection, Problem> {
 const SEEDS_OF_RANK: u64 = 1 << 20;
 
 /// Returns the seed of random times, which differ between the ranks of a job.
-fn seed(args: &InjectArgs, kind: InjectionKind, of: Option<&Launched>) -> Result<u64, Problem> {
+fn seed(
+    args: &InjectArgs,
+    kind: InjectionKind,
+    launched: Option<&Launched>,
+) -> Result<u64, Problem> {
     let is_random = args.poisson || matches!(args.phase, Some(At::Random));
     if args.seed != 1 && !is_random {
         let why = "--seed is for random times, and these are not";
@@ -247,7 +251,7 @@ fn seed(args: &InjectArgs, kind: InjectionKind, of: Option<&Launched>) -> Result
         let why = "only threads have a phase: the kernel decides when its timer interrupts begin";
         return Err(ProblemKind::Usage.problem(why, "use --kind thread"));
     }
-    let rank = of.map_or(0, |launched| u64::from(launched.rank));
+    let rank = launched.map_or(0, |job| u64::from(job.rank));
     Ok(args.seed.wrapping_add(rank * SEEDS_OF_RANK))
 }
 
@@ -256,7 +260,7 @@ fn seed(args: &InjectArgs, kind: InjectionKind, of: Option<&Launched>) -> Result
 fn usual_cpu(launched: Option<&Launched>) -> Vec<u32> {
     let allowed = cpus::allowed();
     let cpu = match launched {
-        Some(of) => allowed.iter().cycle().nth(of.rank as usize % allowed.len().max(1)),
+        Some(job) => allowed.iter().cycle().nth(job.rank as usize % allowed.len().max(1)),
         None => allowed.last(),
     };
     cpu.into_iter().copied().collect()
@@ -308,7 +312,6 @@ fn inject(args: &InjectArgs, injection: &Injection) -> Result<ExitCode, Problem>
         ));
     }
     let signal = stop::newest()?;
-    injector.end_after(time);
     injector.end_unless_renewed();
     injector.start()?;
     // Start the command before this thread moves away, so that the command keeps the CPUs that we were given.

@@ -107,7 +107,7 @@ impl Inputs {
         }
         let mut copies = Self::open(&[below])?;
         let unread = (self.recordings.len() + 1..).zip(&self.unread);
-        let without_names = |(number, (place, problem)): (usize, &(PathBuf, Problem))| {
+        let unread = unread.map(|(number, (place, problem))| {
             let alias = named_host(place).map(|name| format!("{HOST_DIR}{}", hosts[&name]));
             let place = alias.unwrap_or_else(|| format!("recording-{number:03}"));
             let why = match problem.kind {
@@ -115,18 +115,15 @@ impl Inputs {
                 _ => "the recording is damaged or cannot be read",
             };
             (place.into(), problem.kind.problem(why, ""))
-        };
-        copies.unread = unread.map(without_names).collect();
+        });
+        copies.unread = unread.collect();
         Ok((scratch, copies))
     }
 
     /// Returns for each of these copies the index of the recording that it was made of: its directory has the number.
     pub(crate) fn originals(&self) -> Vec<usize> {
-        let number = |copy: &Recording| {
-            let name = copy.dir().file_name()?.to_str()?.rsplit('-').next()?;
-            name.parse::<usize>().ok()?.checked_sub(1)
-        };
-        self.recordings.iter().map(|copy| number(copy).unwrap_or(usize::MAX)).collect()
+        let indices = self.recordings.iter().map(index_in_name);
+        indices.map(|index| index.unwrap_or(usize::MAX)).collect()
     }
 
     /// Returns what stands for the names of all hosts: of those with a recording, then of the others. The order as texts
@@ -153,7 +150,7 @@ impl Inputs {
     }
 
     /// Returns whether there are, or should be, recordings of more than one host.
-    pub(crate) fn of_many_hosts(&self) -> bool {
+    pub(crate) fn has_many_hosts(&self) -> bool {
         let hosts: BTreeSet<String> = self.recordings.iter().map(host_name).collect();
         let unread = self.unread.iter().any(|(place, _)| is_host(place));
         hosts.len() > 1 || unread && !hosts.is_empty()
@@ -180,19 +177,28 @@ impl Inputs {
         let file = read_file(&self.place.as_ref()?.join(CLUSTER), MOST_BYTES).ok()?;
         let merged: Cluster = serde_json::from_slice(&file).ok()?;
         let mut here = BTreeMap::<String, u64>::new();
-        self.recordings.iter().for_each(|of| *here.entry(host_name(of)).or_default() += 1);
-        let there = merged.hosts.iter().map(|of| (of.host.clone(), of.recordings)).collect();
+        self.recordings
+            .iter()
+            .for_each(|recording| *here.entry(host_name(recording)).or_default() += 1);
+        let there = merged.hosts.iter().map(|host| (host.host.clone(), host.recordings)).collect();
         let runs = || self.recordings.iter().map(Recording::run);
         let start = runs().map(|run| &run.start_utc).min();
         let ends: Option<Vec<&String>> = runs().map(|run| run.end_utc.as_ref()).collect();
         let end = ends.and_then(|ends| ends.into_iter().max());
-        let left_out = merged.findings.iter().filter(|of| of.kind == FindingKind::LeftOut).count();
+        let left_out =
+            merged.findings.iter().filter(|finding| finding.kind == FindingKind::LeftOut).count();
         let same = here == there
             && start == Some(&merged.start_utc)
             && end == merged.end_utc.as_ref()
             && left_out == self.unread.len();
         same.then_some(merged)
     }
+}
+
+/// Returns the index from 0 that the number at the end of the name of a recording's directory stands for.
+fn index_in_name(recording: &Recording) -> Option<usize> {
+    let number = recording.dir().file_name()?.to_str()?.rsplit('-').next()?;
+    number.parse::<usize>().ok()?.checked_sub(1)
 }
 
 /// Finds the recording of these methods in the working directory that was started last, and names it on stderr. Of
@@ -210,16 +216,15 @@ pub(crate) fn newest(methods: Methods) -> Result<PathBuf, Problem> {
         Err(problem) if problem.kind == ProblemKind::NoInput => vec![],
         Err(problem) => return Err(problem),
     };
-    let of_methods = here.iter().filter(|recording| methods.include(&recording.run().method));
-    let newest =
-        of_methods.max_by_key(|recording| &recording.run().start_utc).ok_or_else(|| {
-            let of = match methods {
-                Methods::Only(methods) => format!(" of `{}`", methods.join("` or `")),
-                _ => String::new(),
-            };
-            let why = format!("no recording is named, and there is none{of} in this directory");
-            ProblemKind::NoInput.problem(why, "name one, or measure one: `anechoic run --help`")
-        })?;
+    let fitting = here.iter().filter(|recording| methods.include(&recording.run().method));
+    let newest = fitting.max_by_key(|recording| &recording.run().start_utc).ok_or_else(|| {
+        let which = match methods {
+            Methods::Only(methods) => format!(" of `{}`", methods.join("` or `")),
+            _ => String::new(),
+        };
+        let why = format!("no recording is named, and there is none{which} in this directory");
+        ProblemKind::NoInput.problem(why, "name one, or measure one: `anechoic run --help`")
+    })?;
     let is_part = newest.run().repetition.is_some() || is_host(newest.dir());
     let whole = newest.dir().parent().filter(|whole| is_part && !whole.as_os_str().is_empty());
     let dir = whole.unwrap_or(newest.dir());

@@ -49,7 +49,7 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Problem> {
     drop(busy);
     let worst = found.iter().map(|(_, code)| *code).fold(worst, u8::max);
     let before: Vec<&Findings> = numbers.iter().map(|&number| &found[number].0).collect();
-    let list = LIST.compute(&Input { before: &before, ..Input::of(&recordings) })?;
+    let list = LIST.compute(&Input { before: &before, ..Input::from_recordings(&recordings) })?;
     printer.print(&list, Some(dir))?;
     printer.finish()?;
     match inputs.denied {

@@ -5,7 +5,7 @@ use crate::method_args::{MethodArgs, command, long_about};
 use crate::rows::Rows;
 use crate::terminal;
 use anechoic_measure::kernel::kernels;
-use anechoic_measure::methods::{METHODS, Method, Together};
+use anechoic_measure::methods::{METHODS, Together};
 use anechoic_recording::Problem;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::io::Write;
@@ -40,13 +40,13 @@ impl Rows for MeasureArgs {
         let list = Command::new(KERNELS)
             .about("List the work kernels")
             .after_help("Example:\n  anechoic measure kernels");
-        let command = |method: &&'static Method| match method.together {
+        let methods = METHODS.iter().map(|method| match method.together {
             Together::ByHost => JoinArgs::augment_args(command(method))
                 .about(method.about)
                 .long_about(long_about(method)),
             Together::Not | Together::ByRank => command(method),
-        };
-        METHODS.iter().map(command).chain([list]).collect()
+        });
+        methods.chain([list]).collect()
     }
 
     fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {

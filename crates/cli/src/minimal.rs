@@ -394,7 +394,7 @@ fn warnings(args: &MinimalArgs, program: &Path, kernel: &Kernel) -> Vec<String> 
 
 /// Returns the file system of a path.
 fn device(path: &Path) -> Option<u64> {
-    path.metadata().ok().map(|of| of.dev())
+    path.metadata().ok().map(|metadata| metadata.dev())
 }
 
 #[cfg(test)]
@@ -467,11 +467,11 @@ mod tests {
             ("", ""),
         ];
         for (words, expected) in cases {
-            let of = |text: &str| -> Vec<OsString> {
+            let arguments = |text: &str| -> Vec<OsString> {
                 let words = text.split_whitespace();
                 ["/init"].into_iter().chain(words).map(OsString::from).collect()
             };
-            assert_eq!(without_foreign(of(words)), of(expected), "{words}");
+            assert_eq!(without_foreign(arguments(words)), arguments(expected), "{words}");
         }
     }
 

@@ -37,13 +37,14 @@ fn argument(row: &OptionRow) -> Arg {
     arg.value_name(row.value_name).value_parser(parser(row.value)).allow_hyphen_values(signed)
 }
 
+fn possible((word, help): (&'static str, &'static str)) -> PossibleValue {
+    let possible = PossibleValue::new(word);
+    if help.is_empty() { possible } else { possible.help(help) }
+}
+
 fn parser(value: Value) -> ValueParser {
     match value {
         Value::Choice(choices) => {
-            let possible = |(word, help): (&'static str, &'static str)| {
-                let possible = PossibleValue::new(word);
-                if help.is_empty() { possible } else { possible.help(help) }
-            };
             let words: Vec<PossibleValue> = choices().into_iter().map(possible).collect();
             PossibleValuesParser::from(words)
                 .try_map(move |word| value.parse(&word).map_err(std::io::Error::other))

@@ -103,15 +103,15 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     args.page.refuse(args.show.force)?;
     let inputs = Inputs::open(&places)?;
     let (mut printer, unread) = (args.show.printer()?, inputs.report_unread());
-    let (recordings, others) = of_methods(args.row.in_report(), &inputs.recordings);
+    let (recordings, others) = split_by_method(args.row.in_report(), &inputs.recordings);
     let left_out = [inputs.left_out(), others].concat();
     let place = inputs.place().filter(|_| files.is_empty());
     let answers = answers(args.model.options, &args.matches);
     let busy = Busy::with("predicting", false);
-    let show = |done, of| busy.show(done, of);
+    let show = |done, total| busy.show(done, total);
     let (answers, progress) = (Some(&answers), Some(Progress(&show)));
     let (left_out, files) = (&left_out[..], &files[..]);
-    let input = Input { files, answers, progress, left_out, ..Input::of(&recordings) };
+    let input = Input { files, answers, progress, left_out, ..Input::from_recordings(&recordings) };
     let found = args.row.compute(&input);
     drop(busy);
     let page = found.as_ref().ok().cloned();
@@ -128,15 +128,15 @@ fn given(matches: &ArgMatches, option: &str) -> bool {
 
 /// Returns the recordings whose method the model supports, and the others with the reason why they are left out. If the
 /// model supports none, all are returned so that it can explain what is wrong with them.
-fn of_methods(methods: Methods, recordings: &[Recording]) -> (Vec<&Recording>, Vec<LeftOut>) {
+fn split_by_method(methods: Methods, recordings: &[Recording]) -> (Vec<&Recording>, Vec<LeftOut>) {
     let fits = |recording: &&Recording| methods.include(&recording.run().method);
     let (fitting, others): (Vec<&Recording>, Vec<&Recording>) = recordings.iter().partition(fits);
     if fitting.is_empty() {
         return (others, vec![]);
     }
-    let left_out = |of: &&Recording| LeftOut {
-        place: of.dir().to_owned(),
-        why: format!("it is a recording of {}", of.run().method),
-    };
-    (fitting, others.iter().map(left_out).collect())
+    let left_out = others.iter().map(|recording| LeftOut {
+        place: recording.dir().to_owned(),
+        why: format!("it is a recording of {}", recording.run().method),
+    });
+    (fitting, left_out.collect())
 }

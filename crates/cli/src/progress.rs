@@ -36,10 +36,10 @@ impl Busy {
         }))
     }
 
-    /// Shows that `done` of `of` steps are done.
-    pub fn show(&self, done: u64, of: u64) {
+    /// Shows that `done` of `total` steps are done.
+    pub fn show(&self, done: u64, total: u64) {
         if let Some(bar) = &self.0 {
-            bar.set_length(of);
+            bar.set_length(total);
             bar.set_position(done);
         }
     }

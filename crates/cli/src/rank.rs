@@ -51,10 +51,12 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Problem> {
         })
         .collect();
     let ranking = rank(&configurations)?;
-    let recordings: Vec<&Recording> =
-        configurations.iter().flat_map(|of| of.recordings.iter().copied()).collect();
+    let recordings: Vec<&Recording> = configurations
+        .iter()
+        .flat_map(|configuration| configuration.recordings.iter().copied())
+        .collect();
     drop(busy);
-    let found = Found::of(&RANK, ranking, &recordings);
+    let found = Found::from_value(&RANK, ranking, &recordings);
     let code = printer.print(&found, None)?;
     printer.finish()?;
     args.page.write(found, args.show.force)?;

@@ -78,7 +78,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
             "let the command end by itself, for example `anechoic record -- timeout 10s COMMAND`",
         ));
     }
-    let place = Place::of(args.output.as_deref(), args.no_save)?;
+    let place = Place::choose(args.output.as_deref(), args.no_save)?;
     let plan = Plan {
         allow_variant_tsc: args.allow_variant_tsc,
         program_cpus: online,
@@ -86,8 +86,8 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
     };
     let recording = Recording { args, plan, wanted, dir: place.dir() };
     match args.pid {
-        Some(pid) => recording.of_process(pid),
-        None => recording.of_command(),
+        Some(pid) => recording.record_process(pid),
+        None => recording.record_command(),
     }
 }
 
@@ -101,7 +101,7 @@ struct Recording<'a> {
 
 impl Recording<'_> {
     /// Records a command; returns its exit code.
-    fn of_command(&self) -> Result<ExitCode, Problem> {
+    fn record_command(&self) -> Result<ExitCode, Problem> {
         let mut started = Started {
             command: &self.args.command,
             signal: stop::newest()?,
@@ -127,7 +127,7 @@ impl Recording<'_> {
         })
     }
 
-    fn of_process(&self, pid: i32) -> Result<ExitCode, Problem> {
+    fn record_process(&self, pid: i32) -> Result<ExitCode, Problem> {
         let stop = stop::flag()?;
         let mut running = Running { pid, stop, time: self.args.duration, end: None, process: None };
         record(&self.plan, self.dir, self.wanted, &mut running)?;

@@ -79,7 +79,7 @@ fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<Fi
     };
     let _busy = Busy::with("adding up", quiet);
     let mut findings = Findings::default();
-    findings.add(SUMMARY.compute(&Input::of(&[&recording]))?);
+    findings.add(SUMMARY.compute(&Input::from_recordings(&[&recording]))?);
     Ok(findings)
 }
 
@@ -93,7 +93,7 @@ fn show(args: &RunArgs, runs: &[Findings], dir: &Path) -> Result<(), Problem> {
     }
     if repeated && !runs.is_empty() {
         let before: Vec<&Findings> = runs.iter().collect();
-        let repeat = REPEAT.compute(&Input { before: &before, ..Input::of(&[]) })?;
+        let repeat = REPEAT.compute(&Input { before: &before, ..Input::from_recordings(&[]) })?;
         printer.print(&repeat, Some(dir))?;
     }
     printer.finish()

@@ -74,7 +74,7 @@ pub fn run(
         ));
     }
     let result = test(&Test { cpu, allow_variant_tsc, stop: &stop })?;
-    Printer::stdout(json, false).print_one(&Found::of(&SELF_TEST, result, &[]), None)
+    Printer::stdout(json, false).print_one(&Found::from_value(&SELF_TEST, result, &[]), None)
 }
 
 fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {
@@ -95,11 +95,11 @@ fn one_cpu(asked: Option<&[u32]>) -> Result<u32, Problem> {
     }
 }
 
-fn test(of: &Test<'_>) -> Result<SelfTestResult, Problem> {
+fn test(test: &Test<'_>) -> Result<SelfTestResult, Problem> {
     let dir = Scratch::make(PREFIX, &std::env::temp_dir())?;
     let mut kinds = Vec::new();
     let mut not_available = Vec::new();
-    let make = |noise: &TestNoise, name: &str| noise.record(of, &dir.path().join(name));
+    let make = |noise: &TestNoise, name: &str| noise.record(test, &dir.path().join(name));
     let mut missing = |kinds: &str, error: &InjectError| not_available.push(refused(kinds, error));
     match make(&INTERRUPTS, "interrupts")? {
         Err(error) => missing("kinds interrupt and kernel", &error),
@@ -118,34 +118,38 @@ fn test(of: &Test<'_>) -> Result<SelfTestResult, Problem> {
             Ok(spun) => kinds.push(anechoic_analyze::verify(&spun, Some(&bare))?),
         },
     }
-    Ok(kept(of.cpu, kinds, not_available))
+    Ok(kept(test.cpu, kinds, not_available))
 }
 
 impl TestNoise {
     /// Injects the noise and records it, or returns why this noise is not available here.
-    fn record(&self, of: &Test<'_>, dir: &Path) -> Result<Result<Recording, InjectError>, Problem> {
+    fn record(
+        &self,
+        test: &Test<'_>,
+        dir: &Path,
+    ) -> Result<Result<Recording, InjectError>, Problem> {
         let injection = Injection {
             kind: self.kind,
             timing: Timing::Periodic { period: Duration::from_secs(1) / self.rate_hz },
             duration: self.spin,
-            cpus: vec![of.cpu],
+            cpus: vec![test.cpu],
         };
         if let Err(error) = injection.check(false) {
-            return of_kind(error.into()).map(Err);
+            return kind_refused(error.into()).map(Err);
         }
         let detours = Detours { injection: Some(injection), ..Detours::lasting(self.time) };
-        let allow_variant_tsc = of.allow_variant_tsc;
-        let plan = Plan { allow_variant_tsc, ..plan(detours.on(vec![of.cpu])) };
-        match run::run(&plan, dir, of.stop, &mut |_| {}) {
+        let allow_variant_tsc = test.allow_variant_tsc;
+        let plan = Plan { allow_variant_tsc, ..plan(detours.on(vec![test.cpu])) };
+        match run::run(&plan, dir, test.stop, &mut |_| {}) {
             Ok(run) if matches!(run.state, RunState::Interrupted(_)) => Err(Problem::called_off()),
             Ok(_) => Ok(Ok(Recording::open(dir)?)),
-            Err(error) => of_kind(error).map(Err),
+            Err(error) => kind_refused(error).map(Err),
         }
     }
 }
 
 /// Returns the error if it prevents only one kind of noise; any other error ends the self-test.
-fn of_kind(error: RunError) -> Result<InjectError, Problem> {
+fn kind_refused(error: RunError) -> Result<InjectError, Problem> {
     match error {
         RunError::Inject(InjectError::Cpu(problem)) => Err(problem),
         RunError::Inject(error) => Ok(error),

@@ -66,7 +66,7 @@ impl SetupArgs {
     /// # Errors
     /// Fails if it is not kept and no directory for it can be made.
     pub fn place(&self) -> Result<Place, Problem> {
-        Place::of(self.output.as_deref(), self.no_save)
+        Place::choose(self.output.as_deref(), self.no_save)
     }
 }
 
@@ -84,7 +84,7 @@ impl Place {
     ///
     /// # Errors
     /// Fails if a directory to remove cannot be made.
-    pub fn of(output: Option<&Path>, no_save: bool) -> Result<Self, Problem> {
+    pub(crate) fn choose(output: Option<&Path>, no_save: bool) -> Result<Self, Problem> {
         let scratch = no_save.then(Scratch::for_recording).transpose()?;
         let dir = match &scratch {
             Some(scratch) => scratch.path().join("recording"),
@@ -141,7 +141,7 @@ pub fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Resul
         cpus => format!("CPUs {}", cpus::list(cpus)),
     };
     let what = match plan.repetition {
-        Some((number, of)) => format!("{cpus}, run {number} of {of},"),
+        Some((number, total)) => format!("{cpus}, run {number} of {total},"),
         None => cpus,
     };
     measure_as(what, plan, dir, stop, quiet)
@@ -178,12 +178,12 @@ pub(crate) fn default_name() -> PathBuf {
 /// Makes the directory `dir`, or if that exists the first of `dir.2`, `dir.3`, … that does not, so that no other process
 /// can take it. Where none can be made, what writes there reports why.
 pub(crate) fn free(dir: PathBuf) -> PathBuf {
-    let numbered = |number: u32| {
+    let numbered = (2..).map(|number: u32| {
         let mut name = dir.clone().into_os_string();
         name.push(format!(".{number}"));
         PathBuf::from(name)
-    };
-    let mut places = std::iter::once(dir.clone()).chain((2..).map(numbered));
+    });
+    let mut places = std::iter::once(dir.clone()).chain(numbered);
     let is_free = |place: &PathBuf| {
         create_own_dir(place).unwrap_or_else(|_| place.symlink_metadata().is_err())
     };

@@ -97,16 +97,22 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints a result of the recordings in `place` and returns its exit code.
-    ///
-    /// # Errors
-    /// Returns errors of writing.
-    pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
+    /// Returns how it shows a result of the recordings in `place`.
+    pub(crate) fn view<'a>(&self, place: Option<&'a Path>) -> View<'a> {
         let place = place.filter(|_| !self.unsaved);
         let mut view = View { all: self.all, ..terminal::view(place) };
         if self.file.is_some() {
             view.style = Style { color: terminal::is_colored(false) };
         }
+        view
+    }
+
+    /// Prints a result of the recordings in `place` and returns its exit code.
+    ///
+    /// # Errors
+    /// Returns errors of writing.
+    pub fn print(&mut self, found: &Found, place: Option<&Path>) -> Result<u8, Problem> {
+        let view = self.view(place);
         let written = match self.json {
             true => found.json(&mut self.out),
             false => found.screen(&view).write(&view, &mut self.out),
@@ -171,7 +177,7 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
     let mut worst = inputs.report_unread();
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
-    let jobs = for_summary(&recordings, inputs.of_many_hosts());
+    let jobs = for_summary(&recordings, inputs.has_many_hosts());
     let several = jobs.len() > 1;
     for job in jobs {
         if job.row.grouping() == Grouping::Runs && printer.json() {
@@ -204,7 +210,7 @@ pub fn each(
     let mut worst = inputs.report_unread();
     for recording in &inputs.recordings {
         let busy = Busy::with("adding up", false);
-        let found = row.compute(&Input { answers, ..Input::of(&[recording]) });
+        let found = row.compute(&Input { answers, ..Input::from_recordings(&[recording]) });
         drop(busy);
         worst = worst.max(printer.print_result(found, Some(recording.dir()))?);
     }
@@ -221,11 +227,11 @@ impl ComputedResults {
     /// recordings is reported and returned as an exit code; the result is then computed without it.
     pub fn compute(&mut self, job: &Job<'_>, unread: &[LeftOut]) -> (Result<Found, Problem>, u8) {
         let (mut left_out, mut worst) = (unread.to_vec(), 0);
-        let mut of = vec![];
+        let mut indices = vec![];
         for recording in &job.recordings {
             let at = self.index_of(recording);
             match complete(recording, job.row, &mut self.0[at].1) {
-                Ok(()) => of.push(at),
+                Ok(()) => indices.push(at),
                 Err(problem) => {
                     let (place, why) = (recording.dir().to_owned(), problem.to_string());
                     left_out.push(LeftOut { place, why });
@@ -236,9 +242,13 @@ impl ComputedResults {
                 }
             }
         }
-        let before: Vec<&Findings> = of.iter().map(|&at| &self.0[at].1).collect();
+        let before: Vec<&Findings> = indices.iter().map(|&at| &self.0[at].1).collect();
         let (recordings, left_out) = (&job.recordings[..], &left_out[..]);
-        let found = job.row.compute(&Input { left_out, before: &before, ..Input::of(recordings) });
+        let found = job.row.compute(&Input {
+            left_out,
+            before: &before,
+            ..Input::from_recordings(recordings)
+        });
         if let (Ok(found), [recording]) = (&found, recordings) {
             let at = self.index_of(recording);
             self.0[at].1.add(found.clone());
@@ -264,7 +274,7 @@ fn complete(
 ) -> Result<(), Problem> {
     for needed in needed(row) {
         if !findings.has(needed.id()) {
-            findings.add(needed.compute(&Input::of(&[recording]))?);
+            findings.add(needed.compute(&Input::from_recordings(&[recording]))?);
         }
     }
     Ok(())

@@ -38,18 +38,17 @@ impl<'a> Sides<'a> {
 
     /// Returns names for the groups: the last part of the first path of each, or all of the argument if they are alike.
     pub fn names(&self) -> Vec<String> {
-        let first =
-            |of: &String| of.split(',').next().unwrap_or(of).trim_end_matches('/').to_owned();
-        let short = |of: &String| {
-            let first = first(of);
-            Path::new(&first)
-                .file_name()
-                .map_or(first.clone(), |name| name.to_string_lossy().into())
-        };
-        let names: Vec<String> = self.arguments.iter().map(short).collect();
+        let names: Vec<String> = self.arguments.iter().map(|argument| short(argument)).collect();
         let distinct: BTreeSet<&String> = names.iter().collect();
         if distinct.len() == names.len() { names } else { self.arguments.to_vec() }
     }
+}
+
+/// Returns the last part of the first path of an argument.
+fn short(argument: &str) -> String {
+    let first = argument.split(',').next().unwrap_or(argument).trim_end_matches('/');
+    let name = Path::new(first).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| first.to_owned())
 }
 
 /// Refuses a recording that is named twice, in several groups or in one.
@@ -58,7 +57,7 @@ impl<'a> Sides<'a> {
 /// There is one.
 pub(crate) fn refuse_overlap<'a>(groups: impl Iterator<Item = &'a Inputs>) -> Result<(), Problem> {
     let mut seen = BTreeSet::new();
-    for dir in groups.flat_map(|of| &of.recordings).map(Recording::dir) {
+    for dir in groups.flat_map(|inputs| &inputs.recordings).map(Recording::dir) {
         if !seen.insert(dir.canonicalize().unwrap_or_else(|_| dir.to_owned())) {
             let why = format!("{} is named twice", dir.display());
             return Err(ProblemKind::Usage.problem(why, "name each run once"));
@@ -75,8 +74,11 @@ pub(crate) fn open(configuration: &String) -> Result<Inputs, Problem> {
         false => configuration.split(',').map(PathBuf::from).collect(),
     };
     let inputs = Inputs::open(&paths)?;
-    let dirs: BTreeSet<PathBuf> =
-        inputs.recordings.iter().filter_map(|of| of.dir().canonicalize().ok()).collect();
+    let dirs: BTreeSet<PathBuf> = inputs
+        .recordings
+        .iter()
+        .filter_map(|recording| recording.dir().canonicalize().ok())
+        .collect();
     if dirs.len() < inputs.recordings.len() {
         let why = format!("{configuration}: a recording is named twice");
         return Err(ProblemKind::Usage.problem(why, "name each run once"));

@@ -22,6 +22,7 @@ use crate::options::{answers, arguments};
 use crate::page::{Known, PageArgs};
 use crate::rows::Rows;
 use crate::setup::Place;
+use crate::show::Printer;
 use crate::terminal;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::Problem;
@@ -54,6 +55,9 @@ const DETAILS: &str = "Each set of a suite is a recording of its own in the outp
                        --html writes a page with the figures of the paper, published values beside the measured ones, and then each set; \
                        `anechoic report DIR` writes the same page later.";
 
+const JSON: &str =
+    "Print JSON (schema/suite.schema.json); `anechoic summary SET --json` prints that of a set";
+
 /// A suite with its options.
 #[derive(Debug)]
 pub struct SuiteArgs {
@@ -80,7 +84,7 @@ struct CommonArgs {
     /// Measure nothing; show the suite that was measured into this directory
     #[arg(long, value_name = "DIR")]
     show: Option<PathBuf>,
-    /// Print JSON, one document per set
+    /// Print JSON, one document
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -116,10 +120,6 @@ impl Rows for SuiteArgs {
 /// Builds the subcommand of a suite.
 fn command(suite: &Suite) -> Command {
     let plural = if suite.examples.contains('\n') { "s" } else { "" };
-    let mut schemas: Vec<String> =
-        suite.results.iter().map(|of| format!("schema/{}.schema.json", of.row.id())).collect();
-    schemas.dedup();
-    let json = format!("Print JSON ({}), one document per set", schemas.join(", "));
     let all = if suite.one_cpu { "the last one" } else { "all" };
     let cpus =
         format!("CPUs to measure, for example 0-3,8 [default: {all} that this process may use]");
@@ -129,7 +129,7 @@ fn command(suite: &Suite) -> Command {
     };
     let own: Vec<Arg> = arguments(suite.options).collect();
     CommonArgs::augment_args(Command::new(suite.id).args(own))
-        .mut_arg("json", |arg| arg.help(json))
+        .mut_arg("json", |arg| arg.help(JSON))
         .mut_arg("cpus", |arg| arg.help(cpus))
         .about(suite.about)
         .long_about(long)
@@ -145,12 +145,24 @@ pub(crate) fn report(inputs: &Inputs, redact: bool) -> Result<(HtmlReport, u8), 
     page::report(None, inputs, redact, &[])
 }
 
+/// Shows the suite whose directory the user named and returns the exit code; returns nothing if it is no suite's.
+///
+/// # Errors
+/// Its sets cannot be read, or the output cannot be written.
+pub(crate) fn summary(inputs: &Inputs, printer: &mut Printer) -> Result<Option<u8>, Problem> {
+    let (Some(suite), Some(dir)) = (page::whose(inputs), inputs.place()) else { return Ok(None) };
+    let Results { done, lacking, worst } = read_sets(suite, dir, false)?;
+    let view = if printer.json() { row::WHOLE } else { printer.view(Some(dir)) };
+    let code = printer.print(&suite.result_of(&done, lacking, &view), Some(dir))?;
+    Ok(Some(worst.max(code)))
+}
+
 /// Measures all sets, or reads them, and shows the results.
 pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
     let SuiteArgs { suite, answers, common } = args;
     common.page.refuse(common.force)?;
     let named = common.show.as_deref().or(common.output.as_deref());
-    let place = Place::of(named, false)?;
+    let place = Place::choose(named, false)?;
     let dir = place.dir();
     let Results { done, lacking, worst } = match &common.show {
         Some(_) => read_sets(suite, dir, common.quiet)?,
@@ -168,11 +180,11 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
         lacking.iter().for_each(|text| terminal::print_note(format_args!("anechoic: {text}")));
     }
     let mut out = terminal::stdout();
-    if common.json {
-        done.iter().try_for_each(|one| one.found.json(&mut out))?;
+    if common.json && !done.is_empty() {
+        suite.result_of(&done, lacking, &row::WHOLE).json(&mut out)?;
     } else if !done.is_empty() {
         let view = terminal::view(Some(dir));
-        (suite.study)(&done, &view).lacking(lacking).screen(&view).write(&view, &mut out)?;
+        suite.result_of(&done, lacking, &view).screen(&view).write(&view, &mut out)?;
     }
     out.flush()?;
     // Last, so that a page that cannot be written costs nobody the result.

@@ -3,6 +3,7 @@
 use crate::hist::HistArgs;
 use crate::inputs::InputArgs;
 use crate::show::{ShowArgs, summaries};
+use crate::suite;
 use anechoic_recording::Problem;
 use anechoic_report::results::{Grouping, Methods, RESULTS};
 use std::process::ExitCode;
@@ -25,9 +26,13 @@ pub struct SummaryArgs {
 }
 
 pub fn run(args: &SummaryArgs) -> Result<ExitCode, Problem> {
-    let (inputs, printer) = (args.input.open()?, args.show.printer()?);
+    let (inputs, mut printer) = (args.input.open()?, args.show.printer()?);
     if args.hist.asked() {
         return args.hist.print(&inputs, printer);
+    }
+    if let Some(code) = suite::summary(&inputs, &mut printer)? {
+        printer.finish()?;
+        return Ok(ExitCode::from(code));
     }
     summaries(&inputs, printer, false).map(ExitCode::from)
 }

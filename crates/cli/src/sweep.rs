@@ -75,7 +75,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Problem> {
     let inputs = args.recordings.iter().map(open).collect::<Result<Vec<Inputs>, Problem>>()?;
     refuse_overlap(inputs.iter())?;
     let worst = inputs.iter().map(Inputs::report_unread).max().unwrap_or(0);
-    let recordings: Vec<&Recording> = inputs.iter().flat_map(|of| &of.recordings).collect();
+    let recordings: Vec<&Recording> = inputs.iter().flat_map(|group| &group.recordings).collect();
     let mut all: Vec<Job<'_>> = vec![];
     for (inputs, given) in inputs.iter().zip(given) {
         all.extend(jobs(&inputs.recordings.iter().collect::<Vec<_>>(), given));
@@ -89,7 +89,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Problem> {
     let busy = Busy::with("joining", false);
     let joined = sweep(&all, by)?;
     drop(busy);
-    let found = Found::of(&SWEEP, joined, &recordings);
+    let found = Found::from_value(&SWEEP, joined, &recordings);
     let code = printer.print(&found, None)?;
     printer.finish()?;
     args.page.write(found, args.show.force)?;

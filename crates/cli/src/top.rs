@@ -127,7 +127,7 @@ fn stopped(kept: &[PathBuf]) -> Result<Option<(String, u8)>, Problem> {
     if recording.run().stop_on.as_ref().is_none_or(|stop| stop.met.is_none()) {
         return Ok(None);
     }
-    let found = SUMMARY.compute(&Input::of(&[&recording]))?;
+    let found = SUMMARY.compute(&Input::from_recordings(&[&recording]))?;
     let sentence = found.headline().into_iter().next().unwrap_or_default();
     Ok(Some((sentence, exit::summary_code(&found))))
 }

@@ -46,7 +46,7 @@ fn plan(place: &tempfile::TempDir) -> Value {
 
 fn swapped(plan: &Value) -> Vec<bool> {
     let list = plan["swapped"].as_array().expect("a list");
-    list.iter().map(|of| of.as_bool().expect("yes or no")).collect()
+    list.iter().map(|pair| pair.as_bool().expect("yes or no")).collect()
 }
 
 /// Returns the recordings of a side, by name.
@@ -107,21 +107,26 @@ fn a_duet_measures_both_sides_at_once_on_cpus_that_are_swapped() {
     let (found, plan) = (json(&done), plan(&place));
     assert_eq!(found["order"], "duet", "{found}");
     assert_eq!((&found["other_cpus"], found["before"]["runs"].as_u64()), (&false.into(), Some(4)));
-    let of_pair = |swapped: bool| {
+    let lines = |swapped: bool| {
         let (a, b) = if swapped { (second, first) } else { (first, second) };
         [format!("a {a}"), format!("b {b}")]
     };
     let order = swapped(&plan);
-    assert_eq!(log(&place), order.iter().flat_map(|of| of_pair(*of)).collect::<Vec<_>>());
+    assert_eq!(log(&place), order.iter().flat_map(|pair| lines(*pair)).collect::<Vec<_>>());
     // The noise of a side is that of the CPU that it had.
     for (pair, swapped) in order.into_iter().enumerate() {
         let dir = place.path().join(format!("trials/{:03}", pair + 1));
         let summary = tool::summary(&dir);
-        let of = |side: &str| found[side]["noise_of_runs"][pair].as_f64().expect("a number");
+        let side_noise =
+            |side: &str| found[side]["noise_of_runs"][pair].as_f64().expect("a number");
         for (at, side) in ["before", "after"].into_iter().enumerate() {
             let cpu = &summary["cpus"][(at + usize::from(swapped)) % 2];
             let noise = cpu["noise"].as_f64().expect("a number");
-            assert!((of(side) - noise).abs() <= 1e-9, "pair {pair}, {side}: {} {noise}", of(side));
+            assert!(
+                (side_noise(side) - noise).abs() <= 1e-9,
+                "pair {pair}, {side}: {} {noise}",
+                side_noise(side)
+            );
         }
     }
     let again = ab(&place, &["--show", "trials", "--json"]);

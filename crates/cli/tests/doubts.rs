@@ -165,7 +165,11 @@ fn exports_carry_doubts_as_metrics_comments_and_exit_code() {
             "anechoic_run_doubt{reason=\"measured_together\"} 1",
             "anechoic_run_doubt{reason=\"losses\"} 0",
         ] {
-            assert!(done.out.lines().any(|of| of == line), "{format}: {line}: {}", done.out);
+            assert!(
+                done.out.lines().any(|printed| printed == line),
+                "{format}: {line}: {}",
+                done.out
+            );
         }
         assert!(done.err.contains(COMPETITION) && done.err.contains(ANOTHER), "{}", done.err);
         let done = anechoic(&["export", format, arg(&sound)]);

@@ -51,7 +51,8 @@ fn python_reads_the_interval_log_of_hdr_histogram() {
     let summary = exported("hdr-log", &file);
     let Done { code, out, err } = command(arg(&python), &["-c", READ_LOG, arg(&file)]);
     assert_eq!(code, Some(0), "{err}");
-    let read: Vec<u64> = out.split_whitespace().map(|of| of.parse().expect("numbers")).collect();
+    let read: Vec<u64> =
+        out.split_whitespace().map(|number| number.parse().expect("numbers")).collect();
     let detours = summary["total"]["detours"].as_u64().expect("a number");
     let longest = summary["total"]["lengths"]["max_ns"].as_u64().expect("a number");
     assert_eq!(read[..2], [5, detours], "seconds and detours");

@@ -44,15 +44,15 @@ fn every_detour_is_in_one_bucket_or_over_all() {
         let done = anechoic(&[&["summary", "--hist", &example][..], options].concat());
         assert_eq!((done.code, &*done.err), (Some(0), ""), "{options:?}");
         let (rows, totals) = read(&done.out);
-        let of = |name: &str| totals.iter().find(|(of, _)| of == name).expect("a total").1;
+        let printed = |name: &str| totals.iter().find(|(row, _)| row == name).expect("a total").1;
         let counted: u64 = rows.iter().map(|row| row.1).sum();
-        assert_eq!(of("#count"), detours as f64, "{options:?}");
-        assert_eq!(counted as f64 + of("#over"), detours as f64, "{options:?}");
+        assert_eq!(printed("#count"), detours as f64, "{options:?}");
+        assert_eq!(counted as f64 + printed("#over"), detours as f64, "{options:?}");
         assert!(rows.windows(2).all(|pair| pair[0].0 < pair[1].0), "{}", done.out);
         assert!(rows.iter().all(|row| row.0 < end_us && row.1 > 0), "{}", done.out);
-        assert!((of("#max(us)") - longest).abs() < 0.001, "{longest}: {}", done.out);
-        assert!(of("#min(us)") <= of("#avg(us)"), "{}", done.out);
-        assert_eq!(end_us.is_infinite(), of("#over") == 0.0, "{}", done.out);
+        assert!((printed("#max(us)") - longest).abs() < 0.001, "{longest}: {}", done.out);
+        assert!(printed("#min(us)") <= printed("#avg(us)"), "{}", done.out);
+        assert_eq!(end_us.is_infinite(), printed("#over") == 0.0, "{}", done.out);
     }
     let done = anechoic(&["summary", "--hist", "--json", &example]);
     let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");

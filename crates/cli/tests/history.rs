@@ -103,8 +103,8 @@ fn a_copy_of_a_run_is_no_earlier_run() {
     let dir = nightly(26);
     let at = |name: &str| dir.path().join(name).display().to_string();
     let copies = [("before", "saved"), ("worse", "saved-too"), ("nightly/03", "again")];
-    for (of, name) in copies {
-        let done = command("cp", &["-a", &at(of), &at(&format!("nightly/{name}"))]);
+    for (original, name) in copies {
+        let done = command("cp", &["-a", &at(original), &at(&format!("nightly/{name}"))]);
         assert_eq!(done.code, Some(0), "{}", done.err);
     }
     let history = at("nightly");

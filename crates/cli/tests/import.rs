@@ -50,8 +50,8 @@ fn results_of_an_emulated_processor_open_with_that() {
         let done = anechoic(&["import", "bare", arg(&result), "-o", arg(dir)]);
         assert_eq!(done.code, Some(0), "{}", done.err);
     }
-    let of = |method: &str| dirs.each_ref().map(|dir| dir.join(method));
-    let (detours, fwq, memory) = (of("detours"), of("fwq"), of("memory"));
+    let recordings = |method: &str| dirs.each_ref().map(|dir| dir.join(method));
+    let (detours, fwq, memory) = (recordings("detours"), recordings("fwq"), recordings("memory"));
     let commands: [&[&str]; 6] = [
         &["summary", arg(&detours[0])],
         &["summary", arg(&fwq[0])],
@@ -83,7 +83,8 @@ fn preemptions_without_an_operating_system_are_ranked_as_such() {
     let ranked = anechoic(&["rank", "--json", arg(&dirs[0]), arg(&dirs[1])]).out;
     let ranked: serde_json::Value = serde_json::from_str(&ranked).expect("JSON");
     let experiments = ranked["experiments"].as_array().expect("a list");
-    let names: Vec<&str> = experiments.iter().filter_map(|of| of["experiment"].as_str()).collect();
+    let names: Vec<&str> =
+        experiments.iter().filter_map(|experiment| experiment["experiment"].as_str()).collect();
     assert_eq!(
         names,
         [
@@ -94,7 +95,8 @@ fn preemptions_without_an_operating_system_are_ranked_as_such() {
             "preemption-read-random-write-long",
         ]
     );
-    let measured = |of: &serde_json::Value| of["noise"][0]["variance_to_mean"].is_number();
+    let measured =
+        |experiment: &serde_json::Value| experiment["noise"][0]["variance_to_mean"].is_number();
     assert!(experiments.iter().all(measured), "{experiments:?}");
 }
 
@@ -187,11 +189,11 @@ fn the_gate_decides_what_counts_by_length_show() {
         ("cyclictest", &["--max-detour", "1us"], 2, "over 1 µs in all"),
         ("a minute", &["--max-detour", "10s"], 0, "PASS"),
     ];
-    for (of, rule, code, expected) in cases {
-        let dir = place.path().join(of);
+    for (name, rule, code, expected) in cases {
+        let dir = place.path().join(name);
         let done = anechoic(&[&["gate", arg(&dir)][..], rule, &short].concat());
-        assert_eq!(done.code, Some(code), "{of} {rule:?}: {} {}", done.out, done.err);
-        assert!(done.out.contains(expected), "{of} {rule:?}: {}", done.out);
+        assert_eq!(done.code, Some(code), "{name} {rule:?}: {} {}", done.out, done.err);
+        assert!(done.out.contains(expected), "{name} {rule:?}: {}", done.out);
         assert!(done.out.contains("another tool counted by length"), "{}", done.out);
     }
     let oslat = place.path().join("oslat");

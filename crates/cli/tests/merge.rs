@@ -118,7 +118,7 @@ fn an_outlier_stands_on_events_and_not_on_one_of_them() {
         (
             "ten times the noise",
             &ticks,
-            ticks.iter().map(|of| (of.0 + 1e-4, 4e-5)).collect(),
+            ticks.iter().map(|tick| (tick.0 + 1e-4, 4e-5)).collect(),
             &["n2"],
         ),
     ];
@@ -128,8 +128,8 @@ fn an_outlier_stands_on_events_and_not_on_one_of_them() {
         let merged = merge(place.path());
         assert_eq!(merged.code, Some(0), "case: {name}: {}{}", merged.out, merged.err);
         let found = cluster(place.path());
-        let names = |of: &str| -> Vec<String> {
-            let found = found[of]["found"].as_array().cloned().unwrap_or_default();
+        let names = |outliers: &str| -> Vec<String> {
+            let found = found[outliers]["found"].as_array().cloned().unwrap_or_default();
             found.iter().map(|one| one["host"].as_str().unwrap_or_default().to_owned()).collect()
         };
         assert_eq!(names("host_outliers"), expected, "case: {name}");

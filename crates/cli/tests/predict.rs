@@ -162,9 +162,15 @@ fn times_that_fall_give_no_cost() {
         }
         let json = predict(times.as_bytes(), costs.as_bytes(), &["--json"]);
         let model: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
-        let of = &model["processors"][0];
-        assert_eq!((json.code, of["verdict"]["sample"].as_str()), (Some(3), Some("not_positive")));
-        assert!(of["per_1000"].is_null() && of["ticks"] == serde_json::json!([]), "case: {name}");
+        let processor = &model["processors"][0];
+        assert_eq!(
+            (json.code, processor["verdict"]["sample"].as_str()),
+            (Some(3), Some("not_positive"))
+        );
+        assert!(
+            processor["per_1000"].is_null() && processor["ticks"] == serde_json::json!([]),
+            "case: {name}"
+        );
     }
 }
 

@@ -93,8 +93,8 @@ fn bad_input_is_told_in_one_line() {
             "case: {name}: {}",
             done.err
         );
-        let of_clap = args.iter().any(|arg| ["--ranks", "--grain"].contains(arg));
-        assert!(of_clap || done.is_one_clear_line(), "case: {name}: {}", done.err);
+        let refused_by_clap = args.iter().any(|arg| ["--ranks", "--grain"].contains(arg));
+        assert!(refused_by_clap || done.is_one_clear_line(), "case: {name}: {}", done.err);
     }
     let quiet = file(dir.path(), "quiet.txt", "# length_ns: 10000000000\n");
     let done = anechoic(&["predict", "phases", arg(&quiet)]);

@@ -349,7 +349,8 @@ fn measurements_of_several_sizes_are_joined_or_the_error_says_why_not() {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let has = |line: &str| {
             let line = words(line);
-            line.windows(3).any(|of| of[0] == rate && of[1] == "Hz" && of[2] == runs)
+            line.windows(3)
+                .any(|window| window[0] == rate && window[1] == "Hz" && window[2] == runs)
         };
         done.out.lines().any(has)
     };

@@ -212,8 +212,8 @@ fn what_is_derived_from_a_private_recording_is_private() {
     let plain = at("plain");
     fs::write(&plain, "").expect("a file");
     let (open, root) = (mode(&plain), command("id", &["-u"]).out.trim() == "0");
-    for (of_dir, expected) in [(0o755, open), (0o750, open & 0o640), (0o700, open & 0o600)] {
-        fs::set_permissions(&recording, Permissions::from_mode(of_dir)).expect("own");
+    for (dir_mode, expected) in [(0o755, open), (0o750, open & 0o640), (0o700, open & 0o600)] {
+        fs::set_permissions(&recording, Permissions::from_mode(dir_mode)).expect("own");
         let forms: [&[&str]; 4] = [
             &["export", "prometheus", arg(&recording)],
             &["report", arg(&recording)],
@@ -224,7 +224,7 @@ fn what_is_derived_from_a_private_recording_is_private() {
             let file = at("file");
             let done = anechoic(&[form, &["-o", arg(&file)]].concat());
             if file.exists() {
-                assert_eq!(mode(&file), expected, "{form:?} of {of_dir:o}");
+                assert_eq!(mode(&file), expected, "{form:?} of {dir_mode:o}");
                 fs::remove_file(&file).expect("own");
             } else {
                 assert_eq!(form[0], "compare", "{form:?}: {}", done.err);

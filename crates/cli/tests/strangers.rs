@@ -144,7 +144,7 @@ fn root_of_a_user_namespace_writes_below_directories_of_outside() {
     while !is_made() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let maps = ["uid", "gid"].map(|of| format!("/proc/{id}/{of}_map"));
+    let maps = ["uid", "gid"].map(|kind| format!("/proc/{id}/{kind}_map"));
     if is_made() && maps.iter().all(|map| fs::write(map, "0 100000 65536").is_ok()) {
         for (name, expected) in [("root", 0), ("user", 73)] {
             let at = |name: &str| arg(&dir.path().join(name)).to_owned();

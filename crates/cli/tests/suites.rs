@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const SECOND: u64 = 1_000_000_000;
 
 /// The run of a set that this command measured.
-fn of_command(command: &str) -> Run {
+fn run_of_command(command: &str) -> Run {
     let cpus = vec![cpu_run(0, (0, SECOND), 20)];
     let mut run = run("detours", clock(SECOND), cpus);
     run.threshold_ticks = 1_000;
@@ -22,8 +22,8 @@ fn of_command(command: &str) -> Run {
 }
 
 /// A run of the suite of detours, which makes three.
-fn of_selfish() -> Run {
-    of_command("anechoic suite selfish --repeat 3 -o /home/agatha/suite")
+fn selfish_run() -> Run {
+    run_of_command("anechoic suite selfish --repeat 3 -o /home/agatha/suite")
 }
 
 /// Writes a recording with a detour of 10 µs every 4 ms.
@@ -46,7 +46,7 @@ fn write_of(dir: &Path, run: &Run, cpu: u32) {
 fn whole() -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     for name in ["run-01", "run-02", "run-03"] {
-        write(&dir.path().join(name), &of_selfish());
+        write(&dir.path().join(name), &selfish_run());
     }
     dir
 }
@@ -85,11 +85,11 @@ fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
     let at = |name: &str| dir.path().join(name);
     fs::remove_dir_all(at("run-02")).expect("removed");
     fs::write(at("run-03").join("run.json"), "{").expect("written");
-    let mut short = of_selfish();
+    let mut short = selfish_run();
     short.state = RunState::Interrupted("SIGINT".into());
     fs::remove_dir_all(at("run-01")).expect("removed");
     write(&at("run-01"), &short);
-    write(&at("run-04"), &of_command("anechoic suite selfish --repeat 4"));
+    write(&at("run-04"), &run_of_command("anechoic suite selfish --repeat 4"));
     let (suite, pages) = shown(dir.path());
     assert_eq!(suite.code, Some(65), "{}", suite.err);
     for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
@@ -107,12 +107,38 @@ fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
     assert!(json.err.contains("1 of 3 sets is missing: run-02"), "{}", json.err);
 }
 
+/// A set whose own result is a warning makes the exit code 1, and the screen, the page and the document state why.
+#[test]
+fn a_doubtful_set_is_named_with_the_reason() {
+    let dir = whole();
+    let mut run = selfish_run();
+    run.cpus[0].lost_detours = 3;
+    fs::remove_dir_all(dir.path().join("run-02")).expect("removed");
+    write(&dir.path().join("run-02"), &run);
+    let (suite, pages) = shown(dir.path());
+    assert_eq!(suite.code, Some(1), "{}", suite.err);
+    for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
+        assert!(text.contains("The result of run-02 is doubtful: "), "{text:.3000}");
+    }
+    let json = |args: &[&str]| -> serde_json::Value {
+        let done = anechoic(args);
+        assert_eq!(done.code, Some(1), "{}", done.err);
+        serde_json::from_str(&done.out).expect("one document")
+    };
+    let own = json(&["suite", "selfish", "--show", arg(dir.path()), "-q", "--json"]);
+    assert_eq!(own["sets"][1]["verdict"], "warning", "{own:#}");
+    assert_eq!(own["doubts"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json(&["summary", arg(dir.path()), "--json"]), own, "the same result");
+    let summary = anechoic(&["summary", arg(dir.path())]);
+    assert!(words(&summary.out).contains("The result of run-02 is doubtful: "), "{}", summary.out);
+}
+
 /// The loops run on one CPU, and jobs on several: what is missing is named by what the loops had.
 #[test]
 fn a_suite_of_one_cpu_has_sets_on_more() {
     let dir = tempfile::tempdir().expect("a directory");
     let recorded = |name: &str, method: &str, cpus: &[u32]| {
-        let mut run = of_command("anechoic suite loops --samples 10");
+        let mut run = run_of_command("anechoic suite loops --samples 10");
         run.method = method.into();
         run.machine.allowed = "0-2".into();
         run.machine.tick_hz = Some(1_000);
@@ -133,7 +159,7 @@ fn a_set_that_was_measured_otherwise_is_left_out_and_not_missing() {
     let dir = whole();
     let set = |name: &str| dir.path().join(name);
     fs::remove_dir_all(set("run-02")).expect("removed");
-    write(&set("run-02"), &of_command("anechoic suite selfish --repeat 4"));
+    write(&set("run-02"), &run_of_command("anechoic suite selfish --repeat 4"));
     let (suite, pages) = shown(dir.path());
     assert_eq!(suite.code, Some(1), "{}", suite.err);
     for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
@@ -146,14 +172,14 @@ fn a_set_that_was_measured_otherwise_is_left_out_and_not_missing() {
     assert_eq!(report.code, Some(1), "{}", report.err);
     assert!(report.err.contains("anechoic: run-02 is left out: "), "{}", report.err);
     fs::remove_dir_all(set("run-03")).expect("removed");
-    write(&set("run-03"), &Run { command: vec![], ..of_selfish() });
+    write(&set("run-03"), &Run { command: vec![], ..selfish_run() });
     let own = anechoic(&["suite", "selfish", "--show", arg(dir.path()), "-q"]);
     assert!(words(&own.out).contains("run-03 is left out: it names no command."), "{}", own.out);
 }
 
 /// Writes the runs of a suite as they would be measured here on this CPU.
 fn as_measured_here(dir: &Path, cpu: u32) {
-    let mut run = of_command(&format!("anechoic suite selfish --repeat 3 -c {cpu}"));
+    let mut run = run_of_command(&format!("anechoic suite selfish --repeat 3 -c {cpu}"));
     run.machine = machine::describe();
     run.tool_version = env!("CARGO_PKG_VERSION").to_owned();
     run.cpus[0].cpu = cpu;
@@ -177,7 +203,7 @@ fn resuming_shows_every_kept_set_and_names_the_others() {
     let done = resumed(dir.path(), cpu);
     assert_eq!(done.code, Some(0), "{} {}", done.out, done.err);
     assert!(words(&done.out).contains("in 3 runs"), "{}", done.out);
-    write(&dir.path().join("run-04"), &of_selfish());
+    write(&dir.path().join("run-04"), &selfish_run());
     let done = resumed(dir.path(), cpu);
     assert_eq!(done.code, Some(1), "{} {}", done.out, done.err);
     assert!(words(&done.out).contains("run-04 is left out: it was measured"), "{}", done.out);
@@ -206,8 +232,8 @@ fn a_set_whose_rows_are_damaged_is_left_out_and_named() {
 #[test]
 fn a_redacted_page_of_a_suite_names_no_owner() {
     let dir = tempfile::tempdir().expect("a directory");
-    let of_host = |host: &str| {
-        let mut run = of_selfish();
+    let run_on = |host: &str| {
+        let mut run = selfish_run();
         run.machine.host = host.into();
         run
     };
@@ -219,7 +245,7 @@ fn a_redacted_page_of_a_suite_names_no_owner() {
         ("secret-twin", "lewis"),
     ];
     for (name, host) in sets {
-        write(&dir.path().join(name), &of_host(host));
+        write(&dir.path().join(name), &run_on(host));
     }
     fs::create_dir(dir.path().join("secret-damage")).expect("a directory");
     fs::write(dir.path().join("secret-damage/run.json"), "{").expect("written");

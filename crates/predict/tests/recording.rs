@@ -119,8 +119,8 @@ fn interrupts_of_others_count() {
     let (from, to) = (made.run.outcomes[0].first_ticks, made.run.outcomes[0].last_ticks);
     let times = (from..to).step_by(500 * MICRO as usize);
     let added = made.events.iter().find(|event| event.args[0] == made::ADDED).expect("made");
-    let of_others = times.map(|ticks| anechoic_recording::KernelEvent { ticks, ..*added });
-    let mut events: Vec<_> = of_others.chain(made.events.iter().copied()).collect();
+    let others = times.map(|ticks| anechoic_recording::KernelEvent { ticks, ..*added });
+    let mut events: Vec<_> = others.chain(made.events.iter().copied()).collect();
     events.sort_by_key(|event| event.ticks);
     made.events = events;
     let table = read(&made).expect("sound");

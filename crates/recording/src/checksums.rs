@@ -89,11 +89,6 @@ fn is_inside(name: &str) -> bool {
 }
 
 fn parse_hex(hex: &str) -> Option<Sum> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
     let mut sum = Sum::default();
     if hex.len() != 2 * sum.len() {
         return None;
@@ -102,6 +97,15 @@ fn parse_hex(hex: &str) -> Option<Sum> {
         *byte = digit(pair[0])? << 4 | digit(pair[1])?;
     }
     Some(sum)
+}
+
+/// Returns the value of a hexadecimal digit, in small letters as checksums are written.
+fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    }
 }
 
 /// Computes the checksum of some bytes.

@@ -161,19 +161,21 @@ pub fn replace_file(file: &Path, content: &[u8]) -> Result<(), WriteError> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let own = format!(".{name}.{}-{:x}", std::process::id(), since.as_nanos());
     let staged = file.with_file_name(own);
-    let write = || {
-        verify_place(directory_of(file))?;
-        let mut out = create(&staged)?;
-        set_private(&out, file)?;
-        out.write_all(content)?;
-        out.sync_all()?;
-        fs::rename(&staged, file)?;
-        sync_dir(directory_of(file))
-    };
-    write().map_err(|source| {
+    replace_through(&staged, file, content).map_err(|source| {
         let _ = fs::remove_file(&staged); // frees the space on a full disk
         failed(file, &source)
     })
+}
+
+/// Writes the content to `staged`, and renames that to `file`.
+fn replace_through(staged: &Path, file: &Path, content: &[u8]) -> io::Result<()> {
+    verify_place(directory_of(file))?;
+    let mut out = create(staged)?;
+    set_private(&out, file)?;
+    out.write_all(content)?;
+    out.sync_all()?;
+    fs::rename(staged, file)?;
+    sync_dir(directory_of(file))
 }
 
 /// Gives what root has created the permissions of the file that it replaces, or else keeps it from all others. A file that
@@ -202,12 +204,11 @@ pub fn replace(file: &Path, content: &[u8]) -> Result<(), WriteError> {
 
 /// Writes the content that [`publish`] will give to `file`.
 pub fn stage(file: &Path, content: &[u8]) -> Result<(), WriteError> {
-    let write = || {
-        let mut out = create(&temporary(file))?;
+    let written = create(&temporary(file)).and_then(|mut out| {
         out.write_all(content)?;
         out.sync_all()
-    };
-    write().map_err(|source| {
+    });
+    written.map_err(|source| {
         let _ = fs::remove_file(temporary(file)); // frees the space on a full disk
         failed(file, &source)
     })
@@ -221,26 +222,24 @@ pub(crate) fn last(file: &Path) -> PathBuf {
 
 /// Stages the last content of `file` in the open file at [`last`], which needs no new space on a full disk.
 pub(crate) fn stage_last(file: &Path, out: &mut File, content: &[u8]) -> Result<(), WriteError> {
-    let mut write = || {
-        out.rewind()?;
-        out.write_all(content)?;
-        out.set_len(content.len() as u64)?;
-        out.sync_all()?;
-        fs::rename(last(file), temporary(file))
-    };
-    match write() {
+    match write_over(out, content).and_then(|()| fs::rename(last(file), temporary(file))) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => stage(file, content), // somebody removed it
         written => written.map_err(|source| failed(file, &source)),
     }
 }
 
+/// Replaces what an open file has.
+fn write_over(out: &mut File, content: &[u8]) -> io::Result<()> {
+    out.rewind()?;
+    out.write_all(content)?;
+    out.set_len(content.len() as u64)?;
+    out.sync_all()
+}
+
 /// Renames the staged content to `file`.
 pub(crate) fn publish(file: &Path) -> Result<(), WriteError> {
-    let rename = || {
-        fs::rename(temporary(file), file)?;
-        sync_dir(directory_of(file))
-    };
-    rename().map_err(|source| failed(file, &source))
+    let renamed = fs::rename(temporary(file), file).and_then(|()| sync_dir(directory_of(file)));
+    renamed.map_err(|source| failed(file, &source))
 }
 
 /// Makes the names in a directory durable.
@@ -322,19 +321,19 @@ mod tests {
     #[test]
     fn what_root_adds_belongs_to_the_owner_of_the_directory() {
         let dir = tempfile::tempdir().expect("a directory");
-        let of_user = dir.path().join("recording");
-        fs::create_dir(&of_user).expect("a directory");
-        if !is_root() || std::os::unix::fs::chown(&of_user, Some(4711), Some(4712)).is_err() {
+        let user_dir = dir.path().join("recording");
+        fs::create_dir(&user_dir).expect("a directory");
+        if !is_root() || std::os::unix::fs::chown(&user_dir, Some(4711), Some(4712)).is_err() {
             return; // only root gives files away
         }
-        create_dir(&of_user.join("table")).expect("a directory");
-        replace(&of_user.join("table/part"), b"new").expect("a file");
-        replace(&of_user.join("file"), b"new").expect("a file");
+        create_dir(&user_dir.join("table")).expect("a directory");
+        replace(&user_dir.join("table/part"), b"new").expect("a file");
+        replace(&user_dir.join("file"), b"new").expect("a file");
         for name in ["table", "table/part", "file"] {
-            let metadata = fs::metadata(of_user.join(name)).expect("it is there");
+            let metadata = fs::metadata(user_dir.join(name)).expect("it is there");
             assert_eq!((metadata.uid(), metadata.gid()), (4711, 4712), "{name}");
         }
-        let refused = create_own_dir(&of_user).expect_err("another user's");
+        let refused = create_own_dir(&user_dir).expect_err("another user's");
         assert!(refused.to_string().contains("4711"), "{refused}");
     }
 }

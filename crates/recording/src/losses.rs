@@ -30,8 +30,8 @@ impl Losses {
     /// Returns the intervals in which something of these kinds was lost on `cpu`.
     #[must_use]
     pub fn on_cpu(&self, cpu: u32, kinds: &[LossKind]) -> Intervals {
-        let of_kind = |kind: &LossKind| self.0.get(&(kind.clone(), cpu));
-        let these = kinds.iter().filter_map(of_kind);
+        let known = |kind: &LossKind| self.0.get(&(kind.clone(), cpu));
+        let these = kinds.iter().filter_map(known);
         Intervals::merge(these.flat_map(|losses| losses.intervals.iter().copied()))
     }
 

@@ -65,21 +65,28 @@ impl Before {
 
 /// All experiments: those of the catalogue, then each of them beside a co-runner.
 pub static MEMORY_EXPERIMENTS: LazyLock<Vec<MemoryExperiment>> = LazyLock::new(|| {
-    let alone = |entry: &catalogue::Entry| MemoryExperiment {
+    let entries = catalogue::entries;
+    entries().map(alone).chain(entries().map(beside_co_runner)).collect()
+});
+
+fn alone(entry: &catalogue::Entry) -> MemoryExperiment {
+    MemoryExperiment {
         id: entry.id.to_owned(),
         kernel: entry.kernel,
         before: entry.before,
         co_runner: false,
         published: entry.published,
-    };
-    let beside = |entry: &catalogue::Entry| MemoryExperiment {
+    }
+}
+
+fn beside_co_runner(entry: &catalogue::Entry) -> MemoryExperiment {
+    MemoryExperiment {
         id: format!("{}-{CO_RUNNER}", entry.id),
         co_runner: true,
         published: false,
         ..alone(entry)
-    };
-    catalogue::entries().map(alone).chain(catalogue::entries().map(beside)).collect()
-});
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -89,8 +96,8 @@ mod tests {
     #[test]
     fn the_groups_have_as_many_experiments_as_in_the_paper() {
         let count = |group| {
-            let of_paper = MEMORY_EXPERIMENTS.iter().filter(|experiment| experiment.published);
-            of_paper.filter(|experiment| experiment.before.group() == group).count()
+            let published = MEMORY_EXPERIMENTS.iter().filter(|experiment| experiment.published);
+            published.filter(|experiment| experiment.before.group() == group).count()
         };
         let groups = [MemoryGroup::Bandwidth, MemoryGroup::Preemption, MemoryGroup::Migration];
         assert_eq!(groups.map(count), [8, 32, 6]);

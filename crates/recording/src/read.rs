@@ -147,8 +147,9 @@ impl OpenPart {
     /// Returns the rows of the next row group that has some of `cpu`; `None` at the end of the part.
     fn next_group<R: Row>(&mut self, cpu: Option<u32>) -> Result<Option<Vec<R>>, String> {
         let groups = self.metadata.row_groups();
-        let of_other = |group: &_| cpu.is_some() && cpu_of(group).is_some_and(|c| Some(c) != cpu);
-        while groups.get(self.next_group).is_some_and(of_other) {
+        let has_other_cpu =
+            |group: &_| cpu.is_some() && cpu_of(group).is_some_and(|c| Some(c) != cpu);
+        while groups.get(self.next_group).is_some_and(has_other_cpu) {
             self.next_group += 1;
         }
         if self.next_group >= groups.len() {

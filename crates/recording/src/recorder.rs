@@ -113,8 +113,8 @@ impl Recorder {
             rows = &sorted;
         }
         self.check_order(rows)?;
-        let of_one_cpu = rows.chunk_by(|a, b| a.cpu() == b.cpu());
-        of_one_cpu.flat_map(|rows| rows.chunks(GROUP_ROWS)).try_for_each(|rows| self.group(rows))
+        let by_cpu = rows.chunk_by(|a, b| a.cpu() == b.cpu());
+        by_cpu.flat_map(|rows| rows.chunks(GROUP_ROWS)).try_for_each(|rows| self.group(rows))
     }
 
     /// Completes all open parts, after which their rows are safe.
@@ -240,33 +240,37 @@ fn begin(dir: &Path, run: &Run) -> Result<[File; 2], WriteError> {
     let content = json(run);
     let run_bytes = 2 * content.len().next_multiple_of(4096);
     let bytes = RESERVE_BYTES + run_bytes + SUMS_BYTES + content.len();
-    let no_room = || {
-        let (dir, kib) = (dir.display(), bytes.div_ceil(1024));
-        let why = format!("no space left in {dir}: a recording needs at least {kib} KiB");
-        ProblemKind::CannotWrite.problem(why, "free space, or use another directory").into()
-    };
-    // Written out instead of a sparse file, so that the blocks really exist.
-    let reserve = |file: &Path, bytes: usize| {
-        let mut file = durable::create(file)?;
-        file.write_all(&vec![0x55; bytes]).map(|()| file)
-    };
-    let keep = || {
-        reserve(&dir.join(RESERVE), RESERVE_BYTES)?;
-        durable::create_dir(&dir.join(LOSSES))?;
-        let run = reserve(&durable::last(&dir.join(RUN)), run_bytes)?;
-        Ok([run, reserve(&durable::last(&dir.join(SUMS)), SUMS_BYTES)?])
-    };
-    let kept = keep().map_err(|source| match durable::is_full(&source) {
-        true => no_room(),
+    let kept = reserve_all(dir, run_bytes).map_err(|source| match durable::is_full(&source) {
+        true => no_room(dir, bytes),
         false => WriteError::Other(Problem::cannot_write_to(dir, &source)),
     })?;
     // Checksums exist from the start too, so that the first ones need no new file.
     let begun = durable::replace(&dir.join(SUMS), b"")
         .and_then(|()| durable::replace(&dir.join(RUN), &content));
     begun.map(|()| kept).map_err(|error| match error {
-        WriteError::Full { .. } => no_room(),
+        WriteError::Full { .. } => no_room(dir, bytes),
         error => error,
     })
+}
+
+/// Reserves space for rows at the end, and for the last `run.json` and the last checksums, whose files it returns.
+fn reserve_all(dir: &Path, run_bytes: usize) -> io::Result<[File; 2]> {
+    reserve(&dir.join(RESERVE), RESERVE_BYTES)?;
+    durable::create_dir(&dir.join(LOSSES))?;
+    let run = reserve(&durable::last(&dir.join(RUN)), run_bytes)?;
+    Ok([run, reserve(&durable::last(&dir.join(SUMS)), SUMS_BYTES)?])
+}
+
+/// Makes a file of this length. It is written out instead of a sparse file, so that the blocks really exist.
+fn reserve(file: &Path, bytes: usize) -> io::Result<File> {
+    let mut file = durable::create(file)?;
+    file.write_all(&vec![0x55; bytes]).map(|()| file)
+}
+
+fn no_room(dir: &Path, bytes: usize) -> WriteError {
+    let (dir, kib) = (dir.display(), bytes.div_ceil(1024));
+    let why = format!("no space left in {dir}: a recording needs at least {kib} KiB");
+    ProblemKind::CannotWrite.problem(why, "free space, or use another directory").into()
 }
 
 /// Checks that spans do not run backwards and, if the table is ordered, that they follow `after`.

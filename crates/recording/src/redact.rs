@@ -167,13 +167,13 @@ impl<'a> Cgroups<'a> {
 /// Returns a thread of the kernel as it is, and of any other its numbers, and which have one cgroup. Recordings of older
 /// versions have processes without a command line that had ended, so a cgroup shows the name of known threads only.
 fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
-    let of_kernel = seen.is_of_kernel();
-    let named = of_kernel && (seen.cgroup == "/" || is_open(&seen.name));
+    let is_of_kernel = seen.is_of_kernel();
+    let named = is_of_kernel && (seen.cgroup == "/" || is_open(&seen.name));
     let cgroup = cgroups.alias(&seen.cgroup);
     SeenThread {
         name: if named { seen.name.clone() } else { REMOVED.into() },
         other_names: vec![],
-        command: if of_kernel { String::new() } else { REMOVED.into() },
+        command: if is_of_kernel { String::new() } else { REMOVED.into() },
         unit: seen.unit.as_ref().map(|_| cgroup.clone()),
         cgroup,
         ..seen.clone()

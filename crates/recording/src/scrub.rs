@@ -101,10 +101,9 @@ impl<'a> Scrubber<'a> {
         if name.is_empty() || self.settings.contains(name) {
             return None;
         }
-        let is_same = |host: &str| {
-            contains_word(name, host)
-                || host.strip_prefix(name).is_some_and(|domain| domain.starts_with('.'))
-        };
+        let has_domain =
+            |host: &str| host.strip_prefix(name).is_some_and(|domain| domain.starts_with('.'));
+        let is_same = |host: &str| contains_word(name, host) || has_domain(host);
         let similar = || self.hosts.iter().find(|(host, _)| is_same(host)).map(|(_, alias)| alias);
         self.hosts.get(name).or_else(similar).copied()
     }

@@ -104,7 +104,7 @@ impl Recording {
         if outcomes.is_empty() && !series.is_empty() {
             outcomes = self.outcomes_of_samples()?;
         }
-        let with = |mut series: Series| {
+        let ended = series.into_iter().filter_map(|mut series| {
             let outcome = outcomes.remove(&series.series)?;
             if let (Some(step), Some(seen)) =
                 (&mut series.parameters.step_ticks, outcome.step_ticks)
@@ -112,8 +112,8 @@ impl Recording {
                 *step = seen;
             }
             Some((series, outcome))
-        };
-        Ok(series.into_iter().filter_map(with).collect())
+        });
+        Ok(ended.collect())
     }
 
     /// Returns which loop ran on `cpu` and when, in time order. Series whose copies shared the CPU are left
@@ -133,12 +133,12 @@ impl Recording {
         if methods::WHOLE.contains(&&*run.method) {
             return vec![Stint::from_run(run, cpu, cpu.last_ticks)];
         }
-        let of_cpu = |(series, _): &(Series, Outcome)| {
+        let is_of_cpu = |(series, _): &(Series, Outcome)| {
             series.cpu == Some(cpu.cpu) && series.parameters.copies <= 1
         };
         let mut stints: Vec<Stint> = series
             .iter()
-            .filter(|series| of_cpu(series))
+            .filter(|series| is_of_cpu(series))
             .map(|(series, outcome)| Stint {
                 first_ticks: outcome.first_ticks,
                 last_ticks: outcome.last_ticks,

@@ -85,27 +85,27 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
 
 /// Returns the parts of a path, the first one last.
 fn parts(path: &Path) -> Vec<OsString> {
-    let part = |part: Component<'_>| match part {
+    let parts = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
         _ => None,
-    };
-    path.components().rev().filter_map(part).collect()
+    });
+    parts.collect()
 }
 
 /// Checks that nobody else can exchange an entry of a directory, and that it is not somebody else's link or pipe.
 fn verify_entry(dir: &Path, entry: &Path, about: &Metadata) -> io::Result<()> {
-    let of_dir = dir.metadata()?;
-    let sticky = of_dir.mode() & STICKY != 0;
+    let about_dir = dir.metadata()?;
+    let sticky = about_dir.mode() & STICKY != 0;
     if !is_root() {
-        let users = [of_dir.uid(), rustix::process::geteuid().as_raw()];
-        let open = sticky && of_dir.mode() & WRITE_OTHERS != 0;
+        let users = [about_dir.uid(), rustix::process::geteuid().as_raw()];
+        let open = sticky && about_dir.mode() & WRITE_OTHERS != 0;
         let leads_away = !about.is_dir() && !about.is_file();
         let planted = leads_away && open && !users.contains(&about.uid());
-        return if planted { Err(of_stranger(entry, about.uid())) } else { Ok(()) };
+        return if planted { Err(owned_by_stranger(entry, about.uid())) } else { Ok(()) };
     }
-    verify_owner(dir, &of_dir)?;
-    match others_may_write(dir, &of_dir) {
+    verify_owner(dir, &about_dir)?;
+    match others_may_write(dir, &about_dir) {
         true if !sticky => Err(open_to_others(dir)),
         false if !about.is_symlink() => Ok(()),
         _ => verify_owner(entry, about),
@@ -121,10 +121,10 @@ fn verify_last(dir: &Path, like_tmp: bool) -> io::Result<()> {
 }
 
 fn verify_owner(path: &Path, about: &Metadata) -> io::Result<()> {
-    if is_trusted(about.uid()) { Ok(()) } else { Err(of_stranger(path, about.uid())) }
+    if is_trusted(about.uid()) { Ok(()) } else { Err(owned_by_stranger(path, about.uid())) }
 }
 
-fn of_stranger(path: &Path, owner: u32) -> io::Error {
+fn owned_by_stranger(path: &Path, owner: u32) -> io::Error {
     let path = path.display();
     refused(format!("{path} belongs to user {owner}, who could redirect what is written there"))
 }
@@ -143,9 +143,9 @@ fn refused(why: String) -> io::Error {
 /// Returns whether anybody but root may create and rename entries of a directory. An access list is not read: with one,
 /// the permissions of the group may be those of any user.
 fn others_may_write(dir: &Path, about: &Metadata) -> bool {
-    let of_group = about.mode() & WRITE_GROUP != 0;
+    let group_may_write = about.mode() & WRITE_GROUP != 0;
     let own_group = is_trusted_group(about.gid()) && !has_access_list(dir);
-    about.mode() & WRITE_OTHERS != 0 || of_group && !own_group
+    about.mode() & WRITE_OTHERS != 0 || group_may_write && !own_group
 }
 
 fn has_access_list(dir: &Path) -> bool {

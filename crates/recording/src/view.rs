@@ -176,8 +176,8 @@ impl<'a> Activities<'a> {
         let mut first = self.next;
         let mut end = first;
         loop {
-            let of_detour = |activity: &&Activity| activity.detour == index;
-            end += self.buffer[end..].iter().take_while(of_detour).count();
+            let is_of_detour = |activity: &&Activity| activity.detour == index;
+            end += self.buffer[end..].iter().take_while(is_of_detour).count();
             if end < self.buffer.len() || !self.refill(first)? {
                 break;
             }

@@ -31,8 +31,8 @@ fn detours(id: &str, text: &str, given: &[(&str, &str)]) -> Vec<(u32, u64, u64)>
     let mut found = vec![];
     for (cpu, stints) in loops.by_cpu(recording.run()) {
         let mut detours = recording.detours_of(cpu.cpu, stints);
-        while let Some(of) = detours.next_detour().expect("readable") {
-            found.push((of.cpu, of.start_ticks, of.lost_ticks));
+        while let Some(detour) = detours.next_detour().expect("readable") {
+            found.push((detour.cpu, detour.start_ticks, detour.lost_ticks));
         }
     }
     assert_eq!(done.expect("imported"), found.len() as u64);

@@ -47,31 +47,31 @@ fn every_number_of_the_image_is_in_the_recordings() {
     let (dir, imported) = bare(RESULT);
     let methods = imported.unwrap();
     assert_eq!(methods, METHODS);
-    let of_method = |method: &str| dir.path().join("recording").join(method);
+    let method_dir = |method: &str| dir.path().join("recording").join(method);
     let mut lines = RESULT.lines().filter(|line| !line.starts_with('#'));
     let numbers = |line: &str| -> Vec<u64> {
         line.split(' ').skip(1).map(|number| number.parse().unwrap()).collect()
     };
-    let mut of_text: Vec<Vec<u64>> = vec![];
+    let mut in_text: Vec<Vec<u64>> = vec![];
     let mut words = vec![];
     for line in &mut lines {
         match line.split(' ').next().unwrap() {
-            "series" => of_text.push(vec![]),
+            "series" => in_text.push(vec![]),
             word @ ("s" | "w" | "t") => {
                 words.push(word);
-                of_text.last_mut().unwrap().extend(numbers(line));
+                in_text.last_mut().unwrap().extend(numbers(line));
             }
             _ => {}
         }
     }
-    let mut of_recordings: Vec<Vec<u64>> = vec![vec![]]; // the detours, of which there are none
+    let mut in_recordings: Vec<Vec<u64>> = vec![vec![]]; // the detours, of which there are none
     for method in &methods[1..] {
-        let samples: Vec<Sample> = rows(&of_method(method));
-        for (series, _) in Recording::open(&of_method(method)).unwrap().series().unwrap() {
-            let of_series = samples.iter().filter(|sample| sample.series == series.series);
+        let samples: Vec<Sample> = rows(&method_dir(method));
+        for (series, _) in Recording::open(&method_dir(method)).unwrap().series().unwrap() {
+            let series_samples = samples.iter().filter(|sample| sample.series == series.series);
             let mut last_end = None;
-            of_recordings.push(
-                of_series
+            in_recordings.push(
+                series_samples
                     .flat_map(|sample| {
                         let before = last_end.replace(sample.end_ticks);
                         let before = sample.start_ticks - before.unwrap_or(sample.start_ticks);
@@ -86,10 +86,10 @@ fn every_number_of_the_image_is_in_the_recordings() {
             );
         }
     }
-    assert_eq!(of_recordings, of_text);
+    assert_eq!(in_recordings, in_text);
     assert!(["s", "w", "t"].iter().all(|word| words.contains(word)), "the fixture has all kinds");
-    assert!(rows::<Detour>(&of_method("detours")).is_empty());
-    let run = Recording::open(&of_method("fwq")).unwrap().run().clone();
+    assert!(rows::<Detour>(&method_dir("detours")).is_empty());
+    let run = Recording::open(&method_dir("fwq")).unwrap().run().clone();
     assert_eq!((&*run.machine.kernel, &*run.machine.host), ("none", "lab"));
     assert!(run.notes[0].contains("durations mean nothing"), "{:?}", run.notes);
     assert!(run.notes[1].starts_with("interrupts were off"), "{:?}", run.notes);
@@ -190,18 +190,21 @@ fn preemptions_are_the_experiments_of_the_command_and_say_how_they_were_made() {
     let (found, series) = notes(PREEMPTED, "memory");
     assert!(found.iter().any(|note| note.contains("a switch to a second context")), "{found:?}");
     assert!(!found.iter().any(|note| note.contains("are assumed")), "{found:?}");
-    let of: Vec<_> = { series.iter() }
+    let experiments: Vec<_> = { series.iter() }
         .map(|(series, _)| (&series.parameters.experiment, series.parameters.other_bytes))
         .map(|(id, other)| (id.as_deref().unwrap_or(""), other))
         .collect();
-    assert_eq!(of.len(), 5 * 2);
+    assert_eq!(experiments.len(), 5 * 2);
     let known =
         anechoic_recording::memory::MEMORY_EXPERIMENTS.iter().map(|known| known.id.as_str());
-    assert!(of.iter().all(|(id, _)| known.clone().any(|known| known == *id)), "{of:?}");
-    assert_eq!(of[0], ("bandwidth-read-random-warm", None));
-    assert_eq!(of[2], ("preemption-read-random-sleep-long", None));
-    assert_eq!(of[4], ("preemption-read-random-read-long", Some(4 * (4 << 20))));
-    assert_eq!(of[8], ("preemption-read-random-code-long", Some(512 << 10)));
+    assert!(
+        experiments.iter().all(|(id, _)| known.clone().any(|known| known == *id)),
+        "{experiments:?}"
+    );
+    assert_eq!(experiments[0], ("bandwidth-read-random-warm", None));
+    assert_eq!(experiments[2], ("preemption-read-random-sleep-long", None));
+    assert_eq!(experiments[4], ("preemption-read-random-read-long", Some(4 * (4 << 20))));
+    assert_eq!(experiments[8], ("preemption-read-random-code-long", Some(512 << 10)));
     // A CPU that hides its caches, and a result without a preemption.
     let hidden =
         PREEMPTED.replace("# measuring: memory\n", "assumed-caches 32768 1048576 33554432\n");
@@ -236,11 +239,12 @@ fn series_of_several_cpus_keep_their_cpus() {
     let missing = run.not_available.iter().find(|missing| missing.what == "CPU 2").unwrap();
     assert_eq!(missing.why, "it does not start");
     let series = recording.series().unwrap();
-    let rounds: Vec<_> = series.iter().map(|(of, _)| (of.series, of.cpu, of.round)).collect();
+    let rounds: Vec<_> =
+        series.iter().map(|(planned, _)| (planned.series, planned.cpu, planned.round)).collect();
     assert_eq!(rounds, [(0, Some(0), 1), (1, Some(1), 1)]);
     let samples: Vec<Sample> = rows(&place);
-    let of_cpu = |cpu| samples.iter().filter(|sample| sample.cpu == cpu).count();
-    assert_eq!([of_cpu(0), of_cpu(1)], [20, 20]);
+    let count = |cpu| samples.iter().filter(|sample| sample.cpu == cpu).count();
+    assert_eq!([count(0), count(1)], [20, 20]);
 }
 
 /// The trials of a calibration agreed, or by how much they did not is noted once in each recording.

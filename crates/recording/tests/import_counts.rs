@@ -41,8 +41,8 @@ fn counts(dir: &TempDir) -> (Recording, Counts) {
         counts.entry(row.cpu).or_default().push((row.from_ticks, row.to_ticks, row.count));
     }
     for cpu in &recording.run().cpus {
-        let of = counts.entry(cpu.cpu).or_default();
-        assert_eq!(of.iter().map(|row| row.2).sum::<u64>(), cpu.detours, "CPU {}", cpu.cpu);
+        let rows = counts.entry(cpu.cpu).or_default();
+        assert_eq!(rows.iter().map(|row| row.2).sum::<u64>(), cpu.detours, "CPU {}", cpu.cpu);
     }
     (recording, counts)
 }
@@ -100,12 +100,12 @@ fn the_table_of_sysjitter_gives_counts_between_its_quantiles() {
 fn oslat_counts_detours_above_the_undisturbed_loop() {
     let (dir, done) = import("oslat", &[foreign("oslat.json")], &[]);
     let (recording, found) = counts(&dir);
-    let of = &found[&1];
-    assert_eq!(done.expect("imported"), of.iter().map(|row| row.2).sum::<u64>());
-    assert_eq!(of[0], (1_001, 2_001, 231), "the bucket that oslat calls 2");
+    let rows = &found[&1];
+    assert_eq!(done.expect("imported"), rows.iter().map(|row| row.2).sum::<u64>());
+    assert_eq!(rows[0], (1_001, 2_001, 231), "the bucket that oslat calls 2");
     assert!(
-        of.contains(&(9_946_001, 9_947_001, 1)) && of.contains(&(31_001, 9_947_001, 329)),
-        "{of:?}"
+        rows.contains(&(9_946_001, 9_947_001, 1)) && rows.contains(&(31_001, 9_947_001, 329)),
+        "{rows:?}"
     );
     let run = recording.run();
     assert_eq!((run.threshold_ticks, run.cpus[0].last_ticks), (1_000, 1_999_000_000));
@@ -225,8 +225,8 @@ fn files_that_cannot_be_joined_are_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let table = fs::read_to_string(foreign("sysjitter.txt")).expect("a file");
     let raw = dir.path().join("raw.7");
-    let of_another = fs::read_to_string(foreign("sysjitter-raw.0")).expect("a file");
-    fs::write(&raw, of_another.replace("cpu: 0", "cpu: 7")).expect("written");
+    let another = fs::read_to_string(foreign("sysjitter-raw.0")).expect("a file");
+    fs::write(&raw, another.replace("cpu: 0", "cpu: 7")).expect("written");
     let file = dir.path().join("table.txt");
     fs::write(&file, table).expect("written");
     let problem = import("sysjitter", &[raw, file], &[]).1.expect_err("times and counts");

@@ -55,8 +55,9 @@ fn real_files_of_both_versions_have_the_interrupts_that_trace_cmd_reports() {
         let (detours, events) = (all::<Detour>(&recording), all::<KernelEvent>(&recording));
         assert_eq!(detours.len() as u64, number, "{name}");
         let inside = |event: &&KernelEvent| {
-            detours.iter().any(|of| {
-                of.cpu == event.cpu && (of.start_ticks..=of.end_ticks).contains(&event.ticks)
+            detours.iter().any(|detour| {
+                detour.cpu == event.cpu
+                    && (detour.start_ticks..=detour.end_ticks).contains(&event.ticks)
             })
         };
         assert_eq!(
@@ -135,7 +136,8 @@ fn events_that_the_trace_lost_are_losses_of_the_recording() {
     let recording = opened(&dir);
     assert_eq!(recording.run().cpus[0].lost_detours, LOST, "each event may have been one");
     let losses = all::<Loss>(&recording);
-    let found: Vec<_> = losses.iter().map(|of| (of.what.clone(), of.cpu, of.count)).collect();
+    let found: Vec<_> =
+        losses.iter().map(|loss| (loss.what.clone(), loss.cpu, loss.count)).collect();
     assert_eq!(found, [LossKind::Events, LossKind::Detours].map(|what| (what, 0, LOST)));
     for Loss { start_ticks, end_ticks, .. } in &losses {
         assert!(start_ticks < end_ticks, "it took time");
@@ -143,8 +145,12 @@ fn events_that_the_trace_lost_are_losses_of_the_recording() {
         let seen = all::<KernelEvent>(&recording);
         assert!(!seen.iter().any(|event| event.cpu == 0 && lost(event.ticks)), "nothing in it");
         let detours = all::<Detour>(&recording);
-        let over = |of: &Detour| of.start_ticks < *end_ticks && *start_ticks < of.end_ticks;
-        assert!(!detours.iter().any(|of| of.cpu == 0 && over(of)), "no handler spans it");
+        let over =
+            |detour: &Detour| detour.start_ticks < *end_ticks && *start_ticks < detour.end_ticks;
+        assert!(
+            !detours.iter().any(|detour| detour.cpu == 0 && over(detour)),
+            "no handler spans it"
+        );
     }
     let marked = dir.path().join("trace.dat");
     fs::write(&marked, &bytes).expect("a file");
@@ -179,7 +185,7 @@ fn format_of(name: &str, id: u16, fields: &[String]) -> String {
 
 /// Returns an uncompressed file of version 6 with these events of the osnoise tracer on CPU 0.
 fn osnoise_file(events: &[Vec<u8>]) -> Vec<u8> {
-    let of_window =
+    let window =
         format_of("osnoise", 9, &[field("u64", "noise", 8, 8), field("u64", "runtime", 16, 8)]);
     let formats = [
         format_of(
@@ -224,7 +230,7 @@ fn osnoise_file(events: &[Vec<u8>]) -> Vec<u8> {
             .concat(),
     );
     file.extend(1_u32.to_le_bytes());
-    file.extend(sized(&of_window));
+    file.extend(sized(&window));
     file.extend(1_u32.to_le_bytes());
     file.extend(b"osnoise\0");
     file.extend((formats.len() as u32).to_le_bytes());
@@ -290,12 +296,16 @@ fn samples_of_osnoise_are_detours_with_their_causes() {
     let (dir, done) = import_bytes(&file);
     assert_eq!(done.expect("imported"), 2);
     let recording = opened(&dir);
-    let spans: Vec<_> =
-        all::<Detour>(&recording).iter().map(|of| (of.start_ticks, of.end_ticks)).collect();
+    let spans: Vec<_> = all::<Detour>(&recording)
+        .iter()
+        .map(|detour| (detour.start_ticks, detour.end_ticks))
+        .collect();
     assert_eq!(spans, [(1_000, 1_500), (5_000, 6_000)]);
     assert_eq!((recording.run().cpus[0].tid, recording.run().threshold_ticks), (77, 499));
-    let events: Vec<_> =
-        all::<KernelEvent>(&recording).iter().map(|of| (of.ticks, of.kind, of.args[0])).collect();
+    let events: Vec<_> = all::<KernelEvent>(&recording)
+        .iter()
+        .map(|event| (event.ticks, event.kind, event.args[0]))
+        .collect();
     use EventKind::{IrqEntry, IrqExit, LocalTimerEntry, LocalTimerExit, Switch};
     let expected = [
         (1_100, LocalTimerEntry, 236),
@@ -306,7 +316,8 @@ fn samples_of_osnoise_are_detours_with_their_causes() {
         (5_900, Switch, 77),
     ];
     assert_eq!(events, expected, "the thread ran for 700 ns without the interrupt");
-    let names: Vec<_> = all::<Name>(&recording).into_iter().map(|of| (of.key, of.name)).collect();
+    let names: Vec<_> =
+        all::<Name>(&recording).into_iter().map(|name| (name.key, name.name)).collect();
     assert_eq!(names, [(9, "kworker".to_owned()), (30, "eth0".to_owned())]);
 }
 

@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn every_activity_comes_with_its_detour(
         counts in vec(0..4_u64, 1..40),
-        (of_detours, of_activities) in (1..9_usize, 1..9_usize),
+        (detours_each, activities_each) in (1..9_usize, 1..9_usize),
     ) {
         let dir = tempfile::tempdir().unwrap();
         let detours: Vec<Detour> = (0..counts.len() as u64).map(detour).collect();
@@ -81,10 +81,10 @@ proptest! {
         };
         let activities: Vec<Activity> = counts.iter().enumerate().flat_map(rows).collect();
         let groups = |size| detours.chunks(size).map(<[_]>::to_vec).collect::<Vec<_>>();
-        let cut: Vec<_> = activities.chunks(of_activities).map(<[_]>::to_vec).collect();
+        let cut: Vec<_> = activities.chunks(activities_each).map(<[_]>::to_vec).collect();
         let run = sample::run(RunState::Complete);
         let recording =
-            write(&dir.path().join("recording"), &run, &groups(of_detours), &cut);
+            write(&dir.path().join("recording"), &run, &groups(detours_each), &cut);
         let (found, strays) = joined(&recording);
         let shortest = run.cpus[1].shortest_gap_ticks;
         let expected: Vec<_> = detours

@@ -137,7 +137,7 @@ const anechoic = (() => {
       const pressed = event.target.closest("button");
       if (pressed) sort(table, pressed.closest("th"));
     });
-    const more = table.closest("section").querySelector("[data-more]");
+    const more = table.closest(".wide").nextElementSibling?.querySelector("[data-more]");
     more?.addEventListener("click", () => {
       table.dataset.all = "1";
       rowsOf(table);

@@ -58,7 +58,7 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let cost =
         |(row, _, others): &(&SourceRow, &str, Vec<f64>)| row.noise + others.iter().sum::<f64>();
     kinds.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
-    kinds.iter().take(LINES).map(|of| sentence(of, cost(of), run)).collect()
+    kinds.iter().take(LINES).map(|kind| sentence(kind, cost(kind), run)).collect()
 }
 
 fn sentence((row, reduce, others): &(&SourceRow, &str, Vec<f64>), all: f64, run: &Facts) -> String {
@@ -104,7 +104,7 @@ fn here(row: &SourceRow, run: &Facts) -> Option<String> {
     if !sources::THREAD.is(&row.source) {
         return None;
     }
-    let thread = row.threads.first().filter(|of| of.command.as_deref() != Some(""))?;
+    let thread = row.threads.first().filter(|thread| thread.command.as_deref() != Some(""))?;
     let own = run.limits.as_ref().map_or("/", |limits| &limits.cgroup);
     match thread.unit.as_deref() {
         // The loops are in this unit too.
@@ -137,7 +137,7 @@ fn is_of_system(unit: &str, cgroup: &str) -> bool {
 pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     let mut described: Vec<&str> = vec![];
     for row in &sources.rows {
-        let known = sources::find(&row.source).filter(|of| !described.contains(&of.id));
+        let known = sources::find(&row.source).filter(|known| !described.contains(&known.id));
         let Some(source) = known else { continue };
         described.push(source.id);
         screen.section(&source_name(&row.source, "", run));
@@ -149,11 +149,11 @@ pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
 /// Returns the line that names this row (`vmstat_update: …`, `NET_RX, …: …`), else the first line.
 fn reduction(lines: &'static [&'static str], row: &SourceRow) -> Option<&'static str> {
     let function = row.functions.first().map(|first| first.function.as_str());
-    let speaks_of = |line: &&&str| {
-        let Some((about, _)) = line.split_once(": ") else { return false };
-        about.split(", ").any(|about| about == row.name || Some(about) == function)
-    };
-    lines.iter().find(speaks_of).or(lines.first()).copied()
+    let named = lines.iter().find(|line| {
+        let Some((names, _)) = line.split_once(": ") else { return false };
+        names.split(", ").any(|name| name == row.name || Some(name) == function)
+    });
+    named.or(lines.first()).copied()
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
             online: "0-7".into(),
             unit_cpus: true,
             limits: Some(limits),
-            ..Facts::of(&run, 0)
+            ..Facts::new(&run, 0)
         }
     }
 
@@ -218,17 +218,17 @@ mod tests {
 
     #[test]
     fn no_command_moves_the_run_itself_or_a_unit_that_systemd_would_not_find() {
-        let of_user = "/user.slice/user-1000.slice/user@1000.service";
+        let manager = "/user.slice/user-1000.slice/user@1000.service";
         let set = "systemctl set-property --runtime";
         let cpus = "AllowedCPUs=0-1,4-7";
         for (cgroup, expected) in [
             ("/", Some("taskset -acp 0-1,4-7 7".to_owned())),
             ("/system.slice/cron.service", Some(format!("{set} 'cron.service' {cpus}"))),
             ("/system.slice/a\\x2db.service", Some(format!("{set} 'a\\x2db.service' {cpus}"))),
-            (of_user, Some(format!("{set} 'user@1000.service' {cpus}"))),
+            (manager, Some(format!("{set} 'user@1000.service' {cpus}"))),
             ("/user.slice/user-1000.slice/session-3.scope", None),
             ("/user.slice", None),
-            (&format!("{of_user}/app.slice/app-x.scope"), None),
+            (&format!("{manager}/app.slice/app-x.scope"), None),
             ("/system.slice/a';reboot;'.service", None),
         ] {
             assert_eq!(against(cgroup, &run()), expected, "{cgroup}");

@@ -48,7 +48,7 @@ pub(crate) fn notes(run: &Facts) -> Vec<Fact> {
 /// Returns alignment, explained share, audit and steal.
 pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
     let mut facts = match run.program {
-        Some(_) => of_program(),
+        Some(_) => program_facts(),
         None => {
             let (tone, text) = alignment(&sources.alignment, run.threshold_ns);
             vec![Fact::new("alignment", tone, text)]
@@ -82,7 +82,7 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
 }
 
 /// Returns which check does not apply to a recorded program, and what its events do not show.
-fn of_program() -> Vec<Fact> {
+fn program_facts() -> Vec<Fact> {
     let aligned = "does not apply: no loop shows when the CPU did something else, only the kernel's events do";
     let below = "time below the kernel (VM exits, firmware, steal) counts as run time of the program; `anechoic run` measures it";
     vec![Fact::new("alignment", Tone::Quiet, aligned), Fact::new("not seen", Tone::Quiet, below)]
@@ -107,21 +107,19 @@ pub(crate) fn not_aligned(found: &Alignment, threshold_ns: u64) -> Option<String
 fn alignment(alignment: &Alignment, threshold_ns: u64) -> (Tone, String) {
     let Alignment { events, outside, .. } = *alignment;
     let all = counted(events, "kernel event", "kernel events");
-    let lie = |text: &str| {
-        let lie = if outside == 1 { "lies" } else { "lie" };
-        format!("{} of {all} {lie} {text}", count(outside))
-    };
+    let lie = if outside == 1 { "lies" } else { "lie" };
+    let some_lie = format!("{} of {all} {lie}", count(outside));
     match (events, outside) {
         (0, _) => (Tone::Quiet, "no kernel events on the measured CPUs".into()),
         (1, 0) => (Tone::Good, "the only kernel event lies inside a detour".into()),
         (_, 0) => (Tone::Good, format!("all {all} lie inside detours")),
         _ if threshold_ns > SURELY_SEEN_NS => {
-            (Tone::Quiet, format!("not checked: {}", lie("in gaps below the threshold")))
+            (Tone::Quiet, format!("not checked: {some_lie} in gaps below the threshold"))
         }
         _ => {
             let bad = outside as f64 > OUTSIDE_BAD * events as f64;
-            let text = lie("outside all detours");
-            let text = if bad { format!("{text}: do not trust the sources") } else { text };
+            let distrust = if bad { ": do not trust the sources" } else { "" };
+            let text = format!("{some_lie} outside all detours{distrust}");
             (if bad { Tone::Bad } else { Tone::Warning }, text)
         }
     }
@@ -135,8 +133,8 @@ fn explained(coverage: &Coverage, sources: &Breakdown, run: &Facts) -> String {
     );
     text += &format!("; {} has no kernel event", share(coverage.unexplained));
     if coverage.not_attributable > 0.0 {
-        let of_unknown = sources.rows.iter().filter(|row| NOT_ATTRIBUTABLE.is(&row.source));
-        let names: Vec<&str> = of_unknown.map(|row| &*row.name).collect();
+        let unknown = sources.rows.iter().filter(|row| NOT_ATTRIBUTABLE.is(&row.source));
+        let names: Vec<&str> = unknown.map(|row| &*row.name).collect();
         let why = match run.alternate_ns {
             Some(_) => "events were switched off on purpose",
             None if !names.is_empty() && !names.contains(&"") => "the kernel hides the events",
@@ -208,29 +206,31 @@ pub(crate) fn losses(losses: &[LossSummary]) -> Vec<Fact> {
 }
 
 fn tracer_cost(cost: &TracerCost) -> String {
-    let difference = |difference: &Difference| {
-        format!(
-            "{} (95 %: {}; detectable from {})",
-            time(difference.difference_ns),
-            between(&time(difference.interval.low), &time(difference.interval.high)),
-            time(difference.smallest_effect_ns),
-        )
-    };
     format!(
         "recording events lengthens the median tick by {}, the mean tick by {}; {} pairs of windows",
-        difference(&cost.median),
-        difference(&cost.mean),
+        lengthened(&cost.median),
+        lengthened(&cost.mean),
         count(cost.pairs),
+    )
+}
+
+/// Writes by how much ticks are longer, its interval, and what could be detected.
+fn lengthened(difference: &Difference) -> String {
+    format!(
+        "{} (95 %: {}; detectable from {})",
+        time(difference.difference_ns),
+        between(&time(difference.interval.low), &time(difference.interval.high)),
+        time(difference.smallest_effect_ns),
     )
 }
 
 /// Returns what was not available, why, and what would enable it.
 pub(crate) fn not_available(missing: &[NotAvailable]) -> Vec<Fact> {
-    let fact = |NotAvailable { what, why, remedy }: &NotAvailable| {
+    let facts = missing.iter().map(|NotAvailable { what, why, remedy }| {
         let remedy = if remedy.is_empty() { String::new() } else { format!(": {remedy}") };
         Fact::new("not available", Tone::Warning, format!("{what} ({why}){remedy}"))
-    };
-    missing.iter().map(fact).collect()
+    });
+    facts.collect()
 }
 
 #[cfg(test)]

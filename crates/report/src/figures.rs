@@ -1,6 +1,6 @@
 //! The figures of the report as separate files, with the numbers and captions of the page.
 
-use crate::html::{HtmlReport, pictures};
+use crate::page::{HtmlReport, pictures};
 use crate::picture::{Kept, svg};
 use crate::style::{plain, wrap};
 
@@ -9,8 +9,8 @@ use crate::style::{plain, wrap};
 pub struct Figure {
     /// Number in the report, from 1.
     pub number: usize,
-    /// What it is of.
-    pub of: FigureOf,
+    /// What it shows.
+    pub subject: FigureSubject,
     /// Name of the file without extension: number, section, and what distinguishes it from others of that section.
     pub name: String,
     /// Its caption.
@@ -21,9 +21,9 @@ pub struct Figure {
     pub size_cm: (f64, f64),
 }
 
-/// What a figure is of.
+/// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FigureOf {
+pub enum FigureSubject {
     /// The paper whose experiments the recordings are.
     Paper,
     /// All recordings together.
@@ -42,19 +42,20 @@ pub fn figures(report: &HtmlReport) -> Vec<Figure> {
 
 fn figure(kept: &Kept, several: bool) -> Figure {
     let (svg, (wide, high)) = svg::file(&kept.picture, &kept.caption);
-    let of = match kept.part.checked_sub(1) {
-        Some(at) => FigureOf::Recording(at),
-        None if kept.of_paper => FigureOf::Paper,
-        None => FigureOf::Together,
+    // Part 0 is what stands before the recordings.
+    let subject = match kept.part.checked_sub(1) {
+        Some(index) => FigureSubject::Recording(index),
+        None if kept.of_paper => FigureSubject::Paper,
+        None => FigureSubject::Together,
     };
-    let which = match of {
-        FigureOf::Recording(at) if several => format!("r{}-", at + 1),
+    let which = match subject {
+        FigureSubject::Recording(index) if several => format!("r{}-", index + 1),
         _ => String::new(),
     };
     let cm = |points: f64| points / 72.0 * 2.54;
     Figure {
         number: kept.number,
-        of,
+        subject,
         name: format!("{:02}-{which}{}", kept.number, kept.name),
         caption: kept.caption.clone(),
         svg,
@@ -68,32 +69,33 @@ fn figure(kept: &Kept, several: bool) -> Figure {
 pub fn captions(report: &HtmlReport, figures: &[Figure]) -> String {
     let mut text = String::new();
     if let Some(study) = &report.study {
-        let about = std::iter::once(study.paper.full).chain(study.lacking.iter().map(|of| &**of));
+        let lacking = study.lacking.iter().map(String::as_str);
+        let about = std::iter::once(study.paper.full).chain(lacking);
         for line in about.flat_map(|line| wrap(&plain(line), 100)) {
             text += &line;
             text.push('\n');
         }
-        list(figures, FigureOf::Paper, &mut text);
+        list(figures, FigureSubject::Paper, &mut text);
     }
-    if figures.iter().any(|figure| figure.of == FigureOf::Together) {
+    if figures.iter().any(|figure| figure.subject == FigureSubject::Together) {
         text += "All recordings together\n";
-        list(figures, FigureOf::Together, &mut text);
+        list(figures, FigureSubject::Together, &mut text);
     }
-    for (at, part) in report.recordings.iter().enumerate() {
+    for (index, part) in report.recordings.iter().enumerate() {
         let Some(run) = part.facts() else { continue };
         let what = [&part.name, &run.method, &run.host, &run.model, &run.start_utc];
         let what: Vec<String> =
             what.into_iter().filter(|text| !text.is_empty()).map(|text| plain(text)).collect();
         text += &what.join(" · ");
         text.push('\n');
-        list(figures, FigureOf::Recording(at), &mut text);
+        list(figures, FigureSubject::Recording(index), &mut text);
     }
     text + concat!("Made by anechoic ", env!("CARGO_PKG_VERSION"), ".\n")
 }
 
 /// Adds the captions of these figures.
-fn list(figures: &[Figure], of: FigureOf, text: &mut String) {
-    for figure in figures.iter().filter(|figure| figure.of == of) {
+fn list(figures: &[Figure], subject: FigureSubject, text: &mut String) {
+    for figure in figures.iter().filter(|figure| figure.subject == subject) {
         let (wide, high) = figure.size_cm;
         let (number, name) = (figure.number, &figure.name);
         *text += &format!("\nFigure {number}   {name} · {wide:.1} cm × {high:.1} cm\n");

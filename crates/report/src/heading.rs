@@ -60,8 +60,8 @@ pub(crate) fn how(run: &Facts) -> String {
     if !run.policy.is_other() {
         how += &format!(" · {}", run.policy);
     }
-    if let Some((number, of)) = run.repetition {
-        how += &format!(" · run {number} of {of}");
+    if let Some((number, runs)) = run.repetition {
+        how += &format!(" · run {number} of {runs}");
     }
     how
 }

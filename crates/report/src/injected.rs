@@ -53,8 +53,8 @@ pub(crate) fn what(injected: &Injected) -> String {
 pub(crate) fn is_injected(source: &str, name: &str, all: &[Injected]) -> bool {
     all.iter().any(|injected| match (injected.kind, &injected.timing) {
         (InjectionKind::Thread, _) => {
-            let of_cpu = |cpu: &u32| name == format!("inject {cpu}");
-            sources::THREAD.is(source) && injected.cpus.iter().any(of_cpu)
+            let is_injector = |cpu: &u32| name == format!("inject {cpu}");
+            sources::THREAD.is(source) && injected.cpus.iter().any(is_injector)
         }
         (_, InjectionTiming::Periodic) => {
             sources::TIMER.is(source) && name == "perf_swevent_hrtimer"
@@ -64,8 +64,8 @@ pub(crate) fn is_injected(source: &str, name: &str, all: &[Injected]) -> bool {
 }
 
 /// States how late the threads started.
-fn late(of: &Starts) -> String {
-    let [p50, p99, max] = [of.p50_late_ns, of.p99_late_ns, of.max_late_ns].map(length);
+fn late(starts: &Starts) -> String {
+    let [p50, p99, max] = [starts.p50_late_ns, starts.p99_late_ns, starts.max_late_ns].map(length);
     format!("late by {p50} (median), {p99} (99 %), {max} at most")
 }
 

@@ -12,10 +12,10 @@ use std::io::{self, Write};
 pub fn json(result: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let text = serde_json::to_string_pretty(result)?;
     let mut rest = &text[..];
-    while let Some(at) = rest.find(|letter| ('\u{7f}'..='\u{9f}').contains(&letter)) {
-        let letter = rest[at..].chars().next().unwrap_or_default();
-        write!(out, "{}\\u{:04x}", &rest[..at], u32::from(letter))?;
-        rest = &rest[at + letter.len_utf8()..];
+    while let Some(place) = rest.find(|letter| ('\u{7f}'..='\u{9f}').contains(&letter)) {
+        let letter = rest[place..].chars().next().unwrap_or_default();
+        write!(out, "{}\\u{:04x}", &rest[..place], u32::from(letter))?;
+        rest = &rest[place + letter.len_utf8()..];
     }
     writeln!(out, "{rest}")
 }

@@ -17,28 +17,28 @@ pub const SOURCE_COLUMNS: [&str; 6] =
 
 /// Returns the cells of one CPU.
 #[must_use]
-pub fn cpu(of: &LiveCpu) -> [String; 7] {
+pub fn cpu(cpu: &LiveCpu) -> [String; 7] {
     [
-        of.cpu.to_string(),
-        noise(of.noise_now),
-        noise(of.noise),
-        rate(of.rate_now_per_s),
-        or_none(of.worst_now_ns),
-        or_none(of.worst_ns),
-        count(of.detours),
+        cpu.cpu.to_string(),
+        noise(cpu.noise_now),
+        noise(cpu.noise),
+        rate(cpu.rate_now_per_s),
+        or_none(cpu.worst_now_ns),
+        or_none(cpu.worst_ns),
+        count(cpu.detours),
     ]
 }
 
 /// Returns the cells of one source; `guest` is whether a hypervisor runs below.
 #[must_use]
-pub fn source(of: &LiveSource, guest: bool) -> [String; 6] {
+pub fn source(source: &LiveSource, guest: bool) -> [String; 6] {
     [
-        title_of(&of.source, &of.name, guest),
-        noise(of.noise_now),
-        noise(of.noise),
-        share(of.share),
-        rate(of.rate_now_per_s),
-        or_none(of.worst_ns),
+        title_of(&source.source, &source.name, guest),
+        noise(source.noise_now),
+        noise(source.noise),
+        share(source.share),
+        rate(source.rate_now_per_s),
+        or_none(source.worst_ns),
     ]
 }
 
@@ -48,15 +48,15 @@ fn or_none(ns: u64) -> String {
 
 /// Describes a detour in a line: `1.2 ms on CPU 3 at 00:01:07: thread sshd 1.1 ms, timer tick 9.8 µs`.
 #[must_use]
-pub fn story(of: &LiveDetour, guest: bool) -> String {
-    let parts: Vec<String> = of
+pub fn story(detour: &LiveDetour, guest: bool) -> String {
+    let parts: Vec<String> = detour
         .parts
         .iter()
         .map(|(source, name, ns)| format!("{} {}", title_of(source, name, guest), length(*ns)))
         .collect();
-    let at = elapsed(of.start_ns);
+    let start = elapsed(detour.start_ns);
     let what = if parts.is_empty() { "unknown cause".into() } else { parts.join(", ") };
-    plain(&format!("{} on CPU {} at {at}: {what}", length(of.length_ns), of.cpu))
+    plain(&format!("{} on CPU {} at {start}: {what}", length(detour.length_ns), detour.cpu))
 }
 
 /// Cuts a text that is wider than these columns, and marks that.
@@ -74,8 +74,8 @@ pub fn elapsed(ns: u64) -> String {
 
 /// Writes a share of noise: `2.07 %`.
 #[must_use]
-pub fn noise_share(of: f64) -> String {
-    noise(of)
+pub fn noise_share(share: f64) -> String {
+    noise(share)
 }
 
 /// Writes a length of time: `38 µs`.
@@ -89,22 +89,24 @@ pub fn duration(ns: u64) -> String {
 #[must_use]
 pub fn picture(history: &[f64], columns: usize, most: f64) -> String {
     let shown = &history[history.len().saturating_sub(columns)..];
-    let level = |noise: f64| {
-        if noise <= 0.0 || most <= 0.0 {
-            return EIGHTHS[0];
-        }
-        let height = 1.0 + (noise / most).log10() / 3.0;
-        EIGHTHS[((height * 8.0).round() as isize).clamp(1, 8) as usize]
-    };
     let empty = std::iter::repeat_n(' ', columns - shown.len());
-    empty.chain(shown.iter().map(|&noise| level(noise))).collect()
+    empty.chain(shown.iter().map(|&noise| level(noise, most))).collect()
+}
+
+/// Returns the character for a noise; one below the three decades is still seen.
+fn level(noise: f64, most: f64) -> char {
+    if noise <= 0.0 || most <= 0.0 {
+        return EIGHTHS[0];
+    }
+    let height = 1.0 + (noise / most).log10() / 3.0;
+    EIGHTHS[((height * 8.0).round() as isize).clamp(1, 8) as usize]
 }
 
 /// Returns the colour of a kind of source on a dark screen as red, green and blue.
 #[must_use]
 pub fn color(source: &str) -> (u8, u8, u8) {
-    let hex = palette::of_source(source).dark;
-    let part = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap_or(0x80);
+    let hex = palette::source_color(source).dark;
+    let part = |start: usize| u8::from_str_radix(&hex[start..start + 2], 16).unwrap_or(0x80);
     (part(1), part(3), part(5))
 }
 
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_story_names_what_took_the_time() {
-        let mut of = LiveDetour {
+        let mut detour = LiveDetour {
             cpu: 3,
             start_ns: 67_400_000_000,
             length_ns: 1_210_000,
@@ -125,10 +127,10 @@ mod tests {
         };
         let head = "1.2 ms on CPU 3 at 00:01:07:";
         let expected = format!("{head} thread ss?hd 1.1 ms, VM exit or hardware 110 µs");
-        assert_eq!(story(&of, true), expected);
-        assert!(story(&of, false).ends_with("hardware 110 µs"));
-        of.parts.clear();
-        assert_eq!(story(&of, true), format!("{head} unknown cause"));
+        assert_eq!(story(&detour, true), expected);
+        assert!(story(&detour, false).ends_with("hardware 110 µs"));
+        detour.parts.clear();
+        assert_eq!(story(&detour, true), format!("{head} unknown cause"));
     }
 
     #[test]

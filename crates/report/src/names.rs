@@ -1,7 +1,7 @@
 //! Names of sources and senders.
 
-use crate::style::plain;
-use crate::units::count;
+use crate::style::{plain, width};
+use crate::units::{count, cpu_list};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::memory::Outliers;
 use anechoic_recording::ActivityKind;
@@ -16,18 +16,27 @@ pub(crate) fn source_name(source: &str, name: &str, run: &Facts) -> String {
 const CAUSES: usize = 3;
 
 /// Names the sources that lengthened most outliers, each with their number; nothing if none is known.
-pub(crate) fn causes(of: &Outliers, run: &Facts) -> Option<String> {
-    let named = of.causes.iter().take(CAUSES).map(|cause| {
+pub(crate) fn causes(outliers: &Outliers, run: &Facts) -> Option<String> {
+    let named = outliers.causes.iter().take(CAUSES).map(|cause| {
         format!("{} ({})", source_name(&cause.source, &cause.name, run), count(cause.outliers))
     });
-    let more = if of.causes.len() > CAUSES { ", …" } else { "" };
-    (!of.causes.is_empty()).then(|| named.collect::<Vec<_>>().join(", ") + more)
+    let more = if outliers.causes.len() > CAUSES { ", …" } else { "" };
+    (!outliers.causes.is_empty()).then(|| named.collect::<Vec<_>>().join(", ") + more)
 }
 
 /// Returns the readable name of a source on a guest of a hypervisor, or on a machine without one.
 pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
     let title = sources::find(source).map_or(source, |known| known.title_on(guest));
     if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
+}
+
+/// Returns which CPUs were touched: `all`, their numbers, or how many.
+pub(crate) fn cpus(touched: &[u32], measured: usize) -> String {
+    if touched.len() == measured && measured > 1 {
+        return "all".into();
+    }
+    let list = cpu_list(touched);
+    if width(&list) <= 5 { list } else { format!("{}/{measured}", touched.len()) }
 }
 
 /// Returns who sent something: `CPU 0 bash`; nothing if that is unknown.

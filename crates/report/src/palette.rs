@@ -98,13 +98,13 @@ pub(crate) const SHAPES: usize = 6;
 pub(crate) const SHARED: usize = SHAPES - 1;
 
 /// The colour of a kind of source.
-pub(crate) fn of_source(source: &str) -> Color {
+pub(crate) fn source_color(source: &str) -> Color {
     let name = sources::find(source).map(|known| known.color);
     SOURCES.iter().find(|color| Some(color.name) == name).map_or(OTHER, |color| *color)
 }
 
 /// The colour of a curve.
-pub(crate) fn of_curve(number: usize) -> Color {
+pub(crate) fn curve_color(number: usize) -> Color {
     CURVES[number % CURVES.len()]
 }
 
@@ -119,13 +119,13 @@ pub(crate) fn shade(color: Color, number: usize) -> Color {
     let shades = shades.map_or(&[][..], |(_, shades)| &shades[..]);
     match number % (shades.len() + 1) {
         0 => color,
-        at => shades[at - 1],
+        shade => shades[shade - 1],
     }
 }
 
 /// The number of a curve of this colour.
 pub(crate) fn curve_number(color: Color) -> Option<u8> {
-    (0..).zip(CURVES).find(|(_, of)| *of == color).map(|(number, _)| number)
+    (0..).zip(CURVES).find(|(_, curve)| *curve == color).map(|(number, _)| number)
 }
 
 /// All colours, each once.
@@ -147,22 +147,22 @@ mod tests {
     #[test]
     fn every_source_has_a_colour() {
         for source in sources::SOURCES {
-            assert_ne!(of_source(source.id), OTHER, "{}", source.id);
+            assert_ne!(source_color(source.id), OTHER, "{}", source.id);
         }
-        assert_eq!(of_source("of a newer version"), OTHER);
+        assert_eq!(source_color("of a newer version"), OTHER);
     }
 
     #[test]
     fn looks_repeat_late() {
-        let curves = (0..36).map(|number| (of_curve(number).name, pattern(number)));
+        let curves = (0..36).map(|number| (curve_color(number).name, pattern(number)));
         assert_eq!(curves.collect::<BTreeSet<_>>().len(), 36);
-        let thread = of_source("thread");
+        let thread = source_color("thread");
         let shades: Vec<&str> = (0..4).map(|number| shade(thread, number).name).collect();
         assert_eq!(shades, ["thread", "thread-2", "thread-3", "thread"]);
         for (name, _) in SHADES {
             assert!(all().iter().any(|color| color.name == name), "{name}");
         }
-        let (nmi, names) = (of_source("nmi"), all().into_iter().map(|color| color.name));
+        let (nmi, names) = (source_color("nmi"), all().into_iter().map(|color| color.name));
         assert_eq!(shade(nmi, 5), nmi, "a colour without shades");
         assert_eq!(names.collect::<BTreeSet<_>>().len(), all().len(), "each name once");
     }
@@ -178,9 +178,9 @@ mod tests {
     #[test]
     fn colours_have_contrast_on_their_paper() {
         let luminance = |hex: &str| {
-            let part = |at: usize| {
+            let part = |start: usize| {
                 let value =
-                    f64::from(u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")) / 255.0;
+                    f64::from(u8::from_str_radix(&hex[start..start + 2], 16).expect("hex")) / 255.0;
                 if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
             };
             0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)

@@ -74,21 +74,21 @@ pub(crate) const BASTONI: Paper = Paper {
 
 /// The numbers of the CMT study.
 pub static CMT: Numbers =
-    Numbers::of(&RADOJKOVIC, include_str!("../published/radojkovic-2008.tsv"));
+    Numbers::new(&RADOJKOVIC, include_str!("../published/radojkovic-2008.tsv"));
 /// The numbers of the thesis on page sizes; the times saved are approximate.
 pub static PAGING: Numbers =
-    Numbers::of(&RADOJKOVIC_THESIS, include_str!("../published/radojkovic-2009.tsv"));
+    Numbers::new(&RADOJKOVIC_THESIS, include_str!("../published/radojkovic-2009.tsv"));
 /// The numbers on ticks and do-nothing loops.
-pub static TICKS: Numbers = Numbers::of(&TSAFRIR, include_str!("../published/tsafrir-2007.tsv"));
+pub static TICKS: Numbers = Numbers::new(&TSAFRIR, include_str!("../published/tsafrir-2007.tsv"));
 /// The numbers on detours of a laptop, a server and two clusters.
-pub static DETOURS: Numbers = Numbers::of(&KARNER, include_str!("../published/karner-2014.tsv"));
+pub static DETOURS: Numbers = Numbers::new(&KARNER, include_str!("../published/karner-2014.tsv"));
 /// The numbers of the memory experiments.
 pub static MEMORY: Numbers =
-    Numbers::of(&WAECHTLER, include_str!("../published/waechtler-2012.tsv"));
+    Numbers::new(&WAECHTLER, include_str!("../published/waechtler-2012.tsv"));
 
 /// The numbers of injected noise.
 pub static INJECTED: Numbers =
-    Numbers::of(&FERREIRA, include_str!("../published/ferreira-2008.tsv"));
+    Numbers::new(&FERREIRA, include_str!("../published/ferreira-2008.tsv"));
 
 /// Experiment: by what factor injected noise lengthens an application.
 pub(crate) const SLOWDOWN: &str = "slowdown by noise of 2.5 %";
@@ -161,11 +161,11 @@ pub(crate) const RANKING: u32 = 184;
 pub(crate) fn ranking() -> String {
     let counts: Vec<&Published> =
         MEMORY.iter().filter(|cell| cell.experiment == RANKING_COUNTS).collect();
-    let system = |cells: &[&Published]| {
+    let systems = counts.chunk_by(|a, b| a.row == b.row).map(|cells| {
         let counts: Vec<String> = cells.iter().map(|cell| cell.value.text()).collect();
         format!("{} {}", cells[0].row, counts.join("/"))
-    };
-    let systems = counts.chunk_by(|a, b| a.row == b.row).map(system).collect::<Vec<_>>().join(", ");
+    });
+    let systems = systems.collect::<Vec<_>>().join(", ");
     format!("{} (lowest/middle/highest of {RANKING} on one machine): {systems}", WAECHTLER.short)
 }
 
@@ -207,19 +207,19 @@ pub struct Signature {
 }
 
 impl Signature {
-    const fn of(id: &'static str, period_ns: u64, length_ns: u64, coordinated: bool) -> Self {
+    const fn new(id: &'static str, period_ns: u64, length_ns: u64, coordinated: bool) -> Self {
         Self { id, period_ns, length_ns, coordinated }
     }
 }
 
 /// The signatures of Ferreira 2008 that take 2.5 % of a CPU.
 pub const SIGNATURES: [Signature; 6] = [
-    Signature::of("10hz-together", 100_000_000, 2_500_000, true),
-    Signature::of("100hz-together", 10_000_000, 250_000, true),
-    Signature::of("1000hz-together", 1_000_000, 25_000, true),
-    Signature::of("10hz-random", 100_000_000, 2_500_000, false),
-    Signature::of("100hz-random", 10_000_000, 250_000, false),
-    Signature::of("1000hz-random", 1_000_000, 25_000, false),
+    Signature::new("10hz-together", 100_000_000, 2_500_000, true),
+    Signature::new("100hz-together", 10_000_000, 250_000, true),
+    Signature::new("1000hz-together", 1_000_000, 25_000, true),
+    Signature::new("10hz-random", 100_000_000, 2_500_000, false),
+    Signature::new("100hz-random", 10_000_000, 250_000, false),
+    Signature::new("1000hz-random", 1_000_000, 25_000, false),
 ];
 
 /// The grain of the do-nothing loops.
@@ -228,6 +228,13 @@ pub const LOOPS_GRAIN_NS: u64 = 1_000_000;
 pub const JOB_GRAINS_NS: [u64; 3] = [0, 1_000_000, 5_000_000];
 /// Further grains as fractions of the tick's period (Tsafrir 2007, Figure 15).
 pub const LOOPS_TICK_PARTS: [u64; 2] = [2, 3];
+
+/// Returns all numbers of a paper.
+pub(crate) fn from_paper(paper: &Paper) -> &'static [Published] {
+    const ALL: [&Numbers; 6] = [&CMT, &PAGING, &TICKS, &DETOURS, &MEMORY, &INJECTED];
+    let numbers = ALL.into_iter().find(|numbers| numbers.paper() == paper);
+    numbers.map_or(&[], |numbers| numbers)
+}
 
 /// Returns the cell of `table` for this experiment, row and column.
 #[must_use]
@@ -249,9 +256,8 @@ pub fn find_on(
     machine: &str,
     (experiment, row, column): (&str, &str, &str),
 ) -> Option<&'static Published> {
-    let is = |cell: &&Published| {
+    table.iter().find(|cell| {
         cell.machine == machine
             && (cell.experiment, cell.row, cell.column) == (experiment, row, column)
-    };
-    table.iter().find(is)
+    })
 }

@@ -3,6 +3,7 @@
 //! A result builds its screen once: [`Screen::write`] prints it, and the page renders the same blocks. A block that
 //! only one of the two shows states that.
 
+pub(crate) mod document;
 pub(crate) mod html;
 mod text;
 
@@ -25,6 +26,24 @@ pub(crate) struct Block {
     /// Where it is shown.
     pub shown: Shown,
     pub content: Content,
+}
+
+impl Block {
+    /// Returns whether it is a line on what was measured where, or the title above these.
+    fn is_context(&self) -> bool {
+        let Content::Text(text) = &self.content else { return false };
+        matches!(text.shape, Shape::Clipped | Shape::InParts)
+    }
+
+    /// Returns the part of a page that it is, if it is one.
+    fn into_part(self) -> Option<(Section, Screen)> {
+        match self.content {
+            Content::Part(section, screen) if self.shown != Shown::InTerminal => {
+                Some((section, screen))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where a block is shown.
@@ -150,7 +169,7 @@ impl Screen {
     }
 
     /// Returns the screen that a function builds.
-    pub(crate) fn of(build: impl FnOnce(&mut Screen)) -> Self {
+    pub(crate) fn from_fn(build: impl FnOnce(&mut Screen)) -> Self {
         let mut screen = Self::default();
         build(&mut screen);
         screen
@@ -162,7 +181,7 @@ impl Screen {
 
     /// Adds what a function adds, and shows it there only.
     fn add_only(&mut self, shown: Shown, build: impl FnOnce(&mut Screen)) {
-        let added = Self::of(build).blocks.into_iter();
+        let added = Self::from_fn(build).blocks.into_iter();
         self.blocks.extend(added.map(|block| Block { shown, ..block }));
     }
 
@@ -198,17 +217,13 @@ impl Screen {
 
     /// Puts a sentence before all others, below the lines on what was measured where.
     pub(crate) fn open_with(&mut self, text: &str) {
-        let describes = |block: &Block| match &block.content {
-            Content::Text(text) => matches!(text.shape, Shape::Clipped | Shape::InParts),
-            _ => false,
-        };
-        let at = self.blocks.iter().position(|block| !describes(block));
-        let sentence = Self::of(|screen| {
+        let place = self.blocks.iter().position(|block| !block.is_context());
+        let place = place.unwrap_or(self.blocks.len());
+        let sentence = Self::from_fn(|screen| {
             screen.gap();
             screen.headline(text);
         });
-        let at = at.unwrap_or(self.blocks.len());
-        self.blocks.splice(at..at, sentence.blocks);
+        self.blocks.splice(place..place, sentence.blocks);
     }
 
     /// Adds a sentence.
@@ -249,9 +264,14 @@ impl Screen {
     }
 
     /// Adds what was measured where for each of the first few, wrapped like [`Self::in_parts`], and how many are left out.
-    pub(crate) fn contexts<T>(&mut self, of: &[T], line: fn(&T) -> String, [one, many]: [&str; 2]) {
-        of.iter().take(CONTEXTS).for_each(|of| self.in_parts(&line(of)));
-        if let Some(more) = more(of.len(), CONTEXTS, one, many) {
+    pub(crate) fn contexts<T>(
+        &mut self,
+        all: &[T],
+        line: fn(&T) -> String,
+        [one, many]: [&str; 2],
+    ) {
+        all.iter().take(CONTEXTS).for_each(|context| self.in_parts(&line(context)));
+        if let Some(more) = more(all.len(), CONTEXTS, one, many) {
             self.context(&format!("and {more}"));
         }
     }
@@ -297,7 +317,7 @@ impl Screen {
 
     /// Adds pictures that a wide page shows beside each other.
     pub(crate) fn pair(&mut self, build: impl FnOnce(&mut Screen)) {
-        let pictures = Self::of(build);
+        let pictures = Self::from_fn(build);
         if !pictures.blocks.is_empty() {
             self.push(Content::Pair(pictures));
         }
@@ -305,7 +325,7 @@ impl Screen {
 
     /// Adds a part that a page shows as a section of its own, if it shows anything.
     pub(crate) fn part(&mut self, section: Section, build: impl FnOnce(&mut Screen)) {
-        let part = Self::of(build);
+        let part = Self::from_fn(build);
         if !part.blocks.is_empty() {
             self.push(Content::Part(section, part));
         }
@@ -314,14 +334,7 @@ impl Screen {
     /// Takes out the parts that a page shows as sections of their own.
     pub(crate) fn take_parts(&mut self) -> Vec<(Section, Screen)> {
         let is_part = |block: &mut Block| matches!(block.content, Content::Part(..));
-        let parts = self.blocks.extract_if(.., is_part);
-        let part = |block: Block| match block.content {
-            Content::Part(section, screen) if block.shown != Shown::InTerminal => {
-                Some((section, screen))
-            }
-            _ => None,
-        };
-        parts.filter_map(part).collect()
+        self.blocks.extract_if(.., is_part).filter_map(Block::into_part).collect()
     }
 
     /// Adds a screen for each series, the noisiest first.

@@ -109,13 +109,13 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     let mut left = columns.saturating_sub(1);
-    let fits = |c: &char| {
-        let wide = c.width().unwrap_or(1);
+    let kept = text.chars().take_while(|letter| {
+        let wide = letter.width().unwrap_or(1);
         let fits = wide <= left;
         left = left.saturating_sub(wide);
         fits
-    };
-    let kept: String = text.chars().take_while(fits).collect();
+    });
+    let kept: String = kept.collect();
     format!("{}…", kept.trim_end())
 }
 

@@ -35,21 +35,67 @@ pub(crate) struct Table {
     /// Text in place of the other rows.
     more: String,
     gap: Option<usize>,
+    /// The column by which the rows are sorted, the largest first; a page also sorts them by the others.
+    sorted: Option<usize>,
+    /// The sources of noise that the rows are about, whose symbols a page shows.
+    symbols: Vec<Symbol>,
 }
 
+/// Identifier and name of a source of noise, for its symbol.
+pub(crate) type Symbol = (String, String);
+
+/// A column.
 #[derive(Debug, Clone)]
-struct Column {
+pub(crate) struct Column {
     head: String,
-    align: Align,
+    pub align: Align,
     /// Columns with larger numbers are dropped first if the table is too wide; 0 stays.
     goes: u8,
     /// Whether it takes the remaining width and is cut there.
     takes_rest: bool,
+    /// Width at which the terminal cuts its cells.
+    most: Option<usize>,
+    /// Its heading on a page, which has more room.
+    long: Option<&'static str>,
+    /// What its cells are, in a sentence that a page shows above the heading.
+    pub what: Option<&'static str>,
+    /// Whether only a page has it.
+    only_page: bool,
+    /// The values by which a page sorts; without them it sorts by the texts.
+    pub values: Vec<f64>,
+    pub form: Form,
+}
+
+/// What the numbers of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Values.
+    Values,
+    /// Shares, which a page also draws as bars.
+    Shares,
+    /// The sum of the column before it from the first row on. It follows the order of the rows, so nothing is sorted by it.
+    RunningTotal,
 }
 
 impl Column {
     fn new(head: &str, align: Align, goes: u8) -> Self {
-        Self { head: plain(head), align, goes, takes_rest: false }
+        Self {
+            head: plain(head),
+            align,
+            goes,
+            takes_rest: false,
+            most: None,
+            long: None,
+            what: None,
+            only_page: false,
+            values: vec![],
+            form: Form::Values,
+        }
+    }
+
+    /// Returns the heading on a page.
+    pub(crate) fn heading(&self) -> &str {
+        self.long.unwrap_or(&self.head)
     }
 }
 
@@ -61,14 +107,14 @@ impl Table {
     }
 
     /// Returns a table of numbers.
-    pub(crate) fn of_numbers(heads: &[&str]) -> Self {
+    pub(crate) fn numeric(heads: &[&str]) -> Self {
         let columns = heads.iter().map(|head| Column::new(head, Align::Right, 0)).collect();
         Self { columns, ..Self::default() }
     }
 
     /// Returns a table with a column of names, followed by numbers.
-    pub(crate) fn of_named(name: &str, heads: &[&str]) -> Self {
-        let mut table = Self::of_numbers(heads);
+    pub(crate) fn with_names(name: &str, heads: &[&str]) -> Self {
+        let mut table = Self::numeric(heads);
         table.columns.insert(0, Column::new(name, Align::Left, 0));
         table
     }
@@ -172,9 +218,36 @@ impl Table {
         &self.totals
     }
 
-    /// Returns headings and alignment of the columns.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = (&str, Align)> {
-        self.columns.iter().map(|column| (column.head.as_str(), column.align))
+    /// Lets a page sort the rows, which are sorted by this column now, the largest first.
+    pub(crate) fn sorted_by(mut self, head: &str) -> Self {
+        self.sorted = self.columns.iter().position(|column| column.head == head);
+        self
+    }
+
+    /// Returns the column by which the rows are sorted, if a page can sort them.
+    pub(crate) fn sorted(&self) -> Option<usize> {
+        self.sorted
+    }
+
+    /// Shows the symbol of a source of noise in each row of a page.
+    pub(crate) fn with_symbols(mut self, symbols: impl Iterator<Item = Symbol>) -> Self {
+        self.symbols = symbols.collect();
+        self
+    }
+
+    /// Returns the source of noise that a row is about.
+    pub(crate) fn symbol(&self, row: usize) -> Option<&Symbol> {
+        self.symbols.get(row)
+    }
+
+    /// Returns the note beside a row.
+    pub(crate) fn note(&self, row: usize) -> Option<&str> {
+        self.asides.get(row).map(String::as_str).filter(|note| !note.is_empty())
+    }
+
+    /// Returns the columns.
+    pub(crate) fn columns(&self) -> &[Column] {
+        &self.columns
     }
 
     /// Returns the rows, with one cell for each column.
@@ -219,11 +292,12 @@ impl Table {
     /// others, and cuts the last one.
     pub(crate) fn laid_out(&self, columns: usize) -> Self {
         let mut table = self.clone();
+        table.keep_for_terminal();
         table.gap = Some(1);
         while table.width() > columns {
             let last = table.columns.iter().enumerate().max_by_key(|(_, column)| column.goes);
             match last {
-                Some((at, column)) if column.goes > 0 => table.remove(at),
+                Some((place, column)) if column.goes > 0 => table.remove(place),
                 _ => break,
             }
         }
@@ -236,6 +310,19 @@ impl Table {
             last.for_each(|cell| *cell = clip(cell, room));
         }
         table
+    }
+
+    /// Removes the columns that only a page has, and cuts cells that are too wide for a terminal.
+    fn keep_for_terminal(&mut self) {
+        let only_page = |column: &Column| column.only_page;
+        while let Some(place) = self.columns.iter().position(only_page) {
+            self.remove(place);
+        }
+        for (place, most) in self.columns.iter().map(|column| column.most).enumerate() {
+            let Some(most) = most else { continue };
+            let cells = self.rows.iter_mut().filter_map(|row| row.get_mut(place));
+            cells.for_each(|cell| *cell = clip(cell, most));
+        }
     }
 
     fn remove(&mut self, column: usize) {
@@ -251,9 +338,10 @@ impl Table {
 
     /// Returns the total width.
     fn width(&self) -> usize {
-        let wide =
-            |(at, column): (usize, &Column)| if column.takes_rest { 0 } else { self.width_of(at) };
-        let widths = self.columns.iter().enumerate().map(wide);
+        let widths = self.columns.iter().enumerate().map(|(place, column)| {
+            // It is cut to what the others leave.
+            if column.takes_rest { 0 } else { self.width_of(place) }
+        });
         widths.sum::<usize>() + self.gap() * self.columns.len().saturating_sub(1)
     }
 
@@ -273,10 +361,10 @@ impl Table {
         }
         writeln!(out, "{}", view.style.paint(Tone::Heading, heading.trim_end()))?;
         let asides = || self.asides.iter().take(self.shown()).map(String::as_str);
-        let beside = asides().all(|aside| self.width() + GAP + width(aside) <= view.columns());
+        let asides_fit = asides().all(|aside| self.width() + GAP + width(aside) <= view.columns());
         let asides = asides().chain(std::iter::repeat(""));
         for (row, aside) in rows.iter().zip(asides) {
-            print_row(row, aside, beside, view, out)?;
+            print_row(row, aside, asides_fit, view, out)?;
         }
         if self.shown() < self.rows.len() {
             writeln!(out, "{}", view.style.paint(Tone::Quiet, &self.more))?;
@@ -287,10 +375,10 @@ impl Table {
     /// Returns the line above the headings: the name of each group in a rule over its columns.
     fn groups_line(&self) -> String {
         let (widths, gap) = (self.widths(), self.gap());
-        let mut from = 0;
+        let mut start = 0;
         let groups = self.groups.iter().map(|(name, columns)| {
-            let wide = widths[from..from + columns].iter().sum::<usize>() + gap * (columns - 1);
-            from += columns;
+            let wide = widths[start..start + columns].iter().sum::<usize>() + gap * (columns - 1);
+            start += columns;
             if name.is_empty() {
                 return " ".repeat(wide);
             }
@@ -316,7 +404,7 @@ impl Table {
 fn print_row(
     row: &str,
     aside: &str,
-    beside: bool,
+    asides_fit: bool,
     view: &View<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -324,7 +412,7 @@ fn print_row(
     if aside.is_empty() {
         return writeln!(out, "{}", row.trim_end());
     }
-    if beside {
+    if asides_fit {
         return writeln!(out, "{row}{}{}", " ".repeat(GAP), quiet(aside));
     }
     writeln!(out, "{}", row.trim_end())?;

@@ -18,8 +18,8 @@ pub(crate) fn between(low: &str, high: &str) -> String {
         _ => low,
     };
     let signed = [low, high].iter().any(|end| end.starts_with(['-', '+']));
-    let to = if signed || low.contains(' ') { " to " } else { "–" };
-    format!("{low}{to}{high}")
+    let dash = if signed || low.contains(' ') { " to " } else { "–" };
+    format!("{low}{dash}{high}")
 }
 
 /// Removes the sign of a number that was rounded to zero.
@@ -132,8 +132,8 @@ pub(crate) fn percent_range(low: f64, high: f64) -> String {
 }
 
 /// Writes a loss as a part of the undisturbed time: `0.020 %`, `2.31 %`, `-0.10 %`, `1,412 %`.
-pub(crate) fn loss(of: f64) -> String {
-    format!("{} %", loss_number(of, of))
+pub(crate) fn loss(part: f64) -> String {
+    format!("{} %", loss_number(part, part))
 }
 
 /// Writes a loss in percent, with the digits of another one.
@@ -146,16 +146,16 @@ pub(crate) fn loss_number(part: f64, as_exact_as: f64) -> String {
 }
 
 /// Writes a ratio with two decimals, or none if it is large.
-pub(crate) fn ratio(of: f64) -> String {
-    if of.abs() < 99.995 { format!("{of:.2}") } else { rounded(of) }
+pub(crate) fn ratio(ratio: f64) -> String {
+    if ratio.abs() < 99.995 { format!("{ratio:.2}") } else { rounded(ratio) }
 }
 
 /// Writes an extrapolated slowdown to two digits of its distance from 1, because more are not known: `1.023`, `170`,
 /// `1.2e6`.
-pub(crate) fn rough_slowdown(of: f64) -> String {
-    let place = (of - 1.0).max(1e-4).log10().floor() - 1.0;
+pub(crate) fn rough_slowdown(slowdown: f64) -> String {
+    let place = (slowdown - 1.0).max(1e-4).log10().floor() - 1.0;
     let digits = 10f64.powf(place);
-    match (of / digits).round() * digits {
+    match (slowdown / digits).round() * digits {
         rough @ ..9.95 => format!("{rough:.*}", (-place).max(1.0) as usize),
         rough @ ..9_999.0 => format!("{rough:.0}"),
         rough => format!("{rough:.1e}"),
@@ -163,12 +163,12 @@ pub(crate) fn rough_slowdown(of: f64) -> String {
 }
 
 /// Writes a slowdown with digits according to its distance from 1: `1.0001`, `1.632`, `49.8`.
-pub(crate) fn slowdown(of: f64) -> String {
-    match of {
-        ..1.009_95 => format!("{of:.4}"),
-        ..9.999_5 => format!("{of:.3}"),
-        ..99.95 => format!("{of:.1}"),
-        _ => count(of.round() as u64),
+pub(crate) fn slowdown(slowdown: f64) -> String {
+    match slowdown {
+        ..1.009_95 => format!("{slowdown:.4}"),
+        ..9.999_5 => format!("{slowdown:.3}"),
+        ..99.95 => format!("{slowdown:.1}"),
+        _ => count(slowdown.round() as u64),
     }
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn bounds(
     at_least: Option<f64>,
     text: impl Fn(f64) -> String,
 ) -> String {
-    let interval = interval.map(|of| between(&text(of.low), &text(of.high)));
+    let interval = interval.map(|ends| between(&text(ends.low), &text(ends.high)));
     let least = at_least.map(|least| format!("≥ {}", text(least)));
     interval.or(least).unwrap_or_else(|| "–".into())
 }
@@ -226,36 +226,40 @@ pub(crate) const NO_BOUNDS: &str = "too few events to give an interval: measure 
 
 /// Returns the interval of a share of noise and its lower bound, each unless the noise is more than ten times as large.
 pub(crate) fn telling(
-    of: f64,
+    noise: f64,
     interval: Option<Interval>,
     at_least: Option<f64>,
 ) -> (Option<Interval>, Option<f64>) {
-    let near = |low: f64| low * WIDEST >= of;
+    let near = |low: f64| low * WIDEST >= noise;
     (interval.filter(|interval| near(interval.low)), at_least.filter(|least| near(*least)))
 }
 
 /// Writes the interval of a share of noise in percent, else its lower bound: `1.98–2.16`, `≥ 1.7`; `–` if neither is near
 /// enough to the noise.
-pub(crate) fn noise_bounds(of: f64, interval: Option<Interval>, at_least: Option<f64>) -> String {
-    let (interval, at_least) = telling(of, interval, at_least);
-    let decimals = noise_decimals(of);
+pub(crate) fn noise_bounds(
+    noise: f64,
+    interval: Option<Interval>,
+    at_least: Option<f64>,
+) -> String {
+    let (interval, at_least) = telling(noise, interval, at_least);
+    let decimals = noise_decimals(noise);
     bounds(interval, at_least, |bound| format!("{:.decimals$}", bound * 100.0))
 }
 
 /// States the interval of a share of noise in brackets, else its lower bound, else that there are too few events for either;
 /// nothing if neither is known.
 pub(crate) fn noise_certainty(
-    of: f64,
+    noise: f64,
     interval: Option<Interval>,
     at_least: Option<f64>,
 ) -> String {
     let known = interval.is_some() || at_least.is_some();
-    match telling(of, interval, at_least) {
+    match telling(noise, interval, at_least) {
         (None, None) if known => format!(" ({NO_BOUNDS})"),
         (None, None) => String::new(),
-        (Some(_), _) => format!(" (95 %: {} %)", noise_bounds(of, interval, None)),
+        (Some(_), _) => format!(" (95 %: {} %)", noise_bounds(noise, interval, None)),
         (None, least) => {
-            let bound = noise_bounds(of, None, least).replace('≥', "at least");
+            let bound = noise_bounds(noise, None, least).replace('≥', "at least");
             format!(" ({bound} % with 97.5 % confidence; too few long events for an upper limit)")
         }
     }
@@ -426,8 +430,8 @@ mod tests {
             (174.0, "170"),
             (1_234_567.0, "1.2e6"),
         ];
-        for (of, expected) in cases {
-            assert_eq!(rough_slowdown(of), expected, "{of}");
+        for (exact, expected) in cases {
+            assert_eq!(rough_slowdown(exact), expected, "{exact}");
         }
         assert_eq!(loss_number(-0.020_12, 0.0231), "-2.01");
         assert_eq!([0.987, -3.0, 120.4].map(ratio), ["0.99", "-3.00", "120"]);

@@ -15,7 +15,7 @@ use anechoic_report::results::bsp::BSP;
 use anechoic_report::{Style, View, schemas};
 
 fn screen(found: &Bsp, view: &View<'_>) -> String {
-    Found::of(&BSP, found.clone(), &[]).screen(view).to_text(view)
+    Found::from_value(&BSP, found.clone(), &[]).screen(view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.
@@ -167,7 +167,8 @@ fn where_they_part() {
         })
         .collect();
     found.ranks = Some(14);
-    found.cells[0].of_ranks = (0..12).map(|of| rank(of, u64::from(of / 2), 0.001)).collect();
+    found.cells[0].of_ranks =
+        (0..12).map(|number| rank(number, u64::from(number / 2), 0.001)).collect();
     found.notes = vec!["12 of 14 ranks are compared: what the others cost is measured".into()];
     golden("bsp_apart", &found);
     let all = screen(&found, &View { all: true, ..View::default() });

@@ -23,9 +23,9 @@ fn the_dominant_source_is_named_everywhere() {
         let dominant = Train { length_s, phase: unit(&mut random), ..Train::ticks(hz) };
         let dominant = dominant.play(10.0, &mut random);
         // A tick inside of it is part of it.
-        let of = |at: f64, (from, length): (f64, f64)| (0.0..length).contains(&(at - from));
+        let is_inside = |at: f64, (from, length): (f64, f64)| (0.0..length).contains(&(at - from));
         let mut ticks = Train::ticks(250.0).play(10.0, &mut random);
-        ticks.retain(|&(at, _)| !dominant.iter().any(|&one| of(at, one)));
+        ticks.retain(|&(at, _)| !dominant.iter().any(|&one| is_inside(at, one)));
         let played = [("timer-tick", ticks), (kind, dominant)];
         let place = tempfile::tempdir().expect("a directory");
         let run = two_cpus::run(10 * SECOND);
@@ -45,7 +45,7 @@ fn the_dominant_source_is_named_everywhere() {
         assert!(advice.contains(title), "{about}: {advice}");
 
         let wanted = Wanted { periods: 1, ..Wanted::default() };
-        let found = Readings::of(&recording, wanted, &mut |_| {}).expect("a sound recording");
+        let found = Readings::read(&recording, wanted, &mut |_| {}).expect("a sound recording");
         let spectrum = &found.periods[0].spectrum;
         let noise = Some(summary.cpus[1].noise);
         let screen = anechoic_report::spectrum("", spectrum, noise, &summary.run, &view);

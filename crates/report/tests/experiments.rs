@@ -24,7 +24,7 @@ fn words(study: &Study) -> String {
 fn drawn(study: &Study, figure: &str) -> Vec<Figure> {
     let report = HtmlReport { study: Some(study.clone()), ..HtmlReport::default() };
     let named = format!("As {figure} of the paper");
-    figures(&report).into_iter().filter(|of| of.caption.starts_with(&named)).collect()
+    figures(&report).into_iter().filter(|found| found.caption.starts_with(&named)).collect()
 }
 
 /// Jobs on which each rank adds 5 µs to a phase of 1 ms.
@@ -36,14 +36,14 @@ fn job(ranks: u64) -> Bsp {
     Bsp { ranks: Some(ranks), cells: vec![cell], notes, ..bsp::usual() }
 }
 
-fn of_jobs(jobs: &[Bsp]) -> Study {
+fn jobs_study(jobs: &[Bsp]) -> Study {
     suite_loops(&[], jobs, None, &View::default())
 }
 
 /// Figure 8: the delay of a phase in absolute terms, on axes on which what is proportional is a straight line from 0.
 #[test]
 fn the_delay_of_a_phase_stands_against_the_ranks() {
-    let study = of_jobs(&[job(4), job(1), job(2)]);
+    let study = jobs_study(&[job(4), job(1), job(2)]);
     let text = words(&study);
     for (ranks, delay) in [(1, "5.00 µs"), (2, "10.0 µs"), (4, "20.0 µs")] {
         let row = format!("1 ms, barrier {ranks} 1 {delay}");
@@ -53,10 +53,14 @@ fn the_delay_of_a_phase_stands_against_the_ranks() {
     let figure = drawn(&study, "Figure 8");
     assert_eq!(figure.len(), 1);
     let numbers = ["ASCI Q", "linearly", "0, 1 and 5 ms"];
-    assert!(numbers.iter().all(|of| figure[0].caption.contains(of)), "{}", figure[0].caption);
+    assert!(
+        numbers.iter().all(|number| figure[0].caption.contains(number)),
+        "{}",
+        figure[0].caption
+    );
     let label = |text: &str| figure[0].svg.contains(&format!(">{text}</text>"));
     assert!(label("ranks") && label("delay of a phase") && label("0") && label("20 µs"));
-    let none = of_jobs(&[]);
+    let none = jobs_study(&[]);
     assert!(drawn(&none, "Figure 8").is_empty());
     assert!(words(&none).contains("no job was measured"), "{}", words(&none));
 }
@@ -64,7 +68,7 @@ fn the_delay_of_a_phase_stands_against_the_ranks() {
 /// Figure 9 is computed: its limits are those that the paper prints.
 #[test]
 fn the_limits_of_the_slowdown_are_the_published_ones() {
-    let study = of_jobs(&[]);
+    let study = jobs_study(&[]);
     let expected = "With many ranks the slowdown approaches 2.000 at a grain of 1 ms (published: 2) and 1.100 at a grain of 10 ms \
                     (published: 1.1).";
     assert!(words(&study).contains(expected), "{}", words(&study));
@@ -87,11 +91,12 @@ fn rates_have_their_own_names_on_the_axis() {
     let study = suite_loops(&sets, &[], None, &View { all: true, ..View::default() });
     let report = HtmlReport { study: Some(study), ..HtmlReport::default() };
     let figures = figures(&report);
-    let by_rate = figures.iter().find(|of| of.name.contains("by-number")).expect("a figure");
+    let by_rate =
+        figures.iter().find(|figure| figure.name.contains("by-number")).expect("a figure");
     for label in ["250 Hz", "1,000 Hz", "4,000 Hz"] {
         assert!(by_rate.svg.contains(&format!(">{label}</text>")), "{label}: {}", by_rate.svg);
     }
-    let cumulative = figures.iter().filter(|of| of.name.contains("cumulative")).count();
+    let cumulative = figures.iter().filter(|figure| figure.name.contains("cumulative")).count();
     assert_eq!(cumulative, bodies.len());
 }
 
@@ -181,9 +186,12 @@ fn the_cmt_suite_has_the_study_s_other_figures() {
     let interference = Some(interference);
     let found = CmtSets { measured: vec![], interference, phases: Some(phases()) };
     let study = suite_cmt(&found);
-    assert_eq!(["1", "5", "6"].map(|of| drawn(&study, &format!("Figure {of}")).len()), [1; 3]);
+    assert_eq!(
+        ["1", "5", "6"].map(|number| drawn(&study, &format!("Figure {number}")).len()),
+        [1; 3]
+    );
     let report = HtmlReport { study: Some(study.clone()), ..HtmlReport::default() };
-    assert!(figures(&report).is_sorted_by_key(|of| of.number));
+    assert!(figures(&report).is_sorted_by_key(|figure| figure.number));
     let first = &drawn(&study, "Figure 1")[0];
     for part in ["200 % at a grain of 100 µs", "20 % at a grain of 1 ms"] {
         assert!(first.caption.contains(part), "{}", first.caption);
@@ -194,8 +202,8 @@ fn the_cmt_suite_has_the_study_s_other_figures() {
     assert!(text.contains("1,024 processors 100 µs 200 % 50.0 %"), "{text}");
     assert!(text.contains("1,024 processors 1 ms 20 % ≥ 5.0"), "{text}");
     // As planted, of repetitions of 100 µs.
-    let percent = |of: &str| {
-        let before = format!("cost on {of} ");
+    let percent = |place: &str| {
+        let before = format!("cost on {place} ");
         let after = text.split(&before).nth(1).expect("a row");
         after.split_whitespace().take(12).filter_map(|part| part.parse().ok()).collect::<Vec<f64>>()
     };

@@ -19,7 +19,7 @@ const SOURCES: [(&str, &str); 5] =
 /// A recording of which nothing is known but what a test adds.
 fn part(method: &str) -> HtmlPart {
     let cpus = [0, 1].map(|cpu| cpu_run(cpu, (0, 3_000_000_000), 20));
-    HtmlPart::of("a recording".into(), run(method, clock(1_000_000_000), cpus.to_vec()))
+    HtmlPart::new("a recording".into(), run(method, clock(1_000_000_000), cpus.to_vec()))
 }
 
 fn report(recordings: Vec<HtmlPart>) -> HtmlReport {
@@ -62,8 +62,8 @@ fn texts(document: &Document<'_>) -> Vec<String> {
         let parts = node.descendants().filter(Node::is_text);
         parts.filter_map(|part| part.text()).collect::<String>()
     };
-    let of = |node: &Node<'_, '_>| node.has_tag_name(("http://www.w3.org/2000/svg", "text"));
-    document.descendants().filter(of).map(text).collect()
+    let is_text = |node: &Node<'_, '_>| node.has_tag_name(("http://www.w3.org/2000/svg", "text"));
+    document.descendants().filter(is_text).map(text).collect()
 }
 
 /// Looks at what holds for each figure: it can be read, has a size on paper, and only numbers in its lines.
@@ -112,7 +112,7 @@ fn all(report: &HtmlReport) -> (Vec<(String, Vec<String>)>, String) {
 fn has(all: &[(String, Vec<String>)], name: &str, expected: &[&str]) {
     let is_it = |found: &str| found.split_once('-').is_some_and(|(_, found)| found == name);
     let (_, texts) = all.iter().find(|(found, _)| is_it(found)).unwrap_or_else(|| {
-        panic!("no {name} in {:?}", all.iter().map(|of| &of.0).collect::<Vec<_>>())
+        panic!("no {name} in {:?}", all.iter().map(|(found, _)| found).collect::<Vec<_>>())
     });
     for text in expected {
         assert!(texts.iter().any(|found| found == text), "no {text} in {name}: {texts:?}");
@@ -232,7 +232,7 @@ fn page(report: &HtmlReport) -> String {
 }
 
 /// A timeline of one CPU with these sources, the first with the most time.
-fn of_sources(sources: &[(&str, &str)]) -> Timeline {
+fn source_timeline(sources: &[(&str, &str)]) -> Timeline {
     let mut timeline = timeline(2, sources.len() as u64);
     let name = |(source, name): &(&str, &str)| SourceName {
         source: (*source).into(),
@@ -268,7 +268,7 @@ fn no_two_entries_of_the_timeline_look_alike() {
         ("thread", "g"),
         ("vm-or-hardware", ""),
     ];
-    let part = part("detours").with(&TIMELINE, of_sources(&sources));
+    let part = part("detours").with(&TIMELINE, source_timeline(&sources));
     let page = page(&report(vec![part]));
     let keys = |text: &str| -> Vec<String> {
         let buttons = text.split("data-source=").skip(1);
@@ -291,7 +291,7 @@ fn no_two_entries_of_the_timeline_look_alike() {
 #[test]
 fn the_total_of_a_cpu_comes_first_and_long_names_break() {
     let sources = [("timer-tick", ""), ("timer", "hrtimer_wakeup"), ("thread", "kworker/0:1")];
-    let part = part("detours").with(&TIMELINE, of_sources(&sources));
+    let part = part("detours").with(&TIMELINE, source_timeline(&sources));
     let page = page(&report(vec![part]));
     let head = page.split("<table class=\"heat\">").nth(1).expect("a table");
     let places = ["<span>all", "timer tick", "hrtimer_<wbr>wakeup", "kworker/<wbr>0:1"]
@@ -301,7 +301,7 @@ fn the_total_of_a_cpu_comes_first_and_long_names_break() {
 
 #[test]
 fn pictures_of_dots_have_the_same_size_on_paper() {
-    let Ok(raster) = Raster::of_system() else {
+    let Ok(raster) = Raster::from_system() else {
         return note::skipped("no font is installed");
     };
     let part = part("detours").with(&TIMELINE, timeline(2, 400));

@@ -32,7 +32,7 @@ fn rule(name: &str, given: &str, unit: Unit, limit: f64, findings: Vec<Finding>)
         longer_than_ns: None,
         unit,
         limit,
-        outcome: findings.iter().map(|of| of.outcome).max().unwrap_or(Outcome::Undecided),
+        outcome: findings.iter().map(|finding| finding.outcome).max().unwrap_or(Outcome::Undecided),
         decisive: findings.len().checked_sub(1).map(|last| last as u64),
         findings,
         doubts: vec![],
@@ -57,15 +57,16 @@ fn judged(path: &str) -> Judged {
 /// Every kind of rule with every outcome, and hostile names.
 fn every_kind() -> Gate {
     use Outcome::{Fail, Pass, Undecided};
-    let needed = |of: Finding, seconds| Finding { needed_ns: Some(seconds * SECOND), ..of };
-    let of_all = |of: Finding| Finding { cpu: None, recording: None, ..of };
-    let mostly = |source: &str, name: &str, share, of: Finding| {
+    let needed =
+        |finding: Finding, seconds| Finding { needed_ns: Some(seconds * SECOND), ..finding };
+    let together = |finding: Finding| Finding { cpu: None, recording: None, ..finding };
+    let mostly = |source: &str, name: &str, share, finding: Finding| {
         let largest = LargestSource { source: source.into(), name: name.into(), share };
-        Finding { largest_source: Some(largest), ..of }
+        Finding { largest_source: Some(largest), ..finding }
     };
-    let doubtful = |of: RuleOutcome, doubts: Vec<Doubt>| {
+    let doubtful = |rule: RuleOutcome, doubts: Vec<Doubt>| {
         let doubts = doubts.into_iter().map(|doubt| Doubtful { recording: Some(0), doubt });
-        RuleOutcome { outcome: Undecided, doubts: doubts.collect(), ..of }
+        RuleOutcome { outcome: Undecided, doubts: doubts.collect(), ..rule }
     };
     let share =
         |given: &str, limit, findings| rule("max-noise", given, Unit::Share, limit, findings);
@@ -74,7 +75,7 @@ fn every_kind() -> Gate {
     let detour =
         |given: &str, findings| rule("max-detour", given, Unit::Nanoseconds, 50_000.0, findings);
     let increase = |outcome, value, bounds| {
-        let findings = vec![of_all(finding(0, outcome, value, bounds, 5))];
+        let findings = vec![together(finding(0, outcome, value, bounds, 5))];
         rule("max-increase", "10%", Unit::Increase, 0.1, findings)
     };
     let rules = vec![
@@ -197,18 +198,21 @@ fn every_doubt_has_words() {
         Doubt::NotWhole { why: "run 1 of the baseline ended early".into() },
         Doubt::FewRuns { planned: None },
     ];
-    let mut of = every_kind();
+    let mut judged = every_kind();
     let mut rules = vec![];
     for doubt in doubts {
-        let mut rule = of.rules[0].clone();
+        let mut rule = judged.rules[0].clone();
         rule.outcome = Outcome::Undecided;
         rule.doubts = vec![Doubtful { recording: None, doubt }];
         rules.push(rule);
     }
-    of.rules = rules;
-    (of.outcome, of.unread) = (Outcome::Undecided, vec![]);
-    of.recordings.truncate(1);
-    insta::assert_snapshot!("gate_doubts", gate(&of, &View::default()).to_text(&View::default()));
+    judged.rules = rules;
+    (judged.outcome, judged.unread) = (Outcome::Undecided, vec![]);
+    judged.recordings.truncate(1);
+    insta::assert_snapshot!(
+        "gate_doubts",
+        gate(&judged, &View::default()).to_text(&View::default())
+    );
 }
 
 /// Returns the line of a single rule, beside `max-detour`.
@@ -216,9 +220,9 @@ fn line_of(findings: Vec<Finding>) -> String {
     let noise = rule("max-noise", "1%", Unit::Share, 0.01, findings);
     let longest = finding(1, Outcome::Pass, 5e3, (5e3, 5e3), 0);
     let detour = rule("max-detour", "10ms", Unit::Nanoseconds, 1e7, vec![longest]);
-    let mut of = Gate { outcome: Outcome::Pass, rules: vec![noise, detour], ..every_kind() };
-    of.unread.clear();
-    let text = gate(&of, &View::default()).to_text(&View::default());
+    let mut judged = Gate { outcome: Outcome::Pass, rules: vec![noise, detour], ..every_kind() };
+    judged.unread.clear();
+    let text = gate(&judged, &View::default()).to_text(&View::default());
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -236,28 +240,28 @@ fn a_pass_names_the_assumption_of_any_cpu() {
 
 #[test]
 fn longer_detours_are_as_rare_as_the_judged_time_shows() {
-    let mut of = every_kind();
+    let mut judged = every_kind();
     let week = 7 * 24 * 3_600 * SECOND;
     let longest = Finding { wall_ns: week, ..finding(1, Outcome::Pass, 1.5e6, (1.5e6, 1.5e6), 0) };
-    of.outcome = Outcome::Pass;
-    of.rules = vec![rule("max-detour", "2ms", Unit::Nanoseconds, 2e6, vec![longest])];
-    of.unread.clear();
-    let text = gate(&of, &View::default()).to_text(&View::default());
+    judged.outcome = Outcome::Pass;
+    judged.rules = vec![rule("max-detour", "2ms", Unit::Nanoseconds, 2e6, vec![longest])];
+    judged.unread.clear();
+    let text = gate(&judged, &View::default()).to_text(&View::default());
     // The rule of three: 3 in a week, although the recording that is kept lasts 10 s.
     assert!(text.contains("at most 0.02/h"), "{text}");
 }
 
 #[test]
 fn markdown_and_junit_keep_to_their_rules() {
-    let of = every_kind();
-    let markdown = gate_markdown(&of);
+    let judged = every_kind();
+    let markdown = gate_markdown(&judged);
     let rows = markdown.lines().filter(|line| line.starts_with('|'));
     let columns = |row: &str| row.replace("\\|", "").matches('|').count();
     assert!(rows.clone().all(|row| columns(row) == 4), "{markdown}");
-    assert_eq!(rows.count(), 2 + of.rules.len(), "heads and rules");
+    assert_eq!(rows.count(), 2 + judged.rules.len(), "heads and rules");
     assert!(!markdown.contains("<b>") && !markdown.contains('\u{1b}'), "{markdown}");
     insta::assert_snapshot!("gate_markdown", markdown);
-    let xml = gate_junit(&of);
+    let xml = gate_junit(&judged);
     assert!(!xml.contains("<b>") && !xml.contains('\u{1b}'), "{xml}");
     insta::assert_snapshot!("gate_junit", xml);
 }

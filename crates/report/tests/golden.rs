@@ -172,13 +172,13 @@ fn a_detour_that_ended_the_run_comes_first() {
     golden!("stopped", head(stopped()));
     let first = |stopped: Stopped| {
         let summary = Summary { stopped: Some(stopped), ..made::summary() };
-        Found::of(&SUMMARY, summary, &[]).headline()[0].clone()
+        Found::from_value(&SUMMARY, summary, &[]).headline()[0].clone()
     };
     let none = Stopped { after_ns: None, detour: None, before: vec![], ..stopped() };
     assert_eq!(first(none.clone()), "No detour was longer than 1 ms.");
     let mut fifo = Summary { stopped: Some(none.clone()), ..made::summary() };
     fifo.run.policy = Policy::fifo(1);
-    let words = Found::of(&SUMMARY, fifo, &[]).headline()[0].clone();
+    let words = Found::from_value(&SUMMARY, fifo, &[]).headline()[0].clone();
     assert_eq!(words, "Apart from artefacts of --fifo, no detour was longer than 1 ms.");
     let unsaved = Stopped { detour: None, ..stopped() };
     assert!(first(unsaved).contains("could not be saved"));
@@ -188,11 +188,11 @@ fn a_detour_that_ended_the_run_comes_first() {
     assert_eq!(first(count), "The run has its 100,000 detours after 3.214 s.");
     let kept =
         |asked_s: u64| Kept { asked_ns: asked_s * 1_000_000_000, dropped_ns: 90_000_000_000_000 };
-    let of = |asked_s| first(Stopped { kept: Some(kept(asked_s)), ..stopped() });
+    let with_kept = |asked_s| first(Stopped { kept: Some(kept(asked_s)), ..stopped() });
     let whole = "are kept. The detour is the first over 1 ms in 25 h;";
-    assert!(of(1).contains(whole), "{}", of(1));
+    assert!(with_kept(1).contains(whole), "{}", with_kept(1));
     let less = "are kept, not 3,600 s: there was no memory for more. The detour is the first";
-    assert!(of(3_600).contains(less), "{}", of(3_600));
+    assert!(with_kept(3_600).contains(less), "{}", with_kept(3_600));
     let counted = Stopped { condition: StopCondition::Count(9), kept: Some(kept(1)), ..stopped() };
     assert!(first(counted.clone()).ends_with("are kept."), "{}", first(counted));
 }
@@ -232,7 +232,9 @@ fn a_histogram_is_a_table_that_gnuplot_reads() {
         ..logarithmic.clone()
     };
     let view = View::default();
-    let text = |of: Histogram| Found::of(&HISTOGRAM, of, &[]).screen(&view).to_text(&view);
+    let text = |histogram: Histogram| {
+        Found::from_value(&HISTOGRAM, histogram, &[]).screen(&view).to_text(&view)
+    };
     insta::assert_snapshot!("histogram", format!("{}\n\n{}", text(logarithmic), text(equal)));
 }
 

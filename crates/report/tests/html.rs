@@ -223,7 +223,7 @@ fn cell(grain_ns: u64, measured: Estimate, predicted: Option<Estimate>) -> Cell 
         happened: Happened::InWork,
         phases: 9,
         measured: measured.value,
-        predicted: predicted.map_or(0.0, |of| of.value),
+        predicted: predicted.map_or(0.0, |estimate| estimate.value),
     };
     Cell {
         grain_ns,
@@ -241,7 +241,7 @@ fn cell(grain_ns: u64, measured: Estimate, predicted: Option<Estimate>) -> Cell 
         },
         measured,
         predicted,
-        ratio: predicted.map(|of| sure(measured.value / of.value, 0.9, 1.1)),
+        ratio: predicted.map(|estimate| sure(measured.value / estimate.value, 0.9, 1.1)),
         played: None,
         anew: predicted,
         brackets: None,
@@ -315,7 +315,7 @@ fn a_job_of_several_hosts() {
     assert_eq!(charts.len(), 1);
     // A row a case that was predicted, the first on top; what is below the axis has no place on it.
     let names = charts[0]["y"]["names"].as_array().expect("names");
-    let names: Vec<&str> = names.iter().filter_map(|of| of["name"].as_str()).collect();
+    let names: Vec<&str> = names.iter().filter_map(|name| name["name"].as_str()).collect();
     assert_eq!(names, ["1 ms, barrier", "100 µs, barrier"]);
     assert_eq!(curve(&charts[0], "measured")["x"], serde_json::json!([0.02, 0.03]));
     assert_eq!(curve(&charts[0], "recursion")["x"], serde_json::json!([0.019]));
@@ -370,8 +370,8 @@ fn serial(falls: bool, scatter: f64) -> String {
     let origin = ticks::Origin::Files { times: "t".into(), costs: "c".into() };
     let table = ticks::Table { origin, processors: vec![processor], left_out: vec![] };
     let found = ticks::model(&table);
-    let of = run("serial", clock(1_000_000_000), vec![cpu_run(0, (0, 1_000_000_000), 20)]);
-    let part = HtmlPart::of("serial".into(), of).with(&TICKS, found);
+    let run = run("serial", clock(1_000_000_000), vec![cpu_run(0, (0, 1_000_000_000), 20)]);
+    let part = HtmlPart::new("serial".into(), run).with(&TICKS, found);
     let text = page(&HtmlReport { recordings: vec![part], ..HtmlReport::default() });
     let section = text.split("id=\"r1-model\"").nth(1).expect("a section");
     section.split("</section>").next().expect("it ends").to_owned()

@@ -100,8 +100,8 @@ fn classes(pairs: &[Pair]) -> Vec<ClassCost> {
     for (place, (kernel, _)) in
         Proximity::ALL.iter().flat_map(|p| KERNELS.iter().map(move |k| (p, k)))
     {
-        let of = pairs.iter().filter(|pair| pair.place == *place && pair.kernel == *kernel);
-        let costs: Vec<Cost> = of.filter_map(|pair| pair.alone).collect();
+        let matching = pairs.iter().filter(|pair| pair.place == *place && pair.kernel == *kernel);
+        let costs: Vec<Cost> = matching.filter_map(|pair| pair.alone).collect();
         if costs.is_empty() {
             continue;
         }

@@ -21,7 +21,7 @@ fn region(bytes: u64) -> usize {
 
 /// Returns an experiment whose accesses take this many times those of the warm one.
 fn experiment(id: &str, slower: f64) -> Experiment {
-    let of = MEMORY_EXPERIMENTS.iter().find(|of| of.id == id).expect("an experiment");
+    let definition = MEMORY_EXPERIMENTS.iter().find(|known| known.id == id).expect("an experiment");
     let point = |log2: u32| {
         let bytes = 1 << log2;
         let ticks = TICKS[region(bytes)] * slower;
@@ -39,7 +39,7 @@ fn experiment(id: &str, slower: f64) -> Experiment {
             outliers: 1,
         }
     };
-    let of_region = |ticks: f64| Region {
+    let found_region = |ticks: f64| Region {
         points: 4,
         ticks: ticks * slower,
         ratio: Some(0.5),
@@ -47,13 +47,13 @@ fn experiment(id: &str, slower: f64) -> Experiment {
     };
     Experiment {
         id: id.to_owned(),
-        group: of.before.group(),
-        published: of.published,
-        kernel: of.kernel.to_owned(),
+        group: definition.before.group(),
+        published: definition.published,
+        kernel: definition.kernel.to_owned(),
         other_bytes: None,
         absent: None,
         points: (12..=26).map(point).collect(),
-        regions: TICKS.map(|ticks| Some(of_region(ticks))),
+        regions: TICKS.map(|ticks| Some(found_region(ticks))),
         prediction: (slower > 1.5).then_some(Prediction {
             points: 15,
             error: 0.1,
@@ -148,7 +148,7 @@ fn the_suite_stands_beside_what_was_published() {
 fn the_page_draws_measured_and_predicted_times() {
     let run =
         anechoic_lab::builders::run("memory", anechoic_lab::builders::clock(2_000_000_000), vec![]);
-    let part = HtmlPart::of("here".into(), run).with(&MEMORY, made());
+    let part = HtmlPart::new("here".into(), run).with(&MEMORY, made());
     let report = HtmlReport { recordings: vec![part], ..HtmlReport::default() };
     let names: Vec<String> = figures(&report).into_iter().map(|figure| figure.name).collect();
     assert!(names.iter().any(|name| name.contains("predicted")), "{names:?}");

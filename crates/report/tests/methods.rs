@@ -171,8 +171,8 @@ fn few_ticks_do_not_lead() {
     assert!(told.contains("One tick alone costs intadd 16.3 µs (15.9–16.6), intmul"), "{told}");
     let overheads = |few: fn(&mut Overhead), measured: &mut Measured, alone: bool| {
         for ticks in measured.series.iter_mut().filter_map(|series| series.ticks.as_mut()) {
-            let of = if alone { &mut ticks.clean } else { &mut ticks.overhead };
-            few(of.as_mut().expect("made so"));
+            let overhead = if alone { &mut ticks.clean } else { &mut ticks.overhead };
+            few(overhead.as_mut().expect("made so"));
         }
     };
     overheads(|overhead| overhead.repetitions = 6, &mut measured, true);
@@ -199,25 +199,27 @@ fn the_tool_itself() {
 #[test]
 fn whole_or_not() {
     let facts = made::samples::series_facts("fwq", "sum", Some(0), 1_000_000);
-    let of = |ended, [lost, missing, wrong]: [u64; 3]| {
+    let is_whole = |ended, [lost, missing, wrong]: [u64; 3]| {
         SeriesFacts { ended, lost, missing, wrong, ..facts.clone() }.is_whole()
     };
     let none = [0; 3];
-    assert!(of(Ended::Complete, none) && of(Ended::Steady, none));
+    assert!(is_whole(Ended::Complete, none) && is_whole(Ended::Steady, none));
     let ends = [Ended::Unsteady, Ended::Interrupted, Ended::Offline, Ended::Clock, Ended::CutOff];
-    assert!(!ends.into_iter().any(|ended| of(ended, none)));
-    assert!(![[1, 0, 0], [0, 1, 0], [0, 0, 1]].into_iter().any(|bad| of(Ended::Complete, bad)));
+    assert!(!ends.into_iter().any(|ended| is_whole(ended, none)));
+    assert!(
+        ![[1, 0, 0], [0, 1, 0], [0, 0, 1]].into_iter().any(|bad| is_whole(Ended::Complete, bad))
+    );
 }
 
 /// Many series are folded; all of them are drawn where all are wanted; no line is wider than the view.
 #[test]
 fn many_series() {
     let one = made::samples::loops().series.remove(0);
-    let of = |cpu| {
+    let on_cpu = |cpu| {
         let facts = SeriesFacts { cpu: Some(cpu), ..one.facts.clone() };
         SeriesResult { facts, ..one.clone() }
     };
-    let measured = made::samples::measured("loops", (0..64).map(of).collect());
+    let measured = made::samples::measured("loops", (0..64).map(on_cpu).collect());
     let text = screen(&measured, &NARROW);
     assert!(text.contains("the 16 noisiest of 64 series"), "{text}");
     assert!(text.lines().count() <= 138, "{} lines", text.lines().count());
@@ -239,18 +241,18 @@ fn survival_begins_with_all_samples() {
     }
     for measured in [ftq, made::samples::loops()] {
         let run = run(&measured.method, clock(1_000_000_000), vec![cpu_run(0, (0, 1_000), 20)]);
-        let part = HtmlPart::of("one".into(), run).with(&MEASURED, measured);
+        let part = HtmlPart::new("one".into(), run).with(&MEASURED, measured);
         let mut page = vec![];
         let report = HtmlReport { recordings: vec![part], ..HtmlReport::default() };
         anechoic_report::html(&report, &mut page).expect("writing to memory");
         let page = String::from_utf8(page).expect("text is UTF-8");
         let charts = page.split("id=\"chart-").skip(1);
-        let json = charts.filter_map(|of| of.split_once('>')?.1.split("</script>").next());
+        let json = charts.filter_map(|chart| chart.split_once('>')?.1.split("</script>").next());
         let charts =
             json.map(|json| serde_json::from_str::<serde_json::Value>(json).expect("JSON"));
         let mut seen = 0;
-        for chart in
-            charts.filter(|of| of["y"]["label"].as_str().unwrap_or("").starts_with("share of"))
+        for chart in charts
+            .filter(|chart| chart["y"]["label"].as_str().unwrap_or("").starts_with("share of"))
         {
             if chart["y"]["log"] == false {
                 // A cumulative distribution ends with all samples.

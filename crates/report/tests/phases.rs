@@ -13,7 +13,7 @@ use anechoic_report::{Style, View, schemas};
 const MS: u64 = 1_000_000;
 
 fn screen(model: &PhaseModel, view: &View<'_>) -> String {
-    Found::of(&PHASES, model.clone(), &[]).screen(view).to_text(view)
+    Found::from_value(&PHASES, model.clone(), &[]).screen(view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.
@@ -75,9 +75,9 @@ fn sources() {
         Some(vec![facts(tick.0, tick.1, 0.9, 20_000), facts(daemon.0, daemon.1, 0.1, 5_000_000)]);
     model.not_available.retain(|gone| gone.what != "cost of each source");
     for cell in &mut model.grains[0].cells {
-        let cost = |of: (&str, &str), without, alone| SourceCost {
-            source: of.0.into(),
-            name: of.1.into(),
+        let cost = |source: (&str, &str), without, alone| SourceCost {
+            source: source.0.into(),
+            name: source.1.into(),
             without,
             alone,
         };

@@ -36,11 +36,11 @@ fn values_with_their_places() {
         Some("none".into())
     );
     assert_eq!((&*TICKS[0].text(), &*TICKS[1].text()), ("0.5–1.5 %", "up to 85 %"));
-    let of = |row, column| find_on(&TICKS, "M2", ("interrupts of a run", row, column));
-    assert_eq!(of("tick", "count").map(|cell| cell.value), Some(Value::Is(1_082_744.0)));
+    let interrupts = |row, column| find_on(&TICKS, "M2", ("interrupts of a run", row, column));
+    assert_eq!(interrupts("tick", "count").map(|cell| cell.value), Some(Value::Is(1_082_744.0)));
     // The counts of three systems, each rank shared out once.
     let sums =
-        MEMORY.chunks(3).map(|of| of.iter().filter_map(|cell| cell.value.number()).sum::<f64>());
+        MEMORY.chunks(3).map(|row| row.iter().filter_map(|cell| cell.value.number()).sum::<f64>());
     assert_eq!(sums.collect::<Vec<_>>(), [184.0; 3]);
 }
 
@@ -48,19 +48,19 @@ fn values_with_their_places() {
 #[test]
 fn tables_of_tsafrir_agree_with_each_other() {
     let table = serial_table();
-    let names: Vec<&str> = table.processors.iter().map(|of| &*of.name).collect();
+    let names: Vec<&str> = table.processors.iter().map(|processor| &*processor.name).collect();
     assert_eq!(names, ["P-90", "PPro-200", "PII-350", "PIII-664", "PIII-1.133", "PIV-2.2"]);
-    for of in &table.processors {
-        let copies: Vec<u32> = of.points.iter().map(|point| point.copies).collect();
-        assert_eq!(copies, [1, 2, 4, 8].map(|copies| [copies; 5]).concat(), "{}", of.name);
+    for processor in &table.processors {
+        let copies: Vec<u32> = processor.points.iter().map(|point| point.copies).collect();
+        assert_eq!(copies, [1, 2, 4, 8].map(|copies| [copies; 5]).concat(), "{}", processor.name);
     }
     // A handler in µs is that in cycles over his clocks of 90 and 350 MHz.
     for (processor, mhz) in [("P-90", 90.0), ("PII-350", 350.0)] {
-        let of = |column| {
+        let direct_cost = |column| {
             let cell = find_on(&TICKS, processor, ("direct cost of a tick", "TSC handler", column));
             cell.and_then(|cell| cell.value.number()).expect("a number")
         };
-        assert!((of("cycles") / mhz - of("time")).abs() < 0.03, "{processor}");
+        assert!((direct_cost("cycles") / mhz - direct_cost("time")).abs() < 0.03, "{processor}");
     }
 }
 
@@ -68,11 +68,14 @@ fn tables_of_tsafrir_agree_with_each_other() {
 fn the_times_of_tsafrir_give_his_table_2() {
     let found = model(&serial_table());
     let near = |found: f64, published: f64, most: f64| (found - published).abs() <= most;
-    for of in &found.processors {
-        let name = &of.name;
-        assert_eq!(of.modes.iter().map(|mode| &*mode.name).collect::<Vec<_>>(), ["PIT", "TSC"]);
-        for mode in &of.modes {
-            let published = published_share(of, &mode.name).expect("his own times");
+    for processor in &found.processors {
+        let name = &processor.name;
+        assert_eq!(
+            processor.modes.iter().map(|mode| &*mode.name).collect::<Vec<_>>(),
+            ["PIT", "TSC"]
+        );
+        for mode in &processor.modes {
+            let published = published_share(processor, &mode.name).expect("his own times");
             let sum = published.trap + published.handler + published.indirect;
             assert!(near(published.sum, sum, 0.0101), "{name}: {published:?}");
             // Figure 2 converts the cycles of the PIV-2.2 to µs with 2.39 GHz, Table 2 with 2.2 GHz.
@@ -87,8 +90,8 @@ fn the_times_of_tsafrir_give_his_table_2() {
             assert!(near(direct(parts.handler), published.handler, 0.0051), "{name}: {parts:?}");
         }
         // His own estimator re-makes his table, except where the times of the P-90 fall.
-        let all = of.estimators.expect("pairs");
-        let published = published_share(of, "PIT").expect("his own times").indirect;
+        let all = processor.estimators.expect("pairs");
+        let published = published_share(processor, "PIT").expect("his own times").indirect;
         match &**name {
             "P-90" => assert!(near(all.mean, 0.394, 0.0005) && all.rises == 37, "{all:?}"),
             _ => assert!(near(all.mean, published, 0.0235) && all.rises == 40, "{name}: {all:?}"),
@@ -96,7 +99,7 @@ fn the_times_of_tsafrir_give_his_table_2() {
         let rises = all.mean_of_rises.expect("some rise");
         assert!(near(rises, published, 0.0235), "{name}: {all:?}");
         // His own conclusion: the linear model describes all of them.
-        assert_eq!(of.verdict.linearity, Linearity::Holds, "{name}");
+        assert_eq!(processor.verdict.linearity, Linearity::Holds, "{name}");
     }
     let mut other = serial_table();
     other.processors[0].points[3].ms += 0.01;

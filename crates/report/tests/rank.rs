@@ -47,12 +47,12 @@ fn ranking(method: &str, configurations: Vec<Standing>) -> Ranking {
 }
 
 /// A ranking of two configurations that both have measured this kernel.
-fn of_kernel(series: [SeriesResult; 2]) -> Ranking {
+fn kernel_ranking(series: [SeriesResult; 2]) -> Ranking {
     Ranking {
         one_by_one: vec![OneByOne {
             kernel: "intadd".into(),
             grain_ns: 1_000_000,
-            series: series.map(|of| vec![of]).into(),
+            series: series.map(|result| vec![result]).into(),
         }],
         ..ranking("fwq", ["bare", "linux"].map(standing).into())
     }
@@ -114,9 +114,9 @@ fn three_configurations_have_a_middle_and_two_have_none() {
 
 #[test]
 fn what_the_paper_does_not_count_has_a_line_of_its_own() {
-    let of = |lowest, highest| Some(Places { lowest, middle: 0, highest, equal: 0 });
+    let places = |lowest, highest| Some(Places { lowest, middle: 0, highest, equal: 0 });
     let mut configurations = ["one", "other"].map(standing);
-    (configurations[0].beside_paper, configurations[1].beside_paper) = (of(3, 5), of(5, 3));
+    (configurations[0].beside_paper, configurations[1].beside_paper) = (places(3, 5), places(5, 3));
     let apart = RankedExperiment {
         beside_paper: true,
         ..experiment("bandwidth-read-random-local-warm", &[Some(1.0), Some(2.0)])
@@ -136,7 +136,8 @@ fn what_the_paper_does_not_count_has_a_line_of_its_own() {
 #[test]
 fn different_reads_of_the_counter_are_stated() {
     let ranking = ranking("memory", ["one", "other"].map(standing).into());
-    let says = |of: &Ranking| shown(of, 100).contains("Not every recording states the cost");
+    let says =
+        |compared: &Ranking| shown(compared, 100).contains("Not every recording states the cost");
     assert!(!says(&ranking));
     assert!(says(&Ranking { reads_differ: true, ..ranking }));
 }
@@ -148,12 +149,12 @@ fn a_single_sample_is_named_as_such() {
         experiment("huge", &[Some(1.0), None]),
         experiment("thp", &[None, None]),
     ];
-    let of = Ranking {
+    let ranking = Ranking {
         experiments,
         without_variance: 3,
         ..ranking("paging", ["one", "other"].map(standing).into())
     };
-    let text = shown(&of, 200);
+    let text = shown(&ranking, 200);
     assert!(text.contains("2 configurations · 1 experiment\n"), "{text}");
     assert!(
         text.contains(
@@ -169,18 +170,18 @@ fn a_single_sample_is_named_as_such() {
 fn the_range_of_the_samples_is_that_of_equal_work() {
     let mut series = fwq().series;
     let (mut second, mut first) = (series.remove(1), series.remove(0));
-    for (of, (min, max)) in [(&mut first, (1e6, 1.002e6)), (&mut second, (2.2e6, 3.3e6))] {
-        let distribution = of.distribution.as_mut().expect("samples");
+    for (result, (min, max)) in [(&mut first, (1e6, 1.002e6)), (&mut second, (2.2e6, 3.3e6))] {
+        let distribution = result.distribution.as_mut().expect("samples");
         (distribution.min, distribution.max) = (min, max);
     }
     // The second has done twice the work.
     (first.facts.iterations, second.facts.iterations) = (100, 200);
-    for (of, misses) in [(&mut first, 500), (&mut second, 700)] {
-        of.facts.samples = 100;
-        of.facts.counts =
+    for (result, misses) in [(&mut first, 500), (&mut second, 700)] {
+        result.facts.samples = 100;
+        result.facts.counts =
             [("l1d_misses_kernel".to_owned(), misses), ("l1d_misses_user".into(), 0)].into();
     }
-    let text = shown(&of_kernel([first, second]), 120);
+    let text = shown(&kernel_ranking([first, second]), 120);
     let row = |name: &str| {
         let line =
             text.lines().find(|line| line.starts_with("intadd, 1 ms") && line.contains(name));

@@ -17,7 +17,7 @@ const COUNT: u64 = 10_000;
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.
 fn golden(name: &str, sampled: &SampledHosts) {
-    let found = Found::of(&HOSTS, sampled.clone(), &[]);
+    let found = Found::from_value(&HOSTS, sampled.clone(), &[]);
     let text = found.screen(&View::default()).to_text(&View::default());
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{name} has a line of {widest:?} columns:\n{text}");
@@ -71,10 +71,10 @@ fn host(
     lost_ns: &[u64],
 ) -> HostSamples {
     let name = format!("node{number:02}");
-    let one = |of: &SampledExperiment| {
-        (0..).zip(lost_ns).map(|(cpu, &ns)| series(of, cpu, ns)).collect::<Vec<_>>()
+    let one = |experiment: &SampledExperiment| {
+        (0..).zip(lost_ns).map(|(cpu, &ns)| series(experiment, cpu, ns)).collect::<Vec<_>>()
     };
-    let counts = |of: &SampledExperiment| {
+    let counts = |experiment: &SampledExperiment| {
         let all = lost_ns.len() as u64 * COUNT;
         let mut cells = vec![(0, all / 100 * 99)];
         let mut sorted = lost_ns.to_vec();
@@ -83,7 +83,7 @@ fn host(
         let max_ns = sorted.last().copied().unwrap_or(0);
         let sum_ns = lost_ns.iter().map(|ns| ns * COUNT / 100).sum();
         let lost = LengthCounts { min_ns: 0, max_ns, sum_ns, cells };
-        ExperimentCounts { experiment: of.clone(), lost }
+        ExperimentCounts { experiment: experiment.clone(), lost }
     };
     HostSamples {
         recording: format!("data/host={name}"),
@@ -115,19 +115,20 @@ fn host(
 
 #[test]
 fn sixteen_hosts_of_which_one_cpu_stands_out() {
-    let of = [experiment("counter", Fixed::Work)];
+    let experiments = [experiment("counter", Fixed::Work)];
     let lost = |number: u32| match number {
         7 => [12_000, 11_000, 13_000, 900_000],
         _ => [12_000 + u64::from(number) * 90, 11_500, 12_500, 11_900],
     };
-    let hosts = (0..16).map(|number| host(number, 16, &of, &lost(number))).collect();
+    let hosts = (0..16).map(|number| host(number, 16, &experiments, &lost(number))).collect();
     golden("sampled_usual", &join(hosts, &[]).expect("sixteen hosts"));
 }
 
 #[test]
 fn two_experiments_on_two_unequal_hosts() {
-    let of = [experiment("counter-reg", Fixed::Time), experiment("sum", Fixed::Work)];
-    let hosts = vec![host(0, 2, &of, &[10_000, 50_000]), host(1, 2, &of[..1], &[30_000])];
+    let experiments = [experiment("counter-reg", Fixed::Time), experiment("sum", Fixed::Work)];
+    let hosts =
+        vec![host(0, 2, &experiments, &[10_000, 50_000]), host(1, 2, &experiments[..1], &[30_000])];
     golden("sampled_two", &join(hosts, &[]).expect("two hosts"));
 }
 

@@ -39,7 +39,7 @@ fn every_result_has_a_name_of_its_own_and_all_that_it_needs() {
 }
 
 /// Prints a result and validates the text as its schema says.
-fn validate(schema: &str, result: &impl Serialize) -> Result<Value, String> {
+pub(crate) fn validate(schema: &str, result: &impl Serialize) -> Result<Value, String> {
     let (_, text) = schemas().into_iter().find(|(name, _)| *name == schema).expect("it is listed");
     let schema: Value = serde_json::from_str(&text).expect("a schema is JSON");
     let mut out = vec![];

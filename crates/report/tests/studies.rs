@@ -1,7 +1,7 @@
 //! The experiments of the papers from made results: what has changed since, what was published beside what was measured,
 //! and the figures in the order of the paper.
 
-use crate::{bsp, made, paging, ticks};
+use crate::{bsp, made, paging, schema, ticks};
 use anechoic_analyze::Summary;
 use anechoic_analyze::stats::Interval;
 use anechoic_lab::builders::clock;
@@ -11,7 +11,7 @@ use anechoic_recording::Clock;
 use anechoic_recording::parallel::Meeting;
 use anechoic_report::published::SIGNATURES;
 use anechoic_report::{
-    Figure, FigureOf, HtmlReport, Study, View, figures, suite_ferreira, suite_paging,
+    Figure, FigureSubject, HtmlReport, Study, View, figures, suite_ferreira, suite_paging,
     suite_selfish, suite_ticks,
 };
 
@@ -25,15 +25,16 @@ fn words(study: &Study) -> String {
 /// The figures of the page of a study.
 fn drawn(study: Study) -> Vec<Figure> {
     let drawn = figures(&HtmlReport { study: Some(study), ..HtmlReport::default() });
-    assert!(drawn.iter().all(|of| of.of == FigureOf::Paper), "{drawn:#?}");
+    assert!(drawn.iter().all(|figure| figure.subject == FigureSubject::Paper), "{drawn:#?}");
     drawn
 }
 
 /// Looks whether the texts of a list stand in a text, one after the other.
 fn in_order(text: &str, expected: &[&str]) {
     let mut rest = text;
-    for of in expected {
-        rest = rest.split_once(of).unwrap_or_else(|| panic!("no '{of}' in its place: {text}")).1;
+    for part in expected {
+        rest =
+            rest.split_once(part).unwrap_or_else(|| panic!("no '{part}' in its place: {text}")).1;
     }
 }
 
@@ -54,8 +55,8 @@ fn at_least(value: f64) -> Estimate {
 }
 
 /// The sets of the suite with this slowdown without noise and these with the signatures.
-fn of_ferreira(none: Estimate, with: [Estimate; 6]) -> Vec<(String, Bsp)> {
-    let names = SIGNATURES.iter().map(|of| of.id.to_owned());
+fn ferreira_sets(none: Estimate, with: [Estimate; 6]) -> Vec<(String, Bsp)> {
+    let names = SIGNATURES.iter().map(|signature| signature.id.to_owned());
     let noisy = names.zip(with.map(job));
     std::iter::once(("none".to_owned(), job(none))).chain(noisy).collect()
 }
@@ -63,7 +64,7 @@ fn of_ferreira(none: Estimate, with: [Estimate; 6]) -> Vec<(String, Bsp)> {
 #[test]
 fn ferreira() {
     let costs = [0.04, 0.05, 0.06, 0.07, 0.08, 0.09].map(|value| known(value, 0.002));
-    let study = suite_ferreira(&of_ferreira(known(0.01, 0.002), costs));
+    let study = suite_ferreira(&ferreira_sets(known(0.01, 0.002), costs));
     let text = words(&study);
     let least = format!("{:.2}", ((1.04f64 / 1.01) - 1.0) * 100.0);
     let most = format!("{:.2} %", ((1.09f64 / 1.01) - 1.0) * 100.0);
@@ -83,10 +84,27 @@ fn ferreira() {
     );
 }
 
+/// The document has the numbers of the paper, and what was measured with units.
+#[test]
+fn a_study_is_one_document() {
+    let sets = ferreira_sets(known(0.01, 0.002), [known(0.05, 0.002); 6]);
+    let study = suite_ferreira(&sets).lacking(vec!["1000hz-random is missing.".into()]);
+    let document = schema::validate("suite.schema.json", &study).expect("valid");
+    assert_eq!(document["paper"]["short"], "Ferreira 2008");
+    assert_eq!(document["lacking"][0], "1000hz-random is missing.");
+    let published = document["published"].as_array().expect("numbers");
+    assert!(published.iter().any(|number| number["experiment"] == "slowdown by noise of 2.5 %"));
+    let parts = document["parts"].as_array().expect("parts").iter();
+    let tables = parts.flat_map(|part| part["tables"].as_array().expect("tables"));
+    let cells = tables.flat_map(|table| table["rows"].as_array().expect("rows"));
+    let cells: Vec<_> = cells.flat_map(|row| row.as_array().expect("cells")).collect();
+    assert!(cells.iter().any(|cell| cell["unit"] == "%"), "{document:#}");
+}
+
 /// A line needs two grains; the caption names it only where it is drawn.
 #[test]
 fn ferreira_draws_the_share_of_the_noise_between_grains() {
-    let mut sets = of_ferreira(known(0.01, 0.002), [known(0.05, 0.002); 6]);
+    let mut sets = ferreira_sets(known(0.01, 0.002), [known(0.05, 0.002); 6]);
     let one = drawn(suite_ferreira(&sets)).remove(0);
     assert!(!one.svg.contains(SHARE) && !one.caption.contains("Grey"), "{}", one.caption);
     for (_, job) in &mut sets {
@@ -114,27 +132,27 @@ fn ferreira_names_why_combinations_are_left_out() {
         at_least(0.09),
     ];
     // Two of six decide nothing.
-    let text = words(&suite_ferreira(&of_ferreira(known(0.01, 0.002), with)));
+    let text = words(&suite_ferreira(&ferreira_sets(known(0.01, 0.002), with)));
     let expected = "costs this job is undecided: 2 of 6 combinations are clear. The others are not: 3 because what the noise adds cannot \
                     be distinguished from nothing, 1 because with the noise only a lower bound is known.";
     assert!(text.contains(expected) && !text.contains("costs this job 4"), "{text}");
     let most = [with[0], with[1], known(0.08, 0.002), known(0.09, 0.002), with[2], with[5]];
-    let text = words(&suite_ferreira(&of_ferreira(known(0.01, 0.002), most)));
+    let text = words(&suite_ferreira(&ferreira_sets(known(0.01, 0.002), most)));
     let expected = "2 combinations are left out: 1 because what the noise adds cannot be distinguished from nothing, 1 because with the \
                     noise only a lower bound is known.";
     assert!(text.contains(expected) && text.contains("costs this job 4.95–7.92 %"), "{text}");
-    let text = words(&suite_ferreira(&of_ferreira(at_least(0.01), with)));
+    let text = words(&suite_ferreira(&ferreira_sets(at_least(0.01), with)));
     let expected = "is undecided: 0 of 6 combinations are clear. The others are not: 6 because without injected noise only a lower bound is \
                     known.";
     assert!(text.contains(expected), "{text}");
-    let text = words(&suite_ferreira(&of_ferreira(known(0.01, 0.002), with)[1..]));
+    let text = words(&suite_ferreira(&ferreira_sets(known(0.01, 0.002), with)[1..]));
     assert!(text.contains("known only with the set without noise"), "{text}");
     assert!(words(&suite_ferreira(&[])).contains("nothing was measured"));
 }
 
 /// Three runs whose noise differs.
-fn of_selfish() -> Vec<(Summary, Clock)> {
-    let of = |noise: f64| {
+fn selfish_runs() -> Vec<(Summary, Clock)> {
+    let noisy_run = |noise: f64| {
         let mut summary = made::summary();
         summary.total.noise = noise;
         summary.run.threshold_ns = 1_000;
@@ -143,12 +161,12 @@ fn of_selfish() -> Vec<(Summary, Clock)> {
         clock.call_costs_ns = vec![("gettimeofday".into(), 25.0)];
         (summary, clock)
     };
-    [0.02, 0.03, 0.04].map(of).to_vec()
+    [0.02, 0.03, 0.04].map(noisy_run).to_vec()
 }
 
 #[test]
 fn selfish() {
-    let runs = of_selfish();
+    let runs = selfish_runs();
     let study = suite_selfish(&runs, &View::default());
     let text = words(&study);
     in_order(
@@ -181,7 +199,7 @@ fn selfish() {
 /// Softirqs count with what raised them: those of devices, and those of timers, the scheduler and RCU.
 #[test]
 fn selfish_parts_softirqs_by_who_raised_them() {
-    let mut runs = of_selfish();
+    let mut runs = selfish_runs();
     let lengths = [800, 1_200, 9_000, 31_000];
     let rows = [
         ("timer-tick", "", 0.30),
@@ -211,8 +229,8 @@ fn selfish_parts_softirqs_by_who_raised_them() {
         "below the kernel – – 20.0 %",
         "all else – – 10.0 %",
     ];
-    let of = |line: &str| text.contains(line);
-    let missing: Vec<&str> = expected.into_iter().filter(|line| !of(line)).collect();
+    let has = |line: &str| text.contains(line);
+    let missing: Vec<&str> = expected.into_iter().filter(|line| !has(line)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "{text}");
 }
 
@@ -225,7 +243,7 @@ fn page_sizes() {
         &["Larger pages saved 27.63 % without optimisation and 44.4", "here those of 2 MiB save"],
     );
     let drawn = drawn(study);
-    let captions: Vec<&str> = drawn.iter().map(|of| &of.caption[..]).collect();
+    let captions: Vec<&str> = drawn.iter().map(|figure| &figure.caption[..]).collect();
     assert_eq!(captions.len(), 2, "the curves by size are those of the recording: {captions:#?}");
     assert!(captions[0].starts_with("As Figure 6.8 of the thesis. "), "{captions:#?}");
     assert!(captions[1].starts_with("Section 6.2.3 of the thesis: "), "{captions:#?}");
@@ -234,7 +252,7 @@ fn page_sizes() {
 }
 
 /// A machine that sorts under these rates, on which an interrupt takes this share of a CPU's second.
-fn of_ticks(per_interrupt: f64) -> Study {
+fn ticks_study(per_interrupt: f64) -> Study {
     let mut points = vec![];
     for copies in [1, 2] {
         for (number, rate_hz) in (0..).zip([100.0, 1_000.0, 5_000.0, 10_000.0, 20_000.0]) {
@@ -252,7 +270,7 @@ fn of_ticks(per_interrupt: f64) -> Study {
 
 #[test]
 fn ticks_beside_the_processors_of_the_paper() {
-    let study = of_ticks(5e-6);
+    let study = ticks_study(5e-6);
     let text = words(&study);
     in_order(
         &text,
@@ -266,37 +284,39 @@ fn ticks_beside_the_processors_of_the_paper() {
             "PX-1",
         ],
     );
-    let of_paper: Vec<Figure> =
-        drawn(study).into_iter().filter(|of| of.caption.contains(" of the paper, ")).collect();
-    let captions: Vec<&str> = of_paper.iter().map(|of| &of.caption[..]).collect();
+    let paper_figures: Vec<Figure> = drawn(study)
+        .into_iter()
+        .filter(|figure| figure.caption.contains(" of the paper, "))
+        .collect();
+    let captions: Vec<&str> = paper_figures.iter().map(|figure| &figure.caption[..]).collect();
     let figures = ["Figure 4", "Table 2", "Figure 6"];
     assert_eq!(captions.len(), figures.len(), "{captions:#?}");
-    for (of, figure) in of_paper.iter().zip(figures) {
+    for (found, figure) in paper_figures.iter().zip(figures) {
         let expected = format!("As {figure} of the paper, with this machine last. ");
-        assert!(of.caption.starts_with(&expected), "{}", of.caption);
+        assert!(found.caption.starts_with(&expected), "{}", found.caption);
     }
-    let overhead = &of_paper[2].svg;
+    let overhead = &paper_figures[2].svg;
     assert!(overhead.contains("PX-1") && overhead.contains("P-90"), "{overhead}");
 }
 
 /// A machine whose cost is not significant is in no figure of the paper, and no caption says so.
 #[test]
 fn ticks_that_cost_nothing_are_not_drawn() {
-    let study = of_ticks(0.0);
+    let study = ticks_study(0.0);
     // The direct cost was measured: 1 µs each is 0.1 % at 1,000 a second.
     let text = words(&study);
     let expected = "here at least 0.100 % directly; the sort times are too uncertain for the rest.";
     assert!(text.contains(expected), "{text}");
     let drawn = drawn(study);
-    let of_paper = drawn.iter().filter(|of| of.caption.contains(" of the paper, "));
+    let paper_figures = drawn.iter().filter(|figure| figure.caption.contains(" of the paper, "));
     let mut number = 0;
-    for of in of_paper {
+    for figure in paper_figures {
         assert!(
-            of.caption.contains("of the paper, without this machine, on which"),
+            figure.caption.contains("of the paper, without this machine, on which"),
             "{}",
-            of.caption
+            figure.caption
         );
-        assert!(!of.svg.contains("PX-1") && !of.svg.contains("PX−1"), "{}", of.name);
+        assert!(!figure.svg.contains("PX-1") && !figure.svg.contains("PX−1"), "{}", figure.name);
         number += 1;
     }
     assert_eq!(number, 3);

@@ -48,7 +48,7 @@ fn only_sums() -> Option<TickOverhead> {
 
 fn kernels(grain_ns: u64, samples: usize, ticks: impl Fn(f64) -> Option<TickOverhead>) -> Measured {
     let kernels = [("intadd", 0.25), ("intmul", 1.0), ("intdiv", 6.97), ("intadd-chain", 1.0)];
-    let of = |(cpu, (variant, cycles)): (u32, (&str, f64))| {
+    let kernel_series = |(cpu, (variant, cycles)): (u32, (&str, f64))| {
         let facts = SeriesFacts {
             asked: samples as u64,
             ..series_facts("tick", variant, Some(cpu), grain_ns)
@@ -60,7 +60,10 @@ fn kernels(grain_ns: u64, samples: usize, ticks: impl Fn(f64) -> Option<TickOver
             ..series(facts, &times)
         }
     };
-    measured("tick", (0..2).flat_map(|cpu| kernels.map(|kernel| of((cpu, kernel)))).collect())
+    measured(
+        "tick",
+        (0..2).flat_map(|cpu| kernels.map(|kernel| kernel_series((cpu, kernel)))).collect(),
+    )
 }
 
 fn short() -> Measured {
@@ -76,13 +79,13 @@ fn kernels_alone(sets: &[Measured]) -> CmtSets {
     CmtSets { measured: sets.to_vec(), ..CmtSets::default() }
 }
 
-fn of_cmt(sets: &[Measured], _: &View<'_>) -> Study {
+fn cmt_study(sets: &[Measured], _: &View<'_>) -> Study {
     suite_cmt(&kernels_alone(sets))
 }
 
 #[test]
 fn cmt() {
-    golden("suite_cmt", of_cmt, &[short(), long()]);
+    golden("suite_cmt", cmt_study, &[short(), long()]);
 }
 
 /// The page begins with the paper: its figures in their order, with the published values as curves of their own.
@@ -92,15 +95,18 @@ fn the_page_of_a_suite_begins_with_the_figures_of_the_paper() {
     let report = HtmlReport { study: Some(study), ..HtmlReport::default() };
     let drawn = figures(&report);
     let numbers = |number: &str| {
-        drawn.iter().filter(|of| of.name.contains(&format!("paper-figure-{number}-"))).count()
+        drawn
+            .iter()
+            .filter(|figure| figure.name.contains(&format!("paper-figure-{number}-")))
+            .count()
     };
     // One for each kernel, of which there are four.
     assert_eq!(["4", "8", "9"].map(numbers), [4, 4, 4], "{drawn:#?}");
-    assert!(drawn.is_sorted_by_key(|of| of.number) && drawn.len() == 12);
-    for of in &drawn {
-        let published = if of.name.contains("figure-4") { "Linux" } else { "Netra DPS" };
-        assert!(of.svg.contains(&format!("published: {published}")), "{}", of.name);
-        assert!(of.caption.contains(" of the paper: "), "{}", of.caption);
+    assert!(drawn.is_sorted_by_key(|figure| figure.number) && drawn.len() == 12);
+    for figure in &drawn {
+        let published = if figure.name.contains("figure-4") { "Linux" } else { "Netra DPS" };
+        assert!(figure.svg.contains(&format!("published: {published}")), "{}", figure.name);
+        assert!(figure.caption.contains(" of the paper: "), "{}", figure.caption);
     }
     let mut page = Vec::new();
     html(&report, &mut page).expect("a vector takes all");
@@ -119,7 +125,7 @@ fn what_a_suite_lacks_is_a_warning_of_its_study() {
     let study = suite_cmt(&kernels_alone(&[short()])).lacking(vec![lacking.clone()]);
     let view = View::default();
     let text = study.clone().screen(&view).to_text(&view);
-    let at = |of: &str| text.find(of).unwrap_or_else(|| panic!("no {of} in {text}"));
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
     assert!(at("In the study ticks came at") < at(&format!("! {lacking}")), "{text}");
     assert!(at(&lacking) < at("up to 1,000 per series"), "{text}");
     let report = HtmlReport { study: Some(study), ..HtmlReport::default() };
@@ -128,7 +134,7 @@ fn what_a_suite_lacks_is_a_warning_of_its_study() {
     let page = String::from_utf8(page).expect("UTF-8");
     assert!(page.contains(&format!("<p class=\"warning\">{lacking}</p>")));
     let captions = captions(&report, &figures(&report));
-    let [paper, figure] = [&lacking[..], "Figure 1 "].map(|of| captions.find(of).expect(of));
+    let [paper, figure] = [&lacking[..], "Figure 1 "].map(|part| captions.find(part).expect(part));
     assert!(paper < figure && !captions.contains("All recordings together"), "{captions:.900}");
 }
 
@@ -147,8 +153,8 @@ fn cmt_with_less() {
     for series in &mut set.series {
         (series.ticks, series.pace) = (None, pace(0.07, None));
     }
-    golden("suite_cmt_less", of_cmt, &[set]);
-    golden("suite_cmt_nothing", of_cmt, &[]);
+    golden("suite_cmt_less", cmt_study, &[set]);
+    golden("suite_cmt_nothing", cmt_study, &[]);
 }
 
 fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
@@ -197,7 +203,7 @@ fn subtraction(raw_ns: f64, share: Option<f64>) -> Option<Subtraction> {
 
 fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
     let variants = [("counter", 0.001), ("sum", 0.02), ("fibonacci", 0.03), ("call-reg", 1.0)];
-    let of = |policy: &str, (variant, part): (&str, f64)| {
+    let variant_series = |policy: &str, (variant, part): (&str, f64)| {
         let facts = SeriesFacts {
             policy: policy.into(),
             instructions: 1,
@@ -211,7 +217,8 @@ fn variants(policies: &[&str], most_indirect_ns: f64) -> Measured {
             ..series(facts, &times)
         }
     };
-    let all = policies.iter().flat_map(|policy| variants.map(|variant| of(policy, variant)));
+    let all =
+        policies.iter().flat_map(|policy| variants.map(|variant| variant_series(policy, variant)));
     measured("loops", all.collect())
 }
 
@@ -230,8 +237,8 @@ fn loops_at_several_rates_are_joined() {
     };
     let sets = [(); 3].map(|()| variants(&["other"], 2_000.0));
     let text = screen(rates, &sets);
-    let of_counter = text.lines().filter_map(|line| line.strip_prefix("counter, CPU 1, 1 ms "));
-    let rates: Vec<String> = of_counter
+    let counter_rows = text.lines().filter_map(|line| line.strip_prefix("counter, CPU 1, 1 ms "));
+    let rates: Vec<String> = counter_rows
         .map(|rest| rest.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(rates, ["250 Hz 1", "1,000 Hz 1"], "one run at each rate: {text}");
@@ -270,15 +277,15 @@ fn loops_beside_the_machines_of_the_paper() {
     let sets = [("deltas".to_owned(), deltas), ("1ms".to_owned(), variants(&["other"], 2_000.0))];
     let view = View::default();
     let text = suite_loops(&sets, &[], Some(&run), &view).screen(&view).to_text(&view);
-    let of = |from: &str| text.lines().find(|line| line.starts_with(from)).expect("a line");
-    let words = |from| of(from).split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
+    let line_of = |from: &str| text.lines().find(|line| line.starts_with(from)).expect("a line");
+    let words = |from| line_of(from).split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
     assert_eq!(words("Xeon MP"), "GHz 116 – 104 – 511", "{text}");
     assert_eq!(words("here, CPU 1"), "40 62.5 % 36 37.5 % 3", "{text}");
-    assert!(of("CPU clock").ends_with(" 2.60 GHz"), "{text}");
-    assert!(of("memory size").ends_with(" 24 GiB"), "{text}");
-    assert!(of("cache L2").ends_with(" 2 MiB"), "{text}");
-    assert!(of("cache L1 code").ends_with(" 64 KiB"), "{text}");
-    assert!(of("bus clock").ends_with(" –"), "{text}");
+    assert!(line_of("CPU clock").ends_with(" 2.60 GHz"), "{text}");
+    assert!(line_of("memory size").ends_with(" 24 GiB"), "{text}");
+    assert!(line_of("cache L2").ends_with(" 2 MiB"), "{text}");
+    assert!(line_of("cache L1 code").ends_with(" 64 KiB"), "{text}");
+    assert!(line_of("bus clock").ends_with(" –"), "{text}");
     assert_eq!(text.matches("up to 400 per series").count(), 0, "no table of its own: {text}");
 }
 
@@ -333,12 +340,12 @@ fn loops_state_that_a_tick_changes_the_speed() {
         differs,
     };
     let said = |set: &Measured| screen(loops_alone, std::slice::from_ref(set));
-    let of = |set: &mut Measured, at: usize, modes: Modes| {
+    let set_modes = |set: &mut Measured, at: usize, modes: Modes| {
         set.series[at].ticks.as_mut().expect("made so").modes = Some(modes);
     };
-    of(&mut set, 0, modes(0.36, false));
+    set_modes(&mut set, 0, modes(0.36, false));
     assert!(!said(&set).contains("A tick changes"), "a body whose speed it does not change");
-    of(&mut set, 3, modes(0.71, true));
+    set_modes(&mut set, 3, modes(0.71, true));
     let text = said(&set).split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "A tick changes the speed of 1 of 2 bodies that have two: most of all call-reg on CPU 1 (other, 1 ms) takes \
                     1.034 ms instead of 1.002 ms in 71.0 % of the samples with one tick";

@@ -15,7 +15,7 @@ use anechoic_report::{Style, View, schemas};
 use proptest::prelude::*;
 
 fn screen(model: &Model, view: &View<'_>) -> String {
-    Found::of(&TICKS, model.clone(), &[]).screen(view).to_text(view)
+    Found::from_value(&TICKS, model.clone(), &[]).screen(view).to_text(view)
 }
 
 /// Looks at a screen: as it was, never over 80 columns, and as the schema says.
@@ -66,7 +66,7 @@ fn from_files() {
 
 /// The tables of the paper: both modes, each estimator, and the published values beside them.
 #[test]
-fn of_the_paper() {
+fn tables_of_the_paper() {
     golden("ticks_published", &anechoic_report::published::serial_table());
 }
 
@@ -195,9 +195,9 @@ proptest! {
         let costs = Costs { gap_us, tick, ..Costs::given(trap_us, handler_us) };
         let name = "\x1b[2J a name that goes on and on ".repeat(4);
         let by_copies = seen.iter().map(|&(copies, us, both)| {
-            let of = Estimate { us, interval: both.then_some(Interval { low: us, high: us * us }) };
-            let (ticks, choice) = (u64::from(copies), both.then_some(of));
-            SchedulerCost { copies, rounds: 1, ticks, tick: of, function: of, switches: ticks, choice }
+            let estimate = Estimate { us, interval: both.then_some(Interval { low: us, high: us * us }) };
+            let (ticks, choice) = (u64::from(copies), both.then_some(estimate));
+            SchedulerCost { copies, rounds: 1, ticks, tick: estimate, function: estimate, switches: ticks, choice }
         });
         let first = by_copies.clone().next().map(|cost| cost.tick);
         let scheduler = Scheduler {

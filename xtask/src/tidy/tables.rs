@@ -10,7 +10,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("crates/kernels/src/work", "crates/kernels/src/work.rs"),
     ("crates/recording/src/import", "crates/recording/src/import/mod.rs"),
     ("crates/report/src/export", "crates/report/src/export/mod.rs"),
-    ("crates/report/src/html/sections", "crates/report/src/html/sections/mod.rs"),
+    ("crates/report/src/page/sections", "crates/report/src/page/sections/mod.rs"),
     ("crates/report/src/results", "crates/report/src/results/mod.rs"),
 ];
 
@@ -19,14 +19,11 @@ pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Find
     for (dir, table) in FAMILIES {
         let table = sources.iter().find(|source| source.path == Path::new(table));
         let table_text = table.map_or("", |source| source.text.as_str());
-        let members = sources.iter().filter(|source| source.path.parent() == Some(Path::new(dir)));
-        for member in
-            members.filter(|member| member.path.file_name().is_some_and(|f| f != "mod.rs"))
-        {
-            let stem = member.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            if !table_text.contains(&format!("{stem}::")) {
+        for source in sources {
+            let Some(member) = member(&source.path, Path::new(dir)) else { continue };
+            if !table_text.contains(&format!("{member}::")) {
                 let what = format!("has no row in the table of {dir}");
-                findings.push(Finding { file: member.path.clone(), what });
+                findings.push(Finding { file: source.path.clone(), what });
             }
         }
     }
@@ -35,6 +32,12 @@ pub(super) fn check(_root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Find
         Finding { file: source.path.clone(), what }
     }));
     Ok(findings)
+}
+
+/// Returns the name of the member of a family that this is: a file in its directory, or the `mod.rs` of a folder there.
+fn member<'a>(path: &'a Path, dir: &Path) -> Option<&'a str> {
+    let module = if path.ends_with("mod.rs") { path.parent()? } else { path };
+    (module.parent() == Some(dir)).then(|| module.file_stem()?.to_str())?
 }
 
 /// Whether this is a file of integration tests that their program, or the module around it, does not name.

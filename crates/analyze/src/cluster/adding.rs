@@ -68,13 +68,13 @@ impl ClusterBuilder {
         let wall_ns: u128 = host.cpus.iter().map(|cpu| u128::from(cpu.wall_ns)).sum();
         let cpus = host.cpus.len().max(1) as u128;
         for source in host.sources.iter_mut().flat_map(std::mem::take) {
-            let of = self.sources.entry((source.source, source.name)).or_default();
-            of.detours = of.detours.saturating_add(source.detours);
-            of.lost_ns += u128::from(source.lost_ns);
-            of.max_ns = of.max_ns.max(source.max_ns);
+            let sums = self.sources.entry((source.source, source.name)).or_default();
+            sums.detours = sums.detours.saturating_add(source.detours);
+            sums.lost_ns += u128::from(source.lost_ns);
+            sums.max_ns = sums.max_ns.max(source.max_ns);
             let touched_ns = wall_ns.saturating_mul(u128::from(source.cpus)) / cpus;
-            of.touched_ns = of.touched_ns.saturating_add(touched_ns);
-            let here = of.by_host.entry(host.host.clone()).or_default();
+            sums.touched_ns = sums.touched_ns.saturating_add(touched_ns);
+            let here = sums.by_host.entry(host.host.clone()).or_default();
             *here = (here.0.saturating_add(source.lost_ns), here.1.max(source.cpus));
         }
         host.lengths = LengthCounts::default();
@@ -128,8 +128,8 @@ impl ClusterBuilder {
 
     fn total(&self, hosts: &[HostNoise], cpus: &[ClusterCpu]) -> ClusterNoise {
         let mut all = Runs::default();
-        for of in by_host(&self.parts).values() {
-            let host = runs_of(of);
+        for recordings in by_host(&self.parts).values() {
+            let host = runs_of(recordings);
             let (wall_ns, lost_ns) = (saturated(host.wall_ns), saturated(host.lost_ns));
             all.add(wall_ns, lost_ns, host.detours, host.bounds());
         }
@@ -153,38 +153,41 @@ impl ClusterBuilder {
 
     /// Returns the time of each source on each host.
     fn by_source(&self) -> BySource {
-        let of_source = |((source, name), of): (&(String, String), &SourceBuilder)| {
-            let hosts = of.by_host.iter().map(|(host, (lost_ns, _))| (host.clone(), *lost_ns));
-            ((source.clone(), name.clone()), hosts.collect())
-        };
-        self.sources.iter().map(of_source).collect()
+        let sources = self.sources.iter();
+        sources.map(|(name, builder)| (name.clone(), builder.lost_by_host())).collect()
     }
 
     fn sources(&self) -> Option<ClusterSources> {
         let parts: Vec<&HostSummary> = self.parts.iter().filter(|p| p.sources.is_some()).collect();
         let hosts: BTreeSet<&str> = parts.iter().map(|part| &*part.host).collect();
         let all = runs_of(&parts);
-        let attributed_ns: u128 = self.sources.values().map(|of| of.lost_ns).sum();
+        let attributed_ns: u128 = self.sources.values().map(|builder| builder.lost_ns).sum();
         let mut sources: Vec<_> = self.sources.iter().collect();
-        sources.sort_by_key(|(name, of)| (Reverse(of.lost_ns), *name));
+        sources.sort_by_key(|(name, builder)| (Reverse(builder.lost_ns), *name));
         (!parts.is_empty()).then(|| ClusterSources {
             hosts: hosts.len() as u64,
-            rows: sources.into_iter().map(|(name, of)| of.row(name, &all)).collect(),
+            rows: sources.into_iter().map(|(name, builder)| builder.row(name, &all)).collect(),
             unattributed: share(all.lost_ns.saturating_sub(attributed_ns), all.lost_ns),
         })
     }
 }
 
 impl SourceBuilder {
+    /// Returns its time on each host.
+    fn lost_by_host(&self) -> BTreeMap<String, u64> {
+        self.by_host.iter().map(|(host, (lost_ns, _))| (host.clone(), *lost_ns)).collect()
+    }
+
     fn row(&self, (source, name): &(String, String), all: &Runs) -> ClusterSource {
         // Of equals the first by name.
-        let most = self.by_host.iter().rev().max_by_key(|(_, of)| of.0);
-        let (most_on, most_ns) = most.map_or((String::new(), 0), |(host, of)| (host.clone(), of.0));
+        let most = self.by_host.iter().rev().max_by_key(|(_, (lost_ns, _))| *lost_ns);
+        let (most_on, most_ns) =
+            most.map_or((String::new(), 0), |(host, (lost_ns, _))| (host.clone(), *lost_ns));
         ClusterSource {
             source: source.clone(),
             name: name.clone(),
             hosts: self.by_host.len() as u64,
-            cpus: self.by_host.values().map(|of| of.1).fold(0, u64::saturating_add),
+            cpus: self.by_host.values().map(|(_, cpus)| *cpus).fold(0, u64::saturating_add),
             share: share(self.lost_ns, all.lost_ns),
             noise: share(self.lost_ns, all.wall_ns),
             rate_per_s: rate_per_s(self.detours, self.touched_ns),
@@ -199,7 +202,7 @@ impl SourceBuilder {
 /// Whether two recordings of one host cannot both be of one machine. Where the end is not known, the start alone
 /// counts.
 pub(crate) fn overlap(a: &HostFacts<'_>, b: &HostFacts<'_>) -> bool {
-    let end = |of: &HostFacts<'_>| of.end_utc.unwrap_or(of.start_utc).to_owned();
+    let end = |host: &HostFacts<'_>| host.end_utc.unwrap_or(host.start_utc).to_owned();
     a.start_utc == b.start_utc || (a.start_utc < &*end(b) && b.start_utc < &*end(a))
 }
 
@@ -211,9 +214,9 @@ fn is_copy(a: &HostSummary, b: &HostSummary) -> bool {
 /// Sorts hosts and CPUs by decreasing noise, equal ones by name and number.
 fn ranked(parts: &[HostSummary]) -> (Vec<HostNoise>, Vec<ClusterCpu>) {
     let (mut hosts, mut all) = (vec![], vec![]);
-    for (host, of) in by_host(parts) {
-        let cpus = cpus_of(host, &of);
-        hosts.push(host_of(host, &of, &cpus));
+    for (host, recordings) in by_host(parts) {
+        let cpus = cpus_of(host, &recordings);
+        hosts.push(host_of(host, &recordings, &cpus));
         all.extend(cpus);
     }
     hosts.sort_by(|a, b| b.noise.total_cmp(&a.noise));

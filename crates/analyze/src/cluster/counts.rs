@@ -24,7 +24,7 @@ pub struct LengthCounts {
 impl LengthCounts {
     /// Converts a histogram of ticks.
     #[must_use]
-    pub fn of(lengths: &LengthsBuilder, clock: &Clock) -> Self {
+    pub fn from_ticks(lengths: &LengthsBuilder, clock: &Clock) -> Self {
         let Some((min, max)) = lengths.extremes() else { return Self::default() };
         Self {
             min_ns: clock.ns(min),
@@ -85,7 +85,7 @@ mod tests {
             let mut lengths = LengthsBuilder::default();
             durations.iter().for_each(|us| lengths.add(us * ticks_per_us));
             durations.iter().for_each(|us| together.add(us * 1_000));
-            all.add(&LengthCounts::of(&lengths, &clock(hz)));
+            all.add(&LengthCounts::from_ticks(&lengths, &clock(hz)));
         }
         let (found, expected) = (all.lengths(), together.lengths(&clock(1_000_000_000)));
         let (found, expected) = (found.expect("some"), expected.expect("some"));
@@ -125,7 +125,7 @@ mod tests {
             let mut lengths = LengthsInNs::default();
             lengths.add(&counts);
             lengths.add(&counts);
-            let found = lengths.lengths().map(|of| (of.min_ns, of.max_ns));
+            let found = lengths.lengths().map(|merged| (merged.min_ns, merged.max_ns));
             assert_eq!(found, expected, "case: {name}");
         }
     }

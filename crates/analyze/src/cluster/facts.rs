@@ -59,18 +59,24 @@ pub(crate) fn machines(hosts: &[HostFacts<'_>]) -> Vec<Machines> {
         let kind = (host.model, host.kernel, host.hypervisor, host.measured_by);
         kinds.entry(kind).or_default().insert(host.host);
     }
-    type Kind<'a> = (&'a str, &'a str, Option<&'a str>, &'a str);
-    let kind =
-        |((model, kernel, hypervisor, measured_by), of): (Kind<'_>, BTreeSet<&str>)| Machines {
-            hosts: of.len() as u64,
-            model: model.to_owned(),
-            kernel: kernel.to_owned(),
-            hypervisor: hypervisor.map(str::to_owned),
-            measured_by: measured_by.to_owned(),
-        };
-    let mut machines: Vec<Machines> = kinds.into_iter().map(kind).collect();
+    let mut machines: Vec<Machines> =
+        kinds.into_iter().map(|(kind, names)| machines_of_kind(kind, names.len())).collect();
     machines.sort_by_key(|kind| Reverse(kind.hosts));
     machines
+}
+
+/// Returns a kind of hosts: their model, kernel, hypervisor and version of anechoic, and their number.
+fn machines_of_kind(
+    (model, kernel, hypervisor, measured_by): (&str, &str, Option<&str>, &str),
+    hosts: usize,
+) -> Machines {
+    Machines {
+        hosts: hosts as u64,
+        model: model.to_owned(),
+        kernel: kernel.to_owned(),
+        hypervisor: hypervisor.map(str::to_owned),
+        measured_by: measured_by.to_owned(),
+    }
 }
 
 /// Returns notes on when the hosts were measured, and on injected noise.

@@ -61,7 +61,7 @@ pub enum FindingKind {
 /// Returns all defects of these recordings. `left_out` are recordings that could not be read, and why.
 pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> Vec<Finding> {
     let facts: Vec<HostFacts<'_>> = parts.iter().map(HostSummary::facts).collect();
-    let mut found = of_runs(&facts, left_out);
+    let mut found = findings_of_runs(&facts, left_out);
     found.extend(doubtful(parts));
     found.extend(thresholds(parts));
     found.extend(not_attributed(parts));
@@ -70,7 +70,10 @@ pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> 
 }
 
 /// Returns the defects that the facts of the runs show.
-pub(crate) fn of_runs(parts: &[HostFacts<'_>], left_out: &[(String, String)]) -> Vec<Finding> {
+pub(crate) fn findings_of_runs(
+    parts: &[HostFacts<'_>],
+    left_out: &[(String, String)],
+) -> Vec<Finding> {
     let mut found = vec![];
     found.extend(missing(parts));
     found.extend(left_out.iter().map(|(recording, why)| Finding {
@@ -100,7 +103,7 @@ fn missing(parts: &[HostFacts<'_>]) -> Option<Finding> {
         .take(NAMED)
         .map(|rank| rank.to_string())
         .collect();
-    let of_ranks = match (ranks as usize - seen.len(), &away[..]) {
+    let missing_ranks = match (ranks as usize - seen.len(), &away[..]) {
         (0, _) => String::new(),
         (1, [rank]) => format!(": the host of rank {rank} is missing"),
         (count, _) => format!(": the hosts of ranks {} are missing", first(&away, count)),
@@ -109,7 +112,7 @@ fn missing(parts: &[HostFacts<'_>]) -> Option<Finding> {
         kind: FindingKind::MissingHosts,
         hosts: vec![],
         text: format!(
-            "only {} of the job's {asked} hosts {} present{of_ranks}; copy the missing directories here and merge again",
+            "only {} of the job's {asked} hosts {} present{missing_ranks}; copy the missing directories here and merge again",
             here.len(),
             if here.len() == 1 { "is" } else { "are" }
         ),
@@ -143,23 +146,15 @@ fn ended(parts: &[HostFacts<'_>]) -> Vec<Finding> {
 
 /// Finds properties that should be the same on all hosts.
 fn differing(parts: &[HostFacts<'_>]) -> Vec<Finding> {
-    let job = |part: &HostFacts<'_>| match part.parallel {
-        Some(job) => {
-            let hosts = if job.hosts == 1 { "host" } else { "hosts" };
-            let id = job.job.as_ref().map_or(String::new(), |id| format!(" (job {id})"));
-            format!("{} ranks on {} {hosts} through {}{id}", job.ranks, job.hosts, job.through)
-        }
-        None => "no job".into(),
-    };
-    type Of<'a> = &'a dyn Fn(&HostFacts<'_>) -> String;
-    let rows: [(FindingKind, &str, Of<'_>, &str); 3] = [
+    type Property<'a> = &'a dyn Fn(&HostFacts<'_>) -> String;
+    let rows: [(FindingKind, &str, Property<'_>, &str); 3] = [
         (
             FindingKind::Methods,
             "methods",
             &|part| part.method.to_owned(),
             "merge hosts of one method",
         ),
-        (FindingKind::Jobs, "jobs", &job, "merge the hosts of one job"),
+        (FindingKind::Jobs, "jobs", &job_in_words, "merge the hosts of one job"),
         (
             FindingKind::Versions,
             "versions of anechoic",
@@ -168,20 +163,30 @@ fn differing(parts: &[HostFacts<'_>]) -> Vec<Finding> {
         ),
     ];
     rows.into_iter()
-        .filter_map(|(kind, what, of, remedy)| difference(parts, kind, what, of, remedy))
+        .filter_map(|(kind, what, property, remedy)| {
+            difference(parts, kind, what, property, remedy)
+        })
         .collect()
+}
+
+/// Returns the parallel job of a recording in words.
+fn job_in_words(part: &HostFacts<'_>) -> String {
+    let Some(job) = part.parallel else { return "no job".into() };
+    let hosts = if job.hosts == 1 { "host" } else { "hosts" };
+    let id = job.job.as_ref().map_or(String::new(), |id| format!(" (job {id})"));
+    format!("{} ranks on {} {hosts} through {}{id}", job.ranks, job.hosts, job.through)
 }
 
 fn difference(
     parts: &[HostFacts<'_>],
     kind: FindingKind,
     what: &str,
-    of: &dyn Fn(&HostFacts<'_>) -> String,
+    property: &dyn Fn(&HostFacts<'_>) -> String,
     remedy: &str,
 ) -> Option<Finding> {
     let mut values: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for part in parts {
-        values.entry(of(part)).or_default().insert(part.host);
+        values.entry(property(part)).or_default().insert(part.host);
     }
     if values.len() < 2 {
         return None;
@@ -210,16 +215,18 @@ fn doubtful<'a>(parts: &'a [HostSummary]) -> Vec<Finding> {
     let is_new = |doubt: &Doubt| {
         !matches!(doubt, Doubt::Interrupted { .. } | Doubt::CutOff | Doubt::Injected)
     };
-    let of_part = |part: &'a HostSummary| part.doubts.iter().map(move |doubt| (part, doubt));
-    let doubts = parts.iter().flat_map(of_part).filter(|(_, doubt)| is_new(doubt));
-    let sentence = |(worst, parts): (&Doubt, Vec<&'a HostSummary>)| {
-        let words = worst.known_in_words()?;
-        let most = if parts.len() > 1 && worst.part() > 0.0 { " (the most)" } else { "" };
-        about(FindingKind::Doubtful, hosts(parts.into_iter()), |hosts| {
-            format!("{hosts}{most}: {words}")
-        })
-    };
-    by_kind(doubts).into_iter().filter_map(sentence).collect()
+    let with_doubts = |part: &'a HostSummary| part.doubts.iter().map(move |doubt| (part, doubt));
+    let doubts = parts.iter().flat_map(with_doubts).filter(|(_, doubt)| is_new(doubt));
+    by_kind(doubts).into_iter().filter_map(|(worst, parts)| doubt_finding(worst, parts)).collect()
+}
+
+/// Returns the defect of recordings with one kind of doubt; absent if it has no words.
+fn doubt_finding(worst: &Doubt, parts: Vec<&HostSummary>) -> Option<Finding> {
+    let words = worst.known_in_words()?;
+    let most = if parts.len() > 1 && worst.part() > 0.0 { " (the most)" } else { "" };
+    about(FindingKind::Doubtful, hosts(parts.into_iter()), |hosts| {
+        format!("{hosts}{most}: {words}")
+    })
 }
 
 /// Finds thresholds that differ.
@@ -264,13 +271,18 @@ fn losses(parts: &[HostSummary]) -> Vec<Finding> {
             kind.1.push(part);
         }
     }
-    let sentence = |(what, (count, parts)): (&str, (u64, Vec<&HostSummary>))| {
-        about(FindingKind::Losses, hosts(parts.into_iter()), |hosts| match count {
-            0 => format!("{what} were lost on {hosts}"),
-            _ => format!("{count} {what} were lost on {hosts}"),
-        })
-    };
-    kinds.into_iter().filter_map(sentence).collect()
+    kinds
+        .into_iter()
+        .filter_map(|(what, (count, parts))| loss_finding(what, count, parts))
+        .collect()
+}
+
+/// Returns the losses of one kind on these hosts; 0 is an unknown number.
+fn loss_finding(what: &str, count: u64, parts: Vec<&HostSummary>) -> Option<Finding> {
+    about(FindingKind::Losses, hosts(parts.into_iter()), |hosts| match count {
+        0 => format!("{what} were lost on {hosts}"),
+        _ => format!("{count} {what} were lost on {hosts}"),
+    })
 }
 
 /// Returns the hosts of these recordings by name, without repetitions.

@@ -137,7 +137,7 @@ impl HostSummary {
     ///
     /// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples,
     /// whose gaps were not watched.
-    pub fn of(recording: &Recording) -> Result<Self, Problem> {
+    pub fn from_recording(recording: &Recording) -> Result<Self, Problem> {
         let run = recording.run();
         let loops = watched(recording)?;
         let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesBuilder::default());
@@ -145,15 +145,15 @@ impl HostSummary {
         let strays = read_once(recording, &loops, folds, &mut |_| {})?;
         let detours = lost.cpus;
         let mut lengths = LengthsBuilder::default();
-        detours.iter().for_each(|of| lengths.merge(&of.lengths));
+        detours.iter().for_each(|cpu| lengths.merge(&cpu.lengths));
         let noise: Vec<CpuNoise> = run
             .cpus
             .iter()
             .zip(&detours)
-            .map(|(cpu, of)| CpuNoise::of(cpu, of, &run.clock))
+            .map(|(cpu, sums)| CpuNoise::new(cpu, sums, &run.clock))
             .collect();
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
-        let total = TotalNoise::of(&noise, &detours, &run.clock);
+        let total = TotalNoise::new(&noise, &detours, &run.clock);
         let rows = match recording.attribution()? {
             Some(_) => Some(source_rows(recording, &detours, &sources, strays)?),
             None => None,
@@ -166,7 +166,7 @@ impl HostSummary {
             Some(_) => vec![],
         };
         let competition = competition_of(run, total.noise, rows.as_deref(), &suspects);
-        let lost_ns = |of: &DetoursBuilder| run.clock.ns(of.lengths.sum_ticks());
+        let lost_ns = |sums: &DetoursBuilder| run.clock.ns(sums.lengths.sum_ticks());
         Ok(Self {
             host: host_name(recording),
             recording: recording.dir().display().to_string(),
@@ -188,14 +188,14 @@ impl HostSummary {
             sources: rows.map(ranked),
             losses: losses(&recording.losses()?, &windows(&loops, run), wall),
             first_cpus: first_cpus(recording, &loops, &detours)?,
-            lengths: LengthCounts::of(&lengths, &run.clock),
+            lengths: LengthCounts::from_ticks(&lengths, &run.clock),
             cpus: noise
                 .into_iter()
                 .zip(&detours)
-                .map(|(cpu, of)| {
-                    let blocks = of.lost_by_block().into_iter();
+                .map(|(cpu, sums)| {
+                    let blocks = sums.lost_by_block().into_iter();
                     let blocks = blocks.map(|ticks| run.clock.ns(ticks)).collect();
-                    host_cpu(cpu, lost_ns(of), blocks)
+                    host_cpu(cpu, lost_ns(sums), blocks)
                 })
                 .collect(),
         })
@@ -282,7 +282,7 @@ fn ranked(rows: Vec<SourceRow>) -> Vec<HostSource> {
     for row in rows {
         let name = folded(&row.source, &row.name);
         let cpus = row.cpus.clone();
-        let part = HostSource::of(SourceRow { name: name.clone(), ..row });
+        let part = HostSource::from_row(SourceRow { name: name.clone(), ..row });
         let (sum, on) = by_name.entry((part.source.clone(), name)).or_insert_with(|| {
             (HostSource { detours: 0, lost_ns: 0, ..part.clone() }, BTreeSet::new())
         });
@@ -298,7 +298,7 @@ fn ranked(rows: Vec<SourceRow>) -> Vec<HostSource> {
 }
 
 impl HostSource {
-    fn of(row: SourceRow) -> Self {
+    fn from_row(row: SourceRow) -> Self {
         Self {
             lost_ns: (row.charged.mean_ns * row.detours as f64).round() as u64,
             max_ns: row.charged.max_ns,

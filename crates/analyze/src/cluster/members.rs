@@ -73,28 +73,24 @@ pub(crate) fn outliers(
 ) -> Outliers {
     let (verdicts, classes) = judge(looked);
     let judged = classes.iter().filter(|class| class.spread.is_some());
-    let outlier = |verdict: Verdict| {
-        let (host, cpu) = name(verdict.index);
-        Outlier {
-            host,
-            cpu,
-            noise: looked[verdict.index].noise,
-            ratio: verdict.ratio,
-            z: verdict.z,
-            p: verdict.p,
-        }
-    };
+    let found = verdicts
+        .iter()
+        .map(|verdict| outlier(verdict, looked[verdict.index].noise, name(verdict.index)));
     Outliers {
         alpha: ALPHA,
         fewest: FEWEST as u64,
         judged: judged.map(|class| class.count).sum(),
-        found: verdicts.into_iter().map(outlier).collect(),
+        found: found.collect(),
         assumes: format!(
             "except for outliers, the logarithm of the noise within a class is normal and independent, and events (blocks of the run in which more was lost than the median) come independently and equally often on all members; an outlier is tested without its largest event, by its distance from the median in robust standard deviations (median absolute deviation, at least {:.0} %, with p from Student's t with (n−1)/2 degrees of freedom) and by its part of all events (binomial), of which the larger p counts, or by both of its steady noise alone, corrected for all tests (Holm); a class needs at least {FEWEST} members, and only noisier members whose own lower bound lies above the median are outliers; where most members have no noise, the events alone are tested",
             LEAST_SPREAD * 100.0
         ),
         classes,
     }
+}
+
+fn outlier(verdict: &Verdict, noise: f64, (host, cpu): (String, Option<u32>)) -> Outlier {
+    Outlier { host, cpu, noise, ratio: verdict.ratio, z: verdict.z, p: verdict.p }
 }
 
 #[cfg(test)]

@@ -127,8 +127,9 @@ pub(crate) fn judge(looked: &[Looked<'_>]) -> (Vec<Verdict>, Vec<ClassSpread>) {
     }
     let (mut verdicts, mut classes) = (vec![], vec![]);
     for (class, members) in by_class {
-        let of_class: Vec<&Looked<'_>> = members.iter().map(|&member| &looked[member]).collect();
-        let middle = Middle::of(&of_class);
+        let class_members: Vec<&Looked<'_>> =
+            members.iter().map(|&member| &looked[member]).collect();
+        let middle = Middle::new(&class_members);
         classes.push(ClassSpread {
             class: class.to_owned(),
             count: members.len() as u64,
@@ -144,7 +145,7 @@ pub(crate) fn judge(looked: &[Looked<'_>]) -> (Vec<Verdict>, Vec<ClassSpread>) {
 }
 
 impl Middle {
-    fn of(members: &[&Looked<'_>]) -> Self {
+    fn new(members: &[&Looked<'_>]) -> Self {
         let (mut noise, mut logs): (Vec<f64>, Vec<f64>) =
             members.iter().map(|member| (member.noise, ln(member.noise, member.least))).unzip();
         let (count, ln_median, usual) = (logs.len(), median(&mut logs), median(&mut noise));
@@ -159,18 +160,18 @@ impl Middle {
     /// Returns the p-value of this member alone; absent if the class is too small.
     fn verdict(&self, index: usize, member: &Looked<'_>) -> Option<Verdict> {
         let (n, spread) = (self.count as f64, self.spread?);
-        let of_events = self.events.probability(member, self.median);
-        let of_steady = self.events.probability_of_steady(member, self.median);
+        let p_of_events = self.events.probability(member, self.median);
+        let p_of_steady = self.events.probability_of_steady(member, self.median);
         let certain = member.low > self.median;
         if self.median <= 0.0 {
-            let p = of_events.min(of_steady).max(f64::MIN_POSITIVE);
+            let p = p_of_events.min(p_of_steady).max(f64::MIN_POSITIVE);
             return Some(Verdict { index, ratio: None, z: normal_above(p), p, certain });
         }
         let distance = |noise: f64| (ln(noise, member.least) - self.ln_median) / spread;
         let error = (1.0 + std::f64::consts::FRAC_PI_2 / n).sqrt();
         let far = |noise: f64| probability_above(distance(noise) / error, (n - 1.0) / 2.0);
-        let all = far(without_largest(member, self.median)).max(of_events);
-        let alone = far(steady(member, self.median)).max(of_steady);
+        let all = far(without_largest(member, self.median)).max(p_of_events);
+        let alone = far(steady(member, self.median)).max(p_of_steady);
         Some(Verdict {
             index,
             ratio: Some(member.noise / self.median),

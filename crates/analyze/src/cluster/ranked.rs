@@ -40,13 +40,13 @@ impl Runs {
             return bounds;
         }
         let (mut below, mut above) = (0.0, Some(0.0));
-        for &(wall_ns, noise, of) in &self.each {
+        for &(wall_ns, noise, bounds) in &self.each {
             let weight = share(u128::from(wall_ns), self.wall_ns);
-            below += (weight * (noise - of.at_least.unwrap_or(0.0))).powi(2);
+            below += (weight * (noise - bounds.at_least.unwrap_or(0.0))).powi(2);
             if wall_ns == 0 {
                 continue; // it measured nothing
             }
-            let over = of.interval.map(|interval| (weight * (interval.high - noise)).powi(2));
+            let over = bounds.interval.map(|interval| (weight * (interval.high - noise)).powi(2));
             above = above.zip(over).map(|(sum, over)| sum + over);
         }
         let noise = self.noise();
@@ -60,7 +60,7 @@ impl Runs {
 
 /// Returns the bounds of a summary; one of an earlier version has no lower bound beside its interval.
 fn stored(interval: Option<Interval>, at_least: Option<f64>) -> Bounds {
-    Bounds { interval, at_least: at_least.or_else(|| interval.map(|of| of.low)) }
+    Bounds { interval, at_least: at_least.or_else(|| interval.map(|ends| ends.low)) }
 }
 
 pub(super) fn rate_per_s(detours: u64, wall_ns: u128) -> f64 {
@@ -84,7 +84,9 @@ pub(super) fn by_host(parts: &[HostSummary]) -> BTreeMap<&str, Vec<&HostSummary>
 pub(super) fn runs_of(parts: &[&HostSummary]) -> Runs {
     let mut runs = Runs::default();
     for part in parts {
-        let sum = |of: fn(&HostCpu) -> u64| part.cpus.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |quantity: fn(&HostCpu) -> u64| {
+            part.cpus.iter().map(quantity).fold(0, u64::saturating_add)
+        };
         runs.add(
             sum(|cpu| cpu.wall_ns),
             sum(|cpu| cpu.lost_ns),
@@ -101,30 +103,32 @@ pub(super) fn cpus_of(host: &str, parts: &[&HostSummary]) -> Vec<ClusterCpu> {
     for cpu in parts.iter().flat_map(|part| &part.cpus) {
         cpus.entry(cpu.cpu).or_default().push(cpu);
     }
-    let row = |(cpu, of): (u32, Vec<&HostCpu>)| {
-        let mut runs = Runs::default();
-        for of in &of {
-            let bounds = stored(of.interval, of.at_least);
-            runs.add(of.wall_ns, of.lost_ns, of.detours, bounds);
-        }
-        let Bounds { interval, at_least } = runs.bounds();
-        let lengths = || of.iter().filter_map(|of| of.lengths.as_ref());
-        ClusterCpu {
-            host: host.to_owned(),
-            cpu,
-            class: of[0].class.clone(),
-            wall_ns: saturated(runs.wall_ns),
-            lost_ns: saturated(runs.lost_ns),
-            noise: runs.noise(),
-            interval,
-            at_least,
-            rate_per_s: runs.rate_per_s(),
-            p99_ns: lengths().map(|lengths| lengths.p99_ns).max(),
-            max_ns: lengths().map(|lengths| lengths.max_ns).max(),
-            lost_detours: of.iter().map(|of| of.lost_detours).fold(0, u64::saturating_add),
-        }
-    };
-    cpus.into_iter().map(row).collect()
+    cpus.into_iter().map(|(cpu, measured)| cluster_cpu(host, cpu, &measured)).collect()
+}
+
+/// Returns one CPU of a host from all of its recordings, of which there is at least one.
+fn cluster_cpu(host: &str, cpu: u32, measured: &[&HostCpu]) -> ClusterCpu {
+    let mut runs = Runs::default();
+    for part in measured {
+        let bounds = stored(part.interval, part.at_least);
+        runs.add(part.wall_ns, part.lost_ns, part.detours, bounds);
+    }
+    let Bounds { interval, at_least } = runs.bounds();
+    let lengths = || measured.iter().filter_map(|part| part.lengths.as_ref());
+    ClusterCpu {
+        host: host.to_owned(),
+        cpu,
+        class: measured[0].class.clone(),
+        wall_ns: saturated(runs.wall_ns),
+        lost_ns: saturated(runs.lost_ns),
+        noise: runs.noise(),
+        interval,
+        at_least,
+        rate_per_s: runs.rate_per_s(),
+        p99_ns: lengths().map(|lengths| lengths.p99_ns).max(),
+        max_ns: lengths().map(|lengths| lengths.max_ns).max(),
+        lost_detours: measured.iter().map(|part| part.lost_detours).fold(0, u64::saturating_add),
+    }
 }
 
 /// Returns one host with these CPUs.
@@ -152,10 +156,8 @@ pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -
 pub(super) fn quantiles(shares: impl Iterator<Item = f64>) -> Quantiles {
     let mut sorted: Vec<f64> = shares.collect();
     let median = median(&mut sorted);
-    let at = |quantile: f64| {
-        let place = (sorted.len().saturating_sub(1) as f64 * quantile).round() as usize;
-        sorted.get(place).copied().unwrap_or(0.0)
-    };
+    let place = |part: f64| (sorted.len().saturating_sub(1) as f64 * part).round() as usize;
+    let at = |part: f64| sorted.get(place(part)).copied().unwrap_or(0.0);
     Quantiles { least: at(0.0), median, p90: at(0.9), most: at(1.0) }
 }
 
@@ -195,7 +197,7 @@ mod tests {
             for &(wall, lost, interval) in &each {
                 runs.add(wall, lost, 0, stored(interval, None));
             }
-            let found = runs.bounds().interval.map(|of| (of.low, of.high));
+            let found = runs.bounds().interval.map(|ends| (ends.low, ends.high));
             let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
             let same = match (found, expected) {
                 (Some(found), Some(expected)) => {

@@ -3,7 +3,7 @@
 
 use crate::detours::DetoursBuilder;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{JoinedDetours, Loops, Problem, Recording, methods};
+use anechoic_recording::{Clock, JoinedDetours, Loops, Problem, Recording, methods};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -47,25 +47,28 @@ pub(super) fn first_cpus(
 ) -> Result<Vec<FirstCpus>, Problem> {
     let clock = &recording.run().clock;
     let mut ordered: Vec<&DetoursBuilder> = detours.iter().collect();
-    ordered.sort_by_key(|of| of.cpu());
+    ordered.sort_by_key(|sums| sums.cpu());
     let sizes = sizes(ordered.len());
     let away = any_away(recording, loops, &sizes)?;
-    let row = |(place, &size): (usize, &usize)| {
-        let first = || ordered[..size].iter();
-        let noise = first().map(|of| crate::share(of.lengths.sum_ticks(), of.wall_ticks()));
-        FirstCpus {
-            cpus: size as u64,
-            wall_ns: clock.ns(first().map(|of| of.wall_ticks()).fold(0, u64::saturating_add)),
-            lost_ns: clock
-                .ns(first().map(|of| of.lengths.sum_ticks()).fold(0, u64::saturating_add)),
-            worst: noise.fold(0.0, f64::max),
-            any: away.as_ref().map(|union| AnyAway {
-                window_ns: clock.ns(union.window_ticks()),
-                away_ns: clock.ns(union.away[place]),
-            }),
-        }
+    let any = |place: usize| {
+        let (window, away) =
+            away.as_ref().map(|union| (union.window_ticks(), union.away[place]))?;
+        Some(AnyAway { window_ns: clock.ns(window), away_ns: clock.ns(away) })
     };
-    Ok(sizes.iter().enumerate().map(row).collect())
+    let rows = sizes.iter().enumerate();
+    Ok(rows.map(|(place, &size)| sum_of_first(&ordered[..size], any(place), clock)).collect())
+}
+
+/// Returns the row of these CPUs, of which at least one was in a detour for `any`.
+fn sum_of_first(first: &[&DetoursBuilder], any: Option<AnyAway>, clock: &Clock) -> FirstCpus {
+    let times = || first.iter().map(|cpu| (cpu.lengths.sum_ticks(), cpu.wall_ticks()));
+    FirstCpus {
+        cpus: first.len() as u64,
+        wall_ns: clock.ns(times().map(|(_, wall)| wall).fold(0, u64::saturating_add)),
+        lost_ns: clock.ns(times().map(|(lost, _)| lost).fold(0, u64::saturating_add)),
+        worst: times().map(|(lost, wall)| crate::share(lost, wall)).fold(0.0, f64::max),
+        any,
+    }
 }
 
 /// Reads the detours of all CPUs in time order, one row group of each CPU at a time.

@@ -36,6 +36,11 @@ impl Sum {
     fn any(&self) -> Option<f64> {
         (!self.any_unknown).then(|| share(self.away_ns, self.window_ns))
     }
+
+    /// Returns the row of so many CPUs of each of so many hosts.
+    fn used(&self, count: u64, hosts: usize) -> Used {
+        Used { count, hosts: hosts as u64, noise: self.noise(), worst: self.worst, any: self.any() }
+    }
 }
 
 /// Returns `part / whole`, and 0 if the whole is 0.
@@ -53,14 +58,7 @@ pub(super) fn by_cpus(parts: &[HostSummary]) -> Vec<Used> {
             row.1.insert(&part.host);
         }
     }
-    let used = |(count, (sum, hosts)): (u64, (Sum, BTreeSet<&str>))| Used {
-        count,
-        hosts: hosts.len() as u64,
-        noise: sum.noise(),
-        worst: sum.worst,
-        any: sum.any(),
-    };
-    rows.into_iter().map(used).collect()
+    rows.into_iter().map(|(count, (sum, hosts))| sum.used(count, hosts.len())).collect()
 }
 
 /// Returns the first 1, 2, 4, … hosts by name, each with all its CPUs.
@@ -76,19 +74,20 @@ pub(super) fn by_hosts(parts: &[HostSummary]) -> Vec<Used> {
         }
     }
     let hosts: Vec<Sum> = hosts.into_values().collect();
-    let row = |count: usize| {
-        let first = || hosts[..count].iter();
-        let free = first().map(|host| host.any().map(|any| 1.0 - any));
-        Used {
-            count: count as u64,
-            hosts: count as u64,
-            noise: share(
-                first().map(|host| host.lost_ns).sum(),
-                first().map(|host| host.wall_ns).sum(),
-            ),
-            worst: first().map(|host| host.worst).fold(0.0, f64::max),
-            any: free.product::<Option<f64>>().map(|free| 1.0 - free),
-        }
-    };
-    sizes(hosts.len()).into_iter().map(row).collect()
+    sizes(hosts.len()).into_iter().map(|count| used_together(&hosts[..count])).collect()
+}
+
+/// Returns these hosts together.
+fn used_together(hosts: &[Sum]) -> Used {
+    let free = hosts.iter().map(|host| host.any().map(|any| 1.0 - any));
+    Used {
+        count: hosts.len() as u64,
+        hosts: hosts.len() as u64,
+        noise: share(
+            hosts.iter().map(|host| host.lost_ns).sum(),
+            hosts.iter().map(|host| host.wall_ns).sum(),
+        ),
+        worst: hosts.iter().map(|host| host.worst).fold(0.0, f64::max),
+        any: free.product::<Option<f64>>().map(|free| 1.0 - free),
+    }
 }

@@ -66,19 +66,27 @@ pub(super) fn differences(
     sources: &BySource,
 ) -> Vec<HostDifference> {
     let measured: Vec<&HostNoise> = hosts.iter().filter(|host| host.wall_ns > 0).collect();
-    let explain = |&host: &&HostNoise| {
-        let others: Vec<&HostNoise> =
-            measured.iter().filter(|other| other.host != host.host).copied().collect();
-        let median = median_of(others.iter().map(|other| other.noise))?;
-        (host.noise > NOISIER * median).then(|| HostDifference {
-            host: host.host.clone(),
-            noise: host.noise,
-            others: median,
-            sources: excesses(host, &others, parts, sources),
-            settings: settings(&host.host, parts),
-        })
-    };
-    measured.iter().take(EXPLAINED).filter_map(explain).collect()
+    let noisiest = measured.iter().take(EXPLAINED);
+    noisiest.filter_map(|host| difference(host, &measured, parts, sources)).collect()
+}
+
+/// Explains one host beside the others of `measured`; absent if it is not much noisier than these.
+fn difference(
+    host: &HostNoise,
+    measured: &[&HostNoise],
+    parts: &[HostSummary],
+    sources: &BySource,
+) -> Option<HostDifference> {
+    let others: Vec<&HostNoise> =
+        measured.iter().filter(|other| other.host != host.host).copied().collect();
+    let median = median_of(others.iter().map(|other| other.noise))?;
+    (host.noise > NOISIER * median).then(|| HostDifference {
+        host: host.host.clone(),
+        noise: host.noise,
+        others: median,
+        sources: excesses(host, &others, parts, sources),
+        settings: settings(&host.host, parts),
+    })
 }
 
 /// Returns the sources that make up what the host lost more than the others.
@@ -95,17 +103,22 @@ fn excesses(
     if !attributed.contains(&*host.host) || others.is_empty() {
         return vec![];
     }
-    let excess = |((source, name), of): (&(String, String), &BTreeMap<String, u64>)| {
-        let noise =
-            |on: &HostNoise| crate::share(of.get(&on.host).copied().unwrap_or(0), on.wall_ns);
-        let median = median_of(others.iter().map(|other| noise(other)))?;
-        let (source, name) = (source.clone(), name.clone());
-        Some(Excess { source, name, noise: noise(host), others: median })
-    };
-    let mut found: Vec<Excess> = sources.iter().filter_map(excess).collect();
-    let more = |of: &Excess| of.noise - of.others;
+    let mut found: Vec<Excess> = vec![];
+    for ((source, name), lost_by_host) in sources {
+        let noise = |on: &HostNoise| {
+            crate::share(lost_by_host.get(&on.host).copied().unwrap_or(0), on.wall_ns)
+        };
+        let median = median_of(others.iter().map(|other| noise(other)));
+        found.extend(median.map(|median| Excess {
+            source: source.clone(),
+            name: name.clone(),
+            noise: noise(host),
+            others: median,
+        }));
+    }
+    let more = |source: &Excess| source.noise - source.others;
     let all: f64 = found.iter().map(more).filter(|more| *more > 0.0).sum();
-    found.retain(|of| more(of) > 0.0 && more(of) >= LEAST_SHARE * all);
+    found.retain(|source| more(source) > 0.0 && more(source) >= LEAST_SHARE * all);
     found.sort_by(|a, b| more(b).partial_cmp(&more(a)).unwrap_or(Ordering::Equal));
     found.truncate(MOST_SOURCES);
     found
@@ -116,20 +129,28 @@ fn settings(host: &str, parts: &[HostSummary]) -> Vec<OtherSetting> {
     let mut by_host: BTreeMap<&str, &BTreeMap<String, String>> =
         parts.iter().map(|part| (&*part.host, &part.settings)).collect();
     let Some(own) = by_host.remove(host) else { return vec![] };
-    let names: BTreeSet<&String> = by_host.values().flat_map(|of| of.keys()).collect();
-    let differing =
-        |name: &String| {
-            let mut values: BTreeMap<&str, usize> = BTreeMap::new();
-            for value in by_host.values().filter_map(|of| of.get(name)) {
-                *values.entry(value).or_default() += 1;
-            }
-            let (usual, count) = values.into_iter().max_by_key(|(_, count)| *count)?;
-            let here = own.get(name);
-            (2 * count > by_host.len() && here.is_none_or(|here| here != usual)).then(|| {
-                OtherSetting { name: name.clone(), here: here.cloned(), others: usual.to_owned() }
-            })
-        };
-    names.into_iter().filter_map(differing).collect()
+    let names: BTreeSet<&String> = by_host.values().flat_map(|settings| settings.keys()).collect();
+    let others: Vec<_> = by_host.into_values().collect();
+    names.into_iter().filter_map(|name| other_setting(name, own, &others)).collect()
+}
+
+/// Returns a setting of which more than half of the others have one value, and this host another.
+fn other_setting(
+    name: &str,
+    own: &BTreeMap<String, String>,
+    others: &[&BTreeMap<String, String>],
+) -> Option<OtherSetting> {
+    let mut values: BTreeMap<&str, usize> = BTreeMap::new();
+    for value in others.iter().filter_map(|settings| settings.get(name)) {
+        *values.entry(value).or_default() += 1;
+    }
+    let (usual, count) = values.into_iter().max_by_key(|(_, count)| *count)?;
+    let here = own.get(name);
+    (2 * count > others.len() && here.is_none_or(|here| here != usual)).then(|| OtherSetting {
+        name: name.to_owned(),
+        here: here.cloned(),
+        others: usual.to_owned(),
+    })
 }
 
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -29,9 +29,19 @@ pub(super) enum Design {
     Kept,
 }
 
+/// Returns the numbers of two runs, each with its start and its side, before and after; absent if they are of one side.
+fn pair_of_sides(runs: &[(&str, usize, usize)]) -> Option<[usize; 2]> {
+    match runs {
+        [(_, 0, before), (_, 1, after)] | [(_, 1, after), (_, 0, before)] => {
+            Some([*before, *after])
+        }
+        _ => None,
+    }
+}
+
 impl Design {
     /// Finds the order of the runs, which are in order of time on each side.
-    pub(super) fn of(sides: &[Vec<Values>; 2]) -> Self {
+    pub(super) fn from_sides(sides: &[Vec<Values>; 2]) -> Self {
         if sides.iter().flatten().any(|run| run.kept) {
             return Self::Kept;
         }
@@ -47,18 +57,12 @@ impl Design {
         };
         let mut all: Vec<(&str, usize, usize)> = starts(0).chain(starts(1)).collect();
         all.sort_unstable();
-        let pair = |pair: &[(&str, usize, usize)]| match pair {
-            [(_, 0, before), (_, 1, after)] | [(_, 1, after), (_, 0, before)] => {
-                Some([*before, *after])
-            }
-            _ => None,
-        };
         let switches = all.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
-        match all.chunks(2).map(pair).collect::<Option<Vec<_>>>() {
+        match all.chunks(2).map(pair_of_sides).collect::<Option<Vec<_>>>() {
             Some(pairs) if pairs.len() > 1 => Self::Paired(pairs),
             // Long blocks of one side differ by drift as much as whole sides do.
             _ if switches > 1 && 2 * switches >= all.len() => Self::Mixed,
-            _ => Sessions::of(sides).map_or(Self::Apart, Self::Sessions),
+            _ => Sessions::from_sides(sides).map_or(Self::Apart, Self::Sessions),
         }
     }
 
@@ -67,7 +71,7 @@ impl Design {
             Self::Paired(_) => Order::Paired,
             Self::Mixed => Order::Mixed,
             Self::Apart => Order::Apart,
-            Self::Sessions(of) if of.is_single() => Order::OneSession,
+            Self::Sessions(sessions) if sessions.is_single() => Order::OneSession,
             Self::Sessions(_) => Order::Sessions,
             Self::Duet(_) => Order::Duet,
             Self::Kept => Order::Kept,
@@ -85,7 +89,7 @@ pub(super) struct Contrast {
 
 impl Contrast {
     /// Returns the mean after less the mean before; absent with one run on a side, and where one is no sample.
-    pub(super) fn of(sides: &[Vec<f64>; 2], design: &Design) -> Option<Self> {
+    pub(super) fn new(sides: &[Vec<f64>; 2], design: &Design) -> Option<Self> {
         let [before, after] = sides;
         if let Design::Paired(pairs) = design {
             let differences: Vec<f64> = pairs.iter().map(|[b, a]| after[*a] - before[*b]).collect();
@@ -104,7 +108,7 @@ impl Contrast {
         if let Design::Sessions(sessions) = design
             && !sessions.is_single()
         {
-            return Self::of(&sessions.means(sides), &Design::Apart);
+            return Self::new(&sessions.means(sides), &Design::Apart);
         }
         let errors = [standard_error(before)?, standard_error(after)?];
         let squares = errors.map(|error| error * error);
@@ -136,8 +140,9 @@ impl Contrast {
             return None;
         }
         let difference = (count * sum - signs * signed) / determinant;
-        let of_sets = (count * signed - signs * sum) / determinant;
-        let left = |(sign, of): &(f64, f64)| (of - difference - sign * of_sets).powi(2);
+        let set_difference = (count * signed - signs * sum) / determinant;
+        let left =
+            |(sign, observed): &(f64, f64)| (observed - difference - sign * set_difference).powi(2);
         let degrees = pairs.len() as u64 - 2;
         let variance = pairs.iter().map(left).sum::<f64>() / degrees as f64;
         let standard_error = (variance * count / determinant).sqrt();

@@ -48,29 +48,34 @@ pub(super) fn judge(
 ) -> Judged {
     let starts = sides.iter().flatten().filter_map(|run| seconds(&run.start_utc));
     let apart_s = history.apart_s(starts);
-    let on_file = |unusable: Option<String>| OnFile {
+    let (found, unusable) = match usable(history, runs, sides) {
+        Ok(past) => (Some(found(&past, history, sides)), None),
+        Err(why) => (None, Some(why)),
+    };
+    Judged { on_file: on_file(history, apart_s, unusable), found }
+}
+
+/// Returns the earlier runs, which lie so far from the sides, and why they show nothing about these, if so.
+fn on_file(history: &History, apart_s: f64, unusable: Option<String>) -> OnFile {
+    OnFile {
         runs: history.runs.len() as u64,
         first_utc: history.runs.first().map(|run| run.start_utc.clone()),
         last_utc: history.runs.last().map(|run| run.start_utc.clone()),
         between_runs: history.between_runs,
         apart_ns: Some((apart_s * 1e9) as u64).filter(|_| apart_s > history.span_s()),
         unusable,
-    };
-    match usable(history, runs, sides) {
-        Err(why) => Judged { on_file: on_file(Some(why)), found: None },
-        Ok(past) => Judged { on_file: on_file(None), found: Some(found(&past, history, sides)) },
     }
 }
 
 impl Judged {
     /// Makes this the verdict of a comparison.
-    pub(super) fn add_to(self, of: &mut Comparison) {
-        of.history = Some(self.on_file);
+    pub(super) fn add_to(self, comparison: &mut Comparison) {
+        comparison.history = Some(self.on_file);
         if let Some(found) = self.found {
-            of.verdict = found.verdict;
-            of.probability = Some(found.probability);
-            of.interval = found.interval;
-            of.detectable = found.detectable;
+            comparison.verdict = found.verdict;
+            comparison.probability = Some(found.probability);
+            comparison.interval = found.interval;
+            comparison.detectable = found.detectable;
         }
     }
 }
@@ -84,7 +89,8 @@ fn usable(
     if history.runs.len() < FEWEST {
         return Err(format!("{FEWEST} earlier runs of this kind are needed"));
     }
-    let kinds = runs.iter().flat_map(|side| side.iter()).map(|of| Kind::of(of.run));
+    let kinds =
+        runs.iter().flat_map(|side| side.iter()).map(|compared| Kind::from_run(compared.run));
     if !kinds.into_iter().all(|kind| kind.is_like(&history.kind)) {
         return Err("the sides differ in CPUs, length, threshold, policy or tracing".into());
     }
@@ -101,15 +107,10 @@ fn usable(
 }
 
 fn found(past: &Past, history: &History, sides: &[Vec<Values>; 2]) -> Found {
-    let of_sides = |value: fn(&Values) -> Option<f64>| -> Option<[f64; 2]> {
-        let side =
-            |side: &Vec<Values>| mean(&side.iter().map(value).collect::<Option<Vec<f64>>>()?);
-        Some([side(&sides[0])?, side(&sides[1])?])
-    };
-    let [before, after] = of_sides(|run| Some(run.noise.ln())).unwrap_or_default();
+    let [before, after] = side_means(sides, |run| Some(run.noise.ln())).unwrap_or_default();
     let probability = past.probability(before, after);
     let moved = || {
-        let [before, after] = of_sides(|run| run.beneath)?;
+        let [before, after] = side_means(sides, |run| run.beneath)?;
         Some(history.past(|run| run.beneath)?.probability(before, after) < LEVEL)
     };
     let verdict = match (probability < LEVEL, moved()) {
@@ -130,6 +131,12 @@ fn found(past: &Past, history: &History, sides: &[Vec<Values>; 2]) -> Found {
         }),
         detectable: past.detectable().map(f64::exp),
     }
+}
+
+/// Returns the means of a value over the runs of each side; absent if a run has none.
+fn side_means(sides: &[Vec<Values>; 2], value: fn(&Values) -> Option<f64>) -> Option<[f64; 2]> {
+    let side = |side: &Vec<Values>| mean(&side.iter().map(value).collect::<Option<Vec<f64>>>()?);
+    Some([side(&sides[0])?, side(&sides[1])?])
 }
 
 #[cfg(test)]
@@ -160,7 +167,7 @@ mod tests {
             alternate_ns: None,
             injected: false,
         };
-        History::of(kind, runs(&[noise; 20]), LeftOut::default())
+        History::new(kind, runs(&[noise; 20]), LeftOut::default())
     }
 
     fn sides(starts: [i64; 2]) -> [Vec<Values>; 2] {

@@ -11,12 +11,15 @@ pub(super) fn error_of_logarithm(interval: &Interval) -> Option<f64> {
 
 /// Returns whether two recordings differ by more than the variation within them.
 pub(super) fn verdict(sides: &[Vec<Values>; 2]) -> Change {
-    let one = |side: &Vec<Values>| {
-        let logarithms: Vec<f64> = side.iter().map(|run| run.noise.ln()).collect();
-        let squares: Option<Vec<f64>> = side.iter().map(|run| Some(run.within?.powi(2))).collect();
-        Some((mean(&logarithms)?, mean(&squares?)? / side.len() as f64))
-    };
-    let [Some(before), Some(after)] = sides.each_ref().map(one) else { return Change::OneRun };
+    let both = sides.each_ref().map(|side| logarithm_and_square(side));
+    let [Some(before), Some(after)] = both else { return Change::OneRun };
     let differs = (after.0 - before.0).abs() > NORMAL * (before.1 + after.1).sqrt();
     if differs { Change::OneRunDiffers } else { Change::OneRun }
+}
+
+/// Returns the mean logarithm of the noise of a side, and the mean square of the error within its runs.
+fn logarithm_and_square(side: &[Values]) -> Option<(f64, f64)> {
+    let logarithms: Vec<f64> = side.iter().map(|run| run.noise.ln()).collect();
+    let squares: Option<Vec<f64>> = side.iter().map(|run| Some(run.within?.powi(2))).collect();
+    Some((mean(&logarithms)?, mean(&squares?)? / side.len() as f64))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// Returns the differences of several values of each run, and which of them are significant among all.
 fn differences(rows: &[[Vec<f64>; 2]], design: &Design) -> Vec<Difference> {
     let contrasts: Vec<Option<Contrast>> =
-        rows.iter().map(|row| Contrast::of(row, design)).collect();
+        rows.iter().map(|row| Contrast::new(row, design)).collect();
     let probability = |at: usize| contrasts[at].as_ref().map_or(1.0, Contrast::probability);
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|a, b| probability(*a).total_cmp(&probability(*b)));
@@ -18,13 +18,13 @@ fn differences(rows: &[[Vec<f64>; 2]], design: &Design) -> Vec<Difference> {
         .take_while(|(at, tests)| probability(**at) * *tests as f64 <= LEVEL)
         .map(|(at, _)| *at)
         .collect();
-    let of = |(at, row): (usize, &[Vec<f64>; 2])| Difference {
+    let difference = |(at, row): (usize, &[Vec<f64>; 2])| Difference {
         before: mean(&row[0]).unwrap_or_default(),
         after: mean(&row[1]).unwrap_or_default(),
         interval: contrasts[at].as_ref().map(Contrast::interval),
         clear: clear.contains(&at),
     };
-    rows.iter().enumerate().map(of).collect()
+    rows.iter().enumerate().map(difference).collect()
 }
 
 /// Returns one value of each run.
@@ -35,8 +35,9 @@ fn each(sides: &[Vec<Values>; 2], value: impl Fn(&Values) -> f64) -> [Vec<f64>; 
 /// Returns the noise of each source on both sides, the largest difference first.
 pub(super) fn sources(sides: &[Vec<Values>; 2], design: &Design) -> Vec<SourceChange> {
     let known: Option<Vec<_>> = sides.iter().flatten().map(|run| run.sources.as_ref()).collect();
-    let names: BTreeSet<_> = known.into_iter().flatten().flat_map(|of| of.keys()).collect();
-    let value = |run: &Values, name| run.sources.as_ref().and_then(|of| of.get(name)).copied();
+    let names: BTreeSet<_> = known.into_iter().flatten().flat_map(|noise| noise.keys()).collect();
+    let value =
+        |run: &Values, name| run.sources.as_ref().and_then(|noise| noise.get(name)).copied();
     let rows: Vec<_> =
         names.iter().map(|name| each(sides, |run| value(run, name).unwrap_or(0.0))).collect();
     let guest = sides.iter().flatten().all(|run| run.guest);
@@ -57,7 +58,7 @@ pub(super) fn sources(sides: &[Vec<Values>; 2], design: &Design) -> Vec<SourceCh
             difference,
         }));
     }
-    let size = |of: &SourceChange| (of.difference.after - of.difference.before).abs();
+    let size = |change: &SourceChange| (change.difference.after - change.difference.before).abs();
     found.sort_by(|a, b| size(b).total_cmp(&size(a)));
     found
 }
@@ -118,8 +119,11 @@ fn rate(run: &Values, threshold_ns: u64) -> f64 {
 }
 
 /// Returns what every run has.
-fn in_all<T: Ord + Clone>(sides: &[Vec<Values>; 2], of: impl Fn(&Values) -> BTreeSet<T>) -> Vec<T> {
-    let mut runs = sides.iter().flatten().map(of);
+fn in_all<T: Ord + Clone>(
+    sides: &[Vec<Values>; 2],
+    keys: impl Fn(&Values) -> BTreeSet<T>,
+) -> Vec<T> {
+    let mut runs = sides.iter().flatten().map(keys);
     let first = runs.next().unwrap_or_default();
     runs.fold(first, |kept, next| kept.intersection(&next).cloned().collect()).into_iter().collect()
 }

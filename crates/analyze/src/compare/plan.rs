@@ -29,6 +29,6 @@ pub(super) fn runs(sides: &[Vec<Values>; 2], logarithms: &[Vec<f64>; 2]) -> Vec<
         Some(Planned { wall_ns, runs: runs_needed(variance, PLANNED.ln())? })
     };
     let mut planned: Vec<Planned> = LENGTHS.into_iter().filter_map(planned).collect();
-    planned.dedup_by_key(|of| of.runs);
+    planned.dedup_by_key(|plan| plan.runs);
     planned
 }

@@ -13,7 +13,7 @@ const PAUSE_S: f64 = 600.0;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sessions {
     /// The numbers of the runs of each session, by side.
-    pub(super) of_sides: [Vec<Vec<usize>>; 2],
+    pub(super) by_side: [Vec<Vec<usize>>; 2],
     /// The shortest pause between sessions of different sides, in ns.
     pub(super) apart_ns: u64,
 }
@@ -21,7 +21,7 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Divides the runs, which are in order of time on each side; absent if a session has runs of both sides, or if the
     /// time of a run is not known.
-    pub(super) fn of(sides: &[Vec<Values>; 2]) -> Option<Self> {
+    pub(super) fn from_sides(sides: &[Vec<Values>; 2]) -> Option<Self> {
         let mut all = Vec::new();
         for (side, runs) in sides.iter().enumerate() {
             for (at, run) in runs.iter().enumerate() {
@@ -29,30 +29,30 @@ impl Sessions {
             }
         }
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut of_sides: [Vec<Vec<usize>>; 2] = [vec![], vec![]];
+        let mut by_side: [Vec<Vec<usize>>; 2] = [vec![], vec![]];
         let mut apart_s = f64::MAX;
         let mut last: Option<(f64, usize)> = None;
         for (start, length, side, at) in all {
             let pause = last.map(|(end, _)| start - end).filter(|pause| *pause <= PAUSE_S);
             match (pause, last) {
                 (Some(_), Some((_, before))) if before != side => return None,
-                (Some(_), _) => of_sides[side].last_mut()?.push(at),
+                (Some(_), _) => by_side[side].last_mut()?.push(at),
                 (None, before) => {
                     if let Some((end, _)) = before.filter(|(_, before)| *before != side) {
                         apart_s = apart_s.min(start - end);
                     }
-                    of_sides[side].push(vec![at]);
+                    by_side[side].push(vec![at]);
                 }
             }
             let end = last.map_or(f64::MIN, |(end, _)| end).max(start + length);
             last = Some((end, side));
         }
-        Some(Self { of_sides, apart_ns: (apart_s * 1e9) as u64 })
+        Some(Self { by_side, apart_ns: (apart_s * 1e9) as u64 })
     }
 
     /// Returns whether a side has only one.
     pub(super) fn is_single(&self) -> bool {
-        self.of_sides.iter().any(|of| of.len() < 2)
+        self.by_side.iter().any(|sessions| sessions.len() < 2)
     }
 
     /// Returns the mean of each session.
@@ -61,7 +61,7 @@ impl Sessions {
             let mean = |runs: &Vec<usize>| {
                 runs.iter().map(|at| sides[side][*at]).sum::<f64>() / runs.len() as f64
             };
-            self.of_sides[side].iter().map(mean).collect()
+            self.by_side[side].iter().map(mean).collect()
         })
     }
 }

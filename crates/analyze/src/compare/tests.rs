@@ -87,7 +87,7 @@ fn without_a_change_one_is_found_at_most_at_the_stated_level_as_often_up_as_down
                     std::mem::swap(&mut before[at].noise, &mut after[at].noise);
                 }
             }
-            match of_values(names(), sides).verdict {
+            match compare_values(names(), sides).verdict {
                 Change::Quieter => found[0] += 1,
                 Change::Noisier => found[1] += 1,
                 Change::NotShown => {}
@@ -111,7 +111,7 @@ fn the_interval_of_the_ratio_covers_it() {
         for _ in 0..2_000 {
             let mut noise = [0, 1].map(|_| series(count, 0.3, 0.0, &mut random));
             noise[1].iter_mut().for_each(|noise| *noise *= truth);
-            let found = of_values(names(), sides(noise, false, &mut random));
+            let found = compare_values(names(), sides(noise, false, &mut random));
             let interval = found.interval.expect("repeated runs");
             covered += i32::from(interval.low <= truth && truth <= interval.high);
         }
@@ -128,7 +128,7 @@ fn what_is_called_detectable_is_found_four_times_of_five() {
     for _ in 0..2_000 {
         let mut noise = [0, 1].map(|_| series(count, 0.1, 0.0, &mut random));
         noise[1].iter_mut().for_each(|noise| *noise *= 1.1);
-        let verdict = of_values(names(), sides(noise, false, &mut random)).verdict;
+        let verdict = compare_values(names(), sides(noise, false, &mut random)).verdict;
         found += i32::from(verdict == Change::Noisier);
     }
     let percent = f64::from(found) / 20.0;
@@ -156,7 +156,7 @@ fn the_order_of_runs_decides_how_they_are_compared() {
         ("one switch less", starts(&[0, 1, 3, 4, 7, 8], &[2, 5, 6, 9, 10, 11]), Order::Apart),
     ];
     for (name, sides, expected) in cases {
-        assert_eq!(Design::of(&sides).order(), expected, "case: {name}");
+        assert_eq!(Design::from_sides(&sides).order(), expected, "case: {name}");
     }
 }
 
@@ -199,7 +199,7 @@ fn sides_of_one_session_each_prove_nothing_and_several_are_compared_by_their_mea
         ("the same noise", &[(0, 1.0)], &[(30, 1.0)], Order::OneSession, Change::NotShown),
     ];
     for (name, before, after, order, verdict) in cases {
-        let found = of_values(names(), [side(before), side(after)]);
+        let found = compare_values(names(), [side(before), side(after)]);
         assert_eq!((found.order, found.verdict), (order, verdict), "case: {name}");
         let apart = matches!(order, Order::OneSession | Order::Sessions);
         assert_eq!(found.apart_ns.is_some(), apart, "case: {name}");
@@ -221,7 +221,7 @@ fn the_source_that_changed_is_named_and_a_control_that_moved_leaves_it_unproven(
     let compared = |after: f64, beneath: f64| {
         let before = (0..5).map(|at| with(at, 0.010, 0.002)).collect();
         let after = (5..10).map(|at| with(at, after, beneath)).collect();
-        of_values(names(), [before, after])
+        compare_values(names(), [before, after])
     };
     let found = compared(0.005, 0.002);
     assert_eq!(found.verdict, Change::Quieter);
@@ -230,9 +230,13 @@ fn the_source_that_changed_is_named_and_a_control_that_moved_leaves_it_unproven(
         (&*first.source, first.control, first.difference.clear),
         ("timer-tick", false, true)
     );
-    assert!(found.sources[1..].iter().all(|of| !of.difference.clear), "{:?}", found.sources);
+    assert!(
+        found.sources[1..].iter().all(|source| !source.difference.clear),
+        "{:?}",
+        found.sources
+    );
     let clear: Vec<u32> =
-        found.cpus.iter().filter(|of| of.difference.clear).map(|of| of.cpu).collect();
+        found.cpus.iter().filter(|cpu| cpu.difference.clear).map(|cpu| cpu.cpu).collect();
     assert_eq!(clear, [1]);
     assert_eq!(compared(0.010, 0.002).verdict, Change::NotShown);
     assert_eq!(compared(0.005, 0.008).verdict, Change::Unproven);
@@ -248,7 +252,7 @@ fn one_run_on_a_side_is_at_most_two_recordings_that_differ() {
         ("no noise", [with(0.0, None), with(0.020, Some(0.1))], Change::OneRun),
     ];
     for (name, sides, expected) in cases {
-        let found = of_values(names(), sides);
+        let found = compare_values(names(), sides);
         assert_eq!((found.verdict, found.interval), (expected, None), "case: {name}");
         assert_eq!((found.probability, found.plan.len()), (None, 0), "case: {name}");
     }
@@ -256,9 +260,11 @@ fn one_run_on_a_side_is_at_most_two_recordings_that_differ() {
 
 #[test]
 fn runs_without_noise_have_a_verdict_but_no_ratio() {
-    let side =
-        |from: usize, noise: &[f64]| (from..).zip(noise).map(|(at, of)| run(at, *of)).collect();
-    let found = of_values(names(), [side(0, &[0.0, 0.0, 1e-6]), side(3, &[0.010, 0.011, 0.012])]);
+    let side = |from: usize, noise: &[f64]| {
+        (from..).zip(noise).map(|(at, share)| run(at, *share)).collect()
+    };
+    let found =
+        compare_values(names(), [side(0, &[0.0, 0.0, 1e-6]), side(3, &[0.010, 0.011, 0.012])]);
     assert_eq!((found.verdict, found.ratio), (Change::Noisier, None));
 }
 
@@ -266,11 +272,11 @@ fn runs_without_noise_have_a_verdict_but_no_ratio() {
 fn longer_runs_help_where_the_variation_is_within_runs() {
     let plan = |within: f64| {
         let runs = |from: usize, noise: [f64; 4]| -> Vec<Values> {
-            let of = |(at, noise)| Values { within: Some(within), ..run(at, noise) };
-            (from..).zip(noise).map(of).collect()
+            let varied = |(at, noise)| Values { within: Some(within), ..run(at, noise) };
+            (from..).zip(noise).map(varied).collect()
         };
         let noise = [0.010, 0.012, 0.009, 0.011];
-        of_values(names(), [runs(0, noise), runs(4, noise)]).plan
+        compare_values(names(), [runs(0, noise), runs(4, noise)]).plan
     };
     let (none, all) = (plan(0.0), plan(0.2));
     assert_eq!(none.len(), 1, "{none:?}");
@@ -290,7 +296,7 @@ fn ranks_as_in_the_tables() {
 }
 
 /// Returns both sides of a duet: pairs at the same time, whose CPUs differ by a factor and are swapped as by `ab`.
-fn duet(pairs: usize, of_sets: f64, ratio: f64, random: &mut Pcg64Mcg) -> [Vec<Values>; 2] {
+fn duet(pairs: usize, set_factor: f64, ratio: f64, random: &mut Pcg64Mcg) -> [Vec<Values>; 2] {
     let host = series(pairs, 0.5, 0.9, random);
     let mut sides = [vec![], vec![]];
     let mut swapped = false;
@@ -298,9 +304,9 @@ fn duet(pairs: usize, of_sets: f64, ratio: f64, random: &mut Pcg64Mcg) -> [Vec<V
         swapped = if pair % 2 == 0 { random.random() } else { !swapped };
         for (side, runs) in sides.iter_mut().enumerate() {
             let second = (side == 1) != swapped;
-            let of_set = if second { of_sets } else { 1.0 };
-            let of_side = if side == 1 { ratio } else { 1.0 };
-            let noise = host * of_set * of_side * (0.1 * normal(random)).exp();
+            let by_set = if second { set_factor } else { 1.0 };
+            let by_side = if side == 1 { ratio } else { 1.0 };
+            let noise = host * by_set * by_side * (0.1 * normal(random)).exp();
             runs.push(Values { swapped: Some(swapped), ..run(pair, noise) });
         }
     }
@@ -310,25 +316,26 @@ fn duet(pairs: usize, of_sets: f64, ratio: f64, random: &mut Pcg64Mcg) -> [Vec<V
 #[test]
 fn a_duet_takes_off_what_its_cpus_differ_by() {
     let mut random = Pcg64Mcg::seed_from_u64(21);
-    for (pairs, of_sets) in [(4, 1.0), (5, 3.0), (10, 3.0), (20, 1.5)] {
+    for (pairs, set_factor) in [(4, 1.0), (5, 3.0), (10, 3.0), (20, 1.5)] {
         let (mut changed, mut covered) = (0, 0);
         for _ in 0..2_000 {
-            let found = of_values(names(), duet(pairs, of_sets, 1.0, &mut random));
+            let found = compare_values(names(), duet(pairs, set_factor, 1.0, &mut random));
             assert_eq!((found.order, found.other_cpus), (Order::Duet, false));
             changed += i32::from(found.verdict != Change::NotShown);
-            let interval = of_values(names(), duet(pairs, of_sets, 1.3, &mut random)).interval;
+            let interval =
+                compare_values(names(), duet(pairs, set_factor, 1.3, &mut random)).interval;
             let interval = interval.expect("pairs enough");
             covered += i32::from(interval.low <= 1.3 && 1.3 <= interval.high);
         }
-        let [changed, covered] = [changed, covered].map(|of| f64::from(of) / 20.0);
+        let [changed, covered] = [changed, covered].map(|count| f64::from(count) / 20.0);
         println!(
-            "{pairs} pairs, sets differ {of_sets} times: {changed} % changed, {covered} % covered"
+            "{pairs} pairs, sets differ {set_factor} times: {changed} % changed, {covered} % covered"
         );
         assert!(changed <= 6.5, "{pairs} pairs: {changed} %");
         assert!((93.0..=97.0).contains(&covered), "{pairs} pairs: {covered} %");
     }
     // Fifty-fold differences of the CPUs hide nothing: 10 pairs find 30 %.
-    let found = of_values(names(), duet(10, 50.0, 1.3, &mut random));
+    let found = compare_values(names(), duet(10, 50.0, 1.3, &mut random));
     assert_eq!(found.verdict, Change::Noisier, "{:?}", found.interval);
 }
 
@@ -336,10 +343,10 @@ fn a_duet_takes_off_what_its_cpus_differ_by() {
 #[test]
 fn a_duet_that_was_never_swapped_shows_nothing() {
     let side = |noise: f64| -> Vec<Values> {
-        let of = |at| Values { swapped: Some(false), ..run(at, noise + 1e-4 * at as f64) };
-        (0..3).map(of).collect()
+        let unswapped = |at| Values { swapped: Some(false), ..run(at, noise + 1e-4 * at as f64) };
+        (0..3).map(unswapped).collect()
     };
-    let found = of_values(names(), [side(0.010), side(0.020)]);
+    let found = compare_values(names(), [side(0.010), side(0.020)]);
     assert_eq!((found.verdict, found.interval), (Change::OneRun, None));
 }
 
@@ -351,7 +358,7 @@ fn a_duet_is_fitted_by_least_squares() {
     let after = [1.6, 0.4, 1.4, 0.6];
     let contrast = |pairs: usize| {
         let design = Design::Duet(swapped[..pairs].to_vec());
-        Contrast::of(&[vec![0.0; pairs], after[..pairs].to_vec()], &design)
+        Contrast::new(&[vec![0.0; pairs], after[..pairs].to_vec()], &design)
     };
     let interval = contrast(4).expect("pairs enough").interval();
     let reach = 4.302_653 * 0.005_f64.sqrt();
@@ -367,7 +374,7 @@ fn the_correlation_of_three_runs_counts_and_that_of_two_does_not() {
     // Runs on a side, squared error of the difference, and quantile of Student's distribution.
     for (runs, squared, quantile) in [(2, 0.5, 4.302_653), (3, 4.0 / 3.0, 12.706_205)] {
         let side: Vec<f64> = (0..runs).map(f64::from).collect();
-        let contrast = Contrast::of(&[side.clone(), side], &Design::Apart);
+        let contrast = Contrast::new(&[side.clone(), side], &Design::Apart);
         let interval = contrast.expect("two runs").interval();
         let reach = quantile * f64::sqrt(squared);
         assert!((interval.high - reach).abs() < 1e-5, "{runs} runs: {interval:?}, not {reach}");
@@ -378,7 +385,7 @@ fn the_correlation_of_three_runs_counts_and_that_of_two_does_not() {
 #[test]
 fn what_was_kept_of_a_run_proves_nothing() {
     let side = |noise: f64| vec![Values { kept: true, within: Some(0.1), ..run(0, noise) }];
-    let found = of_values(names(), [side(0.010), side(0.020)]);
+    let found = compare_values(names(), [side(0.010), side(0.020)]);
     assert_eq!((found.order, found.verdict), (Order::Kept, Change::Unproven));
 }
 
@@ -414,9 +421,11 @@ fn rates_are_compared_over_each_length() {
     let after = [vec![point(100, 90.0), point(200, 30.0)], vec![point(100, 90.0), point(50, 1e3)]];
     let [before, after] = [(0, before), (10, after)]
         .map(|(first, curves)| (first..).zip(curves).map(|(at, curve)| with(at, curve)).collect());
-    let found = of_values(names(), [before, after]);
-    let rates =
-        found.lengths.iter().map(|of| (of.threshold_ns, of.difference.before, of.difference.after));
+    let found = compare_values(names(), [before, after]);
+    let rates = found
+        .lengths
+        .iter()
+        .map(|length| (length.threshold_ns, length.difference.before, length.difference.after));
     // A run whose curve ends before has no longer detour; 50 ns is below the threshold of the runs.
     assert_eq!(rates.collect::<Vec<_>>(), [(100, 60.0, 90.0), (200, 5.0, 15.0)]);
     // A twelfth of the detours before exceeds 200 ns, and a sixth after.
@@ -429,7 +438,7 @@ fn thresholds_differ_from_a_fifth_on() {
     for (highest, differ) in [(100, false), (120, false), (121, true)] {
         let with = |second: usize, threshold_ns: u64| Values { threshold_ns, ..run(second, 0.01) };
         let before = vec![with(0, 100), with(1, 110)];
-        let found = of_values(names(), [before, vec![with(2, highest), with(3, 100)]]);
+        let found = compare_values(names(), [before, vec![with(2, highest), with(3, 100)]]);
         assert_eq!(found.thresholds_ns(), (100, highest.max(110)));
         assert_eq!(found.thresholds_differ(), differ, "up to {highest} ns");
     }

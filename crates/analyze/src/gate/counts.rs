@@ -25,16 +25,18 @@ pub(super) struct Counts<'a> {
 impl Counts<'_> {
     /// Returns how many were longer than this.
     pub(super) fn longer_than(&self, ns: u64) -> Within<u64> {
-        let number = |counts: &dyn Fn(u64, u64) -> bool| {
-            let counted = self.ranges.iter().filter(|&(shortest, longest, _)| {
-                counts(self.clock.ns(shortest), self.clock.ns(longest))
-            });
-            counted.fold(0_u64, |sum, (_, _, count)| sum.saturating_add(count))
-        };
         Within {
-            at_least: number(&|shortest, _| shortest > ns),
-            at_most: number(&|_, longest| longest > ns),
+            at_least: self.number(|shortest, _| shortest > ns),
+            at_most: self.number(|_, longest| longest > ns),
         }
+    }
+
+    /// Returns how many lie in the ranges that count, by their shortest and longest length in ns.
+    fn number(&self, counts: impl Fn(u64, u64) -> bool) -> u64 {
+        let counted = self.ranges.iter().filter(|&(shortest, longest, _)| {
+            counts(self.clock.ns(shortest), self.clock.ns(longest))
+        });
+        counted.fold(0_u64, |sum, (_, _, count)| sum.saturating_add(count))
     }
 
     /// Returns the longest; 0 if none was counted.

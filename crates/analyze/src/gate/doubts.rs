@@ -2,7 +2,7 @@
 
 use crate::competition::competition;
 use crate::coverage::SURELY_SEEN_NS;
-use crate::known::{Doubt, known_doubts, of_state};
+use crate::known::{Doubt, doubt_of_state, known_doubts};
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
 use anechoic_recording::{LossKind, Recording, Run};
@@ -39,9 +39,9 @@ pub static REQUIREMENTS: &[Requirement] = &[
         id: "min-time",
         value_name: "TIME",
         help: "Shortest time for which each CPU must have been watched to pass anything [default: 3s]",
-        set: |of, text| {
+        set: |requirements, text| {
             let time = duration(text)?.as_nanos();
-            of.min_time_ns = u64::try_from(time).unwrap_or(u64::MAX);
+            requirements.min_time_ns = u64::try_from(time).unwrap_or(u64::MAX);
             Ok(())
         },
     },
@@ -49,15 +49,21 @@ pub static REQUIREMENTS: &[Requirement] = &[
         id: "max-lost",
         value_name: "PERCENT",
         help: "Largest share of detours, or of the time of kernel events, that may be lost [default: 0.1%]",
-        set: |of, text| share(text).map(|share| of.max_lost = share),
+        set: |requirements, text| share(text).map(|share| requirements.max_lost = share),
     },
     Requirement {
         id: "max-misaligned",
         value_name: "PERCENT",
         help: "Largest share of kernel events outside all detours, for rules on sources [default: 0.1%]",
-        set: |of, text| share(text).map(|share| of.max_misaligned = share),
+        set: |requirements, text| share(text).map(|share| requirements.max_misaligned = share),
     },
 ];
+
+/// Returns whether a doubt keeps a recording from passing a gate.
+fn concerns_gates(doubt: &Doubt) -> bool {
+    // Injected noise is to be judged, and a rule decides for itself whether an ended run is a sample for it.
+    !matches!(doubt, Doubt::Injected | Doubt::EndedByEvent { .. })
+}
 
 impl Default for Requirements {
     fn default() -> Self {
@@ -69,7 +75,7 @@ impl Requirements {
     /// Returns why a recording can pass no rule.
     pub(super) fn doubts(&self, recording: &Recording, summary: &Summary) -> Vec<Doubt> {
         let run = recording.run();
-        let mut doubts: Vec<Doubt> = of_state(run).into_iter().collect();
+        let mut doubts: Vec<Doubt> = doubt_of_state(run).into_iter().collect();
         let unwatched = run.cpus.iter().find(|cpu| cpu.last_ticks <= cpu.first_ticks);
         match shortest_ns(summary) {
             0 => doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) }),
@@ -86,10 +92,6 @@ impl Requirements {
         if share > self.max_lost {
             doubts.push(Doubt::LostDetours { share });
         }
-        let concerns_gates = |doubt: &Doubt| {
-            // Injected noise is to be judged, and a rule decides for itself whether an ended run is a sample for it.
-            !matches!(doubt, Doubt::Injected | Doubt::EndedByEvent { .. })
-        };
         for doubt in known_doubts(run, competition(summary)).into_iter().filter(concerns_gates) {
             if !doubts.contains(&doubt) {
                 doubts.push(doubt);
@@ -100,7 +102,7 @@ impl Requirements {
 
     /// Returns why a recording of counts can pass no rule.
     pub(super) fn doubts_of_counts(&self, run: &Run, wall_ns: u64) -> Vec<Doubt> {
-        let mut doubts: Vec<Doubt> = of_state(run).into_iter().collect();
+        let mut doubts: Vec<Doubt> = doubt_of_state(run).into_iter().collect();
         match wall_ns {
             _ if run.cpus.is_empty() => doubts.push(Doubt::NotMeasured { cpu: None }),
             0 => doubts.push(Doubt::NoTime),

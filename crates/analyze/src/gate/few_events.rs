@@ -60,7 +60,7 @@ fn judge(rule: &Rule, tally: &Tally) -> Finding {
         cpu: 0,
         clock: &clock,
         wall_ticks: RUN_NS,
-        of_program: false,
+        has_program: false,
         last_ticks: RUN_NS,
         threshold_ns: 0,
         lost_detours: 0,
@@ -77,7 +77,8 @@ fn judge_counts(rule: &Rule, lengths: &[u64]) -> Finding {
     let clock = clock_ns();
     let mut number = BTreeMap::<u64, u64>::new();
     lengths.iter().for_each(|&length| *number.entry(length).or_default() += 1);
-    let ranges = Ranges::of(number.into_iter().map(|(length, count)| (length, length + 10, count)));
+    let ranges =
+        Ranges::from_counts(number.into_iter().map(|(length, count)| (length, length + 10, count)));
     let counts = Counts {
         cpu: 0,
         clock: &clock,
@@ -103,30 +104,33 @@ const KINDS: [&str; 8] = [
     "rate passes",
 ];
 
+fn rule(id: &str) -> Rule {
+    let row = RULES.iter().copied().find(|row| row.id == id).expect("a rule");
+    Rule { row, given: String::new(), source: None, longer_than_ns: None, limit: 0.0 }
+}
+
+/// Returns whether a finding fails over the truth, and passes under it.
+fn is_wrong(finding: &Finding, truth: f64) -> [bool; 2] {
+    let near = |by: f64| Outcome::from_bounds(truth * by, finding.at_least, finding.at_most);
+    [near(1.000_001) == Outcome::Fail, near(0.999_999) == Outcome::Pass]
+}
+
 fn wrong(expected: f64, (_, mean, length): Law, seed: u64) -> [f64; 8] {
     let truth = expected * mean / RUN_NS as f64;
     let rate = expected / RUN_NS as f64 * 1e9;
-    let rule = |id: &str| {
-        let row = RULES.iter().copied().find(|row| row.id == id).expect("a rule");
-        Rule { row, given: String::new(), source: None, longer_than_ns: None, limit: 0.0 }
-    };
     let (max_noise, max_rate) = (rule("max-noise"), rule("max-rate"));
     let mut wrong = [0; 8];
     for run in 0..RUNS {
         let Simulated { tally, lengths } = simulate(expected, length, seed * RUNS + run);
         let bounds = bounds(&[tally.lost.up_to(RUN_NS)], tally.lost.length_ticks());
-        let found = |finding: Finding, truth: f64| {
-            let near = |by: f64| Outcome::of(truth * by, finding.at_least, finding.at_most);
-            [near(1.000_001) == Outcome::Fail, near(0.999_999) == Outcome::Pass]
-        };
         let are = [
             [
                 bounds.at_least.is_some_and(|least| least > truth),
                 bounds.interval.is_some_and(|interval| interval.high < truth),
             ],
-            found(judge(&max_noise, &tally), truth),
-            found(judge_counts(&max_noise, &lengths), truth),
-            found(judge(&max_rate, &tally), rate),
+            is_wrong(&judge(&max_noise, &tally), truth),
+            is_wrong(&judge_counts(&max_noise, &lengths), truth),
+            is_wrong(&judge(&max_rate, &tally), rate),
         ];
         wrong.iter_mut().zip(are.as_flattened()).for_each(|(sum, is)| *sum += u32::from(*is));
     }

@@ -33,6 +33,21 @@ struct Judging<'a> {
     findings: Vec<Finding>,
 }
 
+impl<'a> Judging<'a> {
+    /// Begins to judge a rule of a gate that has `rules`.
+    fn new(rule: &'a Rule, rules: &[Rule]) -> Self {
+        Self {
+            rule,
+            longest_allowed_ns: rule.longest_allowed_ns(rules),
+            places: vec![],
+            taken_ticks: vec![],
+            seen: None,
+            possible: None,
+            findings: vec![],
+        }
+    }
+}
+
 /// Judges rules on each CPU; its memory does not grow with the number of detours.
 #[derive(Debug)]
 pub(super) struct GateFold<'a> {
@@ -50,18 +65,9 @@ pub(super) struct GateFold<'a> {
 
 impl<'a> GateFold<'a> {
     pub(super) fn new(rules: &'a [Rule], threshold_ns: u64) -> Self {
-        let judging = |rule: &'a Rule| Judging {
-            rule,
-            longest_allowed_ns: rule.longest_allowed_ns(rules),
-            places: vec![],
-            taken_ticks: vec![],
-            seen: None,
-            possible: None,
-            findings: vec![],
-        };
         Self {
             threshold_ns,
-            rules: rules.iter().map(judging).collect(),
+            rules: rules.iter().map(|rule| Judging::new(rule, rules)).collect(),
             names: vec![],
             last_ticks: 0,
             longest_ticks: 0,
@@ -71,17 +77,17 @@ impl<'a> GateFold<'a> {
 
     /// Returns the findings of each rule, one for each CPU that was watched.
     pub(super) fn finish(self) -> Vec<Vec<Finding>> {
-        self.rules.into_iter().map(|of| of.findings).collect()
+        self.rules.into_iter().map(|judging| judging.findings).collect()
     }
 }
 
 impl Fold for GateFold<'_> {
-    fn begin_cpu(&mut self, of: &CpuLoops<'_>) {
-        let (first_ticks, last_ticks) = watched_from_to(of.run, of.cpu);
+    fn begin_cpu(&mut self, here: &CpuLoops<'_>) {
+        let (first_ticks, last_ticks) = watched_from_to(here.run, here.cpu);
         (self.last_ticks, self.longest_ticks, self.lost_ticks) = (last_ticks, 0, 0);
         for judging in &mut self.rules {
-            let over_ticks = of.run.clock.ticks(judging.rule.counts_over_ns());
-            let tally = Tally::new(first_ticks, last_ticks, over_ticks, &of.run.clock);
+            let over_ticks = here.run.clock.ticks(judging.rule.counts_over_ns());
+            let tally = Tally::new(first_ticks, last_ticks, over_ticks, &here.run.clock);
             judging.possible = judging.rule.source.as_ref().map(|_| tally.clone());
             judging.seen = Some(tally);
             judging.taken_ticks.fill(0);
@@ -96,19 +102,19 @@ impl Fold for GateFold<'_> {
         self.rules.iter_mut().for_each(|judging| judging.add(detour));
     }
 
-    fn end_cpu(&mut self, of: &CpuLoops<'_>) {
-        let watched_ticks = watched_ticks(of.run, of.cpu, self.last_ticks, self.lost_ticks);
+    fn end_cpu(&mut self, here: &CpuLoops<'_>) {
+        let watched_ticks = watched_ticks(here.run, here.cpu, self.last_ticks, self.lost_ticks);
         for judging in self.rules.iter_mut().filter(|_| watched_ticks > 0) {
             let Some(seen) = &judging.seen else { continue };
-            let unseen_ns = judging.rule.unseen_ns(of.run);
+            let unseen_ns = judging.rule.unseen_ns(here.run);
             let watched = Watched {
-                cpu: of.cpu.cpu,
-                clock: &of.run.clock,
-                wall_ticks: watched_ticks.saturating_add(of.run.clock.ticks(unseen_ns)),
-                of_program: of.run.program.is_some(),
+                cpu: here.cpu.cpu,
+                clock: &here.run.clock,
+                wall_ticks: watched_ticks.saturating_add(here.run.clock.ticks(unseen_ns)),
+                has_program: here.run.program.is_some(),
                 last_ticks: self.last_ticks,
                 threshold_ns: self.threshold_ns,
-                lost_detours: of.cpu.lost_detours,
+                lost_detours: here.cpu.lost_detours,
                 longest_ticks: self.longest_ticks,
                 longest_allowed_ns: judging.longest_allowed_ns,
                 seen,
@@ -123,6 +129,12 @@ impl Fold for GateFold<'_> {
     }
 }
 
+/// Returns the time of the charges of these kinds, and whether there are any.
+fn taken(charges: &[Charge], places: &[Counts], which: &[Counts]) -> (u64, bool) {
+    let counted = charges.iter().filter(|charge| which.contains(&places[charge.place]));
+    counted.fold((0, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true))
+}
+
 impl Judging<'_> {
     fn add(&mut self, detour: &SplitDetour<'_>) {
         for (source, name) in &detour.names[self.places.len().min(detour.names.len())..] {
@@ -131,12 +143,9 @@ impl Judging<'_> {
         }
         let Some(seen) = &mut self.seen else { return };
         let end_ticks = detour.view.end_ticks;
-        let taken = |which: &[Counts]| {
-            let counted = detour.charges.iter().filter(|of| which.contains(&self.places[of.place]));
-            counted.fold((0_u64, false), |sum, of| (sum.0.saturating_add(of.ticks), true))
-        };
+        let sum_of = |which: &[Counts]| taken(detour.charges, &self.places, which);
         let whole = (detour.view.lost_ticks, true);
-        let certain = if self.possible.is_none() { whole } else { taken(&[Counts::Yes]) };
+        let certain = if self.possible.is_none() { whole } else { sum_of(&[Counts::Yes]) };
         if let (ticks, true) = certain {
             let is_long = seen.add(end_ticks, ticks);
             let counts = |charge: &&Charge| self.places[charge.place] == Counts::Yes;
@@ -149,7 +158,7 @@ impl Judging<'_> {
         let Some(possible) = &mut self.possible else { return };
         // A detour that was not attributed may be anything.
         let all =
-            if detour.charges.is_empty() { whole } else { taken(&[Counts::Yes, Counts::Perhaps]) };
+            if detour.charges.is_empty() { whole } else { sum_of(&[Counts::Yes, Counts::Perhaps]) };
         if let (ticks, true) = all {
             possible.add(end_ticks, ticks);
         }

@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 pub struct Examined {
     /// Its summary, for a comparison with a baseline; absent if it has only counts by length.
     pub summary: Option<Summary>,
-    pub(super) of: Judged,
+    pub(super) judged: Judged,
     /// The findings of each rule.
     pub(super) findings: Vec<Vec<Finding>>,
     /// Why each rule cannot be judged, if so.
@@ -56,7 +56,7 @@ pub fn examine(
     folds.push(&mut gate);
     let strays = read_once(recording, &loops, &mut folds, progress)?;
     let summary = summary.finish(recording, &loops, strays)?;
-    let of = Judged {
+    let judged = Judged {
         path: recording.dir().display().to_string(),
         host: host_name(recording),
         start_utc: run.start_utc.clone(),
@@ -70,7 +70,7 @@ pub fn examine(
     };
     let (summary, findings) = (Some(summary), gate.finish());
     let refused = rules.iter().map(|rule| rule.doubt_of_kept(run)).collect();
-    Ok(Examined { summary, of, findings, refused, job: run.parallel.clone() })
+    Ok(Examined { summary, judged, findings, refused, job: run.parallel.clone() })
 }
 
 /// Judges rules on the CPUs of a recording that has only counts by length.
@@ -95,11 +95,11 @@ fn examine_counts(
         ranges: by_cpu.get(&cpu.cpu).unwrap_or(&none),
     });
     let cpus: Vec<Counts<'_>> = cpus.collect();
-    let judged = rules.iter().map(|rule| judge_counts((rule, rules), &cpus));
+    let outcomes = rules.iter().map(|rule| judge_counts((rule, rules), &cpus));
     let (findings, refused_rules) =
-        judged.map(|of| of.map_or_else(refused, |of| (of, None))).unzip();
+        outcomes.map(|outcome| outcome.map_or_else(refused, |findings| (findings, None))).unzip();
     let wall_ns = cpus.iter().map(|cpu| cpu.wall_ns).min().unwrap_or(0);
-    let of = Judged {
+    let judged = Judged {
         path: recording.dir().display().to_string(),
         host: host_name(recording),
         start_utc: run.start_utc.clone(),
@@ -111,7 +111,13 @@ fn examine_counts(
         doubts: requirements.doubts_of_counts(run, wall_ns),
         doubts_of_sources: vec![Doubt::NotAttributed],
     };
-    Ok(Examined { summary: None, of, findings, refused: refused_rules, job: run.parallel.clone() })
+    Ok(Examined {
+        summary: None,
+        judged,
+        findings,
+        refused: refused_rules,
+        job: run.parallel.clone(),
+    })
 }
 
 fn refused(why: Doubt) -> (Vec<Finding>, Option<Doubt>) {
@@ -154,18 +160,19 @@ pub fn conclude(
         outcome: rules.iter().map(|rule| rule.outcome).max().unwrap_or(Outcome::Undecided),
         rules,
         requirements,
-        recordings: examined.into_iter().map(|of| of.of).collect(),
+        recordings: examined.into_iter().map(|recording| recording.judged).collect(),
         unread,
     }
 }
 
 /// Returns the findings of a rule on all CPUs of all recordings.
 fn findings(examined: &[Examined], rule: usize) -> Vec<Finding> {
-    let of = |(recording, examined): (u64, &Examined)| {
-        let findings = examined.findings.get(rule).cloned().unwrap_or_default();
-        findings.into_iter().map(move |of| Finding { recording: Some(recording), ..of })
-    };
-    (0..).zip(examined).flat_map(of).collect()
+    let mut all = vec![];
+    for (recording, examined) in (0..).zip(examined) {
+        let findings = examined.findings.get(rule).into_iter().flatten().cloned();
+        all.extend(findings.map(|finding| Finding { recording: Some(recording), ..finding }));
+    }
+    all
 }
 
 /// Returns what keeps recordings from passing a rule.
@@ -182,11 +189,11 @@ fn doubts(
         doubts.push(Doubtful { recording: None, doubt: Doubt::NotMeasured { cpu: None } });
     }
     doubts.extend(missing_hosts(examined));
-    for (recording, Examined { of, refused, .. }) in (0..).zip(examined) {
-        let of_sources = of.doubts_of_sources.iter().filter(|_| rule.source.is_some());
+    for (recording, Examined { judged, refused, .. }) in (0..).zip(examined) {
+        let source_doubts = judged.doubts_of_sources.iter().filter(|_| rule.source.is_some());
         let refused = refused.get(number).and_then(Option::as_ref);
-        let others = of.doubts.iter().filter(|doubt| refused != Some(doubt));
-        let all = refused.into_iter().chain(others).chain(of_sources);
+        let others = judged.doubts.iter().filter(|doubt| refused != Some(doubt));
+        let all = refused.into_iter().chain(others).chain(source_doubts);
         doubts
             .extend(all.map(|doubt| Doubtful { recording: Some(recording), doubt: doubt.clone() }));
     }
@@ -195,35 +202,40 @@ fn doubts(
 
 /// Returns a doubt about the first recording of each parallel job of which hosts are missing.
 fn missing_hosts(examined: &[Examined]) -> Vec<Doubtful> {
-    let part = |of: &'_ Examined| Some((of.job.clone()?, of.of.start_utc.clone()));
-    let parts: Vec<_> =
-        (0_u64..).zip(examined).filter_map(|(at, of)| Some((at, part(of)?))).collect();
+    let part = |recording: &'_ Examined| {
+        Some((recording.job.clone()?, recording.judged.start_utc.clone()))
+    };
+    let parts: Vec<_> = (0_u64..)
+        .zip(examined)
+        .filter_map(|(at, recording)| Some((at, part(recording)?)))
+        .collect();
     let jobs = by_job(parts.iter().map(|(at, (job, start))| (*at, job, &**start)));
     let missing = jobs.into_iter().filter_map(|job| {
-        let (present, of) = (job.present.len() as u64, u64::from(job.hosts));
-        let doubt = Doubt::MissingHosts { present, of };
-        (present < of).then(|| Doubtful { recording: job.parts.iter().min().copied(), doubt })
+        let (present, hosts) = (job.present.len() as u64, u64::from(job.hosts));
+        let doubt = Doubt::MissingHosts { present, hosts };
+        (present < hosts).then(|| Doubtful { recording: job.parts.iter().min().copied(), doubt })
     });
     missing.collect()
 }
 
+/// Returns whether a doubt and a finding may be about the same recording.
+fn concerns(doubtful: &Doubtful, finding: &Finding) -> bool {
+    let common = doubtful.recording.is_none() || finding.recording.is_none();
+    common || doubtful.recording == finding.recording
+}
+
 fn rule_outcome(rule: &Rule, mut findings: Vec<Finding>, mut doubts: Vec<Doubtful>) -> RuleOutcome {
     for finding in &findings {
-        let new = |doubt: &Doubt| {
-            let known = |of: &Doubtful| of.recording == finding.recording && of.doubt == *doubt;
-            !doubts.iter().any(known)
-        };
-        if let Some(doubt) = finding.doubt.clone().filter(new) {
-            doubts.push(Doubtful { recording: finding.recording, doubt });
+        let doubt = finding.doubt.clone();
+        let doubt = doubt.map(|doubt| Doubtful { recording: finding.recording, doubt });
+        if let Some(doubtful) = doubt.filter(|doubtful| !doubts.contains(doubtful)) {
+            doubts.push(doubtful);
         }
     }
     // A doubt about one recording takes nothing from what another one shows.
-    for finding in findings.iter_mut().filter(|of| of.outcome == Outcome::Fail) {
-        let concerns = |of: &&Doubtful| {
-            let common = of.recording.is_none() || finding.recording.is_none();
-            common || of.recording == finding.recording
-        };
-        if doubts.iter().filter(concerns).any(|of| may_be_wrong(&of.doubt, rule.row.unit)) {
+    for finding in findings.iter_mut().filter(|finding| finding.outcome == Outcome::Fail) {
+        let mut concerned = doubts.iter().filter(|doubtful| concerns(doubtful, finding));
+        if concerned.any(|doubtful| may_be_wrong(&doubtful.doubt, rule.row.unit)) {
             finding.outcome = Outcome::Undecided;
         }
     }
@@ -305,7 +317,7 @@ mod tests {
         let (id, text) = rule.split_once(' ').expect("a rule and its limit");
         let row = RULES.iter().find(|row| row.id == id).expect("a rule");
         let rule = row.read(text).expect("a limit");
-        let ranges = Ranges::of(counts.iter().copied());
+        let ranges = Ranges::from_counts(counts.iter().copied());
         let clock = clock_ns();
         let cpu = Counts {
             cpu: 0,
@@ -389,7 +401,7 @@ mod tests {
             ("above it", 1.1, Some(1.2), Outcome::Fail),
         ];
         for (name, at_least, at_most, expected) in cases {
-            assert_eq!(Outcome::of(1.0, at_least, at_most), expected, "case: {name}");
+            assert_eq!(Outcome::from_bounds(1.0, at_least, at_most), expected, "case: {name}");
         }
     }
 }

@@ -37,7 +37,7 @@ impl SourcePattern {
     pub fn covers(&self, source: &str, name: &str) -> bool {
         match self.0.split_once(':') {
             None => matches(&self.0, source),
-            Some((id, of_name)) => matches(id, source) && matches(of_name, name),
+            Some((id, name_pattern)) => matches(id, source) && matches(name_pattern, name),
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) struct Watched<'a> {
     /// was none.
     pub(super) wall_ticks: u64,
     /// Whether a program was recorded, which does not want a CPU in all of the run: equal parts of the run are not alike.
-    pub(super) of_program: bool,
+    pub(super) has_program: bool,
     /// When it was watched last.
     pub(super) last_ticks: u64,
     pub(super) threshold_ns: u64,

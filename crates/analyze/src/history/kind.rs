@@ -35,7 +35,7 @@ pub struct Kind {
 impl Kind {
     /// Returns how a run was measured.
     #[must_use]
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         Self {
             host: run.machine.host.clone(),
             method: run.method.clone(),

@@ -63,17 +63,19 @@ impl Past {
     /// Run i before and run j after a change by d show it if x_j + d lies beyond x_i by what [`Self::shown`] demands. Over
     /// all pairs of earlier runs, the d from which they do so has a distribution, whatever that of the runs is.
     pub(crate) fn detectable(&self) -> Option<f64> {
-        let needs = |direction: f64| {
-            let mut needed = vec![];
-            for (i, before) in self.0.iter().enumerate() {
-                let shown = self.shown(*before, direction).unwrap_or(LARGEST);
-                let others = self.0.iter().enumerate().filter(|(j, _)| *j != i);
-                needed.extend(others.map(|(_, after)| shown + direction * (before - after)));
-            }
-            needed.sort_by(f64::total_cmp);
-            quantile(&needed, POWER).filter(|needed| *needed < LARGEST / 2.0)
-        };
-        Some(needs(-1.0)?.max(needs(1.0)?))
+        Some(self.detectable_in(-1.0)?.max(self.detectable_in(1.0)?))
+    }
+
+    /// Returns the change in this direction that two single runs show with a probability of 80 %; absent if none does.
+    fn detectable_in(&self, direction: f64) -> Option<f64> {
+        let mut needed = vec![];
+        for (i, before) in self.0.iter().enumerate() {
+            let shown = self.shown(*before, direction).unwrap_or(LARGEST);
+            let others = self.0.iter().enumerate().filter(|(j, _)| *j != i);
+            needed.extend(others.map(|(_, after)| shown + direction * (before - after)));
+        }
+        needed.sort_by(f64::total_cmp);
+        quantile(&needed, POWER).filter(|needed| *needed < LARGEST / 2.0)
     }
 
     /// Returns the value in the middle; 0 without any.

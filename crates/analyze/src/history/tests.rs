@@ -166,13 +166,13 @@ fn the_interval_of_the_deviation_covers_it() {
     let mut random = Pcg64Mcg::seed_from_u64(14);
     for count in [10, 20, 100] {
         let covers = |random: &mut Pcg64Mcg| {
-            let interval = of_deviation(&independent(count, random)).expect("it varies");
+            let interval = deviation_interval(&independent(count, random)).expect("it varies");
             interval.low <= 1.0 && 1.0 <= interval.high
         };
         let covered = (0..1_000).filter(|_| covers(&mut random)).count();
         assert!((910..=995).contains(&covered), "{count} runs: {covered} of 1000");
     }
-    assert_eq!(of_deviation(&[1.0; 10]), None);
+    assert_eq!(deviation_interval(&[1.0; 10]), None);
 }
 
 /// Returns runs with this noise, one a day.
@@ -194,23 +194,23 @@ pub(crate) fn runs(noise: &[f64]) -> Vec<PastRun> {
 fn steps_and_trends_are_found_and_nothing_else_is() {
     let mut random = Pcg64Mcg::seed_from_u64(15);
     let flat = |random: &mut Pcg64Mcg| -> Vec<f64> {
-        independent(30, random).iter().map(|of| 0.01 * (0.1 * of).exp()).collect()
+        independent(30, random).iter().map(|normal| 0.01 * (0.1 * normal).exp()).collect()
     };
     let mut found = [0, 0];
     for _ in 0..500 {
         let runs = runs(&flat(&mut random));
-        found[0] += usize::from(Step::of(&runs).is_some());
-        found[1] += usize::from(Trend::of(&runs).is_some());
+        found[0] += usize::from(Step::find(&runs).is_some());
+        found[1] += usize::from(Trend::find(&runs).is_some());
     }
     println!("without a change: steps and trends in {found:?} of 500");
     assert!(found.iter().all(|found| *found <= 12), "{found:?} of 500, at 1 %");
     let mut stepped = flat(&mut random);
     stepped[18..].iter_mut().for_each(|noise| *noise *= 1.5);
-    let step = Step::of(&runs(&stepped)).expect("a step");
+    let step = Step::find(&runs(&stepped)).expect("a step");
     assert_eq!((step.runs_before, &*step.since_utc), (18, "2026-01-19T03:00:00Z"));
     assert!((1.3..1.7).contains(&(step.after / step.before)), "{step:?}");
     let mut rising = flat(&mut random);
     (0..).zip(&mut rising).for_each(|(day, noise)| *noise *= 1.02_f64.powi(day));
-    let trend = Trend::of(&runs(&rising)).expect("a trend");
+    let trend = Trend::find(&runs(&rising)).expect("a trend");
     assert!((1.01..1.03).contains(&trend.per_day), "{trend:?}");
 }

@@ -46,18 +46,17 @@ fn sign(a: f64, b: f64) -> f64 {
 
 impl Step {
     /// Finds the step by the ranks of the runs (Pettitt 1979); absent if there is none.
-    pub(super) fn of(runs: &[PastRun]) -> Option<Self> {
+    pub(super) fn find(runs: &[PastRun]) -> Option<Self> {
         let n = runs.len();
         if n < FEWEST {
             return None;
         }
         // The sum over all pairs across a border; the next border adds those of one more run.
-        let of_run =
-            |at: usize| runs.iter().map(|run| sign(runs[at].noise, run.noise)).sum::<f64>();
+        let signs = |at: usize| runs.iter().map(|run| sign(runs[at].noise, run.noise)).sum::<f64>();
         let mut sum = 0.0;
         let mut best = (0.0_f64, 0);
         for border in 1..n {
-            sum += of_run(border - 1);
+            sum += signs(border - 1);
             if sum.abs() > best.0 {
                 best = (sum.abs(), border);
             }
@@ -79,11 +78,10 @@ impl Step {
 
 impl Trend {
     /// Finds the trend by the order of all pairs of runs (Mann 1945); absent if there is none.
-    pub(super) fn of(runs: &[PastRun]) -> Option<Self> {
+    pub(super) fn find(runs: &[PastRun]) -> Option<Self> {
         let n = runs.len() as f64;
-        let point = |run: &PastRun| {
-            Some((seconds(&run.start_utc)?, Some(run.noise.ln()).filter(|of| of.is_finite())?))
-        };
+        let logarithm = |run: &PastRun| Some(run.noise.ln()).filter(|found| found.is_finite());
+        let point = |run: &PastRun| Some((seconds(&run.start_utc)?, logarithm(run)?));
         let points: Option<Vec<(f64, f64)>> = runs.iter().map(point).collect();
         let points = points.filter(|points| points.len() >= FEWEST)?;
         let (mut order, mut slopes) = (0.0, vec![]);

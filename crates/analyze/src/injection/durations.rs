@@ -66,13 +66,13 @@ pub(super) fn deviation(
     (bare, bare_clock): (&mut Durations, &Clock),
     more_ns: f64,
 ) -> Option<Deviation> {
-    let (of_these, these_bounds) = these.median(clock)?;
-    let (of_bare, bare_bounds) = bare.median(bare_clock)?;
-    let ns = rounded(of_these - of_bare - more_ns);
+    let (these_median, these_bounds) = these.median(clock)?;
+    let (bare_median, bare_bounds) = bare.median(bare_clock)?;
+    let ns = rounded(these_median - bare_median - more_ns);
     let step_ns = clock.seconds(clock.step_ticks()) * 1e9;
     let interval = these_bounds.zip(bare_bounds).map(|((low, high), (bare_low, bare_high))| {
-        let down = (of_these - low).hypot(bare_high - of_bare).max(step_ns);
-        let up = (high - of_these).hypot(of_bare - bare_low).max(step_ns);
+        let down = (these_median - low).hypot(bare_high - bare_median).max(step_ns);
+        let up = (high - these_median).hypot(bare_median - bare_low).max(step_ns);
         Interval { low: rounded(ns - down), high: rounded(ns + up) }
     });
     Some(Deviation { ns, interval })
@@ -97,11 +97,11 @@ mod tests {
             (10, 10, 0.722_467, 1.0),
             (1_000, 1_000, 0.996_173, 1.0),
         ];
-        for (found, of, low, high) in cases {
-            let got = wilson(found, of);
+        for (found, total, low, high) in cases {
+            let got = wilson(found, total);
             assert!(
                 (got.low - low).abs() < 1e-6 && (got.high - high).abs() < 1e-6,
-                "{found}/{of}: {got:?}"
+                "{found}/{total}: {got:?}"
             );
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn tallies<'a>(
     let mut all = Vec::new();
     for &cpu in &injected.cpus {
         let what = format!("CPU {cpu}");
-        let Some(of_cpu) = run.cpus.iter().find(|of| of.cpu == cpu) else {
+        let Some(measured) = run.cpus.iter().find(|known| known.cpu == cpu) else {
             let remedy = "measure that CPU as well";
             not_available.push(NotAvailable::new(what, "its loop was not measured", remedy));
             continue;
@@ -40,7 +40,7 @@ pub(super) fn tallies<'a>(
             continue;
         };
         let asked_ticks = run.clock.ticks(injected.duration_ns);
-        let place = place(run, of_cpu, spell, asked_ticks, &losses);
+        let place = place(run, measured, spell, asked_ticks, &losses);
         if place.events_lost.touch(place.window.0, place.window.1) {
             let what = format!("all events of CPU {cpu}");
             let why =
@@ -62,7 +62,7 @@ pub(super) fn tallies<'a>(
                 None
             }
         };
-        all.push(WatchedCpu { run: of_cpu, place, known });
+        all.push(WatchedCpu { run: measured, place, known });
     }
     Ok(all)
 }

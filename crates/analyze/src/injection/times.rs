@@ -39,12 +39,12 @@ pub(super) fn times(
     });
 
     let error = bare.as_mut().zip(asked_ns).and_then(|(bare, asked_ns)| {
-        let of_bare: (&mut Durations, &Clock) = (&mut bare.tally.alone, bare.clock);
-        deviation((&mut tally.alone, clock), of_bare, asked_ns - bare_asked_ns)
+        let bare_alone: (&mut Durations, &Clock) = (&mut bare.tally.alone, bare.clock);
+        deviation((&mut tally.alone, clock), bare_alone, asked_ns - bare_asked_ns)
     });
-    let of_bare = bare.and_then(|bare| bare.tally.alone.quartiles(bare.clock));
+    let bare_quartiles = bare.and_then(|bare| bare.tally.alone.quartiles(bare.clock));
     let alone = tally.alone.quartiles(clock);
-    (own, alone.map(|all| DetourTime { all, bare: of_bare, error }))
+    (own, alone.map(|all| DetourTime { all, bare: bare_quartiles, error }))
 }
 
 impl OwnTime {

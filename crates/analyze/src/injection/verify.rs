@@ -23,16 +23,16 @@ const SURELY_SEEN: f64 = 2.0;
 pub fn verify(recording: &Recording, bare: Option<&Recording>) -> Result<Verification, Problem> {
     let injected = injected_in(recording)?;
     let mut not_available = Vec::new();
-    let mut bare = bare.map(|bare| Null::of(bare, injected.kind)).transpose()?;
+    let mut bare = bare.map(|bare| Null::read(bare, injected.kind)).transpose()?;
     let mut cpus = Vec::new();
     for mut cpu in tallies(recording, injected, &mut not_available)? {
-        let bare = bare.as_mut().and_then(|bare| bare.of_cpu(cpu.run.cpu));
+        let bare = bare.as_mut().and_then(|bare| bare.on_cpu(cpu.run.cpu));
         cpus.push(cpu.result(recording, injected, bare));
     }
     let longest =
         recording.run().cpus.iter().map(|cpu| cpu.last_ticks - cpu.first_ticks.min(cpu.last_ticks));
     Ok(Verification {
-        run: Facts::of(recording.run(), longest.max().unwrap_or(0)),
+        run: Facts::new(recording.run(), longest.max().unwrap_or(0)),
         injected: injected.clone(),
         rate_hz: 1e9 / injected.period_ns.max(1) as f64,
         cpus,
@@ -61,7 +61,7 @@ struct Null<'a> {
 }
 
 impl<'a> Null<'a> {
-    fn of(recording: &'a Recording, kind: InjectionKind) -> Result<Self, Problem> {
+    fn read(recording: &'a Recording, kind: InjectionKind) -> Result<Self, Problem> {
         let injected = injected_in(recording)?;
         let same = (injected.kind == InjectionKind::Thread) == (kind == InjectionKind::Thread);
         if !same {
@@ -72,9 +72,9 @@ impl<'a> Null<'a> {
         Ok(Null { recording, duration_ns: injected.duration_ns, cpus })
     }
 
-    fn of_cpu(&mut self, cpu: u32) -> Option<Bare<'_>> {
-        let of = self.cpus.iter_mut().find(|of| of.run.cpu == cpu)?;
-        let tally = &mut of.known.as_mut()?.0;
+    fn on_cpu(&mut self, cpu: u32) -> Option<Bare<'_>> {
+        let watched = self.cpus.iter_mut().find(|watched| watched.run.cpu == cpu)?;
+        let tally = &mut watched.known.as_mut()?.0;
         let clock = &self.recording.run().clock;
         Some(Bare { tally, clock, duration_ns: self.duration_ns })
     }
@@ -139,17 +139,17 @@ impl WatchedCpu<'_> {
         let Some((tally, due)) = &self.known else {
             let left_out = spell.delivered.map(|came| expected.saturating_sub(came));
             let overruns = spell.overruns.or(left_out.filter(|_| periodic));
-            return Counts::of(periodic, expected, spell.delivered, overruns);
+            return Counts::new(periodic, expected, spell.delivered, overruns);
         };
         let (start, end) = self.place.window;
         let whole = !self.place.events_lost.touch(start, end);
         let delivered = Some(tally.delivered);
         if periodic && whole {
-            return Counts::of(true, expected, delivered, Some(due.overruns()));
+            return Counts::new(true, expected, delivered, Some(due.overruns()));
         }
         let on = spell.end_ticks.saturating_sub(spell.start_ticks);
         let part = spell.overruns.map(|overruns| part(overruns, ticks, on));
-        Counts::of(false, expected, delivered, part)
+        Counts::new(false, expected, delivered, part)
     }
 }
 
@@ -162,7 +162,7 @@ struct Counts {
 
 impl Counts {
     /// Returns the numbers; `exact` is whether delivered plus skipped equals due.
-    fn of(exact: bool, expected: u64, delivered: Option<u64>, overruns: Option<u64>) -> Self {
+    fn new(exact: bool, expected: u64, delivered: Option<u64>, overruns: Option<u64>) -> Self {
         let due = delivered.zip(overruns).map(|(came, over)| came.saturating_add(over));
         Counts { asked: due.filter(|_| exact).unwrap_or(expected), delivered, overruns }
     }
@@ -198,9 +198,9 @@ fn seen(tally: &Tally, ticks: u64, recording: &Recording) -> Detections {
 
 /// Returns the share detected; absent if no delivered injection can be judged.
 fn recall(seen: &Detections) -> Option<Recall> {
-    let of = seen.found + seen.missing;
-    let interval = wilson(seen.found, of);
-    (of > 0).then(|| Recall { share: crate::share(seen.found, of), interval })
+    let total = seen.found + seen.missing;
+    let interval = wilson(seen.found, total);
+    (total > 0).then(|| Recall { share: crate::share(seen.found, total), interval })
 }
 
 /// Returns an error: there is no injected noise that can be compared with the loop.

@@ -37,8 +37,8 @@ pub(super) fn classes(pairs: &[Pair], kernels: &[String]) -> Vec<ClassCost> {
     let rows =
         Proximity::ALL.iter().flat_map(|place| kernels.iter().map(move |kernel| (*place, kernel)));
     let row = |(place, kernel): (Proximity, &String)| {
-        let of = pairs.iter().filter(|pair| pair.place == place && pair.kernel == *kernel);
-        let costs: Vec<&Cost> = of.filter_map(|pair| pair.alone.as_ref()).collect();
+        let alike = pairs.iter().filter(|pair| pair.place == place && pair.kernel == *kernel);
+        let costs: Vec<&Cost> = alike.filter_map(|pair| pair.alone.as_ref()).collect();
         class(place, kernel, &costs)
     };
     rows.filter_map(row).collect()

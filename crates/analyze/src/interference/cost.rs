@@ -42,7 +42,7 @@ pub struct Cost {
 
 impl Cost {
     /// Returns the cost from a mean and its standard error in ticks.
-    fn of(
+    fn new(
         per_interrupt: f64,
         error: Option<(f64, u64)>,
         (interrupts, with, without): (u64, u64, u64),
@@ -110,8 +110,8 @@ pub(super) struct All {
 impl All {
     pub(super) fn add(&mut self, repetition: &Repetition) {
         self.interrupts += repetition.interrupts;
-        let of = if repetition.touched { &mut self.with } else { &mut self.without };
-        of.add(&[repetition.length]);
+        let lengths = if repetition.touched { &mut self.with } else { &mut self.without };
+        lengths.add(&[repetition.length]);
         self.batches[usize::from(repetition.touched)].add(repetition.length as f64);
     }
 
@@ -122,17 +122,20 @@ impl All {
             return None;
         }
         let each = self.interrupts as f64 / with as f64;
-        let error = |[without, with]: [Spread; 2]| {
-            let squares = [with, without].map(|of| of.standard_error.powi(2));
-            let degrees = [with, without].map(|of| (of.effective - 1.0).max(1.0) as u64);
-            ((squares[0] + squares[1]).sqrt() / each, welch_degrees(squares, degrees))
-        };
         let [without_ticks, with_ticks] = &self.batches;
         let spreads = without_ticks.spread().zip(with_ticks.spread());
-        let error = spreads.map(|(without, with)| error([without, with]));
+        let error = spreads.map(|(without, with)| error_of_difference([with, without]));
+        let error = error.map(|(error, degrees)| (error / each, degrees));
         let per_interrupt = (self.with.mean() - self.without.mean()) / each;
-        Some(Cost::of(per_interrupt, error, (self.interrupts, with, without), clock))
+        Some(Cost::new(per_interrupt, error, (self.interrupts, with, without), clock))
     }
+}
+
+/// Returns the standard error of a difference of two means, and its degrees of freedom.
+fn error_of_difference(spreads: [Spread; 2]) -> (f64, u64) {
+    let squares = spreads.map(|spread| spread.standard_error.powi(2));
+    let degrees = spreads.map(|spread| (spread.effective - 1.0).max(1.0) as u64);
+    ((squares[0] + squares[1]).sqrt(), welch_degrees(squares, degrees))
 }
 
 /// Over repetitions without other disturbances: each with interrupts minus the mean of its nearest neighbours without,
@@ -255,12 +258,12 @@ impl Alone {
         let per_interrupt = excess / interrupts as f64;
         // The ratio of two sums (Cochran 1977, 2.11): each block's deviation from it gives the error.
         let deviation = |block: &Block| block.excess - per_interrupt * block.interrupts;
-        let spread = Spread::of(&blocks.iter().map(deviation).collect::<Vec<f64>>());
+        let spread = Spread::from_blocks(&blocks.iter().map(deviation).collect::<Vec<f64>>());
         let error = spread.filter(|_| blocks.len() as u64 >= FEWEST).map(|spread| {
             let all = spread.standard_error * blocks.len() as f64;
             (all / interrupts as f64, (spread.effective - 1.0) as u64)
         });
-        Some(Cost::of(per_interrupt, error, (interrupts, repetitions, self.without), clock))
+        Some(Cost::new(per_interrupt, error, (interrupts, repetitions, self.without), clock))
     }
 }
 
@@ -367,7 +370,7 @@ mod tests {
     #[test]
     fn the_smallest_effect_lies_outside_an_interval_around_0() {
         for degrees in [1, 3, 10, 1_000] {
-            let cost = Cost::of(0.0, Some((100.0, degrees)), (100, 100, 100), &clock_ns());
+            let cost = Cost::new(0.0, Some((100.0, degrees)), (100, 100, 100), &clock_ns());
             let (interval, effect) = cost.interval.zip(cost.smallest_effect_ns).expect("enough");
             assert!(effect > interval.high, "{degrees} degrees: {effect} ns, {interval:?}");
         }

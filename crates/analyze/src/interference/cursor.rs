@@ -2,7 +2,7 @@
 
 use crate::injection::delivered::{Came, Follower, Functions};
 use crate::injection::watch::{Activity, activity};
-use anechoic_recording::injection::Spell;
+use anechoic_recording::injection::{Injected, Spell};
 use anechoic_recording::{KernelEvent, Problem, Recording, Rows, Run};
 use std::collections::VecDeque;
 
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
     /// Begins at the first event of `cpu`.
     pub(super) fn new(recording: &'a Recording, cpu: u32, functions: &Functions) -> Self {
         let run = recording.run();
-        let victim = run.cpus.iter().find(|of| of.cpu == cpu).map_or(0, |of| of.tid);
+        let victim = run.cpus.iter().find(|known| known.cpu == cpu).map_or(0, |known| known.tid);
         Self {
             rows: recording.rows_of_cpu(cpu),
             group: vec![].into_iter().peekable(),
@@ -139,15 +139,17 @@ impl<'a> Cursor<'a> {
 /// Returns one watcher for each injection on `cpu` that the events contain.
 fn followers(run: &Run, cpu: u32, functions: &Functions) -> Vec<(u32, Follower)> {
     let on_cpu = (0..).zip(&run.injections).filter(|(_, injected)| injected.cpus.contains(&cpu));
-    let follower = |(number, injected): (u32, _)| {
-        let injected: &anechoic_recording::injection::Injected = injected;
-        // A run that was cut off did not note when it was on.
-        let (start_ticks, end_ticks) = (0, u64::MAX);
-        let (delivered, cut_short, overruns) = (None, 0, None);
-        let always = Spell { cpu, start_ticks, end_ticks, delivered, cut_short, overruns };
-        let first = injected.spells.iter().find(|spell| spell.cpu == cpu);
-        let follower = Follower::new(run, injected, first.unwrap_or(&always), functions);
-        follower.ok().map(|follower| (number, follower))
-    };
-    on_cpu.filter_map(follower).collect()
+    on_cpu
+        .filter_map(|(number, injected)| Some((number, follower(run, injected, cpu, functions)?)))
+        .collect()
+}
+
+/// Returns the watcher of an injection on `cpu`; absent if the events do not contain it.
+fn follower(run: &Run, injected: &Injected, cpu: u32, functions: &Functions) -> Option<Follower> {
+    // A run that was cut off did not note when it was on.
+    let (start_ticks, end_ticks) = (0, u64::MAX);
+    let (delivered, cut_short, overruns) = (None, 0, None);
+    let always = Spell { cpu, start_ticks, end_ticks, delivered, cut_short, overruns };
+    let first = injected.spells.iter().find(|spell| spell.cpu == cpu);
+    Follower::new(run, injected, first.unwrap_or(&always), functions).ok()
 }

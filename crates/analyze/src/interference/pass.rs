@@ -8,7 +8,7 @@ use crate::stream::Stream;
 use anechoic_recording::run::Outcome;
 use anechoic_recording::topology::Proximity;
 use anechoic_recording::{
-    Detour, Fixed, Intervals, LossKind, Losses, Name, Problem, Recording, Sample, Series,
+    Detour, Fixed, Intervals, LossKind, Losses, Name, Problem, Recording, Run, Sample, Series,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -41,7 +41,13 @@ struct CpuTables<'a> {
     within: Vec<Detour>,
 }
 
-impl CpuTables<'_> {
+impl<'a> CpuTables<'a> {
+    /// Begins at the first sample and the first detour of `cpu`.
+    fn new(recording: &'a Recording, cpu: u32) -> Self {
+        let (samples, detours) = (Stream::new(recording, cpu), Stream::new(recording, cpu));
+        Self { samples, detours, within: vec![] }
+    }
+
     /// Collects the detours that begin in the sample into `within`.
     fn advance(&mut self, sample: &Sample) -> Result<(), Problem> {
         self.within.clear();
@@ -51,6 +57,12 @@ impl CpuTables<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the builder of a series; absent for one that has no cost of interrupts.
+fn open(series: &Series, run: &Run) -> Option<SeriesBuilder> {
+    let fits = series.fixed == Fixed::Work && series.parameters.copies <= 1;
+    SeriesBuilder::new(series, run).filter(|_| fits)
 }
 
 impl<'a> Pass<'a> {
@@ -64,16 +76,14 @@ impl<'a> Pass<'a> {
         known: &'a [(Series, Outcome)],
     ) -> Result<Self, Problem> {
         let run = recording.run();
-        let open = |(series, _): &(Series, Outcome)| {
-            let fits = series.fixed == Fixed::Work && series.parameters.copies <= 1;
-            SeriesBuilder::new(series, run).filter(|_| fits)
-        };
-        let mut series: Vec<Option<SeriesBuilder>> = known.iter().map(open).collect();
+        let mut series: Vec<Option<SeriesBuilder>> =
+            known.iter().map(|(series, _)| open(series, run)).collect();
         let mut shown = BTreeSet::new();
-        for ((of, outcome), open) in known.iter().zip(&mut series) {
-            let Some((open, cpu)) = open.as_mut().zip(of.cpu) else { continue };
+        for ((planned, outcome), open) in known.iter().zip(&mut series) {
+            let Some((open, cpu)) = open.as_mut().zip(planned.cpu) else { continue };
             // The first series of each kernel at each distance stands for the others.
-            if shown.insert((&of.variant, Proximity::between(&run.machine, open.source, cpu))) {
+            if shown.insert((&planned.variant, Proximity::between(&run.machine, open.source, cpu)))
+            {
                 open.drawn = Some(Scatter::new(outcome.first_ticks, outcome.last_ticks));
             }
         }
@@ -81,21 +91,19 @@ impl<'a> Pass<'a> {
         for rows in recording.rows::<Name>() {
             rows?.iter().for_each(|name| functions.note(name));
         }
-        let open = || known.iter().zip(&series).filter_map(|(of, open)| Some((of, open.as_ref()?)));
-        let measured: BTreeSet<u32> = open().filter_map(|((of, _), _)| of.cpu).collect();
-        let sources = open().map(|(_, open)| open.source);
+        let followed = known.iter().zip(&series).filter(|(_, open)| open.is_some());
+        let measured: BTreeSet<u32> =
+            followed.filter_map(|((planned, _), _)| planned.cpu).collect();
+        let sources = series.iter().flatten().map(|open| open.source);
         let all: BTreeSet<u32> = measured.iter().copied().chain(sources).collect();
         let losses = recording.losses()?;
         let cursor = |&cpu| (cpu, Cursor::new(recording, cpu, &functions));
-        let lane = |&cpu| {
-            let (samples, detours) = (Stream::new(recording, cpu), Stream::new(recording, cpu));
-            (cpu, CpuTables { samples, detours, within: vec![] })
-        };
+        let lane = |&cpu| (cpu, CpuTables::new(recording, cpu));
         Ok(Self {
             known,
             cursors: all.iter().map(cursor).collect(),
             lanes: measured.iter().map(lane).collect(),
-            lost: all.iter().map(|&cpu| (cpu, Lost::of(&losses, cpu))).collect(),
+            lost: all.iter().map(|&cpu| (cpu, Lost::on_cpu(&losses, cpu))).collect(),
             series,
         })
     }
@@ -149,11 +157,11 @@ impl<'a> Pass<'a> {
         else {
             return Ok(());
         };
-        let (Some(lost), Some(of_source)) = (self.lost.get(&cpu), self.lost.get(&series.source))
+        let (Some(lost), Some(source_lost)) = (self.lost.get(&cpu), self.lost.get(&series.source))
         else {
             return Ok(());
         };
-        let lost = [&lost.events_or_detours, &of_source.events];
+        let lost = [&lost.events_or_detours, &source_lost.events];
         let around = Around { detours: &lane.within, lost };
         series.add(&sample, source, own, around);
         let (many, from) = (source.len().max(own.len()) > MANY_MARKS, series.needs_from(&sample));
@@ -175,7 +183,7 @@ impl<'a> Pass<'a> {
 }
 
 impl Lost {
-    fn of(losses: &Losses, cpu: u32) -> Self {
+    fn on_cpu(losses: &Losses, cpu: u32) -> Self {
         Self {
             events: losses.on_cpu(cpu, &[LossKind::Events, LossKind::Untraced]),
             events_or_detours: losses

@@ -33,6 +33,18 @@ pub struct Border {
     pub sequential_knee_bytes: Option<u64>,
 }
 
+impl Border {
+    /// Returns the border at the size of a cache, before it is measured.
+    fn new(cache: &Cache) -> Self {
+        Self {
+            name: format!("L{}", cache.level),
+            reported_bytes: cache.size_bytes,
+            knee_bytes: None,
+            sequential_knee_bytes: None,
+        }
+    }
+}
+
 /// Returns the caches of data of the measured CPU, from the first level on. A machine that hides them has none.
 pub(crate) fn caches(run: &Run) -> Vec<&Cache> {
     let cpu = run.cpus.first().map(|cpu| cpu.cpu);
@@ -47,13 +59,7 @@ pub(crate) fn caches(run: &Run) -> Vec<&Cache> {
 
 /// Returns the borders at the sizes of the caches, with the measured knees.
 pub(super) fn borders(caches: &[&Cache], experiments: &[Experiment]) -> Vec<Border> {
-    let border = |cache: &&Cache| Border {
-        name: format!("L{}", cache.level),
-        reported_bytes: cache.size_bytes,
-        knee_bytes: None,
-        sequential_knee_bytes: None,
-    };
-    let mut borders: Vec<Border> = caches.iter().map(border).collect();
+    let mut borders: Vec<Border> = caches.iter().map(|cache| Border::new(cache)).collect();
     find_knees(&mut borders, experiments);
     borders
 }
@@ -61,16 +67,19 @@ pub(super) fn borders(caches: &[&Cache], experiments: &[Experiment]) -> Vec<Bord
 /// Finds the knees of all borders in the curves of these experiments.
 pub(super) fn find_knees(borders: &mut [Border], experiments: &[Experiment]) {
     let sizes: Vec<u64> = borders.iter().map(|border| border.reported_bytes).collect();
-    let of = |curves: &[&str]| {
-        let measured =
-            |id: &&str| experiments.iter().find(|of| of.id == *id && !of.points.is_empty());
-        let points = curves.iter().find_map(measured).map_or(&[][..], |curve| &curve.points);
-        let points: Vec<(u64, f64)> = points.iter().map(|of| (of.bytes, of.median)).collect();
-        knees(&points, &sizes)
-    };
-    let (random, sequential) = (of(&RANDOM), of(&SEQUENTIAL));
+    let [random, sequential] =
+        [&RANDOM[..], &SEQUENTIAL].map(|curves| knees_in(curves, experiments, &sizes));
     for ((border, random), sequential) in borders.iter_mut().zip(random).zip(sequential) {
         border.knee_bytes = random;
         border.sequential_knee_bytes = sequential;
     }
+}
+
+/// Returns the knees at these sizes in the first of `curves` that was measured.
+fn knees_in(curves: &[&str], experiments: &[Experiment], sizes: &[u64]) -> Vec<Option<u64>> {
+    let measured = experiments.iter().filter(|experiment| !experiment.points.is_empty());
+    let find = |id: &&str| measured.clone().find(|experiment| experiment.id == *id);
+    let points = curves.iter().find_map(find).map_or(&[][..], |curve| &curve.points);
+    let points: Vec<(u64, f64)> = points.iter().map(|point| (point.bytes, point.median)).collect();
+    knees(&points, sizes)
 }

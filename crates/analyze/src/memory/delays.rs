@@ -25,19 +25,19 @@ pub struct Delays {
 
 /// Compares every measured migration with the preemption of the same kernel; `last` is the size of the last-level cache.
 pub(super) fn compare(experiments: &[Experiment], last: Option<u64>) -> Vec<Delays> {
-    let measured = |id: &str| experiments.iter().find(|of| of.id == id);
+    let measured = |id: &str| experiments.iter().find(|experiment| experiment.id == id);
     let migrations =
-        MEMORY_EXPERIMENTS.iter().filter(|of| matches!(of.before, Before::Migrated(_)));
+        MEMORY_EXPERIMENTS.iter().filter(|listed| matches!(listed.before, Before::Migrated(_)));
     let delays = migrations.filter_map(|migration| {
         let preempted = Before::Preempted { by: Preemptor::Writes, long: true };
-        let preemption = MEMORY_EXPERIMENTS.iter().find(|of| {
-            of.before == preempted
-                && (of.kernel, of.co_runner) == (migration.kernel, migration.co_runner)
+        let preemption = MEMORY_EXPERIMENTS.iter().find(|listed| {
+            listed.before == preempted
+                && (listed.kernel, listed.co_runner) == (migration.kernel, migration.co_runner)
         })?;
         let (migrated, preempted) = (measured(&migration.id)?, measured(&preemption.id)?);
         let ratio = |bytes: u64, migrated: f64| {
-            let of = preempted.points.iter().find(|point| point.bytes == bytes)?;
-            (of.median > 0.0).then(|| migrated / of.median)
+            let base = preempted.points.iter().find(|point| point.bytes == bytes)?;
+            (base.median > 0.0).then(|| migrated / base.median)
         };
         let held =
             migrated.points.iter().filter(|point| last.is_none_or(|last| point.bytes <= last));

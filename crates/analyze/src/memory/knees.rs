@@ -42,7 +42,7 @@ struct Staircase {
 /// that the machine reports, in bytes and in order.
 pub(super) fn knees(points: &[(u64, f64)], caches: &[u64]) -> Vec<Option<u64>> {
     let mut knees = vec![None; caches.len()];
-    let Some(curve) = Curve::of(points) else { return knees };
+    let Some(curve) = Curve::new(points) else { return knees };
     let sizes: Vec<f64> = caches.iter().map(|&bytes| (bytes.max(1) as f64).log2()).collect();
     let found = curve.staircase(&sizes, 0, (0, f64::NEG_INFINITY));
     let steps = found.map_or_else(Vec::new, |found| found.steps);
@@ -57,7 +57,7 @@ pub(super) fn knees(points: &[(u64, f64)], caches: &[u64]) -> Vec<Option<u64>> {
 
 impl Curve {
     /// Returns nothing for fewer than three usable points.
-    fn of(points: &[(u64, f64)]) -> Option<Self> {
+    fn new(points: &[(u64, f64)]) -> Option<Self> {
         let usable =
             points.iter().filter(|(bytes, time)| *bytes > 0 && *time > 0.0 && time.is_finite());
         let points = usable.step_by(points.len().div_ceil(MOST).max(1));
@@ -162,8 +162,8 @@ mod tests {
         let found = knees(points, &CACHES);
         let close = |(found, expected): (&Option<u64>, &Option<u64>)| match (found, expected) {
             (Some(found), Some(expected)) => {
-                let of = *found as f64 / *expected as f64;
-                of < factor && of > 1.0 / factor
+                let ratio = *found as f64 / *expected as f64;
+                ratio < factor && ratio > 1.0 / factor
             }
             (found, expected) => found == expected,
         };

@@ -31,7 +31,7 @@ pub(crate) struct Fence {
 impl Fence {
     /// Returns the limits of samples with these lengths in rising order, each with a counter read that takes `read_ticks`; none
     /// without samples.
-    pub(crate) fn of(sorted_ticks: &[u64], read_ticks: u64) -> Option<Self> {
+    pub(crate) fn new(sorted_ticks: &[u64], read_ticks: u64) -> Option<Self> {
         let own: Vec<f64> =
             sorted_ticks.iter().map(|ticks| ticks.saturating_sub(read_ticks) as f64).collect();
         let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&own, share));
@@ -123,9 +123,9 @@ pub(crate) fn explain(
             let over = fence.filter(|fence| length > fence.most_ticks);
             found.samples += 1;
             found.count += u64::from(over.is_some());
-            let of_ring = at.is_some_and(|at| known[at].0.parameters.ring.is_some());
+            let in_ring = at.is_some_and(|at| known[at].0.parameters.ring.is_some());
             let inside = if measured && attributed {
-                of_sample(&mut activities, index, of_ring)?
+                times_in_sample(&mut activities, index, in_ring)?
             } else {
                 vec![]
             };
@@ -160,15 +160,15 @@ type SourceTime = ((String, String), u64);
 
 /// Returns the time of each source inside the sample with this index on its CPU. In a ring the partners run while the loop
 /// sleeps, so neither is a source.
-fn of_sample(
+fn times_in_sample(
     activities: &mut Stream<'_, Activity>,
     index: u64,
-    of_ring: bool,
+    in_ring: bool,
 ) -> Result<Vec<SourceTime>, Problem> {
     let mut sums: Vec<SourceTime> = Vec::new();
     while activities.peek()?.is_some_and(|next| next.detour <= index) {
         let Some(row) = activities.next()? else { break };
-        let ring = of_ring && (&*row.name == PARTNER || *row.source == *BLOCKED.id);
+        let ring = in_ring && (&*row.name == PARTNER || *row.source == *BLOCKED.id);
         if row.detour < index || row.kind == ActivityKind::NotAttributable || ring {
             continue;
         }

@@ -42,20 +42,12 @@ struct Level {
 
 /// Adds the prediction to each experiment of preemption that has a warm one with the same kernel.
 pub(super) fn add(experiments: &mut [Experiment], caches: &[&Cache], page_bytes: Option<u64>) {
-    let level = |cache: &&Cache| {
-        let ways = if cache.ways == 0 { USUAL_WAYS } else { cache.ways };
-        Level {
-            bytes: cache.size_bytes,
-            line_bytes: f64::from(cache.line_bytes.max(1)),
-            ways,
-            even: page_bytes.is_some_and(|page| cache.size_bytes / u64::from(ways) <= page),
-        }
-    };
-    let levels: Vec<Level> = caches.iter().map(level).collect();
-    for of in MEMORY_EXPERIMENTS.iter() {
-        let Before::Preempted { by, .. } = of.before else { continue };
+    let levels: Vec<Level> = caches.iter().map(|cache| Level::new(cache, page_bytes)).collect();
+    for listed in MEMORY_EXPERIMENTS.iter() {
+        let Before::Preempted { by, .. } = listed.before else { continue };
         let find = |id: &str| experiments.iter().position(|found| found.id == id);
-        let (Some(at), Some(warm)) = (find(&of.id), of.warm().and_then(|warm| find(&warm.id)))
+        let (Some(at), Some(warm)) =
+            (find(&listed.id), listed.warm().and_then(|warm| find(&warm.id)))
         else {
             continue;
         };
@@ -63,7 +55,8 @@ pub(super) fn add(experiments: &mut [Experiment], caches: &[&Cache], page_bytes:
             continue;
         }
         // What is loaded again needs no TLB entry that is not there: small working sets are displaced most.
-        let local = find(&format!("bandwidth-{}-local-warm", of.kernel)).filter(|_| !of.co_runner);
+        let local =
+            find(&format!("bandwidth-{}-local-warm", listed.kernel)).filter(|_| !listed.co_runner);
         let times = times(&experiments[local.unwrap_or(warm)].points, &levels);
         let warm = experiments[warm].points.clone();
         let found = &mut experiments[at];
@@ -132,6 +125,16 @@ impl Level {
         Some(held * displaced * (next - here))
     }
 
+    fn new(cache: &Cache, page_bytes: Option<u64>) -> Self {
+        let ways = if cache.ways == 0 { USUAL_WAYS } else { cache.ways };
+        Self {
+            bytes: cache.size_bytes,
+            line_bytes: f64::from(cache.line_bytes.max(1)),
+            ways,
+            even: page_bytes.is_some_and(|page| cache.size_bytes / u64::from(ways) <= page),
+        }
+    }
+
     /// Returns the part of the lines of `own` bytes in this cache that the footprint of another program displaces.
     fn displaced(&self, own: u64, other: u64) -> f64 {
         let sets = (self.bytes as f64 / self.line_bytes / f64::from(self.ways)).max(1.0);
@@ -145,7 +148,7 @@ impl Level {
             displaced += other
                 .iter()
                 .enumerate()
-                .map(|(of, part)| share * part * lost(lines, of))
+                .map(|(other_lines, part)| share * part * lost(lines, other_lines))
                 .sum::<f64>();
         }
         if held > 0.0 { displaced / held } else { 0.0 }

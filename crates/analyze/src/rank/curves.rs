@@ -40,15 +40,15 @@ impl Curves {
         if self.caches.is_empty() {
             let known = memory::caches(run);
             let name = |level: u32| format!("L{level}");
-            self.caches = known.iter().map(|of| (name(of.level), of.size_bytes)).collect();
+            self.caches = known.iter().map(|cache| (name(cache.level), cache.size_bytes)).collect();
         }
         for (series, point) in points {
             let experiment = series.parameters.experiment.clone();
-            let found = working_set(series).and_then(|bytes| CurvePoint::of(bytes, point));
+            let found = working_set(series).and_then(|bytes| CurvePoint::new(bytes, point));
             let Some((experiment, found)) = experiment.zip(found) else { continue };
             let curve =
                 self.points.entry(experiment).or_default().entry(configuration).or_default();
-            match curve.binary_search_by_key(&found.bytes, |of| of.bytes) {
+            match curve.binary_search_by_key(&found.bytes, |known| known.bytes) {
                 Ok(at) => curve[at].join(&found),
                 Err(at) => curve.insert(at, found),
             }
@@ -57,7 +57,7 @@ impl Curves {
 }
 
 impl CurvePoint {
-    fn of(bytes: u64, point: &Point) -> Option<Self> {
+    fn new(bytes: u64, point: &Point) -> Option<Self> {
         let [least_ns, mean_ns, greatest_ns] = point.times_ns()?;
         let ratio_ns = point.noise(super::points::PARTS, super::points::PARTS);
         Some(Self { bytes, mean_ns, least_ns, greatest_ns, ratio_ns, runs: 1.0 })
@@ -66,9 +66,9 @@ impl CurvePoint {
     /// Adds what another run measured.
     fn join(&mut self, other: &Self) {
         let runs = self.runs + 1.0;
-        let mean = |of: f64, other: f64| of + (other - of) / runs;
+        let mean = |own: f64, other: f64| own + (other - own) / runs;
         self.mean_ns = mean(self.mean_ns, other.mean_ns);
-        self.ratio_ns = self.ratio_ns.zip(other.ratio_ns).map(|(of, other)| mean(of, other));
+        self.ratio_ns = self.ratio_ns.zip(other.ratio_ns).map(|(own, other)| mean(own, other));
         self.least_ns = self.least_ns.min(other.least_ns);
         self.greatest_ns = self.greatest_ns.max(other.greatest_ns);
         self.runs = runs;

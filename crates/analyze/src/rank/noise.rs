@@ -32,12 +32,12 @@ pub(super) struct Key {
 
 impl Key {
     /// Returns the experiment of a series; `caches` are those of the measured CPU.
-    pub(super) fn of(series: &Series, run: &Run, caches: &[&Cache]) -> Self {
+    pub(super) fn from_series(series: &Series, run: &Run, caches: &[&Cache]) -> Self {
         let parameters = &series.parameters;
         let injected = parameters.injection.and_then(|at| run.injections.get(at as usize));
-        let injected = injected.map(|of| {
-            let hz = 1e9 / of.period_ns.max(1) as f64;
-            format!("{} at {hz:.0} Hz", of.kind.name())
+        let injected = injected.map(|injection| {
+            let hz = 1e9 / injection.period_ns.max(1) as f64;
+            format!("{} at {hz:.0} Hz", injection.kind.name())
         });
         let sizes: Vec<u64> = caches.iter().map(|cache| cache.size_bytes).collect();
         let matrix = working_set(series).filter(|_| series.method == methods::PAGING);
@@ -63,8 +63,8 @@ impl Key {
 
     /// Returns whether it is a memory experiment that is none of the paper's.
     pub(super) fn beside_paper(&self) -> bool {
-        let known = MEMORY_EXPERIMENTS.iter().find(|of| of.id == self.experiment);
-        self.matrix.is_none() && known.is_some_and(|of| !of.published)
+        let known = MEMORY_EXPERIMENTS.iter().find(|listed| listed.id == self.experiment);
+        self.matrix.is_none() && known.is_some_and(|listed| !listed.published)
     }
 
     /// Returns what is the same in every sample.
@@ -88,7 +88,7 @@ impl Estimate {
     /// Returns the median of a positive quantity over points, with its variation over the parts of the run. The function
     /// gets a point, the group of parts to leave out, and the number of groups. Points with a single sample have no such
     /// variation, and those alone no interval.
-    pub(super) fn of(
+    pub(super) fn from_points(
         points: &[&Point],
         quantity: impl Fn(&Point, usize, usize) -> Option<f64>,
     ) -> Option<Self> {
@@ -142,7 +142,7 @@ pub(super) fn by_experiment<'p>(
     let caches = memory::caches(run);
     let mut experiments: BTreeMap<Key, Vec<&Point>> = BTreeMap::new();
     for (series, point) in points {
-        let key = Key::of(series, run, &caches);
+        let key = Key::from_series(series, run, &caches);
         if compares(&key.experiment, working_set(series)) {
             experiments.entry(key).or_default().push(point);
         }
@@ -186,10 +186,10 @@ mod tests {
     }
 
     /// Returns how often of 200 times two configurations of one and of the other strength are clearly different.
-    fn apart(strengths: [f64; 2], of: impl Fn(f64, &mut Pcg64Mcg) -> Estimate) -> usize {
+    fn apart(strengths: [f64; 2], estimate: impl Fn(f64, &mut Pcg64Mcg) -> Estimate) -> usize {
         let mut random = random(7);
         let clearly = |_: &usize| {
-            let [a, b] = strengths.map(|strength| of(strength, &mut random));
+            let [a, b] = strengths.map(|strength| estimate(strength, &mut random));
             a.clearly_below(&b) || b.clearly_below(&a)
         };
         (0..200).filter(clearly).count()
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn equal_configurations_are_rarely_apart_and_different_ones_nearly_always() {
         let one = |strength: f64, random: &mut Pcg64Mcg| {
-            Estimate::of(&[&point(strength, random)], Point::noise).expect("an estimate")
+            Estimate::from_points(&[&point(strength, random)], Point::noise).expect("an estimate")
         };
         let three = |strength: f64, random: &mut Pcg64Mcg| {
             Estimate::over_runs(&[(); 3].map(|()| one(strength, random)))
@@ -216,8 +216,8 @@ mod tests {
         let mut random = random(1);
         let mut noisy = point(1.0, &mut random);
         noisy.parts[3].add(&[1_000_000]);
-        let of = |point: &Point| Estimate::of(&[point], Point::noise);
-        let (quiet, noisy) = (of(&point(1.0, &mut random)), of(&noisy));
+        let estimate = |point: &Point| Estimate::from_points(&[point], Point::noise);
+        let (quiet, noisy) = (estimate(&point(1.0, &mut random)), estimate(&noisy));
         let (quiet, noisy) = (quiet.expect("an estimate"), noisy.expect("an estimate"));
         assert!(quiet.log + 3.0 < noisy.log && !quiet.clearly_below(&noisy), "{quiet:?} {noisy:?}");
     }
@@ -261,7 +261,7 @@ mod tests {
             ("one carries it", &one, false),
             ("five parts", &short, false),
         ] {
-            let found = Estimate::of(&[point], Point::noise).expect("an estimate");
+            let found = Estimate::from_points(&[point], Point::noise).expect("an estimate");
             assert_eq!(found.reach.is_some(), known, "case: {name}: {found:?}");
         }
     }
@@ -292,7 +292,7 @@ mod tests {
             series.method = method.into();
             let bytes = if name == "beside the only one" { 64 << 10 } else { 16 << 10 };
             series.parameters.working_set_bytes = Some(bytes);
-            let key = Key::of(&series, &run, caches);
+            let key = Key::from_series(&series, &run, caches);
             assert_eq!((key.region, key.cache.as_deref()), (region, cache), "case: {name}");
             assert_eq!(key.matrix.is_some(), matrix, "case: {name}");
         }

@@ -34,7 +34,7 @@ pub(super) fn one_by_one(configurations: &[Configuration<'_>]) -> Result<Vec<One
             series[at].push(result);
         }
     }
-    kernels.retain(|_, series| series.iter().all(|of| !of.is_empty()));
+    kernels.retain(|_, series| series.iter().all(|measured| !measured.is_empty()));
     let kernels = kernels.into_iter();
     Ok(kernels
         .map(|(key, series)| OneByOne { kernel: key.experiment, grain_ns: key.grain_ns, series })
@@ -57,10 +57,9 @@ fn results(recording: &Recording) -> Result<Vec<(Key, SeriesResult)>, Problem> {
             builder.add(samples);
         }
     })?;
-    let finished = known
-        .iter()
-        .zip(builders)
-        .filter_map(|((series, _), builder)| Some((Key::of(series, run, &[]), builder?.finish())));
+    let finished = known.iter().zip(builders).filter_map(|((series, _), builder)| {
+        Some((Key::from_series(series, run, &[]), builder?.finish()))
+    });
     Ok(finished.collect())
 }
 

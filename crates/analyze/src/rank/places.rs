@@ -34,14 +34,14 @@ pub(super) fn experiment(
     beside_paper: bool,
 ) -> RankedExperiment {
     let all: Option<Vec<Estimate>> = row.iter().copied().collect();
-    let logs = all.iter().flatten().map(|of| of.log).collect::<Vec<_>>();
+    let logs = all.iter().flatten().map(|estimate| estimate.log).collect::<Vec<_>>();
     let places = places(&logs);
     let noise = row.iter().enumerate().map(|(at, estimate)| {
-        estimate.map(|of| RankedNoise {
-            variance_to_mean: of.log.exp(),
-            interval: of.reach.map(|reach| Interval {
-                low: (of.log - reach).exp(),
-                high: (of.log + reach).exp(),
+        estimate.map(|known| RankedNoise {
+            variance_to_mean: known.log.exp(),
+            interval: known.reach.map(|reach| Interval {
+                low: (known.log - reach).exp(),
+                high: (known.log + reach).exp(),
             }),
             place: places.get(at).copied().flatten(),
         })
@@ -49,7 +49,7 @@ pub(super) fn experiment(
     let noise = noise.collect();
     let others = |at: usize| {
         let all = all.iter().flatten().enumerate();
-        all.filter(move |(other, _)| *other != at).map(|(_, of)| of)
+        all.filter(move |(other, _)| *other != at).map(|(_, estimate)| estimate)
     };
     let find = |clearly: &dyn Fn(&Estimate, &Estimate) -> bool| {
         let all = all.as_ref()?;
@@ -78,13 +78,16 @@ pub(super) fn experiment(
 pub(super) fn counted(
     experiments: &[RankedExperiment],
 ) -> impl Iterator<Item = &RankedExperiment> + Clone {
-    experiments.iter().filter(|of| !of.beside_paper)
+    experiments.iter().filter(|experiment| !experiment.beside_paper)
 }
 
 /// Counts the places of a configuration in some experiments.
 fn places_in<'e>(experiments: impl Iterator<Item = &'e RankedExperiment>, at: usize) -> Places {
     let mut places = Places::default();
-    for noise in experiments.filter(|of| of.tied.is_some()).filter_map(|of| of.noise[at]) {
+    for noise in experiments
+        .filter(|experiment| experiment.tied.is_some())
+        .filter_map(|experiment| experiment.noise[at])
+    {
         *match noise.place {
             Some(Place::Lowest) => &mut places.lowest,
             Some(Place::Middle) => &mut places.middle,
@@ -101,61 +104,90 @@ pub(super) fn standings(
     experiments: &[RankedExperiment],
     ranked: &[Vec<Estimate>],
 ) -> Vec<Standing> {
-    let known = ranked.iter().flatten().all(|of| of.reach.is_some()) && !ranked.is_empty();
+    let known =
+        ranked.iter().flatten().all(|estimate| estimate.reach.is_some()) && !ranked.is_empty();
     let draws = known.then(|| drawn(ranked, configurations.len()));
-    let standing = |(at, configuration): (usize, &Configuration<'_>)| {
-        let places = places_in(counted(experiments), at);
-        let share = |count: f64| if ranked.is_empty() { 0.0 } else { count / ranked.len() as f64 };
-        let with_share = |place: Place, count: u64| {
-            let interval = draws.as_ref().and_then(|draws| {
-                let counts = draws.iter().map(|draw| share(f64::from(draw[at][place as usize])));
-                let mut counts: Vec<f64> = counts.collect();
-                counts.sort_by(f64::total_cmp);
-                Some(Interval { low: quantile(&counts, 0.025)?, high: quantile(&counts, 0.975)? })
-            });
-            Counted { count, share: share(count as f64), interval }
-        };
-        let count = |of: &dyn Fn(&RankedExperiment) -> bool| {
-            counted(experiments).filter(|experiment| of(experiment)).count() as u64
-        };
-        let mut apart = experiments.iter().filter(|of| of.beside_paper).peekable();
-        Standing {
-            name: configuration.name.clone(),
-            runs: configuration.recordings.len() as u64,
-            lowest: with_share(Place::Lowest, places.lowest),
-            middle: with_share(Place::Middle, places.middle),
-            highest: with_share(Place::Highest, places.highest),
-            equal: places.equal,
-            clearly_lowest: count(&|of| of.clearly_lowest == Some(at)),
-            clearly_highest: count(&|of| of.clearly_highest == Some(at)),
-            absent: count(&|of| of.noise[at].is_none() && of.time[at].is_none()),
-            beside_paper: apart.peek().is_some().then(|| places_in(apart, at)),
-            over_first: over_first(experiments.iter().filter_map(|of| of.time[at])),
-        }
+    let shares = Shares { ranked: ranked.len(), draws: draws.as_deref() };
+    let numbered = configurations.iter().enumerate();
+    numbered.map(|(at, configuration)| standing(at, configuration, experiments, &shares)).collect()
+}
+
+/// Returns the places of the configuration `at` among all.
+fn standing(
+    at: usize,
+    configuration: &Configuration<'_>,
+    experiments: &[RankedExperiment],
+    shares: &Shares<'_>,
+) -> Standing {
+    let places = places_in(counted(experiments), at);
+    let count = |fits: &dyn Fn(&RankedExperiment) -> bool| {
+        counted(experiments).filter(|experiment| fits(experiment)).count() as u64
     };
-    configurations.iter().enumerate().map(standing).collect()
+    let mut apart = experiments.iter().filter(|experiment| experiment.beside_paper).peekable();
+    Standing {
+        name: configuration.name.clone(),
+        runs: configuration.recordings.len() as u64,
+        lowest: shares.counted(at, Place::Lowest, places.lowest),
+        middle: shares.counted(at, Place::Middle, places.middle),
+        highest: shares.counted(at, Place::Highest, places.highest),
+        equal: places.equal,
+        clearly_lowest: count(&|experiment| experiment.clearly_lowest == Some(at)),
+        clearly_highest: count(&|experiment| experiment.clearly_highest == Some(at)),
+        absent: count(&|experiment| {
+            experiment.noise[at].is_none() && experiment.time[at].is_none()
+        }),
+        beside_paper: apart.peek().is_some().then(|| places_in(apart, at)),
+        over_first: over_first(experiments.iter().filter_map(|experiment| experiment.time[at])),
+    }
+}
+
+/// What the places of a configuration are compared with.
+struct Shares<'a> {
+    /// Number of experiments that are ranked.
+    ranked: usize,
+    /// How often each configuration had which place in each repetition with drawn values, if the variation is known.
+    draws: Option<&'a [Vec<[u32; 3]>]>,
+}
+
+impl Shares<'_> {
+    /// Returns how often the configuration `at` has a place, with its share of the experiments.
+    fn counted(&self, at: usize, place: Place, count: u64) -> Counted {
+        let interval = self.draws.and_then(|draws| {
+            let counts = draws.iter().map(|draw| self.share(f64::from(draw[at][place as usize])));
+            let mut counts: Vec<f64> = counts.collect();
+            counts.sort_by(f64::total_cmp);
+            Some(Interval { low: quantile(&counts, 0.025)?, high: quantile(&counts, 0.975)? })
+        });
+        Counted { count, share: self.share(count as f64), interval }
+    }
+
+    fn share(&self, count: f64) -> f64 {
+        if self.ranked == 0 { 0.0 } else { count / self.ranked as f64 }
+    }
 }
 
 /// Ranks values that are drawn from the variation of each, repeatedly; returns how often each configuration had which
 /// place.
 fn drawn(ranked: &[Vec<Estimate>], configurations: usize) -> Vec<Vec<[u32; 3]>> {
     let mut random = Pcg64Mcg::seed_from_u64(1);
-    let mut draw = || {
-        let mut counts = vec![[0; 3]; configurations];
-        for row in ranked {
-            let logs: Vec<f64> = row
-                .iter()
-                .map(|of| of.log + of.reach.unwrap_or(0.0) / NORMAL * normal_above(random.random()))
-                .collect();
-            for (count, place) in counts.iter_mut().zip(places(&logs)) {
-                if let Some(place) = place {
-                    count[place as usize] += 1;
-                }
+    (0..DRAWS).map(|_| draw(ranked, configurations, &mut random)).collect()
+}
+
+/// Ranks values that are drawn once; returns how often each configuration had which place.
+fn draw(ranked: &[Vec<Estimate>], configurations: usize, random: &mut Pcg64Mcg) -> Vec<[u32; 3]> {
+    let mut counts = vec![[0; 3]; configurations];
+    for row in ranked {
+        let errors = row.iter().map(|estimate| estimate.reach.unwrap_or(0.0) / NORMAL);
+        let logs = row.iter().zip(errors);
+        let logs =
+            logs.map(|(estimate, error)| estimate.log + error * normal_above(random.random()));
+        for (count, place) in counts.iter_mut().zip(places(&logs.collect::<Vec<f64>>())) {
+            if let Some(place) = place {
+                count[place as usize] += 1;
             }
         }
-        counts
-    };
-    (0..DRAWS).map(|_| draw()).collect()
+    }
+    counts
 }
 
 #[cfg(test)]

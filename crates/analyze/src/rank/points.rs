@@ -73,8 +73,8 @@ impl Point {
     /// Returns the shortest, the mean and the longest time of an iteration of fixed work in ns; absent without samples.
     pub(super) fn times_ns(&self) -> Option<[f64; 3]> {
         let all = self.moments(PARTS, PARTS);
-        let of = [all.min() as f64, all.mean(), all.max() as f64];
-        let [least, mean, greatest] = of.map(|raw| self.iteration(raw));
+        let values = [all.min() as f64, all.mean(), all.max() as f64];
+        let [least, mean, greatest] = values.map(|raw| self.iteration(raw));
         Some([least?, mean?, greatest?])
     }
 
@@ -86,6 +86,18 @@ impl Point {
         };
         let time = ns / self.work.iterations;
         (time > 0.0 && time.is_finite()).then_some(time)
+    }
+
+    /// Returns a series before its samples have been read.
+    fn empty(series: &Series, outcome: &Outcome, read: f64, clock: &Clock) -> Self {
+        Self {
+            parts: [Moments::default(); PARTS],
+            samples: outcome.samples.max(1),
+            scale: Scale::new(series.fixed, clock),
+            units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
+            read: working_set(series).map_or(0.0, |_| read),
+            work: work(series, clock),
+        }
     }
 
     /// Returns whether the samples vary by less than the resolution of the counter.
@@ -102,15 +114,8 @@ impl Point {
 /// A file is damaged.
 pub(super) fn points(recording: &Recording, read: f64) -> Result<Vec<(Series, Point)>, Problem> {
     let (known, run) = (recording.series()?, recording.run());
-    let point = |(series, outcome): &(Series, Outcome)| Point {
-        parts: [Moments::default(); PARTS],
-        samples: outcome.samples.max(1),
-        scale: Scale::new(series.fixed, &run.clock),
-        units: working_set(series).map_or(1.0, |_| series.parameters.iterations.max(1) as f64),
-        read: working_set(series).map_or(0.0, |_| read),
-        work: work(series, &run.clock),
-    };
-    let mut points: Vec<Point> = known.iter().map(point).collect();
+    let empty = |(series, outcome): &(_, _)| Point::empty(series, outcome, read, &run.clock);
+    let mut points: Vec<Point> = known.iter().map(empty).collect();
     visit(recording, &known, |at, samples| {
         let point = &mut points[at];
         let all = u128::from(point.samples);

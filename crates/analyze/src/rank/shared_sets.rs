@@ -30,7 +30,7 @@ impl SharedSets {
     ///
     /// # Errors
     /// A file is damaged.
-    pub(super) fn of(recordings: &[&Recording]) -> Result<Self, Problem> {
+    pub(super) fn find(recordings: &[&Recording]) -> Result<Self, Problem> {
         let mut found: BTreeMap<String, (Sets, Sets)> = BTreeMap::new();
         let mut asked: BTreeMap<(Key, Option<u64>), BTreeSet<u64>> = BTreeMap::new();
         let (mut with_sets, mut with_waiting_read) = (0, 0);
@@ -38,7 +38,7 @@ impl SharedSets {
             let (run, mut sets) = (recording.run(), BTreeMap::<String, Sets>::new());
             let caches = memory::caches(run);
             for (series, _) in recording.series()? {
-                let (key, bytes) = (Key::of(&series, run, &caches), working_set(&series));
+                let (key, bytes) = (Key::from_series(&series, run, &caches), working_set(&series));
                 if let Some(bytes) = bytes {
                     sets.entry(key.experiment.clone()).or_default().insert(bytes);
                 }

@@ -64,10 +64,10 @@ pub(super) struct Time {
 
 impl Time {
     /// Returns the time of the series of an experiment; nothing if it is not known.
-    pub(super) fn of(points: &[&Point]) -> Option<Self> {
+    pub(super) fn from_points(points: &[&Point]) -> Option<Self> {
         let cycles: Option<Vec<f64>> = points.iter().map(|point| point.work.cycle_ns).collect();
         Some(Self {
-            mean: Estimate::of(points, Point::time)?,
+            mean: Estimate::from_points(points, Point::time)?,
             log_shortest: log_median(points.iter().filter_map(|point| point.shortest()))?,
             log_cycle: cycles.and_then(|cycles| log_median(cycles.into_iter())),
         })
@@ -75,7 +75,8 @@ impl Time {
 
     /// Returns the time over repeated runs, at least one.
     pub(super) fn over_runs(runs: &[Self]) -> Self {
-        let mean = |of: &dyn Fn(&Self) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let mean =
+            |value: &dyn Fn(&Self) -> f64| runs.iter().map(value).sum::<f64>() / runs.len() as f64;
         let known = runs.iter().all(|run| run.log_cycle.is_some());
         Self {
             mean: Estimate::over_runs(&runs.iter().map(|run| run.mean).collect::<Vec<_>>()),
@@ -102,21 +103,11 @@ pub(super) fn unit(rows: &[Vec<Option<Time>>]) -> Unit {
 /// Returns the times of the configurations in an experiment.
 pub(super) fn compared(row: &[Option<Time>], unit: Unit) -> Vec<Option<IterationTime>> {
     let first = row.first().copied().flatten();
-    let over = |time: &Time| {
-        let first = first.as_ref()?;
-        let longer = time.mean.log - first.mean.log;
-        let log = match unit {
-            Unit::Unknown | Unit::Emulated => return None,
-            Unit::Time => longer,
-            Unit::CoreCycles => longer - (time.log_cycle? - first.log_cycle?),
-        };
-        let reach = time.mean.reach.zip(first.mean.reach).map(|(a, b)| a.hypot(b));
-        Some((log, reach))
-    };
     let row = row.iter().enumerate();
     row.map(|(at, time)| {
         let time = time.as_ref()?;
-        let over = if at == 0 { None } else { over(time) };
+        let first = first.as_ref().filter(|_| at > 0);
+        let over = first.and_then(|first| over(time, first, unit));
         let interval = over.and_then(|(log, reach)| {
             reach.map(|reach| Interval { low: (log - reach).exp(), high: (log + reach).exp() })
         });
@@ -130,14 +121,29 @@ pub(super) fn compared(row: &[Option<Time>], unit: Unit) -> Vec<Option<Iteration
     .collect()
 }
 
+/// Returns the logarithm of the ratio of a time to the first, and its reach if that is known; absent in an unknown unit.
+fn over(time: &Time, first: &Time, unit: Unit) -> Option<(f64, Option<f64>)> {
+    let longer = time.mean.log - first.mean.log;
+    let log = match unit {
+        Unit::Unknown | Unit::Emulated => return None,
+        Unit::Time => longer,
+        Unit::CoreCycles => longer - (time.log_cycle? - first.log_cycle?),
+    };
+    let reach = time.mean.reach.zip(first.mean.reach).map(|(a, b)| a.hypot(b));
+    Some((log, reach))
+}
+
 /// Returns the median and the range of the ratios to the first over experiments; nothing without any.
 pub(super) fn over_first(times: impl Iterator<Item = IterationTime>) -> Option<TimesOverFirst> {
     let compared = times.filter_map(|time| Some((time.over_first?, time.interval)));
     let (mut ratios, intervals): (Vec<f64>, Vec<Option<Interval>>) = compared.unzip();
     let lowest = ratios.iter().copied().reduce(f64::min)?;
     let highest = ratios.iter().copied().reduce(f64::max)?;
-    let clear =
-        intervals.iter().flatten().filter(|of| of.low > 1.0 || of.high < 1.0).count() as u64;
+    let clear = intervals
+        .iter()
+        .flatten()
+        .filter(|interval| interval.low > 1.0 || interval.high < 1.0)
+        .count() as u64;
     Some(TimesOverFirst { median: median(&mut ratios), lowest, highest, clear })
 }
 

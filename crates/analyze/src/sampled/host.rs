@@ -140,6 +140,14 @@ pub struct ExperimentCounts {
 }
 
 impl CpuSeries {
+    /// Returns a number that is larger for a slower series of the same experiment.
+    pub(super) fn slowness(&self) -> f64 {
+        match self.experiment.fixed {
+            Fixed::Work => self.mean,
+            Fixed::Time => -self.mean,
+        }
+    }
+
     /// Returns its noise. Fixed work: mean / minimum − 1. Fixed time: 1 − mean / maximum.
     #[must_use]
     pub fn noise(&self) -> f64 {
@@ -153,7 +161,7 @@ impl HostSamples {
     /// # Errors
     ///
     /// A file is damaged.
-    pub fn of(recording: &Recording) -> Result<Self, Problem> {
+    pub fn from_recording(recording: &Recording) -> Result<Self, Problem> {
         let (known, run) = (recording.series()?, recording.run());
         let mut open: Vec<Option<Builder<'_>>> = known
             .iter()
@@ -174,7 +182,7 @@ impl HostSamples {
         }
         let without = known.iter().zip(&found).filter(|(_, found)| found.is_none());
         let without = without.map(|((series, outcome), _)| SeriesWithout {
-            experiment: SampledExperiment::of(series, run),
+            experiment: SampledExperiment::new(series, run),
             cpu: series.cpu,
             samples: outcome.samples,
             lost_samples: outcome.lost,
@@ -223,7 +231,7 @@ impl HostSamples {
 }
 
 impl SampledExperiment {
-    fn of(series: &Series, run: &Run) -> Self {
+    fn new(series: &Series, run: &Run) -> Self {
         let own_time = series.fixed == Fixed::Work && series.variant == NO_WORK;
         Self {
             variant: series.variant.clone(),
@@ -272,7 +280,7 @@ impl<'a> Builder<'a> {
         self.parts.iter().for_each(|part| all.merge(part));
         let (least, greatest) = (all.min() as f64, all.max() as f64);
         let whole = self.whole(least)?;
-        let experiment = SampledExperiment::of(self.series, self.run);
+        let experiment = SampledExperiment::new(self.series, self.run);
         let cells = self.cells.cells();
         let (scale, fixed) = (self.scale, self.series.fixed);
         let unit_ns = match fixed {
@@ -292,19 +300,19 @@ impl<'a> Builder<'a> {
         };
         let parts = self.parts.iter().filter(|part| part.count() > 0);
         let parts: Vec<f64> = parts.map(|part| noise(part.mean())).collect();
-        let bounds = Spread::of(&parts)
-            .map(|of| of.bounds(noise(all.mean()), CARRIERS_OF_BLOCKS * PARTS as f64));
+        let bounds = Spread::from_blocks(&parts)
+            .map(|spread| spread.bounds(noise(all.mean()), CARRIERS_OF_BLOCKS * PARTS as f64));
         let Bounds { interval, at_least } = bounds.unwrap_or_default();
         let most = WIDEST * noise(all.mean());
-        let interval = interval.filter(|of| of.high <= most).map(|of| match fixed {
-            Fixed::Work => of,
-            Fixed::Time => Interval { high: of.high.min(1.0), ..of },
+        let interval = interval.filter(|ends| ends.high <= most).map(|ends| match fixed {
+            Fixed::Work => ends,
+            Fixed::Time => Interval { high: ends.high.min(1.0), ..ends },
         });
         let quantile = |thousandths: u64| {
             let rank = (u128::from(self.samples) * u128::from(thousandths)).div_ceil(1000);
             scale.value(value_at(cells, u64::try_from(rank).unwrap_or(u64::MAX)) as f64)
         };
-        let cpu = self.run.cpus.iter().find(|of| Some(of.cpu) == self.series.cpu);
+        let cpu = self.run.cpus.iter().find(|known| Some(known.cpu) == self.series.cpu);
         Some(CpuSeries {
             cpu: self.series.cpu,
             class: cpu.map_or(String::new(), |cpu| cpu.class.clone()),

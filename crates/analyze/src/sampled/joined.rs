@@ -4,12 +4,11 @@ use super::host::{CpuSeries, HostSamples, SampledExperiment, SeriesWithout};
 use crate::cluster::adding::{measured_twice, no_host, overlap};
 use crate::cluster::counts::LengthsInNs;
 use crate::cluster::facts::{HostFacts, few, job, machines, notes, repeated, sorted, span};
-use crate::cluster::findings::{about, of_runs};
+use crate::cluster::findings::{about, findings_of_runs};
 use crate::cluster::members::outliers;
 use crate::cluster::outliers::Looked;
 use crate::cluster::{Finding, FindingKind, Job, Machines, Outliers};
 use crate::lengths::Lengths;
-use crate::samples::Fixed;
 use crate::stats::Interval;
 use anechoic_recording::Problem;
 use schemars::JsonSchema;
@@ -158,8 +157,8 @@ pub fn join(
             experiments.push(&series.experiment);
         }
     }
-    let mut findings = of_runs(&facts, left_out);
-    findings.extend(of_samples(&hosts));
+    let mut findings = findings_of_runs(&facts, left_out);
+    findings.extend(findings_of_samples(&hosts));
     let mut all_notes = notes(&facts);
     if repeated(&facts) > 0 {
         let count = repeated(&facts);
@@ -173,7 +172,7 @@ pub fn join(
         end_utc,
         job: job(&facts),
         machines: machines(&facts),
-        experiments: experiments.into_iter().map(|of| experiment(of, &hosts)).collect(),
+        experiments: experiments.into_iter().map(|measured| experiment(measured, &hosts)).collect(),
         findings,
         notes: all_notes,
     })
@@ -188,11 +187,11 @@ struct Sum {
 }
 
 impl Sum {
-    fn of<'a>(series: impl Iterator<Item = &'a CpuSeries>) -> Self {
-        series.fold(Self::default(), |sum, of| Self {
-            samples: sum.samples.saturating_add(of.samples),
-            lost_ns: sum.lost_ns + of.lost_ns,
-            whole_ns: sum.whole_ns + of.whole_ns,
+    fn over<'a>(series: impl Iterator<Item = &'a CpuSeries>) -> Self {
+        series.fold(Self::default(), |sum, one| Self {
+            samples: sum.samples.saturating_add(one.samples),
+            lost_ns: sum.lost_ns + one.lost_ns,
+            whole_ns: sum.whole_ns + one.whole_ns,
         })
     }
 
@@ -202,34 +201,36 @@ impl Sum {
 }
 
 /// Returns one experiment over all hosts.
-fn experiment(of: &SampledExperiment, hosts: &[HostSamples]) -> JoinedExperiment {
+fn experiment(experiment: &SampledExperiment, hosts: &[HostSamples]) -> JoinedExperiment {
     let mut by_name: BTreeMap<&str, Vec<&HostSamples>> = BTreeMap::new();
-    for host in hosts.iter().filter(|host| host.series.iter().any(|one| one.experiment == *of)) {
+    for host in
+        hosts.iter().filter(|host| host.series.iter().any(|one| one.experiment == *experiment))
+    {
         by_name.entry(&host.host).or_default().push(host);
     }
     let mut lost = LengthsInNs::default();
     let (mut sum, mut by_host, mut series) = (Sum::default(), vec![], vec![]);
     for (name, recordings) in by_name {
         let here = recordings.iter().flat_map(|host| &host.series);
-        let here: Vec<&CpuSeries> = here.filter(|one| one.experiment == *of).collect();
+        let here: Vec<&CpuSeries> = here.filter(|one| one.experiment == *experiment).collect();
         let mut lost_here = LengthsInNs::default();
         let counts = recordings.iter().flat_map(|host| &host.lost);
-        for counts in counts.filter(|counts| counts.experiment == *of) {
+        for counts in counts.filter(|counts| counts.experiment == *experiment) {
             lost_here.add(&counts.lost);
             lost.add(&counts.lost);
         }
-        let of_host = Sum::of(here.iter().copied());
+        let host_sum = Sum::over(here.iter().copied());
         sum = Sum {
-            samples: sum.samples.saturating_add(of_host.samples),
-            lost_ns: sum.lost_ns + of_host.lost_ns,
-            whole_ns: sum.whole_ns + of_host.whole_ns,
+            samples: sum.samples.saturating_add(host_sum.samples),
+            lost_ns: sum.lost_ns + host_sum.lost_ns,
+            whole_ns: sum.whole_ns + host_sum.whole_ns,
         };
         by_host.push(ComparedHost {
             model: &recordings[0].model,
             bound: bound(&here),
-            whole_ns: of_host.whole_ns,
+            whole_ns: host_sum.whole_ns,
             blocks: together(&here),
-            row: host_row(name, &here, of_host, &lost_here),
+            row: host_row(name, &here, host_sum, &lost_here),
         });
         series.extend(here.into_iter().map(|one| (name, one)));
     }
@@ -237,7 +238,7 @@ fn experiment(of: &SampledExperiment, hosts: &[HostSamples]) -> JoinedExperiment
     series.sort_by(|a, b| b.1.noise().total_cmp(&a.1.noise()));
     let samples = sum.samples;
     JoinedExperiment {
-        experiment: of.clone(),
+        experiment: experiment.clone(),
         hosts: by_host.len() as u64,
         samples,
         noise: sum.noise(),
@@ -259,36 +260,32 @@ fn host_row(name: &str, series: &[&CpuSeries], sum: Sum, lost: &LengthsInNs) -> 
         samples: sum.samples,
         noise: sum.noise(),
         lost: lost.lengths(),
-        worst_cpu: worst.and_then(|of| of.cpu),
-        worst: worst.map_or(0.0, |of| of.noise()),
+        worst_cpu: worst.and_then(|one| one.cpu),
+        worst: worst.map_or(0.0, |one| one.noise()),
     }
 }
 
-fn cpu_row(host: &str, of: &CpuSeries) -> JoinedCpu {
+fn cpu_row(host: &str, series: &CpuSeries) -> JoinedCpu {
     JoinedCpu {
         host: host.to_owned(),
-        cpu: of.cpu,
-        class: of.class.clone(),
-        samples: of.samples,
-        min: of.min,
-        mean: of.mean,
-        median: of.median,
-        p99: of.p99,
-        max: of.max,
-        noise: of.noise(),
-        interval: of.interval,
-        at_least: of.at_least,
+        cpu: series.cpu,
+        class: series.class.clone(),
+        samples: series.samples,
+        min: series.min,
+        mean: series.mean,
+        median: series.median,
+        p99: series.p99,
+        max: series.max,
+        noise: series.noise(),
+        interval: series.interval,
+        at_least: series.at_least,
     }
 }
 
 /// Returns the place of the series whose mean is farthest on the slow side.
 fn slowest(series: &[(&str, &CpuSeries)]) -> Option<u64> {
-    let slow = |of: &CpuSeries| match of.experiment.fixed {
-        Fixed::Work => of.mean,
-        Fixed::Time => -of.mean,
-    };
     let places = series.iter().enumerate().rev();
-    let slowest = places.max_by(|a, b| slow(a.1.1).total_cmp(&slow(b.1.1)));
+    let slowest = places.max_by(|a, b| a.1.1.slowness().total_cmp(&b.1.1.slowness()));
     slowest.map(|(place, _)| place as u64)
 }
 
@@ -301,7 +298,7 @@ fn shares(lost: &LengthsInNs, samples: u64) -> Vec<LostShare> {
         let slower = slower.map(|&(_, count)| count).fold(0, u64::saturating_add);
         LostShare { at_least_ns, samples: slower, share: crate::share(slower, samples) }
     };
-    times.map(share).take_while(|of| of.samples > 0).collect()
+    times.map(share).take_while(|step| step.samples > 0).collect()
 }
 
 /// A host as it is compared with the others of its CPU model.
@@ -318,8 +315,8 @@ struct ComparedHost<'a> {
 
 /// Returns the time in ns that all series lost together in each of their parts.
 fn together(series: &[&CpuSeries]) -> Vec<f64> {
-    let mut blocks = vec![0.0; series.iter().map(|of| of.blocks.len()).max().unwrap_or(0)];
-    for (at, ns) in series.iter().flat_map(|of| of.blocks.iter().enumerate()) {
+    let mut blocks = vec![0.0; series.iter().map(|one| one.blocks.len()).max().unwrap_or(0)];
+    for (at, ns) in series.iter().flat_map(|one| one.blocks.iter().enumerate()) {
         blocks[at] += ns;
     }
     blocks
@@ -328,28 +325,29 @@ fn together(series: &[&CpuSeries]) -> Vec<f64> {
 /// Returns the noise that a host exceeds with a probability of 97.5 %, whose CPUs are assumed to be independent, and its
 /// resolution.
 fn bound(series: &[&CpuSeries]) -> (f64, f64) {
-    let whole: f64 = series.iter().map(|of| of.whole_ns).sum();
-    let noise = Sum::of(series.iter().copied()).noise();
-    let below =
-        |of: &&CpuSeries| (of.whole_ns / whole * (of.noise() - of.at_least.unwrap_or(0.0))).powi(2);
+    let whole: f64 = series.iter().map(|one| one.whole_ns).sum();
+    let noise = Sum::over(series.iter().copied()).noise();
+    let below = |one: &&CpuSeries| {
+        (one.whole_ns / whole * (one.noise() - one.at_least.unwrap_or(0.0))).powi(2)
+    };
     let below: f64 = series.iter().map(below).sum();
     let least =
-        series.iter().map(|of| of.least * of.whole_ns / whole).fold(f64::INFINITY, f64::min);
+        series.iter().map(|one| one.least * one.whole_ns / whole).fold(f64::INFINITY, f64::min);
     ((noise - below.sqrt()).max(0.0), least)
 }
 
 fn cpu_outliers(series: &[(&str, &CpuSeries)]) -> Outliers {
     let pinned: Vec<&(&str, &CpuSeries)> =
-        series.iter().filter(|(_, of)| of.cpu.is_some()).collect();
+        series.iter().filter(|(_, one)| one.cpu.is_some()).collect();
     let looked: Vec<Looked<'_>> = pinned
         .iter()
-        .map(|(_, of)| Looked {
-            class: &of.class,
-            noise: of.noise(),
-            low: of.at_least.unwrap_or(0.0),
-            least: of.least,
-            wall_ns: of.whole_ns,
-            blocks: of.blocks.clone(),
+        .map(|(_, one)| Looked {
+            class: &one.class,
+            noise: one.noise(),
+            low: one.at_least.unwrap_or(0.0),
+            least: one.least,
+            wall_ns: one.whole_ns,
+            blocks: one.blocks.clone(),
         })
         .collect();
     outliers(&looked, |at| (pinned[at].0.to_owned(), pinned[at].1.cpu))
@@ -371,59 +369,65 @@ fn host_outliers(hosts: &[ComparedHost<'_>]) -> Outliers {
 }
 
 /// Finds samples that were lost or wrong.
-fn of_samples(hosts: &[HostSamples]) -> Vec<Finding> {
-    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
-    let lost = |host: &HostSamples| {
-        let without = host.without.iter().map(|of| of.lost_samples);
-        sum(&mut host.series.iter().map(|of| of.lost_samples).chain(without))
-    };
-    let wrong = |host: &HostSamples| {
-        let without = host.without.iter().map(|of| of.wrong);
-        sum(&mut host.series.iter().map(|of| of.wrong).chain(without))
-    };
-    type Of<'a> = &'a dyn Fn(&HostSamples) -> u64;
-    let find = |kind: FindingKind, of: Of<'_>, text: &dyn Fn(u64, &str) -> String| {
-        let all = hosts.iter().map(of).fold(0, u64::saturating_add);
-        let names = sorted(hosts.iter().filter(|host| of(host) > 0).map(|host| &*host.host));
-        about(kind, names, |hosts| text(all, hosts))
-    };
-    let lost = find(FindingKind::Losses, &lost, &|count, hosts| {
-        format!("{count} samples were lost on {hosts}")
-    });
-    let wrong = find(FindingKind::WrongResults, &wrong, &|count, hosts| {
+fn findings_of_samples(hosts: &[HostSamples]) -> Vec<Finding> {
+    let (all, names) = counted(hosts, lost_samples);
+    let lost =
+        about(FindingKind::Losses, names, |hosts| format!("{all} samples were lost on {hosts}"));
+    let (all, names) = counted(hosts, wrong_samples);
+    let wrong = about(FindingKind::WrongResults, names, |hosts| {
         format!(
-            "the work of {count} samples returned a wrong value on {hosts}; do not trust these machines"
+            "the work of {all} samples returned a wrong value on {hosts}; do not trust these machines"
         )
     });
     lost.into_iter().chain(hosts.iter().flat_map(not_used)).chain(wrong).collect()
 }
 
+/// Returns the sum of a count over all hosts, and the names of the hosts that have some.
+fn counted(hosts: &[HostSamples], count: fn(&HostSamples) -> u64) -> (u64, Vec<String>) {
+    let names = sorted(hosts.iter().filter(|host| count(host) > 0).map(|host| &*host.host));
+    (hosts.iter().map(count).fold(0, u64::saturating_add), names)
+}
+
+fn lost_samples(host: &HostSamples) -> u64 {
+    let without = host.without.iter().map(|series| series.lost_samples);
+    let with = host.series.iter().map(|series| series.lost_samples);
+    with.chain(without).fold(0, u64::saturating_add)
+}
+
+fn wrong_samples(host: &HostSamples) -> u64 {
+    let without = host.without.iter().map(|series| series.wrong);
+    let with = host.series.iter().map(|series| series.wrong);
+    with.chain(without).fold(0, u64::saturating_add)
+}
+
 /// Names the series of a host of which no sample can be used: no table has a row of them.
 fn not_used(host: &HostSamples) -> Vec<Finding> {
     let mut experiments: Vec<&SampledExperiment> = vec![];
-    for of in host.without.iter().map(|of| &of.experiment) {
-        if !experiments.contains(&of) {
-            experiments.push(of);
+    for experiment in host.without.iter().map(|experiment| &experiment.experiment) {
+        if !experiments.contains(&experiment) {
+            experiments.push(experiment);
         }
     }
-    let finding = |experiment: &SampledExperiment| {
-        let here = || host.without.iter().filter(|of| of.experiment == *experiment);
-        let cpu = |cpu: Option<u32>| cpu.map_or("any CPU".into(), |cpu| format!("CPU {cpu}"));
-        let cpus: Vec<String> = here().map(|of| cpu(of.cpu)).collect();
-        let sum = |of: fn(&SeriesWithout) -> u64| here().map(of).fold(0, u64::saturating_add);
-        let (samples, lost) = (sum(|of| of.samples), sum(|of| of.lost_samples));
-        let (cpus, host) = (few(&cpus), &host.host);
-        let what = format!("{} on {cpus} of {host}", named(experiment));
-        let text = if samples == lost && lost > 0 {
-            format!("all {lost} samples of {what} were lost, so that no table has them")
-        } else {
-            format!(
-                "no sample of {what} can be used, so that no table has them: {samples} were taken, {lost} of them lost"
-            )
-        };
-        Finding { kind: FindingKind::Losses, hosts: vec![host.clone()], text }
+    experiments.into_iter().map(|experiment| not_used_of(experiment, host)).collect()
+}
+
+/// Names the series of an experiment on a host of which no sample can be used.
+fn not_used_of(experiment: &SampledExperiment, host: &HostSamples) -> Finding {
+    let here = || host.without.iter().filter(|series| series.experiment == *experiment);
+    let cpu = |cpu: Option<u32>| cpu.map_or("any CPU".into(), |cpu| format!("CPU {cpu}"));
+    let cpus: Vec<String> = here().map(|series| cpu(series.cpu)).collect();
+    let sum = |count: fn(&SeriesWithout) -> u64| here().map(count).fold(0, u64::saturating_add);
+    let (samples, lost) = (sum(|series| series.samples), sum(|series| series.lost_samples));
+    let (cpus, host) = (few(&cpus), &host.host);
+    let what = format!("{} on {cpus} of {host}", named(experiment));
+    let text = if samples == lost && lost > 0 {
+        format!("all {lost} samples of {what} were lost, so that no table has them")
+    } else {
+        format!(
+            "no sample of {what} can be used, so that no table has them: {samples} were taken, {lost} of them lost"
+        )
     };
-    experiments.into_iter().map(finding).collect()
+    Finding { kind: FindingKind::Losses, hosts: vec![host.clone()], text }
 }
 
 /// Returns the words for an experiment: `counter of 250µs, fifo 50`.

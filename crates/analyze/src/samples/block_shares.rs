@@ -48,7 +48,7 @@ impl BlockShares {
     }
 
     fn close(&mut self) {
-        self.blocks.push(Thinned::of(self.open.cells(), RESOLUTION));
+        self.blocks.push(Thinned::new(self.open.cells(), RESOLUTION));
         self.all.merge(&mut self.open);
         self.open.clear();
         self.filled = 0;
@@ -82,7 +82,7 @@ impl Blocks {
     /// Returns the spread of the share of values up to `value` over the blocks; absent for fewer than two.
     pub(crate) fn spread(&self, value: u64) -> Option<Spread> {
         let shares = self.blocks.iter().map(|block| block.share_up_to(value));
-        Spread::of(&shares.collect::<Vec<f64>>())
+        Spread::from_blocks(&shares.collect::<Vec<f64>>())
     }
 }
 
@@ -107,7 +107,7 @@ impl Thinned {
     /// Stores values so that at most 4 F (1 - F) / `resolution` of all samples lie between two of them: finely in the
     /// tails, where relative accuracy matters (as in the t-digest, Dunning 2019). A value that alone has more is stored
     /// with the one before it, so steps stay steps.
-    pub(crate) fn of(cells: &[Cell], resolution: f64) -> Self {
+    pub(crate) fn new(cells: &[Cell], resolution: f64) -> Self {
         let samples: u64 = cells.iter().map(|cell| cell.count).sum();
         let allowed = |up_to: u64| {
             let share = up_to as f64 / samples as f64;
@@ -182,7 +182,7 @@ mod tests {
             ("all equal", vec![5; 1_000], 0.0),
         ];
         for (name, mut values, allowed) in cases {
-            let thinned = Thinned::of(cells(&values).cells(), RESOLUTION);
+            let thinned = Thinned::new(cells(&values).cells(), RESOLUTION);
             values.sort_unstable();
             assert!(thinned.points().len() < 500, "case: {name}: {}", thinned.points().len());
             for value in values.iter().flat_map(|&v| [v.saturating_sub(1), v, v + 1]) {
@@ -194,7 +194,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Thinned::of(&[], RESOLUTION).share_up_to(3), 0.0);
+        assert_eq!(Thinned::new(&[], RESOLUTION).share_up_to(3), 0.0);
     }
 
     /// Share of sorted values up to `value`, as it is defined.

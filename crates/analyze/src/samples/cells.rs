@@ -184,7 +184,7 @@ mod tests {
     use rand_pcg::rand_core::SeedableRng;
     use std::collections::BTreeMap;
 
-    fn of(values: &[u64]) -> Cells {
+    fn cells_of(values: &[u64]) -> Cells {
         let mut cells = Cells::default();
         values.chunks(10_007).for_each(|values| cells.add(values));
         cells
@@ -207,7 +207,7 @@ mod tests {
         for (name, values) in cases {
             let mut expected = BTreeMap::<u64, u64>::new();
             values.iter().for_each(|&value| *expected.entry(value).or_default() += 1);
-            let mut cells = of(&values);
+            let mut cells = cells_of(&values);
             assert_eq!(counts(&mut cells), Vec::from_iter(expected), "case: {name}");
             assert_eq!(cells.rounding(), 0.0, "case: {name}");
         }
@@ -226,7 +226,7 @@ mod tests {
     fn memory_is_bounded_and_the_main_body_stays_sharp() {
         let mut random = Pcg64Mcg::seed_from_u64(3);
         let mut values: Vec<u64> = (0..1_000_000).map(|i| shifting(&mut random, i)).collect();
-        let mut cells = of(&values);
+        let mut cells = cells_of(&values);
         values.sort_unstable();
         let rounding = cells.rounding();
         assert!(0.0 < rounding && rounding <= 1e-3, "{rounding}");
@@ -254,7 +254,7 @@ mod tests {
             _ => random.random_range(1_000_000..2_000_000),
         };
         let values: Vec<u64> = (0..300_000).map(|i| value(&mut random, i)).collect();
-        let mut cells = of(&values);
+        let mut cells = cells_of(&values);
         let found = cells.cells().iter().find(|cell| cell.value == peak).expect("it is there");
         assert!(found.is_exact());
         assert_eq!(found.count, 100_000);
@@ -265,7 +265,7 @@ mod tests {
         let mut random = Pcg64Mcg::seed_from_u64(11);
         let value = |random: &mut Pcg64Mcg| random.random::<u64>() >> random.random_range(0..64);
         let values: Vec<u64> = (0..500_000).map(|_| value(&mut random)).collect();
-        let mut cells = of(&values);
+        let mut cells = cells_of(&values);
         assert!(cells.cells().len() <= MOST_CELLS);
         assert_eq!(cells.cells().iter().map(|cell| cell.count).sum::<u64>(), 500_000);
     }
@@ -276,9 +276,9 @@ mod tests {
             a in prop::collection::vec(0u64..2_000, 0..300),
             b in prop::collection::vec(0u64..2_000, 0..300),
         ) {
-            let mut merged = of(&a);
-            merged.merge(&mut of(&b));
-            prop_assert_eq!(counts(&mut merged), counts(&mut of(&[a, b].concat())));
+            let mut merged = cells_of(&a);
+            merged.merge(&mut cells_of(&b));
+            prop_assert_eq!(counts(&mut merged), counts(&mut cells_of(&[a, b].concat())));
         }
     }
 }

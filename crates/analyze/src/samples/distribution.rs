@@ -116,7 +116,7 @@ impl Distribution {
     }
 
     /// Returns the distribution of all values; absent if there are none.
-    pub(crate) fn of(taken: &SeriesValues) -> Option<Self> {
+    pub(crate) fn from_values(taken: &SeriesValues) -> Option<Self> {
         let SeriesValues { moments, cells, scale, .. } = taken;
         let samples = moments.count();
         if samples == 0 {
@@ -129,7 +129,7 @@ impl Distribution {
             Fixed::Work => ((min > 0.0).then(|| mean / min - 1.0), 2),
             Fixed::Time => ((max > 0.0).then(|| 1.0 - mean / max), 7),
         };
-        let fences = Fences::of(cells, samples, scale);
+        let fences = Fences::new(cells, samples, scale);
         let [low, high] = [
             outliers(cells, samples, fences.low, scale, |cell| i128::from(cell.value) < fences.low),
             outliers(cells, samples, fences.high, scale, |cell| {
@@ -154,7 +154,7 @@ impl Distribution {
             noise,
             third_decile_mean: mean_of_decile(cells, samples, decile) * unit,
             quantiles: SHARES.iter().map(|&share| taken.quantile(share)).collect(),
-            intervals: QuantileIntervals::of(taken.blocks),
+            intervals: QuantileIntervals::from_blocks(taken.blocks),
             fasties,
             slowies,
             rounding: taken.rounding,
@@ -191,7 +191,7 @@ impl SeriesValues<'_> {
 }
 
 impl QuantileIntervals {
-    fn of(blocks: &Blocks) -> Self {
+    fn from_blocks(blocks: &Blocks) -> Self {
         Self {
             blocks: blocks.count(),
             block_samples: blocks.length(),
@@ -215,7 +215,7 @@ impl Fences {
     /// The main body lies between the quartiles. But noise only slows: if the slow quartile is farther from the median
     /// than the fast one, the distance of the fast one counts on both sides. Otherwise a tick in every fourth sample (1
     /// ms at 250 Hz) would belong to the main body in one run and not in the next.
-    pub(crate) fn of(cells: &[Cell], samples: u64, scale: &Scale) -> Self {
+    pub(crate) fn new(cells: &[Cell], samples: u64, scale: &Scale) -> Self {
         let at = |rank: u64| i128::from(value_at(cells, rank));
         let (first, median) = (at(samples.div_ceil(4)), at(samples.div_ceil(2)));
         let third = at(samples - samples / 4);

@@ -12,7 +12,7 @@ fn distribution(values: &[u64], fixed: Fixed, block: u64) -> Option<Distribution
     let (mut cells, blocks) = shares.finish();
     let (rounding, scale) = (cells.rounding(), Scale::new(fixed, &clock_ns()));
     let (moments, cells) = (&moments, cells.cells());
-    Distribution::of(&SeriesValues { moments, cells, rounding, blocks: &blocks, scale })
+    Distribution::from_values(&SeriesValues { moments, cells, rounding, blocks: &blocks, scale })
 }
 
 fn quantile(distribution: &Distribution, share: f64) -> Quantile {

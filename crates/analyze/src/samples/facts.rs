@@ -80,7 +80,7 @@ pub struct CpuSamples {
 impl SeriesFacts {
     /// Returns the facts of a series before its samples have been read.
     #[must_use]
-    pub fn of(series: &Series, outcome: &Outcome, run: &Run) -> Self {
+    pub fn new(series: &Series, outcome: &Outcome, run: &Run) -> Self {
         let (clock, parameters) = (&run.clock, &series.parameters);
         Self {
             number: series.series,
@@ -127,8 +127,8 @@ impl SeriesFacts {
 
 /// Compares the step of the series with the calibrated one, which is part of the calibrated sample.
 fn step_change(parameters: &Parameters, outcome: &Outcome) -> Option<f64> {
-    let of_sample = parameters.step_iterations? as f64 / parameters.iterations as f64;
-    let calibrated = parameters.calibrated_ticks as f64 * of_sample;
+    let step_share = parameters.step_iterations? as f64 / parameters.iterations as f64;
+    let calibrated = parameters.calibrated_ticks as f64 * step_share;
     let change = outcome.step_ticks? as f64 / calibrated - 1.0;
     Some(change).filter(|change| change.is_finite())
 }

@@ -90,9 +90,9 @@ impl Histogram {
     ///
     /// The width of a bin is a multiple of the counter's step; otherwise bins that contain one step more or less than
     /// their neighbours would form a comb.
-    pub(crate) fn of(cells: &[Cell], samples: u64, scale: &Scale) -> Option<Self> {
+    pub(crate) fn new(cells: &[Cell], samples: u64, scale: &Scale) -> Option<Self> {
         let (first, last) = (cells.first()?.value, cells.last()?.value);
-        let fences = Fences::of(cells, samples, scale);
+        let fences = Fences::new(cells, samples, scale);
         let inside = |fence: i128| fence.clamp(first.into(), last.into()) as u64;
         let (low, high) = (inside(fences.low), inside(fences.high));
         let width = ((high - low) / BINS / scale.step() + 1).saturating_mul(scale.step());
@@ -114,7 +114,7 @@ impl Histogram {
 pub(crate) fn cdf(cells: &[Cell], samples: u64, scale: &Scale) -> Vec<Point> {
     let mut resolution = MOST_POINTS as f64;
     loop {
-        let thinned = Thinned::of(cells, resolution);
+        let thinned = Thinned::new(cells, resolution);
         if thinned.points().len() <= MOST_POINTS {
             let point = |point: &crate::samples::block_shares::ThinPoint| Point {
                 value: scale.value(point.value as f64),
@@ -155,6 +155,19 @@ struct Bin {
     sum: f64,
     min: u64,
     max: u64,
+}
+
+impl Bin {
+    /// Returns a stretch with samples, which begins at this time.
+    fn finish(&self, start_ns: u64, scale: &Scale) -> TimeBin {
+        TimeBin {
+            start_ns,
+            count: self.count,
+            min: scale.value(self.min as f64),
+            mean: scale.value(self.sum / self.count as f64),
+            max: scale.value(self.max as f64),
+        }
+    }
 }
 
 /// Collects samples by the stretch of time in which they began.
@@ -200,14 +213,8 @@ impl OverTime {
     /// Returns the stretches with samples; `since_start` converts ticks to ns since the run's start.
     pub(crate) fn finish(&self, since_start: impl Fn(u64) -> u64, scale: &Scale) -> Vec<TimeBin> {
         let with_samples = self.bins.iter().enumerate().filter(|(_, bin)| bin.count > 0);
-        let bin = |(number, bin): (usize, &Bin)| TimeBin {
-            start_ns: since_start(self.begin(number)),
-            count: bin.count,
-            min: scale.value(bin.min as f64),
-            mean: scale.value(bin.sum / bin.count as f64),
-            max: scale.value(bin.max as f64),
-        };
-        with_samples.map(bin).collect()
+        let bins = with_samples.map(|(number, bin)| (since_start(self.begin(number)), bin));
+        bins.map(|(start_ns, bin)| bin.finish(start_ns, scale)).collect()
     }
 }
 
@@ -286,7 +293,7 @@ mod tests {
         // 1 ms in steps of 10 ns, with a tail to 10 ms.
         let body = (0..1_000).map(|i| 1_000_000 + i % 4 * 10);
         let mut all = cells(body.chain([999_000, 1_020_000, 10_000_000]));
-        let found = Histogram::of(all.cells(), 1_003, &scale(Fixed::Work)).expect("not empty");
+        let found = Histogram::new(all.cells(), 1_003, &scale(Fixed::Work)).expect("not empty");
         assert_eq!((found.low, found.width, found.below, found.above), (999_910.0, 2.0, 1, 2));
         assert!(found.counts.len() <= MOST_POINTS);
         assert_eq!(found.counts.iter().sum::<u64>(), 1_000);
@@ -303,11 +310,11 @@ mod tests {
         for (name, values, expected) in cases {
             let samples = values.len() as u64;
             let mut all = cells(values);
-            let found = Histogram::of(all.cells(), samples, &scale(Fixed::Time)).expect(name);
+            let found = Histogram::new(all.cells(), samples, &scale(Fixed::Time)).expect(name);
             let filled: Vec<u64> = found.counts.into_iter().filter(|&count| count > 0).collect();
             assert_eq!((filled, found.below, found.above), (expected, 0, 0), "case: {name}");
         }
-        assert_eq!(Histogram::of(&[], 0, &scale(Fixed::Work)), None);
+        assert_eq!(Histogram::new(&[], 0, &scale(Fixed::Work)), None);
     }
 
     #[test]

@@ -146,13 +146,13 @@ mod tests {
             ("whole parts", &[&[9, 9], &[9], &[], &[9], &[8]], Some((9, 4)), &[1, 0, 1], None),
             ("separated", &[&[2, 2, 7, 2, 7, 2, 2, 2]], Some((2, 3)), &[3, 2], Some((3, 3))),
         ];
-        for (name, parts, longest, by_length, of_two) in cases {
+        for (name, parts, longest, by_length, runs_of_two) in cases {
             let mut runs = RunsBuilder::default();
             parts.iter().for_each(|values| runs.add(values));
             runs.current.take().into_iter().for_each(|last| runs.end(last));
             assert_eq!(runs.longest.map(|run| (run.raw, run.length)), longest, "case: {name}");
             assert_eq!(runs.by_length, by_length, "case: {name}");
-            assert_eq!(runs.by_value.get(&2).copied(), of_two, "case: {name}");
+            assert_eq!(runs.by_value.get(&2).copied(), runs_of_two, "case: {name}");
         }
     }
 }

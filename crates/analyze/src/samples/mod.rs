@@ -65,8 +65,8 @@ pub fn measure_with_spectra(recording: &Recording) -> Result<Measured, Problem> 
     let mut spectra = SpectraBuilder::new(&known, &recording.run().clock);
     let mut measured = read(recording, &known, |at, samples| spectra.add(at, samples))?;
     for ((series, _), spectrum) in known.iter().zip(spectra.finish(recording)?) {
-        let of = |found: &&mut SeriesResult| found.facts.number == series.series;
-        if let Some(result) = measured.series.iter_mut().find(of) {
+        let is_same = |found: &&mut SeriesResult| found.facts.number == series.series;
+        if let Some(result) = measured.series.iter_mut().find(is_same) {
             result.spectrum = spectrum;
         }
     }
@@ -112,13 +112,13 @@ fn read(
     for (series, direct) in series.iter_mut().zip(direct.finish()?) {
         (series.subtraction, series.ticks) = (direct.subtraction, direct.ticks);
     }
-    let of_ticks = series.iter_mut().filter_map(|series| series.ticks.as_mut()?.modes.as_mut());
-    modes::judge(of_ticks.collect());
+    let tick_modes = series.iter_mut().filter_map(|series| series.ticks.as_mut()?.modes.as_mut());
+    modes::judge(tick_modes.collect());
     let windows = windows(known);
     let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     let longest = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
     Ok(Measured {
-        run: Facts::of(run, longest.unwrap_or(0)),
+        run: Facts::new(run, longest.unwrap_or(0)),
         method: run.method.clone(),
         series,
         sources: None,

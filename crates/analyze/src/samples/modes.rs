@@ -96,7 +96,7 @@ impl ModesOf {
             return None;
         }
         let undisturbed = self.kept.iter().flat_map(Compared::neighbours).collect();
-        let speeds = Speeds::of(undisturbed, FEWEST_STEPS * clock.step_ticks())?;
+        let speeds = Speeds::find(undisturbed, FEWEST_STEPS * clock.step_ticks())?;
         let rests: Vec<u64> = self.kept.iter().map(|compared| compared.rest).collect();
         if speeds.beside(&rests) > speeds.beside_undisturbed + BESIDE {
             return None;
@@ -153,7 +153,7 @@ struct Speeds {
 
 impl Speeds {
     /// Returns the two speeds, at least `apart` ticks from each other; absent for one speed, or for too few samples.
-    fn of(mut lengths: Vec<u64>, apart: u64) -> Option<Self> {
+    fn find(mut lengths: Vec<u64>, apart: u64) -> Option<Self> {
         if lengths.len() < FEWEST_UNDISTURBED {
             return None;
         }

@@ -173,7 +173,7 @@ fn one_speed_has_no_two() {
         ),
     ];
     for (name, lengths) in cases {
-        let found = Speeds::of(lengths, 240);
+        let found = Speeds::find(lengths, 240);
         assert!(found.is_none(), "{name}: {found:?}");
     }
 }
@@ -279,7 +279,7 @@ fn two_speeds_are_found_beside_rare_giants_and_with_few_samples_between() {
         ("in the middle", vec![(1_000, 500), (1_199, 200), (1_300, 300)], None),
     ];
     for (name, samples, expected) in cases {
-        let found = Speeds::of(lengths(&samples), 6).map(|speeds| (speeds.fast, speeds.slow));
+        let found = Speeds::find(lengths(&samples), 6).map(|speeds| (speeds.fast, speeds.slow));
         assert_eq!(found, expected, "case: {name}");
     }
 }

@@ -130,7 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// (mean, variance, skewness, excess kurtosis)
-    fn of(values: impl IntoIterator<Item = u64>) -> [f64; 4] {
+    fn four_moments(values: impl IntoIterator<Item = u64>) -> [f64; 4] {
         let values: Vec<u64> = values.into_iter().collect();
         let mut moments = Moments::default();
         values.chunks(997).for_each(|values| moments.add(values));
@@ -195,14 +195,14 @@ mod tests {
             ("as large as can be", vec![u64::MAX; 3], [u64::MAX as f64, 0.0, NAN, NAN], 15),
         ];
         for (name, values, expected, digits) in cases {
-            let got = of(values);
+            let got = four_moments(values);
             assert!(close(got, expected, digits), "case: {name}: {got:?}, not {expected:?}");
         }
     }
 
     #[test]
     fn nothing_overflows() {
-        let got = of([0, u64::MAX, 0, u64::MAX]);
+        let got = four_moments([0, u64::MAX, 0, u64::MAX]);
         let half = u64::MAX as f64 / 2.0;
         assert!(close(got, [half, half * half * 4.0 / 3.0, 0.0, -2.0], 12), "{got:?}");
         let mut moments = Moments::default();
@@ -223,13 +223,13 @@ mod tests {
             right.add(b);
             left.merge(&right);
             prop_assert_eq!((left.count(), left.min(), left.max()), (all.count(), all.min(), all.max()));
-            let of = |m: &Moments| [
+            let shape = |m: &Moments| [
                 m.mean(),
                 m.variance().unwrap_or(0.0),
                 m.skewness().unwrap_or(0.0),
                 m.excess_kurtosis().unwrap_or(0.0),
             ];
-            prop_assert!(close(of(&left), of(&all), 8), "{:?} {:?}", of(&left), of(&all));
+            prop_assert!(close(shape(&left), shape(&all), 8), "{:?} {:?}", shape(&left), shape(&all));
         }
     }
 }

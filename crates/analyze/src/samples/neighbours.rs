@@ -131,8 +131,8 @@ impl<K> Compared<K> {
         let squares = self.sides[0].squares(before) + self.sides[1].squares(after);
         let [first, second] = [0, 1].map(|at| self.sides[at].count as f64);
         let variance = squares / (first + second - 2.0);
-        let of_mean = variance * (1.0 / first + 1.0 / second) / 4.0;
-        (usual, usual * (self.rest as f64 - usual) - (variance - of_mean))
+        let mean_variance = variance * (1.0 / first + 1.0 / second) / 4.0;
+        (usual, usual * (self.rest as f64 - usual) - (variance - mean_variance))
     }
 }
 

@@ -38,7 +38,7 @@ impl Pace {
     /// Returns the speed in a series; absent if the kernel has no instructions of its kind or ran none.
     ///
     /// `window_ns` is the length of a window of fixed time, `tick_ns` that of a counter tick.
-    pub(crate) fn of(
+    pub(crate) fn new(
         facts: &SeriesFacts,
         series: &Series,
         distribution: &Distribution,

@@ -47,7 +47,7 @@ impl<'a> SeriesBuilder<'a> {
         Self {
             run,
             series,
-            facts: SeriesFacts::of(series, outcome, run),
+            facts: SeriesFacts::new(series, outcome, run),
             expected,
             scale: Scale::new(series.fixed, &run.clock),
             moments: Moments::default(),
@@ -115,12 +115,12 @@ impl<'a> SeriesBuilder<'a> {
         let rounding = cells.rounding();
         let (cells, samples) = (cells.cells(), moments.count());
         let taken = SeriesValues { moments: &moments, cells, rounding, blocks: &blocks, scale };
-        let distribution = Distribution::of(&taken);
+        let distribution = Distribution::from_values(&taken);
         let maiv = series.parameters.maiv_ppm.map_or(USUAL_MAIV, |ppm| f64::from(ppm) / 1e6);
         let tick_ns = run.clock.seconds(1) * 1e9;
         let window_ns = series.grain_ticks as f64 * tick_ns;
         let pace =
-            distribution.as_ref().and_then(|d| Pace::of(&facts, series, d, window_ns, tick_ns));
+            distribution.as_ref().and_then(|d| Pace::new(&facts, series, d, window_ns, tick_ns));
         let since_start = |ticks: u64| run.clock.ns(ticks.saturating_sub(run.start_ticks));
         facts.cpus_seen =
             self.cpus.into_iter().map(|(cpu, samples)| CpuSamples { cpu, samples }).collect();
@@ -136,7 +136,7 @@ impl<'a> SeriesBuilder<'a> {
             figures: Figures {
                 series: self.over_time.finish(since_start, &scale),
                 drawn: self.scatter.finish(since_start, &scale),
-                histogram: Histogram::of(cells, samples, &scale),
+                histogram: Histogram::new(cells, samples, &scale),
                 cdf: cdf(cells, samples, &scale),
                 survival: survival(cells, samples, &scale),
             },

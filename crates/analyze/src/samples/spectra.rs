@@ -87,17 +87,17 @@ fn name_carriers(
     made: &mut [Option<SeriesSpectrum>],
 ) -> Result<(), Problem> {
     let clock = &recording.run().clock;
-    let mut of_cpus = BTreeMap::<u32, Vec<&mut SeriesSpectrum>>::new();
+    let mut by_cpu = BTreeMap::<u32, Vec<&mut SeriesSpectrum>>::new();
     for made in made.iter_mut().flatten() {
         let spectrum = &made.spectrum;
         let looked_for = !spectrum.lines.is_empty() || spectrum.span_s <= SHORT_S;
         if let Some(cpu) = made.cpu.filter(|_| looked_for) {
-            of_cpus.entry(cpu).or_default().push(made);
+            by_cpu.entry(cpu).or_default().push(made);
         }
     }
-    for (cpu, mut of_cpu) in of_cpus {
-        of_cpu.sort_by_key(|made| made.window);
-        let mut waiting = of_cpu.into_iter();
+    for (cpu, mut spectra) in by_cpu {
+        spectra.sort_by_key(|made| made.window);
+        let mut waiting = spectra.into_iter();
         let mut current = waiting.next().map(|made| (ActivityEvents::new(made.window), made));
         for rows in recording.rows_of_cpu::<Activity>(cpu) {
             for activity in &rows? {
@@ -139,13 +139,13 @@ fn name(spectrum: &mut Spectrum, events: &ActivityEvents, clock: &Clock) {
         source.is_none()
     });
     spectrum.not_visible.extend(mirrored);
-    let carries = |of: &Regular| {
+    let carries = |source: &Regular| {
         let carriers = spectrum.lines.iter().flat_map(|line| &line.carriers);
         carriers
             .into_iter()
-            .any(|carrier| (&carrier.source, &carrier.name) == (&of.source, &of.name))
+            .any(|carrier| (&carrier.source, &carrier.name) == (&source.source, &source.name))
     };
-    spectrum.regular = regular(&sources).into_iter().filter(|of| !carries(of)).collect();
+    spectrum.regular = regular(&sources).into_iter().filter(|source| !carries(source)).collect();
     if cut && !spectrum.lines.is_empty() {
         spectrum.not_visible.push(format!(
             "sources of the lines after the first {span_s:.0} s: later events were left out to bound memory"

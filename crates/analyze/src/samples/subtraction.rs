@@ -199,16 +199,19 @@ pub struct Ground {
     /// The measure.
     pub measure: Measure,
     /// Its values, which include a share.
-    pub of: Accounted,
+    pub values: Accounted,
     /// The accounted share.
     pub share: f64,
 }
 
 impl Ground {
     /// Returns the measure with the smaller share; absent if neither has one.
-    pub(crate) fn of(iqr: Option<Accounted>, p99_p1: Option<Accounted>) -> Option<Self> {
-        let ground = |(measure, of): (Measure, Option<Accounted>)| {
-            Some(Self { measure, of: of?, share: of?.share? })
+    pub(crate) fn least_accounted(
+        iqr: Option<Accounted>,
+        p99_p1: Option<Accounted>,
+    ) -> Option<Self> {
+        let ground = |(measure, values): (Measure, Option<Accounted>)| {
+            Some(Self { measure, values: values?, share: values?.share? })
         };
         let both = [(Measure::Iqr, iqr), (Measure::P99P1, p99_p1)];
         both.into_iter().filter_map(ground).min_by(|a, b| a.share.total_cmp(&b.share))
@@ -219,7 +222,7 @@ impl Verdict {
     /// Returns the measure behind `accounted`; absent if that is.
     #[must_use]
     pub fn ground(&self) -> Option<Ground> {
-        Ground::of(self.iqr, self.p99_p1)
+        Ground::least_accounted(self.iqr, self.p99_p1)
     }
 }
 
@@ -227,7 +230,7 @@ impl Paced {
     /// Returns the measure behind `accounted`; absent if that is.
     #[must_use]
     pub fn ground(&self) -> Option<Ground> {
-        Ground::of(Some(self.iqr), Some(self.p99_p1))
+        Ground::least_accounted(Some(self.iqr), Some(self.p99_p1))
     }
 }
 

@@ -33,6 +33,39 @@ struct EffectBuilder {
     indirect: Excess,
 }
 
+impl EffectBuilder {
+    /// Returns the effect of this source. `spreads` are those of the samples with it and without it.
+    fn effect(
+        &self,
+        named: Option<&(Arc<str>, Arc<str>)>,
+        spreads: Option<(&Spread, &Spread)>,
+        watched: bool,
+        clock: &Clock,
+    ) -> SourceEffect {
+        let fall = |pick: fn(&Spread) -> f64| {
+            spreads.map(|(is, would_be)| ns_of(pick(is) - pick(would_be), clock))
+        };
+        let mean = |ticks: u64| ns_of(ticks as f64 / self.samples as f64, clock);
+        let indirect = self.indirect.mean().zip(self.indirect.reach());
+        SourceEffect {
+            source: named.map_or(String::new(), |(source, _)| source.to_string()),
+            name: named.map_or(String::new(), |(_, name)| name.to_string()),
+            samples: self.samples,
+            direct_ns: mean(self.direct_ticks),
+            gap_ns: watched.then(|| mean(self.gap_ticks)),
+            p99_p1_fall_ns: fall(|spread| spread.p99_p1_ticks as f64),
+            iqr_fall_ns: fall(|spread| spread.iqr_ticks as f64),
+            deviation_fall_ns: fall(|spread| spread.deviation_ticks),
+            alone: self.indirect.count(),
+            indirect_ns: indirect.map(|(ticks, _)| ns_of(ticks, clock)),
+            indirect_interval: indirect.map(|(ticks, reach)| Interval {
+                low: ns_of(ticks - reach, clock),
+                high: ns_of(ticks + reach, clock),
+            }),
+        }
+    }
+}
+
 impl EffectsBuilder {
     /// Returns empty sums for a series whose gaps were watched or not.
     pub(crate) fn new(watched: bool) -> Self {
@@ -99,35 +132,14 @@ impl EffectsBuilder {
     ) -> Vec<SourceEffect> {
         self.near.break_off();
         self.collect();
-        let spread = Spread::of(raw);
+        let spread = Spread::from_values(raw);
         let watched = self.watched;
-        let row = |(&place, source): (&usize, &mut EffectBuilder)| {
+        let mut rows: Vec<SourceEffect> = vec![];
+        for (&place, source) in &mut self.sources {
             let without = Spread::with(raw, &mut source.without);
-            let fall = |pick: fn(&Spread) -> f64| {
-                let falls = spread.as_ref().zip(without.as_ref());
-                falls.map(|(is, would_be)| ns_of(pick(is) - pick(would_be), clock))
-            };
-            let mean = |ticks: u64| ns_of(ticks as f64 / source.samples as f64, clock);
-            let indirect = source.indirect.mean().zip(source.indirect.reach());
-            let named = names.get(place);
-            SourceEffect {
-                source: named.map_or(String::new(), |(source, _)| source.to_string()),
-                name: named.map_or(String::new(), |(_, name)| name.to_string()),
-                samples: source.samples,
-                direct_ns: mean(source.direct_ticks),
-                gap_ns: watched.then(|| mean(source.gap_ticks)),
-                p99_p1_fall_ns: fall(|spread| spread.p99_p1_ticks as f64),
-                iqr_fall_ns: fall(|spread| spread.iqr_ticks as f64),
-                deviation_fall_ns: fall(|spread| spread.deviation_ticks),
-                alone: source.indirect.count(),
-                indirect_ns: indirect.map(|(ticks, _)| ns_of(ticks, clock)),
-                indirect_interval: indirect.map(|(ticks, reach)| Interval {
-                    low: ns_of(ticks - reach, clock),
-                    high: ns_of(ticks + reach, clock),
-                }),
-            }
-        };
-        let mut rows: Vec<SourceEffect> = self.sources.iter_mut().map(row).collect();
+            let spreads = spread.as_ref().zip(without.as_ref());
+            rows.push(source.effect(names.get(place), spreads, watched, clock));
+        }
         rows.sort_by(by_effect);
         rows
     }
@@ -160,7 +172,7 @@ mod tests {
                 if slow { 1_020_000.0 } else { 1_000_000.0 } + exponential(500.0, &mut random);
             if random.random::<f64>() < if slow { 0.05 } else { 0.005 } {
                 let rest = (work + indirect) as u64;
-                effects.add((rest + 5_000, rest), &Parts::of_source(0, 5_000), true, true);
+                effects.add((rest + 5_000, rest), &Parts::one_piece(0, 5_000), true, true);
             } else {
                 effects.add_undisturbed(work as u64, true);
             }

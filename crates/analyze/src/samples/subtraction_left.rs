@@ -30,7 +30,7 @@ const SPREAD: [f64; 4] = [0.01, 0.25, 0.75, 0.99];
 
 impl Spread {
     /// Returns the spread; absent without samples.
-    pub(crate) fn of(values: &mut Values) -> Option<Self> {
+    pub(crate) fn from_values(values: &mut Values) -> Option<Self> {
         let quantiles = values.quantiles(&SPREAD)?;
         Some(Self::from(&quantiles, deviation(&values.moments())))
     }
@@ -49,7 +49,7 @@ impl Spread {
 
 /// Returns what remains of raw samples with the spread `raw`; absent without samples.
 pub(crate) fn left(values: &mut Values, raw: &Spread, clock: &Clock) -> Option<Left> {
-    let spread = Spread::of(values)?;
+    let spread = Spread::from_values(values)?;
     let moments = values.moments();
     let explained = |left: f64, raw: f64| (raw > 0.0).then(|| 1.0 - left / raw);
     let square = |deviation: f64| deviation * deviation;
@@ -84,7 +84,7 @@ pub(crate) fn accounted(raw: u64, left: u64, undisturbed: Option<u64>, clock: &C
 
 /// Returns the spread of undisturbed samples, if there are enough.
 pub(crate) fn undisturbed(values: &mut Values) -> Option<Spread> {
-    Spread::of(values).filter(|_| values.count() >= FEWEST_SAMPLES)
+    Spread::from_values(values).filter(|_| values.count() >= FEWEST_SAMPLES)
 }
 
 /// Converts fractional ticks to nanoseconds, rounded to a thousandth.

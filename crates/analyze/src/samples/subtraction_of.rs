@@ -24,7 +24,7 @@ pub(crate) struct SeriesTraits {
 }
 
 impl SeriesTraits {
-    pub(crate) fn of(series: &Series, attributed: bool) -> Self {
+    pub(crate) fn new(series: &Series, attributed: bool) -> Self {
         let step = series
             .parameters
             .step_ticks
@@ -160,14 +160,14 @@ impl SubtractionBuilder {
         for (all, left_out) in all.iter_mut().zip(&mut self.left_out) {
             all.merge(left_out);
         }
-        let of = |values: &mut [Values]| -> Vec<Option<Left>> {
-            let Some(raw) = Spread::of(&mut values[0]) else { return vec![None; values.len()] };
-            values.iter_mut().map(|values| left(values, &raw, clock)).collect()
-        };
         let ladder = self.known.ladder().0.iter().map(|&(taken, _)| taken);
         std::iter::once(Subtracted::Nothing)
             .chain(ladder)
-            .zip(of(&mut all).into_iter().zip(of(&mut self.judged)))
+            .zip(
+                left_in_steps(&mut all, clock)
+                    .into_iter()
+                    .zip(left_in_steps(&mut self.judged, clock)),
+            )
             .filter(|&(taken, _)| taken != Subtracted::NotAttributable || self.unknown > 0)
             .map(|(taken, (all, judged))| Step { taken, all, judged })
             .collect()
@@ -175,19 +175,20 @@ impl SubtractionBuilder {
 
     fn verdict(&mut self, clock: &Clock) -> Verdict {
         let (ladder, explained) = self.known.ladder();
-        let raw = Spread::of(&mut self.judged[0]);
+        let raw = Spread::from_values(&mut self.judged[0]);
         let enough = self.judged[0].count() >= FEWEST_SAMPLES;
         let left = &mut self.judged[explained];
-        let spreads = raw.zip(Spread::of(left)).filter(|_| enough);
+        let spreads = raw.zip(Spread::from_values(left)).filter(|_| enough);
         let floor = undisturbed(&mut self.undisturbed);
-        let of = |pick: fn(&Spread) -> u64| {
+        let accounted_by = |pick: fn(&Spread) -> u64| {
             let floor = floor.as_ref().map(pick);
             spreads.map(|(raw, left)| accounted(pick(&raw), pick(&left), floor, clock))
         };
-        let (iqr, p99_p1) = (of(|spread| spread.iqr_ticks), of(|spread| spread.p99_p1_ticks));
+        let (iqr, p99_p1) =
+            (accounted_by(|spread| spread.iqr_ticks), accounted_by(|spread| spread.p99_p1_ticks));
         Verdict {
             after: ladder[explained - 1].0,
-            accounted: Ground::of(iqr, p99_p1).map(|ground| ground.share),
+            accounted: Ground::least_accounted(iqr, p99_p1).map(|ground| ground.share),
             iqr,
             p99_p1,
             paced: std::mem::take(&mut self.paced).finish(clock),
@@ -226,6 +227,12 @@ impl SubtractionBuilder {
         }
         missing
     }
+}
+
+/// Returns what is left of the spread of the samples in each step; the first of `values` are the samples themselves.
+fn left_in_steps(values: &mut [Values], clock: &Clock) -> Vec<Option<Left>> {
+    let Some(raw) = Spread::from_values(&mut values[0]) else { return vec![None; values.len()] };
+    values.iter_mut().map(|values| left(values, &raw, clock)).collect()
 }
 
 impl SeriesTraits {

@@ -67,15 +67,17 @@ impl PacedBuilder {
     pub(crate) fn finish(mut self, clock: &Clock) -> Option<Paced> {
         self.raw.merge(&mut self.undisturbed);
         self.left.merge(&mut self.undisturbed);
-        let (raw, left) = (Spread::of(&mut self.raw)?, Spread::of(&mut self.left)?);
+        let (raw, left) =
+            (Spread::from_values(&mut self.raw)?, Spread::from_values(&mut self.left)?);
         let floor = undisturbed(&mut self.undisturbed);
-        let of = |pick: fn(&Spread) -> u64| {
+        let accounted_by = |pick: fn(&Spread) -> u64| {
             accounted(pick(&raw), pick(&left), floor.as_ref().map(pick), clock)
         };
-        let (iqr, p99_p1) = (of(|spread| spread.iqr_ticks), of(|spread| spread.p99_p1_ticks));
+        let (iqr, p99_p1) =
+            (accounted_by(|spread| spread.iqr_ticks), accounted_by(|spread| spread.p99_p1_ticks));
         (self.raw.count() >= FEWEST_SAMPLES).then(|| Paced {
             samples: self.raw.count(),
-            accounted: Ground::of(Some(iqr), Some(p99_p1)).map(|ground| ground.share),
+            accounted: Ground::least_accounted(Some(iqr), Some(p99_p1)).map(|ground| ground.share),
             iqr,
             p99_p1,
         })

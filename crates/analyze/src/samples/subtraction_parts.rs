@@ -31,7 +31,7 @@ pub(crate) const CLASSES: usize = 7;
 
 impl Class {
     /// Returns the class of an activity.
-    pub(crate) fn of(activity: &Activity) -> Self {
+    pub(crate) fn from_activity(activity: &Activity) -> Self {
         match activity.kind {
             ActivityKind::EntryGap | ActivityKind::InnerGap | ActivityKind::ExitGap
                 if sources::VM_OR_HARDWARE.is(&activity.source) =>
@@ -89,19 +89,19 @@ pub(crate) struct Piece {
     /// Number of its source and name.
     pub(crate) place: usize,
     /// Whether it is charged to the tick: its handler, or a gap around that.
-    pub(crate) of_tick: bool,
+    pub(crate) charged_to_tick: bool,
     pub(crate) detour: u64,
     pub(crate) parent: Option<u32>,
 }
 
 impl Piece {
-    pub(crate) fn of(activity: &Activity, place: usize) -> Self {
+    pub(crate) fn new(activity: &Activity, place: usize) -> Self {
         Self {
             start_ticks: activity.start_ticks,
             self_ticks: activity.self_ticks,
-            class: Class::of(activity),
+            class: Class::from_activity(activity),
             place,
-            of_tick: sources::TIMER_TICK.is(&activity.source),
+            charged_to_tick: sources::TIMER_TICK.is(&activity.source),
             detour: activity.detour,
             parent: activity.parent,
         }
@@ -175,10 +175,12 @@ impl Parts {
             self.longest_host = self.longest_host.max(ticks);
         }
         match piece.class {
-            Class::Tick | Class::Network | Class::Direct if piece.of_tick || nested_in_tick => {
+            Class::Tick | Class::Network | Class::Direct
+                if piece.charged_to_tick || nested_in_tick =>
+            {
                 grow(&mut self.tick_direct, ticks);
             }
-            Class::Gap if piece.of_tick => grow(&mut self.tick_gaps, ticks),
+            Class::Gap if piece.charged_to_tick => grow(&mut self.tick_gaps, ticks),
             _ => self.foreign += 1,
         }
         // The interrupt and the timer that expires in it are both the tick's: the outer counts.
@@ -275,7 +277,7 @@ fn is_before(next: &Result<Piece, Problem>, end_ticks: u64) -> bool {
 #[cfg(test)]
 impl Parts {
     /// Returns a sample with one piece of this source, and nothing else.
-    pub(crate) fn of_source(place: usize, direct_ticks: u64) -> Self {
+    pub(crate) fn one_piece(place: usize, direct_ticks: u64) -> Self {
         let mut parts = Self { pieces: 1, foreign: 1, ..Self::default() };
         parts.by_class[Class::Direct as usize] = direct_ticks;
         parts.sources.push(SourcePart { direct_ticks, ..SourcePart::empty(place) });
@@ -331,7 +333,7 @@ mod tests {
             self_ticks,
             class,
             place: 0,
-            of_tick: class == Class::Tick,
+            charged_to_tick: class == Class::Tick,
             detour,
             parent,
         };

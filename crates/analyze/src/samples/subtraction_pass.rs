@@ -7,7 +7,8 @@ use crate::samples::subtraction_parts::{Class, Joined, Piece};
 use crate::samples::tick_overhead::{TickOverhead, TickOverheadOf};
 use anechoic_recording::run::Outcome;
 use anechoic_recording::{
-    Activity, Detour, Fixed, Intervals, LossKind, Losses, Problem, Recording, Rows, Sample, Series,
+    Activity, Clock, Detour, Fixed, Intervals, LossKind, Losses, Problem, Recording, Rows, Sample,
+    Series,
 };
 use std::collections::BTreeMap;
 
@@ -46,6 +47,22 @@ struct SeriesBuilder {
     ticks: TickOverheadOf,
 }
 
+impl SeriesBuilder {
+    /// Returns empty sums; absent if it is not known what was inside the samples of the series.
+    fn new(series: &Series, attributed: bool, any_watched: bool, clock: &Clock) -> Option<Self> {
+        // Without attribution only the detours of a watched series are known, and beside
+        // such series others are not attributed. Copies on one CPU share its activities.
+        let watched = series.parameters.step_ticks.is_some();
+        let possible = (watched || attributed && !any_watched) && series.parameters.copies <= 1;
+        let cpu = series.cpu.filter(|_| possible && series.fixed == Fixed::Work)?;
+        Some(Self {
+            cpu,
+            subtraction: SubtractionBuilder::new(SeriesTraits::new(series, attributed), clock),
+            ticks: TickOverheadOf::new(watched),
+        })
+    }
+}
+
 impl<'a> DirectBuilder<'a> {
     /// Begins a pass over a recording with these series.
     ///
@@ -59,20 +76,10 @@ impl<'a> DirectBuilder<'a> {
         let attributed = recording.attribution()?.is_some();
         let clock = &recording.run().clock;
         let any_watched = known.iter().any(|(series, _)| series.parameters.step_ticks.is_some());
-        let open = |series: &Series| {
-            // Without attribution only the detours of a watched series are known, and beside
-            // such series others are not attributed. Copies on one CPU share its activities.
-            let watched = series.parameters.step_ticks.is_some();
-            let possible = (watched || attributed && !any_watched) && series.parameters.copies <= 1;
-            let cpu = series.cpu.filter(|_| possible && series.fixed == Fixed::Work)?;
-            Some(SeriesBuilder {
-                cpu,
-                subtraction: SubtractionBuilder::new(SeriesTraits::of(series, attributed), clock),
-                ticks: TickOverheadOf::new(series.parameters.step_ticks.is_some()),
-            })
-        };
-        let series: Vec<Option<SeriesBuilder>> =
-            known.iter().map(|(series, _)| open(series)).collect();
+        let series: Vec<Option<SeriesBuilder>> = known
+            .iter()
+            .map(|(series, _)| SeriesBuilder::new(series, attributed, any_watched, clock))
+            .collect();
         let losses = recording.losses()?;
         let mut lanes = BTreeMap::new();
         for cpu in series.iter().flatten().map(|series| series.cpu) {
@@ -204,14 +211,14 @@ impl Iterator for Pieces<'_> {
         let piece = match &mut self.rows {
             PieceRows::Activities(rows, group) => next_of(rows, group)?.map(|activity| {
                 let place = self.places.place(&activity.source, &activity.name);
-                Piece::of(&activity, place)
+                Piece::new(&activity, place)
             }),
             PieceRows::Detours(rows, group) => next_of(rows, group)?.map(|detour| Piece {
                 start_ticks: detour.start_ticks,
                 self_ticks: detour.end_ticks.saturating_sub(detour.start_ticks),
                 class: Class::Detour,
                 place: 0,
-                of_tick: false,
+                charged_to_tick: false,
                 detour: 0,
                 parent: None,
             }),

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(values: &[u64]) -> Values {
+    fn values_of(values: &[u64]) -> Values {
         let mut all = Values::default();
         values.iter().for_each(|&ticks| all.add(ticks));
         all
@@ -152,20 +152,20 @@ mod tests {
 
     #[test]
     fn quantiles_by_nearest_rank() {
-        let mut values = of(&[999_000, 1_000_000, 1_000_007, 1_002_047, 998_500]);
+        let mut values = values_of(&[999_000, 1_000_000, 1_000_007, 1_002_047, 998_500]);
         let quantiles = values.quantiles(&[0.0, 0.2, 0.4, 0.5, 0.8, 1.0]).expect("not empty");
         assert_eq!(quantiles, [998_500, 998_500, 999_000, 1_000_000, 1_000_007, 1_002_047]);
         // Distances from the median: 0, 7, 1,000, 1,500, 2,047.
         assert_eq!(values.median_residual(), Some(1_000));
-        let mut none = of(&[]);
+        let mut none = values_of(&[]);
         assert_eq!((none.quantiles(&[0.5]), none.median_residual()), (None, None));
-        assert_eq!(of(&[9]).quantiles(&[0.0, 0.5, 1.0]), Some(vec![9, 9, 9]));
+        assert_eq!(values_of(&[9]).quantiles(&[0.0, 0.5, 1.0]), Some(vec![9, 9, 9]));
     }
 
     #[test]
     fn the_largest_numbers_do_not_overflow() {
-        let mut values = of(&[0, u64::MAX, u64::MAX, 1, 7]);
-        values.merge(&mut of(&[u64::MAX, 0]));
+        let mut values = values_of(&[0, u64::MAX, u64::MAX, 1, 7]);
+        values.merge(&mut values_of(&[u64::MAX, 0]));
         let mut by = Replaced::default();
         by.replace(u64::MAX, 0);
         by.replace(0, u64::MAX);
@@ -179,7 +179,7 @@ mod tests {
             pairs in prop::collection::vec((0u64..1 << 30, 0u64..1 << 30), 1..100),
             kept in prop::collection::vec(0u64..1 << 30, 0..100),
         ) {
-            let (mut old, mut new, mut by) = (of(&kept), of(&kept), Replaced::default());
+            let (mut old, mut new, mut by) = (values_of(&kept), values_of(&kept), Replaced::default());
             for &(was, is) in &pairs {
                 old.add(was);
                 new.add(is);

@@ -106,7 +106,7 @@ struct TickParts {
 }
 
 impl TickParts {
-    fn of(parts: &Parts) -> Self {
+    fn from_parts(parts: &Parts) -> Self {
         Self {
             ticks: parts.ticks,
             direct: parts.tick_direct.into(),
@@ -123,7 +123,7 @@ impl TickParts {
     }
 
     /// Returns the parts of one tick, without the whole and what only that leads to.
-    fn of_one(&self, repetitions: u64, watched: bool, clock: &Clock) -> Overhead {
+    fn one_tick(&self, repetitions: u64, watched: bool, clock: &Clock) -> Overhead {
         let ticks = self.ticks as f64;
         let per_tick = |sum: u128| ns_of(sum as f64 / ticks, clock);
         Overhead {
@@ -156,7 +156,7 @@ impl Sums {
         self.lengths.add(&[length]);
         self.batches.add(length as f64);
         self.rests.add(&[length.saturating_sub(parts.sum())]);
-        self.parts.add(&TickParts::of(parts));
+        self.parts.add(&TickParts::from_parts(parts));
     }
 
     /// Returns the overhead relative to the median of `baseline` (Radojković 2008); absent if either has no repetition.
@@ -165,16 +165,18 @@ impl Sums {
         if self.lengths.count() == 0 {
             return None;
         }
-        let parts = self.parts.of_one(self.lengths.count(), watched, clock);
-        let of_tick = |ticks: f64| ns_of(ticks / parts.ticks_per_repetition, clock);
+        let parts = self.parts.one_tick(self.lengths.count(), watched, clock);
+        let per_tick = |ticks: f64| ns_of(ticks / parts.ticks_per_repetition, clock);
         let over = self.lengths.mean() - median as f64;
         let reach = reach_of(&self.batches, baseline);
         Some(Overhead {
             baseline: baseline.values.count(),
-            per_tick_ns: of_tick(over),
-            interval: reach
-                .map(|reach| Interval { low: of_tick(over - reach), high: of_tick(over + reach) }),
-            indirect_ns: of_tick(self.rests.mean() - baseline.rests.mean()),
+            per_tick_ns: per_tick(over),
+            interval: reach.map(|reach| Interval {
+                low: per_tick(over - reach),
+                high: per_tick(over + reach),
+            }),
+            indirect_ns: per_tick(self.rests.mean() - baseline.rests.mean()),
             ..parts
         })
     }
@@ -204,22 +206,21 @@ impl Clean {
 
     fn overhead(&self, watched: bool, clock: &Clock) -> Option<Overhead> {
         let (whole, indirect) = self.whole.mean().zip(self.indirect.mean())?;
-        let around = |mean: f64, of: &Excess| {
-            let interval = |reach: f64| Interval {
-                low: ns_of(mean - reach, clock),
-                high: ns_of(mean + reach, clock),
-            };
-            of.reach().map(interval)
-        };
+        let around = |mean: f64, excess: &Excess| Some(interval_ns(mean, excess.reach()?, clock));
         Some(Overhead {
             baseline: self.undisturbed,
             per_tick_ns: ns_of(whole, clock),
             interval: around(whole, &self.whole),
             indirect_ns: ns_of(indirect, clock),
             indirect_interval: around(indirect, &self.indirect),
-            ..self.parts.of_one(self.whole.count(), watched, clock)
+            ..self.parts.one_tick(self.whole.count(), watched, clock)
         })
     }
+}
+
+/// Returns the interval that reaches so far on both sides of a mean in ticks.
+fn interval_ns(mean: f64, reach: f64, clock: &Clock) -> Interval {
+    Interval { low: ns_of(mean - reach, clock), high: ns_of(mean + reach, clock) }
 }
 
 /// Repetitions without ticks in order.
@@ -307,7 +308,11 @@ impl TickOverheadOf {
         } else {
             let alone = !unknown && parts.ticks == 1 && parts.foreign == 0;
             let rest = length.saturating_sub(parts.sum());
-            self.clean.near.add_disturbed(rest, alone.then(|| TickParts::of(parts)), follows);
+            self.clean.near.add_disturbed(
+                rest,
+                alone.then(|| TickParts::from_parts(parts)),
+                follows,
+            );
         }
         self.clean.collect();
         if unknown {

@@ -31,25 +31,17 @@ impl Table1 {
     /// Returns the table of all pinned series of a recording. If a pair was measured several times, the series with the
     /// most repetitions with ticks counts.
     #[must_use]
-    pub fn of(measured: &Measured) -> Self {
-        Self::of_series(&measured.series)
+    pub fn from_measured(measured: &Measured) -> Self {
+        Self::from_series(&measured.series)
     }
 
-    fn of_series(series: &[SeriesResult]) -> Self {
+    fn from_series(series: &[SeriesResult]) -> Self {
         let pinned = || series.iter().filter_map(|s| Some((s, s.ticks.as_ref()?, s.facts.cpu?)));
         let one_policy = pinned().all(|(s, ..)| s.facts.policy == series[0].facts.policy);
-        let label = |s: &SeriesResult| {
-            let facts = &s.facts;
-            if one_policy {
-                facts.variant.clone()
-            } else {
-                format!("{} ({})", facts.variant, facts.policy)
-            }
-        };
         let mut kernels: Vec<String> = vec![];
         let mut cpus: Vec<u32> = vec![];
         for (series, _, cpu) in pinned() {
-            let label = label(series);
+            let label = label(series, one_policy);
             if !kernels.contains(&label) {
                 kernels.push(label);
             }
@@ -59,7 +51,7 @@ impl Table1 {
         }
         let mut cells = vec![vec![None::<Cell>; cpus.len()]; kernels.len()];
         for (series, ticks, cpu) in pinned() {
-            let row = kernels.iter().position(|kernel| *kernel == label(series));
+            let row = kernels.iter().position(|kernel| *kernel == label(series, one_policy));
             let (Some(row), Ok(column)) = (row, cpus.binary_search(&cpu)) else { continue };
             let Some(overhead) = ticks.overhead else { continue };
             let cell = &mut cells[row][column];
@@ -69,4 +61,10 @@ impl Table1 {
         }
         Self { kernels, cpus, cells }
     }
+}
+
+/// Returns the name of a row: the kernel, with the scheduling if there is more than one.
+fn label(series: &SeriesResult, one_policy: bool) -> String {
+    let facts = &series.facts;
+    if one_policy { facts.variant.clone() } else { format!("{} ({})", facts.variant, facts.policy) }
 }

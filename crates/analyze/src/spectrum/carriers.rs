@@ -56,7 +56,7 @@ pub struct Durations {
 
 impl Durations {
     /// Returns the distribution of sorted durations in seconds; absent for none.
-    pub(super) fn of_sorted_seconds(sorted: &[f64]) -> Option<Self> {
+    pub(super) fn from_sorted_seconds(sorted: &[f64]) -> Option<Self> {
         let last = sorted.len().checked_sub(1)?;
         let at = |share: f64| sorted[(share * last as f64).round() as usize] * 1e9;
         Some(Self {
@@ -112,8 +112,8 @@ pub fn carriers(
     if !beats.is_finite() || beats < 1.0 {
         return vec![];
     }
-    let of = |source: &'_ SourceEvents<'_>| carrier(hz, beats, source);
-    let found: Vec<_> = sources.iter().filter_map(|source| Some((source, of(source)?))).collect();
+    let found: Vec<_> =
+        sources.iter().filter_map(|source| Some((source, carrier(hz, beats, source)?))).collect();
     let all: f64 = found.iter().map(|(_, carrier)| carrier.noise).sum();
     let causes = |(source, carrier): &(&SourceEvents<'_>, Carrier)| {
         let long = carrier.noise > MOST_TIME * all && carrier.per_beat >= FEWEST_LONG_BEATS;
@@ -147,20 +147,15 @@ fn is_slower(hz: f64, beats: f64, source: &SourceEvents<'_>) -> bool {
 }
 
 fn carrier(hz: f64, beats: f64, source: &SourceEvents<'_>) -> Option<Carrier> {
-    let angle = |start: &f64| TAU * (start * hz).fract();
     let finite: Vec<f64> = source.starts_s.iter().copied().filter(|at| at.is_finite()).collect();
-    let sum = |events: &[f64]| {
-        let phases = events.iter().map(|start| angle(start).sin_cos());
-        phases.fold((0.0, 0.0), |sum, (sine, cosine)| (sum.0 + cosine, sum.1 + sine))
-    };
     // What comes within one beat counts as one event of the mean phase: a burst is no beat. Beats begin half a
     // cycle from where most events are, so that none of them falls into the next.
-    let all = sum(&finite);
+    let all = resultant(&finite, hz);
     let begin = (all.1.atan2(all.0) / TAU + 0.5).rem_euclid(1.0);
     let beat_of = |start: &f64| (start * hz - begin).floor();
     let (mut x, mut y, mut with_events) = (0.0, 0.0, 0.0);
     for beat in finite.chunk_by(|a, b| beat_of(a) == beat_of(b)) {
-        let (cosine, sine) = sum(beat);
+        let (cosine, sine) = resultant(beat, hz);
         x += cosine / beat.len() as f64;
         y += sine / beat.len() as f64;
         with_events += 1.0;
@@ -175,7 +170,7 @@ fn carrier(hz: f64, beats: f64, source: &SourceEvents<'_>) -> Option<Carrier> {
     let mut lengths = vec![];
     let (mut fitting, mut others_s) = (0u64, 0.0);
     for (index, start) in source.starts_s.iter().enumerate().filter(|(_, at)| at.is_finite()) {
-        let off = (angle(start) - middle).rem_euclid(TAU);
+        let off = (angle(*start, hz) - middle).rem_euclid(TAU);
         let length = source.lengths_s.get(index).copied().filter(|length| length.is_finite());
         if off.min(TAU - off) <= FITS * TAU {
             fitting += 1;
@@ -196,6 +191,17 @@ fn carrier(hz: f64, beats: f64, source: &SourceEvents<'_>) -> Option<Carrier> {
         per_beat,
         fits: fitting as f64 / count as f64,
         noise: in_step_s * hz / beats,
-        durations: Durations::of_sorted_seconds(&lengths),
+        durations: Durations::from_sorted_seconds(&lengths),
     })
+}
+
+/// Returns the sum of the unit vectors of the phases of these events at a frequency.
+fn resultant(events: &[f64], hz: f64) -> (f64, f64) {
+    let phases = events.iter().map(|start| angle(*start, hz).sin_cos());
+    phases.fold((0.0, 0.0), |sum, (sine, cosine)| (sum.0 + cosine, sum.1 + sine))
+}
+
+/// Returns the phase of an instant at a frequency, in radians.
+fn angle(start_s: f64, hz: f64) -> f64 {
+    TAU * (start_s * hz).fract()
 }

@@ -49,16 +49,9 @@ impl Comb {
     /// The line may be any harmonic. A base `1/n` of it, with the smallest `n` first, is accepted if the harmonics that
     /// only it can explain (the multiples of `1/n` that are not multiples of the line) are present too, in total and
     /// not only one or two of them, so that 250 Hz does not become 125 Hz.
-    pub(super) fn of(spectrum: &Periodogram, line_hz: f64, highest_hz: f64) -> Self {
-        let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
+    pub(super) fn from_line(spectrum: &Periodogram, line_hz: f64, highest_hz: f64) -> Self {
         let mut hz = line_hz;
-        let below = |hz: f64| {
-            (2..=LARGEST_DIVISOR)
-                .map(|divisor| (divisor, hz / f64::from(divisor)))
-                .take_while(|&(_, lower_hz)| lower_hz >= lowest_hz)
-                .find(|&(divisor, lower_hz)| explains_more(spectrum, divisor, lower_hz, highest_hz))
-        };
-        while let Some((_, lower_hz)) = below(hz) {
+        while let Some(lower_hz) = lower_base(spectrum, hz, highest_hz) {
             hz = lower_hz;
         }
         Self::refined(spectrum, hz, line_hz, highest_hz, |_| true)
@@ -66,7 +59,7 @@ impl Comb {
 
     /// Returns the comb of one train in it that comes `times` times in the base's period, from its `own` harmonics
     /// (numbers of this comb), because trains whose rates are nearly multiples drift apart.
-    pub(super) fn of_train(
+    pub(super) fn train(
         &self,
         spectrum: &Periodogram,
         times: u32,
@@ -176,18 +169,20 @@ fn present(spectrum: &Periodogram, hz: f64) -> Option<Peak> {
         .then(|| Peak { hz: spectrum.peak_hz(bin), over_background: height.over_background })
 }
 
+/// Returns the highest fraction of a base that explains more than the base does; absent if none does.
+fn lower_base(spectrum: &Periodogram, hz: f64, highest_hz: f64) -> Option<f64> {
+    let lowest_hz = LOWEST_BIN as f64 * spectrum.bin_hz;
+    let fractions = (2..=LARGEST_DIVISOR).map(|divisor| (divisor, hz / f64::from(divisor)));
+    let (_, lower_hz) = fractions
+        .take_while(|&(_, lower_hz)| lower_hz >= lowest_hz)
+        .find(|&(divisor, lower_hz)| explains_more(spectrum, divisor, lower_hz, highest_hz))?;
+    Some(lower_hz)
+}
+
 fn explains_more(spectrum: &Periodogram, divisor: u32, lower_hz: f64, highest_hz: f64) -> bool {
-    let hz = |number: u32| lower_hz * f64::from(number);
-    let own = (1..).filter(|number| number % divisor != 0).take(DECIDING);
-    let evidence = |number: u32| {
-        let bin = spectrum.strongest_near(hz(number), REACH);
-        let height = bin.and_then(|bin| height(spectrum, bin));
-        // The strongest of several bins: the chance of one bin, times their number.
-        let ln_bins = ((2 * REACH + 1) as f64).ln();
-        height.map_or(0.0, |height| -height.ln_chance - ln_bins).max(0.0)
-    };
-    let mut evidence: Vec<f64> =
-        own.take_while(|&number| hz(number) <= highest_hz).map(evidence).collect();
+    let own = (1..).filter(|number: &u32| !number.is_multiple_of(divisor)).take(DECIDING);
+    let own = own.map(|number| lower_hz * f64::from(number)).take_while(|&hz| hz <= highest_hz);
+    let mut evidence: Vec<f64> = own.map(|hz| evidence(spectrum, hz)).collect();
     evidence.sort_unstable_by(f64::total_cmp);
     match evidence[..] {
         [] => false,
@@ -199,4 +194,13 @@ fn explains_more(spectrum: &Periodogram, divisor: u32, lower_hz: f64, highest_hz
             ln_gamma_tail(counted.len(), sum) <= LN_LOWER
         }
     }
+}
+
+/// Returns how improbable the power near a frequency is by chance: the negative logarithm of its probability, at least 0.
+fn evidence(spectrum: &Periodogram, hz: f64) -> f64 {
+    let bin = spectrum.strongest_near(hz, REACH);
+    let height = bin.and_then(|bin| height(spectrum, bin));
+    // The strongest of several bins: the chance of one bin, times their number.
+    let ln_bins = ((2 * REACH + 1) as f64).ln();
+    height.map_or(0.0, |height| -height.ln_chance - ln_bins).max(0.0)
 }

@@ -46,7 +46,7 @@ struct CpuEvents<'a> {
 
 impl<'a> Periods<'a> {
     /// Returns an empty collection for at most this many CPUs.
-    pub(crate) fn of_noisiest(run: &'a Run, most: usize) -> Self {
+    pub(crate) fn for_noisiest(run: &'a Run, most: usize) -> Self {
         Self { run, most, open: None, noisiest: vec![] }
     }
 
@@ -54,16 +54,16 @@ impl<'a> Periods<'a> {
     pub(crate) fn finish(self) -> Vec<CpuPeriods> {
         let clock = &self.run.clock;
         let periods = |at: usize| {
-            let of = &self.noisiest[at];
-            CpuPeriods { cpu: of.cpu.cpu, spectrum: of.events.spectrum(of.cpu, clock) }
+            let noisy = &self.noisiest[at];
+            CpuPeriods { cpu: noisy.cpu.cpu, spectrum: noisy.events.spectrum(noisy.cpu, clock) }
         };
         in_order(self.noisiest.len(), periods)
     }
 }
 
 impl Fold for Periods<'_> {
-    fn begin_cpu(&mut self, of: &CpuLoops<'_>) {
-        self.open = (self.most > 0).then(|| Events::new(of.cpu, &self.run.clock));
+    fn begin_cpu(&mut self, here: &CpuLoops<'_>) {
+        self.open = (self.most > 0).then(|| Events::new(here.cpu, &self.run.clock));
     }
 
     fn detour(&mut self, detour: &SplitDetour<'_>) {
@@ -72,11 +72,11 @@ impl Fold for Periods<'_> {
         }
     }
 
-    fn end_cpu(&mut self, of: &CpuLoops<'_>) {
+    fn end_cpu(&mut self, here: &CpuLoops<'_>) {
         let Some(mut events) = self.open.take().filter(|events| events.detours > 0) else { return };
         events.end(&self.run.clock);
         let run = self.run;
-        let Some(cpu) = run.cpus.iter().find(|known| known.cpu == of.cpu.cpu) else { return };
+        let Some(cpu) = run.cpus.iter().find(|known| known.cpu == here.cpu.cpu) else { return };
         let wall = watched_ticks(run, cpu, events.end_ticks, events.lost_ticks);
         let noise = crate::share(events.lost_ticks, wall);
         self.noisiest.push(CpuEvents { cpu, noise, events });

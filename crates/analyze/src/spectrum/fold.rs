@@ -68,7 +68,7 @@ fn means(signal: &Signal<'_>, hz: f64, bins: usize) -> (Vec<f64>, Vec<u32>) {
 }
 
 impl Profile {
-    pub(super) fn of(signal: &Signal<'_>, hz: f64) -> Self {
+    pub(super) fn new(signal: &Signal<'_>, hz: f64) -> Self {
         let bins = bins(signal, hz, BINS_PER_BLUR, 4096);
         let (mut means, counts) = means(signal, hz, bins);
         let filled = counts.iter().filter(|&&count| count > 0).count().max(1);

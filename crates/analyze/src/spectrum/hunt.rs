@@ -103,7 +103,7 @@ impl Hunt {
     /// Finds the lines with one cap, and subtracts them from the signal.
     fn look(&mut self, signal: &mut Signal<'_>) {
         for round in 0..MOST_COMBS {
-            let spectrum = self.transform.of(signal);
+            let spectrum = self.transform.periodogram(signal);
             let levels = levels(&spectrum);
             if round == 0 && self.figure.is_empty() {
                 self.figure = figure(&spectrum, &levels, &self.bins);
@@ -115,7 +115,7 @@ impl Hunt {
                     return None;
                 }
                 self.tests_left = self.tests_left.checked_sub(1)?;
-                let comb = Comb::of(&spectrum, hz, signal.highest_hz);
+                let comb = Comb::from_line(&spectrum, hz, signal.highest_hz);
                 coherence::in_step(signal, hz, comb.hz).then_some((candidate, comb))
             });
             let Some((candidate, comb)) = strongest else { break };
@@ -130,21 +130,23 @@ impl Hunt {
     /// Returns sufficiently improbable peaks, the highest relative to the background first.
     fn candidates(&self, spectrum: &Periodogram, levels: &[f64]) -> Vec<Candidate> {
         let power = &spectrum.power;
-        let candidate = |bin| {
-            let height = height(spectrum, bin)?;
-            let rare = height.ln_chance <= self.ln_allowed;
-            rare.then(|| Candidate { bin, hz: spectrum.peak_hz(bin), height })
-        };
         let mut found: Vec<Candidate> = self
             .bins
             .clone()
             .filter(|&bin| bin + 1 < power.len())
             .filter(|&bin| power[bin] >= power[bin - 1] && power[bin] >= power[bin + 1])
             .filter(|&bin| over_level(spectrum, levels, bin) > WORTH_A_LOOK)
-            .filter_map(candidate)
+            .filter_map(|bin| self.candidate(spectrum, bin))
             .collect();
         found.sort_by(|a, b| b.height.over_background.total_cmp(&a.height.over_background));
         found
+    }
+
+    /// Returns the peak in a bin; absent if it is not improbable enough.
+    fn candidate(&self, spectrum: &Periodogram, bin: usize) -> Option<Candidate> {
+        let height = height(spectrum, bin)?;
+        let rare = height.ln_chance <= self.ln_allowed;
+        rare.then(|| Candidate { bin, hz: spectrum.peak_hz(bin), height })
     }
 
     /// Makes a line of every train of a comb, and returns the trains, the slowest first.
@@ -156,7 +158,7 @@ impl Hunt {
         candidate: Candidate,
     ) -> Vec<Comb> {
         let numbers: Vec<u32> = comb.harmonics.iter().map(|&(number, _)| number).collect();
-        let profile = Profile::of(signal, comb.hz);
+        let profile = Profile::new(signal, comb.hz);
         let trains = profile.trains(&numbers);
         let chance = candidate.height.ln_chance - self.ln_allowed + self.false_alarm.ln();
         let chance = chance.exp().min(1.0);
@@ -168,7 +170,7 @@ impl Hunt {
             if trains.len() > 1 && train.times == 1 && !(strong && has_its_own(&trains, &own)) {
                 continue; // where the others of the comb meet, no train of its own
             }
-            let its = comb.of_train(spectrum, train.times, &own, signal.highest_hz);
+            let its = comb.train(spectrum, train.times, &own, signal.highest_hz);
             let beats = profile.beats(signal, &trains, which);
             let strongest = own.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
             let strongest = strongest
@@ -184,7 +186,7 @@ impl Hunt {
                 chance,
                 // Of a line whose beats do not stand out nothing is known.
                 noise: (!beats.is_empty()).then(|| beats.iter().sum::<f64>() / signal.span_s),
-                durations: Durations::of_sorted_seconds(&beats),
+                durations: Durations::from_sorted_seconds(&beats),
                 carriers: vec![],
             });
             combs.push(its);

@@ -27,24 +27,28 @@ pub struct Regular {
 
 /// Returns the sources whose events come at even intervals.
 pub(crate) fn regular(sources: &[SourceEvents<'_>]) -> Vec<Regular> {
-    sources.iter().filter_map(of_source).collect()
+    sources.iter().filter_map(regular_source).collect()
 }
 
-fn of_source(of: &SourceEvents<'_>) -> Option<Regular> {
-    let mut intervals: Vec<f64> = of.starts_s.windows(2).map(|pair| pair[1] - pair[0]).collect();
+fn regular_source(events: &SourceEvents<'_>) -> Option<Regular> {
+    let mut intervals: Vec<f64> =
+        events.starts_s.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if intervals.len() < FEWEST {
         return None;
     }
     let median = crate::stats::median(&mut intervals);
-    let even: Vec<f64> =
-        intervals.iter().copied().filter(|of| (of / median - 1.0).abs() <= NEAR).collect();
+    let even: Vec<f64> = intervals
+        .iter()
+        .copied()
+        .filter(|interval| (interval / median - 1.0).abs() <= NEAR)
+        .collect();
     let hz = even.len() as f64 / even.iter().sum::<f64>();
     let is_regular = even.len() as f64 >= MOST * intervals.len() as f64 && hz.is_finite();
     is_regular.then(|| Regular {
-        source: of.source.to_owned(),
-        name: of.name.to_owned(),
+        source: events.source.to_owned(),
+        name: events.name.to_owned(),
         hz,
-        events: of.starts_s.len() as u64,
+        events: events.starts_s.len() as u64,
     })
 }
 
@@ -56,7 +60,7 @@ mod tests {
     fn found(starts_s: &[f64]) -> Option<f64> {
         let (source, name, function) = ("timer-tick", "", None);
         let all = [SourceEvents { source, name, function, starts_s, lengths_s: &[] }];
-        regular(&all).first().map(|of| of.hz)
+        regular(&all).first().map(|found| found.hz)
     }
 
     #[test]

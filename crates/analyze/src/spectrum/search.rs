@@ -65,7 +65,7 @@ pub fn lines(input: &Input<'_>, options: &Options) -> Spectrum {
         Input::Windows { window_s, lost_s } => Signal::even(window_s, lost_s, limit_hz),
         Input::Repetitions { starts_s, excess_s } => Signal::uneven(starts_s, excess_s, limit_hz),
         Input::Events { starts_s, lengths_s, between_s } => {
-            Signal::of_events(starts_s, lengths_s, between_s, limit_hz)
+            Signal::from_events(starts_s, lengths_s, between_s, limit_hz)
         }
     };
     let values = match *input {

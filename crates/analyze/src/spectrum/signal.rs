@@ -112,7 +112,7 @@ impl<'a> Signal<'a> {
     }
 
     /// Returns a signal of events between two instants, distributed onto an even grid.
-    pub(super) fn of_events(
+    pub(super) fn from_events(
         starts_s: &[f64],
         weights: Option<&[f64]>,
         (from, to): (f64, f64),

@@ -27,7 +27,7 @@ impl Transform {
     /// For uneven times and many values it equals Lomb's (Lomb 1976; Scargle 1982): away from the sampling rate and its
     /// half, his sums of squared cosines and sines each equal half of the sum of weights, and what remains is the
     /// squared sum at the true times.
-    pub(super) fn of(&mut self, signal: &Signal<'_>) -> Periodogram {
+    pub(super) fn periodogram(&mut self, signal: &Signal<'_>) -> Periodogram {
         let tapered = |index: usize| {
             let at = signal.times.at(index);
             (at, signal.values[index] * signal.taper(at))
@@ -94,7 +94,7 @@ mod tests {
                 .map(|i| (std::f64::consts::TAU * hz * f64::from(i) / 1e3).sin())
                 .collect();
             let signal = Signal::even(1e-3, &values, 1e9).expect("long enough");
-            let spectrum = Transform::new().of(&signal);
+            let spectrum = Transform::new().periodogram(&signal);
             let bin = spectrum.strongest_near(hz, 2).expect("it is inside");
             let found = spectrum.peak_hz(bin);
             assert!((found - hz).abs() < 1e-3, "{hz} Hz: {found} Hz");

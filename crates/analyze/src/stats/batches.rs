@@ -46,7 +46,7 @@ impl Batches {
     pub(crate) fn spread(&self) -> Option<Spread> {
         let length = self.length() as f64;
         let batches: Vec<f64> = self.sums.iter().map(|sum| sum / length).collect();
-        let spread = Spread::of(&batches)?;
+        let spread = Spread::from_blocks(&batches)?;
         let independent = (self.squares / (self.count - 1.0) / self.count).sqrt();
         Some(match independent > spread.standard_error {
             true => Spread { standard_error: independent, effective: self.count, ..spread },
@@ -67,10 +67,10 @@ mod tests {
             batches.add(f64::from(at % 2));
         }
         assert!((MOST / 2..MOST).contains(&batches.sums.len()), "{batches:?}");
-        let error = batches.spread().map_or(0.0, |of| of.standard_error);
+        let error = batches.spread().map_or(0.0, |spread| spread.standard_error);
         assert!((error - 0.005).abs() < 1e-5, "alternating: as if independent: {error}");
         let mut few = Batches::default();
         [1.0, 2.0, 4.0].into_iter().for_each(|value| few.add(value));
-        assert_eq!(few.spread(), Spread::of(&[1.0, 2.0, 4.0]));
+        assert_eq!(few.spread(), Spread::from_blocks(&[1.0, 2.0, 4.0]));
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn successive(values: &[f64]) -> [f64; 2] {
     let mean = mean(values).unwrap_or_default();
     let deviations: Vec<f64> = values.iter().map(|value| value - mean).collect();
     let products = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    [products, deviations.iter().map(|of| of * of).sum()]
+    [products, deviations.iter().map(|deviation| deviation * deviation).sum()]
 }
 
 /// Returns the correlation corrected for the bias of few values (Kendall 1954).

@@ -50,8 +50,8 @@ pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
 
 /// Returns the standard deviation relative to the mean of values whose logarithms have this standard deviation, if these
 /// are normally distributed: sqrt(exp(s²) - 1). Where it is small the two are equal; 0.5 is 53 %.
-pub(crate) fn relative(of_logarithms: f64) -> f64 {
-    (of_logarithms * of_logarithms).exp_m1().sqrt()
+pub(crate) fn relative(log_deviation: f64) -> f64 {
+    (log_deviation * log_deviation).exp_m1().sqrt()
 }
 
 /// Returns the standard error of the mean; absent for fewer than two values.
@@ -85,13 +85,13 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// Returns the 95 % interval of a share with `found` of `of` successes (Wilson 1927), which assumes independence; the
+/// Returns the 95 % interval of a share with `found` successes of `total` (Wilson 1927), which assumes independence; the
 /// whole range if nothing is known.
-pub(crate) fn wilson(found: u64, of: u64) -> Interval {
-    if of == 0 {
+pub(crate) fn wilson(found: u64, total: u64) -> Interval {
+    if total == 0 {
         return Interval { low: 0.0, high: 1.0 };
     }
-    let (n, z) = (of as f64, NORMAL);
+    let (n, z) = (total as f64, NORMAL);
     let share = found as f64 / n;
     let middle = share + z * z / (2.0 * n);
     let reach = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();

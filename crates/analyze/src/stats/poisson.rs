@@ -27,7 +27,7 @@ pub(crate) fn fewest_events(count: f64, dispersion: f64) -> f64 {
 /// consecutive blocks of time.
 pub(crate) fn dispersion(counts: &[f64]) -> f64 {
     let all: f64 = counts.iter().sum();
-    let Some(spread) = Spread::of(counts).filter(|_| all > 0.0) else { return 1.0 };
+    let Some(spread) = Spread::from_blocks(counts).filter(|_| all > 0.0) else { return 1.0 };
     let error_of_all = spread.standard_error * counts.len() as f64;
     (error_of_all * error_of_all / all).max(1.0)
 }

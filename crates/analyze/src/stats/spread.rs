@@ -41,7 +41,7 @@ pub struct Bounds {
 impl Spread {
     /// Returns the spread of the mean of consecutive blocks; absent for fewer than two.
     #[must_use]
-    pub fn of(blocks: &[f64]) -> Option<Self> {
+    pub fn from_blocks(blocks: &[f64]) -> Option<Self> {
         let mean = mean(blocks).filter(|_| blocks.len() > 1)?;
         let deviations: Vec<f64> = blocks.iter().map(|block| block - mean).collect();
         let count = blocks.len() as f64;
@@ -63,9 +63,9 @@ impl Spread {
     #[must_use]
     pub fn left_out(whole: f64, without: &[f64]) -> Option<Self> {
         let count = without.len() as f64;
-        let of_block = |value: &f64| count * whole - (count - 1.0) * value;
-        let blocks: Vec<f64> = without.iter().map(of_block).collect();
-        Self::of(&blocks).filter(|_| blocks.iter().all(|value| value.is_finite()))
+        let pseudo_value = |value: &f64| count * whole - (count - 1.0) * value;
+        let blocks: Vec<f64> = without.iter().map(pseudo_value).collect();
+        Self::from_blocks(&blocks).filter(|_| blocks.iter().all(|value| value.is_finite()))
     }
 
     /// Returns half of the 95 % interval, by Student's t with one degree of freedom less than there are effective blocks.
@@ -99,7 +99,7 @@ impl Spread {
         let low = lowest_mean(value, self.standard_error.powi(2)).min(value / factor);
         let interval = Interval { low, high: value * factor };
         Bounds {
-            interval: Some(interval).filter(|of| known && of.high.is_finite()),
+            interval: Some(interval).filter(|ends| known && ends.high.is_finite()),
             at_least: Some(low),
         }
     }
@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn too_few_blocks_have_no_spread_and_equal_ones_none_at_all() {
-        assert_eq!(Spread::of(&[]), None);
-        assert_eq!(Spread::of(&[1.0]), None);
-        let equal = Spread::of(&[0.25; 40]).expect("enough blocks");
+        assert_eq!(Spread::from_blocks(&[]), None);
+        assert_eq!(Spread::from_blocks(&[1.0]), None);
+        let equal = Spread::from_blocks(&[0.25; 40]).expect("enough blocks");
         assert_eq!((equal.standard_error, equal.effective), (0.0, 40.0));
         let expected = Interval { low: 0.25, high: 0.25 };
         assert_eq!(equal.bounds(0.25, 40.0).interval, Some(expected));
@@ -192,7 +192,7 @@ mod tests {
     fn the_error_of_independent_blocks_is_that_of_their_mean() {
         let mut random = Pcg64Mcg::seed_from_u64(3);
         let blocks: Vec<f64> = (0..400).map(|_| random.random()).collect();
-        let spread = Spread::of(&blocks).expect("enough blocks");
+        let spread = Spread::from_blocks(&blocks).expect("enough blocks");
         let expected = (1.0 / 12.0 / 400.0_f64).sqrt();
         assert!((0.95..1.2).contains(&(spread.standard_error / expected)), "{spread:?}");
         assert!((280.0..=400.0).contains(&spread.effective), "{spread:?}");
@@ -204,7 +204,7 @@ mod tests {
     fn a_block_that_outweighs_all_carries_the_spread_alone() {
         let mut blocks = vec![1.0; 100];
         blocks[40] = 50.0;
-        let spread = Spread::of(&blocks).expect("enough blocks");
+        let spread = Spread::from_blocks(&blocks).expect("enough blocks");
         assert!(spread.carriers < 1.1, "{spread:?}");
         let bounds = spread.bounds(1.49, 10.0);
         assert_eq!(bounds.interval, None);
@@ -217,7 +217,7 @@ mod tests {
         let sum: f64 = blocks.iter().sum();
         let without: Vec<f64> = blocks.iter().map(|block| (sum - block) / 49.0).collect();
         let found = Spread::left_out(sum / 50.0, &without).expect("enough blocks");
-        let plain = Spread::of(&blocks).expect("enough blocks");
+        let plain = Spread::from_blocks(&blocks).expect("enough blocks");
         assert!((found.standard_error / plain.standard_error - 1.0).abs() < 1e-9);
         assert_eq!(Spread::left_out(1.0, &[1.0, f64::NAN]), None);
     }
@@ -232,7 +232,7 @@ mod tests {
         let found = decaying(&blocks);
         assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
         // As many independent blocks of this variance would have the same error.
-        let spread = Spread::of(&blocks).expect("enough blocks");
+        let spread = Spread::from_blocks(&blocks).expect("enough blocks");
         let variance = 40.0 / 39.0;
         assert!(spread.effective < 40.0 / expected + 1e-9, "{spread:?}");
         assert!((spread.standard_error.powi(2) * spread.effective - variance).abs() < 1e-9);

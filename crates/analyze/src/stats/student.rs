@@ -38,10 +38,10 @@ pub(crate) fn probability_above(t: f64, degrees: f64) -> f64 {
     if t > 0.0 { half } else { 1.0 - half }
 }
 
-/// Returns the probability that of `of` events at least `found` are of a kind that each has with probability `share`.
-pub(crate) fn probability_of_more(found: f64, of: f64, share: f64) -> f64 {
+/// Returns the probability that of `events` events at least `found` are of a kind that each has with probability `share`.
+pub(crate) fn probability_of_more(found: f64, events: f64, share: f64) -> f64 {
     // The binomial sum as the regularised incomplete beta function.
-    if found <= 0.0 { 1.0 } else { beta_reg(found, (of - found).max(0.0) + 1.0, share) }
+    if found <= 0.0 { 1.0 } else { beta_reg(found, (events - found).max(0.0) + 1.0, share) }
 }
 
 /// Returns the value that a normal variable exceeds with this probability.

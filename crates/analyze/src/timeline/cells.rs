@@ -102,8 +102,8 @@ mod tests {
             let count: u64 = cells.iter().map(|cell| u64::from(cell.count)).sum();
             prop_assert_eq!(count, detours.len() as u64);
             for source in 0..3 {
-                let of = detours.iter().filter(|detour| detour.2 == source);
-                let longest = of.map(|&(start, length, _)| (length, std::cmp::Reverse(start))).max();
+                let own = detours.iter().filter(|detour| detour.2 == source);
+                let longest = own.map(|&(start, length, _)| (length, std::cmp::Reverse(start))).max();
                 let kept = cells.iter().filter(|cell| cell.source == source);
                 let kept = kept.map(|cell| (cell.length_ns, std::cmp::Reverse(cell.start_ns))).max();
                 prop_assert_eq!(kept, longest);

@@ -59,20 +59,20 @@ impl Sources {
     /// Adds all new `names`. Beyond the limit, names are merged under their source.
     fn learn(&mut self, names: &[(Arc<str>, Arc<str>)]) {
         for (source, name) in &names[self.numbers.len()..] {
-            let mut of = SourceName { source: source.clone(), name: name.clone() };
-            if self.names.len() >= MOST_NAMES && !self.known.contains_key(&of) {
-                of.name = "".into();
+            let mut source_name = SourceName { source: source.clone(), name: name.clone() };
+            if self.names.len() >= MOST_NAMES && !self.known.contains_key(&source_name) {
+                source_name.name = "".into();
             }
-            let number = self.number(of);
+            let number = self.number(source_name);
             self.numbers.push(number);
         }
     }
 
-    fn number(&mut self, of: SourceName) -> u32 {
+    fn number(&mut self, source_name: SourceName) -> u32 {
         let next = self.names.len() as u32;
-        let number = *self.known.entry(of.clone()).or_insert(next);
+        let number = *self.known.entry(source_name.clone()).or_insert(next);
         if number == next {
-            self.names.push(of);
+            self.names.push(source_name);
         }
         number
     }
@@ -162,19 +162,19 @@ impl Fold for TimelineBuilder<'_> {
         self.open = Some(open);
     }
 
-    fn end_cpu(&mut self, of: &CpuLoops<'_>) {
+    fn end_cpu(&mut self, here: &CpuLoops<'_>) {
         let Some(open) = self.open.take() else { return };
         let clock = &self.run.clock;
         self.end_ticks = self.end_ticks.max(open.last_ticks);
-        let wall = match of.stints {
+        let wall = match here.stints {
             [Stint { series: None, .. }] => {
                 let lost = open.lost_ticks.iter().copied().fold(0, u64::saturating_add);
-                watched_ticks(self.run, of.cpu, open.last_ticks, lost)
+                watched_ticks(self.run, here.cpu, open.last_ticks, lost)
             }
             stints => wall_ticks(stints),
         };
         self.cpus.push(CpuTimeline {
-            cpu: of.cpu.cpu,
+            cpu: here.cpu.cpu,
             wall_ns: clock.ns(wall),
             detours: open.detours,
             cells: open.cells.finish(),

@@ -108,20 +108,22 @@ pub(crate) fn rows(
     let more_ticks =
         left_out.iter().map(|&row| activities[row].self_ticks).fold(0, u64::saturating_add);
     order.sort_unstable();
-    let row = |at: usize| {
-        let activity = &activities[at];
-        StoryRow {
-            kind: activity.kind,
-            depth: depths[at],
-            source: sources[at],
-            function: activity.function.clone(),
-            sent_by_cpu: activity.sent_by_cpu,
-            sent_by_task: activity.sent_by_task.clone(),
-            start_ns: clock.ns(activity.start_ticks.saturating_sub(detour_start)),
-            self_ns: clock.ns(activity.self_ticks),
-        }
-    };
-    (order.into_iter().map(row).collect(), left_out.len() as u64, clock.ns(more_ticks))
+    let shown = order.into_iter();
+    let rows = shown.map(|at| row(&activities[at], depths[at], sources[at], detour_start, clock));
+    (rows.collect(), left_out.len() as u64, clock.ns(more_ticks))
+}
+
+fn row(activity: &Activity, depth: u32, source: u32, detour_start: u64, clock: &Clock) -> StoryRow {
+    StoryRow {
+        kind: activity.kind,
+        depth,
+        source,
+        function: activity.function.clone(),
+        sent_by_cpu: activity.sent_by_cpu,
+        sent_by_task: activity.sent_by_task.clone(),
+        start_ns: clock.ns(activity.start_ticks.saturating_sub(detour_start)),
+        self_ns: clock.ns(activity.self_ticks),
+    }
 }
 
 #[cfg(test)]

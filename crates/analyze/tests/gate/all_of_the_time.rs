@@ -30,8 +30,12 @@ fn a_run_that_was_cut_off_is_divided_by_what_it_watched() {
     let whole = two_cpus::run(SECOND * 3_002 / 1_000);
     let whole = two_cpus::record(&dir.path().join("whole"), &whole, &detour);
     let [cut_off, whole] = [cut_off, whole].map(|recording| judge(&recording, "max-noise 50%"));
-    assert!(cut_off.doubts.iter().any(|of| of.doubt == Doubt::CutOff), "{:?}", cut_off.doubts);
-    let most = cut_off.decisive().and_then(|of| of.at_most).expect("a bound");
+    assert!(
+        cut_off.doubts.iter().any(|doubtful| doubtful.doubt == Doubt::CutOff),
+        "{:?}",
+        cut_off.doubts
+    );
+    let most = cut_off.decisive().and_then(|finding| finding.at_most).expect("a bound");
     let expected = whole.findings[1].at_most.expect("a bound");
     assert!((most / expected - 1.0).abs() < 0.02, "{most}, of a whole run {expected}");
 }

@@ -60,7 +60,7 @@ fn what_is_kept_before_an_awaited_detour_is_no_sample() {
         let doubted = found
             .doubts
             .iter()
-            .any(|of| of.doubt == Doubt::Kept { longer_than_ns: Some(1_000_000) });
+            .any(|doubtful| doubtful.doubt == Doubt::Kept { longer_than_ns: Some(1_000_000) });
         let known = expected != Undecided || text == "max-rate >1ms=0.5/d";
         assert_eq!(doubted, !known, "case: {text}: {:?}", found.doubts);
     }
@@ -90,7 +90,7 @@ fn no_rate_is_known_of_what_a_real_time_run_dropped() {
     for text in ["max-rate >1ms=10/h", "max-rate 1000/s", "max-detour 2ms", "max-noise 90%"] {
         let found = judge(&recording, text);
         assert_eq!(found.outcome, Outcome::Undecided, "case: {text}");
-        let doubts: Vec<&Doubt> = found.doubts.iter().map(|of| &of.doubt).collect();
+        let doubts: Vec<&Doubt> = found.doubts.iter().map(|doubtful| &doubtful.doubt).collect();
         assert_eq!(doubts, [&Doubt::Kept { longer_than_ns: None }], "case: {text}");
     }
     assert_eq!(judge(&recording, "max-detour 1200us").outcome, Outcome::Fail, "it is a fact");

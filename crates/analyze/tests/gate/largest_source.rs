@@ -9,7 +9,7 @@ fn a_failure_names_the_source_that_took_most() {
     let largest = |text: &str| {
         let found = judge(&recording, text);
         let largest = found.findings[1].largest_source.clone();
-        largest.map(|of| (of.source, (of.share * 1e3).round() / 1e3))
+        largest.map(|source| (source.source, (source.share * 1e3).round() / 1e3))
     };
     // 7,500 ticks of 20 µs beside 15 times 300 µs.
     let cases = [

@@ -131,8 +131,9 @@ fn a_doubtful_recording_hides_no_failure_of_another() {
     let doubtful = noisy(&dir.path().join("doubtful"), &run);
     let outcome = |recordings: &[&Recording]| {
         let rules = [rule("max-detour 50us")];
-        let examined = recordings.iter().map(|of| {
-            examine(of, &rules, &Requirements::default(), &mut |_| {}).expect("it can be read")
+        let examined = recordings.iter().map(|recording| {
+            examine(recording, &rules, &Requirements::default(), &mut |_| {})
+                .expect("it can be read")
         });
         conclude(examined.collect(), &rules, Requirements::default(), None, vec![]).outcome
     };
@@ -185,7 +186,7 @@ const FLAWS: &[Flaw] = &[
                 here: vec![],
             });
         },
-        |doubt| *doubt == Doubt::MissingHosts { present: 1, of: 2 },
+        |doubt| *doubt == Doubt::MissingHosts { present: 1, hosts: 2 },
     ),
     ("short", |run| shorten(run, SECOND), |doubt| matches!(doubt, Doubt::TooShort { .. })),
     ("empty", |run| shorten(run, 0), |doubt| matches!(doubt, Doubt::NotMeasured { .. })),
@@ -208,7 +209,7 @@ fn a_flawed_recording_passes_nothing_and_names_the_flaw() {
         {
             let found = judge(&recording, text);
             assert_eq!(found.outcome, Outcome::Undecided, "case: {name}: {text}");
-            let named = found.doubts.iter().any(|of| is_it(&of.doubt));
+            let named = found.doubts.iter().any(|doubtful| is_it(&doubtful.doubt));
             assert!(named, "case: {name}: {text}: {:?}", found.doubts);
         }
     }
@@ -297,7 +298,11 @@ fn rules_on_sources_need_reliable_sources() {
     Recorder::create(&bare, &run).expect("a new directory").finish(&run).expect("there is space");
     let found = judge(&Recording::open(&bare).expect("just written"), "max-rate thread=1/s");
     assert_eq!(found.outcome, Outcome::Undecided);
-    assert!(found.doubts.iter().any(|of| of.doubt == Doubt::NotAttributed), "{:?}", found.doubts);
+    assert!(
+        found.doubts.iter().any(|doubtful| doubtful.doubt == Doubt::NotAttributed),
+        "{:?}",
+        found.doubts
+    );
 }
 
 #[test]
@@ -359,9 +364,9 @@ fn hosts_of_two_jobs_do_not_complete_each_other() {
         two_cpus::record(&dir.path().join(name), &run, &[])
     };
     let together = |recordings: &[&Recording]| {
-        let examined = recordings
-            .iter()
-            .map(|of| examine(of, &rules, &requirements, &mut |_| {}).expect("it can be read"));
+        let examined = recordings.iter().map(|recording| {
+            examine(recording, &rules, &requirements, &mut |_| {}).expect("it can be read")
+        });
         let gate = conclude(examined.collect(), &rules, requirements, None, vec![]);
         gate.rules.into_iter().next().expect("a rule")
     };
@@ -369,7 +374,7 @@ fn hosts_of_two_jobs_do_not_complete_each_other() {
     assert_eq!(together(&[&a1, &b1]).outcome, Outcome::Pass, "a whole job");
     let halves = together(&[&a1, &b2]);
     assert_eq!(halves.outcome, Outcome::Undecided);
-    let missing = Doubt::MissingHosts { present: 1, of: 2 };
+    let missing = Doubt::MissingHosts { present: 1, hosts: 2 };
     let expected = [0, 1].map(|at| Doubtful { recording: Some(at), doubt: missing.clone() });
     assert_eq!(halves.doubts, expected);
     let also = together(&[&a1, &b1, &b2]);
@@ -383,9 +388,9 @@ fn every_recording_must_pass() {
     let rules = [rule("max-noise 0.4%"), rule("max-detour 1ms")];
     let requirements = Requirements::default();
     let together = |recordings: &[&Recording], unread: &[&str]| {
-        let examined = recordings
-            .iter()
-            .map(|of| examine(of, &rules, &requirements, &mut |_| {}).expect("it can be read"));
+        let examined = recordings.iter().map(|recording| {
+            examine(recording, &rules, &requirements, &mut |_| {}).expect("it can be read")
+        });
         let unread = unread.iter().map(|why| (*why).to_owned()).collect();
         conclude(examined.collect(), &rules, requirements, None, unread)
     };
@@ -416,10 +421,10 @@ fn compared(dir: &Path, sides: [&[f64]; 2], pause_min: usize) -> Comparison {
         side.iter().map(record).collect::<Vec<(Recording, Summary)>>()
     });
     let runs = sides.each_ref().map(|side| {
-        let of = |(recording, summary): &'_ (Recording, Summary)| {
+        let owned = |(recording, summary): &'_ (Recording, Summary)| {
             (recording.run().clone(), summary.clone())
         };
-        side.iter().map(of).collect::<Vec<_>>()
+        side.iter().map(owned).collect::<Vec<_>>()
     });
     let runs = runs.each_ref().map(|side| {
         side.iter().map(|(run, summary)| ComparedRun { run, summary }).collect::<Vec<_>>()
@@ -575,7 +580,7 @@ fn as_much_as_may_be_lost_is_no_doubt() {
         let requirements = Requirements { max_lost, ..Requirements::default() };
         let gate = judged(&lossy, &["max-noise 5%"], requirements);
         let doubt = Doubt::LostDetours { share: 1_503.0 / 9_018.0 };
-        let doubts = gate.rules[0].doubts.iter().any(|of| of.doubt == doubt);
+        let doubts = gate.rules[0].doubts.iter().any(|doubtful| doubtful.doubt == doubt);
         assert_eq!(doubts, doubted, "{max_lost}: {:?}", gate.rules[0].doubts);
     }
 }

@@ -61,7 +61,7 @@ fn a_pass_states_the_bound_that_holds_for_every_cpu() {
     let rules = ["max-noise 1%", "max-detour 10ms"];
     let found = judged(&recording, &rules, Requirements::default()).rules.remove(0);
     assert_eq!(found.outcome, Outcome::Pass);
-    let stated = found.decisive().and_then(|of| of.at_most).expect("a bound");
+    let stated = found.decisive().and_then(|finding| finding.at_most).expect("a bound");
     for finding in &found.findings {
         assert!(finding.at_most.is_some_and(|most| most <= stated), "{stated}: {finding:?}");
     }

@@ -69,7 +69,7 @@ pub struct Made {
 
 impl Made {
     /// One series for each pair (source, CPU), one after the other.
-    pub fn of(plan: &Plan, pairs: &[(u32, u32)]) -> Self {
+    pub fn new(plan: &Plan, pairs: &[(u32, u32)]) -> Self {
         let mut run = Run { method: "interference".into(), ..two_cpus::run(0) };
         run.machine.cpus = machine();
         let name =

@@ -26,10 +26,10 @@ pub(super) struct ShellCommand {
 
 impl ShellCommand {
     /// Prepares the shell. What it prints goes to a file, which a service that it starts may keep open.
-    fn shell(&self, of_cpus: &[u32]) -> Result<(Command, File), Problem> {
+    fn shell(&self, cpus: &[u32]) -> Result<(Command, File), Problem> {
         let printed = tempfile::tempfile()?;
         let mut shell = Command::new("sh");
-        shell.args(["-c", &self.text]).env("CPUS", cpus::list(of_cpus)).stdin(Stdio::null());
+        shell.args(["-c", &self.text]).env("CPUS", cpus::list(cpus)).stdin(Stdio::null());
         shell.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
         Ok((shell, printed))
     }
@@ -212,7 +212,7 @@ impl Drop for PutBack {
 impl After {
     /// Runs the command, unless it ran. A Ctrl-C on the terminal does not reach it.
     fn run(&self) -> Result<(), Problem> {
-        let command = self.command.as_ref().filter(|of| !of.text.trim().is_empty());
+        let command = self.command.as_ref().filter(|command| !command.text.trim().is_empty());
         let Some(command) = command.filter(|_| !self.done.swap(true, Ordering::AcqRel)) else {
             return Ok(());
         };

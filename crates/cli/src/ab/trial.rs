@@ -152,12 +152,12 @@ impl<'a> Session<'a> {
         let [place, _] = places(self.trials, self.dir, pair);
         let cpus = |side: usize| &sets[(side + usize::from(swapped)) % 2];
         let watched = pair == 1 && !self.trials.during;
-        let mut settings = watched.then(|| of_the_system(machine::describe()));
+        let mut settings = watched.then(|| system_settings(machine::describe()));
         let mut workloads = vec![];
         for (side, name) in SIDES.iter().enumerate() {
             workloads.push(self.begin(side, cpus(side), signal)?);
             if let Some(before) = &settings {
-                let after = of_the_system(machine::describe());
+                let after = system_settings(machine::describe());
                 refuse_change(before, &after, name)?;
                 settings = Some(after);
             }
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         &self,
         what: &str,
         done: usize,
-        of: usize,
+        total: usize,
         dir: &Path,
         workloads: Vec<Option<Workload>>,
     ) -> Result<(), Problem> {
@@ -206,7 +206,7 @@ impl<'a> Session<'a> {
         }
         let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
         workloads.iter_mut().try_for_each(Workload::still_runs)?;
-        let what = format!("{what} ({} left in all)", self.left(done, of));
+        let what = format!("{what} ({} left in all)", self.left(done, total));
         let part = unfinished(dir);
         measure_as(what, self.plan, &part, self.stop, self.args.setup.quiet)?;
         workloads.iter_mut().try_for_each(Workload::still_runs)?;
@@ -221,12 +221,12 @@ impl<'a> Session<'a> {
     }
 
     /// Returns how long the trials that are left take, if they take as long as those before.
-    fn left(&self, done: usize, of: usize) -> String {
+    fn left(&self, done: usize, total: usize) -> String {
         let each = match done {
             0 => self.args.settle + self.args.watch.duration,
             done => self.begun.elapsed() / u32::try_from(done).unwrap_or(u32::MAX),
         };
-        let left = each.saturating_mul(u32::try_from(of - done).unwrap_or(u32::MAX));
+        let left = each.saturating_mul(u32::try_from(total - done).unwrap_or(u32::MAX));
         long_time(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
     }
 }
@@ -247,10 +247,10 @@ type Settings = BTreeMap<String, Option<String>>;
 const OF_CPUS: [&str; 6] = ["cpu*", "machinecheck*", "mask", "affinity", "cpuset", "isolated"];
 
 /// Returns the settings that hold for all CPUs.
-fn of_the_system(of: Machine) -> Settings {
-    let of_cpus = |file: &str| OF_CPUS.iter().any(|part| file.contains(part));
-    let settings = of.settings.into_iter().filter(|of| !of_cpus(&of.file));
-    settings.map(|of| (of.name, of.effective)).collect()
+fn system_settings(machine: Machine) -> Settings {
+    let is_per_cpu = |file: &str| OF_CPUS.iter().any(|part| file.contains(part));
+    let settings = machine.settings.into_iter().filter(|setting| !is_per_cpu(&setting.file));
+    settings.map(|setting| (setting.name, setting.effective)).collect()
 }
 
 /// Refuses a command that changed a setting of the whole system, which both sides of a duet have.
@@ -269,16 +269,16 @@ mod tests {
 
     #[test]
     fn a_setting_of_the_whole_system_is_no_duet() {
-        let of = |value: &str| {
+        let settings = |value: &str| {
             Settings::from([("x.y".to_owned(), Some(value.to_owned())), ("z".to_owned(), None)])
         };
-        assert!(refuse_change(&of("1"), &of("1"), "A").is_ok());
-        let here = of_the_system(machine::describe());
+        assert!(refuse_change(&settings("1"), &settings("1"), "A").is_ok());
+        let here = system_settings(machine::describe());
         assert!(here.contains_key("kernel.numa_balancing") && here.contains_key("irqbalance"));
-        for of_cpus in ["cpufreq governor", "C-states", "irqaffinity", "kernel.watchdog_cpumask"] {
-            assert!(!here.contains_key(of_cpus), "{of_cpus}");
+        for per_cpu in ["cpufreq governor", "C-states", "irqaffinity", "kernel.watchdog_cpumask"] {
+            assert!(!here.contains_key(per_cpu), "{per_cpu}");
         }
-        let problem = refuse_change(&of("1"), &of("0"), "B").expect_err("changed");
+        let problem = refuse_change(&settings("1"), &settings("0"), "B").expect_err("changed");
         assert!(problem.why.starts_with("command B changed x.y"), "{problem}");
     }
 }

@@ -91,14 +91,14 @@ impl Joint for RunArgs {
     }
 
     fn sum_up(recording: &Recording) -> Result<HostSummary, Problem> {
-        HostSummary::of(recording)
+        HostSummary::from_recording(recording)
     }
 
     fn merge(hosts: Vec<HostSummary>, left_out: &[(String, String)]) -> Result<Found, Problem> {
         let mut cluster = ClusterBuilder::new();
         hosts.into_iter().try_for_each(|host| cluster.add(host))?;
         left_out.iter().for_each(|(host, why)| cluster.leave_out(host, why));
-        Ok(Found::of(&CLUSTER, cluster.finish()?, &[]))
+        Ok(Found::from_value(&CLUSTER, cluster.finish()?, &[]))
     }
 }
 
@@ -128,10 +128,10 @@ impl Joint for MethodArgs {
     }
 
     fn sum_up(recording: &Recording) -> Result<HostSamples, Problem> {
-        HostSamples::of(recording)
+        HostSamples::from_recording(recording)
     }
 
     fn merge(hosts: Vec<HostSamples>, left_out: &[(String, String)]) -> Result<Found, Problem> {
-        Ok(Found::of(&HOSTS, join(hosts, left_out)?, &[]))
+        Ok(Found::from_value(&HOSTS, join(hosts, left_out)?, &[]))
     }
 }

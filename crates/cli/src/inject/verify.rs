@@ -23,7 +23,7 @@ pub(super) fn verify(
     injection: Injection,
     stop: &AtomicBool,
 ) -> Result<ExitCode, Problem> {
-    let place = Place::of(args.output.as_deref(), args.no_save)?;
+    let place = Place::choose(args.output.as_deref(), args.no_save)?;
     let dir = place.dir();
     if is_used(dir) {
         return Err(Problem::not_empty(dir));
@@ -45,7 +45,7 @@ pub(super) fn verify(
     let recording = watch(args, injection, time, &dir.join("noise"), stop)?;
     let verification = anechoic_analyze::verify(&recording, bare.as_ref())?;
     let printer = Printer::stdout(args.json, false).unsaved(args.no_save);
-    printer.print_one(&Found::of(&VERIFICATION, verification, &[]), Some(dir))
+    printer.print_one(&Found::from_value(&VERIFICATION, verification, &[]), Some(dir))
 }
 
 /// The spin of the bare threads.

@@ -20,7 +20,7 @@ pub(super) fn write(report: &HtmlReport, dir: &Path, force: bool) -> Result<Vec<
     if figures.is_empty() {
         return Ok(vec!["no figures: nothing in this recording can be drawn".into()]);
     }
-    let raster = Raster::of_system();
+    let raster = Raster::from_system();
     let endings: &[&str] = if raster.is_ok() { &["svg", "png"] } else { &["svg"] };
     for figure in &figures {
         for ending in endings {

@@ -46,9 +46,9 @@ pub(crate) fn gather(
     known: &[Known],
 ) -> Result<(HtmlReport, u8), Problem> {
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
-    let merged = inputs.merged().map(|cluster| Found::of(&CLUSTER, cluster, &[]));
+    let merged = inputs.merged().map(|cluster| Found::from_value(&CLUSTER, cluster, &[]));
     let is_merged = |row: Row| merged.is_some() && row.id() == CLUSTER.id;
-    let jobs = together_for_report(&recordings, inputs.of_many_hosts());
+    let jobs = together_for_report(&recordings, inputs.has_many_hosts());
     let shown = recordings.len() <= MOST;
     let mut report = HtmlReport {
         not_shown: if shown { None } else { Some(not_shown(inputs, &jobs)?) },
@@ -166,12 +166,15 @@ impl Parts {
     /// Computes a result of several recordings from the results of each.
     fn together(&self, job: &Job<'_>, all: &[&Recording]) -> Result<Found, Problem> {
         let is_of_job = |recording: &Recording| {
-            job.recordings.iter().any(|of_job| of_job.dir() == recording.dir())
+            job.recordings.iter().any(|member| member.dir() == recording.dir())
         };
-        let of_job = all.iter().zip(&self.list).filter(|(recording, _)| is_of_job(recording));
-        let before: Vec<&Findings> = of_job.map(|(_, part)| &part.found).collect();
-        let input =
-            Input { left_out: &self.left_out, before: &before, ..Input::of(&job.recordings) };
+        let members = all.iter().zip(&self.list).filter(|(recording, _)| is_of_job(recording));
+        let before: Vec<&Findings> = members.map(|(_, part)| &part.found).collect();
+        let input = Input {
+            left_out: &self.left_out,
+            before: &before,
+            ..Input::from_recordings(&job.recordings)
+        };
         job.row.compute(&input)
     }
 }
@@ -181,9 +184,11 @@ fn compute(recording: &Recording, rows: &[Row], budget: Budget, known: &[Known])
     let (mut found, mut failed) = (Findings::default(), vec![]);
     let page = Beside::with_room(budget);
     let recordings = [recording];
-    let input = Input::of(&recordings);
+    let input = Input::from_recordings(&recordings);
     for &row in rows {
-        let same = |of: &&Known| of.dir == recording.dir() && of.found.row().id() == row.id();
+        let same = |earlier: &&Known| {
+            earlier.dir == recording.dir() && earlier.found.row().id() == row.id()
+        };
         let result = match known.iter().find(same) {
             Some(known) => Ok(known.found.clone()),
             None => row.compute(&Input { page: Some(&page), ..input }),

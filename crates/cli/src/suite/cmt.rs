@@ -1,6 +1,6 @@
 //! `anechoic suite cmt`: tick kernels (Radojković 2008).
 
-use super::row::{Done, Set, Suite, Wanted, of_type};
+use super::row::{Done, Set, Suite, Wanted, results_of_type};
 use anechoic_analyze::{Interference, Measured};
 use anechoic_measure::experiment::{Experiment, Host};
 use anechoic_measure::kernel::Kernel;
@@ -59,16 +59,16 @@ pub(super) static SUITE: Suite = Suite {
 
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let seconds = answers.given("seconds");
-    let asked = |of: &CmtSet| CmtSet { repetitions: of.repetitions.or(seconds), ..*of };
+    let asked = |row: &CmtSet| CmtSet { repetitions: row.repetitions.or(seconds), ..*row };
     let mut sets =
-        CMT_SETS.iter().map(|of| set(&asked(of), host)).collect::<Result<Vec<_>, _>>()?;
+        CMT_SETS.iter().map(|row| set(&asked(row), host)).collect::<Result<Vec<_>, _>>()?;
     let lasting =
         seconds.map_or(DETOURS_SECONDS, |seconds: u64| seconds.max(LEAST_DETOURS_SECONDS));
     let detours = Detours::lasting(Duration::from_secs(lasting));
-    sets.push(Set::of(methods::DETOURS, detours.on(host.cpus.clone())));
+    sets.push(Set::new(methods::DETOURS, detours.on(host.cpus.clone())));
     // Last, because it needs the permission to inject interrupts.
     if host.cpus.len() > 1 && !answers.flag("no-interference") {
-        sets.push(Set::of(methods::INTERFERENCE, interference(host)?));
+        sets.push(Set::new(methods::INTERFERENCE, interference(host)?));
     }
     Ok(sets)
 }
@@ -79,25 +79,25 @@ fn interference(host: &Host) -> Result<Experiment, Problem> {
     Ok(Matrix { kernels, ..Matrix::usual()? }.on(host))
 }
 
-fn set(of: &CmtSet, host: &Host) -> Result<Set, Problem> {
+fn set(row: &CmtSet, host: &Host) -> Result<Set, Problem> {
     let mut options = vec![
         ("kernel", CMT_KERNELS.join(",")),
-        ("repetition", format!("{}ns", of.repetition_ns)),
-        ("repetitions", of.repetitions.unwrap_or(MOST_REPETITIONS).to_string()),
+        ("repetition", format!("{}ns", row.repetition_ns)),
+        ("repetitions", row.repetitions.unwrap_or(MOST_REPETITIONS).to_string()),
         ("one-by-one", String::new()),
         ("unpinned", String::new()),
     ];
-    if of.repetitions.is_none() {
+    if row.repetitions.is_none() {
         options.push(("maiv", format!("{}%", f64::from(CMT_MAIV_PPM) / 1e4)));
     }
-    let count = of.repetitions.map_or(String::new(), |count| format!("-{count}"));
-    Set::of_method(format!("{}{count}", of.view), methods::TICK, &options, host)
+    let count = row.repetitions.map_or(String::new(), |count| format!("-{count}"));
+    Set::from_method(format!("{}{count}", row.view), methods::TICK, &options, host)
 }
 
 fn study(done: &[Done], _view: &View<'_>) -> Study {
     anechoic_report::suite_cmt(&CmtSets {
-        measured: of_type::<Measured>(done),
-        interference: of_type::<Interference>(done).pop(),
-        phases: of_type::<PhaseModel>(done).pop(),
+        measured: results_of_type::<Measured>(done),
+        interference: results_of_type::<Interference>(done).pop(),
+        phases: results_of_type::<PhaseModel>(done).pop(),
     })
 }

@@ -52,18 +52,12 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let grains: Vec<String> = answers.all("grain").iter().map(nanos).collect();
     let duration = nanos(&answers.one("duration")?);
     let options = [("grain", grains.join(",")), ("duration", duration)];
-    let none = Set::of_method("none", methods::BSP, &options, host)?;
-    let with = |signature: &Signature| -> Result<Set, Problem> {
-        let noise = injection(signature, host);
-        // Disturbing every CPU is what the suite is for.
-        noise.check(true)?;
-        let mut set = Set { name: signature.id.to_owned(), ..none.clone() };
-        for cell in &mut set.plan.experiment.cells {
-            cell.noise = Some(noise.clone());
-        }
-        Ok(set)
-    };
-    let noisy = SIGNATURES.iter().map(with).collect::<Result<Vec<Set>, Problem>>()?;
+    let none = Set::from_method("none", methods::BSP, &options, host)?;
+    let noisy = SIGNATURES.iter().map(|signature| {
+        let set = Set { name: signature.id.to_owned(), ..none.clone() };
+        set.disturbed(&injection(signature, host))
+    });
+    let noisy = noisy.collect::<Result<Vec<Set>, Problem>>()?;
     Ok(std::iter::once(none.clone()).chain(noisy).collect())
 }
 

@@ -46,22 +46,29 @@ impl Names<'_> {
 impl Judged {
     /// Judges these recordings; the sets are those that were measured as the first of them. Returns nothing if the suite
     /// measured none of them.
-    pub fn of(suite: &Suite, inputs: &Inputs, names: Names<'_>) -> Option<Self> {
+    pub(super) fn from_inputs(suite: &Suite, inputs: &Inputs, names: Names<'_>) -> Option<Self> {
         let recordings = &inputs.recordings;
-        let is_set = |of: &&Recording| {
-            suite.result(&of.run().method).is_some() && is_of(suite, &of.run().command)
+        let is_set = |recording: &&Recording| {
+            suite.result(&recording.run().method).is_some()
+                && is_of(suite, &recording.run().command)
         };
         let first = recordings.iter().find(is_set)?.run();
-        let why: Vec<Option<String>> =
-            recordings.iter().map(|of| stranger(suite, of.run(), first, names)).collect();
-        let sets: Vec<&Recording> =
-            recordings.iter().zip(&why).filter(|(_, why)| why.is_none()).map(|of| of.0).collect();
+        let why: Vec<Option<String>> = recordings
+            .iter()
+            .map(|recording| stranger(suite, recording.run(), first, names))
+            .collect();
+        let sets: Vec<&Recording> = recordings
+            .iter()
+            .zip(&why)
+            .filter(|(_, why)| why.is_none())
+            .map(|(recording, _)| recording)
+            .collect();
         let planned = planned(suite, first, &sets);
-        let shown = |(at, of): (usize, &Recording)| {
-            let own = set_name(of);
-            let of_suite = planned.iter().flatten().any(|set| set.name == own);
+        let shown = |(index, recording): (usize, &Recording)| {
+            let own = set_name(recording);
+            let is_of_suite = planned.iter().flatten().any(|set| set.name == own);
             match names {
-                Names::Of(copies) if !of_suite => copied(copies, at),
+                Names::Of(copies) if !is_of_suite => copied(copies, index),
                 _ => own,
             }
         };
@@ -97,7 +104,7 @@ fn last(place: &Path) -> String {
 
 /// Returns the name of the copy of this recording.
 fn copied(copies: &Inputs, original: usize) -> String {
-    let at = copies.originals().iter().position(|&of| of == original);
+    let at = copies.originals().iter().position(|&number| number == original);
     at.map_or_else(|| format!("recording {}", original + 1), |at| set_name(&copies.recordings[at]))
 }
 

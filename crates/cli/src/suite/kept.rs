@@ -16,7 +16,7 @@ use std::path::Path;
 pub(super) fn read_sets(suite: &Suite, dir: &Path, quiet: bool) -> Result<Results, Problem> {
     let inputs = Inputs::below(dir)?;
     let worst = inputs.report_unread();
-    let Some(Judged { names, lacking }) = Judged::of(suite, &inputs, Names::Own) else {
+    let Some(Judged { names, lacking }) = Judged::from_inputs(suite, &inputs, Names::Own) else {
         let why = format!("{} has no set of `anechoic suite {}`", dir.display(), suite.id);
         return Err(ProblemKind::Usage.problem(why, "name the directory of that suite"));
     };

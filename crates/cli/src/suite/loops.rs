@@ -1,6 +1,6 @@
 //! `anechoic suite loops`: do-nothing loops (Tsafrir 2007, second half).
 
-use super::row::{Done, Set, Suite, Wanted, of_type};
+use super::row::{Done, Set, Suite, Wanted, results_of_type};
 use crate::setup::leave_one;
 use anechoic_analyze::Measured;
 use anechoic_measure::experiment::Host;
@@ -72,22 +72,15 @@ pub(super) static SUITE: Suite = Suite {
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     leave_one(&host.cpus, answers.flag("all-cpus"), "the part under SCHED_FIFO")?;
     let samples: u64 = answers.one("samples")?;
-    let set = |name: String, grain_ns: u64, samples: u64, policies: &str| {
-        let options = [
-            ("variants", "all".to_owned()),
-            ("grain", format!("{grain_ns}ns")),
-            ("samples", samples.to_string()),
-            ("policy", policies.to_owned()),
-            ("all-cpus", String::new()), // already checked that a CPU is left
-        ];
-        Set::of_method(name, methods::LOOPS, &options, host)
+    let set = |name: String, (grain_ns, samples): (u64, u64), policies: &str| {
+        Set::from_method(name, methods::LOOPS, &loop_options(grain_ns, samples, policies), host)
     };
     let tick_ns = 1_000_000_000 / host.machine.tick_hz.map_or(USUAL_TICK_HZ, u64::from).max(1);
     let fewer = (samples / OTHER_GRAINS_PART).max(1);
-    let usual = set("1ms".to_owned(), LOOPS_GRAIN_NS, samples, "other,fifo");
+    let usual = set("1ms".to_owned(), (LOOPS_GRAIN_NS, samples), "other,fifo");
     let parts = LOOPS_TICK_PARTS
         .iter()
-        .map(|&part| set(format!("{LOOPS_PART}{part}"), tick_ns / part, fewer, "other"));
+        .map(|&part| set(format!("{LOOPS_PART}{part}"), (tick_ns / part, fewer), "other"));
     // Nothing between two reads of the counter, which takes some 30 ns.
     let options = [
         ("work", "empty".to_owned()),
@@ -95,32 +88,40 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
         ("pure", String::new()),
         ("repetitions", samples.saturating_mul(DELTAS_PART).to_string()),
     ];
-    let deltas = Set::of_method(LOOPS_DELTAS, methods::FWQ, &options, host);
+    let deltas = Set::from_method(LOOPS_DELTAS, methods::FWQ, &options, host);
     let rates = match answers.flag("no-rates") {
         true => vec![],
         false => rates(tick_ns),
     };
-    let at_rate = |&rate_hz: &u64| {
-        let mut set = set(format!("{LOOPS_RATE}{rate_hz}"), LOOPS_GRAIN_NS, fewer, "other")?;
-        let own_hz = 1_000_000_000 / tick_ns;
-        if rate_hz > own_hz {
-            let period = Duration::from_secs(1) / (rate_hz - own_hz) as u32;
-            let (kind, timing) = (InjectionKind::Interrupt, Timing::Periodic { period });
-            let cpus = host.cpus.clone();
-            let noise = Injection { kind, timing, duration: Duration::ZERO, cpus };
-            // Disturbing every measured CPU is what the set is for.
-            noise.check(true)?;
-            for cell in &mut set.plan.experiment.cells {
-                cell.noise = Some(noise.clone());
-            }
-        }
-        Ok(set)
-    };
     let jobs = jobs(samples, host)?;
     // Last, because they need the permission to inject interrupts.
-    let rates = rates.iter().map(at_rate);
+    let rates = rates.iter().map(|&rate_hz| {
+        let set = set(format!("{LOOPS_RATE}{rate_hz}"), (LOOPS_GRAIN_NS, fewer), "other")?;
+        match rate_hz.checked_sub(1_000_000_000 / tick_ns) {
+            None | Some(0) => Ok(set),
+            Some(more_hz) => set.disturbed(&interrupts(more_hz, host)),
+        }
+    });
     let jobs = jobs.into_iter().map(Ok);
     std::iter::once(usual).chain(parts).chain([deltas]).chain(jobs).chain(rates).collect()
+}
+
+/// Returns the options of do-nothing loops of all variants.
+fn loop_options(grain_ns: u64, samples: u64, policies: &str) -> [(&'static str, String); 5] {
+    [
+        ("variants", "all".to_owned()),
+        ("grain", format!("{grain_ns}ns")),
+        ("samples", samples.to_string()),
+        ("policy", policies.to_owned()),
+        ("all-cpus", String::new()), // already checked that a CPU is left
+    ]
+}
+
+/// Returns interrupts without work at this rate on all CPUs.
+fn interrupts(rate_hz: u64, host: &Host) -> Injection {
+    let period = Duration::from_secs(1) / rate_hz as u32;
+    let (kind, timing) = (InjectionKind::Interrupt, Timing::Periodic { period });
+    Injection { kind, timing, duration: Duration::ZERO, cpus: host.cpus.clone() }
 }
 
 /// Returns jobs of one rank, two, four and so on, up to one on each CPU (Tsafrir 2007, Figure 8).
@@ -140,7 +141,7 @@ fn jobs(samples: u64, host: &Host) -> Result<Vec<Set>, Problem> {
         duration,
         ..Job::usual()?
     };
-    let set = |ranks: usize| Ok(Set::of(format!("ranks-{ranks}"), job.on(&cpus[..ranks])?));
+    let set = |ranks: usize| Ok(Set::new(format!("ranks-{ranks}"), job.on(&cpus[..ranks])?));
     numbers.into_iter().map(set).collect()
 }
 
@@ -156,7 +157,7 @@ fn study(done: &[Done], view: &View<'_>) -> Study {
     let sets: Vec<_> = done.iter().filter_map(named).collect();
     anechoic_report::suite_loops(
         &sets,
-        &of_type::<Bsp>(done),
+        &results_of_type::<Bsp>(done),
         done.first().map(|done| &done.run),
         view,
     )

@@ -81,7 +81,7 @@ fn judge(suite: &Suite, dir: &Path, results: &mut Results) {
     let code = match Inputs::below(dir) {
         Ok(inputs) => {
             let unread = inputs.report_unread();
-            let judged = Judged::of(suite, &inputs, Names::Own);
+            let judged = Judged::from_inputs(suite, &inputs, Names::Own);
             let lacking = judged.map(|judged| judged.lacking).unwrap_or_default();
             let code = if lacking.is_empty() { unread } else { unread.max(exit::WARNING) };
             results.lacking.extend(lacking);
@@ -123,15 +123,20 @@ fn announce(sets: &[Set], kept: &BTreeMap<String, Recording>) {
 /// Returns how long a set lasts without noise; with a stopping rule, the shortest time.
 fn seconds(set: &Set) -> f64 {
     let experiment = &set.plan.experiment;
-    let of_cell = |cell: &Cell| match cell.work {
-        Work::Watch(watch) => watch.duration.as_secs_f64(),
-        Work::Sample(sample) => of_sample(&sample),
-    };
     let between = BETWEEN.as_secs_f64() * experiment.cells.len() as f64;
-    (experiment.cells.iter().map(of_cell).sum::<f64>() + between) * f64::from(experiment.blocks)
+    (experiment.cells.iter().map(cell_seconds).sum::<f64>() + between)
+        * f64::from(experiment.blocks)
 }
 
-fn of_sample(sample: &Sample) -> f64 {
+/// Returns how long a cell lasts without noise.
+fn cell_seconds(cell: &Cell) -> f64 {
+    match cell.work {
+        Work::Watch(watch) => watch.duration.as_secs_f64(),
+        Work::Sample(sample) => sample_seconds(&sample),
+    }
+}
+
+fn sample_seconds(sample: &Sample) -> f64 {
     let count = match sample.samples {
         _ if sample.maiv_ppm.is_some() => CMT_LEAST_REPETITIONS,
         Samples::Count(count) => count,

@@ -1,6 +1,6 @@
 //! `anechoic suite memory`: memory experiments (Wächtler & Sojka 2012).
 
-use super::row::{Done, Set, Suite, Wanted, of_type};
+use super::row::{Done, Set, Suite, Wanted, results_of_type};
 use anechoic_analyze::Memory;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::options::{Answers, OptionRow, Value};
@@ -28,17 +28,15 @@ pub(super) static SUITE: Suite = Suite {
 
 /// Returns a set for each kind of access. Each has its warm curve, from which its preemptions are predicted.
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
-    let set = |access: &str| {
+    let accesses = ["read-random", "write-random", "read-sequential", "write-sequential"];
+    let sets = accesses.into_iter().map(|access| {
         let mut options = vec![("experiments", format!("*-{access}-*"))];
         options.extend(answers.flag("quick").then(|| ("quick", String::new())));
-        Set::of_method(access, methods::MEMORY, &options, host)
-    };
-    ["read-random", "write-random", "read-sequential", "write-sequential"]
-        .into_iter()
-        .map(set)
-        .collect()
+        Set::from_method(access, methods::MEMORY, &options, host)
+    });
+    sets.collect()
 }
 
 fn study(done: &[Done], view: &View<'_>) -> Study {
-    anechoic_report::suite_memory(&of_type::<Memory>(done), view)
+    anechoic_report::suite_memory(&results_of_type::<Memory>(done), view)
 }

@@ -2,14 +2,14 @@
 
 use super::SUITES;
 use super::judged::{Judged, Names};
-use super::row::{Done, Suite, Wanted, left_out};
+use super::row::{Done, Suite, WHOLE, Wanted, left_out};
 use super::settings::is_of;
 use crate::exit;
 use crate::inputs::Inputs;
 use crate::page::{self, Known};
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::Found;
-use anechoic_report::{HtmlPart, HtmlReport, Study, View};
+use anechoic_report::{HtmlPart, HtmlReport, Study};
 use std::path::Path;
 
 /// Computes the report of these recordings, or of copies without what names their owner: that of `chosen`, or of the suite
@@ -25,7 +25,7 @@ pub(super) fn report(
     let copies = redacted.as_ref().map(|(_, copies)| copies);
     let names = copies.map_or(Names::Own, Names::Of);
     let suite = chosen.or_else(|| whose(inputs));
-    let judged = suite.and_then(|suite| Some((suite, Judged::of(suite, inputs, names)?)));
+    let judged = suite.and_then(|suite| Some((suite, Judged::from_inputs(suite, inputs, names)?)));
     let (mut report, mut worst) = page::gather(copies.unwrap_or(inputs), judged.is_some(), known)?;
     if let Some((suite, judged)) = judged.filter(|_| !report.recordings.is_empty()) {
         // Copies are sorted by their hosts.
@@ -41,14 +41,14 @@ pub(super) fn report(
 }
 
 /// Returns the suite whose directory the user named: every recording in it was measured by that suite.
-fn whose(inputs: &Inputs) -> Option<&'static Suite> {
+pub(super) fn whose(inputs: &Inputs) -> Option<&'static Suite> {
     let place = inputs.place()?;
     let (suite, dir) = set_of(inputs.recordings.first()?)?;
-    let is_set = |of: &Recording| {
-        let set = set_of(of);
-        of.dir() != place && set.is_some_and(|(its, its_dir)| its.id == suite.id && its_dir == dir)
+    let is_set = |recording: &Recording| {
+        set_of(recording).is_some_and(|(its, its_dir)| its.id == suite.id && its_dir == dir)
     };
-    inputs.recordings.iter().all(is_set).then_some(suite)
+    let mut all = inputs.recordings.iter();
+    all.all(|recording| recording.dir() != place && is_set(recording)).then_some(suite)
 }
 
 /// Returns the suite that measured a recording, and the directory that holds its sets.
@@ -71,15 +71,15 @@ fn notes(inputs: &Inputs, redact: bool) -> Vec<String> {
             None => found.push((suite, dir, 1)),
         }
     }
-    let note = |(suite, dir, sets): (&Suite, &Path, u64)| {
+    let notes = found.into_iter().map(|(suite, dir, sets)| {
         let dir = if redact { "DIR".to_owned() } else { dir.display().to_string() };
         let sets = anechoic_report::counted(sets, "recording is a set", "recordings are sets");
         let id = suite.id;
         format!(
             "{sets} of the suite {id}; `anechoic suite {id} --show {dir} --html FILE` shows its paper's numbers beside the measured ones."
         )
-    };
-    found.into_iter().map(note).collect()
+    });
+    notes.collect()
 }
 
 impl Judged {
@@ -104,13 +104,12 @@ fn study(
         let Some(name) = name else { continue };
         let Some(wanted) = suite.result(&recording.run().method) else { continue };
         match result(wanted, part, recording) {
-            Ok(found) => done.push(Done { name, ..Done::of(recording, found) }),
+            Ok(found) => done.push(Done { name, ..Done::new(recording, found) }),
             Err(why) => lacking.push(left_out(&name, &why)),
         }
     }
-    let view = View { width: 120, all: true, ..View::default() };
     let whole = lacking.is_empty();
-    ((suite.study)(&done, &view).lacking(lacking), whole)
+    (suite.studied(&done, lacking, &WHOLE), whole)
 }
 
 /// Returns a result of a recording: the one on its page, if that is what the suite needs.
@@ -129,8 +128,8 @@ fn result(wanted: &Wanted, part: &HtmlPart, recording: &Recording) -> Result<Fou
 
 /// Returns why a result of a recording is not there.
 fn why(part: &HtmlPart, title: &str) -> String {
-    let known = part.not_available.iter().find(|of| of.what == title);
-    known.map_or_else(|| format!("there is no result: {title}"), |of| of.why.clone())
+    let known = part.not_available.iter().find(|missing| missing.what == title);
+    known.map_or_else(|| format!("there is no result: {title}"), |missing| missing.why.clone())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `anechoic suite paging`: page sizes and the TLB (Radojković 2009).
 
-use super::row::{Done, Set, Suite, Wanted, of_type};
+use super::row::{Done, Set, Suite, Wanted, results_of_type};
 use anechoic_analyze::Paging;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::options::{Answers, OptionRow, Value};
@@ -30,9 +30,9 @@ pub(super) static SUITE: Suite = Suite {
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let quick = answers.flag("quick").then(|| ("quick", String::new()));
     let options: Vec<_> = quick.into_iter().collect();
-    Ok(vec![Set::of_method("pages", methods::PAGING, &options, host)?])
+    Ok(vec![Set::from_method("pages", methods::PAGING, &options, host)?])
 }
 
 fn study(done: &[Done], view: &View<'_>) -> Study {
-    anechoic_report::suite_paging(&of_type::<Paging>(done), view)
+    anechoic_report::suite_paging(&results_of_type::<Paging>(done), view)
 }

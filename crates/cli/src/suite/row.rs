@@ -4,14 +4,20 @@ use crate::exit;
 use crate::progress::Busy;
 use crate::setup::plan;
 use anechoic_measure::experiment::{Experiment, Host};
+use anechoic_measure::inject::Injection;
 use anechoic_measure::methods;
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::{Answers, OptionRow};
 use anechoic_recording::{Problem, ProblemKind, Recording, Run};
+use anechoic_report::results::suite::SUITE;
 use anechoic_report::results::{AnyRow, Found, Input};
-use anechoic_report::{Study, View};
+use anechoic_report::{Study, Style, View};
 use anechoic_system::cpus;
 use std::path::PathBuf;
+
+/// How much a page and JSON show, whatever the terminal.
+pub(super) const WHOLE: View<'_> =
+    View { style: Style { color: false }, width: 120, all: true, path: None };
 
 /// The experiments of a paper.
 #[derive(Debug)]
@@ -40,6 +46,17 @@ impl Suite {
     /// Returns what is computed of recordings of this method, if the suite has such sets.
     pub(super) fn result(&self, method: &str) -> Option<&'static Wanted> {
         self.results.iter().find(|wanted| wanted.method == method)
+    }
+
+    /// Puts what was measured beside what was published, with what is lacking and why sets are doubtful.
+    pub(super) fn studied(&self, done: &[Done], lacking: Vec<String>, view: &View<'_>) -> Study {
+        let sets = done.iter().map(|done| (done.name.as_str(), &done.found));
+        (self.study)(done, view).lacking(lacking).with_sets(sets)
+    }
+
+    /// Returns that as a result.
+    pub(super) fn result_of(&self, done: &[Done], lacking: Vec<String>, view: &View<'_>) -> Found {
+        Found::from_value(&SUITE, self.studied(done, lacking, view), &[])
     }
 
     /// Returns the CPUs that are measured unless the user names others.
@@ -77,11 +94,11 @@ impl Wanted {
     /// The recording does not contain what it needs.
     pub(super) fn compute(&self, recording: &Recording) -> Result<Found, Problem> {
         if self.is_usual() {
-            return self.row.compute(&Input::of(&[recording]));
+            return self.row.compute(&Input::from_recordings(&[recording]));
         }
         let known = self.row.model().map_or(&[][..], |model| model.options);
         let answers = Answers::read(known, self.options)?;
-        self.row.compute(&Input { answers: Some(&answers), ..Input::of(&[recording]) })
+        self.row.compute(&Input { answers: Some(&answers), ..Input::from_recordings(&[recording]) })
     }
 }
 
@@ -96,7 +113,7 @@ pub(super) struct Set {
 
 impl Set {
     /// Returns a set that measures this experiment with kernel events.
-    pub(super) fn of(name: impl Into<String>, experiment: Experiment) -> Self {
+    pub(super) fn new(name: impl Into<String>, experiment: Experiment) -> Self {
         Self { name: name.into(), plan: plan(experiment) }
     }
 
@@ -104,7 +121,7 @@ impl Set {
     ///
     /// # Errors
     /// The method refuses them.
-    pub(super) fn of_method(
+    pub(super) fn from_method(
         name: impl Into<String>,
         method: &str,
         options: &[(&'static str, String)],
@@ -115,7 +132,19 @@ impl Set {
             ProblemKind::Usage.problem(why, "`anechoic measure --help` lists the methods")
         })?;
         let options: Vec<_> = options.iter().map(|(name, text)| (*name, &text[..])).collect();
-        Ok(Self::of(name, method.with(&options, host)?))
+        Ok(Self::new(name, method.with(&options, host)?))
+    }
+
+    /// Returns the same with this noise in each cell. It may be on every CPU: disturbing them is what such a set is for.
+    ///
+    /// # Errors
+    /// The noise cannot be injected here.
+    pub(super) fn disturbed(mut self, noise: &Injection) -> Result<Self, Problem> {
+        noise.check(true)?;
+        for cell in &mut self.plan.experiment.cells {
+            cell.noise = Some(noise.clone());
+        }
+        Ok(self)
     }
 }
 
@@ -134,7 +163,7 @@ pub(super) struct Done {
 
 impl Done {
     /// Returns the result of a recording.
-    pub(super) fn of(recording: &Recording, found: Found) -> Self {
+    pub(super) fn new(recording: &Recording, found: Found) -> Self {
         let (run, dir) = (recording.run().clone(), recording.dir().to_owned());
         Self { name: set_name(recording), found, run, dir }
     }
@@ -173,11 +202,11 @@ pub(super) fn add_up(suite: &Suite, recording: &Recording, quiet: bool) -> Resul
             .problem(why, "name the directory of that suite")
             .about(recording.dir().display())
     })?;
-    Ok(Done::of(recording, wanted.compute(recording)?))
+    Ok(Done::new(recording, wanted.compute(recording)?))
 }
 
 /// Returns the results of this type.
-pub(super) fn of_type<T: Clone + 'static>(done: &[Done]) -> Vec<T> {
+pub(super) fn results_of_type<T: Clone + 'static>(done: &[Done]) -> Vec<T> {
     done.iter().filter_map(|done| done.found.get()).cloned().collect()
 }
 

@@ -49,12 +49,12 @@ fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let stop_on = Some(StopCondition::Count(answers.one("detours")?));
     let threshold_ns = Some(NOISE_OVER_NS);
     let detours = Detours { threshold_ns, ..Detours::lasting(answers.one("duration")?) };
-    let set = |number| {
-        let mut set = Set::of(format!("run-{number:02}"), detours.clone().on(host.cpus.clone()));
+    let sets = (1..=answers.one::<u64>("repeat")?).map(|number| {
+        let mut set = Set::new(format!("run-{number:02}"), detours.clone().on(host.cpus.clone()));
         set.plan.stop_on = stop_on;
         set
-    };
-    Ok((1..=answers.one::<u64>("repeat")?).map(set).collect())
+    });
+    Ok(sets.collect())
 }
 
 fn study(done: &[Done], view: &View<'_>) -> Study {

@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn where_a_suite_writes_is_no_setting() {
-        let of =
+        let parsed =
             |line: &str| settings(&SUITE, &line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        let first = of("anechoic suite loops -o d --samples 100");
+        let first = parsed("anechoic suite loops -o d --samples 100");
         let cases = [
             ("./anechoic suite loops --resume --output=e --samples 100 -q --json", true),
             ("anechoic suite loops -oe --samples=100 --resume", true),
@@ -122,26 +122,26 @@ mod tests {
             ("anechoic suite loops -o d --samples 100 --unknown", false),
         ];
         for (line, same) in cases {
-            assert_eq!(of(line) == first, same, "{line}");
+            assert_eq!(parsed(line) == first, same, "{line}");
         }
         // What is given as it would be anyway decides the same.
-        assert_eq!(of("anechoic suite loops"), of("anechoic suite loops --samples 100000"));
-        let unread = of("anechoic suite loops --unknown");
-        assert_eq!(unread, of("anechoic suite loops --unknown"));
+        assert_eq!(parsed("anechoic suite loops"), parsed("anechoic suite loops --samples 100000"));
+        let unread = parsed("anechoic suite loops --unknown");
+        assert_eq!(unread, parsed("anechoic suite loops --unknown"));
         assert!(matches!(unread, Settings::Words(_)));
         for line in [
             "anechoic suite loops --unknown -o d --resume",
             "anechoic suite loops -qo e --output=f --html p.html --unknown --json",
             "anechoic suite loops -oe --unknown -q",
         ] {
-            assert_eq!(unread, of(line), "{line}");
+            assert_eq!(unread, parsed(line), "{line}");
         }
         for line in [
             "anechoic suite loops --unknown -c 1",
             "anechoic suite loops --unknown -qc 1",
             "anechoic suite loops --unknown d",
         ] {
-            assert_ne!(unread, of(line), "{line}");
+            assert_ne!(unread, parsed(line), "{line}");
         }
     }
 

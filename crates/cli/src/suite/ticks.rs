@@ -1,6 +1,6 @@
 //! `anechoic suite ticks`: what ticks cost a program that sorts (Tsafrir 2007, first half).
 
-use super::row::{Done, Set, Suite, Wanted, of_type};
+use super::row::{Done, Set, Suite, Wanted, results_of_type};
 use anechoic_measure::experiment::Host;
 use anechoic_predict::ticks::Model;
 use anechoic_recording::options::{Answers, OptionRow, Value};
@@ -32,9 +32,9 @@ const QUICK: [(&str, &str); 3] = [("rates", "none,2khz,10khz"), ("copies", "1,2"
 fn sets(answers: &Answers, host: &Host) -> Result<Vec<Set>, Problem> {
     let quick = QUICK.iter().filter(|_| answers.flag("quick"));
     let options: Vec<_> = quick.map(|&(name, text)| (name, text.to_owned())).collect();
-    Ok(vec![Set::of_method("sort", methods::SERIAL, &options, host)?])
+    Ok(vec![Set::from_method("sort", methods::SERIAL, &options, host)?])
 }
 
 fn study(done: &[Done], view: &View<'_>) -> Study {
-    anechoic_report::suite_ticks(&of_type::<Model>(done), view)
+    anechoic_report::suite_ticks(&results_of_type::<Model>(done), view)
 }

@@ -102,7 +102,7 @@ impl App {
             watched: None,
             snapshot: Snapshot::default(),
             free,
-            colors: Colors::of_terminal(),
+            colors: Colors::from_terminal(),
             order: Order::Now,
             filter: String::new(),
             typing: None,
@@ -182,12 +182,17 @@ impl App {
         let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
         self.snapshot = watched.sums.snapshot();
         let order = self.order;
-        let of = |of: &LiveCpu| [of.noise_now, of.noise, of.rate_now_per_s, of.worst_ns as f64];
-        self.snapshot.cpus.sort_by(|a, b| descending(order, of(a), of(b)).then(a.cpu.cmp(&b.cpu)));
-        let of = |of: &LiveSource| [of.noise_now, of.noise, of.rate_now_per_s, of.worst_ns as f64];
+        let cpu_figures =
+            |cpu: &LiveCpu| [cpu.noise_now, cpu.noise, cpu.rate_now_per_s, cpu.worst_ns as f64];
+        self.snapshot.cpus.sort_by(|a, b| {
+            descending(order, cpu_figures(a), cpu_figures(b)).then(a.cpu.cmp(&b.cpu))
+        });
+        let source_figures = |source: &LiveSource| {
+            [source.noise_now, source.noise, source.rate_now_per_s, source.worst_ns as f64]
+        };
         self.snapshot.sources.sort_by(|a, b| {
             let by_name = || (&a.source, &a.name).cmp(&(&b.source, &b.name));
-            descending(order, of(a), of(b)).then_with(by_name)
+            descending(order, source_figures(a), source_figures(b)).then_with(by_name)
         });
         let rows = self.snapshot.cpus.len().max(self.snapshot.sources.len());
         self.scrolled = self.scrolled.min(rows.saturating_sub(1));
@@ -220,9 +225,9 @@ impl App {
     pub fn sources(&self) -> impl Iterator<Item = &LiveSource> {
         let numbers = self.numbers();
         let text = self.filter.to_lowercase();
-        let shown = move |of: &&LiveSource| match &numbers {
-            Some(list) => list.iter().any(|cpu| of.cpus.contains(cpu)),
-            None => self.title(of).to_lowercase().contains(&text),
+        let shown = move |source: &&LiveSource| match &numbers {
+            Some(list) => list.iter().any(|cpu| source.cpus.contains(cpu)),
+            None => self.title(source).to_lowercase().contains(&text),
         };
         self.snapshot.sources.iter().filter(shown)
     }
@@ -232,19 +237,20 @@ impl App {
         cpus::parse(&self.filter).ok().filter(|list| !list.is_empty())
     }
 
-    fn title(&self, of: &LiveSource) -> String {
-        let [title, ..] = anechoic_report::live::source(of, self.guest());
+    fn title(&self, source: &LiveSource) -> String {
+        let [title, ..] = anechoic_report::live::source(source, self.guest());
         title
     }
 
     /// Returns the last line, printed after the screen is closed.
     pub(crate) fn farewell(&self, kept: &[PathBuf]) -> String {
-        let of = &self.snapshot;
-        let longest = of.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
+        let snapshot = &self.snapshot;
+        let longest =
+            snapshot.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
         let mut text = format!(
             "{} measured: noise {}, longest detour {longest}",
-            elapsed(of.elapsed_ns),
-            noise_share(of.noise)
+            elapsed(snapshot.elapsed_ns),
+            noise_share(snapshot.noise)
         );
         for dir in kept {
             text.push_str(&format!("\nrecording: {0} (show it: anechoic summary {0})", shown(dir)));
@@ -270,6 +276,6 @@ impl OwnCost {
 
 /// Compares rows by their noise now, noise, rate and longest detour: the larger comes first.
 fn descending(order: Order, a: [f64; 4], b: [f64; 4]) -> Ordering {
-    let by = Order::ALL.iter().position(|&of| of == order).filter(|&at| at < a.len());
+    let by = Order::ALL.iter().position(|&column| column == order).filter(|&at| at < a.len());
     by.map_or(Ordering::Equal, |at| b[at].total_cmp(&a[at]))
 }

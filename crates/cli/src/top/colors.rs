@@ -16,7 +16,7 @@ pub enum Colors {
 }
 
 impl Colors {
-    pub(crate) fn of_terminal() -> Self {
+    pub(crate) fn from_terminal() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         match set("COLORTERM") {
             _ if !is_colored(true) => Colors::None,
@@ -43,12 +43,14 @@ impl Colors {
 
 /// Returns the nearest colour of the 6×6×6 colour cube.
 fn nearest(red: u8, green: u8, blue: u8) -> u8 {
-    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
-    let level = |value: u8| {
-        let near = LEVELS.iter().enumerate().min_by_key(|(_, level)| level.abs_diff(value));
-        near.map_or(0, |(at, _)| at as u8)
-    };
     16 + 36 * level(red) + 6 * level(green) + level(blue)
+}
+
+/// Returns the number of the level of the cube that is nearest to this part of a colour.
+fn level(part: u8) -> u8 {
+    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+    let nearest = LEVELS.iter().enumerate().min_by_key(|(_, level)| level.abs_diff(part));
+    nearest.map_or(0, |(number, _)| number as u8)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub fn draw(frame: &mut Frame, app: &App) {
 /// host's name is left out first.
 fn headline(app: &App, room: usize) -> Text<'static> {
     let Some(run) = app.run() else { return Text::from("anechoic top") };
-    let of = &app.snapshot;
+    let snapshot = &app.snapshot;
     let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     let name = if measured.len() == 1 { "CPU" } else { "CPUs" };
     let mut what = vec![
@@ -52,7 +52,7 @@ fn headline(app: &App, room: usize) -> Text<'static> {
         run.machine.host.clone(),
         format!("{name} {}", cpus::list(&measured)),
         format!("detours over {}", duration(run.clock.ns(run.threshold_ticks))),
-        elapsed(of.elapsed_ns),
+        elapsed(snapshot.elapsed_ns),
     ];
     if what.join(" · ").chars().count() > room {
         what.remove(1);
@@ -61,8 +61,8 @@ fn headline(app: &App, room: usize) -> Text<'static> {
     let paused = if app.paused { "paused (space resumes) · " } else { "" };
     let mut second = Line::from(vec![
         paused.bold(),
-        format!("noise {} now", noise_share(of.noise_now)).bold(),
-        Span::raw(format!(", {} since the start", noise_share(of.noise))),
+        format!("noise {} now", noise_share(snapshot.noise_now)).bold(),
+        Span::raw(format!(", {} since the start", noise_share(snapshot.noise))),
     ]);
     let cost = cost(app);
     if second.width() + cost.chars().count() + 3 > room {
@@ -112,9 +112,9 @@ fn tables(frame: &mut Frame, app: &App, area: Rect) {
     let (cpus, sources) = (app.cpus().count() as u16, app.sources().count() as u16);
     let stories = STORIES.min(app.snapshot.longest.len() as u16);
     let room = area.height.saturating_sub(stories + 1 + 4); // headings and blank lines
-    let of_cpus = cpus.min((room / 2).max(room.saturating_sub(sources))).max(1);
+    let shown_cpus = cpus.min((room / 2).max(room.saturating_sub(sources))).max(1);
     let [above, below, last] = Layout::vertical([
-        Constraint::Length(of_cpus + 2),
+        Constraint::Length(shown_cpus + 2),
         Constraint::Fill(1),
         Constraint::Length(if stories == 0 { 0 } else { stories + 1 }),
     ])
@@ -149,9 +149,9 @@ fn cpu_table(frame: &mut Frame, app: &App, area: Rect) {
     let taken: u16 = CPU_WIDTHS.iter().sum::<u16>() + CPU_WIDTHS.len() as u16;
     let columns = usize::from(area.width.saturating_sub(taken)).min(MINUTE);
     let most = app.snapshot.cpus.iter().flat_map(|cpu| &cpu.history).copied().fold(0.0, f64::max);
-    let rows = app.cpus().skip(scroll(app, area, app.cpus().count())).map(|of| {
-        let [number, numbers @ ..] = cpu(of);
-        let history = picture(&of.history, columns, most);
+    let rows = app.cpus().skip(scroll(app, area, app.cpus().count())).map(|live| {
+        let [number, numbers @ ..] = cpu(live);
+        let history = picture(&live.history, columns, most);
         let cells = std::iter::once(Cell::from(number)).chain(numbers.map(right));
         Row::new(cells.chain([Cell::from(Span::styled(history, app.colors.accent()))]))
     });
@@ -182,12 +182,12 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
     };
     let first = scroll(app, area, app.sources().count());
     let sources: Vec<_> =
-        app.sources().skip(first).map(|of| (of, source(of, app.guest()))).collect();
+        app.sources().skip(first).map(|live| (live, source(live, app.guest()))).collect();
     let longest = sources.iter().map(|(_, cells)| cells[0].chars().count()).max().unwrap_or(0);
     let numbers = SOURCE_WIDTHS.iter().sum::<u16>() + SOURCE_WIDTHS.len() as u16;
     let title = (longest.max(NAME) as u16 + 2).min(area.width.saturating_sub(numbers));
-    let rows = sources.into_iter().map(|(of, [name, numbers @ ..])| {
-        let mark = Span::styled("■ ", app.colors.source(&of.source));
+    let rows = sources.into_iter().map(|(live, [name, numbers @ ..])| {
+        let mark = Span::styled("■ ", app.colors.source(&live.source));
         let name = Span::raw(fitted(&name, usize::from(title.saturating_sub(2))));
         let title = Cell::from(Line::from(vec![mark, name]));
         Row::new(std::iter::once(title).chain(numbers.map(right)))
@@ -205,7 +205,7 @@ fn scroll(app: &App, area: Rect, rows: usize) -> usize {
 fn longest(frame: &mut Frame, app: &App, area: Rect) {
     let shown = usize::from(area.height.saturating_sub(1));
     let width = usize::from(area.width);
-    let line = |of| Line::from(fitted(&story(of, app.guest()), width));
+    let line = |detour| Line::from(fitted(&story(detour, app.guest()), width));
     let lines = app.snapshot.longest.iter().take(shown).map(line);
     let title = Line::from("longest detours since the start").bold();
     let text: Vec<Line> = std::iter::once(title).chain(lines).collect();

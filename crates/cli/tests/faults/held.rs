@@ -35,7 +35,7 @@ impl Drop for Setting {
 struct Holder(Child);
 
 impl Holder {
-    fn of(cpu: &str, after_s: u32) -> Self {
+    fn start(cpu: &str, after_s: u32) -> Self {
         let script = format!(
             "sleep {after_s}; taskset -c {cpu} chrt -f 60 sh -c 'while :; do :; done' & trap \"kill -9 $!\" TERM EXIT; \
              sleep 25 & wait $!"
@@ -63,7 +63,7 @@ fn a_cpu_that_a_real_time_thread_holds() {
     let place = Place::new();
     {
         let _whole = Setting::set(THROTTLING, "-1");
-        let _holder = Holder::of(&cpu, 0);
+        let _holder = Holder::start(&cpu, 0);
         std::thread::sleep(std::time::Duration::from_secs(1));
         for command in ["run -d 500ms", "measure fwq --repetitions 100", "check --self-test"] {
             let output = if command.starts_with("check") { "" } else { "-q -o r" };
@@ -75,7 +75,7 @@ fn a_cpu_that_a_real_time_thread_holds() {
     }
     {
         let _whole = Setting::set(THROTTLING, "-1");
-        let _holder = Holder::of(&cpu, 3);
+        let _holder = Holder::start(&cpu, 3);
         let done = place.run(&format!(
             "rm -rf r; timeout -k 5 60 {} run -d 60s --cpus {cpu} -q -o r >&- & sleep 5; kill $!; wait $!; \
              echo \"code $?\" >&2",

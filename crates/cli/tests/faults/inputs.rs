@@ -43,8 +43,8 @@ fn recordings_that_were_changed_at_random() {
     place.run("anechoic run -q -d 200ms -o known >&-; anechoic measure fwq -q --cpus 1 --repetitions 50 -o fwq >&-");
     let mut numbers = Numbers(2);
     for number in 0..CHANGED {
-        let of = if number % 4 == 0 { "fwq" } else { "known" };
-        place.run(&format!("rm -rf changed; cp -r {of} changed; rm -f changed/SHA256SUMS"));
+        let original = if number % 4 == 0 { "fwq" } else { "known" };
+        place.run(&format!("rm -rf changed; cp -r {original} changed; rm -f changed/SHA256SUMS"));
         let files = files(&place.at("changed"));
         let file = &files[numbers.below(files.len())];
         let mut content = fs::read(file).expect("a file");

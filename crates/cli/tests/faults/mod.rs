@@ -115,10 +115,10 @@ impl Host {
             let pid = name.strip_prefix("anechoic-").and_then(|rest| rest.split('-').next());
             pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
         };
-        let of_mount = |line: &str| line.split(' ').skip(3).collect::<Vec<_>>().join(" ");
+        let described = |line: &str| line.split(' ').skip(3).collect::<Vec<_>>().join(" ");
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
-        let ours = |of: &PathBuf| {
-            fs::read_link(of.join("exe")).is_ok_and(|exe| exe == Path::new(tool::ANECHOIC))
+        let ours = |process: &PathBuf| {
+            fs::read_link(process.join("exe")).is_ok_and(|exe| exe == Path::new(tool::ANECHOIC))
         };
         let note = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -127,7 +127,7 @@ impl Host {
         Host {
             instances: instances.lines().filter(dead).map(str::to_owned).collect(),
             processes: entries(Path::new("/proc")).filter(ours).collect(),
-            mounts: mounts.lines().map(of_mount).collect(),
+            mounts: mounts.lines().map(described).collect(),
             settings: settings(),
             tracing: tracing.lines().map(str::to_owned).collect(),
             notes: entries(Path::new("/run"))
@@ -148,17 +148,17 @@ const NO_SETTINGS: [&str; 4] =
 
 /// Returns what is in the files of settings and pools: of the kernel, of its memory, of each CPU and of each interrupt.
 fn settings() -> BTreeMap<PathBuf, Option<String>> {
-    let of_sysctl = |name: &str| entries(&Path::new("/proc/sys").join(name));
+    let sysctl = |name: &str| entries(&Path::new("/proc/sys").join(name));
     let is_setting =
         |file: &PathBuf| file.is_file() && !NO_SETTINGS.iter().any(|name| file.ends_with(name));
-    let kernel = of_sysctl("kernel").chain(of_sysctl("vm")).filter(is_setting);
+    let kernel = sysctl("kernel").chain(sysctl("vm")).filter(is_setting);
     let cpus = entries(Path::new("/sys/devices/system/cpu"))
         .flat_map(|cpu| ["online", "cpufreq/scaling_governor"].map(|name| cpu.join(name)))
         .filter(|file| file.is_file());
     let interrupts = entries(Path::new("/proc/irq"))
         .map(|irq| irq.join("smp_affinity"))
         .filter(|file| file.is_file());
-    let sizes = |of: &str| entries(&Path::new("/sys/kernel/mm").join(of));
+    let sizes = |dir: &str| entries(&Path::new("/sys/kernel/mm").join(dir));
     let pools = sizes("hugepages").map(|size| size.join("nr_hugepages"));
     let transparent = sizes("transparent_hugepage").map(|size| size.join("enabled"));
     let all = Path::new("/sys/kernel/mm/transparent_hugepage/enabled").to_owned();
@@ -193,7 +193,11 @@ fn the_state_of_the_host_has_what_the_command_changes_or_could() {
     }
     assert!(host.settings.keys().any(|file| file.starts_with("/proc/irq")));
     for line in ["tracing_on:", "events/enable:", "tracing_cpumask:"] {
-        assert!(host.tracing.iter().any(|of| of.starts_with(line)), "{line} {:?}", host.tracing);
+        assert!(
+            host.tracing.iter().any(|setting| setting.starts_with(line)),
+            "{line} {:?}",
+            host.tracing
+        );
     }
     assert!(host.mounts.iter().any(|mount| mount.contains(" / ")), "{:?}", host.mounts);
 }

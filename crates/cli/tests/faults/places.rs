@@ -38,8 +38,8 @@ fn one(place: &Place, command: &str, around: &str) {
         let sources: serde_json::Value = serde_json::from_str(&done.out).unwrap_or_default();
         let rows = sources["sources"]["rows"].as_array();
         for row in rows.into_iter().flatten() {
-            let of_loop = row["name"].as_str().is_some_and(|name| name.starts_with("loop "));
-            assert!(!of_loop, "our own thread is a source: {around}: {row}");
+            let is_loop = row["name"].as_str().is_some_and(|name| name.starts_with("loop "));
+            assert!(!is_loop, "our own thread is a source: {around}: {row}");
         }
     }
 }

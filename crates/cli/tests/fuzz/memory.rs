@@ -29,17 +29,17 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc_zeroed(layout) }
     }
 
-    unsafe fn realloc(&self, of: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         more(size);
         NOW.fetch_sub(layout.size(), Relaxed);
         // SAFETY: as above.
-        unsafe { System.realloc(of, layout, size) }
+        unsafe { System.realloc(pointer, layout, size) }
     }
 
-    unsafe fn dealloc(&self, of: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Relaxed);
         // SAFETY: as above.
-        unsafe { System.dealloc(of, layout) }
+        unsafe { System.dealloc(pointer, layout) }
     }
 }
 

@@ -25,12 +25,12 @@ type Changed<'a> = Option<(usize, &'a [u8])>;
 /// The messages of a job, each after its number.
 pub fn messages() -> Vec<Vec<u8>> {
     static MESSAGES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
-    let of_job = || {
+    let job_messages = || {
         let place = tempfile::tempdir().expect("a directory");
         let messages = if is_possible() { job(place.path(), None) } else { vec![vec![]] };
         (0..).zip(messages).map(|(number, message)| [vec![number], message].concat()).collect()
     };
-    MESSAGES.get_or_init(of_job).clone()
+    MESSAGES.get_or_init(job_messages).clone()
 }
 
 pub fn read_message(dir: &Path) -> Reader {

@@ -81,16 +81,19 @@ fn read_all(dir: &Path) {
     let (all, page) = ([&recording], Beside::with_room(html_budget(1)));
     let mut found = Findings::default();
     for row in for_report(&recording, false) {
-        found_of(row.compute(&Input { page: Some(&page), ..Input::of(&all) }), &mut found);
+        found_of(
+            row.compute(&Input { page: Some(&page), ..Input::from_recordings(&all) }),
+            &mut found,
+        );
     }
     page.take().into_iter().for_each(|beside| found.add(beside));
     for job in for_summary(&all, true) {
         let mut before = Findings::default();
         for row in needed(job.row) {
-            found_of(row.compute(&Input::of(&all)), &mut before);
+            found_of(row.compute(&Input::from_recordings(&all)), &mut before);
         }
         found_of(
-            job.row.compute(&Input { before: &[&before], ..Input::of(&all) }),
+            job.row.compute(&Input { before: &[&before], ..Input::from_recordings(&all) }),
             &mut Findings::default(),
         );
     }
@@ -206,7 +209,8 @@ pub fn read_recipe(dir: &Path) -> Reader {
 pub fn host_summaries() -> Vec<Vec<u8>> {
     let summary = |version| {
         let recording = Recording::open(&fixture(version)).expect("a recording");
-        serde_json::to_vec(&HostSummary::of(&recording).expect("its summary")).expect("plain data")
+        serde_json::to_vec(&HostSummary::from_recording(&recording).expect("its summary"))
+            .expect("plain data")
     };
     vec![summary(1), summary(2)]
 }

@@ -50,9 +50,9 @@ fn enabled(text: &str) -> Option<EnabledEvent> {
 /// Returns the layout of a page and the events of the fixture.
 fn known() -> (PageLayout, Vec<EnabledEvent>) {
     let texts = formats();
-    let text = |of: &Vec<u8>| String::from_utf8_lossy(of).into_owned();
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
     let layout = page_layout(&text(&texts[0]), PAGE).expect("the layout of a page");
-    (layout, texts.iter().filter_map(|of| enabled(&text(of))).collect())
+    (layout, texts.iter().filter_map(|bytes| enabled(&text(bytes))).collect())
 }
 
 /// Reads a page and the events in it, also when it ends early.
@@ -93,7 +93,7 @@ pub fn kernel_types() -> Vec<Vec<u8>> {
     };
     let structure = |name: &str, members: &[(&str, u32, u32)]| {
         let head = [at(name), 4 << 24 | members.len() as u32, 64];
-        let members = members.iter().flat_map(|&(name, of, bits)| [at(name), of, bits]);
+        let members = members.iter().flat_map(|&(name, type_id, bits)| [at(name), type_id, bits]);
         head.into_iter().chain(members).collect::<Vec<u32>>()
     };
     let types = [
@@ -168,8 +168,8 @@ pub fn machine_files() -> Vec<Vec<u8>> {
 
 pub fn read_machine(dir: &Path) -> Reader {
     let (dir, paths) = (dir.to_owned(), machine_files());
-    let path = |of: &Vec<u8>| {
-        String::from_utf8_lossy(of.split(|&byte| byte == b'\n').next().unwrap_or_default())
+    let path = |bytes: &Vec<u8>| {
+        String::from_utf8_lossy(bytes.split(|&byte| byte == b'\n').next().unwrap_or_default())
             .trim_start_matches('/')
             .to_owned()
     };
@@ -231,7 +231,7 @@ fn model(times: &Path, costs: &Path) {
     let model = ticks::model(&table);
     anechoic_report::json(&model, &mut std::io::sink()).expect("numbers");
     let view = View::default();
-    let _ = Found::of(&TICKS, model, &[]).screen(&view).to_text(&view);
+    let _ = Found::from_value(&TICKS, model, &[]).screen(&view).to_text(&view);
 }
 
 pub fn detours() -> Vec<Vec<u8>> {
@@ -249,7 +249,7 @@ pub fn read_detours(dir: &Path) -> Reader {
         let Ok(model) = predict(&noise, &ask) else { return };
         anechoic_report::json(&model, &mut std::io::sink()).expect("numbers");
         let view = View::default();
-        let _ = Found::of(&PHASES, model, &[]).screen(&view).to_text(&view);
+        let _ = Found::from_value(&PHASES, model, &[]).screen(&view).to_text(&view);
     })
 }
 
@@ -339,7 +339,9 @@ fn imported(id: &str, dir: &Path, given: &[(&str, &str)]) -> Reader {
             let recording = recording.expect("whole");
             recording.verify().expect("whole");
             for job in for_summary(&[&recording], false) {
-                let Ok(found) = job.row.compute(&Input::of(&job.recordings)) else { continue };
+                let Ok(found) = job.row.compute(&Input::from_recordings(&job.recordings)) else {
+                    continue;
+                };
                 let view = View::default();
                 found.screen(&view).write(&view, &mut std::io::sink()).expect("written");
             }

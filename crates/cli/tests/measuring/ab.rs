@@ -19,15 +19,18 @@ fn injected_noise_of_a_side_is_found() {
         let found: Value = serde_json::from_str(&done.out)
             .unwrap_or_else(|error| panic!("{error}: {} {}", done.out, done.err));
         let sources = found["sources"].as_array().expect("a list");
-        let is_ours =
-            |of: &&Value| of["name"].as_str().is_some_and(|name| name.starts_with("inject"));
-        let ours = sources.iter().find(is_ours).map(|of| &of["difference"]);
+        let is_ours = |source: &&Value| {
+            source["name"].as_str().is_some_and(|name| name.starts_with("inject"))
+        };
+        let ours = sources.iter().find(is_ours).map(|source| &source["difference"]);
         println!("{} {ours:?}", found["verdict"]);
-        let right = ours.is_some_and(|of| {
-            of["clear"] == true && of["before"].as_f64() > Some(0.08) && of["after"] == 0.0
+        let right = ours.is_some_and(|difference| {
+            difference["clear"] == true
+                && difference["before"].as_f64() > Some(0.08)
+                && difference["after"] == 0.0
         });
         // However busy the host is, it is found; how exactly depends on the host.
-        let found = ours.is_some_and(|of| of["before"].as_f64() > Some(0.04));
+        let found = ours.is_some_and(|difference| difference["before"].as_f64() > Some(0.04));
         ensure(right, !found, || format!("{ours:?}"))
     });
 }

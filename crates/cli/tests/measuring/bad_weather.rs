@@ -240,7 +240,7 @@ fn what_finds_no_room_at_the_end_is_lost() {
     let (json, code) = summary.trim_end().rsplit_once('\n').expect("a result and its code");
     assert_eq!(code, "code 1");
     let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
-    let count = |of: &serde_json::Value| of.as_u64().expect("a count");
+    let count = |field: &serde_json::Value| field.as_u64().expect("a count");
     for cpu in json["cpus"].as_array().expect("CPUs") {
         assert!(count(&cpu["lost_detours"]) > 0 && count(&cpu["detours"]) == 0, "{cpu}");
         assert!(cpu["interval"].is_null(), "{cpu}");

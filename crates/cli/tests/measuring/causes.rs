@@ -41,8 +41,8 @@ fn added_timer_interrupts_are_all_found() {
 fn delivered(recording: &Recording, cpu: u32) -> u64 {
     let names = rows::<anechoic_recording::Name>(recording);
     let address = names.iter().find(|name| name.name == PERF_TIMER).expect("resolved").key;
-    let of = recording.run().cpus.iter().find(|of| of.cpu == cpu).expect("measured");
-    let window = of.first_ticks..=of.last_ticks;
+    let measured = recording.run().cpus.iter().find(|row| row.cpu == cpu).expect("measured");
+    let window = measured.first_ticks..=measured.last_ticks;
     let events = rows::<KernelEvent>(recording).into_iter();
     let expired = events.filter(|event| event.kind == EventKind::HrtimerEntry && event.cpu == cpu);
     expired.filter(|e| e.args[1] == address && window.contains(&e.ticks)).count() as u64

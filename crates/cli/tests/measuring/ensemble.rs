@@ -159,10 +159,12 @@ fn ranks_of_one_host_take_samples_together() {
         assert_eq!((&joined["job"]["ranks"], &joined["job"]["hosts"]), (&size.into(), &1.into()));
         let alone = summary(&output.join(&host));
         let series = alone["series"].as_array().expect("series");
-        let of_cpus = experiments(&joined).map(|of| of["by_cpu"].as_array().expect("rows").len());
-        assert_eq!(of_cpus.sum::<usize>(), series.len(), "{method}: {joined}");
-        let alone = series.iter().map(|of| of["facts"]["samples"].as_u64().expect("a number"));
-        let all = experiments(&joined).map(|of| of["samples"].as_u64().expect("a number"));
+        let rows = experiments(&joined)
+            .map(|experiment| experiment["by_cpu"].as_array().expect("rows").len());
+        assert_eq!(rows.sum::<usize>(), series.len(), "{method}: {joined}");
+        let alone = series.iter().map(|row| row["facts"]["samples"].as_u64().expect("a number"));
+        let all = experiments(&joined)
+            .map(|experiment| experiment["samples"].as_u64().expect("a number"));
         assert_eq!(all.sum::<u64>(), alone.sum::<u64>(), "{method}: {joined}");
     }
 }

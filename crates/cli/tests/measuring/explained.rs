@@ -37,8 +37,8 @@ fn in_directory<T>(
 
 /// A measure of spread of the judged samples at one pace, in ns: raw, remaining, undisturbed.
 fn spread(subtraction: &Value, measure: &str) -> (f64, f64, Option<f64>) {
-    let of = &subtraction["verdict"]["paced"][measure];
-    let ns = |name: &str| of[name].as_f64();
+    let values = &subtraction["verdict"]["paced"][measure];
+    let ns = |name: &str| values[name].as_f64();
     let both = ns("raw_ns").zip(ns("left_ns"));
     let (raw, left) = both.unwrap_or_else(|| panic!("{measure}: {subtraction}"));
     (raw, left, ns("undisturbed_ns"))
@@ -64,13 +64,14 @@ fn added_interrupts_explain_the_spread_of_do_nothing_loops() {
     one_of(3, || {
         let quiet = under_interrupts(cpu, None, &args);
         let disturbed = under_interrupts(cpu, Some(1_000), &args);
-        let [quiet, disturbed] = [&quiet, &disturbed].map(|of| &of["series"][0]["subtraction"]);
+        let [quiet, disturbed] =
+            [&quiet, &disturbed].map(|summary| &summary["series"][0]["subtraction"]);
         let sources = disturbed["sources"].as_array().expect("a list");
         let added = sources.iter().find(|source| source["name"] == PERF_TIMER);
         let touched = added.and_then(|source| source["samples"].as_u64()).expect("a source");
         let judged = disturbed["judged"].as_u64().expect("a count");
         // A host that takes the CPU in one of twenty samples changes what remains of them.
-        let large = |of: &Value| of["left_out_large"].as_u64().expect("a count");
+        let large = |subtraction: &Value| subtraction["left_out_large"].as_u64().expect("a count");
         let host = large(quiet).max(large(disturbed)) < 250;
         // Samples that are not judged have large unexplained detours. A core that became faster after the
         // calibration leaves some samples between two interrupts.

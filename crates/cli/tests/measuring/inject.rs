@@ -236,7 +236,9 @@ fn coordinated_noise_starts_together_on_two_hosts() {
         assert_eq!(stated.bound_ns().is_some(), wall.within_ns.is_some());
         let rows = recording.rows::<Detour>().flat_map(|rows| rows.expect("whole"));
         let rows: Vec<(u64, u64)> = rows
-            .map(|of| (clock.ns(of.start_ticks), clock.ns(of.end_ticks - of.start_ticks)))
+            .map(|detour| {
+                (clock.ns(detour.start_ticks), clock.ns(detour.end_ticks - detour.start_ticks))
+            })
             .collect();
         // Those that are longer are of other noise, or covered by it.
         let lengths = 290_000..1_000_000;
@@ -247,7 +249,7 @@ fn coordinated_noise_starts_together_on_two_hosts() {
         (starts, stated.p50_late_ns, longer)
     });
     let [(one, late, longer), (other, other_late, other_longer)] = &starts;
-    let nearest = |at: &u64| other.iter().map(|of| of.abs_diff(*at)).min().expect("noise");
+    let nearest = |at: &u64| other.iter().map(|start| start.abs_diff(*at)).min().expect("noise");
     let mut apart: Vec<u64> = one.iter().map(nearest).filter(|apart| *apart < 5_000_000).collect();
     apart.sort_unstable();
     if apart.len() <= 50 && longer.max(other_longer) > &100 {
@@ -269,7 +271,7 @@ fn timer_interrupts(cpu: &str) -> u64 {
     let at = text
         .lines()
         .next()
-        .map(|heads| heads.split_whitespace().position(|of| of == format!("CPU{cpu}")));
+        .map(|heads| heads.split_whitespace().position(|head| head == format!("CPU{cpu}")));
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix("LOC:"));
     let at = at.flatten().expect("the CPU is online");
     line.and_then(|line| line.split_whitespace().nth(at)?.parse().ok()).expect("a count")

@@ -18,9 +18,13 @@ fn delays_of_loops_are_those_of_their_slow_samples() {
     let sum = |key: [&str; 2]| -> f64 {
         series
             .iter()
-            .map(|of| &of["distribution"])
-            .filter_map(|of| {
-                if key[1].is_empty() { of[key[0]].as_f64() } else { of[key[0]][key[1]].as_f64() }
+            .map(|row| &row["distribution"])
+            .filter_map(|distribution| {
+                if key[1].is_empty() {
+                    distribution[key[0]].as_f64()
+                } else {
+                    distribution[key[0]][key[1]].as_f64()
+                }
             })
             .sum()
     };

@@ -12,7 +12,7 @@ fn last_cpu() -> String {
     cpus::allowed().last().expect("a CPU").to_string()
 }
 
-fn of_cpu<R: CpuRow>(recording: &Recording, cpu: u32) -> Vec<R> {
+fn cpu_rows<R: CpuRow>(recording: &Recording, cpu: u32) -> Vec<R> {
     recording.rows_of_cpu::<R>(cpu).flat_map(|batch| batch.expect("readable")).collect()
 }
 
@@ -61,7 +61,7 @@ fn every_method_accounts_for_all_of_its_time() {
         }
         for (series, outcome) in &series {
             let cpu = series.cpu.expect("pinned");
-            let samples = of_cpu::<Sample>(&recording, cpu).into_iter();
+            let samples = cpu_rows::<Sample>(&recording, cpu).into_iter();
             let samples: Vec<_> = samples.filter(|s| s.series == series.series).collect();
             assert_eq!((outcome.wrong, outcome.lost), (0, 0), "{args:?} {}", series.variant);
             assert_eq!(samples.len() as u64, series.asked, "{args:?} {}", series.variant);
@@ -83,10 +83,10 @@ fn parts_add_up(recording: &Recording) {
     for cpu in &recording.run().cpus {
         let stints = recording.stints(cpu).expect("readable");
         let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
-        for activity in of_cpu::<Activity>(recording, cpu.cpu) {
+        for activity in cpu_rows::<Activity>(recording, cpu.cpu) {
             *sums.entry(activity.detour).or_insert(0) += activity.self_ticks;
         }
-        for (index, detour) in of_cpu::<Detour>(recording, cpu.cpu).iter().enumerate() {
+        for (index, detour) in cpu_rows::<Detour>(recording, cpu.cpu).iter().enumerate() {
             let within =
                 |ticks| stints.iter().find(|s| (s.first_ticks..=s.last_ticks).contains(&ticks));
             let stint = within(detour.end_ticks).expect("a detour lies in a stint");
@@ -108,7 +108,7 @@ fn the_grid_of_windows_does_not_drift() {
     let (series, outcome) = recording.series().expect("readable").remove(0);
     let windows = 1_000_000;
     assert_eq!(outcome.samples, windows);
-    let samples = of_cpu::<Sample>(&recording, cpu.parse().expect("a number"));
+    let samples = cpu_rows::<Sample>(&recording, cpu.parse().expect("a number"));
     let grid = |index| outcome.first_ticks + index * series.grain_ticks;
     for sample in &samples {
         let expected = (grid(sample.index), grid(sample.index + 1));
@@ -117,7 +117,7 @@ fn the_grid_of_windows_does_not_drift() {
     // The loop's own read when it closed the last window: late by a step or by a detour.
     let late = outcome.last_ticks - grid(windows);
     let step = series.parameters.step_ticks.expect("watched");
-    let detours = of_cpu::<Detour>(&recording, cpu.parse().expect("a number"));
+    let detours = cpu_rows::<Detour>(&recording, cpu.parse().expect("a number"));
     let in_detour =
         detours.iter().any(|d| d.start_ticks < grid(windows) && d.end_ticks > grid(windows));
     println!("after {windows} windows late by {late} ticks (a step is {step})");
@@ -147,7 +147,7 @@ fn pure_samples_hold_the_same_ticks() {
         let args = [&["fwq", "--repetitions", "2000", "--cpus", &cpu], pure].concat();
         let (_dir, recording) = measure(&args);
         let cpu = &recording.run().cpus[0];
-        let activities = of_cpu::<Activity>(&recording, cpu.cpu);
+        let activities = cpu_rows::<Activity>(&recording, cpu.cpu);
         let is_tick = |a: &&Activity| {
             a.kind == ActivityKind::Activity && &*a.source == "timer-tick" && a.function.is_none()
         };
@@ -190,10 +190,10 @@ fn policies_and_places_are_as_asked() {
     let (unpinned, outcome) = series.last().expect("one");
     assert_eq!((unpinned.cpu, unpinned.parameters.step_ticks), (None, None));
     let rows = recording.rows::<Sample>().flat_map(|batch| batch.expect("readable"));
-    let of_it: Vec<Sample> = rows.filter(|s| s.series == unpinned.series).collect();
-    assert_eq!(of_it.len() as u64, outcome.samples);
+    let samples: Vec<Sample> = rows.filter(|s| s.series == unpinned.series).collect();
+    assert_eq!(samples.len() as u64, outcome.samples);
     let allowed = cpus::allowed();
-    assert!(of_it.iter().all(|sample| allowed.contains(&sample.cpu)));
+    assert!(samples.iter().all(|sample| allowed.contains(&sample.cpu)));
 }
 
 /// A series ends once its mean is steady, and reports that; otherwise it takes all its samples.
@@ -237,7 +237,7 @@ fn a_loop_that_is_moved_ends_its_series() {
     let recording = Recording::open(dir.path()).expect("a recording");
     for (series, outcome) in recording.series().expect("readable") {
         let cpu = series.cpu.expect("pinned");
-        let kept = of_cpu::<Sample>(&recording, cpu).len() as u64;
+        let kept = cpu_rows::<Sample>(&recording, cpu).len() as u64;
         assert_eq!(kept, outcome.samples, "CPU {cpu}");
         let expected = if cpu == last { Ended::Offline } else { Ended::Complete };
         assert_eq!(outcome.ended, expected, "CPU {cpu}");
@@ -255,7 +255,7 @@ fn lost_samples_are_counted() {
     let recording = Recording::open(dir.path()).expect("a recording");
     let mut all_lost = 0;
     for (series, outcome) in recording.series().expect("readable") {
-        let samples = of_cpu::<Sample>(&recording, series.cpu.expect("pinned"));
+        let samples = cpu_rows::<Sample>(&recording, series.cpu.expect("pinned"));
         assert_eq!(samples.len() as u64 + outcome.lost, outcome.samples);
         assert_eq!(outcome.samples, 60_000_000);
         assert!(samples.windows(2).all(|pair| pair[0].index < pair[1].index));
@@ -323,7 +323,7 @@ fn what_was_measured_until_a_signal_is_kept() {
             assert_eq!(outcome.ended, Ended::Interrupted, "series {}", series.series);
             assert!((1..900_000).contains(&outcome.samples), "{outcome:?}");
             let cpu = series.cpu.expect("pinned");
-            assert_eq!(of_cpu::<Sample>(&recording, cpu).len() as u64, outcome.samples);
+            assert_eq!(cpu_rows::<Sample>(&recording, cpu).len() as u64, outcome.samples);
         }
     }
 }

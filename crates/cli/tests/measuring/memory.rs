@@ -41,24 +41,24 @@ fn measured(dir: &Path, args: &[&str]) -> (Done, Memory) {
     assert_eq!(done.code, Some(0), "{}", done.err);
     let recording = Recording::open(dir).expect("a recording");
     assert_eq!(recording.run().state, RunState::Complete);
-    assert!(recording.run().outcomes.iter().all(|of| (of.wrong, of.lost) == (0, 0)));
+    assert!(recording.run().outcomes.iter().all(|outcome| (outcome.wrong, outcome.lost) == (0, 0)));
     (done, memory(&recording).expect("a result"))
 }
 
 fn at(found: &Memory, id: &str, kib: u64) -> Point {
-    let of: &Experiment = found.experiment(id).expect("measured");
-    let point = of.points.iter().find(|point| point.bytes == kib << 10);
+    let experiment: &Experiment = found.experiment(id).expect("measured");
+    let point = experiment.points.iter().find(|point| point.bytes == kib << 10);
     point.unwrap_or_else(|| panic!("{id} has no {kib} KiB")).clone()
 }
 
 /// Returns the passes of an experiment over a working set in ticks, in ascending order.
 fn passes(recording: &Recording, id: &str, kib: u64) -> Vec<u64> {
     let known = recording.series().expect("readable");
-    let of_point = known.iter().find(|(series, _)| {
+    let found = known.iter().find(|(series, _)| {
         series.parameters.experiment.as_deref() == Some(id)
             && series.parameters.working_set_bytes == Some(kib << 10)
     });
-    let (series, _) = of_point.unwrap_or_else(|| panic!("{id} has no {kib} KiB"));
+    let (series, _) = found.unwrap_or_else(|| panic!("{id} has no {kib} KiB"));
     let all = recording.rows::<Sample>().flat_map(|rows| rows.expect("readable"));
     let passes = all.filter(|sample| sample.series == series.series);
     let mut ticks: Vec<u64> = passes.map(|pass| pass.end_ticks - pass.start_ticks).collect();
@@ -92,11 +92,11 @@ fn costs_more(recording: &Recording, more: &str, less: &str, sizes_kib: &[u64]) 
 /// take hardly longer than undisturbed ones.
 fn writing_costs_more_than_sleeping(recording: &Recording, kib: u64) {
     const UNDISTURBED: f64 = 1.25;
-    let of = |how: &str| passes(recording, how, kib);
-    let warm = of("bandwidth-read-random-warm");
-    let slept = of("preemption-read-random-sleep-short");
+    let ticks = |how: &str| passes(recording, how, kib);
+    let warm = ticks("bandwidth-read-random-warm");
+    let slept = ticks("preemption-read-random-sleep-short");
     let (warm, slept) = (warm[warm.len() / 2], slept[slept.len() / 4]);
-    let wrote = median_interval(&of("preemption-read-random-write-long"));
+    let wrote = median_interval(&ticks("preemption-read-random-write-long"));
     let text =
         format!("{kib} KiB: {warm} ticks warm, {slept} after sleeping, {wrote:?} after writing");
     println!("{text}");
@@ -140,8 +140,10 @@ fn what_happens_to_the_caches_costs() {
     for kib in [64, 128, 256, 512] {
         writing_costs_more_than_sleeping(&recording, kib);
     }
-    for of in found.experiments.iter().filter(|of| of.id.starts_with("migration")) {
-        assert_eq!(of.absent.is_some(), of.points.is_empty(), "{of:?}");
+    for experiment in
+        found.experiments.iter().filter(|experiment| experiment.id.starts_with("migration"))
+    {
+        assert_eq!(experiment.absent.is_some(), experiment.points.is_empty(), "{experiment:?}");
     }
 }
 
@@ -254,11 +256,12 @@ fn times_are_those_of_an_independent_program() {
         for line in done.out.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let [how, kib, ns] = words[..] else { panic!("{} {}", done.out, done.err) };
-            let (id, _, sizes) = KERNELS.iter().find(|(_, of, _)| *of == how).expect("a kernel");
+            let (id, _, sizes) =
+                KERNELS.iter().find(|(_, name, _)| *name == how).expect("a kernel");
             let kib: u64 = kib.parse().expect("a size");
             if sizes.contains(&kib) {
-                let of = in_turn.entry((*id, kib)).or_default();
-                of.theirs.push(ns.parse().expect("a time"));
+                let times = in_turn.entry((*id, kib)).or_default();
+                times.theirs.push(ns.parse().expect("a time"));
             }
         }
     };
@@ -267,15 +270,15 @@ fn times_are_those_of_an_independent_program() {
         let dir = tempfile::tempdir().expect("a directory");
         let ids = KERNELS.map(|(id, ..)| id).join(",");
         let (_, found) = measured(dir.path(), &["--no-trace", "--experiments", &ids]);
-        for ((id, kib), of) in &mut in_turn {
-            of.ours.push(at(&found, id, *kib).median * found.tick_ns);
+        for ((id, kib), times) in &mut in_turn {
+            times.ours.push(at(&found, id, *kib).median * found.tick_ns);
         }
     }
     independent(&mut in_turn);
     assert_eq!(in_turn.len(), KERNELS.iter().map(|(_, _, sizes)| sizes.len()).sum::<usize>());
     let mut wrong = Vec::new();
-    for ((id, kib), of) in &in_turn {
-        let (ratio, variation) = (of.ratio(), of.variation());
+    for ((id, kib), times) in &in_turn {
+        let (ratio, variation) = (times.ratio(), times.variation());
         let text = format!(
             "{id} at {kib} KiB: {ratio:.3} of the independent program's time, which varies by {variation:.3}"
         );

@@ -15,8 +15,8 @@ fn record(dir: &Path, command: &[&str]) -> Done {
     anechoic(&[&["record", "-q", "-o", arg(dir), "--"], command].concat())
 }
 
-fn number(of: &Value) -> f64 {
-    of.as_f64().unwrap_or_else(|| panic!("a number: {of}"))
+fn number(field: &Value) -> f64 {
+    field.as_f64().unwrap_or_else(|| panic!("a number: {field}"))
 }
 
 /// Returns the row of this source and name.
@@ -39,7 +39,8 @@ fn adds_up(dir: &Path) {
         for row in recording.rows_of_cpu::<Activity>(cpu.cpu).flat_map(|rows| rows.expect("rows")) {
             sums[row.detour as usize] += row.self_ticks;
         }
-        let lengths: Vec<u64> = detours.iter().map(|of| of.end_ticks - of.start_ticks).collect();
+        let lengths: Vec<u64> =
+            detours.iter().map(|detour| detour.end_ticks - detour.start_ticks).collect();
         assert_eq!(sums, lengths, "CPU {}", cpu.cpu);
     }
 }

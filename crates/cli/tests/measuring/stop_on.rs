@@ -104,7 +104,7 @@ fn only_the_last_seconds_before_a_long_detour_are_kept() {
         assert_eq!(rows, measured.detours);
         assert_eq!(summary["total"]["detours"].as_u64(), Some(rows));
         for group in recording.rows::<KernelEvent>() {
-            assert!(group.expect("readable").iter().all(|of| of.ticks >= run.start_ticks));
+            assert!(group.expect("readable").iter().all(|event| event.ticks >= run.start_ticks));
         }
         let story = &summary["stopped"]["detour"];
         assert!(story["activities"].as_array().is_some_and(|parts| !parts.is_empty()), "{story}");

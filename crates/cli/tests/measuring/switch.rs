@@ -24,7 +24,7 @@ fn measured(dir: &Path, options: &[&str]) -> (Done, Switch) {
 /// Returns the partners that are processes of `parent`.
 fn partners_of(parent: u32) -> Vec<i32> {
     let processes = fs::read_dir("/proc").expect("a directory").flatten();
-    let numbers = processes.filter_map(|of| of.file_name().to_str()?.parse::<i32>().ok());
+    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok());
     let is_partner = |pid: &i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let Some((_, rest)) = stat.split_once("(ring partner) ") else { return false };
@@ -49,7 +49,8 @@ fn until_partners(parent: u32) -> Vec<i32> {
 fn a_switch_costs_more_than_none_and_displaced_working_sets_more_still() {
     let _alone = tool::alone();
     let caches = machine::describe().cpus.into_iter().next_back().map(|cpu| cpu.caches);
-    let second = caches.iter().flatten().find(|cache| cache.level == 2).map(|of| of.size_bytes);
+    let second =
+        caches.iter().flatten().find(|cache| cache.level == 2).map(|cache| cache.size_bytes);
     let bytes = 4 * second.unwrap_or(1 << 20);
     let sizes = format!("0,{}k", bytes >> 10);
     let options = ["--members", "2,4", "--working-set", &sizes, "--partners", "processes,threads"];
@@ -60,7 +61,7 @@ fn a_switch_costs_more_than_none_and_displaced_working_sets_more_still() {
     assert!(ways > 0 && wrong == 0, "{:?}", found.tokens);
     assert_eq!((found.blocks, found.sizes()), (3, vec![0, bytes]));
     assert_eq!(found.points.len(), 8, "{:?}", found.rings());
-    let without: Vec<f64> = found.without.iter().map(|of| of.hop_ns.value).collect();
+    let without: Vec<f64> = found.without.iter().map(|point| point.hop_ns.value).collect();
     for partners in Partners::ALL {
         for members in [2, 4] {
             let hop =
@@ -75,12 +76,12 @@ fn a_switch_costs_more_than_none_and_displaced_working_sets_more_still() {
         &series.map(|(series, _)| series).collect::<Vec<_>>(),
         found.events_compared,
     );
-    let partners = recording.run().own_threads.iter().filter(|of| of.role == PARTNER);
+    let partners = recording.run().own_threads.iter().filter(|thread| thread.role == PARTNER);
     assert_eq!(partners.count(), 6, "three of each kind");
     if !found.events_compared {
         return note::skipped("there are no kernel events here");
     }
-    let events = found.points.iter().filter_map(|of| of.events_ns);
+    let events = found.points.iter().filter_map(|point| point.events_ns);
     assert_eq!(events.count(), found.points.len());
 }
 
@@ -100,7 +101,7 @@ fn without_events_each_block_is_measured_once() {
 /// Each block has each ring and the hop without a switch, for both working sets, without events and, where there are any,
 /// with them.
 fn every_series_is_there(all: &[Series], events: bool) {
-    let of = |switches: bool, off: bool| {
+    let series_count = |switches: bool, off: bool| {
         let alike = |series: &&Series| {
             series.parameters.ring.is_some_and(|ring| ring.switches == switches)
                 && series.parameters.events_off == off
@@ -109,7 +110,11 @@ fn every_series_is_there(all: &[Series], events: bool) {
     };
     for off in [false, true] {
         let blocks = if off || events { 3 } else { 0 };
-        assert_eq!((of(true, off), of(false, off)), (blocks * 8, blocks * 2), "off: {off}");
+        assert_eq!(
+            (series_count(true, off), series_count(false, off)),
+            (blocks * 8, blocks * 2),
+            "off: {off}"
+        );
     }
 }
 

@@ -83,8 +83,8 @@ impl Terminal {
 
     /// Returns whether a program has the screen, hides the cursor, or keeps the terminal raw.
     fn is_taken(&self) -> bool {
-        let of = self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
-        of.trim() != "0 1"
+        let state = self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
+        state.trim() != "0 1"
     }
 
     /// Checks that the terminal is as before: the shell's, with a cursor and with echo.

@@ -17,8 +17,8 @@ fn verify(cpu: &str, kind: &[&str]) -> (Option<i32>, Value) {
     (done.code, result.unwrap_or_else(|e| panic!("{e}: {} {}", done.out, done.err)))
 }
 
-fn number(of: &Value, name: &str) -> u64 {
-    of[name].as_u64().unwrap_or_else(|| panic!("{name}: {of}"))
+fn number(row: &Value, name: &str) -> u64 {
+    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
 }
 
 /// Whatever else this machine does at the same time, delivered noise is detected.
@@ -28,16 +28,16 @@ fn all_that_comes_is_seen() {
     let Some(cpu) = noisy() else { return };
     let seen = |kind: &[&str]| {
         let (exit, result) = verify(&cpu, kind);
-        let of = &result["cpus"][0];
-        let (asked, delivered) = (number(of, "asked"), number(of, "delivered"));
-        assert!(delivered > 0 && delivered <= asked, "{kind:?}: {of}");
-        assert_eq!(asked, delivered + number(of, "overruns"), "{kind:?}: {of}");
-        assert_eq!(number(&of["seen"], "found"), delivered, "{kind:?}: {of}");
-        assert_eq!(number(&of["seen"], "missing"), 0, "{kind:?}: {of}");
-        let expected = result["rate_hz"].as_f64().expect("known") * number(of, "window_ns") as f64;
-        assert!((asked as f64 - expected / 1e9).abs() <= 2.0, "{kind:?}: {of}");
+        let row = &result["cpus"][0];
+        let (asked, delivered) = (number(row, "asked"), number(row, "delivered"));
+        assert!(delivered > 0 && delivered <= asked, "{kind:?}: {row}");
+        assert_eq!(asked, delivered + number(row, "overruns"), "{kind:?}: {row}");
+        assert_eq!(number(&row["seen"], "found"), delivered, "{kind:?}: {row}");
+        assert_eq!(number(&row["seen"], "missing"), 0, "{kind:?}: {row}");
+        let expected = result["rate_hz"].as_f64().expect("known") * number(row, "window_ns") as f64;
+        assert!((asked as f64 - expected / 1e9).abs() <= 2.0, "{kind:?}: {row}");
         assert!(matches!(exit, Some(0 | 1)), "{kind:?}: {result}");
-        ensure(exit == Some(0), calm(of), || format!("durations are off: {of}"))
+        ensure(exit == Some(0), calm(row), || format!("durations are off: {row}"))
     };
     let _ = seen(&["interrupt", "--rate", "100hz"]);
     let _ = seen(&["interrupt", "--rate", "10khz"]);
@@ -53,15 +53,15 @@ fn threads_at_random_times_are_seen() {
     let Some(cpu) = noisy() else { return };
     let kind = ["thread", "--rate", "200hz", "-d", "100us", "--poisson", "--seed", "7"];
     let (exit, result) = verify(&cpu, &kind);
-    let of = &result["cpus"][0];
+    let row = &result["cpus"][0];
     assert!(matches!(exit, Some(0 | 1)), "{result}");
-    let mean = number(of, "window_ns") / number(&result["injected"], "period_ns");
-    assert_eq!(number(of, "asked"), mean, "{of}");
-    let delivered = number(of, "delivered");
+    let mean = number(row, "window_ns") / number(&result["injected"], "period_ns");
+    assert_eq!(number(row, "asked"), mean, "{row}");
+    let delivered = number(row, "delivered");
     // The standard deviation of 400 is 20.
-    let came = delivered + number(of, "overruns");
-    assert!(came.abs_diff(mean) <= 120, "{of}");
-    assert_eq!(number(&of["seen"], "found"), delivered, "{of}");
+    let came = delivered + number(row, "overruns");
+    assert!(came.abs_diff(mean) <= 120, "{row}");
+    assert_eq!(number(&row["seen"], "found"), delivered, "{row}");
 }
 
 /// A part of the requested noise is not all of it.
@@ -84,11 +84,11 @@ struct Orphan(PathBuf);
 
 impl Orphan {
     /// Returns the process that `parent` started, once it exists.
-    fn of(parent: u32) -> Self {
+    fn started_by(parent: u32) -> Self {
         let children = format!("/proc/{parent}/task/{parent}/children");
         let child = || {
-            let of = fs::read_to_string(&children).ok()?;
-            of.split_whitespace().next().map(|pid| Orphan(Path::new("/proc").join(pid)))
+            let pids = fs::read_to_string(&children).ok()?;
+            pids.split_whitespace().next().map(|pid| Orphan(Path::new("/proc").join(pid)))
         };
         until(child).expect("it starts the command")
     }
@@ -152,7 +152,7 @@ fn no_thread_outlives_a_kill_though_the_command_does() {
     let noise = ["inject", "--kind", "thread", "--rate", "200hz", "-d", "100us", "--cpus", &cpu];
     let child = start(&[&noise[..], &["--", "sleep", "60"]].concat());
     let pid = child.id();
-    let sleep = Orphan::of(pid);
+    let sleep = Orphan::started_by(pid);
     assert!(until(|| (injectors(pid) == 1).then_some(())).is_some(), "one thread for one CPU");
     signal(&child, "KILL");
     let status = { child }.wait().expect("it ends");
@@ -172,7 +172,7 @@ fn no_timer_outlives_a_kill_though_the_command_does() {
     }
     let noise = ["inject", "--kind", "interrupt", "--rate", "20khz", "--cpus", &cpu];
     let child = start(&[&noise[..], &["--", "sleep", "60"]].concat());
-    let sleep = Orphan::of(child.id());
+    let sleep = Orphan::started_by(child.id());
     let (before, noisy) = (in_a_second(&cpu), Some(10_000.0));
     assert!(before > noisy, "{before:?} a second while it is on");
     signal(&child, "KILL");

@@ -86,8 +86,8 @@ pub fn until_running(dir: &Path) {
 
 /// Returns whether the host left the CPU alone, from the result of `inject --verify`: durations are then
 /// right. A quiet host makes some hundred detours per second.
-pub fn calm(of: &serde_json::Value) -> bool {
-    of["seen"]["extra_per_s"].as_f64().is_some_and(|extra| extra < 2_000.0)
+pub fn calm(row: &serde_json::Value) -> bool {
+    row["seen"]["extra_per_s"].as_f64().is_some_and(|extra| extra < 2_000.0)
 }
 
 /// Returns whether this test may record kernel events; notes the reason if not.

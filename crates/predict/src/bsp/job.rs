@@ -37,8 +37,8 @@ impl<'a> Job<'a> {
         if known {
             let mut steps = &mut job.steps[..];
             for round in &job.rounds {
-                let (of_round, rest) = steps.split_at_mut(round.phases());
-                round.play(of_round, job.base.ns.round() as u64);
+                let (own, rest) = steps.split_at_mut(round.phases());
+                round.play(own, job.base.ns.round() as u64);
                 steps = rest;
             }
         }
@@ -150,8 +150,8 @@ fn cut(mut steps: &mut [Step], blocks: usize) -> Vec<&mut [Step]> {
     let phases = steps.len();
     let mut cut = Vec::with_capacity(blocks);
     for block in 0..blocks {
-        let (of_block, rest) = steps.split_at_mut(bounds(phases, blocks, block).len());
-        cut.push(of_block);
+        let (own, rest) = steps.split_at_mut(bounds(phases, blocks, block).len());
+        cut.push(own);
         steps = rest;
     }
     cut

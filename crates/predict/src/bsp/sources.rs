@@ -56,8 +56,8 @@ impl Blamed {
                     let cell = marks.get(place).and_then(|&cell| sums.get_mut(cell as usize));
                     let Some(cell) = cell else { continue };
                     let ns = recording.run().clock.ns(activity.self_ticks);
-                    let of_source = cell.entry((activity.source, activity.name)).or_default();
-                    *of_source = of_source.saturating_add(ns);
+                    let source_ns = cell.entry((activity.source, activity.name)).or_default();
+                    *source_ns = source_ns.saturating_add(ns);
                 }
             }
         }
@@ -71,13 +71,11 @@ impl Blamed {
 /// Returns the sources sorted by decreasing time.
 fn ranked(sums: BTreeMap<Name, u64>) -> Vec<SourceTime> {
     let all: f64 = sums.values().map(|&ns| ns as f64).sum();
-    let row = |((source, name), ns): (Name, u64)| SourceTime {
-        source: source.to_string(),
-        name: name.to_string(),
-        share: ns as f64 / all.max(1.0),
-        ns,
-    };
-    let mut rows: Vec<SourceTime> = sums.into_iter().map(row).collect();
+    let mut rows = vec![];
+    for ((source, name), ns) in sums {
+        let share = ns as f64 / all.max(1.0);
+        rows.push(SourceTime { source: source.to_string(), name: name.to_string(), share, ns });
+    }
     rows.sort_by_key(|row| std::cmp::Reverse(row.ns));
     rows
 }

@@ -46,18 +46,18 @@ impl Base {
         let mut found = Vec::with_capacity(blocks.len());
         let (mut phases, mut sum, mut work) = (0u64, 0.0, 0.0);
         for block in blocks {
-            let mut of_block = (0.0, 0.0);
+            let mut block_sum = (0.0, 0.0);
             for step in block.iter_mut().filter(|step| step.happened == Happened::Nothing) {
                 if step.took_ns > long_ns {
                     step.happened = Happened::Unexplained;
                 } else {
-                    of_block = (of_block.0 + 1.0, of_block.1 + step.took_ns);
+                    block_sum = (block_sum.0 + 1.0, block_sum.1 + step.took_ns);
                     work += step.work_ns;
                 }
             }
-            phases += of_block.0 as u64;
-            sum += of_block.1;
-            found.push(of_block);
+            phases += block_sum.0 as u64;
+            sum += block_sum.1;
+            found.push(block_sum);
         }
         let ns = sum / phases as f64;
         let meeting_ns = ns - work / phases as f64;
@@ -72,14 +72,10 @@ impl Base {
 
     /// Returns the mean over blocks of the median phase without its last rank's detours.
     fn corrected(blocks: &[&mut [Step]]) -> (Self, Vec<(f64, f64)>) {
-        let median = |block: &[Step], length: fn(&Step) -> f64| {
-            let mut values: Vec<f64> = block.iter().map(length).collect();
-            (!values.is_empty()).then(|| quantile(&mut values, 0.5))
-        };
         let (mut free, mut meeting) = (vec![], (0.0, 0.0));
         for block in blocks {
-            let of_block = median(block, |step| (step.took_ns - step.away_ns).max(0.0));
-            free.push(of_block.map_or((0.0, 0.0), |ns| (1.0, ns)));
+            let free_ns = median(block, |step| (step.took_ns - step.away_ns).max(0.0));
+            free.push(free_ns.map_or((0.0, 0.0), |ns| (1.0, ns)));
             if let Some(ns) = median(block, |step| step.took_ns - step.work_ns) {
                 meeting = (meeting.0 + 1.0, meeting.1 + ns);
             }
@@ -94,6 +90,12 @@ impl Base {
         };
         (base, free)
     }
+}
+
+/// Returns the median length of the phases of a block; absent without any.
+fn median(block: &[Step], length: fn(&Step) -> f64) -> Option<f64> {
+    let mut values: Vec<f64> = block.iter().map(length).collect();
+    (!values.is_empty()).then(|| quantile(&mut values, 0.5))
 }
 
 /// Returns a quantile of some values; there is at least one.

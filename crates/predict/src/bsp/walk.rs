@@ -75,33 +75,28 @@ impl Round<'_> {
     pub(super) fn walk(&self) -> Vec<Step> {
         let hosts = self.hosts();
         let mut players: Vec<Player<'_>> = self.tracks.iter().map(|t| Player::new(t)).collect();
-        let step = |phase| {
-            let (mut took_ns, mut happened) = (0.0, Happened::Nothing);
-            let mut slowest: Option<(OnHost, f64)> = None;
-            for &host in &hosts {
-                let (on_host, away_ns, here) = self.on_host(host, phase, &mut players);
-                took_ns += on_host.took_ns as f64 / hosts.len() as f64;
-                happened = match (happened, here) {
-                    (Happened::InWork, _) | (_, Happened::InWork) => Happened::InWork,
-                    (Happened::InWait, _) => Happened::InWait,
-                    (_, here) => here,
-                };
-                if slowest.as_ref().is_none_or(|(other, _)| other.work_ns < on_host.work_ns) {
-                    slowest = Some((on_host, away_ns));
-                }
+        (0..self.phases()).map(|phase| self.step(&hosts, phase, &mut players)).collect()
+    }
+
+    /// Returns one phase of all hosts, of which that with the slowest rank counts.
+    fn step(&self, hosts: &[(usize, usize)], phase: usize, players: &mut [Player<'_>]) -> Step {
+        let (mut took_ns, mut happened) = (0.0, Happened::Nothing);
+        let mut slowest: Option<(OnHost, f64)> = None;
+        for &host in hosts {
+            let (on_host, away_ns, here) = self.on_host(host, phase, players);
+            took_ns += on_host.took_ns as f64 / hosts.len() as f64;
+            happened = match (happened, here) {
+                (Happened::InWork, _) | (_, Happened::InWork) => Happened::InWork,
+                (Happened::InWait, _) => Happened::InWait,
+                (_, here) => here,
+            };
+            if slowest.as_ref().is_none_or(|(other, _)| other.work_ns < on_host.work_ns) {
+                slowest = Some((on_host, away_ns));
             }
-            let (last, work_ns, away_ns) =
-                slowest.map_or((0, 0, 0.0), |(on, away)| (on.last, on.work_ns, away));
-            Step {
-                took_ns,
-                work_ns: work_ns as f64,
-                away_ns,
-                delay_ns: 0,
-                last: last as u32,
-                happened,
-            }
-        };
-        (0..self.phases()).map(step).collect()
+        }
+        let (last, work_ns, away_ns) =
+            slowest.map_or((0, 0, 0.0), |(on, away)| (on.last, on.work_ns, away));
+        Step { took_ns, work_ns: work_ns as f64, away_ns, delay_ns: 0, last: last as u32, happened }
     }
 
     /// Returns what happened on one host, and the time in detours of its last rank.

@@ -26,22 +26,23 @@ impl ClosedForm {
     #[must_use]
     pub fn fit(law: &Law, grain_ns: u64, ranks: &[u64]) -> Self {
         let grain = grain_ns.max(1) as f64;
-        let form = |(from_ns, p, delay_ns): (Option<f64>, f64, f64)| Self {
-            from_ns,
-            p,
-            delay_ns,
-            limit: 1.0 + delay_ns / grain,
-        };
-        let slowest: Vec<f64> = ranks.iter().map(|&ranks| law.mean_of_slowest_ns(ranks)).collect();
-        let miss = |form: &Self| -> f64 {
-            let ratio =
-                |(&ranks, slowest): (&u64, &f64)| (form.added(ranks) * grain / slowest).ln();
-            let known = ranks.iter().zip(&slowest).filter(|(_, slowest)| **slowest > 0.0);
-            known.map(|both| ratio(both).powi(2)).sum()
-        };
-        let classes = law.classes().map(|(from, p, delay)| form((Some(from), p, delay)));
+        let slowest = ranks.iter().map(|&ranks| (ranks, law.mean_of_slowest_ns(ranks)));
+        let slowest: Vec<(u64, f64)> = slowest.filter(|(_, slowest)| *slowest > 0.0).collect();
+        let miss = |form: &Self| form.miss(&slowest, grain);
+        let classes = law.classes();
+        let classes = classes.map(|(from, p, delay)| Self::new(Some(from), p, delay, grain));
         let best = classes.min_by(|a, b| miss(a).total_cmp(&miss(b)));
-        best.unwrap_or_else(|| form((None, 0.0, 0.0)))
+        best.unwrap_or_else(|| Self::new(None, 0.0, 0.0, grain))
+    }
+
+    fn new(from_ns: Option<f64>, p: f64, delay_ns: f64, grain_ns: f64) -> Self {
+        Self { from_ns, p, delay_ns, limit: 1.0 + delay_ns / grain_ns }
+    }
+
+    /// Returns the sum of the squared logarithms of its ratios to these mean delays of the slowest of some ranks.
+    fn miss(&self, slowest: &[(u64, f64)], grain_ns: f64) -> f64 {
+        let ratios = slowest.iter().map(|(ranks, ns)| self.added(*ranks) * grain_ns / ns);
+        ratios.map(|ratio| ratio.ln().powi(2)).sum()
     }
 
     /// Returns the slowdown of `ranks`: 1 + (1 - (1 - p)^ranks) delay / grain.

@@ -54,20 +54,12 @@ pub(super) fn costs(
     grain_ns: u64,
     ranks: &[u64],
 ) -> Vec<Vec<SourceCost>> {
-    let slowdown = |law: &Law, ranks: u64| 1.0 + law.mean_of_slowest_ns(ranks) / grain_ns as f64;
-    let of_culprit = |at: usize| -> Vec<SourceCost> {
-        let (culprit, [without, alone]) = (&culprits[at], &laws[at]);
-        let cost = |&ranks: &u64| SourceCost {
-            source: culprit.0.to_string(),
-            name: culprit.1.to_string(),
-            without: slowdown(without, ranks),
-            alone: slowdown(alone, ranks),
-        };
-        ranks.iter().map(cost).collect()
-    };
+    let by_culprit = in_order(culprits.len(), |at| -> Vec<SourceCost> {
+        ranks.iter().map(|&ranks| cost(&culprits[at], &laws[at], grain_ns, ranks)).collect()
+    });
     let mut costs = vec![vec![]; ranks.len()];
-    for of_culprit in in_order(culprits.len(), of_culprit) {
-        costs.iter_mut().zip(of_culprit).for_each(|(costs, cost)| costs.push(cost));
+    for culprit in by_culprit {
+        costs.iter_mut().zip(culprit).for_each(|(costs, cost)| costs.push(cost));
     }
     for costs in &mut costs {
         costs.sort_by(|a, b| {
@@ -75,4 +67,20 @@ pub(super) fn costs(
         });
     }
     costs
+}
+
+/// Returns the cost of a culprit to this number of ranks, by the laws without it and of it alone.
+fn cost(
+    culprit: &SourceName,
+    [without, alone]: &[Law; 2],
+    grain_ns: u64,
+    ranks: u64,
+) -> SourceCost {
+    let slowdown = |law: &Law| 1.0 + law.mean_of_slowest_ns(ranks) / grain_ns as f64;
+    SourceCost {
+        source: culprit.0.to_string(),
+        name: culprit.1.to_string(),
+        without: slowdown(without),
+        alone: slowdown(alone),
+    }
 }

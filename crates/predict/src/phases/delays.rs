@@ -96,7 +96,7 @@ impl Delays {
                 // A start with an ordinary delay: where one of the longest is, the next part stands for it.
                 let others_ns = self.peaks.others_ns();
                 let kept = (0..TRIES).map(|part| self.kept_at(fold.place_ns(start_ns, part)));
-                let ordinary = kept.into_iter().find(|(_, of_first_ns)| *of_first_ns <= others_ns);
+                let ordinary = kept.into_iter().find(|(_, first_ns)| *first_ns <= others_ns);
                 ordinary.map_or(others_ns, |(delay_ns, _)| delay_ns)
             }),
         }

@@ -209,11 +209,11 @@ fn grain(
         None => (None, None),
     };
     let known = |ranks: &&u64| **ranks <= supported(windows);
-    let mut of_ranks: Vec<u64> = ask.ranks.iter().filter(known).copied().collect();
-    if of_ranks.is_empty() {
-        of_ranks.clone_from(&ask.ranks);
+    let mut fitted: Vec<u64> = ask.ranks.iter().filter(known).copied().collect();
+    if fitted.is_empty() {
+        fitted.clone_from(&ask.ranks);
     }
-    let closed_form = ClosedForm::fit(&laws.free, grain_ns, &of_ranks);
+    let closed_form = ClosedForm::fit(&laws.free, grain_ns, &fitted);
     let mut costs = costs(culprits, &found.sources, grain_ns, &ask.ranks).into_iter();
     let mut recursions = recursions(noise, ask, grain_ns, progress)?.into_iter();
     let model = Grain { laws: &laws, tail: tail.as_ref(), grain_ns, windows };
@@ -256,12 +256,12 @@ impl Grain<'_> {
         let interval =
             |bounds: Interval| Interval { low: slowdown(bounds.low), high: slowdown(bounds.high) };
         let supported = ranks <= supported(self.windows);
-        let of_law = |law: &Law, bounds: Bounds| Slowdown {
+        let by_law = |law: &Law, bounds: Bounds| Slowdown {
             slowdown: slowdown(law.mean_of_slowest_ns(ranks)),
             interval: bounds.interval.filter(|_| supported).map(interval),
             at_least: bounds.at_least.map(slowdown),
         };
-        let free_start = of_law(&self.laws.free, free);
+        let free_start = by_law(&self.laws.free, free);
         // What was recorded already is no less than what one could expect.
         let credible =
             |tail: &Extrapolated| tail.interval.is_some() && tail.slowdown >= free_start.slowdown;
@@ -269,7 +269,7 @@ impl Grain<'_> {
             ranks,
             recursion: None,
             free_start,
-            wall_start: of_law(&self.laws.wall, wall),
+            wall_start: by_law(&self.laws.wall, wall),
             closed_form: 1.0,
             supported,
             needed_window_ns: 0,
@@ -312,12 +312,12 @@ fn recursions(
         return Ok(vec![]);
     }
     let tables = Tables::new(&noise.hosts, grain_ns)?;
-    let mut of_ranks = |&ranks: &u64| {
-        let found = recursion(&tables, ranks, ask.seed, ask.budget);
+    let mut found = vec![];
+    for &ranks in &ask.ranks {
+        found.push(recursion(&tables, ranks, ask.seed, ask.budget));
         progress.step(1);
-        found
-    };
-    Ok(ask.ranks.iter().map(&mut of_ranks).collect())
+    }
+    Ok(found)
 }
 
 /// Tracks and reports the progress of the work.

@@ -68,10 +68,10 @@ impl Noise {
         let mut sources = vec![];
         for recording in recordings {
             noise.guest |= recording.run().machine.hypervisor.is_some();
-            let (host, of_host) =
+            let (host, host_sources) =
                 read_recording(recording, coarsest.unwrap_or(0), &mut noise.notes)?;
             noise.hosts.push(host);
-            sources.push(of_host);
+            sources.push(host_sources);
         }
         if noise.hosts.is_empty() {
             return Err(nothing("give a recording or a text file"));
@@ -104,6 +104,22 @@ fn lacks(recording: &Recording, why: &str) -> Problem {
     ProblemKind::NoVerdict.problem(why, "measure again").about(recording.dir().display())
 }
 
+/// Reads the detours of a CPU in the time in which all were measured; there may be none.
+fn read_cpu(
+    recording: &Arc<Recording>,
+    cpu: &CpuRun,
+    window: Option<Window>,
+    attributed: bool,
+) -> Result<RecordedCpu, Problem> {
+    let any = || recording.rows_of_cpu::<Detour>(cpu.cpu).next().transpose();
+    if cpu.lost_detours > 0 && any()?.is_none() {
+        let why = format!("all detours of CPU {} were lost, so its noise is unknown", cpu.cpu);
+        return Err(lacks(recording, &why));
+    }
+    let window = window.ok_or_else(|| lacks(recording, NO_WINDOW))?;
+    RecordedCpu::read(recording, cpu, window, attributed)
+}
+
 /// A recorded host, and why it has no sources if so.
 type WithSources = (Host, Result<(), NotAvailable>);
 
@@ -131,19 +147,12 @@ fn read_recording(
     let length_ns = run.clock.ns(last_ticks.saturating_sub(first_ticks));
     let window = Window { first_ticks, last_ticks, coarsest_ns };
     let known = last_ticks > first_ticks && length_ns <= LONGEST_NS;
-    let timeline = |at: usize| -> Result<(u32, Timeline), Problem> {
-        let cpu = &run.cpus[at];
-        let any = || recording.rows_of_cpu::<Detour>(cpu.cpu).next().transpose();
-        if cpu.lost_detours > 0 && any()?.is_none() {
-            let why = format!("all detours of CPU {} were lost, so its noise is unknown", cpu.cpu);
-            return Err(lacks(&recording, &why));
-        }
-        let window = Some(window).filter(|_| known).ok_or_else(|| lacks(&recording, NO_WINDOW))?;
-        let recorded = RecordedCpu::read(&recording, cpu, window, attributed)?;
-        Ok((cpu.cpu, Timeline::from_recorded(recorded, length_ns)))
-    };
-    let timelines =
-        in_order(run.cpus.len(), timeline).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let window = Some(window).filter(|_| known);
+    let timelines = in_order(run.cpus.len(), |at| {
+        let recorded = read_cpu(&recording, &run.cpus[at], window, attributed)?;
+        Ok((run.cpus[at].cpu, Timeline::from_recorded(recorded, length_ns)))
+    });
+    let timelines = timelines.into_iter().collect::<Result<Vec<_>, Problem>>()?;
     let whole = timelines.iter().all(|(_, timeline)| timeline.merged() == 0);
     let host = Host::new(name(&dir), timelines).ok_or_else(|| lacks(&recording, NO_WINDOW))?;
     let sources = match (attributed, whole) {

@@ -65,18 +65,18 @@ impl Tables {
             .flat_map(|host| host.cpus().iter().map(|(_, cpu)| (host.length_ns(), cpu)))
             .collect();
         let share = share(hosts, most);
-        let of_cpu = |at: usize| {
+        let delays = in_order(all.len(), |at| {
             let (length_ns, cpu) = all[at];
             Delays::folded(cpu, grain_ns, Fold::new(length_ns, share))
-        };
-        let mut delays = in_order(all.len(), of_cpu).into_iter();
-        let mut table = |host: &Host| -> Result<HostTable, Problem> {
+        });
+        let (mut delays, mut tables) = (delays.into_iter(), vec![]);
+        for host in hosts {
             let cpus = delays.by_ref().take(host.cpus().len()).collect::<Result<Vec<_>, _>>()?;
-            Ok(HostTable::new(cpus))
-        };
+            tables.push(HostTable::new(cpus));
+        }
         Ok(Self {
             grain_ns,
-            hosts: hosts.iter().map(&mut table).collect::<Result<_, _>>()?,
+            hosts: tables,
             cpus: (all.len() as u64).max(1),
             longest_ns: hosts.iter().map(Host::length_ns).max().unwrap_or(0),
         })

@@ -84,8 +84,8 @@ impl LawBlocks {
 impl Blocks {
     /// Returns room for this number of blocks.
     pub(super) fn new(blocks: u64) -> Self {
-        let of_law = || LawBlocks { blocks: vec![vec![]; blocks as usize], whole: vec![] };
-        Self { free: of_law(), wall: of_law() }
+        let empty = || LawBlocks { blocks: vec![vec![]; blocks as usize], whole: vec![] };
+        Self { free: empty(), wall: empty() }
     }
 
     /// Adds starts with delays of one bin to a block: those in free time, and those in wall time.
@@ -103,6 +103,13 @@ impl Blocks {
         self.wall.merge(other.wall);
     }
 
+    /// Returns the mean delay of the slowest rank for each number of ranks, free start and wall start, with a block left out.
+    fn slowest(&self, left_out: Option<usize>, ranks: &[u64]) -> Vec<(f64, f64)> {
+        let (free, wall) = (self.free.without(left_out), self.wall.without(left_out));
+        let both = |&ranks| (free.mean_of_slowest_ns(ranks), wall.mean_of_slowest_ns(ranks));
+        ranks.iter().map(both).collect()
+    }
+
     /// Returns the bounds of the mean delay of the slowest rank, for each number of ranks: free start, wall start.
     ///
     /// Each block of time is left out in turn (jackknife, Tukey 1958; for dependent blocks see [`Spread`]). `free` and
@@ -110,24 +117,24 @@ impl Blocks {
     /// make up the spread, because the slowest rank then depends on a few events.
     pub(super) fn bounds(&self, free: &Law, wall: &Law, ranks: &[u64]) -> Vec<(Bounds, Bounds)> {
         let blocks = self.free.blocks.len();
-        let slowest = |left_out: Option<usize>| -> Vec<(f64, f64)> {
-            let (free, wall) = (self.free.without(left_out), self.wall.without(left_out));
-            let both = |&ranks| (free.mean_of_slowest_ns(ranks), wall.mean_of_slowest_ns(ranks));
-            ranks.iter().map(both).collect()
-        };
-        let whole = slowest(None);
-        let without = in_order(blocks, |block| slowest(Some(block)));
+        let whole = self.slowest(None, ranks);
+        let without = in_order(blocks, |block| self.slowest(Some(block), ranks));
         let carriers = CARRIERS_OF_BLOCKS * blocks as f64;
-        let of_law = |law: &Law, part: fn(&(f64, f64)) -> f64| -> Vec<Bounds> {
-            let at = |at: usize| {
-                let values: Vec<f64> = without.iter().map(|values| part(&values[at])).collect();
-                let spread = Spread::left_out(part(&whole[at]), &values);
-                let value = law.mean_of_slowest_ns(ranks[at]);
-                spread.map_or(Bounds::default(), |spread| spread.bounds(value, carriers))
-            };
-            (0..ranks.len()).map(at).collect()
-        };
-        let (free, wall) = (of_law(free, |both| both.0), of_law(wall, |both| both.1));
-        free.into_iter().zip(wall).collect()
+        let mut all = vec![];
+        for (at, &ranks) in ranks.iter().enumerate() {
+            let (free, wall) = (free.mean_of_slowest_ns(ranks), wall.mean_of_slowest_ns(ranks));
+            let (free_without, wall_without) = without.iter().map(|values| values[at]).unzip();
+            all.push((
+                bounds(free, carriers, whole[at].0, free_without),
+                bounds(wall, carriers, whole[at].1, wall_without),
+            ));
+        }
+        all
     }
+}
+
+/// Returns the bounds of a value from those of all blocks and `without` each of them.
+fn bounds(value: f64, carriers: f64, whole: f64, without: Vec<f64>) -> Bounds {
+    let spread = Spread::left_out(whole, &without);
+    spread.map_or(Bounds::default(), |spread| spread.bounds(value, carriers))
 }

@@ -49,7 +49,17 @@ struct Run<'a> {
     took_ns: u64,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Begins run `number` of a job, after its first phases.
+    fn begin(tables: &'a Tables, ranks: u64, number: u64, seed: u64) -> Self {
+        let mut random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(number));
+        let mut job = Job::new(tables, ranks, number, &mut random);
+        for _ in 0..WARM_UP {
+            job.phase();
+        }
+        Self { job, phases: 0, took_ns: 0 }
+    }
+
     fn play(&mut self, phases: u64, longest_ns: u64) {
         while self.phases < phases && self.took_ns < longest_ns {
             self.took_ns += self.job.phase();
@@ -83,16 +93,9 @@ pub fn recursion(tables: &Tables, ranks: u64, seed: u64, budget: u64) -> Option<
         return None;
     }
     let (most, longest_ns) = (most.div_ceil(RUNS), tables.longest_ns());
-    let begin = |number: usize| {
-        let number = number as u64;
-        let mut random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(number));
-        let mut job = Job::new(tables, ranks, number, &mut random);
-        (0..WARM_UP).for_each(|_| {
-            job.phase();
-        });
-        Mutex::new(Run { job, phases: 0, took_ns: 0 })
-    };
-    let runs = in_order(RUNS as usize, begin);
+    let runs = in_order(RUNS as usize, |number| {
+        Mutex::new(Run::begin(tables, ranks, number as u64, seed))
+    });
     let mut phases = FIRST_LOOK.min(most);
     loop {
         let played = in_order(RUNS as usize, |number| {

@@ -161,15 +161,18 @@ impl Above {
     /// Returns the tails without each of the blocks of time in turn, each with its relative number of delays; absent if
     /// one of them has no tail.
     fn without_each(&self, blocks: u64) -> Option<Vec<(Pareto, f64)>> {
+        let fits = in_order(blocks as usize, |left_out| self.without(left_out as u64, blocks));
+        fits.into_iter().collect()
+    }
+
+    /// Returns the tail without a block, with its relative number of delays.
+    fn without(&self, left_out: u64, blocks: u64) -> Option<(Pareto, f64)> {
         let block = |long: &Long| (long.at_ppm * blocks / 1_000_000).min(blocks - 1);
-        let fit = |left_out: usize| {
-            let others = self.delays.iter().filter(|long| block(long) != left_out as u64);
-            let excesses: Vec<f64> = others.map(|long| self.excess(long)).collect();
-            let share = excesses.len() as f64 / self.delays.len() as f64;
-            let of_all = blocks as f64 / (blocks - 1) as f64;
-            Pareto::fit(&excesses).map(|pareto| (pareto, share * of_all))
-        };
-        in_order(blocks as usize, fit).into_iter().collect()
+        let others = self.delays.iter().filter(|long| block(long) != left_out);
+        let excesses: Vec<f64> = others.map(|long| self.excess(long)).collect();
+        let share = excesses.len() as f64 / self.delays.len() as f64;
+        let longer = blocks as f64 / (blocks - 1) as f64;
+        Pareto::fit(&excesses).map(|pareto| (pareto, share * longer))
     }
 }
 

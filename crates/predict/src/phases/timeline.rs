@@ -91,12 +91,12 @@ impl Timeline {
 
     /// Returns the longest detours of at most [`KEPT`](super::longest_detours::KEPT), the longest first.
     pub(super) fn longest(&self) -> Vec<Span> {
-        let kept = || {
-            let mut kept = LongestDetours::default();
-            self.detours.iter().for_each(|&detour| kept.add(detour));
-            kept.finish()
-        };
-        self.recorded.as_ref().map_or_else(kept, |recorded| recorded.found().longest.clone())
+        if let Some(recorded) = &self.recorded {
+            return recorded.found().longest.clone();
+        }
+        let mut longest = LongestDetours::default();
+        self.detours.iter().for_each(|&detour| longest.add(detour));
+        longest.finish()
     }
 
     /// Returns the number of detours.

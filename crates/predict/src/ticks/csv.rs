@@ -31,16 +31,17 @@ pub(super) fn read<'a, const N: usize>(
     file: &'a Path,
     columns: [&'static str; N],
 ) -> Result<Vec<Row<'a, N>>, Problem> {
-    let failed = |error: std::io::Error| {
-        let why = format!("cannot read {}: {error}", file.display());
-        let kind = match error.kind() {
-            std::io::ErrorKind::NotFound => ProblemKind::NoInput,
-            _ => ProblemKind::Data,
-        };
-        kind.problem(why, "give a CSV file")
-    };
-    let bytes = read_file(file, LARGEST).map_err(failed)?;
+    let bytes = read_file(file, LARGEST).map_err(|error| cannot_read(file, &error))?;
     parse(file, &bytes, columns)
+}
+
+fn cannot_read(file: &Path, error: &std::io::Error) -> Problem {
+    let why = format!("cannot read {}: {error}", file.display());
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => ProblemKind::NoInput,
+        _ => ProblemKind::Data,
+    };
+    kind.problem(why, "give a CSV file")
 }
 
 /// Parses the content of a file.
@@ -70,24 +71,33 @@ fn parse<'a, const N: usize>(
         let remedy = format!("the columns must be {wanted}, with these names in the first line");
         in_line(file, line)(bad(why, remedy))
     })?;
-    let row = |(line, text): (usize, &str)| {
-        let found = cells(text).map_err(in_line(file, line))?;
-        if found.len() != heading.len() {
-            let why = format!("{} cells instead of {}", found.len(), heading.len());
-            return Err(in_line(file, line)(bad(why, row_is())));
-        }
-        if let Some(empty) = found.iter().position(String::is_empty) {
-            let why = format!("{} is missing", heading[empty].to_lowercase());
-            return Err(in_line(file, line)(bad(why, row_is())));
-        }
+    let mut rows = vec![];
+    for (line, text) in lines {
+        let found = row_cells(text, &heading, &row_is).map_err(in_line(file, line))?;
         let cells = places.map(|place| place.map_or(String::new(), |at| found[at].clone()));
-        Ok(Row { file, columns, line, cells })
-    };
-    let rows: Vec<_> = lines.map(row).collect::<Result<_, _>>()?;
+        rows.push(Row { file, columns, line, cells });
+    }
     if rows.is_empty() {
         return Err(in_line(file, line)(bad("no rows below the heading", row_is())));
     }
     Ok(rows)
+}
+
+/// Returns the cells of a row, one for each column of the heading and none of them empty; `row_is` is what to write.
+fn row_cells(
+    text: &str,
+    heading: &[String],
+    row_is: impl Fn() -> String,
+) -> Result<Vec<String>, Problem> {
+    let found = cells(text)?;
+    if found.len() != heading.len() {
+        let why = format!("{} cells instead of {}", found.len(), heading.len());
+        return Err(bad(why, row_is()));
+    }
+    if let Some(empty) = found.iter().position(String::is_empty) {
+        return Err(bad(format!("{} is missing", heading[empty].to_lowercase()), row_is()));
+    }
+    Ok(found)
 }
 
 /// An error in a file, and what was expected.

@@ -287,11 +287,13 @@ pub(super) fn by_rate(groups: &[Group], costs: &Costs) -> Vec<RateCost> {
         all.extend(higher.iter().filter_map(cost));
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    let of_rate = |all: &[(f64, f64)]| {
-        let costs: Vec<f64> = all.iter().map(|(_, cost)| *cost).collect();
-        Some(RateCost { rate_hz: all[0].0, per_interrupt_us: quantile(&costs, 0.5)? })
-    };
-    all.chunk_by(|a, b| a.0 == b.0).filter_map(of_rate).collect()
+    all.chunk_by(|a, b| a.0 == b.0).filter_map(median_cost).collect()
+}
+
+/// Returns the median of some costs at one rate.
+fn median_cost(all: &[(f64, f64)]) -> Option<RateCost> {
+    let costs: Vec<f64> = all.iter().map(|(_, cost)| *cost).collect();
+    Some(RateCost { rate_hz: all[0].0, per_interrupt_us: quantile(&costs, 0.5)? })
 }
 
 /// Compares the cost of interrupts at lower and higher rates.

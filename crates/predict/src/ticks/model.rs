@@ -229,15 +229,17 @@ fn notes(processor: &Processor, groups: &[Group]) -> Vec<String> {
 /// Names the points that are absent although other numbers of copies have their rate.
 fn absent(groups: &[Group]) -> Option<String> {
     let rates = rates(groups);
-    let lacks = |group: &Group| {
-        let has = |rate: &f64| group.points.iter().any(|point| point.nominal_hz() == *rate);
-        let copies = group.points[0].copies;
-        let absent = rates.iter().filter(|rate| !has(rate));
-        absent.map(move |rate| format!("copies {copies} at {rate} Hz")).collect::<Vec<_>>()
-    };
-    let mut all: Vec<String> = groups.iter().flat_map(lacks).collect();
+    let mut all: Vec<String> = groups.iter().flat_map(|group| absent_in(group, &rates)).collect();
     let more = all.len().saturating_sub(MOST_ABSENT);
     all.truncate(MOST_ABSENT);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!all.is_empty()).then(|| format!("the table has no time for {}{more}", all.join(", ")))
+}
+
+/// Names the points of a number of copies that have none of these rates.
+fn absent_in(group: &Group, rates: &[f64]) -> Vec<String> {
+    let has = |rate: &f64| group.points.iter().any(|point| point.nominal_hz() == *rate);
+    let copies = group.points[0].copies;
+    let absent = rates.iter().filter(|rate| !has(rate));
+    absent.map(|rate| format!("copies {copies} at {rate} Hz")).collect()
 }

@@ -39,15 +39,15 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
     let cpus: BTreeSet<u32> = sorts().filter_map(|(series, _)| series.cpu).collect();
     let mut processors = vec![];
     for cpu in cpus {
-        let of_cpu: Vec<SeriesOutcome> =
+        let measured: Vec<SeriesOutcome> =
             known.iter().filter(|(series, _)| series.cpu == Some(cpu)).cloned().collect();
-        processors.push(processor(recording, cpu, &of_cpu)?);
+        processors.push(processor(recording, cpu, &measured)?);
     }
     if processors.is_empty() {
         return Err(lacks(recording, "it contains no sorts", "measure again"));
     }
     let wall = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
-    let origin = Origin::Recording(Box::new(Facts::of(run, wall.unwrap_or(0))));
+    let origin = Origin::Recording(Box::new(Facts::new(run, wall.unwrap_or(0))));
     Ok(Table { origin, processors, left_out: vec![] })
 }
 

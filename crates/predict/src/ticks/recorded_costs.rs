@@ -76,11 +76,12 @@ struct Trap {
 
 /// Returns the time of a system call; absent if none was measured.
 fn trap(recording: &Recording, cpu: u32, known: &[SeriesOutcome]) -> Result<Option<Trap>, Problem> {
-    let of_trap = known
+    let system_calls = known
         .iter()
         .filter(|(series, _)| series.variant == TRAP && series.parameters.injection.is_none());
-    let calls: HashMap<u32, u64> =
-        of_trap.map(|(series, _)| (series.series, series.parameters.iterations.max(1))).collect();
+    let calls: HashMap<u32, u64> = system_calls
+        .map(|(series, _)| (series.series, series.parameters.iterations.max(1)))
+        .collect();
     let (mut ticks, mut all_calls) = (0.0, 0.0);
     let mut each = vec![];
     for samples in recording.rows_of_cpu::<Sample>(cpu) {
@@ -131,22 +132,24 @@ impl Sums {
         Self { handler_squares, gap_squares, ..self }
     }
 
+    /// Returns the standard deviation of a time in µs from the sum of its squares in ticks; absent for a single detour.
+    fn sd_us(&self, squares: f64, mean_us: f64, clock: &Clock) -> Option<f64> {
+        let mean_square = squares * us_per_tick(clock).powi(2) / self.count as f64;
+        let variance = (mean_square - mean_us.powi(2)).max(0.0);
+        (self.count > 1).then(|| variance.sqrt())
+    }
+
     /// Returns the means; absent without detours.
     fn cost(&self, rate_hz: Option<f64>, clock: &Clock) -> Option<SeenCost> {
         let us = |ticks: u64| ticks as f64 * us_per_tick(clock) / self.count as f64;
-        let sd_us = |squares: f64, mean_us: f64| {
-            let mean_square = squares * us_per_tick(clock).powi(2) / self.count as f64;
-            let variance = (mean_square - mean_us.powi(2)).max(0.0);
-            (self.count > 1).then(|| variance.sqrt())
-        };
         let (handler_us, gap_us) = (us(self.handler_ticks), us(self.gap_ticks));
         (self.count > 0).then(|| SeenCost {
             rate_hz,
             count: self.count,
             handler_us,
-            handler_sd_us: sd_us(self.handler_squares, handler_us),
+            handler_sd_us: self.sd_us(self.handler_squares, handler_us, clock),
             gap_us,
-            gap_sd_us: sd_us(self.gap_squares, gap_us),
+            gap_sd_us: self.sd_us(self.gap_squares, gap_us, clock),
         })
     }
 }

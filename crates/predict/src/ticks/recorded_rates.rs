@@ -24,10 +24,10 @@ pub(super) fn unseen(
     let mut lost = vec![false; rounds.len()];
     for losses in recording.rows::<Loss>() {
         let losses = losses?;
-        let of_events = |loss: &&Loss| {
+        let events_lost = |loss: &&Loss| {
             loss.cpu == cpu && matches!(loss.what, LossKind::Events | LossKind::Untraced)
         };
-        for loss in losses.iter().filter(of_events) {
+        for loss in losses.iter().filter(events_lost) {
             for (round, lost) in rounds.iter().zip(&mut lost) {
                 *lost |= loss.start_ticks < round.end_ticks && round.start_ticks < loss.end_ticks;
             }
@@ -87,12 +87,8 @@ impl Arrivals {
         }
         let Some(injected) = injected else { return (0.0, RateFrom::Table) };
         let wall = clock.seconds(round.end_ticks - round.start_ticks);
-        let around = |spell: &&Spell| {
-            spell.cpu == cpu
-                && spell.start_ticks <= round.start_ticks
-                && spell.end_ticks >= round.end_ticks
-        };
-        let per_second = injected.spells.iter().find(around).and_then(|spell| {
+        let mut here = injected.spells.iter().filter(|spell| spell.cpu == cpu);
+        let per_second = here.find(|spell| covers(spell, round)).and_then(|spell| {
             Some(spell.delivered? as f64 / clock.seconds(spell.end_ticks - spell.start_ticks))
         });
         match per_second {
@@ -100,4 +96,9 @@ impl Arrivals {
             None => (wall * 1e9 / injected.period_ns.max(1) as f64, RateFrom::Asked),
         }
     }
+}
+
+/// Returns whether noise was on in all of a round.
+fn covers(spell: &Spell, round: &Round) -> bool {
+    spell.start_ticks <= round.start_ticks && spell.end_ticks >= round.end_ticks
 }

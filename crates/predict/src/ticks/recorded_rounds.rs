@@ -59,16 +59,17 @@ pub(super) fn rounds(recording: &Recording, known: &[SeriesOutcome]) -> (Vec<Rou
 /// Returns the number of each round's block. A number of copies goes through all rates before it starts again, so a
 /// rate that recurs begins the next block.
 fn blocks<'a>(rounds: impl Iterator<Item = &'a Series>) -> Vec<u32> {
-    let mut of_copies: BTreeMap<u32, (u32, BTreeSet<Option<u32>>)> = BTreeMap::new();
-    let block = |series: &Series| {
-        let (block, seen) = of_copies.entry(series.parameters.copies).or_default();
+    let mut by_copies: BTreeMap<u32, (u32, BTreeSet<Option<u32>>)> = BTreeMap::new();
+    let mut blocks = vec![];
+    for series in rounds {
+        let (block, seen) = by_copies.entry(series.parameters.copies).or_default();
         if !seen.insert(series.parameters.injection) {
             *block += 1;
             *seen = BTreeSet::from([series.parameters.injection]);
         }
-        *block
-    };
-    rounds.map(block).collect()
+        blocks.push(*block);
+    }
+    blocks
 }
 
 /// Returns whether nothing, or bare interrupts only, was added in a round.

@@ -76,8 +76,8 @@ pub(super) fn scheduler(
 fn tick_functions(recording: &Recording, cpu: u32) -> Result<HashSet<u64>, Problem> {
     let mut functions: BTreeSet<Arc<str>> = BTreeSet::new();
     for activities in recording.rows_of_cpu::<Activity>(cpu) {
-        let of_tick = activities?.into_iter().filter(|activity| &*activity.source == TICK);
-        functions.extend(of_tick.filter_map(|activity| activity.function));
+        let ticks = activities?.into_iter().filter(|activity| &*activity.source == TICK);
+        functions.extend(ticks.filter_map(|activity| activity.function));
     }
     let mut addresses = HashSet::new();
     for names in recording.rows::<Name>() {
@@ -109,7 +109,7 @@ struct Seeing {
     /// End of the interrupt, if the previous event ended an interrupt with only a tick.
     ended: Option<u64>,
     ticks: Vec<u64>,
-    of_function: Vec<u64>,
+    function_ticks: Vec<u64>,
     choices: Vec<u64>,
 }
 
@@ -142,10 +142,10 @@ impl Seeing {
             EventKind::Switch => {
                 let next = i32::try_from(event.args[0]).ok();
                 let copies = [Some(event.pid), next];
-                let of_copies =
+                let among_copies =
                     copies.iter().flatten().filter(|tid| self.tids.contains(tid)).count() == 2;
                 self.choices.extend(
-                    before.filter(|_| of_copies).map(|end| event.ticks.saturating_sub(end)),
+                    before.filter(|_| among_copies).map(|end| event.ticks.saturating_sub(end)),
                 );
                 self.open = None;
             }
@@ -161,26 +161,26 @@ impl Seeing {
     fn close(&mut self, ticks: u64) {
         let alone = self.open.take().filter(|open| open.alone);
         let whole = alone.and_then(|open| Some((open.start_ticks, open.function_ticks?)));
-        let Some((start, of_function)) = whole.filter(|_| self.ticks.len() < MOST_TICKS) else {
+        let Some((start, function_ticks)) = whole.filter(|_| self.ticks.len() < MOST_TICKS) else {
             return;
         };
         self.ticks.push(ticks.saturating_sub(start));
-        self.of_function.push(of_function);
+        self.function_ticks.push(function_ticks);
         self.ended = Some(ticks);
     }
 
     /// Ends a round and returns its medians, if it had ticks.
     fn leave(&mut self, round: &Round, clock: &Clock) -> Option<RoundCost> {
         (self.open, self.ended) = (None, None);
-        let [ticks, of_function, choices] =
-            [&mut self.ticks, &mut self.of_function, &mut self.choices].map(std::mem::take);
+        let [ticks, function_ticks, choices] =
+            [&mut self.ticks, &mut self.function_ticks, &mut self.choices].map(std::mem::take);
         let (count, switches) = (ticks.len() as u64, choices.len() as u64);
         Some(RoundCost {
             copies: round.copies,
             block: round.block,
             ticks: count,
             tick_us: median_us(ticks, clock)?,
-            function_us: median_us(of_function, clock)?,
+            function_us: median_us(function_ticks, clock)?,
             switches,
             choice_us: median_us(choices, clock),
         })

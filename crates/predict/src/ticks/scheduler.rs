@@ -54,7 +54,7 @@ pub struct Estimate {
 impl Estimate {
     /// Returns the estimate; absent without values.
     fn from_values(values: &[f64]) -> Option<Self> {
-        let paging::Estimate { value, interval } = paging::Estimate::of(values)?;
+        let paging::Estimate { value, interval } = paging::Estimate::from_blocks(values)?;
         Some(Self { us: value, interval })
     }
 }

@@ -36,12 +36,11 @@ impl Table {
             if let Origin::Recording(recorded) = table.origin {
                 facts.push(*recorded);
             }
-            let named = |processor: Processor| {
+            for processor in table.processors {
                 let name =
                     if distinct { processor.name } else { format!("{label}: {}", processor.name) };
-                Processor { name, ..processor }
-            };
-            processors.extend(table.processors.into_iter().map(named));
+                processors.push(Processor { name, ..processor });
+            }
             left_out.extend(table.left_out);
         }
         Self { origin: Origin::Recordings(facts), processors, left_out }

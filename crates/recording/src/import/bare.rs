@@ -76,8 +76,9 @@ impl<'t> Whole<'t> {
                 "series" => planned = Some(line.fields()?),
                 "ran" => {
                     let (number, ran) = line.fields()?;
-                    let of = planned.take().filter(|of: &(u64, Fields<'_>)| of.0 == number);
-                    let plan = of.ok_or_else(|| line.wrong("there is no such series"))?.1;
+                    let series =
+                        planned.take().filter(|series: &(u64, Fields<'_>)| series.0 == number);
+                    let plan = series.ok_or_else(|| line.wrong("there is no such series"))?.1;
                     let method = plan.text("method")?;
                     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
                     if method.is_empty() || !method.chars().all(is_name) {
@@ -87,13 +88,14 @@ impl<'t> Whole<'t> {
                     whole.measured.push(Measured { method, plan, ran, samples, word, gaps });
                 }
                 word @ ("s" | "t" | "w" | "g") => {
-                    let of = whole.measured.last_mut();
-                    let of = of.ok_or_else(|| line.wrong("there is no series before it"))?;
+                    let last = whole.measured.last_mut();
+                    let measured =
+                        last.ok_or_else(|| line.wrong("there is no series before it"))?;
                     if word == "g" {
-                        of.gaps.extend(line.numbers()?);
+                        measured.gaps.extend(line.numbers()?);
                     } else {
-                        of.word = word;
-                        of.samples.extend(line.numbers()?);
+                        measured.word = word;
+                        measured.samples.extend(line.numbers()?);
                     }
                 }
                 _ => whole.common.take(line)?,
@@ -119,12 +121,9 @@ impl<'t> Whole<'t> {
 
     /// Returns what readers of the memory experiments must know.
     fn notes_on_memory(&self) -> impl Iterator<Item = String> {
-        let experiment = |of: &Measured<'_>| of.plan.find("experiment").unwrap_or("").to_owned();
-        let preempts = |id: String| {
-            let mut known = catalogue::entries().filter(|of| of.id == id);
-            known.any(|of| matches!(of.before, Before::Preempted { .. }))
-        };
-        let preempted = self.measured.iter().map(experiment).any(preempts);
+        let mut experiments =
+            self.measured.iter().filter_map(|measured| measured.plan.find("experiment"));
+        let preempted = experiments.any(preempts);
         let note = preempted.then(|| PREEMPTIONS.to_owned());
         note.into_iter().chain(self.common.assumed_caches.clone())
     }
@@ -136,27 +135,33 @@ impl<'t> Whole<'t> {
         }
         let empty = (vec![], vec![], vec![], vec![], vec![]);
         let (series, samples, detours, losses, counters) = empty;
-        let mut of = Recorded { run, series, samples, detours, losses, counters };
+        let mut recorded = Recorded { run, series, samples, detours, losses, counters };
         let measured = || self.measured.iter().filter(|measured| measured.method == method);
         for (series, measured) in (0..).zip(measured()) {
-            measured.add_to(&mut of, series, &self.common)?;
+            measured.add_to(&mut recorded, series, &self.common)?;
         }
         if method == methods::DETOURS {
-            subtract_shortest(&mut of.run);
+            subtract_shortest(&mut recorded.run);
         }
         let doubts = measured().map(|measured| measured.plan.find_number("doubt"));
         let doubts: Vec<u64> = doubts.flat_map(Result::transpose).collect::<Result<_, _>>()?;
         if let Some(&ppm) = doubts.iter().max() {
-            of.run.notes.push(note_on_calibration(ppm as f64 / 1e6));
+            recorded.run.notes.push(note_on_calibration(ppm as f64 / 1e6));
         }
-        let cpus = || of.run.cpus.iter();
-        of.run.start_ticks = cpus().map(|cpu| cpu.first_ticks).min().unwrap_or(0);
-        of.run.end_ticks = cpus().map(|cpu| cpu.last_ticks).max().unwrap_or(0);
-        let (skew, cpus) = (&mut of.run.clock.skew, &of.run.cpus);
+        let cpus = || recorded.run.cpus.iter();
+        recorded.run.start_ticks = cpus().map(|cpu| cpu.first_ticks).min().unwrap_or(0);
+        recorded.run.end_ticks = cpus().map(|cpu| cpu.last_ticks).max().unwrap_or(0);
+        let (skew, cpus) = (&mut recorded.run.clock.skew, &recorded.run.cpus);
         skew.retain(|skew| cpus.iter().any(|cpu| cpu.cpu == skew.cpu));
-        of.counters = measured::counters(measured())?;
-        Ok(of)
+        recorded.counters = measured::counters(measured())?;
+        Ok(recorded)
     }
+}
+
+/// Returns whether the passes of this experiment are preempted.
+fn preempts(experiment: &str) -> bool {
+    let mut known = catalogue::entries().filter(|entry| entry.id == experiment);
+    known.any(|entry| matches!(entry.before, Before::Preempted { .. }))
 }
 
 /// Sets one iteration of the loops to the shortest gap of each class of CPUs, as `anechoic run` does: a CPU that is
@@ -169,7 +174,7 @@ fn subtract_shortest(run: &mut Run) {
         *known = cpu.own_shortest_gap_ticks.min(*known);
     }
     for cpu in &mut run.cpus {
-        let of_class = shortest[&cpu.class];
-        cpu.shortest_gap_ticks = if of_class.saturating_mul(2) < mean { mean } else { of_class };
+        let gap = shortest[&cpu.class];
+        cpu.shortest_gap_ticks = if gap.saturating_mul(2) < mean { mean } else { gap };
     }
 }

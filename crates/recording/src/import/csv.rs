@@ -71,6 +71,27 @@ fn fields(line: &str) -> Vec<&str> {
     }
 }
 
+/// Returns the place of the column of times whose name begins with this word, if it is in the unit of the times.
+fn time_column(names: &[&str], word: &str, unit: &str) -> Result<usize, Problem> {
+    let place =
+        names.iter().position(|name| words(name).first().is_some_and(|first| first == word));
+    let place = place.ok_or_else(|| wrong(format!("no column is called {word}")))?;
+    let last = words(names[place]).pop();
+    match last.filter(|last| units().iter().any(|known| known.0 == last.as_str())) {
+        Some(other) if other != unit => {
+            let why = format!("the column {} is not in {unit}", names[place]);
+            Err(ProblemKind::Usage.problem(why, format!("use --unit {other}")))
+        }
+        _ => Ok(place),
+    }
+}
+
+/// Returns the words of a column's name in small letters.
+fn words(name: &str) -> Vec<String> {
+    let parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    parts.map(str::to_lowercase).collect()
+}
+
 impl Columns {
     fn first() -> Self {
         Self { start: 0, duration: 1, cpu: None }
@@ -78,29 +99,9 @@ impl Columns {
 
     /// Finds the columns by their names; a unit in one must be that of the times.
     fn named(names: &[&str], unit: &str) -> Result<Self, Problem> {
-        let words = |name: &str| -> Vec<String> {
-            let parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-            parts.map(str::to_lowercase).collect()
-        };
-        let place = |word: &str| {
-            names.iter().position(|name| words(name).first().is_some_and(|of| of == word))
-        };
-        let time = |word: &str| {
-            let at = place(word).ok_or_else(|| wrong(format!("no column is called {word}")))?;
-            match words(names[at])
-                .last()
-                .filter(|last| units().iter().any(|known| known.0 == last.as_str()))
-            {
-                Some(other) if other != unit => {
-                    let remedy = format!("use --unit {other}");
-                    Err(ProblemKind::Usage
-                        .problem(format!("the column {} is not in {unit}", names[at]), remedy))
-                }
-                _ => Ok(at),
-            }
-        };
         let cpu = names.iter().position(|name| words(name) == ["cpu"]);
-        Ok(Self { start: time("start")?, duration: time("duration")?, cpu })
+        let [start, duration] = ["start", "duration"].map(|word| time_column(names, word, unit));
+        Ok(Self { start: start?, duration: duration?, cpu })
     }
 
     fn row(

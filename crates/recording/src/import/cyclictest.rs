@@ -75,11 +75,14 @@ fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result
     let (threads, unit_ns) = match lines.json::<Document>()? {
         Some(document) => {
             let unit_ns = if document.resolution_in_ns == 1 { 1 } else { 1_000 };
-            let threads = document.thread.iter().map(|(number, of)| of.thread(number));
+            let threads = document.thread.iter().map(|(number, thread)| thread.thread(number));
             let threads: Result<Vec<_>, _> = threads.collect();
             (threads.map_err(|problem| lines.about(problem))?, unit_ns)
         }
-        None => (text::read(lines)?.into_iter().map(|of| (of.0, None, of.1)).collect(), printed_ns),
+        None => (
+            text::read(lines)?.into_iter().map(|(number, thread)| (number, None, thread)).collect(),
+            printed_ns,
+        ),
     };
     for (number, own, thread) in threads {
         let given = usize::try_from(number).ok().and_then(|number| cpus.get(number)).copied();

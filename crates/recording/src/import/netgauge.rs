@@ -50,21 +50,25 @@ struct Pass {
 /// A line that is not a comment: start and duration in whole nanoseconds.
 type Line = (u64, u64);
 
+/// Returns what a comment states under this name, without its unit.
+fn stated<'c>(comment: &'c str, name: &str, unit: &str) -> Option<&'c str> {
+    let text = comment.strip_prefix(name)?.trim();
+    Some(text.strip_suffix(unit).unwrap_or(text).trim())
+}
+
+fn number(text: &str) -> Result<f64, Problem> {
+    text.parse().map_err(|_| wrong(format!("'{text}' is no number")))
+}
+
 impl Pass {
     /// Takes a comment.
     fn comment(&mut self, comment: &str) -> Result<(), Problem> {
-        let value = |name: &str, unit: &str| {
-            let text = comment.strip_prefix(name)?.trim();
-            Some(text.strip_suffix(unit).unwrap_or(text).trim().to_owned())
-        };
-        let number =
-            |text: String| text.parse::<f64>().map_err(|_| wrong(format!("'{text}' is no number")));
-        if let Some(text) = value(OVERHEAD, "%") {
+        if let Some(text) = stated(comment, OVERHEAD, "%") {
             self.overhead = Some(number(text)?);
-        } else if let Some(text) = value(PERIOD, "s") {
+        } else if let Some(text) = stated(comment, PERIOD, "s") {
             self.period_s = Some(number(text)?);
-        } else if let Some(text) = value(ITERATION, "") {
-            self.iteration_ns = time_ns(&text, 1)?;
+        } else if let Some(text) = stated(comment, ITERATION, "") {
+            self.iteration_ns = time_ns(text, 1)?;
         }
         Ok(())
     }

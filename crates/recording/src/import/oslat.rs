@@ -78,19 +78,19 @@ fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result
 
 const MICROSECOND: u64 = 1_000;
 
-fn column(of: &Thread) -> Result<Column, Problem> {
+fn column(thread: &Thread) -> Result<Column, Problem> {
     // With buckets that are no whole microseconds all is in ns, except the labels.
-    let fine = of.histogram.keys().any(|label| label.contains('.'));
+    let fine = thread.histogram.keys().any(|label| label.contains('.'));
     let unit_ns = if fine { 1 } else { MICROSECOND };
     let bucket = |(label, &number): (&String, &u64)| {
         time_ns(label, MICROSECOND).map(|label_ns| (label_ns, number))
     };
-    let buckets = of.histogram.iter().filter(|(_, number)| **number > 0);
+    let buckets = thread.histogram.iter().filter(|(_, number)| **number > 0);
     Ok(Column {
-        cpu: of.cpu,
-        least_ns: time_ns(&of.min.to_string(), unit_ns)?,
-        most_ns: time_ns(&of.max.to_string(), unit_ns)?,
-        duration_ns: time_ns(&of.duration.to_string(), 1_000_000_000)?,
+        cpu: thread.cpu,
+        least_ns: time_ns(&thread.min.to_string(), unit_ns)?,
+        most_ns: time_ns(&thread.max.to_string(), unit_ns)?,
+        duration_ns: time_ns(&thread.duration.to_string(), 1_000_000_000)?,
         buckets: buckets.map(bucket).collect::<Result<_, _>>()?,
         unit_ns,
     })
@@ -101,7 +101,8 @@ fn text(lines: &mut Lines) -> Result<Vec<Column>, Problem> {
     let mut columns: Vec<Column> = vec![];
     lines.each(|line| {
         let Some((label, values)) = line.split_once(":\t") else { return Ok(()) };
-        let values = values.split_once(" (").map_or(values, |of| of.0).split_whitespace();
+        let values =
+            values.split_once(" (").map_or(values, |(numbers, _)| numbers).split_whitespace();
         if label == "Core" {
             let cpu = |word: &str| word.parse().map_err(|_| wrong(format!("'{word}' is no CPU")));
             let column = |cpu| Column { cpu, unit_ns: MICROSECOND, ..Column::default() };
@@ -119,7 +120,10 @@ fn text(lines: &mut Lines) -> Result<Vec<Column>, Problem> {
             let (found, cpus) = (values.len(), columns.len());
             return Err(wrong(format!("it has {found} values, for {cpus} CPUs")));
         }
-        columns.iter_mut().zip(values).try_for_each(|(of, value)| of.set(label, bucket, value))
+        columns
+            .iter_mut()
+            .zip(values)
+            .try_for_each(|(column, value)| column.set(label, bucket, value))
     })?;
     Ok(columns)
 }
@@ -174,8 +178,8 @@ impl Column {
         imported.count(LENGTHS, self.cpu, 0..1, 0)?;
         for (&label, &number) in &self.buckets {
             let Range { start, end } = self.lengths(label, exact, width);
-            let of_loop = over_ns.map_or(label == first, |over| start < over);
-            if of_loop {
+            let is_loop = over_ns.map_or(label == first, |over| start < over);
+            if is_loop {
                 imported.threshold(end - 1); // all that is longer is counted
             } else if label < last {
                 imported.count(LENGTHS, self.cpu, start..end, number)?;

@@ -56,7 +56,9 @@ pub(super) fn write(recordings: &[Recorded], dir: &Path) -> Result<u64, Problem>
         only.write(dir)?;
     } else {
         new_dir(dir)?;
-        recordings.iter().try_for_each(|of| of.write(&dir.join(&of.run.method)))?;
+        recordings
+            .iter()
+            .try_for_each(|recording| recording.write(&dir.join(&recording.run.method)))?;
     }
-    Ok(recordings.iter().map(|of| of.detours.len() as u64).sum())
+    Ok(recordings.iter().map(|recording| recording.detours.len() as u64).sum())
 }

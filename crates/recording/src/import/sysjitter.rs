@@ -52,7 +52,7 @@ fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result
     lines.each(|line| match (line.strip_prefix('#'), line.split_once(':')) {
         (Some(comment), _) => fact(comment.trim(), cpu, imported),
         (None, Some((label, values))) => {
-            let quantiles = QUANTILES.iter().map(|of| of.0);
+            let quantiles = QUANTILES.iter().map(|quantile| quantile.0);
             let Some(known) = OTHERS.into_iter().chain(quantiles).find(|known| *known == label)
             else {
                 return Ok(());
@@ -122,12 +122,12 @@ impl Table {
     fn read(&self, imported: &mut Imported) -> Result<(), Problem> {
         let columns = self.0.iter().map(|row| row.1.len()).max().unwrap_or(0);
         for column in 0..columns {
-            let of = |label| self.value(label, column);
-            let cpu = u32::try_from(of("core_i")?).unwrap_or(u32::MAX);
-            imported.watched(cpu, of("runtime(ns)")?)?;
-            imported.threshold(of("threshold(ns)")?.saturating_sub(1));
-            imported.total(cpu, of("int_total(ns)")?)?;
-            let number = of("int_n")?;
+            let field = |label| self.value(label, column);
+            let cpu = u32::try_from(field("core_i")?).unwrap_or(u32::MAX);
+            imported.watched(cpu, field("runtime(ns)")?)?;
+            imported.threshold(field("threshold(ns)")?.saturating_sub(1));
+            imported.total(cpu, field("int_total(ns)")?)?;
+            let number = field("int_n")?;
             let known = self.known(column, number)?;
             let Some(shortest) = known.first() else {
                 imported.count(LENGTHS, cpu, 0..1, 0)?;
@@ -159,9 +159,9 @@ impl Table {
             known.push((place.min(last), self.value(label, column)?));
         }
         known.push((last, self.value("int_max(ns)", column)?));
-        known.sort_by_key(|of| of.0);
-        known.dedup_by_key(|of| of.0);
-        let too_long = known.iter().find(|of| of.1 >= super::writer::LATEST_NS);
+        known.sort_by_key(|interruption| interruption.0);
+        known.dedup_by_key(|interruption| interruption.0);
+        let too_long = known.iter().find(|interruption| interruption.1 >= super::writer::LATEST_NS);
         match too_long {
             Some((_, ns)) => Err(wrong(format!("an interruption of {ns} ns"))),
             None => Ok(known),

@@ -9,7 +9,7 @@ mod sink;
 use super::lines::open_regular;
 use super::recorded::empty;
 use super::{Importer, Read, writer};
-use crate::event::{EVENTS, EventSpec, NameKind};
+use crate::event::{EVENTS, NameKind};
 use crate::options::{Answers, OptionRow, Value};
 use crate::problem::{Problem, ProblemKind};
 use crate::recorder::Recorder;
@@ -119,10 +119,10 @@ fn read(
 ) -> Result<(), Problem> {
     let layout = file.layout;
     let mut seen = vec![];
-    for of in file.cpus.clone() {
-        sink.begin(of.cpu);
+    for cpu in file.cpus.clone() {
+        sink.begin(cpu.cpu);
         let (mut reached, mut missed) = (None, None);
-        file.pages(of, &mut |bytes| {
+        file.pages(cpu, &mut |bytes| {
             let page = Page::parse(bytes, &layout).map_err(|error| damaged(&error))?;
             // A page without records leaves its loss to the next one.
             missed =
@@ -139,14 +139,14 @@ fn read(
                     finder.lost(sink.missed(missed, from, to)?);
                 }
                 reached = Some(record.time);
-                finder.take(of.cpu, &record, sink)?;
+                finder.take(cpu.cpu, &record, sink)?;
             }
             Ok(true)
         })?;
         let (victim, windows) = finder.end();
-        let measured = matches!(finder, Finder::Handlers(_)) && of.size > 0 || windows.is_some();
+        let measured = matches!(finder, Finder::Handlers(_)) && cpu.size > 0 || windows.is_some();
         if measured || sink.cpu().detours > 0 {
-            run.cpus.push(cpu_run(of.cpu, victim, sink));
+            run.cpus.push(cpu_run(cpu.cpu, victim, sink));
             seen.push((windows, sink.reached()));
         }
     }
@@ -191,6 +191,14 @@ fn damaged(error: &impl std::fmt::Display) -> Problem {
 }
 
 impl Finder {
+    /// Returns a time at which the recording may start, and whether no later record of the CPU has an earlier one.
+    fn start_of(&self, record: &Record<'_>) -> Option<(u64, bool)> {
+        match self {
+            Self::Handlers(_) => Some((record.time, true)),
+            Self::Osnoise(osnoise) => osnoise.start_of(record),
+        }
+    }
+
     fn take(&mut self, cpu: u32, record: &Record<'_>, sink: &mut Sink) -> Result<(), Problem> {
         match self {
             Self::Handlers(handlers) => handlers.take(cpu, record, sink),
@@ -251,29 +259,28 @@ impl Finder {
 
 /// Returns the decoder of the known events of the file.
 fn decoder(file: &TraceFile) -> Result<EventDecoder, Problem> {
-    EventDecoder::new(&enabled(file), None)
-        .map_err(|of| super::lines::wrong(format!("its description of {of} has no common_pid")))
+    EventDecoder::new(&enabled(file), None).map_err(|event| {
+        super::lines::wrong(format!("its description of {event} has no common_pid"))
+    })
 }
 
+/// Returns the events of the file that are known here.
 fn enabled(file: &TraceFile) -> Vec<EnabledEvent> {
-    let known = |(system, name, format): &(String, String, crate::trace::Format)| {
+    let known = file.formats.iter().filter_map(|(system, name, format)| {
         let spec = EVENTS.iter().find(|spec| spec.system == system && spec.name == name)?;
         Some(EnabledEvent { spec, format: format.clone() })
-    };
-    file.formats.iter().filter_map(known).collect()
+    });
+    known.collect()
 }
 
 /// Returns the start of the recording: the first time in the file; `None` if it has none for this finder.
 fn first_ticks(file: &mut TraceFile, finder: &Finder) -> Result<Option<u64>, Problem> {
     let (layout, mut first) = (file.layout, u64::MAX);
-    for of in file.cpus.clone() {
-        file.pages(of, &mut |bytes| {
+    for cpu in file.cpus.clone() {
+        file.pages(cpu, &mut |bytes| {
             let page = Page::parse(bytes, &layout).map_err(|error| damaged(&error))?;
-            let start = |record: Record<'_>| match finder {
-                Finder::Handlers(_) => Some((record.time, true)),
-                Finder::Osnoise(osnoise) => osnoise.start_of(&record),
-            };
-            for (ticks, is_earliest) in page.records().map_while(Result::ok).filter_map(start) {
+            let records = page.records().map_while(Result::ok);
+            for (ticks, is_earliest) in records.filter_map(|record| finder.start_of(&record)) {
                 first = first.min(ticks);
                 if is_earliest {
                     return Ok(false);
@@ -298,25 +305,25 @@ fn describe(
         release.clone_into(&mut run.machine.kernel);
     }
     run.not_available.clear();
-    let of_osnoise = matches!(finder, Finder::Osnoise(_));
-    run.notes.push(if of_osnoise { OF_OSNOISE } else { OF_HANDLERS }.to_owned());
-    if !of_osnoise {
+    let is_osnoise = matches!(finder, Finder::Osnoise(_));
+    run.notes.push(if is_osnoise { OF_OSNOISE } else { OF_HANDLERS }.to_owned());
+    if !is_osnoise {
         set_clock(&mut run, file, answers)?;
     }
-    let recorded = |spec: &&EventSpec| RecordedEvent {
+    let specs = if is_osnoise {
+        Osnoise::specs()
+    } else {
+        enabled(file).iter().map(|event| event.spec).collect()
+    };
+    let events = specs.iter().map(|spec| RecordedEvent {
         number: spec.kind as u16,
         name: format!("{}:{}", spec.system, spec.name),
         args: spec.args.iter().map(|&arg| arg.to_owned()).collect(),
-    };
-    let events = if of_osnoise {
-        Osnoise::specs()
-    } else {
-        enabled(file).iter().map(|of| of.spec).collect()
-    };
+    });
     run.trace = Some(Trace {
         clock: file.clock.clone(),
         buffer_kb: 0,
-        events: events.iter().map(recorded).collect(),
+        events: events.collect(),
         missing: vec![],
         alternate_ns: None,
     });
@@ -327,7 +334,7 @@ fn describe(
 fn set_clock(run: &mut Run, file: &TraceFile, answers: &Answers) -> Result<(), Problem> {
     match &*file.clock {
         "x86-tsc" => {
-            let stated = file.rate.filter(|of| of.0 > 0 && of.1 < 64);
+            let stated = file.rate.filter(|rate| rate.0 > 0 && rate.1 < 64);
             let stated = stated.map(|(multiplier, shift)| {
                 (u128::from(1_000_000_000_000_u64) << shift) / u128::from(multiplier)
             });
@@ -349,7 +356,7 @@ fn set_clock(run: &mut Run, file: &TraceFile, answers: &Answers) -> Result<(), P
 }
 
 fn cpu_run(cpu: u32, victim: i32, sink: &Sink) -> CpuRun {
-    let of = sink.cpu();
+    let counts = sink.cpu();
     CpuRun {
         cpu,
         tid: victim,
@@ -359,8 +366,8 @@ fn cpu_run(cpu: u32, victim: i32, sink: &Sink) -> CpuRun {
         iterations: 1,
         own_shortest_gap_ticks: 0,
         shortest_gap_ticks: 0,
-        detours: of.detours,
-        lost_detours: of.lost,
+        detours: counts.detours,
+        lost_detours: counts.lost,
         page_faults: 0,
         last_cpu: cpu,
     }

@@ -134,16 +134,16 @@ impl Imported {
             return Err(wrong("it has times, and what came before has none"));
         }
         let iteration_ns = self.iteration_ns;
-        let of = self.cpu(cpu)?;
-        let early = of.reached_ns.saturating_sub(start_ns);
+        let measured = self.cpu(cpu)?;
+        let early = measured.reached_ns.saturating_sub(start_ns);
         if early > ROUNDING_NS + iteration_ns {
             let why =
                 format!("this detour begins {early} ns before the previous one on CPU {cpu} ends");
             return Err(wrong(why));
         }
-        let start_ticks = start_ns.max(of.reached_ns);
+        let start_ticks = start_ns.max(measured.reached_ns);
         let end_ticks = start_ticks + duration_ns + iteration_ns;
-        (of.reached_ns, of.detours) = (end_ticks, of.detours + 1);
+        (measured.reached_ns, measured.detours) = (end_ticks, measured.detours + 1);
         self.shortest_ns = self.shortest_ns.min(end_ticks - start_ticks);
         self.rows.push(Detour { cpu, start_ticks, end_ticks });
         if self.rows.len() == ROWS { self.write() } else { Ok(()) }
@@ -163,18 +163,19 @@ impl Imported {
         if self.lengths.len() == MOST_RANGES {
             return Err(wrong(format!("it has more than {MOST_RANGES} ranges of lengths")));
         }
-        if self.cpus.values().any(|of| of.reached_ns > 0) {
+        if self.cpus.values().any(|measured| measured.reached_ns > 0) {
             return Err(wrong("it has no times, and what came before has them"));
         }
         let file = self.file;
-        let of = self.cpu(cpu)?;
-        if of.counted_in.is_some_and(|before| before != file) {
+        let measured = self.cpu(cpu)?;
+        if measured.counted_in.is_some_and(|before| before != file) {
             let why =
                 format!("another file has counts of CPU {cpu} as well: import each by itself");
             return Err(wrong(why));
         }
-        of.counted_in = Some(file);
-        of.detours = of.detours.checked_add(number).ok_or_else(|| wrong("it counts too many"))?;
+        measured.counted_in = Some(file);
+        measured.detours =
+            measured.detours.checked_add(number).ok_or_else(|| wrong("it counts too many"))?;
         let Range { start: from_ticks, end: to_ticks } = lengths_ns;
         self.shortest_ns = self.shortest_ns.min(from_ticks);
         method.clone_into(&mut self.run.method);
@@ -195,8 +196,8 @@ impl Imported {
         if ns > LATEST_NS {
             return Err(wrong("it was measured for longer than ten years"));
         }
-        let of = self.cpu(cpu)?;
-        of.watched_ns = of.watched_ns.max(ns);
+        let measured = self.cpu(cpu)?;
+        measured.watched_ns = measured.watched_ns.max(ns);
         Ok(())
     }
 
@@ -218,10 +219,12 @@ impl Imported {
             return Err(ProblemKind::Usage.problem(why, "give the whole duration (--duration)"));
         }
         let (iteration, given) = (self.iteration_ns, self.duration_ns);
-        let cpu = |(&cpu, of): (&u32, &Cpu)| {
+        let cpu = |(&cpu, measured): (&u32, &Cpu)| {
             // What a file states is rounded, and may end before the last detour.
-            let own = Some(of.watched_ns).filter(|ns| *ns > 0).map(|ns| ns.max(of.reached_ns));
-            cpu_run(cpu, given.or(own).unwrap_or(end), iteration, of.detours)
+            let own = Some(measured.watched_ns)
+                .filter(|ns| *ns > 0)
+                .map(|ns| ns.max(measured.reached_ns));
+            cpu_run(cpu, given.or(own).unwrap_or(end), iteration, measured.detours)
         };
         self.run.cpus = self.cpus.iter().map(cpu).collect();
         self.run.end_ticks = end;
@@ -242,9 +245,9 @@ impl Imported {
     fn write_counts(&mut self, end: u64) -> Result<(), Problem> {
         self.lengths.sort_by_key(|row| (row.cpu, row.from_ticks, row.to_ticks));
         self.recorder.append(&self.lengths)?;
-        let total = |(&cpu, of): (&u32, &Cpu)| {
+        let total = |(&cpu, measured): (&u32, &Cpu)| {
             let name = TOTAL_LENGTH.to_owned();
-            of.total_ns.map(|value| Counter { name, cpu, ticks: end, value })
+            measured.total_ns.map(|value| Counter { name, cpu, ticks: end, value })
         };
         let totals: Vec<Counter> = self.cpus.iter().filter_map(total).collect();
         Ok(self.recorder.append(&totals)?)

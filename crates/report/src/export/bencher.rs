@@ -35,20 +35,30 @@ pub(super) struct Measure {
 /// Returns the measures of a recording, benchmark by benchmark.
 pub(super) fn measures(export: &Export<'_>) -> Result<Vec<Measure>, Problem> {
     let Summary { total, cpus, sources, .. } = export.summary()?.into_owned();
-    let mut measures =
-        of("all CPUs", (total.noise, total.interval), total.rate_per_s, total.lengths.as_ref());
+    let mut measures = detour_measures(
+        "all CPUs",
+        (total.noise, total.interval),
+        total.rate_per_s,
+        total.lengths.as_ref(),
+    );
     for cpu in cpus {
         let name = format!("CPU {}", cpu.cpu);
-        measures.extend(of(&name, (cpu.noise, cpu.interval), cpu.rate_per_s, cpu.lengths.as_ref()));
+        measures.extend(detour_measures(
+            &name,
+            (cpu.noise, cpu.interval),
+            cpu.rate_per_s,
+            cpu.lengths.as_ref(),
+        ));
     }
-    for row in sources.iter().flat_map(|of| &of.rows) {
+    for row in sources.iter().flat_map(|breakdown| &breakdown.rows) {
         let name = format!("{} {}", row.source, row.name);
         measures.push(noise(name.trim(), row.noise, None));
     }
     Ok(measures)
 }
 
-fn of(
+/// Returns noise, rate and lengths of the detours of a benchmark.
+fn detour_measures(
     benchmark: &str,
     (share, interval): (f64, Option<Interval>),
     rate_per_s: f64,
@@ -62,15 +72,16 @@ fn of(
         interval: None,
     };
     let rate = measure("detours-per-second", "1/s", rate_per_s);
-    let lengths = lengths.into_iter().flat_map(|of| {
-        [("detour-p99-ns", of.p99_ns), ("detour-max-ns", of.max_ns)]
+    let lengths = lengths.into_iter().flat_map(|known| {
+        [("detour-p99-ns", known.p99_ns), ("detour-max-ns", known.max_ns)]
             .map(|(name, ns)| measure(name, "ns", ns as f64))
     });
     [noise(benchmark, share, interval), rate].into_iter().chain(lengths).collect()
 }
 
 fn noise(benchmark: &str, share: f64, interval: Option<Interval>) -> Measure {
-    let percent = |of: Interval| Interval { low: 100.0 * of.low, high: 100.0 * of.high };
+    let percent =
+        |bounds: Interval| Interval { low: 100.0 * bounds.low, high: 100.0 * bounds.high };
     let (benchmark, interval) = (benchmark.to_owned(), interval.map(percent));
     Measure { benchmark, name: "noise-percent", unit: "%", value: 100.0 * share, interval }
 }

@@ -79,7 +79,7 @@ impl<'a> Export<'a> {
 
     /// Returns each CPU as a file of its own.
     pub(super) fn by_cpu(self) -> Vec<Self> {
-        let of = |&cpu: &u32| Self {
+        let one_cpu = |&cpu: &u32| Self {
             cpus: vec![cpu],
             loops: self.loops.clone(),
             notes: self.notes.clone(),
@@ -88,7 +88,7 @@ impl<'a> Export<'a> {
             read: Cell::new(0),
             ..self
         };
-        self.cpus.iter().map(of).collect()
+        self.cpus.iter().map(one_cpu).collect()
     }
 
     /// Returns the recording.
@@ -163,12 +163,12 @@ impl<'a> Export<'a> {
         mut detours: JoinedDetours<'_>,
         mut each: impl FnMut(&DetourView<'_>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
-        let of = self.cpus().map(|(cpu, _)| cpu.detours).fold(0, u64::saturating_add);
+        let total = self.cpus().map(|(cpu, _)| cpu.detours).fold(0, u64::saturating_add);
         while let Some(detour) = detours.next_detour()? {
             let read = self.read.get();
             self.read.set(read + 1);
             if read.is_multiple_of(STEP) {
-                (self.progress)(Progress { read, of });
+                (self.progress)(Progress { read, expected: total });
             }
             each(&detour)?;
         }
@@ -187,7 +187,7 @@ pub(super) fn main_source(activities: &[Activity]) -> (&str, &str) {
     let mut sums: Vec<((&str, &str), u64)> = vec![];
     for Activity { source, name, self_ticks, .. } in activities {
         let key = (&**source, &**name);
-        match sums.iter_mut().find(|(of, _)| *of == key) {
+        match sums.iter_mut().find(|(known, _)| *known == key) {
             Some((_, ticks)) => *ticks = ticks.saturating_add(*self_ticks),
             None => sums.push((key, *self_ticks)),
         }

@@ -25,8 +25,8 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     let entries = measures(export)?.into_iter().map(|measure| {
         let name = format!("{}: {}", measure.benchmark, measure.name);
         let mut entry = json!({ "name": name, "unit": measure.unit, "value": measure.value });
-        if let Some(of) = measure.interval {
-            entry["range"] = format!("{:.4} to {:.4}", of.low, of.high).into();
+        if let Some(interval) = measure.interval {
+            entry["range"] = format!("{:.4} to {:.4}", interval.low, interval.high).into();
         }
         entry
     });

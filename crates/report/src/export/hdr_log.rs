@@ -40,10 +40,10 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
         let tag = format!("cpu{}", cpu.cpu);
         let (mut histogram, mut current) = (empty(), 0);
         export.bare_detours((cpu, stints), |detour| {
-            let of = (export.since_start_ns(detour.start_ticks) / interval_ns).min(MOST_LINES);
-            if of != current {
+            let number = (export.since_start_ns(detour.start_ticks) / interval_ns).min(MOST_LINES);
+            if number != current {
                 lines.extend(line(&mut histogram, &tag, current, interval)?);
-                current = of;
+                current = number;
             }
             record(&mut histogram, clock.ns(detour.lost_ticks));
             Ok(())

@@ -29,7 +29,7 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     let run = export.run();
     for (cpu, stints) in export.cpus() {
         let iteration = stints.first().map_or(0, |stint| stint.shortest_gap_ticks);
-        let of_iteration =
+        let threshold_percent =
             run.threshold_ticks.saturating_mul(100).checked_div(iteration).unwrap_or(0);
         writeln!(out, "# Benchmark Method: selfish")?;
         for line in export.comments() {
@@ -39,7 +39,7 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
         writeln!(out, "# Selfish Benchmark")?;
         writeln!(out, "# Minimal cycle length [ns]: {:.6} ", 1e9 * run.clock.seconds(iteration))?;
         writeln!(out, "# Number of iterations (recorded+unrecorded): {} ", cpu.iterations)?;
-        writeln!(out, "# Threshold: [% minimal cycle length]: {of_iteration} ")?;
+        writeln!(out, "# Threshold: [% minimal cycle length]: {threshold_percent} ")?;
         writeln!(out, "# \n# Time [ns]\tselfish duration [ns]\n0\t0")?;
         let (mut end_ns, mut lost_ns) = (0, 0_u64);
         let begins = begins(stints);

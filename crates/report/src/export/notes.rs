@@ -35,10 +35,11 @@ pub(super) fn notes(
     let known = known_doubts(run, competition);
     let mut notes: Vec<Note> =
         known.iter().filter_map(|doubt| Some((reason(doubt)?, doubt.known_in_words()?))).collect();
-    for (what, cpu, of) in
+    for (what, cpu, loss) in
         recording.losses()?.iter().filter(|(what, ..)| **what != LossKind::Untraced)
     {
-        let count = if of.count > 0 { of.count.to_string() } else { "an unknown number of".into() };
+        let count =
+            if loss.count > 0 { loss.count.to_string() } else { "an unknown number of".into() };
         notes.push(("losses", format!("{count} {what} of CPU {cpu} were lost")));
     }
     let threshold_ns = run.clock.ns(loops.threshold_ticks());

@@ -73,33 +73,34 @@ fn bare(value: f64) -> Sample {
 }
 
 /// Returns a sample with one label.
-fn labelled(label: &'static str, of: impl ToString, value: f64) -> Sample {
-    Sample { labels: vec![(label, of.to_string())], ..bare(value) }
+fn labelled(label: &'static str, text: impl ToString, value: f64) -> Sample {
+    Sample { labels: vec![(label, text.to_string())], ..bare(value) }
 }
 
 /// Returns the metrics of a recording.
 pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
     let summary = export.summary()?;
-    let mut families = Vec::from(of_run(export));
-    families.extend(of_noise(&summary));
+    let mut families = Vec::from(run_families(export));
+    families.extend(noise_families(&summary));
     if export.answers.flag("per-cpu") {
-        families.extend(of_cpus(&summary.cpus));
+        families.extend(cpu_families(&summary.cpus));
     }
     families.retain(|family| !family.samples.is_empty());
     Ok(families)
 }
 
-fn of_run(export: &Export<'_>) -> [Family; 4] {
+/// Returns the metrics of the run as a whole.
+fn run_families(export: &Export<'_>) -> [Family; 4] {
     let run = export.run();
     let labels = [("method", run.method.clone()), ("version", run.tool_version.clone())];
     let info = Sample { suffix: "_info", labels: labels.to_vec(), value: 1.0 };
     let start = run.start_utc.parse::<jiff::Timestamp>().ok();
     let start = start.map(|at| bare(at.as_millisecond() as f64 / 1e3)).into_iter().collect();
     let sound = if export.notes().is_empty() { 1.0 } else { 0.0 };
-    let doubt = |reason: &&str| {
+    let doubts = REASONS.iter().map(|reason| {
         let is_so = export.reasons().contains(reason);
         labelled("reason", reason, if is_so { 1.0 } else { 0.0 })
-    };
+    });
     [
         Family {
             kind: Kind::Info,
@@ -114,15 +115,17 @@ fn of_run(export: &Export<'_>) -> [Family; 4] {
         gauge(
             "anechoic_run_doubt",
             "1 for each reason why the measurement is not sound.",
-            REASONS.iter().map(doubt).collect(),
+            doubts.collect(),
         ),
     ]
 }
 
-fn of_noise(summary: &Summary) -> [Family; 9] {
+/// Returns the metrics of the noise of all CPUs together.
+fn noise_families(summary: &Summary) -> [Family; 9] {
     let total = &summary.total;
     let one = |value: f64| vec![bare(value)];
-    let bounds = total.interval.iter().flat_map(|of| [("low", of.low), ("high", of.high)]);
+    let bounds =
+        total.interval.iter().flat_map(|interval| [("low", interval.low), ("high", interval.high)]);
     let bounds = bounds.map(|(bound, value)| labelled("bound", bound, value)).collect();
     let (noise, longest) = by_source(summary);
     [
@@ -165,11 +168,13 @@ fn of_noise(summary: &Summary) -> [Family; 9] {
     ]
 }
 
-fn of_cpus(cpus: &[CpuNoise]) -> [Family; 3] {
+/// Returns the metrics of each CPU.
+fn cpu_families(cpus: &[CpuNoise]) -> [Family; 3] {
     let each = |value: fn(&CpuNoise) -> f64| {
         cpus.iter().map(|cpu| labelled("cpu", cpu.cpu, value(cpu))).collect()
     };
-    let longest = |cpu: &CpuNoise| cpu.lengths.as_ref().map_or(0.0, |of| seconds(of.max_ns));
+    let longest =
+        |cpu: &CpuNoise| cpu.lengths.as_ref().map_or(0.0, |lengths| seconds(lengths.max_ns));
     [
         gauge(
             "anechoic_cpu_noise_ratio",
@@ -193,11 +198,11 @@ fn seconds(ns: u64) -> f64 {
 fn lengths(summary: &Summary) -> Vec<Sample> {
     let total = &summary.total;
     let lengths = total.lengths.as_ref();
-    let quantiles = lengths.into_iter().flat_map(|of| {
-        [("0.5", of.p50_ns), ("0.99", of.p99_ns), ("1", of.max_ns)]
+    let quantiles = lengths.into_iter().flat_map(|known| {
+        [("0.5", known.p50_ns), ("0.99", known.p99_ns), ("1", known.max_ns)]
             .map(|(quantile, ns)| labelled("quantile", quantile, seconds(ns)))
     });
-    let sum = lengths.map_or(0.0, |of| of.mean_ns * total.detours as f64 / 1e9);
+    let sum = lengths.map_or(0.0, |known| known.mean_ns * total.detours as f64 / 1e9);
     let ends = [("_sum", sum), ("_count", total.detours as f64)];
     let ends = ends.map(|(suffix, value)| Sample { suffix, ..bare(value) });
     quantiles.chain(ends).collect()
@@ -206,7 +211,8 @@ fn lengths(summary: &Summary) -> Vec<Sample> {
 /// Returns noise and longest time of each source, of those without any too; nothing if the recording is not attributed.
 fn by_source(summary: &Summary) -> (Vec<Sample>, Vec<Sample>) {
     let Some(breakdown) = &summary.sources else { return (vec![], vec![]) };
-    let mut sums: BTreeMap<&str, (f64, u64)> = SOURCES.iter().map(|of| (of.id, (0.0, 0))).collect();
+    let mut sums: BTreeMap<&str, (f64, u64)> =
+        SOURCES.iter().map(|source| (source.id, (0.0, 0))).collect();
     for row in &breakdown.rows {
         let (noise, longest) = sums.entry(&row.source).or_default();
         *noise += row.noise;
@@ -229,12 +235,13 @@ fn by_name(summary: &Summary) -> Vec<Sample> {
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by(|a, b| b.1.total_cmp(&a.1));
     let rest: f64 = sums.split_off(sums.len().min(NAMED)).into_iter().map(|(_, noise)| noise).sum();
-    let sample = |((source, name), noise): ((&str, String), f64)| Sample {
+    let other = std::iter::once(((OTHER, String::new()), rest));
+    let all = sums.into_iter().chain(other);
+    all.map(|((source, name), noise)| Sample {
         labels: vec![("source", source.to_owned()), ("name", name)],
         ..bare(noise)
-    };
-    let other = std::iter::once(((OTHER, String::new()), rest));
-    sums.into_iter().chain(other).map(sample).collect()
+    })
+    .collect()
 }
 
 /// Writes families in the text format 0.0.4, which knows no info: such a metric is a gauge with the name of its sample.

@@ -97,22 +97,28 @@ fn table(columns: &[Column], clock: &Clock, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "{label}:{}", values.concat())
     };
     let per = |part: u64, whole: f64| if whole > 0.0 { part as f64 / whole } else { 0.0 };
-    let mean = |of: &Column| of.total.checked_div(of.number()).unwrap_or(0);
+    let mean = |column: &Column| column.total.checked_div(column.number()).unwrap_or(0);
     let megahertz = (clock.frequency_millihertz + 500_000_000) / 1_000_000_000;
-    row("core_i", &|of| of.cpu.to_string())?;
-    row("threshold(ns)", &|of| clock.ns(of.threshold).to_string())?;
+    row("core_i", &|column| column.cpu.to_string())?;
+    row("threshold(ns)", &|column| clock.ns(column.threshold).to_string())?;
     row("cpu_mhz", &|_| megahertz.to_string())?;
-    row("runtime(ns)", &|of| clock.ns(of.runtime).to_string())?;
-    row("runtime(s)", &|of| format!("{:.3}", clock.seconds(of.runtime)))?;
-    row("int_n", &|of| of.number().to_string())?;
-    row("int_n_per_sec", &|of| format!("{:.3}", per(of.number(), clock.seconds(of.runtime))))?;
-    row("int_min(ns)", &|of| clock.ns(if of.number() == 0 { 0 } else { of.min }).to_string())?;
-    row("int_median(ns)", &|of| clock.ns(of.after(0.5)).to_string())?;
-    row("int_mean(ns)", &|of| clock.ns(mean(of)).to_string())?;
+    row("runtime(ns)", &|column| clock.ns(column.runtime).to_string())?;
+    row("runtime(s)", &|column| format!("{:.3}", clock.seconds(column.runtime)))?;
+    row("int_n", &|column| column.number().to_string())?;
+    row("int_n_per_sec", &|column| {
+        format!("{:.3}", per(column.number(), clock.seconds(column.runtime)))
+    })?;
+    row("int_min(ns)", &|column| {
+        clock.ns(if column.number() == 0 { 0 } else { column.min }).to_string()
+    })?;
+    row("int_median(ns)", &|column| clock.ns(column.after(0.5)).to_string())?;
+    row("int_mean(ns)", &|column| clock.ns(mean(column)).to_string())?;
     for (label, share) in PERCENTILES {
-        row(&format!("{label}(ns)"), &|of| clock.ns(of.after(share)).to_string())?;
+        row(&format!("{label}(ns)"), &|column| clock.ns(column.after(share)).to_string())?;
     }
-    row("int_max(ns)", &|of| clock.ns(of.max).to_string())?;
-    row("int_total(ns)", &|of| clock.ns(of.total).to_string())?;
-    row("int_total(%)", &|of| format!("{:.3}", 100.0 * per(of.total, of.runtime as f64)))
+    row("int_max(ns)", &|column| clock.ns(column.max).to_string())?;
+    row("int_total(ns)", &|column| clock.ns(column.total).to_string())?;
+    row("int_total(%)", &|column| {
+        format!("{:.3}", 100.0 * per(column.total, column.runtime as f64))
+    })
 }

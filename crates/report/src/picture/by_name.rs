@@ -49,30 +49,28 @@ impl Chart {
         let mut places: Vec<Place> = names.into_iter().enumerate().map(place).collect();
         places.reverse();
         let several = |at: usize| {
-            series.iter().filter(|of| matches!(of.values.get(at), Some(Some(_)))).count() > 1
+            series.iter().filter_map(|one_series| one_series.values.get(at)?.as_ref()).count() > 1
         };
-        let points = |number: usize, of: &Series| -> Vec<(f64, Estimated)> {
+        let (mut segments, mut curves) = (vec![], vec![]);
+        for (number, one_series) in series.iter().enumerate() {
             let across = 1.0 - 2.0 * number as f64 / (series.len() - 1).max(1) as f64;
-            let height =
-                |at: usize| (last - at) as f64 + if several(at) { ASIDE * across } else { 0.0 };
-            let value = |(at, value): (usize, &Option<Estimated>)| Some((height(at), (*value)?));
-            of.values.iter().enumerate().filter_map(value).collect()
-        };
-        let all = || series.iter().enumerate().flat_map(|(number, of)| points(number, of));
-        let segment = |(at, of): (f64, Estimated)| {
-            of.ends.map_or(vec![], |(low, high)| vec![(low, at), (high, at)])
-        };
-        let segments: Vec<(f64, f64)> = all().flat_map(segment).collect();
+            let mut points = vec![];
+            for (at, estimated) in one_series.values.iter().enumerate() {
+                let Some(estimated) = estimated else { continue };
+                let height = (last - at) as f64 + if several(at) { ASIDE * across } else { 0.0 };
+                points.push((estimated.value, height));
+                if let Some((low, high)) = estimated.ends {
+                    segments.extend([(low, height), (high, height)]);
+                }
+            }
+            let curve = Curve::numbered(number, one_series.name.clone(), Draw::Points, &points);
+            curves.push(curve.lettered(one_series.letter));
+        }
+        // Intervals lie below the points.
         let segments = Curve::numbered(0, interval.to_owned(), Draw::Segments, &segments);
-        let curve = |(number, of): (usize, &Series)| {
-            let places: Vec<(f64, f64)> =
-                points(number, of).into_iter().map(|(at, of)| (of.value, at)).collect();
-            Curve::numbered(number, of.name.clone(), Draw::Points, &places).lettered(of.letter)
-        };
-        let mut curves = vec![segments.recolored(palette::REST)];
-        curves.extend(series.iter().enumerate().map(curve));
+        curves.insert(0, segments.recolored(palette::REST));
         curves.retain(|curve| !curve.x.is_empty());
-        Self::of(x, Axis::named("", places), curves)
+        Self::new(x, Axis::named("", places), curves)
     }
 }
 
@@ -95,7 +93,8 @@ mod tests {
         };
         let names = ["a long name of a machine", "b", "here"].map(str::to_owned).to_vec();
         let chart = Chart::by_name(names.clone(), &[one, other], ("noise", Quantity::Number), "sd");
-        let rows: Vec<String> = chart.y.names.iter().rev().map(|of| of.name.clone()).collect();
+        let rows: Vec<String> =
+            chart.y.names.iter().rev().map(|place| place.name.clone()).collect();
         assert_eq!(rows, names);
         let places = |at: usize| chart.curves[at].points().collect::<Vec<_>>();
         assert_eq!(places(0), [(2.0, 2.0), (4.0, 2.0)]);

@@ -58,7 +58,7 @@ pub(crate) struct Curve {
 impl Curve {
     /// Returns a curve with the colour and the shape of this number.
     pub(crate) fn numbered(number: usize, name: String, draw: Draw, points: &[(f64, f64)]) -> Self {
-        let (color, shape) = (palette::of_curve(number), palette::pattern(number));
+        let (color, shape) = (palette::curve_color(number), palette::pattern(number));
         Self::colored(color, shape, name, draw, points)
     }
 
@@ -126,9 +126,9 @@ const WHOLE: f64 = 1e15;
 fn brief<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
     let finite = || values.iter().copied().filter(|value| value.is_finite());
     let range = finite().fold(f64::NEG_INFINITY, f64::max) - finite().fold(f64::INFINITY, f64::min);
-    let place = |of: f64| of.log10().floor().clamp(-300.0, 300.0) as i32 - DIGITS + 1;
+    let place = |size: f64| size.log10().floor().clamp(-300.0, 300.0) as i32 - DIGITS + 1;
     to.collect_seq(values.iter().map(|&value| {
-        let known = [value.abs(), range].into_iter().filter(|of| of.is_finite() && *of > 0.0);
+        let known = [value.abs(), range].into_iter().filter(|size| size.is_finite() && *size > 0.0);
         match known.map(place).min() {
             // Whole numbers need no point.
             Some(exponent) if exponent >= 0 && value.abs() < WHOLE => {
@@ -208,7 +208,7 @@ pub(crate) const ROWS: usize = 10;
 
 impl Chart {
     /// Returns a chart with these axes and curves.
-    pub(crate) fn of(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
+    pub(crate) fn new(x: Axis, y: Axis, curves: Vec<Curve>) -> Self {
         Self { x, y, curves, rows: ROWS, ..Self::default() }
     }
 
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn values_are_as_exact_as_the_page_shows_them() {
-        let of = |values: &[f64]| {
+        let written = |values: &[f64]| {
             let points: Vec<(f64, f64)> = values.iter().map(|&value| (0.0, value)).collect();
             let curve = Curve::numbered(0, String::new(), Draw::Line, &points);
             serde_json::to_value(curve).expect("JSON")["y"].to_string()
@@ -267,7 +267,7 @@ mod tests {
             (&[1e300, -1e-300], "[1e+300,-1e-300]"),
         ];
         for (values, expected) in cases {
-            assert_eq!(of(values), expected, "{values:?}");
+            assert_eq!(written(values), expected, "{values:?}");
         }
     }
 }

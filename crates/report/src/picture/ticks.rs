@@ -1,6 +1,6 @@
 //! Axis ticks at round values: steps of 1, 2 or 5, or decades, with labels in one unit.
 
-use super::axis::{Axis, Place, Quantity, step};
+use super::axis::{Axis, Quantity, step};
 use crate::style::{clip, plain};
 use crate::units;
 use std::ops::Range;
@@ -43,45 +43,49 @@ fn candidates(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
         return linear(axis, most);
     }
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let set = |digits: &[u32], stride: i32| -> Vec<Tick> {
-        let values = powers(axis, digits, stride);
-        // Where numbers go so far that only powers of ten are short, those from a thousand on are powers, too.
-        let plain = if values.iter().any(|value| !PLAIN.contains(value)) { SHORT } else { PLAIN };
-        let tick = |value| Tick {
-            value,
-            place: axis.place(value),
-            label: round_label(axis.quantity, value, &plain),
-        };
-        values.into_iter().map(tick).collect()
-    };
-    let fine = (high / low < FEW_DECADES).then(|| set(&[1, 2, 5], 1));
-    let coarse = (1..=(last - first).max(1)).map(|stride| set(&[1], stride));
+    let fine = (high / low < FEW_DECADES).then(|| decadic(axis, &[1, 2, 5], 1));
+    let coarse = (1..=(last - first).max(1)).map(|stride| decadic(axis, &[1], stride));
     fine.into_iter().chain(coarse).filter(|ticks| ticks.len() <= most + 1).collect()
+}
+
+/// Returns axis ticks at multiples of powers of ten, for one of each `stride` powers.
+fn decadic(axis: &Axis, digits: &[u32], stride: i32) -> Vec<Tick> {
+    let values = powers(axis, digits, stride);
+    // Where numbers go so far that only powers of ten are short, those from a thousand on are powers, too.
+    let plain = if values.iter().any(|value| !PLAIN.contains(value)) { SHORT } else { PLAIN };
+    let ticks = values.into_iter().map(|value| Tick {
+        value,
+        place: axis.place(value),
+        label: round_label(axis.quantity, value, &plain),
+    });
+    ticks.collect()
 }
 
 /// Returns every `stride`-th name of an axis.
 fn named(axis: &Axis, stride: usize) -> Vec<Tick> {
-    let tick = |place: &Place| Tick {
+    let ticks = axis.names.iter().step_by(stride).map(|place| Tick {
         value: place.at,
         place: axis.place(place.at),
         label: clip(&plain(&place.name), LABEL),
-    };
-    axis.names.iter().step_by(stride).map(tick).collect()
+    });
+    ticks.collect()
 }
 
 /// Returns sets of equidistant axis ticks, the densest first.
 fn linear(axis: &Axis, most: usize) -> Vec<Vec<Tick>> {
+    (1..=most).rev().map(|most| equidistant(axis, most)).collect()
+}
+
+/// Returns at most `most` equidistant axis ticks beside the first.
+fn equidistant(axis: &Axis, most: usize) -> Vec<Tick> {
     let (low, high) = axis.ends();
-    let set = |most: usize| {
-        let step = step(low, high, most, axis.quantity);
-        let first = (low / step - 1e-6).ceil();
-        let values = (0..=most).map(|number| (first + number as f64) * step);
-        let values: Vec<f64> = values.take_while(|&v| v <= high + step * 1e-6).collect();
-        let labels = labels(axis.quantity, &values, step);
-        let tick = |(&value, label)| Tick { value, place: axis.place(value), label };
-        values.iter().zip(labels).map(tick).collect()
-    };
-    (1..=most).rev().map(set).collect()
+    let step = step(low, high, most, axis.quantity);
+    let first = (low / step - 1e-6).ceil();
+    let values = (0..=most).map(|number| (first + number as f64) * step);
+    let values: Vec<f64> = values.take_while(|&v| v <= high + step * 1e-6).collect();
+    let labels = labels(axis.quantity, &values, step);
+    let tick = |(&value, label)| Tick { value, place: axis.place(value), label };
+    values.iter().zip(labels).map(tick).collect()
 }
 
 /// Returns multiples of powers of ten on an axis, for one of each `stride` powers.
@@ -114,17 +118,18 @@ fn labels(quantity: Quantity, values: &[f64], step: f64) -> Vec<String> {
     let largest = values.iter().fold(0.0f64, |most, v| most.max(v.abs()));
     let (unit, name) = unit(quantity, largest);
     let decimals = (-(step / unit).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
-    let label = |&value: &f64| {
-        let number = value / unit;
-        let zero = number.abs() < 0.5 * 10f64.powi(-(decimals as i32));
-        let text = match decimals {
-            _ if zero => return "0".into(),
-            0 if number.abs() < 1e15 => whole(number),
-            _ => format!("{number:.decimals$}"),
-        };
-        short(format!("{text}{name}"), number, name)
+    values.iter().map(|value| number_label(value / unit, decimals, name)).collect()
+}
+
+/// Returns the label of a number with this many decimals in a unit.
+fn number_label(number: f64, decimals: usize, unit: &str) -> String {
+    let zero = number.abs() < 0.5 * 10f64.powi(-(decimals as i32));
+    let text = match decimals {
+        _ if zero => return "0".into(),
+        0 if number.abs() < 1e15 => whole(number),
+        _ => format!("{number:.decimals$}"),
     };
-    values.iter().map(label).collect()
+    short(format!("{text}{unit}"), number, unit)
 }
 
 /// Range of numbers that are written in full; others are powers of ten.

@@ -60,8 +60,13 @@ pub struct Numbers {
 
 impl Numbers {
     /// Returns the numbers of a paper from the text of its file.
-    pub(super) const fn of(paper: &'static Paper, text: &'static str) -> Self {
+    pub(super) const fn new(paper: &'static Paper, text: &'static str) -> Self {
         Self { paper, text, rows: OnceLock::new() }
+    }
+
+    /// Returns the paper.
+    pub(super) fn paper(&self) -> &Paper {
+        self.paper
     }
 }
 

@@ -20,19 +20,19 @@ const MODES: [&str; 2] = ["PIT", "TSC"];
 pub fn serial_table() -> Table {
     let times: Vec<&Published> = TICKS.iter().filter(|cell| cell.experiment == TIMES).collect();
     let processors = times.chunk_by(|a, b| a.machine == b.machine).map(processor).collect();
-    let of = |place: &str| format!("{}, {place}", TICKS[0].paper.short);
-    let origin = Origin::Files { times: of("Table 1"), costs: of("Figure 2") };
+    let cited = |place: &str| format!("{}, {place}", TICKS[0].paper.short);
+    let origin = Origin::Files { times: cited("Table 1"), costs: cited("Figure 2") };
     Table { origin, processors, left_out: vec![] }
 }
 
 fn processor(times: &[&Published]) -> Processor {
     let name = times[0].machine;
-    let mode = |mode: &str| HandlerMode {
+    let modes = MODES.map(|mode| HandlerMode {
         name: mode.to_owned(),
         trap_us: direct_us(name, "trap"),
         handler_us: direct_us(name, &format!("{mode} handler")),
-    };
-    let costs = Costs::from_modes(MODES.map(mode).to_vec()).expect("two modes");
+    });
+    let costs = Costs::from_modes(modes.to_vec()).expect("two modes");
     Processor::given(name.to_owned(), times.iter().map(|cell| point(cell)).collect(), costs)
 }
 
@@ -67,25 +67,22 @@ pub struct Share {
 
 /// Returns the row of Table 2 of a processor in a mode; none for other processors or modes.
 fn shares(processor: &str, mode: &str) -> Option<Share> {
-    let of = |column| find_on(&TICKS, processor, (SHARES, mode, column)).map(number_of);
+    let percent = |column| find_on(&TICKS, processor, (SHARES, mode, column)).map(number_of);
     Some(Share {
-        trap: of("trap")?,
-        handler: of("handler")?,
-        indirect: of("indirect")?,
-        sum: of("sum")?,
+        trap: percent("trap")?,
+        handler: percent("handler")?,
+        indirect: percent("indirect")?,
+        sum: percent("sum")?,
     })
 }
 
 /// Returns the row of Table 2 for a mode of this model; none if the model is of other times than those of Table 1.
 #[must_use]
-pub fn published_share(of: &ProcessorModel, mode: &str) -> Option<Share> {
-    let share = shares(&of.name, mode)?;
-    let published = |cell: &&Published| cell.experiment == TIMES && cell.machine == of.name;
-    let same = |cell: &Published| {
-        let of_cell = point(cell);
-        of.points.iter().any(|fitted| fitted.point == of_cell)
-    };
-    TICKS.iter().filter(published).all(same).then_some(share)
+pub fn published_share(processor: &ProcessorModel, mode: &str) -> Option<Share> {
+    let share = shares(&processor.name, mode)?;
+    let published = |cell: &&Published| cell.experiment == TIMES && cell.machine == processor.name;
+    let mut points = TICKS.iter().filter(published).map(point);
+    points.all(|point| processor.points.iter().any(|fitted| fitted.point == point)).then_some(share)
 }
 
 /// Figure 6 as the paper computes it: f is the rate times the sum of Table 2, the time B without ticks of a number of copies is
@@ -100,10 +97,11 @@ pub(crate) struct Figure6 {
 
 impl Figure6 {
     /// Computes it from the times of this model; none if they are other times than those of Table 1.
-    pub(crate) fn of(of: &ProcessorModel) -> Option<Self> {
-        let per_tick = published_share(of, &of.modes.first()?.name)?.sum / 100.0 / 1_000.0;
+    pub(crate) fn from_model(processor: &ProcessorModel) -> Option<Self> {
+        let per_tick =
+            published_share(processor, &processor.modes.first()?.name)?.sum / 100.0 / 1_000.0;
         let mut sums = BTreeMap::<u32, (f64, f64)>::new();
-        for Fitted { point, .. } in &of.points {
+        for Fitted { point, .. } in &processor.points {
             let (sum, number) = sums.entry(point.copies).or_default();
             *sum += point.ms * (1.0 - per_tick * point.rate_hz);
             *number += 1.0;
@@ -141,9 +139,10 @@ mod tests {
             ("P-90", 8, 20_000.0, 0.264, 162.97 / 120.716_439_6 - 1.0),
         ];
         for (name, copies, rate_hz, f, observed) in points {
-            let of = found.processors.iter().find(|of| of.name == name).expect(name);
-            let figure = Figure6::of(of).expect("his own times");
-            let fitted = of
+            let processor =
+                found.processors.iter().find(|processor| processor.name == name).expect(name);
+            let figure = Figure6::from_model(processor).expect("his own times");
+            let fitted = processor
                 .points
                 .iter()
                 .find(|at| (at.point.copies, at.point.rate_hz) == (copies, rate_hz));
@@ -154,10 +153,10 @@ mod tests {
                 "{name}: {x}, {y}, {observed}"
             );
         }
-        let drawn: usize = found.processors.iter().map(|of| of.points.len()).sum();
+        let drawn: usize = found.processors.iter().map(|processor| processor.points.len()).sum();
         assert_eq!(drawn, 120);
         let mut other = serial_table();
         other.processors[0].points[3].ms += 0.01;
-        assert!(Figure6::of(&model(&other).processors[0]).is_none());
+        assert!(Figure6::from_model(&model(&other).processors[0]).is_none());
     }
 }

@@ -30,7 +30,7 @@ impl Found {
         verdict: Verdict,
         recordings: &[&Recording],
     ) -> Self {
-        let emulated = recordings.iter().any(|of| of.run().machine.is_emulated());
+        let emulated = recordings.iter().any(|recording| recording.run().machine.is_emulated());
         Self { value, verdict, emulated }
     }
 

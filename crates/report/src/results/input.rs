@@ -78,7 +78,7 @@ pub struct LeftOut {
 impl<'a> Input<'a> {
     /// Returns an input of these recordings only.
     #[must_use]
-    pub fn of(recordings: &'a [&'a Recording]) -> Self {
+    pub fn from_recordings(recordings: &'a [&'a Recording]) -> Self {
         let (files, left_out, before) = (&[], &[], &[]);
         Self { recordings, files, answers: None, left_out, before, page: None, progress: None }
     }

@@ -1,7 +1,8 @@
-//! Results, one file and one row each.
+//! Results, one folder and one row each.
 //!
 //! A row defines which recordings a result needs, how it is computed, how it becomes a screen and JSON, and its exit
-//! code. Commands, schemas and the report follow from the rows. A prediction has its screen beside its row.
+//! code. Commands, schemas and the report follow from the rows. Each folder has the screen of its result in `mod.rs`, with
+//! words, tables and charts beside it, and the row in `row.rs`; `mod.rs` of a prediction has the row as well.
 
 pub mod bsp;
 pub mod cluster;
@@ -29,6 +30,7 @@ pub mod repeat;
 mod row;
 mod select;
 pub mod sources;
+pub mod suite;
 pub mod summary;
 pub mod sweep;
 pub mod switch;
@@ -67,6 +69,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &hosts::HOSTS,
     &rank::RANK,
     &sweep::SWEEP,
+    &suite::SUITE,
     &compare::COMPARE,
     &history::HISTORY,
     &gate::GATE,

@@ -8,6 +8,7 @@ use crate::screen::Screen;
 use crate::style::View;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::injection::Verdict;
+use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
@@ -20,13 +21,19 @@ use std::sync::Arc;
 pub type Compute<T> = fn(&Input<'_>) -> Result<T, Problem>;
 
 /// Returns the verdict of a result of samples: whether there are any, and whether all recordings are sound.
-pub(super) fn of_samples(measured: bool, recordings: &[&Recording]) -> Verdict {
+pub(super) fn samples_verdict(measured: bool, recordings: &[&Recording]) -> Verdict {
     let sound = recordings.iter().all(|recording| recording.run().is_sound());
     match (measured, sound) {
         (false, _) => Verdict::Nothing,
         (true, true) => Verdict::Good,
         (true, false) => Verdict::Warning,
     }
+}
+
+/// Returns whether a run has ended as planned without losing detours.
+pub(super) fn is_whole(recording: &&Recording) -> bool {
+    let run = recording.run();
+    run.state == RunState::Complete && run.cpus.iter().all(|cpu| cpu.lost_detours == 0)
 }
 
 /// The row of a result of type `T`.
@@ -151,7 +158,7 @@ impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
                 )
                 .about(self.title)
         })?;
-        Ok(Found::of(self, compute(input)?, input.recordings))
+        Ok(Found::from_value(self, compute(input)?, input.recordings))
     }
 }
 
@@ -179,7 +186,7 @@ impl<T> Row<T> {
 
 impl Found {
     /// Returns a result of this row that was computed from these recordings.
-    pub fn of<T: Debug + Any + Send + Sync>(
+    pub fn from_value<T: Debug + Any + Send + Sync>(
         row: &'static Row<T>,
         value: T,
         recordings: &[&Recording],

@@ -2,12 +2,12 @@
 
 use super::{Content, Details, Fact, Screen, Shape, Shown, Text};
 use crate::style::{Tone, capital, plain};
-use crate::table::{Align, Table};
+use crate::table::{Align, Column, Table};
 use crate::units::count;
 use maud::{Markup, Render, html};
 
 /// Rows of a table on the page, at most.
-const MOST_ROWS: usize = 1024;
+pub(crate) const MOST_ROWS: usize = 1024;
 
 impl Screen {
     /// Returns the blocks that the page shows.
@@ -128,20 +128,32 @@ fn part(table: &Table, caption: &str, from: usize, to: usize) -> Markup {
                         @if group.is_empty() { td colspan=(columns) {} }
                         @else { th colspan=(columns) scope="colgroup" { span { (group) } } }
                     } } }
-                    tr { @for (head, align) in table.heads() { th scope="col" class=(class(align)) { (head) } } }
+                    tr { @for column in table.columns() { th scope="col" class=(class(column)) title=[column.what] { (column.heading()) } } }
                 }
-                tbody { @for row in table.rows()[from..to].iter().chain(totals) {
-                    tr { @for (cell, (_, align)) in row.iter().zip(table.heads()) {
-                        td class=(class(align)) { (cell.trim()) }
-                    } }
-                } }
+                tbody {
+                    @for at in from..to { tr { @for (number, cell) in table.rows()[at].iter().enumerate() {
+                        td class=(class(&table.columns()[number])) {
+                            (cell.trim())
+                            @if let Some(note) = table.note(at).filter(|_| number == 0) { small { (note) } }
+                        }
+                    } } }
+                    @for row in totals { (total(row, table.columns())) }
+                }
             }
         }
     }
 }
 
-fn class(align: Align) -> &'static str {
-    if align == Align::Right { "n" } else { "" }
+/// Returns a row of totals.
+pub(crate) fn total(row: &[String], columns: &[Column]) -> Markup {
+    html! { tr { @for (cell, column) in row.iter().zip(columns) {
+        td class=(class(column)) { (cell.trim()) }
+    } } }
+}
+
+/// Returns the class of the cells of a column.
+pub(crate) fn class(column: &Column) -> &'static str {
+    if column.align == Align::Right { "n" } else { "" }
 }
 
 #[cfg(test)]
@@ -150,7 +162,7 @@ mod tests {
 
     #[test]
     fn blocks_are_escaped_and_folded() {
-        let mut table = Table::of_named("name", &["µs"]);
+        let mut table = Table::with_names("name", &["µs"]);
         for name in ["a", "</td><b>", "c"] {
             table.row(vec![name.into(), "1".into()]);
         }
@@ -160,7 +172,7 @@ mod tests {
         screen.sentence("Run `a <b`, or not");
         screen.sentence("3` of it");
         screen.table(table.captioned("Costs").folded(2, "1 more"));
-        screen.details("More", Screen::of(|inner| inner.note("why")));
+        screen.details("More", Screen::from_fn(|inner| inner.note("why")));
         let text = screen.render().into_string();
         assert!(text.starts_with("<p class=\"warning\">&lt;i&gt;</p>"), "{text}");
         assert!(text.contains("<td class=\"\">&lt;/td&gt;&lt;b&gt;</td>"), "{text}");

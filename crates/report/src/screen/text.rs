@@ -44,17 +44,17 @@ pub(super) fn to_text(screen: &Screen, view: &View<'_>) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn write_text(of: &Text, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let room = view.columns() - width(of.mark);
-    let lines = match of.shape {
-        Shape::Wrapped => wrap(&of.text, room),
-        Shape::InParts => wrap_parts(&of.text, room),
-        Shape::Clipped | Shape::Section => vec![clip(&of.text, room)],
-        Shape::Whole => vec![of.text.clone()],
+fn write_text(text: &Text, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let room = view.columns() - width(text.mark);
+    let lines = match text.shape {
+        Shape::Wrapped => wrap(&text.text, room),
+        Shape::InParts => wrap_parts(&text.text, room),
+        Shape::Clipped | Shape::Section => vec![clip(&text.text, room)],
+        Shape::Whole => vec![text.text.clone()],
     };
     for (number, line) in lines.iter().enumerate() {
-        let mark = if number == 0 { of.mark } else { &"        "[..width(of.mark)] };
-        writeln!(out, "{}", view.style.paint(of.tone, &format!("{mark}{line}")))?;
+        let mark = if number == 0 { text.mark } else { &"        "[..width(text.mark)] };
+        writeln!(out, "{}", view.style.paint(text.tone, &format!("{mark}{line}")))?;
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ losses         none
     #[test]
     fn tables_fold_rows_and_leave_out_columns() {
         let rows = [("a", "1"), ("測定", "12"), ("a long name that is folded", "3")];
-        let mut table = Table::of_rows(&rows)
+        let mut table = Table::with_rows(&rows)
             .name("name", |row| row.0.into())
             .number("µs", |row| row.1.into())
             .some_numbers("wide", 1, |_| Some("x".repeat(60)))

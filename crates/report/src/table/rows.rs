@@ -1,6 +1,6 @@
 //! Builds a table with one row for each item, column by column.
 
-use super::{Align, Column, Table};
+use super::{Align, Column, Form, Table};
 
 /// Items with the columns added so far.
 pub(crate) struct Rows<'a, T> {
@@ -10,7 +10,7 @@ pub(crate) struct Rows<'a, T> {
 
 impl Table {
     /// Returns a table with one row for each item and no columns.
-    pub(crate) fn of_rows<T>(items: &[T]) -> Rows<'_, T> {
+    pub(crate) fn with_rows<T>(items: &[T]) -> Rows<'_, T> {
         let rows = vec![vec![]; items.len()];
         Rows { items, table: Self { rows, ..Self::default() } }
     }
@@ -46,6 +46,39 @@ impl<T> Rows<'_, T> {
         cell: impl Fn(&T) -> Option<String>,
     ) -> Self {
         self.some(Column::new(head, Align::Right, goes), cell)
+    }
+
+    /// Gives the last column another heading on a page, and explains it there.
+    pub(crate) fn explained(self, long: &'static str, what: &'static str) -> Self {
+        self.last(|column| (column.long, column.what) = (Some(long), Some(what)))
+    }
+
+    /// Lets a page sort by these values of the last column.
+    pub(crate) fn sorting(self, value: impl Fn(&T) -> f64) -> Self {
+        let values = self.items.iter().map(value).collect();
+        self.last(|column| column.values = values)
+    }
+
+    /// States what the numbers of the last column are.
+    pub(crate) fn form(self, form: Form) -> Self {
+        self.last(|column| column.form = form)
+    }
+
+    /// Leaves the last column out in the terminal.
+    pub(crate) fn only_on_page(self) -> Self {
+        self.last(|column| column.only_page = true)
+    }
+
+    /// Cuts the cells of the last column at this width in the terminal.
+    pub(crate) fn cut_at(self, most: usize) -> Self {
+        self.last(|column| column.most = Some(most))
+    }
+
+    fn last(mut self, change: impl FnOnce(&mut Column)) -> Self {
+        if let Some(last) = self.table.columns.last_mut() {
+            change(last);
+        }
+        self
     }
 
     fn some(mut self, column: Column, cell: impl Fn(&T) -> Option<String>) -> Self {

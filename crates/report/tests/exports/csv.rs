@@ -36,7 +36,8 @@ fn each_detour_is_a_record_with_what_took_most_of_it() {
         ("vm-or-hardware", ""),
         ("vm-or-hardware", ""),
     ];
-    let times = DETOURS.iter().zip(["0", "1"]).flat_map(|(of, cpu)| of.iter().zip([cpu; 3]));
+    let times =
+        DETOURS.iter().zip(["0", "1"]).flat_map(|(detours, cpu)| detours.iter().zip([cpu; 3]));
     let expected: Vec<Vec<String>> = times
         .zip(sources)
         .map(|((&(start, duration), cpu), (source, name))| {

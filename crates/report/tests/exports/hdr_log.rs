@@ -10,7 +10,7 @@ fn decoded(text: &str) -> Histogram<u64> {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bytes, mut bits, mut held) = (vec![], 0_u32, 0);
     for letter in text.bytes().filter(|&letter| letter != b'=') {
-        let value = LETTERS.iter().position(|&of| of == letter).expect("a letter of base64");
+        let value = LETTERS.iter().position(|&known| known == letter).expect("a letter of base64");
         (bits, held) = (bits << 6 | value as u32, held + 6);
         if held >= 8 {
             held -= 8;
@@ -29,8 +29,8 @@ fn each_second_of_a_cpu_is_an_interval_in_order_of_time() {
     for entry in IntervalLogIterator::new(text.as_bytes()) {
         match entry.expect("an entry of a log") {
             LogEntry::StartTime(time) => start = Some(time.as_secs()),
-            LogEntry::Interval(of) => {
-                let histogram = decoded(of.encoded_histogram());
+            LogEntry::Interval(interval) => {
+                let histogram = decoded(interval.encoded_histogram());
                 let values: Vec<u64> = histogram
                     .iter_recorded()
                     .flat_map(|cell| {
@@ -38,10 +38,14 @@ fn each_second_of_a_cpu_is_an_interval_in_order_of_time() {
                         vec![value; usize::try_from(cell.count_at_value()).expect("few")]
                     })
                     .collect();
-                let tag = of.tag().expect("a tag").as_str().to_owned();
-                assert_eq!(of.duration().as_secs(), 1);
-                assert!((of.max() - histogram.max() as f64 / 1e6).abs() < 6e-4, "{}", of.max());
-                found.push((of.start_timestamp().as_secs(), tag, values));
+                let tag = interval.tag().expect("a tag").as_str().to_owned();
+                assert_eq!(interval.duration().as_secs(), 1);
+                assert!(
+                    (interval.max() - histogram.max() as f64 / 1e6).abs() < 6e-4,
+                    "{}",
+                    interval.max()
+                );
+                found.push((interval.start_timestamp().as_secs(), tag, values));
             }
             LogEntry::BaseTime(time) => assert_eq!(Some(time.as_secs()), start),
         }

@@ -44,7 +44,7 @@ fn samples(text: &str) -> Vec<(String, f64)> {
 }
 
 fn value(samples: &[(String, f64)], name: &str) -> f64 {
-    samples.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("no {name}")).1
+    samples.iter().find(|(sample, _)| sample == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn sources_by_name_are_bounded_and_add_up_to_the_noise() {
 }
 
 /// Returns the texts of all queries in a dashboard: of its panels, and of its variables.
-fn queries(of: &serde_json::Value, found: &mut Vec<String>) {
-    match of {
+fn queries(part: &serde_json::Value, found: &mut Vec<String>) {
+    match part {
         serde_json::Value::Object(fields) => {
             for (name, value) in fields {
                 match value.as_str() {
@@ -157,7 +157,7 @@ fn queries(of: &serde_json::Value, found: &mut Vec<String>) {
                 }
             }
         }
-        serde_json::Value::Array(values) => values.iter().for_each(|of| queries(of, found)),
+        serde_json::Value::Array(values) => values.iter().for_each(|part| queries(part, found)),
         _ => {}
     }
 }
@@ -165,7 +165,7 @@ fn queries(of: &serde_json::Value, found: &mut Vec<String>) {
 /// Returns the words of a query that name metrics.
 fn metrics(query: &str) -> impl Iterator<Item = &str> {
     query
-        .split(|of: char| !of.is_ascii_alphanumeric() && of != '_')
+        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .filter(|word| word.starts_with("anechoic_"))
 }
 
@@ -193,7 +193,7 @@ fn the_dashboard_asks_for_metrics_that_are_written() {
         for (label, values) in
             [("bound", &["low", "high"][..]), ("quantile", &["0.5", "0.99", "1"])]
         {
-            let given = query.split_once(&format!("{label}=\"")).map(|of| of.1);
+            let given = query.split_once(&format!("{label}=\"")).map(|(_, rest)| rest);
             let given = given.and_then(|rest| rest.split('"').next());
             assert!(given.is_none_or(|value| values.contains(&value)), "{query}");
         }
@@ -201,7 +201,11 @@ fn the_dashboard_asks_for_metrics_that_are_written() {
     assert!(asked.contains("anechoic_noise_ratio") && asked.contains("anechoic_run_sound"));
     assert!(dashboard["__inputs"][0]["name"] == "DS_PROMETHEUS");
     let variables = dashboard["templating"]["list"].as_array().expect("variables");
-    assert!(variables.iter().any(|of| of["name"] == "datasource" && of["type"] == "datasource"));
+    assert!(
+        variables
+            .iter()
+            .any(|variable| variable["name"] == "datasource" && variable["type"] == "datasource")
+    );
     for panel in dashboard["panels"].as_array().expect("panels") {
         assert_eq!(panel["datasource"]["uid"], "$datasource", "{}", panel["title"]);
     }

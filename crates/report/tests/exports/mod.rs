@@ -164,10 +164,10 @@ fn what_was_lost_is_noted() {
 fn cpus_are_chosen_and_others_refused_by_name() {
     let dir = tempfile::tempdir().expect("a directory");
     let recording = record(&dir.path().join("r"), &[]);
-    let of = |cpus: &[u32]| export_of(&recording, "csv", &[], Some(cpus));
+    let exported = |cpus: &[u32]| export_of(&recording, "csv", &[], Some(cpus));
     let rows = |file: &[u8]| file.iter().filter(|&&byte| byte == b'\n').count() - 1;
-    assert_eq!(of(&[1, 0]), of(&[0, 1]), "in the order of the recording");
-    assert_eq!(rows(&of(&[1]).expect("it has that")[0]), DETOURS[1].len());
-    let why = of(&[1, 7]).expect_err("there is no CPU 7").to_string();
+    assert_eq!(exported(&[1, 0]), exported(&[0, 1]), "in the order of the recording");
+    assert_eq!(rows(&exported(&[1]).expect("it has that")[0]), DETOURS[1].len());
+    let why = exported(&[1, 7]).expect_err("there is no CPU 7").to_string();
     assert!(why.ends_with("has no CPU 7; it has 0, 1"), "{why}");
 }

@@ -84,11 +84,12 @@ fn the_quiet_time_before_and_after_the_detours_is_kept() {
         let files = export_of(&recording, "netgauge", &[], Some(&[0])).expect("exported");
         let file = dir.path().join("noise.txt");
         std::fs::write(&file, &files[0]).expect("there is space");
-        let importer = IMPORTERS.iter().find(|of| of.id == "netgauge").expect("a format");
+        let importer = IMPORTERS.iter().find(|format| format.id == "netgauge").expect("a format");
         let answers = Answers::read(&importer.all_options(), &[]).expect("options");
         importer.import(&[file], &answers, &dir.path().join("back")).expect("imported");
         let back = Recording::open(&dir.path().join("back")).expect("written");
-        let [there, back] = [recording, back].map(|of| summarize(&of).expect("sound").total);
+        let [there, back] =
+            [recording, back].map(|recording| summarize(&recording).expect("sound").total);
         assert_eq!((back.detours, back.wall_ns), (count, there.wall_ns), "{count} detours");
         assert!((back.noise - 1e-4 * count as f64).abs() < 1e-6, "{} {}", back.noise, there.noise);
     }

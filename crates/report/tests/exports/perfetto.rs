@@ -47,22 +47,22 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
     found
 }
 
-fn number(of: &[(u64, Value)], field: u64) -> Option<u64> {
-    of.iter().find_map(|(found, value)| match value {
+fn number(fields: &[(u64, Value)], field: u64) -> Option<u64> {
+    fields.iter().find_map(|(found, value)| match value {
         Value::Number(number) if *found == field => Some(*number),
         _ => None,
     })
 }
 
-fn bytes(of: &[(u64, Value)], field: u64) -> Option<Vec<u8>> {
-    of.iter().find_map(|(found, value)| match value {
+fn bytes(fields: &[(u64, Value)], field: u64) -> Option<Vec<u8>> {
+    fields.iter().find_map(|(found, value)| match value {
         Value::Bytes(bytes) if *found == field => Some(bytes.clone()),
         _ => None,
     })
 }
 
-fn name(of: &[(u64, Value)], field: u64) -> String {
-    String::from_utf8(bytes(of, field).unwrap_or_default()).expect("UTF-8")
+fn name(fields: &[(u64, Value)], field: u64) -> String {
+    String::from_utf8(bytes(fields, field).unwrap_or_default()).expect("UTF-8")
 }
 
 /// A slice: its track, name, start and end, and how deep it is nested.
@@ -135,8 +135,8 @@ fn detours_are_slices_with_their_activities_inside_and_arrows_from_their_causes(
         ("no kernel event", 2_500_000_000, 2_500_000_310, 1),
     ];
     let on = |cpu: &str| -> Vec<_> {
-        let of_cpu = slices.iter().filter(|(track, ..)| track == cpu);
-        of_cpu.map(|(_, name, start, end, depth)| (name.as_str(), *start, *end, *depth)).collect()
+        let on_cpu = slices.iter().filter(|(track, ..)| track == cpu);
+        on_cpu.map(|(_, name, start, end, depth)| (name.as_str(), *start, *end, *depth)).collect()
     };
     assert_eq!(on("CPU 0"), expected);
     let detours = on("CPU 1").into_iter().filter(|(.., depth)| *depth == 0);

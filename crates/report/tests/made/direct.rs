@@ -143,11 +143,11 @@ pub fn subtraction(parts: &[Part]) -> Subtraction {
         values.sort_by(f64::total_cmp);
         values
     };
-    let raw = Spread::of(&left(0));
+    let raw = Spread::new(&left(0));
     let steps: Vec<Step> = taken
         .iter()
         .enumerate()
-        .map(|(step, &taken)| Step { taken, all: None, judged: Some(of(&left(step), &raw)) })
+        .map(|(step, &taken)| Step { taken, all: None, judged: Some(left_over(&left(step), &raw)) })
         .collect();
     let undisturbed: Vec<f64> = {
         let quiet = judged.iter().filter(|part| part.direct == 0.0 && part.host == 0.0);
@@ -155,7 +155,7 @@ pub fn subtraction(parts: &[Part]) -> Subtraction {
         values.sort_by(f64::total_cmp);
         values
     };
-    let (quiet, last) = (Spread::of(&undisturbed), Spread::of(&left(4)));
+    let (quiet, last) = (Spread::new(&undisturbed), Spread::new(&left(4)));
     let accounted = |raw_ns: f64, left_ns: f64, undisturbed_ns: f64| Accounted {
         raw_ns,
         left_ns,
@@ -231,7 +231,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 impl Spread {
-    fn of(sorted: &[f64]) -> Self {
+    fn new(sorted: &[f64]) -> Self {
         let mean = mean(sorted);
         let squares: f64 = sorted.iter().map(|v| (v - mean).powi(2)).sum();
         Self {
@@ -242,8 +242,8 @@ impl Spread {
     }
 }
 
-fn of(sorted: &[f64], raw: &Spread) -> Left {
-    let spread = Spread::of(sorted);
+fn left_over(sorted: &[f64], raw: &Spread) -> Left {
+    let spread = Spread::new(sorted);
     let explained = |left: f64, raw: f64| Some(1.0 - left / raw);
     let shares = [0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.76, 0.78, 0.8, 0.85, 0.9, 0.95];
     let shares = shares.into_iter().chain([0.98, 0.99, 0.995, 0.999, 1.0]);

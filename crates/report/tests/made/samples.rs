@@ -125,16 +125,16 @@ fn fine(values: &[f64]) -> FineView {
         .chunk_by(|a, b| a == b)
         .map(|run| EqualRun { raw: run[0] as u64, length: run.len() as u64 })
         .collect();
-    let mut of_values = BTreeMap::<u64, Vec<u64>>::new();
+    let mut runs_by_value = BTreeMap::<u64, Vec<u64>>::new();
     let mut runs_by_length = vec![];
     for run in &runs {
-        of_values.entry(run.raw).or_default().push(run.length);
+        runs_by_value.entry(run.raw).or_default().push(run.length);
         let place = run.length.ilog2() as usize;
         runs_by_length.resize(runs_by_length.len().max(place + 1), 0);
         runs_by_length[place] += 1;
     }
-    let distinct = Some(of_values.len() as u64);
-    let of_value = |(raw, lengths): (u64, Vec<u64>)| {
+    let distinct = Some(runs_by_value.len() as u64);
+    let dominant_value = |(raw, lengths): (u64, Vec<u64>)| {
         let count: u64 = lengths.iter().sum();
         Dominant {
             raw,
@@ -145,7 +145,7 @@ fn fine(values: &[f64]) -> FineView {
             longest_run: lengths.into_iter().max(),
         }
     };
-    let mut dominant: Vec<Dominant> = of_values.into_iter().map(of_value).collect();
+    let mut dominant: Vec<Dominant> = runs_by_value.into_iter().map(dominant_value).collect();
     dominant.sort_by_key(|value| std::cmp::Reverse(value.count));
     dominant.truncate(8);
     let longest = runs.iter().max_by_key(|run| run.length).copied();
@@ -305,11 +305,12 @@ pub fn measured(method: &str, mut series: Vec<SeriesResult>) -> Measured {
 }
 
 pub fn fwq() -> Measured {
-    let of = |cpu, jitter, seed| {
+    let cpu_series = |cpu, jitter, seed| {
         let counts =
             [(FIRST_LEVEL, [41_200, 1_730_000]), (LAST_LEVEL, [310, 92_400]), (FAULTS_IN, [0, 3])];
-        let by_name =
-            |(names, of): ([&str; 2], [u64; 2])| names.map(str::to_owned).into_iter().zip(of);
+        let by_name = |(names, numbers): ([&str; 2], [u64; 2])| {
+            names.map(str::to_owned).into_iter().zip(numbers)
+        };
         let facts = SeriesFacts {
             counts: counts.into_iter().flat_map(by_name).collect(),
             ..series_facts("fwq", "intadd-chain", Some(cpu), 1_000_000)
@@ -317,7 +318,7 @@ pub fn fwq() -> Measured {
         let times = times(1_000_230.0, 10_000, jitter, seed);
         SeriesResult { pace: pace(0.2711, Some(1.0)), ..series(facts, &times) }
     };
-    measured("fwq", vec![of(0, 120.0, 3), of(1, 150.0, 5)])
+    measured("fwq", vec![cpu_series(0, 120.0, 3), cpu_series(1, 150.0, 5)])
 }
 
 pub fn ftq() -> Measured {
@@ -335,7 +336,7 @@ pub fn ftq() -> Measured {
 
 pub fn tick() -> Measured {
     let kernels = [("intadd", 0.0677, 0.25), ("intmul", 0.2711, 1.0), ("intdiv", 1.89, 6.97)];
-    let of = |(cpu, (variant, ns, cycles)): (u32, (&str, f64, f64))| {
+    let kernel_series = |(cpu, (variant, ns, cycles)): (u32, (&str, f64, f64))| {
         let facts = series_facts("tick", variant, Some(cpu), 100_000);
         let times = times(100_020.0, 5_000, 25.0, u64::from(cpu) + ns.to_bits());
         let ticks = direct::ticks(3_310.0, 11_420.0, 913.0, 400.0 / cycles - 60.0);
@@ -351,14 +352,15 @@ pub fn tick() -> Measured {
         migrations: 7,
         ..series_facts("tick", "intadd", None, 100_000)
     };
-    let mut all: Vec<SeriesResult> = (0..2).flat_map(|cpu| kernels.map(|k| of((cpu, k)))).collect();
+    let mut all: Vec<SeriesResult> =
+        (0..2).flat_map(|cpu| kernels.map(|k| kernel_series((cpu, k)))).collect();
     all.push(series(unpinned, &times(100_020.0, 5_000, 40.0, 77)));
     measured("tick", all)
 }
 
 pub fn loops() -> Measured {
     let variants = [("counter", 900.0), ("sum", 40.0), ("fibonacci", 60.0), ("call", 2_000.0)];
-    let of = |(variant, jitter): (&str, f64), policy: &str| {
+    let variant_series = |(variant, jitter): (&str, f64), policy: &str| {
         let facts = SeriesFacts {
             policy: policy.into(),
             instructions: 0,
@@ -370,7 +372,7 @@ pub fn loops() -> Measured {
         let subtraction = Some(direct::subtraction(&parts));
         SeriesResult { subtraction, ..series(facts, &times) }
     };
-    let other = variants.map(|variant| of(variant, "other"));
-    let fifo = variants.map(|variant| of(variant, "fifo 1"));
+    let other = variants.map(|variant| variant_series(variant, "other"));
+    let fifo = variants.map(|variant| variant_series(variant, "fifo 1"));
     measured("loops", other.into_iter().chain(fifo).collect())
 }

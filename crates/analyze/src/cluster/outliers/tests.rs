@@ -281,7 +281,7 @@ fn p_is_that_of_student_with_half_the_degrees_of_freedom() {
     let above = 0.5 - 0.375 * t / u.sqrt() * (1.0 - t * t / u / 12.0);
     let members = steady(&noise);
     let all: Vec<&Looked<'_>> = members.iter().collect();
-    let middle = Middle::of(&all);
+    let middle = Middle::new(&all);
     let verdict = middle.verdict(8, &members[8]).expect("nine are enough");
     assert!((middle.ln_median - (0.01_f64.ln() + 0.1)).abs() < 1e-9);
     assert!((verdict.z - (2.5 - 0.1) / spread).abs() < 1e-9, "{verdict:?}");

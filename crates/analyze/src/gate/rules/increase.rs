@@ -17,15 +17,15 @@ pub(super) static INCREASE: RuleRow = RuleRow {
 };
 
 /// Judges the rule by the interval of the ratio of both sides.
-pub(in crate::gate) fn judge(rule: &Rule, of: &Comparison) -> Finding {
-    let value = of.ratio.map_or(0.0, |ratio| ratio - 1.0);
-    let bounds = of.interval.map(|of| (of.low - 1.0, of.high - 1.0));
-    let doubt = doubt(of);
+pub(in crate::gate) fn judge(rule: &Rule, comparison: &Comparison) -> Finding {
+    let value = comparison.ratio.map_or(0.0, |ratio| ratio - 1.0);
+    let bounds = comparison.interval.map(|interval| (interval.low - 1.0, interval.high - 1.0));
+    let doubt = doubt(comparison);
     let outcome = match bounds {
-        Some((low, high)) if doubt.is_none() => Outcome::of(rule.limit, low, Some(high)),
+        Some((low, high)) if doubt.is_none() => Outcome::from_bounds(rule.limit, low, Some(high)),
         _ => Outcome::Undecided,
     };
-    let planned = of.plan.first().map(|plan| plan.runs);
+    let planned = comparison.plan.first().map(|plan| plan.runs);
     Finding {
         recording: None,
         cpu: None,
@@ -33,9 +33,9 @@ pub(in crate::gate) fn judge(rule: &Rule, of: &Comparison) -> Finding {
         value,
         at_least: bounds.map_or(-1.0, |bounds| bounds.0),
         at_most: bounds.map(|bounds| bounds.1),
-        events: of.after.runs,
+        events: comparison.after.runs,
         uncertain: 0,
-        wall_ns: of.after.wall_ns.saturating_mul(of.after.runs),
+        wall_ns: comparison.after.wall_ns.saturating_mul(comparison.after.runs),
         needed_ns: None,
         doubt: doubt
             .or_else(|| (outcome == Outcome::Undecided).then_some(Doubt::FewRuns { planned })),
@@ -44,17 +44,20 @@ pub(in crate::gate) fn judge(rule: &Rule, of: &Comparison) -> Finding {
 }
 
 /// Returns why the comparison proves nothing in either direction.
-fn doubt(of: &Comparison) -> Option<Doubt> {
+fn doubt(comparison: &Comparison) -> Option<Doubt> {
     let all = [
-        (matches!(of.verdict, Change::OneRun | Change::OneRunDiffers), Doubt::OneRun),
-        (of.hides_correlation(), Doubt::Successive),
-        (of.ratio.is_none(), Doubt::NoNoise),
-        (of.other_cpus, Doubt::OtherCpus),
-        (of.thresholds_differ(), Doubt::OtherThresholds),
-        (of.control_moved(), Doubt::HostMoved),
-        (of.order != Order::Kept && of.verdict == Change::Unproven, Doubt::OneSession),
-        (of.order == Order::OneSession, Doubt::OneSession),
-        (!of.notes.is_empty(), Doubt::NotWhole { why: of.notes.join("; ") }),
+        (matches!(comparison.verdict, Change::OneRun | Change::OneRunDiffers), Doubt::OneRun),
+        (comparison.hides_correlation(), Doubt::Successive),
+        (comparison.ratio.is_none(), Doubt::NoNoise),
+        (comparison.other_cpus, Doubt::OtherCpus),
+        (comparison.thresholds_differ(), Doubt::OtherThresholds),
+        (comparison.control_moved(), Doubt::HostMoved),
+        (
+            comparison.order != Order::Kept && comparison.verdict == Change::Unproven,
+            Doubt::OneSession,
+        ),
+        (comparison.order == Order::OneSession, Doubt::OneSession),
+        (!comparison.notes.is_empty(), Doubt::NotWhole { why: comparison.notes.join("; ") }),
     ];
     all.into_iter().find(|(is_so, _)| *is_so).map(|(_, doubt)| doubt)
 }

@@ -119,7 +119,7 @@ impl RuleRow {
             return Err(format!("'{given}': only max-rate takes a length"));
         }
         let nanoseconds =
-            |text| duration(text).map(|of| u64::try_from(of.as_nanos()).unwrap_or(u64::MAX));
+            |text| duration(text).map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let source = Some(source.trim()).filter(|source| !source.is_empty());
         Ok(Rule {
             row: self,
@@ -141,8 +141,8 @@ impl Rule {
     /// Returns whether another rule limits the same quantity.
     #[must_use]
     pub fn limits_the_same_as(&self, other: &Self) -> bool {
-        let of = |rule: &Self| (rule.row.id, rule.source.clone(), rule.longer_than_ns);
-        of(self) == of(other)
+        let quantity = |rule: &Self| (rule.row.id, rule.source.clone(), rule.longer_than_ns);
+        quantity(self) == quantity(other)
     }
 
     /// Returns the length above which detours count for it, in ns.
@@ -189,9 +189,9 @@ impl Rule {
 
     /// Judges it on what another tool counted on one CPU, or returns why it cannot be judged; absent for a rule on a
     /// baseline.
-    pub(super) fn judge_counts(&self, of: &Counts<'_>) -> Option<Result<Finding, Doubt>> {
+    pub(super) fn judge_counts(&self, counts: &Counts<'_>) -> Option<Result<Finding, Doubt>> {
         match self.row.judge {
-            Judge::Cpu { counts, .. } => Some(counts(self, of)),
+            Judge::Cpu { counts: judge, .. } => Some(judge(self, counts)),
             Judge::Baseline => None,
         }
     }
@@ -218,7 +218,7 @@ mod tests {
         let find = |id: &str| RULES.iter().find(|row| row.id == id).copied().expect(id);
         let read = |id: &str, text: &str| -> Read {
             let rule = find(id).read(text)?;
-            Ok((rule.source.map(|of| of.to_string()), rule.longer_than_ns, rule.limit))
+            Ok((rule.source.map(|pattern| pattern.to_string()), rule.longer_than_ns, rule.limit))
         };
         let thread = || Some("thread:*".to_owned());
         let cases: [(&str, &str, Read); 20] = [

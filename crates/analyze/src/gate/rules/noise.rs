@@ -20,25 +20,28 @@ pub(super) static NOISE: RuleRow = RuleRow {
     judge: Judge::Cpu { detours: judge, counts: judge_counts },
 };
 
-fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
-    let value = crate::share(of.seen.sum_ticks, of.wall_ticks);
-    let doubt = hides(of.threshold_ns, HIGHEST_THRESHOLD_NS);
-    if of.of_program && of.possible.sum_ticks > 0 {
+fn judge(rule: &Rule, watched: &Watched<'_>) -> Finding {
+    let value = crate::share(watched.seen.sum_ticks, watched.wall_ticks);
+    let doubt = hides(watched.threshold_ns, HIGHEST_THRESHOLD_NS);
+    if watched.has_program && watched.possible.sum_ticks > 0 {
         let doubt = doubt.or(Some(Doubt::OfProgram));
-        return Finding { value, doubt, ..of.finding() };
+        return Finding { value, doubt, ..watched.finding() };
     }
-    let seen = of_parts(of.seen, of);
-    let possible =
-        if std::ptr::eq(of.seen, of.possible) { seen } else { of_parts(of.possible, of) };
+    let seen = bounds_of_parts(watched.seen, watched);
+    let possible = if std::ptr::eq(watched.seen, watched.possible) {
+        seen
+    } else {
+        bounds_of_parts(watched.possible, watched)
+    };
     let at_least = seen.0.at_least.unwrap_or(0.0);
-    let at_most = most(possible, of);
+    let at_most = most(possible, watched);
     Finding {
-        outcome: Outcome::of(rule.limit, at_least, at_most),
+        outcome: Outcome::from_bounds(rule.limit, at_least, at_most),
         value,
         at_least,
         at_most,
         doubt,
-        ..of.finding()
+        ..watched.finding()
     }
 }
 
@@ -68,7 +71,7 @@ fn unseen(allowed: Option<f64>, longest: Option<f64>) -> Option<f64> {
 }
 
 /// Returns the bounds from the lost time in equal parts of the run, and the upper one of few events.
-fn of_parts(tally: &Tally, watched: &Watched<'_>) -> (Bounds, f64) {
+fn bounds_of_parts(tally: &Tally, watched: &Watched<'_>) -> (Bounds, f64) {
     let parts = watched.parts(tally);
     // The end of a run that was cut off is known only from its detours: it has one part, which is all that was watched.
     let part_ticks = if parts.len() == 1 { watched.wall_ticks } else { tally.lost.length_ticks() };
@@ -76,26 +79,25 @@ fn of_parts(tally: &Tally, watched: &Watched<'_>) -> (Bounds, f64) {
 }
 
 /// The sum lies between the bounds of the ranges, or is known exactly. Its uncertainty by chance comes on top.
-fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
-    if of.latencies {
+fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
+    if counts.latencies {
         return Err(Doubt::Latencies);
     }
-    if of.wall_ns == 0 {
+    if counts.wall_ns == 0 {
         return Err(Doubt::NoTime);
     }
-    let wall = of.wall_ns as f64;
-    let shortest =
-        || of.ranges.iter().map(|(from, _, count)| (of.clock.ns(from) as f64, count as f64));
+    let wall = counts.wall_ns as f64;
+    let (ranges, clock) = (counts.ranges, counts.clock);
+    let shortest = || ranges.iter().map(|(from, _, count)| (clock.ns(from) as f64, count as f64));
     // Nothing lasts longer than the measurement.
-    let longest = || {
-        of.ranges.iter().map(|(_, to, count)| ((of.clock.ns(to) as f64).min(wall), count as f64))
-    };
+    let longest =
+        || ranges.iter().map(|(_, to, count)| ((clock.ns(to) as f64).min(wall), count as f64));
     let sum =
         |all: &mut dyn Iterator<Item = (f64, f64)>| all.map(|(ns, count)| ns * count).sum::<f64>();
-    let known = of.ranges.sum_ns(of.clock);
-    let number = of.ranges.number();
+    let known = ranges.sum_ns(clock);
+    let number = ranges.number();
     let most_by_chance = match number {
-        0 => of.longest_allowed_ns.and_then(|ns| unseen(Some(ns as f64), None)),
+        0 => counts.longest_allowed_ns.and_then(|ns| unseen(Some(ns as f64), None)),
         _ => Some(most_in_sum(longest()) - sum(&mut longest())),
     };
     let least_by_chance = sum(&mut shortest()) - fewest_in_sum(shortest());
@@ -106,11 +108,11 @@ fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
     let rough = least / wall <= rule.limit && rule.limit < most / wall;
     let certain = if rough { 0 } else { number };
     Ok(Finding {
-        outcome: Outcome::of(rule.limit, at_least, at_most),
+        outcome: Outcome::from_bounds(rule.limit, at_least, at_most),
         value: (least / wall).min(1.0),
         at_least,
         at_most,
-        doubt: hides(of.threshold_ns, HIGHEST_THRESHOLD_NS),
-        ..of.finding(Within { at_least: certain, at_most: number })
+        doubt: hides(counts.threshold_ns, HIGHEST_THRESHOLD_NS),
+        ..counts.finding(Within { at_least: certain, at_most: number })
     })
 }

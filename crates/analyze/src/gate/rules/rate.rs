@@ -23,16 +23,16 @@ const UNITS: [(&str, f64); 4] = [("s", 1.0), ("min", 60.0), ("h", 3_600.0), ("d"
 /// Largest factor by which a measurement would have to be longer that is still reported.
 const MOST_TIMES: f64 = 1e6;
 
-fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
-    let seconds = of.clock.seconds(of.wall_ticks);
-    let [seen, possible] = [of.seen, of.possible].map(|tally| {
+fn judge(rule: &Rule, watched: &Watched<'_>) -> Finding {
+    let seconds = watched.clock.seconds(watched.wall_ticks);
+    let [seen, possible] = [watched.seen, watched.possible].map(|tally| {
         let counts: Vec<f64> = tally.counts.iter().map(|&count| count as f64).collect();
         (tally.events as f64, dispersion(&counts))
     });
-    let most = (possible.0 + of.lost_detours as f64, possible.1);
+    let most = (possible.0 + watched.lost_detours as f64, possible.1);
     let at_least = fewest_events(seen.0, seen.1) / seconds;
     let at_most = most_events(most.0, most.1) / seconds;
-    let outcome = Outcome::of(rule.limit, at_least, Some(at_most));
+    let outcome = Outcome::from_bounds(rule.limit, at_least, Some(at_most));
     let undecided = outcome == Outcome::Undecided;
     Finding {
         outcome,
@@ -40,24 +40,24 @@ fn judge(rule: &Rule, of: &Watched<'_>) -> Finding {
         at_least,
         at_most: Some(at_most),
         needed_ns: undecided.then(|| needed_ns(rule.limit, most, seconds)).flatten(),
-        doubt: hides(of.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
-        ..of.finding()
+        doubt: hides(watched.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
+        ..watched.finding()
     }
 }
 
-fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
-    if of.latencies && rule.longer_than_ns.is_none() {
+fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
+    if counts.latencies && rule.longer_than_ns.is_none() {
         return Err(Doubt::Latencies); // every wake-up has one
     }
-    if of.wall_ns == 0 {
+    if counts.wall_ns == 0 {
         return Err(Doubt::NoTime);
     }
-    let seconds = of.wall_ns as f64 / 1e9;
-    let number = of.longer_than(rule.longer_than_ns.unwrap_or(0));
+    let seconds = counts.wall_ns as f64 / 1e9;
+    let number = counts.longer_than(rule.longer_than_ns.unwrap_or(0));
     let (seen, possible) = (number.at_least as f64, number.at_most as f64);
     let at_least = fewest_events(seen, 1.0) / seconds;
     let at_most = most_events(possible, 1.0) / seconds;
-    let outcome = Outcome::of(rule.limit, at_least, Some(at_most));
+    let outcome = Outcome::from_bounds(rule.limit, at_least, Some(at_most));
     let undecided = outcome == Outcome::Undecided;
     Ok(Finding {
         outcome,
@@ -65,8 +65,8 @@ fn judge_counts(rule: &Rule, of: &Counts<'_>) -> Result<Finding, Doubt> {
         at_least,
         at_most: Some(at_most),
         needed_ns: undecided.then(|| needed_ns(rule.limit, (possible, 1.0), seconds)).flatten(),
-        doubt: hides(of.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
-        ..of.finding(number)
+        doubt: hides(counts.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
+        ..counts.finding(number)
     })
 }
 

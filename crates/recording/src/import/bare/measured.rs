@@ -39,11 +39,11 @@ impl Measured<'_> {
     /// Returns what is known of its CPU, which this series extends.
     fn cpu_run<'r>(
         &self,
-        of: &'r mut Recorded,
+        recorded: &'r mut Recorded,
         common: &Common,
         [start, end]: [u64; 2],
     ) -> Result<&'r mut CpuRun, Wrong> {
-        let (number, cpus) = (self.cpu()?, &mut of.run.cpus);
+        let (number, cpus) = (self.cpu()?, &mut recorded.run.cpus);
         let at = cpus.iter().position(|cpu| cpu.cpu == number).unwrap_or_else(|| {
             cpus.push(cpu_run(number, common.class(number), start));
             cpus.len() - 1
@@ -56,7 +56,7 @@ impl Measured<'_> {
     /// Adds the rows of this series, which has this number in the recording.
     pub(super) fn add_to(
         &self,
-        of: &mut Recorded,
+        recorded: &mut Recorded,
         series: u32,
         common: &Common,
     ) -> Result<(), Wrong> {
@@ -71,11 +71,11 @@ impl Measured<'_> {
             let (Some(start_ticks), Some(end_ticks)) = (start_ticks, ends) else {
                 return Err(ran.wrong(TOO_LARGE));
             };
-            of.detours.push(Detour { cpu: number, start_ticks, end_ticks });
+            recorded.detours.push(Detour { cpu: number, start_ticks, end_ticks });
             at = end_ticks;
         }
         let lost_gaps = ran.number("lost-gaps")?;
-        let cpu = self.cpu_run(of, common, [start, end])?;
+        let cpu = self.cpu_run(recorded, common, [start, end])?;
         cpu.detours += self.gaps.len() as u64 / 2;
         cpu.lost_detours = cpu.lost_detours.saturating_add(lost_gaps);
         if self.method == methods::DETOURS {
@@ -84,28 +84,29 @@ impl Measured<'_> {
         }
         let disturbed = ran.number("interrupts")? > 0 || ran.number("enabled")? > 0;
         if disturbed {
-            of.run
+            recorded
+                .run
                 .notes
                 .push(format!("interrupts were delivered in series {series}: please report this"));
         }
         let mut lose = |what, count| {
             if count > 0 {
                 let (start_ticks, end_ticks) = (start, end);
-                of.losses.push(Loss { what, cpu: number, start_ticks, end_ticks, count });
+                recorded.losses.push(Loss { what, cpu: number, start_ticks, end_ticks, count });
             }
         };
         lose(LossKind::Detours, lost_gaps);
         if self.method == methods::DETOURS {
-            of.run.threshold_ticks = plan.number("threshold")?;
-            of.run.threshold_source = plan.text("origin")?.to_owned();
+            recorded.run.threshold_ticks = plan.number("threshold")?;
+            recorded.run.threshold_source = plan.text("origin")?.to_owned();
             return Ok(());
         }
         let (lost, samples) = (ran.number("lost")?, ran.number("taken")?);
         lose(LossKind::Samples, lost);
-        of.samples.extend(self.samples(series, start)?);
-        of.series.push(self.series(series)?);
-        of.run.allocations.extend(self.allocation(series)?);
-        of.run.outcomes.push(Outcome {
+        recorded.samples.extend(self.samples(series, start)?);
+        recorded.series.push(self.series(series)?);
+        recorded.run.allocations.extend(self.allocation(series)?);
+        recorded.run.outcomes.push(Outcome {
             series,
             first_ticks: start,
             last_ticks: end,
@@ -219,17 +220,13 @@ pub(super) fn counters<'m>(
         let (start, end) = (ran.number("start")?, ran.number("end")?);
         for (name, field) in [("interrupts/NMI", "nmis"), ("interrupts/SMI", "smis")] {
             let Some(more) = ran.find_number(field)? else { continue };
-            let of = sums.entry((name, measured.cpu()?)).or_insert((start, end, 0));
-            *of = (of.0.min(start), of.1.max(end), of.2.saturating_add(more));
+            let sum = sums.entry((name, measured.cpu()?)).or_insert((start, end, 0));
+            *sum = (sum.0.min(start), sum.1.max(end), sum.2.saturating_add(more));
         }
     }
-    let readings = |((name, cpu), (start, end, sum)): ((&str, u32), (u64, u64, u64))| {
-        [(start, 0), (end, sum)].map(|(ticks, value)| Counter {
-            name: name.to_owned(),
-            cpu,
-            ticks,
-            value,
-        })
-    };
-    Ok(sums.into_iter().flat_map(readings).collect())
+    let readings = sums.into_iter().flat_map(|((name, cpu), (start, end, sum))| {
+        let reading = |ticks, value| Counter { name: name.to_owned(), cpu, ticks, value };
+        [reading(start, 0), reading(end, sum)]
+    });
+    Ok(readings.collect())
 }

@@ -67,23 +67,24 @@ impl Places {
         if self.places.is_empty() {
             self.places.push(Place::default());
         }
-        let of = self.places.last_mut().map(|place| &mut place.caches);
-        of.into_iter().for_each(|caches| caches.push((cache.clone(), shift)));
+        let last_caches = self.places.last_mut().map(|place| &mut place.caches);
+        last_caches.into_iter().for_each(|caches| caches.push((cache.clone(), shift)));
         Ok(())
     }
 
     /// Returns the CPUs whose numbers equal that of `place` without some of the lowest bits, as a list.
     fn sharing(&self, place: &Place, bits: u64) -> String {
-        let same = self.places.iter().filter(|of| of.without(bits) == place.without(bits));
-        let cpus: BTreeSet<u32> = same.map(|of| of.cpu).collect();
+        let same = self.places.iter().filter(|other| other.without(bits) == place.without(bits));
+        let cpus: BTreeSet<u32> = same.map(|other| other.cpu).collect();
         list(&cpus.into_iter().collect::<Vec<_>>())
     }
 
     /// Returns the class of a CPU: the model, and what distinguishes it where there are several kinds.
     pub(super) fn class(&self, cpu: u32, model: &str) -> String {
-        let of = self.places.iter().find(|place| place.cpu == cpu);
-        let other = of.filter(|of| self.places.iter().any(|place| place.class != of.class));
-        other.map_or_else(|| model.to_owned(), |of| format!("{model} {}", of.class))
+        let described = self.places.iter().find(|place| place.cpu == cpu);
+        let other =
+            described.filter(|own| self.places.iter().any(|place| place.class != own.class));
+        other.map_or_else(|| model.to_owned(), |own| format!("{model} {}", own.class))
     }
 
     /// Returns whether threads share a core; absent if the CPUs that measured do not show that.
@@ -98,28 +99,29 @@ impl Places {
 
     /// Describes all CPUs; without any, the first one.
     pub(super) fn cpus(&self, model: &str) -> Vec<Cpu> {
-        let cpu = |place: &Place| {
-            let known = place.package_shift > 0;
-            let core_bits = place.package_shift.saturating_sub(place.core_shift).min(32);
-            let core = place.without(place.core_shift) & ((1 << core_bits) - 1);
-            let cache = |(cache, shift): &(Cache, Option<u64>)| Cache {
-                shared_cpus: shift.map_or(place.cpu.to_string(), |bits| self.sharing(place, bits)),
-                ..cache.clone()
-            };
-            Cpu {
-                cpu: place.cpu,
-                class: self.class(place.cpu, model),
-                package: known.then(|| place.without(place.package_shift) as u32),
-                core: known.then_some(core as u32),
-                node: None,
-                siblings: self.sharing(place, place.core_shift),
-                caches: place.caches.iter().map(cache).collect(),
-                governor: None,
-            }
-        };
         match &self.places[..] {
-            [] => vec![cpu(&Place::default())],
-            places => places.iter().map(cpu).collect(),
+            [] => vec![self.cpu(&Place::default(), model)],
+            places => places.iter().map(|place| self.cpu(place, model)).collect(),
+        }
+    }
+
+    fn cpu(&self, place: &Place, model: &str) -> Cpu {
+        let known = place.package_shift > 0;
+        let core_bits = place.package_shift.saturating_sub(place.core_shift).min(32);
+        let core = place.without(place.core_shift) & ((1 << core_bits) - 1);
+        let caches = place.caches.iter().map(|(cache, shift)| Cache {
+            shared_cpus: shift.map_or(place.cpu.to_string(), |bits| self.sharing(place, bits)),
+            ..cache.clone()
+        });
+        Cpu {
+            cpu: place.cpu,
+            class: self.class(place.cpu, model),
+            package: known.then(|| place.without(place.package_shift) as u32),
+            core: known.then_some(core as u32),
+            node: None,
+            siblings: self.sharing(place, place.core_shift),
+            caches: caches.collect(),
+            governor: None,
         }
     }
 }

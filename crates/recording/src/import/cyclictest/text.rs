@@ -23,7 +23,9 @@ pub(super) fn read(lines: &mut Lines) -> Result<BTreeMap<u32, Thread>, Problem> 
     let mut columns = None;
     lines.each(|line| {
         let list = |values: &str| numbers(values.split_whitespace());
-        if let Some((label, values)) = line.strip_prefix('#').and_then(|of| of.split_once(':')) {
+        if let Some((label, values)) =
+            line.strip_prefix('#').and_then(|comment| comment.split_once(':'))
+        {
             match label.trim() {
                 "Min Latencies" => {
                     let values = list(values)?;
@@ -86,10 +88,10 @@ impl Printed {
     }
 
     fn add(&mut self, thread: u32, latency: u64, count: u64) -> Result<(), Problem> {
-        let of = self.threads.entry(thread).or_default();
+        let counts = self.threads.entry(thread).or_default();
         if count > 0 {
-            self.latencies += usize::from(!of.histogram.contains_key(&latency));
-            let counted = of.histogram.entry(latency).or_default();
+            self.latencies += usize::from(!counts.histogram.contains_key(&latency));
+            let counted = counts.histogram.entry(latency).or_default();
             *counted = counted.saturating_add(count);
         }
         if self.latencies.max(self.threads.len()) > MOST_LATENCIES {
@@ -101,7 +103,7 @@ impl Printed {
     /// Reads `T: 0 (1234) P:80 I:1000 C: 5000 Min: 3 Act: 5 Avg: 6 Max: 20`.
     fn status(&mut self, line: &str) -> Result<(), Problem> {
         let value = |label: &str| {
-            let rest = line.split_once(label).map(|of| of.1.trim_start());
+            let rest = line.split_once(label).map(|(_, rest)| rest.trim_start());
             let word = rest.and_then(|rest| rest.split_whitespace().next());
             number(word.ok_or_else(|| wrong(format!("it has no {label}")))?)
         };
@@ -109,9 +111,9 @@ impl Printed {
         if thread >= crate::machine::MOST_CPUS {
             return Err(wrong(format!("there is no thread {thread}")));
         }
-        let of = self.threads.entry(thread).or_default();
-        (of.least, of.most) = (Some(value("Min:")?), Some(value("Max:")?));
-        (of.cycles, of.interval_us) = (Some(value("C:")?), Some(value("I:")?));
+        let counts = self.threads.entry(thread).or_default();
+        (counts.least, counts.most) = (Some(value("Min:")?), Some(value("Max:")?));
+        (counts.cycles, counts.interval_us) = (Some(value("C:")?), Some(value("I:")?));
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Bytes<R> {
 }
 
 impl Bytes<File> {
-    pub(super) fn of_file(file: File) -> Self {
+    pub(super) fn new(file: File) -> Self {
         Self { reader: BufReader::new(file), at: 0, within: String::new() }
     }
 

@@ -58,7 +58,7 @@ pub(super) struct TraceFile {
 
 impl TraceFile {
     pub(super) fn open(file: File) -> Result<Self, Problem> {
-        let mut bytes = Bytes::of_file(file);
+        let mut bytes = Bytes::new(file);
         if bytes.take(MAGIC.len() as u64).ok().as_deref() != Some(MAGIC) {
             return Err(bytes.wrong("it is no file of trace-cmd"));
         }
@@ -70,7 +70,7 @@ impl TraceFile {
         let page = bytes.u32()?;
         let layout =
             PageLayout { commit_offset: 0, commit_size: 0, data_offset: 0, size: page as usize };
-        let mut of = Self {
+        let mut opened = Self {
             bytes,
             codec: Codec::None,
             layout,
@@ -83,15 +83,15 @@ impl TraceFile {
             symbols: vec![],
             commands: String::new(),
         };
-        of.set_page(page)?;
+        opened.set_page(page)?;
         match &*version {
-            "6" => of.version_6()?,
-            "7" => of.version_7()?,
-            other => return Err(of.bytes.wrong(&format!("version {other:?} is not known"))),
+            "6" => opened.version_6()?,
+            "7" => opened.version_7()?,
+            other => return Err(opened.bytes.wrong(&format!("version {other:?} is not known"))),
         }
-        match of.layout.commit_size {
-            0 => Err(of.bytes.wrong("it does not describe its pages")),
-            _ => Ok(of),
+        match opened.layout.commit_size {
+            0 => Err(opened.bytes.wrong("it does not describe its pages")),
+            _ => Ok(opened),
         }
     }
 
@@ -267,25 +267,25 @@ impl TraceFile {
     /// Passes each page of a CPU to `take`, one chunk of pages in memory at a time.
     pub(super) fn pages(
         &mut self,
-        of: CpuData,
+        cpu: CpuData,
         take: &mut dyn FnMut(&[u8]) -> Result<bool, Problem>,
     ) -> Result<(), Problem> {
-        if of.size == 0 {
+        if cpu.size == 0 {
             return Ok(());
         }
-        let Some(end) = of.at.checked_add(of.size) else {
+        let Some(end) = cpu.at.checked_add(cpu.size) else {
             return Err(self
                 .bytes
-                .wrong(&format!("there is no place for the pages of CPU {}", of.cpu)));
+                .wrong(&format!("there is no place for the pages of CPU {}", cpu.cpu)));
         };
-        self.bytes.seek(of.at)?;
+        self.bytes.seek(cpu.at)?;
         let size = self.layout.size;
-        let chunks = match of.compressed {
+        let chunks = match cpu.compressed {
             true => u64::from(self.bytes.u32()?),
-            false => of.size.div_ceil(size as u64),
+            false => cpu.size.div_ceil(size as u64),
         };
         for _ in 0..chunks {
-            let chunk = match of.compressed {
+            let chunk = match cpu.compressed {
                 true => self.bytes.block(self.codec)?,
                 false => self.bytes.take(end.saturating_sub(self.bytes.at()).min(size as u64))?,
             };
@@ -301,16 +301,18 @@ impl TraceFile {
 
 /// Reads the description of pages.
 fn header<R: Read>(bytes: &mut Bytes<R>, page: usize) -> Result<PageLayout, Problem> {
-    let mut described = |expected: &str| {
-        let name = bytes.text()?;
-        match name == expected {
-            true => bytes.sized_text(),
-            false => Err(bytes.wrong(&format!("{name:?} is not {expected}"))),
-        }
-    };
-    let text = described("header_page")?;
-    described("header_event")?;
+    let text = described(bytes, "header_page")?;
+    described(bytes, "header_event")?;
     page_layout(&text, page).map_err(|why| bytes.wrong(&why))
+}
+
+/// Reads the description that must have this name.
+fn described<R: Read>(bytes: &mut Bytes<R>, expected: &str) -> Result<String, Problem> {
+    let name = bytes.text()?;
+    match name == expected {
+        true => bytes.sized_text(),
+        false => Err(bytes.wrong(&format!("{name:?} is not {expected}"))),
+    }
 }
 
 /// Reads the descriptions of the events of ftrace itself, and returns that of the windows of osnoise.

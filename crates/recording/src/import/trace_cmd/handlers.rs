@@ -49,7 +49,8 @@ impl Handlers {
     fn event(&mut self, event: KernelEvent, sink: &mut Sink) -> Result<(), Problem> {
         // Whatever thread was interrupted takes the place of one that measures.
         let event = KernelEvent { pid: VICTIM, ..event };
-        let outermost = |of| matches!(of, Handler::Vector(_) | Handler::Irq | Handler::Softirq);
+        let outermost =
+            |handler| matches!(handler, Handler::Vector(_) | Handler::Irq | Handler::Softirq);
         match event.kind.role() {
             Role::Enter(handler) if !self.open.is_empty() || outermost(handler) => {
                 self.open.push(handler);

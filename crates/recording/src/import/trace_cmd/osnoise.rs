@@ -30,6 +30,7 @@ enum What {
     Nmi,
 }
 
+/// The events of the tracer, with their fields for a number and a name.
 const EVENTS_OF: [(&str, What, &str, &str); 5] = [
     ("sample_threshold", What::Sample, "common_pid", ""),
     ("irq_noise", What::Irq, "vector", "desc"),
@@ -48,6 +49,26 @@ struct Fields {
     /// Vector, thread, or the measuring thread.
     number: Number,
     name: Option<Bytes>,
+}
+
+impl Fields {
+    /// Returns where the values of this event of the tracer lie; nothing if the file does not describe it.
+    fn find(
+        &(event, what, number_field, name_field): &(&str, What, &str, &str),
+        formats: &[(String, String, Format)],
+    ) -> Option<Self> {
+        let (_, _, format) =
+            formats.iter().find(|(system, name, _)| system == "osnoise" && name == event)?;
+        let number = |field| format.field(field).and_then(Number::from_field);
+        Some(Fields {
+            what,
+            id: format.id,
+            start: number("start")?,
+            duration: number("duration")?,
+            number: number(number_field)?,
+            name: format.field(name_field).and_then(Bytes::from_field),
+        })
+    }
 }
 
 /// Something that took time of a sample.
@@ -96,20 +117,9 @@ impl Osnoise {
         formats: &[(String, String, Format)],
         windows: Option<&Format>,
     ) -> Option<Self> {
-        let of = |row: &(&str, What, &str, &str)| {
-            let format = &formats.iter().find(|of| of.0 == "osnoise" && of.1 == row.0)?.2;
-            let number = |name| format.field(name).and_then(Number::from_field);
-            Some(Fields {
-                what: row.1,
-                id: format.id,
-                start: number("start")?,
-                duration: number("duration")?,
-                number: number(row.2)?,
-                name: format.field(row.3).and_then(Bytes::from_field),
-            })
-        };
-        let fields: Vec<Fields> = EVENTS_OF.iter().filter_map(of).collect();
-        let has_samples = fields.iter().any(|of| of.what == What::Sample);
+        let found = EVENTS_OF.iter().filter_map(|event| Fields::find(event, formats));
+        let fields: Vec<Fields> = found.collect();
+        let has_samples = fields.iter().any(|fields| fields.what == What::Sample);
         let window = windows.and_then(|format| {
             let runtime = format.field("runtime").and_then(Number::from_field)?;
             Some(WindowFields { id: format.id, runtime })
@@ -144,7 +154,7 @@ impl Osnoise {
 
     fn fields(&self, payload: &[u8]) -> Option<&Fields> {
         let id = payload.first_chunk().map(|id| u16::from_le_bytes(*id))?;
-        self.fields.iter().find(|of| of.id == id)
+        self.fields.iter().find(|fields| fields.id == id)
     }
 
     /// Returns the start of a sample or of a window, if this event is one, and whether no later event of its CPU is earlier.
@@ -152,8 +162,8 @@ impl Osnoise {
         if let Some((from, _)) = self.window(record) {
             return Some((from, true));
         }
-        let of = self.fields(record.payload).filter(|of| of.what == What::Sample)?;
-        Some((of.start.read(record.payload), self.window.is_none()))
+        let sample = self.fields(record.payload).filter(|fields| fields.what == What::Sample)?;
+        Some((sample.start.read(record.payload), self.window.is_none()))
     }
 
     /// Returns the windows of the last CPU.
@@ -164,7 +174,7 @@ impl Osnoise {
     /// Returns the start of a window, and for how long it measured, if this event ends one.
     fn window(&self, record: &Record<'_>) -> Option<(u64, u64)> {
         let id = record.payload.first_chunk().map(|id| u16::from_le_bytes(*id))?;
-        let window = self.window.as_ref().filter(|of| of.id == id)?;
+        let window = self.window.as_ref().filter(|window| window.id == id)?;
         let ns = window.runtime.read(record.payload).saturating_mul(1_000).min(record.time);
         Some((record.time - ns, ns))
     }
@@ -177,11 +187,11 @@ impl Osnoise {
             return Ok(());
         }
         let payload = record.payload;
-        let Some(of) = self.fields(payload) else { return Ok(()) };
-        let (start, number) = (of.start.read(payload), of.number.read(payload));
-        let end = start.saturating_add(of.duration.read(payload));
-        let what = of.what;
-        let name = of.name.map(|name| String::from_utf8_lossy(name.text(payload)).into_owned());
+        let Some(fields) = self.fields(payload) else { return Ok(()) };
+        let (start, number) = (fields.start.read(payload), fields.number.read(payload));
+        let end = start.saturating_add(fields.duration.read(payload));
+        let what = fields.what;
+        let name = fields.name.map(|name| String::from_utf8_lossy(name.text(payload)).into_owned());
         if what == What::Sample {
             self.victim = number as i32;
             return self.sample(start.max(sink.reached()), end, sink);
@@ -205,48 +215,63 @@ impl Osnoise {
     /// Adds a sample with the interferences in it.
     fn sample(&mut self, start: u64, end: u64, sink: &mut Sink) -> Result<(), Problem> {
         let mut since = std::mem::take(&mut self.since);
-        since.sort_by_key(|of| (of.start, Reverse(of.end)));
+        since.sort_by_key(|interference| (interference.start, Reverse(interference.end)));
         let (mut events, mut open): (Vec<KernelEvent>, Vec<Interference>) = (vec![], vec![]);
-        let close = |open: &mut Vec<Interference>, events: &mut Vec<KernelEvent>, before: u64| {
-            while let Some(of) = open.pop_if(|of| of.end <= before) {
-                events.push(self.event(of.exit, of, of.end, sink));
-            }
-        };
-        for mut of in since {
-            (of.start, of.end) = (of.start.max(start), of.end.min(end));
-            if of.end <= of.start {
+        for mut interference in since {
+            (interference.start, interference.end) =
+                (interference.start.max(start), interference.end.min(end));
+            if interference.end <= interference.start {
                 continue;
             }
-            close(&mut open, &mut events, of.start);
+            self.close(&mut open, &mut events, interference.start, sink);
             if open.len() == MOST_NESTED {
                 continue;
             }
             // Times are of the interference alone: what contains another one lasts longer by that.
-            let taken = of.end - of.start;
+            let taken = interference.end - interference.start;
             for around in &mut open {
                 around.end = around.end.saturating_add(taken).min(end);
             }
-            if of.enter == EventKind::Nmi {
-                open.push(of);
+            if interference.enter == EventKind::Nmi {
+                open.push(interference);
                 continue;
             }
-            events.push(self.event(of.enter, of, of.start, sink));
-            open.push(of);
+            events.push(self.event(interference.enter, interference, interference.start, sink));
+            open.push(interference);
         }
-        close(&mut open, &mut events, u64::MAX);
+        self.close(&mut open, &mut events, u64::MAX, sink);
         events.sort_by_key(|event| event.ticks);
         sink.add((start, end), &events)
     }
 
+    /// Ends the interferences that are over by then.
+    fn close(
+        &self,
+        open: &mut Vec<Interference>,
+        events: &mut Vec<KernelEvent>,
+        before: u64,
+        sink: &Sink,
+    ) {
+        while let Some(closed) = open.pop_if(|last| last.end <= before) {
+            events.push(self.event(closed.exit, closed, closed.end, sink));
+        }
+    }
+
     /// Returns an event of an interference.
-    fn event(&self, kind: EventKind, of: Interference, ticks: u64, sink: &Sink) -> KernelEvent {
-        let entered = ticks == of.start;
-        let thread = of.number as i32;
+    fn event(
+        &self,
+        kind: EventKind,
+        interference: Interference,
+        ticks: u64,
+        sink: &Sink,
+    ) -> KernelEvent {
+        let entered = ticks == interference.start;
+        let thread = interference.number as i32;
         let (pid, args) = match kind {
-            EventKind::Switch if entered => (self.victim, [of.number, 0, 120]),
+            EventKind::Switch if entered => (self.victim, [interference.number, 0, 120]),
             EventKind::Switch => (thread, [self.victim as u64, 0, 120]),
-            EventKind::Nmi => (self.victim, [0, of.end - of.start, 1]),
-            _ => (self.victim, [of.number, 0, 0]),
+            EventKind::Nmi => (self.victim, [0, interference.end - interference.start, 1]),
+            _ => (self.victim, [interference.number, 0, 0]),
         };
         KernelEvent { cpu: sink.at(), ticks, kind, pid, args }
     }
@@ -261,19 +286,19 @@ impl Osnoise {
 /// Returns the events with which an interference begins and ends. The tracer names an interrupt as the kernel's vectors or
 /// by its device.
 fn events(what: What, name: &str) -> (EventKind, EventKind) {
-    let vector = |suffix: &str| {
-        let named = |event: &str| event.strip_suffix(suffix) == Some(name);
-        EVENTS
-            .iter()
-            .find(|spec| spec.system == "irq_vectors" && named(spec.name))
-            .map(|spec| spec.kind)
-    };
     match what {
-        What::Irq => vector("_entry")
-            .zip(vector("_exit"))
+        What::Irq => vector(name, "_entry")
+            .zip(vector(name, "_exit"))
             .unwrap_or((EventKind::IrqEntry, EventKind::IrqExit)),
         What::Softirq => (EventKind::SoftirqEntry, EventKind::SoftirqExit),
         What::Nmi => (EventKind::Nmi, EventKind::Nmi),
         What::Thread | What::Sample => (EventKind::Switch, EventKind::Switch),
     }
+}
+
+/// Returns the event of an interrupt that the kernel's vectors name so.
+fn vector(name: &str, suffix: &str) -> Option<EventKind> {
+    let mut vectors = EVENTS.iter().filter(|spec| spec.system == "irq_vectors");
+    let spec = vectors.find(|spec| spec.name.strip_suffix(suffix) == Some(name))?;
+    Some(spec.kind)
 }

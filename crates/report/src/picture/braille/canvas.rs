@@ -65,11 +65,11 @@ impl Canvas {
         let drawn = |cell: &Cell| cell.dots != 0 || cell.glyph.is_some();
         let end = cells.iter().rposition(drawn).map_or(0, |last| last + 1);
         let runs = cells[..end].chunk_by(|a, b| a.tone == b.tone);
-        let paint = |run: &[Cell]| {
+        let painted = runs.map(|run| {
             let text: String = run.iter().map(Cell::text).collect();
             run[0].tone.map_or(text.clone(), |tone| style.paint(tone, &text))
-        };
-        runs.map(paint).collect()
+        });
+        painted.collect()
     }
 }
 

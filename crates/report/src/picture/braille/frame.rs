@@ -133,11 +133,12 @@ pub(super) fn write_lower_axis(
     let column = |tick: &Tick| (tick.place * (columns - 1) as f64).round() as usize;
     let room = columns + gutter + 2;
     // A label stands under the middle of its tick, and within the picture.
+    let wide = |tick: &Tick| width(&tick.label);
+    let middle = |tick: &Tick| gutter + 2 + column(tick);
     let start = |tick: &Tick| {
-        let wide = width(&tick.label);
-        (gutter + 2 + column(tick)).saturating_sub(wide / 2).min(room.saturating_sub(wide))
+        middle(tick).saturating_sub(wide(tick) / 2).min(room.saturating_sub(wide(tick)))
     };
-    let clear = |pair: &[Tick]| start(&pair[0]) + width(&pair[0].label) + APART <= start(&pair[1]);
+    let clear = |pair: &[Tick]| start(&pair[0]) + wide(&pair[0]) + APART <= start(&pair[1]);
     let ticks = axis.ticks(columns / 8, |ticks| ticks.windows(2).all(clear));
     let mut rule = vec!['─'; columns];
     let mut labels = String::new();

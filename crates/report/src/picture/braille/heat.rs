@@ -105,9 +105,9 @@ fn numbers(
     writeln!(out, "{}{}", " ".repeat(label), view.style.paint(Tone::Heading, &heads))?;
     for (row, head) in heat.rows.iter().zip(rows) {
         let mut line = head.clone();
-        for of_row in &row.cells {
-            let (shade, tone) = heat.sign(of_row);
-            let text = format!("{shade}{}", pad_left(&plain(number(of_row)), cell - 3));
+        for shaded in &row.cells {
+            let (shade, tone) = heat.sign(shaded);
+            let text = format!("{shade}{}", pad_left(&plain(number(shaded)), cell - 3));
             line += &format!("  {}", view.style.paint(tone, &text));
         }
         writeln!(out, "{}", line.trim_end())?;
@@ -154,13 +154,14 @@ fn upright(heads: &[String]) -> Vec<String> {
     let most = heads.iter().map(|head| width(head)).max().unwrap_or(0);
     let padded: Vec<Vec<char>> =
         heads.iter().map(|head| pad_left(head, most).chars().collect()).collect();
-    let line = |place: usize| -> String {
+    let mut lines = vec![];
+    for place in 0..most {
         let until = |at: usize| padded[at].get(..=place);
         let shown = |at: usize| place + 1 == most || at == 0 || until(at) != until(at - 1);
         let sign = |at: usize| padded[at].get(place).copied().filter(|_| shown(at));
-        (0..padded.len()).map(|at| sign(at).unwrap_or(' ')).collect()
-    };
-    (0..most).map(line).collect()
+        lines.push((0..padded.len()).map(|at| sign(at).unwrap_or(' ')).collect());
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(chart: &Chart) -> Self {
+    pub(super) fn new(chart: &Chart) -> Self {
         let all = chart.curves.iter().filter(|curve| curve.draw == Draw::Points).count();
         Self { beside: chart.beside && all <= MOST_BESIDE, all }
     }
@@ -116,17 +116,17 @@ impl Frame {
     /// Returns the row of dots in each column of dots; nothing before the first point and after the last.
     fn trace(&self, curve: &Curve) -> Vec<Option<usize>> {
         let (columns, rows) = (self.canvas.columns * ACROSS, self.canvas.rows * DOWN);
-        let dot = |(x, y): (f64, f64)| {
-            let down = (1.0 - y) * (rows - 1) as f64;
-            ((x * (columns - 1) as f64).round() as usize, down.round() as usize)
-        };
         let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
         let mut places: Vec<(f64, f64)> =
             finite.map(|(x, y)| (self.x.place(x), self.y.place(y))).collect();
         if matches!(curve.draw, Draw::Line | Draw::Ribbon) {
             places = straight(&places);
         }
-        let dots: Vec<(usize, usize)> = places.into_iter().map(dot).collect();
+        let dots = places.into_iter().map(|(x, y)| {
+            let down = (1.0 - y) * (rows - 1) as f64;
+            ((x * (columns - 1) as f64).round() as usize, down.round() as usize)
+        });
+        let dots: Vec<(usize, usize)> = dots.collect();
         let mut trace = vec![None; columns];
         for pair in dots.windows(2) {
             let ((from, y), (to, _)) = (pair[0], pair[1]);
@@ -229,12 +229,14 @@ impl Frame {
 
 /// Returns positions on the straight lines between positions.
 fn straight(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let between = |pair: &[(f64, f64)]| {
-        let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
-        (0..BETWEEN).map(move |step| {
-            let part = f64::from(step) / f64::from(BETWEEN);
-            (x + (to_x - x) * part, y + (to_y - y) * part)
-        })
-    };
-    places.windows(2).flat_map(between).chain(places.last().copied()).collect()
+    let between = places.windows(2).flat_map(|pair| between(pair[0], pair[1]));
+    between.chain(places.last().copied()).collect()
+}
+
+/// Returns positions on a straight line, with its begin and without its end.
+fn between((x, y): (f64, f64), (to_x, to_y): (f64, f64)) -> impl Iterator<Item = (f64, f64)> {
+    (0..BETWEEN).map(move |step| {
+        let part = f64::from(step) / f64::from(BETWEEN);
+        (x + (to_x - x) * part, y + (to_y - y) * part)
+    })
 }

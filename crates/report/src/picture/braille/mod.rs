@@ -57,12 +57,13 @@ fn write(chart: &Chart, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> 
         None => y,
     };
     let mut frame = Frame::new(&chart.title, x, y, chart.rows, view);
-    let columns = Columns::of(chart);
+    let columns = Columns::new(chart);
     if let Some(level) = chart.level {
         frame.level(level);
     }
     frame.curves(chart);
-    for (place, curve) in chart.curves.iter().filter(|of| of.draw == Draw::Points).enumerate() {
+    for (place, curve) in chart.curves.iter().filter(|curve| curve.draw == Draw::Points).enumerate()
+    {
         frame.points(curve, &columns, place);
     }
     let mut marks: Vec<&Mark> = chart.marks.iter().collect();

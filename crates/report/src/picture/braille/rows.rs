@@ -82,12 +82,12 @@ fn line(chart: &Chart, here: impl Fn(f64) -> bool, axis: &Axis, columns: usize) 
 }
 
 fn key(chart: &Chart) -> Vec<String> {
-    let of = |draw| chart.curves.iter().filter(move |curve| curve.draw == draw);
+    let curves = |draw| chart.curves.iter().filter(move |curve| curve.draw == draw);
     let mut key: Vec<String> =
-        of(Draw::Points).map(|curve| format!("{} {}", sign(curve), curve.name)).collect();
+        curves(Draw::Points).map(|curve| format!("{} {}", sign(curve), curve.name)).collect();
     if key.len() > 1 && !chart.beside {
         key.push(format!("{BOTH} both"));
     }
-    key.extend(of(Draw::Segments).map(|curve| format!("├──┤ {}", curve.name)));
+    key.extend(curves(Draw::Segments).map(|curve| format!("├──┤ {}", curve.name)));
     key
 }

@@ -37,7 +37,7 @@ fn time() -> Axis {
 fn series() -> Chart {
     let ribbon = excess();
     let y = Axis::log("", Quantity::Time).over(ribbon.spans.iter().flat_map(|(l, h)| [*l, *h]));
-    let chart = Chart::of(time().over([0.0, 1e10]), y.rounded(6), vec![ribbon]);
+    let chart = Chart::new(time().over([0.0, 1e10]), y.rounded(6), vec![ribbon]);
     chart.titled("time over the shortest", ROWS)
 }
 
@@ -57,7 +57,7 @@ fn histogram(log: bool) -> Chart {
     let floor = if log { 0.5 } else { 0.0 };
     let y = Axis { log, ..Axis::linear("", Quantity::Count) };
     let y = y.over(heights.into_iter().chain([floor]));
-    Chart::of(x, y, vec![bars]).titled("samples by time over the shortest", ROWS)
+    Chart::new(x, y, vec![bars]).titled("samples by time over the shortest", ROWS)
 }
 
 fn survival() -> Chart {
@@ -78,7 +78,7 @@ fn survival() -> Chart {
         Curve::numbered(number, name.into(), Draw::Steps, points).lettered(Some(letter))
     };
     let curves = curves.iter().zip(names).enumerate().map(named).collect();
-    Chart::of(x, y, curves).titled("part of the samples that took longer", 12)
+    Chart::new(x, y, curves).titled("part of the samples that took longer", 12)
 }
 
 fn spectrum() -> Chart {
@@ -92,7 +92,7 @@ fn spectrum() -> Chart {
     let x = Axis::linear("", Quantity::Frequency).over([0.0, 500.0]);
     let y = Axis::log("", Quantity::Number).over(points.iter().map(|p| p.1)).rounded(6);
     let spikes = Curve::numbered(0, "power".into(), Draw::Spikes, &points);
-    let mut chart = Chart::of(x, y, vec![spikes]).titled("power over the background", ROWS);
+    let mut chart = Chart::new(x, y, vec![spikes]).titled("power over the background", ROWS);
     let mark = |(x, label): (f64, &str)| Mark { x, y: 1.0, label: label.into() };
     let marks = [(250.0, "250 Hz"), (100.0, "100 Hz"), (101.0, "101 Hz"), (500.0, "500 Hz")];
     chart.marks = marks.map(mark).to_vec();
@@ -125,7 +125,7 @@ fn little_to_show() {
             let y = Axis { log, ..time() }.over(points.iter().map(|p| p.1)).rounded(4);
             let ribbon = Curve::numbered(0, "median".into(), Draw::Ribbon, &points)
                 .spanning(points.iter().map(|p| (p.1, p.1)).collect());
-            let chart = Chart::of(x, y, vec![ribbon]).titled(format!("{name}, {scale}"), 6);
+            let chart = Chart::new(x, y, vec![ribbon]).titled(format!("{name}, {scale}"), 6);
             text += &drawn(&chart, &view);
         }
     }
@@ -143,7 +143,7 @@ fn points_stand_beside_each_other_with_their_error_bars() {
         points(1, "its function", None, &[(1.0, 500.0), (8.0, 1_500.0), (64.0, 7_000.0)]),
         Curve::numbered(2, "line".into(), Draw::Line, &[(1.0, 0.0), (64.0, 12_000.0)]),
     ];
-    let chart = Chart::of(Axis::log("", Quantity::Count), time(), curves).titled("times", 8);
+    let chart = Chart::new(Axis::log("", Quantity::Count), time(), curves).titled("times", 8);
     let chart = Chart { beside: true, level: Some(6_000.0), ..chart };
     insta::assert_snapshot!("points", drawn(&chart, &view(60)));
 }
@@ -195,9 +195,9 @@ proptest! {
     ) {
         let view = view(wide);
         let quantities = [Quantity::Time, Quantity::Count, Quantity::Share, Quantity::Frequency, Quantity::Number];
-        let axis = |log, of: fn(&(f64, f64, f64)) -> f64| {
+        let axis = |log, coordinate: fn(&(f64, f64, f64)) -> f64| {
             let axis = Axis { log, ..Axis::linear("", quantities[quantity]) };
-            let axis = if ranged { axis.over(values.iter().map(of)) } else { axis };
+            let axis = if ranged { axis.over(values.iter().map(coordinate)) } else { axis };
             if rounded && ranged { axis.rounded(5) } else { axis }
         };
         let points: Vec<(f64, f64)> = values.iter().map(|v| (v.0, v.1)).collect();
@@ -208,7 +208,7 @@ proptest! {
         };
         let draws = DRAWS.into_iter().chain([Draw::Ribbon]);
         let curves = draws.enumerate().map(curve).collect();
-        let mut chart = Chart::of(axis(scales.0, |v| v.0), axis(scales.1, |v| v.1), curves)
+        let mut chart = Chart::new(axis(scales.0, |v| v.0), axis(scales.1, |v| v.1), curves)
             .titled("any\x1b[2J title that goes on and on", rows);
         (chart.beside, chart.level) = (beside, values.first().map(|v| v.1));
         chart.marks = points.iter().map(|&(x, y)| Mark { x, y, label: "a name".into() }).collect();

@@ -8,6 +8,7 @@ use super::sheet::{
 };
 use crate::palette::{self, SHAPES};
 use crate::picture::Place;
+use crate::picture::axis::Axis;
 use crate::picture::chart::{Chart, Curve, Draw, Mark};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -30,7 +31,7 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
         true => Sheet { width: PAGE, ..PAPER },
         false => PAPER,
     };
-    let plot = Plot::of(chart, sheet);
+    let plot = Plot::new(chart, sheet);
     let foot = plot.frame.bottom + BELOW;
     let entries = entries(&chart.curves, &patterns);
     let (keys, keys_height) = legend(&entries, 5.0, foot, sheet.width - 10.0);
@@ -41,51 +42,41 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
 /// Draws the chart for the page, once for each width that its place may have: half of the page is never as wide as the widest.
 pub(super) fn on_screen(chart: &Chart, half: bool) -> Markup {
     let patterns = patterns(chart);
-    let draw = |(class, sheet): (&str, Sheet)| {
-        let plot = Plot::of(chart, sheet);
-        let Frame { left, top, right, bottom, .. } = plot.frame;
-        let list = |values: &[f64]| {
-            values.iter().map(|value| format!("{value}")).collect::<Vec<_>>().join(" ")
-        };
-        let ends = |scale: &Scale| list(&[scale.axis.ends().0, scale.axis.ends().1]);
-        let frame = [left, top, right, bottom].map(number).join(" ");
-        let facts = [("frame", frame), ("across", ends(&plot.x)), ("along", ends(&plot.y))];
-        let body = plot.body(chart, &patterns);
-        Drawing { width: sheet.width, height: bottom + BELOW + 1.0, body }.inline(class, &facts)
-    };
     let widths = if half { SCREENS.len() - 1 } else { SCREENS.len() };
-    html! { @for screen in SCREENS.into_iter().take(widths) { (draw(screen)) } }
+    html! { @for (class, sheet) in SCREENS.into_iter().take(widths) { (inline(chart, &patterns, class, sheet)) } }
+}
+
+/// Draws the chart for one width of the page, with what a script needs to find the values under the pointer.
+fn inline(chart: &Chart, patterns: &[usize], class: &str, sheet: Sheet) -> Markup {
+    let plot = Plot::new(chart, sheet);
+    let Frame { left, top, right, bottom, .. } = plot.frame;
+    let ends = |scale: &Scale| format!("{} {}", scale.axis.ends().0, scale.axis.ends().1);
+    let frame = [left, top, right, bottom].map(number).join(" ");
+    let facts = [("frame", frame), ("across", ends(&plot.x)), ("along", ends(&plot.y))];
+    let body = plot.body(chart, patterns);
+    Drawing { width: sheet.width, height: bottom + BELOW + 1.0, body }.inline(class, &facts)
 }
 
 fn entries(curves: &[Curve], patterns: &[usize]) -> Vec<Entry> {
     if curves.len() < 2 {
         return vec![];
     }
-    let entry = |(curve, &pattern): (&Curve, &usize)| Entry {
+    let entries = curves.iter().zip(patterns).map(|(curve, &pattern)| Entry {
         text: curve.name.clone(),
         color: curve.color,
         pattern,
         draw: curve.draw,
         area: curve.area,
-    };
-    curves.iter().zip(patterns).map(entry).collect()
+    });
+    entries.collect()
 }
 
 /// Returns a pattern for each curve. Points have shapes. Lines without colour must all differ, so patterns go by index;
 /// a curve that constantly goes up and down cannot be dashed, and comes first.
 pub(super) fn patterns(chart: &Chart) -> Vec<usize> {
-    let (x, y) = chart.axes();
+    let (_, y) = chart.axes();
     let curves = &chart.curves;
-    let far = |curve: &Curve| {
-        let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
-        let mut heights: Vec<(f64, f64)> =
-            finite.map(|(at, value)| (x.place(at), y.place(value))).collect();
-        if curve.draw != Draw::Line {
-            heights.clear();
-        }
-        heights.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).sum::<f64>()
-    };
-    let restless: Vec<bool> = curves.iter().map(|curve| far(curve) > 4.0).collect();
+    let restless: Vec<bool> = curves.iter().map(|curve| climb(curve, &y) > 4.0).collect();
     let is_line = |at: &usize| curves[*at].draw != Draw::Points;
     // The area distinguishes a curve that has one.
     let mut order: Vec<usize> =
@@ -104,6 +95,16 @@ pub(super) fn patterns(chart: &Chart) -> Vec<usize> {
     patterns
 }
 
+/// Returns how far a line goes up and down in all, in heights of the chart.
+fn climb(curve: &Curve, y: &Axis) -> f64 {
+    if curve.draw != Draw::Line {
+        return 0.0;
+    }
+    let finite = curve.points().filter(|(x, y)| x.is_finite() && y.is_finite());
+    let heights: Vec<f64> = finite.map(|(_, value)| y.place(value)).collect();
+    heights.windows(2).map(|pair| (pair[1] - pair[0]).abs()).sum()
+}
+
 /// The area for data.
 struct Plot {
     frame: Frame,
@@ -114,7 +115,7 @@ struct Plot {
 }
 
 impl Plot {
-    fn of(chart: &Chart, sheet: Sheet) -> Self {
+    fn new(chart: &Chart, sheet: Sheet) -> Self {
         let (x, y) = chart.axes();
         let height = match chart.y.names.len() {
             0 => sheet.height,
@@ -172,12 +173,11 @@ impl Plot {
         let mut kept = vec![];
         let near = if screen { PIXEL } else { NEAR };
         for near in places.chunk_by(|a, b| (a.0 / near).floor() == (b.0 / near).floor()) {
-            let extreme = |sign: f64| {
-                let order =
-                    |a: &usize, b: &usize| (near[*a].1 * sign).total_cmp(&(near[*b].1 * sign));
-                (0..near.len()).min_by(order).unwrap_or(0)
-            };
-            let mut which = vec![0, extreme(1.0), extreme(-1.0), near.len() - 1];
+            let order = |a: &usize, b: &usize| near[*a].1.total_cmp(&near[*b].1);
+            let highest = (0..near.len()).min_by(order).unwrap_or(0);
+            // The first of equal ones, of which max_by would return the last.
+            let lowest = (0..near.len()).rev().max_by(order).unwrap_or(0);
+            let mut which = vec![0, highest, lowest, near.len() - 1];
             which.sort_unstable();
             which.dedup();
             kept.extend(which.into_iter().map(|at| near[at]));
@@ -236,10 +236,9 @@ impl Plot {
             Draw::Ribbon => {
                 let ends = spans().map(|((&at, _), &(low, high))| (at, low, high));
                 let ends: Vec<(f64, f64, f64)> = ends.collect();
-                let around = ends.iter().map(|of| (of.0, of.2));
-                for (number, (x, y)) in
-                    around.chain(ends.iter().rev().map(|of| (of.0, of.1))).enumerate()
-                {
+                let above = ends.iter().map(|&(at, _, high)| (at, high));
+                let below = ends.iter().rev().map(|&(at, low, _)| (at, low));
+                for (number, (x, y)) in above.chain(below).enumerate() {
                     let (x, y) = (self.x.at(x), self.y.at(y));
                     if number == 0 {
                         path.to(x, y)
@@ -333,14 +332,10 @@ impl Plot {
             let wide = width(&label, SMALL);
             let left = if turned { at - 2.5 - wide } else { at + 2.5 };
             let mut base = (self.y.at(mark.y) - 1.5).max(self.frame.top + SMALL + 1.5);
-            let meets = |base: f64| {
-                let overlaps = |of: &&(f64, f64, f64)| {
-                    // One step away is far enough, however that is rounded.
-                    left < of.1 && left + wide > of.0 && (base - of.2).abs() < 0.999 * step
-                };
-                taken.iter().find(overlaps).map(|of| of.2)
-            };
-            while let Some(other) = meets(base) {
+            // One step away is far enough, however that is rounded.
+            while let Some(&(.., other)) = taken.iter().find(|&&(from, to, other)| {
+                left < to && left + wide > from && (base - other).abs() < 0.999 * step
+            }) {
                 base = other + step;
             }
             if base > self.frame.bottom - 1.0 {
@@ -372,7 +367,7 @@ fn size(curve: &Curve) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::axis::{Axis, Quantity};
+    use crate::picture::axis::Quantity;
     use crate::picture::svg::sheet;
 
     const DRAWS: [Draw; 6] =
@@ -394,7 +389,7 @@ mod tests {
             marks: vec![mark],
             level,
             diagonal: true,
-            ..Chart::of(axis("x"), axis("y"), curves)
+            ..Chart::new(axis("x"), axis("y"), curves)
         }
     }
 
@@ -424,7 +419,7 @@ mod tests {
         let curve = Curve::numbered(0, "one".into(), Draw::Ribbon, &points);
         let curve = curve.spanning(vec![(1.0, 3.0), (2.0, 8.0), (3.0, 3.5)]);
         let axis = |ends: [f64; 2]| Axis::linear("", Quantity::Number).over(ends);
-        let plot = Plot::of(&Chart::of(axis([0.0, 4.0]), axis([0.0, 8.0]), vec![]), PAPER);
+        let plot = Plot::new(&Chart::new(axis([0.0, 4.0]), axis([0.0, 8.0]), vec![]), PAPER);
         let place = |x: f64, y: f64| {
             format!("{} {}", sheet::number(plot.x.at(x)), sheet::number(plot.y.at(y)))
         };
@@ -443,7 +438,7 @@ mod tests {
             (0..200_000).map(|at| (f64::from(at), if at == 77_777 { 9.0 } else { 1.0 })).collect();
         let curve = Curve::numbered(0, "one".into(), Draw::Line, &points);
         let axis = || Axis::linear("", Quantity::Number);
-        let chart = Chart::of(axis(), axis(), vec![curve]);
+        let chart = Chart::new(axis(), axis(), vec![curve]);
         let small = draw(&chart).file("");
         assert!(small.len() < 100_000, "{} bytes", small.len());
         // The frame begins at 5 points, and above the highest are four hundredths of the data.
@@ -459,7 +454,7 @@ mod tests {
         for shape in 0..SHAPES {
             let curve = Curve::numbered(shape, "one".into(), Draw::Points, &points);
             let axis = || Axis::linear("", Quantity::Number);
-            let plot = Plot::of(&Chart::of(axis(), axis(), vec![curve.clone()]), SCREENS[3].1);
+            let plot = Plot::new(&Chart::new(axis(), axis(), vec![curve.clone()]), SCREENS[3].1);
             let places = plot.places(&curve);
             let wide = plot.frame.right - plot.frame.left;
             assert!(places.len() as f64 <= wide / PIXEL + 2.0, "{} places", places.len());
@@ -476,7 +471,7 @@ mod tests {
             let places = places.map(|(at, name)| Place { at, name: name.into() });
             let curve = Curve::numbered(0, "one".into(), Draw::Points, &[(1.0, 1.0), (2.0, 2.0)]);
             let x = Axis::linear("", Quantity::Number);
-            draw(&Chart::of(x, Axis::named("", places.into()), vec![curve]))
+            draw(&Chart::new(x, Axis::named("", places.into()), vec![curve]))
         };
         let cases = [
             ("a short name", COLUMN, false),
@@ -519,7 +514,7 @@ mod tests {
                     Curve::numbered(number, "one".into(), draw, points)
                 };
                 let curves: Vec<Curve> = (0..18).map(curve).collect();
-                let chart = Chart::of(unit(), unit(), curves);
+                let chart = Chart::new(unit(), unit(), curves);
                 let looks = chart.curves.iter().map(|curve| curve.color.name).zip(patterns(&chart));
                 assert_eq!(looks.collect::<BTreeSet<_>>().len(), 18, "restless: {restless}");
             }
@@ -534,7 +529,7 @@ mod tests {
         let curve = |points: &[(f64, f64)]| Curve::numbered(0, "one".into(), Draw::Line, points);
         let axis = || Axis::linear("", Quantity::Number);
         let curves = vec![curve(&flat), curve(&up_and_down), curve(&flat)];
-        let file = draw(&Chart::of(axis(), axis(), curves)).file("");
+        let file = draw(&Chart::new(axis(), axis(), curves)).file("");
         let mut dashed = file.match_indices("stroke-width=\"1\"").map(|(at, _)| {
             let end = file[at..].find('>').map_or(file.len(), |length| at + length);
             file[at..end].split_once("dasharray=").map_or("", |(_, dashes)| dashes)

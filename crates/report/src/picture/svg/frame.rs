@@ -22,7 +22,7 @@ impl Scale {
         self.from + self.axis.place(value) * (self.to - self.from)
     }
 
-    fn of(&self, place: f64) -> f64 {
+    fn position(&self, place: f64) -> f64 {
         self.from + place * (self.to - self.from)
     }
 }
@@ -61,11 +61,11 @@ fn parts(label: &str) -> (&str, String, &str) {
     let start = label.find(is_raised).unwrap_or(label.len());
     let (base, rest) = label.split_at(start);
     let end = rest.find(|c| !is_raised(c)).unwrap_or(rest.len());
-    let digit = |c| match DIGITS.chars().position(|of| of == c) {
+    let digits = rest[..end].chars().map(|c| match DIGITS.chars().position(|raised| raised == c) {
         Some(digit) => char::from(b'0' + digit as u8),
         None => '−',
-    };
-    (base, rest[..end].chars().map(digit).collect(), &rest[end..])
+    });
+    (base, digits.collect(), &rest[end..])
 }
 
 /// Returns a label with the minus sign of a number; the hyphens of names stay.
@@ -107,18 +107,19 @@ impl Ticks {
 
     /// Returns as many axis ticks as fit along a horizontal axis of this length.
     fn level(axis: &Axis, points: f64, paper: f64) -> Self {
-        let clear = |pair: &[Tick]| {
-            let needed = (label_width(&pair[0].label) + label_width(&pair[1].label)) / 2.0 + 5.0;
-            (pair[1].place - pair[0].place) * points >= needed
-        };
+        let half = |tick: &Tick| label_width(&tick.label) / 2.0;
+        let apart = |left: &Tick, right: &Tick| (right.place - left.place) * points;
+        let clear =
+            |left: &Tick, right: &Tick| apart(left, right) >= half(left) + half(right) + 5.0;
         if axis.names.is_empty() {
-            let major = axis.ticks(MOST, |ticks| ticks.windows(2).all(clear));
+            let major =
+                axis.ticks(MOST, |ticks| ticks.windows(2).all(|pair| clear(&pair[0], &pair[1])));
             return Self { minor: axis.minor(&major), major };
         }
         // Of names only those that do not meet the one before.
         let mut kept: Vec<Tick> = vec![];
         for tick in named(axis, &axis.names, paper) {
-            if kept.last().is_none_or(|before| clear(&[before.clone(), tick.clone()])) {
+            if kept.last().is_none_or(|before| clear(before, &tick)) {
                 kept.push(tick);
             }
         }
@@ -129,15 +130,13 @@ impl Ticks {
     /// paper. A label that still sticks out is left out.
     pub(super) fn across(axis: &Axis, (left, right): (f64, f64), paper: f64) -> (Self, f64) {
         let reach = |tick: &Tick| label_width(&tick.label) / 2.0 + EDGE;
-        let over = |ticks: &Self, to: f64| {
-            let end = |tick: &Tick| left + tick.place * (to - left) + reach(tick);
-            ticks.major.iter().map(end).fold(0.0, f64::max) - paper
-        };
         let mut to = right;
         let mut ticks = Self::level(axis, to - left, paper);
         // Narrower, other values may be written.
         for _ in 0..3 {
-            let room = over(&ticks, to).min(to - left - (right - left) * NARROWEST);
+            let ends = ticks.major.iter().map(|tick| left + tick.place * (to - left) + reach(tick));
+            let over = ends.fold(0.0, f64::max) - paper;
+            let room = over.min(to - left - (right - left) * NARROWEST);
             if room <= 0.0 {
                 break;
             }
@@ -161,12 +160,12 @@ impl Ticks {
 
 /// Returns names as axis ticks, cut to what fits beside a chart.
 fn named(axis: &Axis, places: &[Place], paper: f64) -> Vec<Tick> {
-    let tick = |place: &Place| Tick {
+    let ticks = places.iter().map(|place| Tick {
         value: place.at,
         place: axis.place(place.at),
         label: sheet::fitted(&place.name, TEXT, paper * NAME),
-    };
-    places.iter().map(tick).collect()
+    });
+    ticks.collect()
 }
 
 /// The area for data: the frame.
@@ -190,11 +189,11 @@ impl Frame {
     pub(super) fn grid(&self, x: (&Ticks, &Scale), y: (&Ticks, &Scale)) -> Markup {
         let mut path = Path::on(self.sheet);
         for tick in &x.0.major {
-            let at = x.1.of(tick.place);
+            let at = x.1.position(tick.place);
             path.to(at, self.top).line(at, self.bottom);
         }
         for tick in &y.0.major {
-            let at = y.1.of(tick.place);
+            let at = y.1.position(tick.place);
             path.to(self.left, at).line(self.right, at);
         }
         path.stroked(self.sheet.grid(), 0.4, "")
@@ -209,7 +208,7 @@ impl Frame {
     pub(super) fn horizontal(&self, ticks: &Ticks, scale: &Scale) -> Markup {
         let mut marks = Path::on(self.sheet);
         for tick in &ticks.major {
-            let at = scale.of(tick.place);
+            let at = scale.position(tick.place);
             marks.to(at, self.bottom).line(at, self.bottom + MARK);
         }
         for value in &ticks.minor {
@@ -223,7 +222,7 @@ impl Frame {
         let middle = ((self.left + self.right) / 2.0).min(wide - half).max(half);
         html! {
             (marks.stroked(self.sheet.ink(), 0.5, ""))
-            @for tick in &ticks.major { (label((scale.of(tick.place), base), Anchor::Middle, &tick.label)) }
+            @for tick in &ticks.major { (label((scale.position(tick.place), base), Anchor::Middle, &tick.label)) }
             (sheet::line((middle, base + TEXT + 3.0), Anchor::Middle, TEXT, &name))
         }
     }
@@ -232,7 +231,7 @@ impl Frame {
     pub(super) fn vertical_ticks(&self, ticks: &Ticks, scale: &Scale) -> Markup {
         let mut marks = Path::on(self.sheet);
         for tick in &ticks.major {
-            let at = scale.of(tick.place);
+            let at = scale.position(tick.place);
             marks.to(self.left, at).line(self.left - MARK, at);
         }
         for value in &ticks.minor {
@@ -241,7 +240,7 @@ impl Frame {
         let right = self.left - MARK - 1.6;
         html! {
             (marks.stroked(self.sheet.ink(), 0.5, ""))
-            @for tick in &ticks.major { (label((right, scale.of(tick.place) + TEXT * 0.35), Anchor::End, &tick.label)) }
+            @for tick in &ticks.major { (label((right, scale.position(tick.place) + TEXT * 0.35), Anchor::End, &tick.label)) }
         }
     }
 

@@ -34,7 +34,7 @@ struct Grid {
 
 /// Draws the table.
 pub(super) fn draw(heat: &Heat) -> Drawing {
-    let grid = Grid::of(heat);
+    let grid = Grid::new(heat);
     let bottom = grid.top + grid.row * heat.rows.len() as f64;
     let body = html! {
         (sheet::line((grid.left - 5.0, grid.top - 4.0), Anchor::End, TEXT, &fitted(&heat.corner, TEXT, grid.left - 7.0)))
@@ -52,7 +52,7 @@ pub(super) fn draw(heat: &Heat) -> Drawing {
 }
 
 impl Grid {
-    fn of(heat: &Heat) -> Self {
+    fn new(heat: &Heat) -> Self {
         let narrow = Self::up_to(heat, WIDEST);
         if narrow.right(heat) <= COLUMN { narrow } else { Self::up_to(heat, WIDER) }
     }

@@ -13,7 +13,7 @@ impl Raster {
     /// # Errors
     ///
     /// Always: this build leaves PNG out.
-    pub fn of_system() -> Result<Self, &'static str> {
+    pub fn from_system() -> Result<Self, &'static str> {
         Err("this build leaves PNG out (`cargo build --release` builds all)")
     }
 

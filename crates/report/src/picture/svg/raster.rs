@@ -26,7 +26,7 @@ impl Raster {
     /// # Errors
     ///
     /// Why there can be no PNG: no font is installed.
-    pub fn of_system() -> Result<Self, &'static str> {
+    pub fn from_system() -> Result<Self, &'static str> {
         let mut fonts = fontdb::Database::new();
         fonts.load_system_fonts();
         let families =

@@ -54,10 +54,10 @@ fn texts(drawing: &Drawing) -> Vec<String> {
     all.map(|text| within(reach(&text))).collect()
 }
 
-fn of_axis(axis: Axis, ends: (f64, f64)) -> Drawing {
+fn axis_drawing(axis: Axis, ends: (f64, f64)) -> Drawing {
     let points = [(ends.0, 1.0), (ends.1, 2.0)];
     let curve = Curve::numbered(0, "one".into(), Draw::Points, &points);
-    chart::draw(&Chart::of(axis, Axis::linear("samples", Quantity::Count), vec![curve]))
+    chart::draw(&Chart::new(axis, Axis::linear("samples", Quantity::Count), vec![curve]))
 }
 
 #[test]
@@ -76,19 +76,19 @@ fn values_at_the_end_of_an_axis_have_room() {
         (Axis::linear(&long, Number), (0.0, 1.0), "1"),
     ];
     for (axis, ends, last) in cases {
-        let found = texts(&of_axis(axis, ends));
+        let found = texts(&axis_drawing(axis, ends));
         assert!(found.iter().any(|text| text == last), "no {last} in {found:?}");
     }
     for at in 0..200 {
         let high = 1.1f64.powi(at);
         for quantity in [Time, Count, Share, Frequency, Number] {
-            texts(&of_axis(Axis::linear("", quantity), (0.0, high)));
-            texts(&of_axis(Axis::log("", quantity), (high / 1e4, high)));
+            texts(&axis_drawing(Axis::linear("", quantity), (0.0, high)));
+            texts(&axis_drawing(Axis::log("", quantity), (high / 1e4, high)));
         }
     }
     let names = ["a", "b", "a name of the last that has no room at all beside the frame"];
     let names = (1..).zip(names).map(|(at, name)| Place { at: f64::from(at), name: name.into() });
-    texts(&of_axis(Axis::named("", names.collect()), (1.0, 3.0)));
+    texts(&axis_drawing(Axis::named("", names.collect()), (1.0, 3.0)));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn timelines_have_room() {
             source: "thread".into(),
             name: String::new(),
             label: "a thread with a name so long that few of them stand beside each other".into(),
-            color: palette::of_source("thread"),
+            color: palette::source_color("thread"),
             shape: number,
             number,
         };

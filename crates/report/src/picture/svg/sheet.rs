@@ -44,23 +44,23 @@ pub(super) const SCREENS: [(&str, Sheet); 4] = [
 ];
 
 impl Sheet {
-    fn of_theme(self, variable: &'static str, paper: &'static str) -> &'static str {
+    fn theme_color(self, variable: &'static str, paper: &'static str) -> &'static str {
         if self.screen { variable } else { paper }
     }
 
     /// Returns the colour of the frame.
     pub(super) fn ink(self) -> &'static str {
-        self.of_theme("var(--muted)", INK)
+        self.theme_color("var(--muted)", INK)
     }
 
     /// Returns the colour of the grid.
     pub(super) fn grid(self) -> &'static str {
-        self.of_theme("var(--rule)", "#dddddd")
+        self.theme_color("var(--rule)", "#dddddd")
     }
 
     /// Returns the colour of lines other than data: thresholds.
     pub(super) fn faint(self) -> &'static str {
-        self.of_theme("var(--muted)", "#777777")
+        self.theme_color("var(--muted)", "#777777")
     }
 
     /// Returns the colour of a curve.
@@ -70,7 +70,7 @@ impl Sheet {
 
     /// Draws a text that stays readable on top of lines.
     pub(super) fn on_top(self, at: (f64, f64), anchor: Anchor, content: &str) -> Markup {
-        let halo = self.of_theme("var(--paper)", "#ffffff");
+        let halo = self.theme_color("var(--paper)", "#ffffff");
         // Twice: not every program knows that a line may lie below the letters that it goes around.
         html! {
             text x=(number(at.0)) y=(number(at.1)) text-anchor=[anchor.name()] font-size=(number(SMALL))
@@ -156,14 +156,18 @@ pub(super) fn text(text: &str) -> String {
 
 /// Estimates the width of a text in points, for the widest of the possible fonts.
 pub(super) fn width(text: &str, size: f64) -> f64 {
-    let em = |c: char| match c {
+    text.chars().map(em).sum::<f64>() * size
+}
+
+/// Returns the width of a character as a part of the size of the font.
+fn em(c: char) -> f64 {
+    match c {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.33,
         'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 0.41,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 0.95,
         'A'..='Z' => 0.70,
         _ => 0.62,
-    };
-    text.chars().map(em).sum::<f64>() * size
+    }
 }
 
 /// Cuts a text to at most this width in points.
@@ -394,11 +398,11 @@ pub(super) fn turned(at: (f64, f64), degrees: f64, anchor: Anchor, content: &str
 
 /// Lightens a colour; `part` of it, from 0 to 1, remains on white paper.
 pub(super) fn tint(color: &str, part: f64) -> String {
-    let channel = |at: usize| {
+    let [red, green, blue] = [1, 3, 5].map(|at| {
         let byte = color.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
         (255.0 - (255.0 - f64::from(byte.unwrap_or(0))) * part).round() as u8
-    };
-    format!("#{:02x}{:02x}{:02x}", channel(1), channel(3), channel(5))
+    });
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 #[cfg(test)]
@@ -414,20 +418,23 @@ mod tests {
     /// Follows a brief path and returns where each of its lines begins and ends, in tenths.
     fn lines(path: &str) -> Vec<((i64, i64), (i64, i64))> {
         let (mut at, mut from, mut lines) = ((0, 0), (0, 0), vec![]);
-        let starts: Vec<usize> =
-            path.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()).map(|of| of.0).collect();
+        let starts: Vec<usize> = path
+            .char_indices()
+            .filter(|(_, c)| c.is_ascii_alphabetic())
+            .map(|(start, _)| start)
+            .collect();
         for (number, &start) in starts.iter().enumerate() {
             let end = starts.get(number + 1).copied().unwrap_or(path.len());
             let numbers = path[start + 1..end].replace('-', " -");
             let values: Vec<i64> = numbers
                 .split_whitespace()
-                .map(|of| tenths(of.parse::<f64>().expect("a number")))
+                .map(|text| tenths(text.parse::<f64>().expect("a number")))
                 .collect();
             let steps: Vec<(i64, i64)> = match &path[start..=start] {
                 "h" => values.iter().map(|&x| (x, 0)).collect(),
                 "v" => values.iter().map(|&y| (0, y)).collect(),
                 "Z" => vec![(from.0 - at.0, from.1 - at.1)],
-                _ => values.chunks(2).map(|of| (of[0], of[1])).collect(),
+                _ => values.chunks(2).map(|pair| (pair[0], pair[1])).collect(),
             };
             for (place, (x, y)) in steps.into_iter().enumerate() {
                 let to = (at.0 + x, at.1 + y);

@@ -4,7 +4,6 @@ use super::frame::{BELOW, Frame, Scale, Ticks};
 use super::legend::{Entry, legend};
 use super::sheet::{self, Anchor, Drawing, PAGE, Path, Sheet, TEXT};
 use crate::palette::{Color, MORE, SHARED};
-use crate::picture::Look;
 use crate::picture::axis::{Axis, Quantity};
 use crate::picture::chart::Draw;
 use crate::picture::timeline::{Panel, Panels, lengths_axis};
@@ -57,7 +56,7 @@ pub(super) fn draw(picture: &Panels) -> Drawing {
     let marks: Vec<Vec<Placed>> =
         picture.panels.iter().zip(&frames).map(|(panel, (_, y))| places(panel, y)).collect();
     let marks = thinned(marks);
-    let looks = Looks::of(picture);
+    let looks = Looks::new(picture);
     let few = marks.iter().map(Vec::len).sum::<usize>() <= SHAPED;
     let (keys, keys_height) = legend(&looks.entries(picture), left, bottom + BELOW, right - left);
     let body = html! {
@@ -122,16 +121,16 @@ struct Looks {
 }
 
 impl Looks {
-    fn of(picture: &Panels) -> Self {
+    fn new(picture: &Panels) -> Self {
         let mut taken = BTreeSet::new();
-        let look = |(rank, look): (usize, &Look)| {
-            let shapes = (0..SHARED).map(|by| (rank + by) % SHARED);
+        let own = picture.looks.iter().enumerate().map(|(rank, look)| {
+            let mut shapes = (0..SHARED).map(|by| (rank + by) % SHARED);
             let free = |shape: &usize| !taken.contains(&(look.color.name, *shape));
-            let shape = shapes.into_iter().find(free).filter(|_| rank < picture.legend)?;
+            let shape = shapes.find(free).filter(|_| rank < picture.legend)?;
             taken.insert((look.color.name, shape));
             Some((look.color, shape))
-        };
-        Self { own: picture.looks.iter().enumerate().map(look).collect() }
+        });
+        Self { own: own.collect() }
     }
 
     /// Returns the group that is drawn at once: a rank, or, after all ranks, those without a look.
@@ -145,18 +144,19 @@ impl Looks {
     }
 
     fn entries(&self, picture: &Panels) -> Vec<Entry> {
-        let entry = |text: String, group: usize| {
-            let (color, pattern) = self.get(group);
-            Entry { text, color, pattern, draw: Draw::Points, area: false }
-        };
         let own = picture.looks.iter().enumerate().filter(|(rank, _)| self.own[*rank].is_some());
         let mut entries: Vec<Entry> =
-            own.map(|(rank, look)| entry(look.label.clone(), rank)).collect();
+            own.map(|(rank, look)| self.entry(look.label.clone(), rank)).collect();
         let more = picture.looks.len() - entries.len();
         if more > 0 {
-            entries.push(entry(format!("{more} more"), self.own.len()));
+            entries.push(self.entry(format!("{more} more"), self.own.len()));
         }
         entries
+    }
+
+    fn entry(&self, text: String, group: usize) -> Entry {
+        let (color, pattern) = self.get(group);
+        Entry { text, color, pattern, draw: Draw::Points, area: false }
     }
 }
 
@@ -178,6 +178,7 @@ fn dots(marks: &[Placed], looks: &Looks, r: f64) -> Markup {
 mod tests {
     use super::*;
     use crate::palette;
+    use crate::picture::Look;
     use proptest::prelude::*;
 
     proptest! {
@@ -193,8 +194,8 @@ mod tests {
                 prop_assert_eq!(count(&marks), count(&fewer));
                 for rank in 0..3 {
                     let highest = |marks: &[Placed]| {
-                        let of = marks.iter().filter(|mark| mark.rank == rank);
-                        of.map(|mark| mark.y).fold(f64::INFINITY, f64::min)
+                        let ranked = marks.iter().filter(|mark| mark.rank == rank);
+                        ranked.map(|mark| mark.y).fold(f64::INFINITY, f64::min)
                     };
                     prop_assert_eq!(highest(&marks), highest(&fewer));
                 }
@@ -222,13 +223,13 @@ mod tests {
             source: "thread".into(),
             name: number.to_string(),
             label: number.to_string(),
-            color: palette::of_source("thread"),
+            color: palette::source_color("thread"),
             shape: number,
             number,
         };
         let picture =
             Panels { span_ns: 1, looks: (0..20).map(look).collect(), legend: 11, panels: vec![] };
-        let looks = Looks::of(&picture);
+        let looks = Looks::new(&picture);
         let entries = looks.entries(&picture);
         let kinds: BTreeSet<(&str, usize)> =
             entries.iter().map(|entry| (entry.color.name, entry.pattern)).collect();

@@ -26,7 +26,7 @@ pub(super) fn add(found: &Bsp, view: &View<'_>, screen: &mut Screen) {
     let open = found.cells.len() <= CELLS;
     for cell in &cells {
         screen.in_terminal(|terminal| terminal.section(&title(cell)));
-        let explained = Screen::of(|screen| add_cell(found, cell, view, screen));
+        let explained = Screen::from_fn(|screen| add_cell(found, cell, view, screen));
         screen.details_on_paper(&title(cell), open, explained);
     }
     if let Some(more) = more(found.cells.len(), cells.len(), "case", "cases") {
@@ -74,14 +74,14 @@ fn sentences(cell: &Cell) -> Vec<String> {
 }
 
 /// Returns the phases by what happened in them.
-fn parts(cell: &Cell, of: &Explanation) -> Table {
+fn parts(cell: &Cell, explanation: &Explanation) -> Table {
     let heads = ["phases", "measured", "recursion", "difference"];
-    let mut table = Table::of_named("phases with", &heads);
-    for part in of.parts.iter().filter(|part| part.phases > 0) {
+    let mut table = Table::with_names("phases with", &heads);
+    for part in explanation.parts.iter().filter(|part| part.phases > 0) {
         let name = words::what(part.happened);
         table.row(part_cells(name, part.phases, part.measured, part.predicted));
     }
-    let predicted = cell.anew.map_or(0.0, |of| of.value);
+    let predicted = cell.anew.map_or(0.0, |estimate| estimate.value);
     table.row(part_cells("all", cell.phases, cell.measured.value, predicted));
     table.captioned("Phases by what happened in them")
 }
@@ -102,14 +102,14 @@ fn ranks(found: &Bsp, cell: &Cell, view: &View<'_>, screen: &mut Screen) {
     screen.table(rank_table(found, cell, &ranks));
     rank_legend(cell).iter().for_each(|text| screen.note(text));
     if !all {
-        let of = count(cell.of_ranks.len() as u64);
-        screen.note(&format!("the {RANKS} costliest of {of} ranks; --all shows the others"));
+        let number = count(cell.of_ranks.len() as u64);
+        screen.note(&format!("the {RANKS} costliest of {number} ranks; --all shows the others"));
     }
 }
 
 /// Returns the ranks, one row each.
 fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
-    let table = Table::of_rows(ranks)
+    let table = Table::with_rows(ranks)
         .number("rank", |rank| rank.rank.to_string())
         .name("where", |rank| place(found, rank))
         .number("noise", |rank| rank.noise.map_or("–".into(), noise))
@@ -117,7 +117,9 @@ fn rank_table(found: &Bsp, cell: &Cell, ranks: &[&RankFacts]) -> Table {
         .number("disturbed", |rank| rank.disturbed_work_ns.map_or("–".into(), exact));
     let table = if cell.of_ranks.iter().any(|rank| rank.alone.is_some()) {
         table
-            .number("measured", |rank| rank.alone.map_or("–".into(), |of| loss(of.measured)))
+            .number("measured", |rank| {
+                rank.alone.map_or("–".into(), |alone| loss(alone.measured))
+            })
             .number("1/(1 - noise) - 1", |rank| {
                 rank.alone.and_then(|alone| alone.law).map_or("–".into(), loss)
             })
@@ -159,13 +161,13 @@ fn place(found: &Bsp, rank: &RankFacts) -> String {
 /// Lists sources with their shares.
 fn ranked(sources: &[SourceTime], guest: bool, all: bool) -> String {
     let shown = if all { sources.len() } else { SOURCES };
-    let name = |of: &SourceTime| {
-        let title = title_of(&of.source, &of.name, guest);
-        format!("{} {}", clip(&title, 36), share(of.share))
-    };
-    let mut named: Vec<String> = sources.iter().take(shown).map(name).collect();
+    let named = sources.iter().take(shown).map(|source| {
+        let title = title_of(&source.source, &source.name, guest);
+        format!("{} {}", clip(&title, 36), share(source.share))
+    });
+    let mut named: Vec<String> = named.collect();
     if sources.len() > shown {
-        let rest: f64 = sources[shown..].iter().map(|of| of.share).sum();
+        let rest: f64 = sources[shown..].iter().map(|source| source.share).sum();
         named.push(format!("{} more {}", sources.len() - shown, share(rest)));
     }
     named.join(" · ")

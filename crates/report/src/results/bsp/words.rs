@@ -50,18 +50,18 @@ pub(crate) fn name(cell: &Cell) -> String {
 pub(crate) fn verdict(found: &Bsp) -> Option<String> {
     let compared: Vec<(&Cell, Estimate)> =
         found.cells.iter().filter_map(|cell| Some((cell, cell.ratio?))).collect();
-    let off = |of: &(&Cell, Estimate)| (of.1.value - 1.0).abs();
+    let off = |case: &(&Cell, Estimate)| (case.1.value - 1.0).abs();
     let worst = compared.iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
-    let agreeing = compared.iter().filter(|of| off(of) <= AGREES).count();
+    let agreeing = compared.iter().filter(|case| off(case) <= AGREES).count();
     let mut text = match (agreeing, compared.len()) {
         (1, 1) => "Predicted and measured slowdown agree within 10 %".to_owned(),
         (_, 1) => "Predicted and measured slowdown differ by more than 10 %".to_owned(),
-        (0, of) => {
-            format!("Predicted and measured slowdown differ by more than 10 % in all {of} cases")
+        (0, cases) => {
+            format!("Predicted and measured slowdown differ by more than 10 % in all {cases} cases")
         }
-        (some, of) => {
-            let some = if some == of { "all".to_owned() } else { format!("{some} of") };
-            format!("Predicted and measured slowdown agree within 10 % in {some} {of} cases")
+        (some, cases) => {
+            let some = if some == cases { "all".to_owned() } else { format!("{some} of") };
+            format!("Predicted and measured slowdown agree within 10 % in {some} {cases} cases")
         }
     };
     if compared.len() > 1 {
@@ -70,13 +70,15 @@ pub(crate) fn verdict(found: &Bsp) -> Option<String> {
     text += &format!(
         ": measured {}, predicted {}",
         loss(worst.0.measured.value),
-        worst.0.predicted.map_or("–".into(), |of| loss(of.value)),
+        worst.0.predicted.map_or("–".into(), |predicted| loss(predicted.value)),
     );
     if off(worst) > AGREES {
-        if worst.1.interval.is_some_and(|of| of.low <= 1.0 && 1.0 <= of.high) {
+        if worst.1.interval.is_some_and(|interval| interval.low <= 1.0 && 1.0 <= interval.high) {
             text += ", a difference that is not significant";
         }
-        if let Some(why) = worst.0.explanation.as_ref().and_then(|of| most_of(worst.0, of)) {
+        if let Some(why) =
+            worst.0.explanation.as_ref().and_then(|explanation| most_of(worst.0, explanation))
+        {
             text += &format!("; {why}");
         }
         if let Some(wander) = wanders(worst.0) {
@@ -95,20 +97,20 @@ fn wanders(cell: &Cell) -> Option<f64> {
 }
 
 /// States where most of the difference lies.
-fn most_of(cell: &Cell, of: &Explanation) -> Option<String> {
+fn most_of(cell: &Cell, explanation: &Explanation) -> Option<String> {
     let difference = cell.measured.value - cell.anew?.value;
     let apart = |part: &Part| part.measured - part.predicted;
     // A part of the opposite sign explains nothing.
-    let most = of.parts.iter().max_by(|a, b| {
+    let most = explanation.parts.iter().max_by(|a, b| {
         (apart(a) * difference.signum()).total_cmp(&(apart(b) * difference.signum()))
     })?;
-    if (of.speed / difference) > 0.5 {
+    if (explanation.speed / difference) > 0.5 {
         return Some(
             "most of the difference comes from the speed of the core, which changed".into(),
         );
     }
     Some(match most.happened {
-        Happened::InWork => match of.extra_ns {
+        Happened::InWork => match explanation.extra_ns {
             Some(extra) => format!(
                 "{} of the difference comes from phases with a detour in the work, each {} {} than its detours account \
                  for",
@@ -144,9 +146,9 @@ pub(crate) fn what(happened: Happened) -> &'static str {
 
 /// Explains how the undisturbed phase was obtained.
 pub(crate) fn undisturbed(cell: &Cell) -> String {
-    let of = &cell.undisturbed;
-    let phases = counted(of.phases, "phase", "phases");
-    let mut text = match of.basis {
+    let undisturbed = &cell.undisturbed;
+    let phases = counted(undisturbed.phases, "phase", "phases");
+    let mut text = match undisturbed.basis {
         Basis::Undisturbed => format!("undisturbed: mean of {phases} without detours"),
         Basis::Corrected => format!(
             "undisturbed: median of {phases} minus the detours of their last rank, because too few phases have no \
@@ -157,13 +159,13 @@ pub(crate) fn undisturbed(cell: &Cell) -> String {
                 .into();
         }
     };
-    if let Some(interval) = of.ns.interval {
+    if let Some(interval) = undisturbed.ns.interval {
         text += &format!(", {} to {}", exact(interval.low), exact(interval.high));
     }
     if cell.meeting != Meeting::Nothing {
-        text += &format!("; {} of it is synchronisation", time(of.meeting_ns.max(0.0)));
+        text += &format!("; {} of it is synchronisation", time(undisturbed.meeting_ns.max(0.0)));
     }
-    if let Some(wander) = of.wander {
+    if let Some(wander) = undisturbed.wander {
         text += &format!("; it drifted by {} during the run", share(wander));
     }
     text
@@ -181,8 +183,8 @@ pub(crate) fn laws(cell: &Cell) -> Option<String> {
 }
 
 /// States what a detour costs in addition to its length.
-pub(crate) fn extra(of: &Explanation) -> Option<String> {
-    let extra = of.extra_ns?;
+pub(crate) fn extra(explanation: &Explanation) -> Option<String> {
+    let extra = explanation.extra_ns?;
     let interval = extra.interval.map_or(String::new(), |interval| {
         format!(" (95 %: {})", between(&time(interval.low), &time(interval.high)))
     });
@@ -208,23 +210,23 @@ pub(crate) fn edges(cell: &Cell) -> Option<String> {
 }
 
 /// States what the speed of the core adds, if that matters.
-pub(crate) fn speed(cell: &Cell, of: &Explanation) -> Option<String> {
-    let worth = of.speed.abs() > 0.02 * cell.measured.value.abs();
-    let more = if of.speed < 0.0 { "shorter" } else { "longer" };
+pub(crate) fn speed(cell: &Cell, explanation: &Explanation) -> Option<String> {
+    let worth = explanation.speed.abs() > 0.02 * cell.measured.value.abs();
+    let more = if explanation.speed < 0.0 { "shorter" } else { "longer" };
     worth.then(|| {
         format!(
             "the speed of the core accounts for {} of the difference: undisturbed phases near disturbed ones were \
              {more} too",
-            loss(of.speed)
+            loss(explanation.speed)
         )
     })
 }
 
 /// Lists the phases that no detour explains.
-pub(crate) fn longest(of: &Explanation) -> Option<String> {
-    let part = of.parts.iter().find(|part| part.happened == Happened::Unexplained)?;
+pub(crate) fn longest(explanation: &Explanation) -> Option<String> {
+    let part = explanation.parts.iter().find(|part| part.happened == Happened::Unexplained)?;
     let long = counted(part.phases, "phase", "phases");
-    let each: Vec<String> = of
+    let each: Vec<String> = explanation
         .longest
         .iter()
         .map(|phase| {
@@ -242,7 +244,7 @@ pub(crate) fn longest(of: &Explanation) -> Option<String> {
     (!each.is_empty()).then(|| {
         format!(
             "{long} longer than {} that no detour explains; the longest: {}",
-            exact(of.long_ns),
+            exact(explanation.long_ns),
             each.join(", ")
         )
     })

@@ -13,7 +13,7 @@ type Points = Vec<(f64, f64)>;
 pub(super) fn figure(model: &PhaseModel) -> Chart {
     let x = Axis::log("ranks", Quantity::Count);
     let y = Axis::log("slowdown", Quantity::Number);
-    Chart::of(x, y, curves(&model.grains)).titled("slowdown against the number of ranks", ROWS + 2)
+    Chart::new(x, y, curves(&model.grains)).titled("slowdown against the number of ranks", ROWS + 2)
 }
 
 /// Returns whether there are not two numbers of ranks, or none is slowed down.
@@ -25,18 +25,21 @@ pub(super) fn is_flat(model: &PhaseModel) -> bool {
 /// Returns a line for each grain up to the number of ranks that the recording supports, and points of the same colour
 /// beyond.
 fn curves(grains: &[GrainModel]) -> Vec<Curve> {
-    let of_grain = |(number, grain): (usize, &GrainModel)| {
+    let mut curves = vec![];
+    for (number, grain) in grains.iter().enumerate() {
         let name = asked(grain.grain_ns);
-        let draw = |supported, name, draw, letter| {
-            let points = points_of(grain, supported);
-            let letter = char::from(letter + (number % 26) as u8);
-            let curve = Curve::numbered(number, name, draw, &points).lettered(Some(letter));
-            (!points.is_empty()).then_some(curve)
-        };
         let underestimate = format!("{name}: underestimate");
-        [draw(true, name, Draw::Line, b'A'), draw(false, underestimate, Draw::Points, b'a')]
-    };
-    grains.iter().enumerate().flat_map(of_grain).flatten().collect()
+        for (supported, name, draw, first_letter) in
+            [(true, name, Draw::Line, b'A'), (false, underestimate, Draw::Points, b'a')]
+        {
+            let points = points_of(grain, supported);
+            if !points.is_empty() {
+                let letter = char::from(first_letter + (number % 26) as u8);
+                curves.push(Curve::numbered(number, name, draw, &points).lettered(Some(letter)));
+            }
+        }
+    }
+    curves
 }
 
 /// Returns the best estimate for each number of ranks that the recording supports, or does not.
@@ -64,12 +67,12 @@ mod tests {
         let model = predict(&Noise::from_hosts(vec![host]), &ask).expect("a prediction");
         let drawn: Vec<_> = curves(&model.grains)
             .into_iter()
-            .map(|of| (of.name, of.draw, of.x, of.color.name, of.letter))
+            .map(|curve| (curve.name, curve.draw, curve.x, curve.color.name, curve.letter))
             .collect();
         let curve = |name: &str, draw, x: &[f64], color, letter| {
             (name.to_owned(), draw, x.to_vec(), color, Some(letter))
         };
-        let [first, second] = [0, 1].map(|number| crate::palette::of_curve(number).name);
+        let [first, second] = [0, 1].map(|number| crate::palette::curve_color(number).name);
         let expected = [
             curve("1 ms", Draw::Line, &[1.0, 10.0, 1e3], first, 'A'),
             curve("1 ms: underestimate", Draw::Points, &[1e4], first, 'a'),

@@ -12,19 +12,21 @@ use anechoic_predict::phases::{Cell, Extrapolated, GrainModel, PhaseModel, Sourc
 const NAME: usize = 28;
 
 /// Returns the slowdown for each number of ranks.
-pub(crate) fn cell_table(of: &GrainModel) -> Table {
+pub(crate) fn cell_table(grain: &GrainModel) -> Table {
     let mark = |cell: &Cell| if cell.supported { " " } else { "*" };
-    let table = Table::of_rows(&of.cells)
+    let table = Table::with_rows(&grain.cells)
         .number("ranks", |cell| format!("{}{}", count(cell.ranks), mark(cell)))
         .number("free start", |cell| slowdown(cell.free_start.slowdown))
         .number("95 %", |cell| {
             let (interval, at_least) = near(&cell.free_start);
             bounds(interval, at_least, slowdown)
         })
-        .number("recursion", |cell| cell.recursion.map_or("–".into(), |of| slowdown(of.slowdown)))
+        .number("recursion", |cell| {
+            cell.recursion.map_or("–".into(), |recursion| slowdown(recursion.slowdown))
+        })
         .number("wall start", |cell| slowdown(cell.wall_start.slowdown))
         .number("Tsafrir", |cell| slowdown(cell.closed_form));
-    let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
+    let extrapolated = grain.cells.iter().any(|cell| cell.extrapolated.is_some());
     let table = match extrapolated {
         false => table,
         true => table.number("with tail (95 %)", |cell| {
@@ -35,10 +37,10 @@ pub(crate) fn cell_table(of: &GrainModel) -> Table {
     table.captioned("Slowdown by number of ranks")
 }
 
-fn with_tail(of: &Extrapolated) -> Option<String> {
-    let Interval { low, high } = of.interval?;
+fn with_tail(extrapolated: &Extrapolated) -> Option<String> {
+    let Interval { low, high } = extrapolated.interval?;
     let range = between(&rough_slowdown(low), &rough_slowdown(high));
-    Some(format!("{} ({range})", rough_slowdown(of.slowdown)))
+    Some(format!("{} ({range})", rough_slowdown(extrapolated.slowdown)))
 }
 
 /// Title of the table of the costliest sources.

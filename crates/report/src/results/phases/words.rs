@@ -8,16 +8,16 @@ use anechoic_analyze::stats::Interval;
 use anechoic_predict::phases::{Cell, GrainModel, PhaseModel, Slowdown, SourceCost};
 
 /// States the slowdown for the largest number of ranks that the recording supports, and the costliest source.
-pub(crate) fn grain(model: &PhaseModel, of: &GrainModel) -> Option<String> {
+pub(crate) fn grain(model: &PhaseModel, grain: &GrainModel) -> Option<String> {
     if model.noise == 0.0 {
         return None; // a note states it
     }
-    let known = of.cells.iter().filter(|cell| cell.supported);
-    let cell = known.max_by_key(|cell| cell.ranks).or_else(|| of.cells.first())?;
+    let known = grain.cells.iter().filter(|cell| cell.supported);
+    let cell = known.max_by_key(|cell| cell.ranks).or_else(|| grain.cells.first())?;
     let mut text = format!(
         "With {} and a grain of {} the job takes {} times as long as without noise{}.",
         ranks(cell.ranks),
-        asked(of.grain_ns),
+        asked(grain.grain_ns),
         slowdown(cell.slowdown()),
         certainty(cell),
     );
@@ -93,27 +93,27 @@ fn ranks(number: u64) -> String {
 }
 
 /// States how many ranks the recording supports, and what more ranks would need.
-pub(crate) fn support(of: &GrainModel) -> Option<String> {
-    let beyond = of.cells.iter().filter(|cell| !cell.supported);
+pub(crate) fn support(grain: &GrainModel) -> Option<String> {
+    let beyond = grain.cells.iter().filter(|cell| !cell.supported);
     let most = beyond.max_by_key(|cell| cell.ranks)?;
     Some(format!(
         "* more ranks than a tenth of the {} independent windows of {} in the recording: the slowdowns are too low and tend to {}, \
          the worst observed, so only a lower bound is known; {} need a recording of {} on every CPU",
-        count(of.windows),
-        asked(of.grain_ns),
-        slowdown(of.limit),
+        count(grain.windows),
+        asked(grain.grain_ns),
+        slowdown(grain.limit),
         ranks(most.ranks),
         long(most.needed_window_ns),
     ))
 }
 
 /// States how the extrapolated slowdowns were computed.
-pub(crate) fn tail(of: &GrainModel) -> Option<String> {
-    let extrapolated = of.cells.iter().any(|cell| cell.extrapolated.is_some());
-    let Some(tail) = of.tail.as_ref().filter(|_| extrapolated) else {
-        return of.no_tail.as_ref().map(|why| format!("not extrapolated: {why}"));
+pub(crate) fn tail(grain: &GrainModel) -> Option<String> {
+    let extrapolated = grain.cells.iter().any(|cell| cell.extrapolated.is_some());
+    let Some(tail) = grain.tail.as_ref().filter(|_| extrapolated) else {
+        return grain.no_tail.as_ref().map(|why| format!("not extrapolated: {why}"));
     };
-    let why = of.no_tail.as_ref().map_or(String::new(), |why| format!("; in part not: {why}"));
+    let why = grain.no_tail.as_ref().map_or(String::new(), |why| format!("; in part not: {why}"));
     let interval = tail
         .shape_interval
         .map_or(String::new(), |shape| format!(" ({:.2} to {:.2})", shape.low, shape.high));
@@ -131,8 +131,8 @@ fn times(ratio: f64) -> String {
 }
 
 /// States Tsafrir's p and D, and how far the closed form is off.
-pub(crate) fn closed_form(of: &GrainModel) -> String {
-    let form = &of.closed_form;
+pub(crate) fn closed_form(grain: &GrainModel) -> String {
+    let form = &grain.closed_form;
     let p = match form.p {
         0.0 => "0".into(),
         ..0.01 => format!("{:.1e}", form.p),
@@ -146,7 +146,7 @@ pub(crate) fn closed_form(of: &GrainModel) -> String {
     );
     let ratio = |cell: &Cell| (cell.closed_form - 1.0) / (cell.free_start.slowdown - 1.0);
     let off = |cell: &&Cell| ratio(cell).ln().abs();
-    let comparable = of.cells.iter().filter(|cell| cell.free_start.slowdown > 1.0);
+    let comparable = grain.cells.iter().filter(|cell| cell.free_start.slowdown > 1.0);
     let comparable = comparable.filter(|cell| ratio(cell).is_finite() && ratio(cell) > 0.0);
     match comparable.max_by(|a, b| off(a).total_cmp(&off(b))) {
         Some(worst) if off(&worst) > 0.05 => format!(

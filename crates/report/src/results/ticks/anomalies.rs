@@ -10,10 +10,10 @@ const MOST_FALLS: usize = 6;
 const BLIND: f64 = 0.1;
 
 /// Adds the warnings.
-pub(crate) fn add(of: &ProcessorModel, all: bool, screen: &mut Screen) {
+pub(crate) fn add(processor: &ProcessorModel, all: bool, screen: &mut Screen) {
     // Between similar rates random errors make some times fall: falls within the errors are only counted.
     let (within, beyond): (Vec<&Fall>, Vec<&Fall>) =
-        of.falls.iter().partition(|fall| fall.within_error == Some(true) && !all);
+        processor.falls.iter().partition(|fall| fall.within_error == Some(true) && !all);
     let most = if all { beyond.len() } else { MOST_FALLS };
     beyond.iter().take(most).for_each(|one| screen.warning(&fall(one)));
     let more = beyond.len().saturating_sub(most) as u64;
@@ -27,15 +27,15 @@ pub(crate) fn add(of: &ProcessorModel, all: bool, screen: &mut Screen) {
             "the time falls, within the errors, at {steps} to the next higher rate"
         ));
     }
-    if let Some(shares) = of.shares.filter(|shares| shares.negative + shares.without > 0) {
+    if let Some(shares) = processor.shares.filter(|shares| shares.negative + shares.without > 0) {
         let all = counted(shares.pairs + shares.without, "pair", "pairs");
         let rise = "the time rises by less than the direct cost, or not at all";
         let odd = shares.negative + shares.without;
         screen.warning(&format!("in {odd} of {all} {rise}"));
     }
-    let blind = of.points.iter().map(|point| point.allowed).fold(0.0, f64::max);
+    let blind = processor.points.iter().map(|point| point.allowed).fold(0.0, f64::max);
     if blind > BLIND {
-        let recorded = of.points.iter().any(|point| !point.point.by_block.is_empty());
+        let recorded = processor.points.iter().any(|point| !point.point.by_block.is_empty());
         let vary = if recorded { " between blocks" } else { "" };
         let busy = if recorded { ": was the machine busy?" } else { "" };
         let blind = share(blind);
@@ -43,7 +43,7 @@ pub(crate) fn add(of: &ProcessorModel, all: bool, screen: &mut Screen) {
             "the times vary so much{vary} that a miss of {blind} would go unnoticed{busy}"
         ));
     }
-    of.notes.iter().for_each(|note| screen.warning(note));
+    processor.notes.iter().for_each(|note| screen.warning(note));
 }
 
 fn fall(fall: &Fall) -> String {

@@ -30,8 +30,8 @@ const CURVES: [Curve; 3] = [
 ];
 
 /// Adds the table, the figure and a sentence on what further copies add.
-pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
-    let scheduler = &of.scheduler;
+pub(super) fn add(processor: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
+    let scheduler = &processor.scheduler;
     screen.gap();
     if scheduler.by_copies.is_empty() {
         let why = scheduler.not_available.as_deref().unwrap_or("nothing was measured");
@@ -56,15 +56,16 @@ pub(super) fn add(of: &ProcessorModel, view: &View<'_>, screen: &mut Screen) {
 }
 
 /// `6.12 (5.91–6.33)`.
-fn cell(of: Option<Estimate>, interval: bool) -> String {
-    let Some(of) = of else { return "–".into() };
-    let range = of.interval.filter(|_| interval).map(|of| format!(" ({})", range(of)));
-    number(of.us) + &range.unwrap_or_default()
+fn cell(estimate: Option<Estimate>, interval: bool) -> String {
+    let Some(estimate) = estimate else { return "–".into() };
+    let range =
+        estimate.interval.filter(|_| interval).map(|interval| format!(" ({})", range(interval)));
+    number(estimate.us) + &range.unwrap_or_default()
 }
 
 /// Returns one row for each number of copies; the counts are left out if the table is too wide.
 fn columns(costs: &[SchedulerCost], intervals: bool) -> Table {
-    Table::of_rows(costs)
+    Table::with_rows(costs)
         .number("copies", |cost| cost.copies.to_string())
         .some_numbers("ticks", 1, |cost| Some(count(cost.ticks)))
         .number("a tick", |cost| cell(Some(cost.tick), intervals))
@@ -75,46 +76,53 @@ fn columns(costs: &[SchedulerCost], intervals: bool) -> Table {
 }
 
 /// Returns what each further copy adds, and whether that differs from 0.
-fn further(of: &Scheduler) -> String {
-    let adds = |of: Option<Estimate>| {
-        let of = of?;
-        let sure = match of.interval {
-            None => " (one block gives no interval)".to_owned(),
-            Some(interval) => {
-                let differs = interval.low > 0.0 || interval.high < 0.0;
-                let text = if differs { "" } else { "; not significant" };
-                let ns = Interval { low: interval.low * 1e3, high: interval.high * 1e3 };
-                format!(" (95 %: {}{text})", range(ns))
-            }
-        };
-        Some(format!("{} ns{sure}", number(of.us * 1e3)))
-    };
-    let Some(tick) = adds(of.tick_per_copy) else {
+fn further(scheduler: &Scheduler) -> String {
+    let Some(tick) = scheduler.tick_per_copy.map(added) else {
         return "What a further copy adds is unknown: no block has two numbers of copies.".into();
     };
-    let function = adds(of.function_per_copy);
+    let function = scheduler.function_per_copy.map(added);
     let function = function.map_or(String::new(), |ns| format!(", {ns} of it to its function"));
-    let choice = adds(of.choice_per_copy);
+    let choice = scheduler.choice_per_copy.map(added);
     let choice = choice.map_or(String::new(), |ns| format!(", and {ns} from there to the switch"));
     format!("Each further copy adds {tick} to a tick{function}{choice}.")
 }
 
-fn figure(of: &Scheduler) -> Chart {
-    let ends = |of: Estimate| of.interval.map_or([of.us; 2], |i| [i.low.max(0.0), i.high]);
-    let all = || of.by_copies.iter().flat_map(|cost| CURVES.map(|(_, _, value)| value(cost)));
+/// `24.1 ns (95 %: 20.3–27.9)`.
+fn added(estimate: Estimate) -> String {
+    let sure = match estimate.interval {
+        None => " (one block gives no interval)".to_owned(),
+        Some(interval) => {
+            let differs = interval.low > 0.0 || interval.high < 0.0;
+            let text = if differs { "" } else { "; not significant" };
+            let ns = Interval { low: interval.low * 1e3, high: interval.high * 1e3 };
+            format!(" (95 %: {}{text})", range(ns))
+        }
+    };
+    format!("{} ns{sure}", number(estimate.us * 1e3))
+}
+
+fn figure(scheduler: &Scheduler) -> Chart {
+    let ends = |estimate: Estimate| {
+        estimate.interval.map_or([estimate.us; 2], |i| [i.low.max(0.0), i.high])
+    };
+    let all =
+        || scheduler.by_copies.iter().flat_map(|cost| CURVES.map(|(_, _, value)| value(cost)));
     let ns = all().flatten().flat_map(ends).map(|us| us * 1e3);
-    let copies = of.by_copies.iter().map(|cost| f64::from(cost.copies));
+    let copies = scheduler.by_copies.iter().map(|cost| f64::from(cost.copies));
     let x = Axis::log("copies", Quantity::Count).over(copies);
     let y = Axis::linear("time", Quantity::Time).over(ns.chain([0.0])).rounded(TICKS);
-    let curve = |(number, (sign, name, value)): (usize, Curve)| {
-        let of_cost = |cost: &SchedulerCost| Some((f64::from(cost.copies), value(cost)?));
-        let found: Vec<(f64, Estimate)> = of.by_copies.iter().filter_map(of_cost).collect();
-        let points: Vec<(f64, f64)> = found.iter().map(|(x, of)| (*x, of.us * 1e3)).collect();
-        let spans = found.iter().map(|(_, of)| ends(*of).map(|us| us * 1e3));
+    let mut curves = vec![];
+    for (number, (sign, name, value)) in CURVES.into_iter().enumerate() {
+        let (mut points, mut spans) = (vec![], vec![]);
+        for cost in &scheduler.by_copies {
+            let Some(estimate) = value(cost) else { continue };
+            let [low, high] = ends(estimate).map(|us| us * 1e3);
+            points.push((f64::from(cost.copies), estimate.us * 1e3));
+            spans.push((low, high));
+        }
         let curve = Drawn::numbered(number, name.into(), Draw::Points, &points);
-        curve.lettered(Some(sign)).spanning(spans.map(|[low, high]| (low, high)).collect())
-    };
+        curves.push(curve.lettered(Some(sign)).spanning(spans));
+    }
     let title = "scheduler time against the number of copies (Tsafrir's Figure 3)";
-    let curves = CURVES.into_iter().enumerate().map(curve).collect();
-    Chart { beside: true, ..Chart::of(x, y, curves).titled(title, ROWS) }
+    Chart { beside: true, ..Chart::new(x, y, curves).titled(title, ROWS) }
 }

@@ -12,16 +12,16 @@ use anechoic_predict::ticks::{Fitted, Model, Parts, ProcessorModel, Shares};
 
 /// Returns the processors whose cost is significantly above 0.
 fn resolved(model: &Model) -> impl Iterator<Item = (&ProcessorModel, &Parts)> {
-    model.processors.iter().filter_map(|of| Some((of, of.per_1000.as_ref()?)))
+    model.processors.iter().filter_map(|processor| Some((processor, processor.per_1000.as_ref()?)))
 }
 
 /// States how the costs change from the first to the last processor; empty for fewer than two.
 pub(crate) fn trends(model: &Model) -> Vec<String> {
-    let named = |value: fn(&ProcessorModel, &Parts) -> Option<f64>| -> Vec<(&str, f64)> {
-        resolved(model).filter_map(|(of, parts)| Some((&*of.name, value(of, parts)?))).collect()
-    };
-    let total = named(|_, parts| Some(parts.total));
-    let indirect = named(|of, _| of.shares.map(|shares| shares.median));
+    let total = resolved(model).map(|(processor, parts)| (&*processor.name, parts.total));
+    let total: Vec<(&str, f64)> = total.collect();
+    let indirect = resolved(model)
+        .filter_map(|(processor, _)| Some((&*processor.name, processor.shares?.median)));
+    let indirect: Vec<(&str, f64)> = indirect.collect();
     [
         trend("The share of the CPU that 1,000 interrupts per second take", &total, percent),
         trend("The median indirect part of their cost", &indirect, share),
@@ -70,8 +70,8 @@ struct ModeRow<'a> {
 
 fn parts_table(model: &Model) -> Table {
     let rows: Vec<ModeRow<'_>> =
-        resolved(model).flat_map(|(of, parts)| mode_rows(of, parts)).collect();
-    Table::of_rows(&rows)
+        resolved(model).flat_map(|(processor, parts)| mode_rows(processor, parts)).collect();
+    Table::with_rows(&rows)
         .name("processor", |row| row.name.to_owned())
         .some_names("mode", 3, |row| Some(row.mode.to_owned()))
         .some_numbers("trap", 2, |row| row.parts.trap.map(percent))
@@ -84,60 +84,51 @@ fn parts_table(model: &Model) -> Table {
 }
 
 /// Writes a published percentage as it was printed.
-fn two_digits(of: f64) -> String {
-    format!("{of:.2} %")
+fn two_digits(percent: f64) -> String {
+    format!("{percent:.2} %")
 }
 
 /// Returns a row for each mode, of which only the first names the processor.
-fn mode_rows<'a>(of: &'a ProcessorModel, parts: &'a Parts) -> Vec<ModeRow<'a>> {
-    let row = |mode: &'a str, parts| {
-        let published = published_share(of, mode).map(|share| share.sum);
-        ModeRow { name: "", mode, parts, published }
-    };
+fn mode_rows<'a>(processor: &'a ProcessorModel, parts: &'a Parts) -> Vec<ModeRow<'a>> {
+    let published = |mode| published_share(processor, mode).map(|share| share.sum);
+    let row = |mode: &'a str, parts| ModeRow { name: "", mode, parts, published: published(mode) };
     let mut rows: Vec<ModeRow<'_>> =
-        of.modes.iter().map(|mode| row(&mode.name, &mode.parts)).collect();
+        processor.modes.iter().map(|mode| row(&mode.name, &mode.parts)).collect();
     if rows.is_empty() {
         rows.push(row("", parts));
     }
-    rows[0].name = &of.name;
+    rows[0].name = &processor.name;
     rows
 }
 
 fn estimators_table(model: &Model) -> Table {
-    let rows: Vec<&ProcessorModel> = resolved(model).map(|(of, _)| of).collect();
-    let value = |at: usize| {
-        move |of: &&ProcessorModel| {
-            of.estimators.and_then(|all| ESTIMATORS[at].1(&all)).map(percent)
-        }
-    };
-    Table::of_rows(&rows)
-        .name("processor", |of| of.name.clone())
-        .some_numbers(ESTIMATORS[0].0, 0, value(0))
-        .some_numbers(ESTIMATORS[1].0, 0, value(1))
-        .some_numbers(ESTIMATORS[2].0, 0, value(2))
-        .some_numbers(ESTIMATORS[3].0, 0, value(3))
-        .some_numbers("pairs", 1, |of| of.estimators.map(|all| all.pairs.to_string()))
-        .some_numbers("rose", 2, |of| of.estimators.map(|all| all.rises.to_string()))
-        .some_numbers("published", 0, |of| share_here(of).map(two_digits))
+    let rows: Vec<&ProcessorModel> = resolved(model).map(|(processor, _)| processor).collect();
+    Table::with_rows(&rows)
+        .name("processor", |processor| processor.name.clone())
+        .some_numbers(ESTIMATORS[0].0, 0, |processor| estimate(processor, 0))
+        .some_numbers(ESTIMATORS[1].0, 0, |processor| estimate(processor, 1))
+        .some_numbers(ESTIMATORS[2].0, 0, |processor| estimate(processor, 2))
+        .some_numbers(ESTIMATORS[3].0, 0, |processor| estimate(processor, 3))
+        .some_numbers("pairs", 1, |processor| processor.estimators.map(|all| all.pairs.to_string()))
+        .some_numbers("rose", 2, |processor| processor.estimators.map(|all| all.rises.to_string()))
+        .some_numbers("published", 0, |processor| share_here(processor).map(two_digits))
         .captioned("Indirect part by estimator")
+}
+
+/// Returns the indirect part by the estimator `at`.
+fn estimate(processor: &ProcessorModel, at: usize) -> Option<String> {
+    processor.estimators.and_then(|all| ESTIMATORS[at].1(&all)).map(percent)
 }
 
 /// States how far each estimator is from the published values, and why the paper's own does not re-make them.
 pub(crate) fn published(model: &Model) -> Option<String> {
-    let known: Vec<(&ProcessorModel, f64)> =
-        resolved(model).filter_map(|(of, _)| Some((of, share_here(of)?))).collect();
-    let off = |at: usize| {
-        let off = |(of, published): &(&ProcessorModel, f64)| {
-            let value = ESTIMATORS[at].1(of.estimators.as_ref()?)?;
-            Some((of.name.clone(), value, *published))
-        };
-        let size = |(_, value, published): &(String, f64, f64)| (value - published).abs();
-        known.iter().filter_map(off).max_by(|a, b| size(a).total_cmp(&size(b)))
-    };
-    let size = |at| off(at).map(|(_, value, published)| (value - published).abs());
+    let known: Vec<(&ProcessorModel, f64)> = resolved(model)
+        .filter_map(|(processor, _)| Some((processor, share_here(processor)?)))
+        .collect();
+    let size = |at| farthest(&known, at).map(|(_, value, published)| (value - published).abs());
     let best = nearest(size)?;
-    let (name, mean, printed) = off(1)?;
-    let fell = known.iter().find(|(of, _)| of.name == name)?.0.estimators?;
+    let (name, mean, printed) = farthest(&known, 1)?;
+    let fell = known.iter().find(|(processor, _)| processor.name == name)?.0.estimators?;
     let [fit, nearest] = [size(0)?, size(best)?].map(|points| format!("{points:.3}"));
     Some(format!(
         "Published: Table 2 of Tsafrir 2007, the mean over all pairs. From his printed times that mean differs from it by up \
@@ -150,17 +141,28 @@ pub(crate) fn published(model: &Model) -> Option<String> {
     ))
 }
 
+/// Returns the processor for which the estimator `at` is farthest from the published value: its name, the estimate, and
+/// the value.
+fn farthest(known: &[(&ProcessorModel, f64)], at: usize) -> Option<(String, f64, f64)> {
+    let estimates = known.iter().filter_map(|(processor, published)| {
+        let value = ESTIMATORS[at].1(processor.estimators.as_ref()?)?;
+        Some((processor.name.clone(), value, *published))
+    });
+    let size = |(_, value, published): &(String, f64, f64)| (value - published).abs();
+    estimates.max_by(|a, b| size(a).total_cmp(&size(b)))
+}
+
 /// States how far the observed slowdown lies from the predicted one by the rule of the paper and by this model, and why;
 /// nothing if the times are not those of Table 1.
 pub(crate) fn figure_6(model: &Model) -> Option<String> {
     let mut printed: Vec<(&ProcessorModel, &Fitted, f64)> = vec![];
-    for (of, _) in resolved(model) {
-        let Some(figure) = Figure6::of(of) else { continue };
+    for (processor, _) in resolved(model) {
+        let Some(figure) = Figure6::from_model(processor) else { continue };
         let miss = |at: &Fitted| Some(figure.observed(&at.point)? - figure.predicted(&at.point));
-        printed.extend(of.points.iter().filter_map(|at| Some((of, at, miss(at)?))));
+        printed.extend(processor.points.iter().filter_map(|at| Some((processor, at, miss(at)?))));
     }
     let most = |(_, _, miss): &(&ProcessorModel, &Fitted, f64)| miss.abs();
-    let (of, at, miss) = printed.iter().max_by(|a, b| most(a).total_cmp(&most(b)))?;
+    let (processor, at, miss) = printed.iter().max_by(|a, b| most(a).total_cmp(&most(b)))?;
     let here = printed.iter().filter_map(|(_, at, _)| Some((at.observed? - at.predicted?).abs()));
     Some(format!(
         "Published: Figure 6 of Tsafrir 2007 has the observed slowdown against f, the rate times the sum of Table 2. By this rule \
@@ -169,7 +171,7 @@ pub(crate) fn figure_6(model: &Model) -> Option<String> {
          `anechoic predict ticks --published --all` shows both for each point.",
         printed.len(),
         miss.abs() * 100.0,
-        of.name,
+        processor.name,
         counted(u64::from(at.point.copies), "copy", "copies"),
         hertz(at.point.nominal_hz()),
         here.fold(0.0, f64::max) * 100.0,
@@ -197,37 +199,42 @@ exact.";
 
 /// Returns the axis on which each processor has its place.
 fn processors(model: &Model) -> Axis {
-    let place = |(at, (of, _)): (usize, (&ProcessorModel, _))| Place {
-        at: at as f64,
-        name: of.name.clone(),
-    };
-    Axis::named("processor", resolved(model).enumerate().map(place).collect())
+    let names = resolved(model).map(|(processor, _)| processor.name.clone()).enumerate();
+    let places = names.map(|(at, name)| Place { at: at as f64, name });
+    Axis::named("processor", places.collect())
 }
 
 fn parts_chart(model: &Model) -> Chart {
-    let line = |value: &dyn Fn(&ProcessorModel, &Parts) -> Option<f64>| -> Vec<(f64, f64)> {
-        let at = |(at, (of, parts)): (usize, _)| Some((at as f64, value(of, parts)? / 100.0));
-        resolved(model).enumerate().filter_map(at).collect()
-    };
-    let mut curves = stacked(|part| line(&|_, parts| Some(part(parts))));
-    let other = |of: &ProcessorModel, _: &Parts| Some(of.modes.get(1)?.parts.total);
-    let mode = resolved(model).find_map(|(of, _)| Some(of.modes.get(1)?.name.clone()));
+    let mut curves = stacked(|part| by_processor(model, |_, parts| Some(part(parts))));
+    let other = |processor: &ProcessorModel, _: &Parts| Some(processor.modes.get(1)?.parts.total);
+    let mode =
+        resolved(model).find_map(|(processor, _)| Some(processor.modes.get(1)?.name.clone()));
     curves.extend(mode.map(|mode| {
         let number = curves.len();
-        Curve::numbered(number, format!("all, {mode}"), Draw::Line, &line(&other))
+        Curve::numbered(number, format!("all, {mode}"), Draw::Line, &by_processor(model, other))
             .lettered(Some('o'))
     }));
     let y = Axis::linear("share of the CPU", Quantity::Share);
     let y = y.over(curves.iter().flat_map(|curve| curve.y.clone()).chain([0.0])).rounded(5);
     let title = "share of the CPU that 1,000 interrupts per second take, by processor";
-    Chart::of(processors(model), y, curves).titled(title, ROWS)
+    Chart::new(processors(model), y, curves).titled(title, ROWS)
+}
+
+/// Returns the points of a percentage by the place of the processor.
+fn by_processor(
+    model: &Model,
+    percent: impl Fn(&ProcessorModel, &Parts) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let percents = resolved(model).map(|(processor, parts)| percent(processor, parts));
+    percents.enumerate().filter_map(|(at, percent)| Some((at as f64, percent? / 100.0))).collect()
 }
 
 fn shares_chart(model: &Model) -> Chart {
-    let with_shares: Vec<_> =
-        resolved(model).filter_map(|(of, _)| Some((of.name.clone(), of.shares?))).collect();
-    let value = |(_, of): &(String, Shares)| {
-        Some(Estimated { value: of.median, ends: Some((of.q1, of.q3)) })
+    let with_shares: Vec<_> = resolved(model)
+        .filter_map(|(processor, _)| Some((processor.name.clone(), processor.shares?)))
+        .collect();
+    let value = |(_, shares): &(String, Shares)| {
+        Some(Estimated { value: shares.median, ends: Some((shares.q1, shares.q3)) })
     };
     let values = with_shares.iter().map(value).collect();
     let names = with_shares.iter().map(|(name, _)| name.clone()).collect();
@@ -239,16 +246,17 @@ fn shares_chart(model: &Model) -> Chart {
 
 fn overhead_chart(model: &Model) -> Chart {
     let letters = ('a'..='z').chain('A'..='Z').map(Some).chain(std::iter::repeat(None));
-    let curve = |((number, (of, _)), letter): ((usize, (&ProcessorModel, _)), _)| {
-        let both =
-            of.points.iter().filter_map(|fitted| Some((fitted.predicted?, fitted.observed?)));
+    let mut curves = vec![];
+    for ((number, (processor, _)), letter) in resolved(model).enumerate().zip(letters) {
+        let fitted = processor.points.iter();
+        let both = fitted.filter_map(|fitted| Some((fitted.predicted?, fitted.observed?)));
         let mut points: Vec<(f64, f64)> = both.collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Curve::numbered(number, of.name.clone(), Draw::Points, &points).lettered(letter)
-    };
-    let curves = resolved(model).enumerate().zip(letters).map(curve).collect();
+        let curve = Curve::numbered(number, processor.name.clone(), Draw::Points, &points);
+        curves.push(curve.lettered(letter));
+    }
     let (x, y) =
         (Axis::linear("predicted", Quantity::Share), Axis::linear("observed", Quantity::Share));
-    let chart = Chart::of(x, y, curves).titled("observed against predicted slowdown", ROWS);
+    let chart = Chart::new(x, y, curves).titled("observed against predicted slowdown", ROWS);
     Chart { diagonal: true, ..chart }
 }

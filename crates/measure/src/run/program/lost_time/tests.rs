@@ -359,23 +359,25 @@ fn what_was_before_the_start_shows_who_does_what_then() {
     assert_eq!(play_from(5 * MS, &slept, &[]), (vec![], vec![]), "it used no CPU in the run");
 }
 
-/// A thread of another program is woken, and then executes a program for a thread of this one, whose process has its
-/// number: what it waited for before is not lost.
+/// A thread of another program is woken or begun before a thread of this one gets its number by executing a program: what it
+/// waited for until then is not lost.
 #[test]
 fn who_was_woken_before_belonging_to_the_program_has_not_waited() {
     const PROCESS: i32 = 20;
-    verify(vec![(
-        "woken as a stranger",
+    let events = |stranger: KernelEvent| {
         vec![
-            switch(MS / 2, OTHER, SLEEPS, IDLE),
-            on(1, switch(MS, IDLE, RUNNABLE, A)),
-            on(1, waking(2 * MS, A, PROCESS)),
-            on(1, event(3 * MS, EventKind::Exec, A, [PROCESS as u64, A as u64, 0])),
+            switch(MS / 2, A, SLEEPS, IDLE),
+            on(1, switch(MS, IDLE, RUNNABLE, B)),
+            on(1, stranger),
+            on(1, event(3 * MS, EventKind::Exec, B, [PROCESS as u64, B as u64, 0])),
             switch(4 * MS, IDLE, RUNNABLE, PROCESS),
             switch(5 * MS, PROCESS, SLEEPS, IDLE),
-            on(1, switch(6 * MS, A, SLEEPS, IDLE)),
-        ],
-        &[],
-        &[(0, MS), (1, 5 * MS)],
-    )]);
+            on(1, switch(6 * MS, B, SLEEPS, IDLE)),
+        ]
+    };
+    let ran = &[(0, MS), (1, 5 * MS)];
+    verify(vec![
+        ("woken", events(waking(2 * MS, B, PROCESS)), &[], ran),
+        ("begun", events(born(2 * MS, OTHER, PROCESS)), &[], ran),
+    ]);
 }

@@ -1,0 +1,307 @@
+//! The reason for the outcome of a rule, in words.
+
+use super::{place, recording};
+use crate::names::title_of;
+use crate::style::plain;
+use crate::units::{asked, change, count, counted, length, noise, per_time, rough_share, span};
+use anechoic_analyze::gate::{
+    Doubt, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, Unit,
+};
+
+/// Without an event in a time T, its rate is below this / T with a probability of 95 %.
+const RULE_OF_THREE: f64 = 3.0;
+
+/// Returns the name of an outcome, which begins its line.
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "PASS",
+        Outcome::Fail => "FAIL",
+        Outcome::Undecided => "UNDECIDED",
+    }
+}
+
+/// Writes a value in the unit of its rule.
+pub(super) fn quantity(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => noise(value),
+        Unit::Nanoseconds => length(value as u64),
+        Unit::PerSecond => per_time(value),
+        Unit::Increase => change(value),
+    }
+}
+
+/// Returns why a rule has its outcome, in one line.
+pub(super) fn reason(rule: &RuleOutcome, gate: &Gate) -> String {
+    let found = rule.decisive().map(|finding| found(rule, finding, gate));
+    let Some(first) = rule.doubts.first() else { return found.unwrap_or_default() };
+    let doubt = doubt(&first.doubt, &gate.requirements);
+    let doubt = match first.recording.and_then(|at| recording(at, gate)) {
+        Some(name) => format!("{name}: {doubt}"),
+        None => doubt,
+    };
+    let more = match rule.doubts.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {})", counted(more as u64, "more doubt", "more doubts")),
+    };
+    let found = found.map(|found| format!("; {found}")).unwrap_or_default();
+    format!("{doubt}{more}{found}")
+}
+
+/// Returns what was found where it was worst, and what follows from it.
+fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
+    let words = match rule.unit {
+        Unit::Share => share(rule, finding, gate),
+        Unit::Nanoseconds => longest(rule, finding, gate),
+        Unit::PerSecond => rate(rule, finding, gate),
+        Unit::Increase => increase(finding),
+    };
+    let place = place(finding, gate).map(|place| format!("{place}: ")).unwrap_or_default();
+    let exceeded = rule.findings.iter().filter(|one| one.outcome == Outcome::Fail).count();
+    let others = match (rule.outcome, rule.findings.len()) {
+        (Outcome::Fail, all) if all > 1 && gate.recordings.len() > 1 => {
+            format!("; exceeded in {exceeded} of {all} places")
+        }
+        (Outcome::Fail, all) if all > 1 => format!("; exceeded on {exceeded} of {all} CPUs"),
+        _ => String::new(),
+    };
+    format!("{place}{words}{}{others}", largest_source(rule, finding, gate))
+}
+
+/// Names the source that took most of what exceeds the limit, with its share; nothing where the rule names it already.
+fn largest_source(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
+    let Some(largest) = &finding.largest_source else { return String::new() };
+    if rule.source.as_ref().is_some_and(|pattern| !pattern.contains('*')) && largest.share == 1.0 {
+        return String::new();
+    }
+    let guest = judged(finding, gate).is_some_and(|judged| judged.hypervisor.is_some());
+    let title = title_of(&largest.source, &largest.name, guest);
+    let what = if rule.unit == Unit::Share { "it" } else { "their time" };
+    format!("; {title} took {} of {what}", rough_share(largest.share))
+}
+
+/// Returns the bound of a finding that decides about its outcome.
+fn bound(unit: Unit, finding: &Finding) -> String {
+    // Each end of a 95 % interval; the other rules have a bound of their own.
+    let level = if unit == Unit::Increase { "97.5 %" } else { "95 %" };
+    match (finding.outcome, finding.at_most) {
+        (Outcome::Fail, _) => {
+            format!("at least {} with {level} confidence", quantity(unit, finding.at_least))
+        }
+        (_, Some(most)) => format!("at most {} with {level} confidence", quantity(unit, most)),
+        (_, None) => "without an upper bound".into(),
+    }
+}
+
+/// Returns what kind of detours may count as well.
+fn uncertain(finding: &Finding, gate: &Gate) -> &'static str {
+    match is_of_counts(finding, gate) {
+        true => "in ranges of lengths that contain the limit",
+        false => "lost or not attributable",
+    }
+}
+
+/// Returns whether another tool counted what was found.
+fn is_of_counts(finding: &Finding, gate: &Gate) -> bool {
+    judged(finding, gate).is_some_and(|recording| recording.counts_only)
+}
+
+/// Returns the recording of a finding; nothing if it is of all.
+fn judged<'a>(finding: &Finding, gate: &'a Gate) -> Option<&'a Judged> {
+    gate.recordings.get(usize::try_from(finding.recording?).ok()?)
+}
+
+/// What would decide about the noise of a CPU on which nothing was seen.
+const NO_LENGTH: &str = "which limits no noise, because an unseen detour may have any length: limit that by --max-detour";
+
+fn share(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
+    if finding.value == 0.0 && finding.at_most.is_none() && finding.uncertain == 0 {
+        return format!("none seen in {}, {NO_LENGTH}", span(finding.wall_ns));
+    }
+    let limited = gate.rules.iter().any(|other| bounds_length(other, rule));
+    let unseen = |finding: &Finding| finding.value == 0.0 && finding.at_most.is_some();
+    let assumed = match finding.outcome {
+        _ if !limited => "",
+        _ if unseen(finding) => ", if --max-detour holds for what was not seen",
+        Outcome::Pass if rule.findings.iter().any(unseen) => {
+            "; where none was seen, the rule holds if --max-detour does for what was not seen"
+        }
+        _ => "",
+    };
+    let longer = match finding.outcome {
+        Outcome::Undecided if finding.uncertain > 0 => {
+            format!("; what is {} may be too much", uncertain(finding, gate))
+        }
+        Outcome::Undecided if finding.at_most.is_some() => "; measure for longer".into(),
+        _ => String::new(),
+    };
+    let seen = match finding.value {
+        0.0 => format!("none seen in {}", span(finding.wall_ns)),
+        value => noise(value),
+    };
+    format!("{seen}, {}{assumed}{longer}", bound(Unit::Share, finding))
+}
+
+/// Returns whether a rule limits the length of all detours that another one counts.
+fn bounds_length(limit: &RuleOutcome, rule: &RuleOutcome) -> bool {
+    limit.unit == Unit::Nanoseconds && (limit.source.is_none() || limit.source == rule.source)
+}
+
+fn longest(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
+    let limit = asked(rule.limit as u64);
+    let takes = |ns: f64| length(ns as u64);
+    let most = finding.at_most.filter(|_| is_of_counts(finding, gate)).unwrap_or(finding.value);
+    let longest = match (takes(finding.value), takes(most)) {
+        _ if most == 0.0 => format!("none seen in {}", span(finding.wall_ns)),
+        (least, most) if least == most => format!("the longest takes {least}"),
+        (least, most) => format!("the longest takes {least} to {most}"),
+    };
+    match finding.outcome {
+        Outcome::Fail => {
+            let events: u64 = rule.findings.iter().map(|one| one.events).sum();
+            format!("{longest}; {} over {limit} in all", counted(events, "is", "are"))
+        }
+        Outcome::Pass => match rule.findings.iter().map(|one| one.wall_ns).min().unwrap_or(0) {
+            0 => longest,
+            shortest => {
+                let rarer = quantity(Unit::PerSecond, RULE_OF_THREE * 1e9 / shortest as f64);
+                format!("{longest}; any over {limit} come at most {rarer} with 95 % confidence")
+            }
+        },
+        Outcome::Undecided => {
+            let number = counted(finding.uncertain, "that is", "that are");
+            format!("{longest}, but {number} {} may be longer", uncertain(finding, gate))
+        }
+    }
+}
+
+fn rate(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
+    let watched = span(finding.wall_ns);
+    let seen = match finding.events {
+        0 => format!("none in {watched}"),
+        events => format!("{} ({} in {watched})", per_time(finding.value), count(events)),
+    };
+    let uncertain = match (finding.outcome, finding.uncertain) {
+        (Outcome::Fail, _) | (_, 0) => String::new(),
+        (_, number) => {
+            format!(" and {} that are {}", count(number), self::uncertain(finding, gate))
+        }
+    };
+    let enough = match (finding.outcome, finding.needed_ns) {
+        (Outcome::Undecided, Some(needed)) => format!("; measure for {} or longer", span(needed)),
+        (Outcome::Undecided, None) if finding.uncertain > 0 => "; these may be too many".into(),
+        (Outcome::Undecided, None) if finding.value < rule.limit => {
+            "; too close to the limit to decide".into()
+        }
+        (Outcome::Undecided, None) => "; over the limit, but perhaps by chance".into(),
+        _ => String::new(),
+    };
+    format!("{seen}{uncertain}, {}{enough}", bound(Unit::PerSecond, finding))
+}
+
+fn increase(finding: &Finding) -> String {
+    let runs = counted(finding.events, "run", "runs");
+    format!("{} in {runs}, {}", change(finding.value), bound(Unit::Increase, finding))
+}
+
+/// Why a single run proves nothing.
+const ONE_RUN: &str =
+    "one run does not show how much runs differ: measure both sides with --repeat 5";
+
+/// Why two runs that follow each other prove nothing.
+const SUCCESSIVE: &str = "two runs in a row do not show how much successive runs are alike: measure both sides with --repeat 5, \
+                          or in turn";
+
+/// Why the noise of a program is not judged.
+const OF_PROGRAM: &str = "the noise of one recording of a program has no interval: `anechoic compare` several, or limit \
+                          --max-detour and --max-rate";
+
+/// Why sides that were measured far apart prove nothing.
+const ONE_SESSION: &str = "more than ten minutes lie between the sides, and nothing shows how much the host changes by itself \
+                           in that time: measure both in turn (`anechoic ab`), or each in several sessions";
+
+/// Why a change of a guest proves nothing.
+const HOST_MOVED: &str = "time below the kernel changed as well, so the host may have changed";
+
+/// Returns a doubt in words, with what removes it.
+fn doubt(doubt: &Doubt, required: &Requirements) -> String {
+    let max_lost = format!("(--max-lost {})", noise(required.max_lost));
+    match doubt {
+        Doubt::NotMeasured { cpu: Some(cpu) } => format!("CPU {cpu} was not measured"),
+        Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
+        Doubt::NoTime => "its length is not known (`import --duration`)".into(),
+        Doubt::Kept { longer_than_ns } => kept(*longer_than_ns),
+        Doubt::Latencies => "latencies of wake-ups were counted, which are no lost time".into(),
+        Doubt::TooShort { wall_ns } => {
+            format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))
+        }
+        Doubt::WrongRate { ppm } => {
+            let ppm = count(ppm.abs() as u64);
+            format!("the counter's rate is off by {ppm} ppm, so no time is right")
+        }
+        Doubt::LostDetours { share } => {
+            format!("{} of the detours were lost {max_lost}", noise(*share))
+        }
+        Doubt::LostEvents { share } => {
+            format!("kernel events were lost in {} of the time {max_lost}", noise(*share))
+        }
+        Doubt::Misaligned { share } => {
+            let most = noise(required.max_misaligned);
+            let share = noise(*share);
+            format!(
+                "{share} of the kernel events lie outside all detours (--max-misaligned {most})"
+            )
+        }
+        Doubt::Audit { counters } => {
+            let counters = counted(*counters, "kernel counter differs", "kernel counters differ");
+            format!("{counters} from the recorded events")
+        }
+        Doubt::NoEvents { what } => format!("no kernel event covers {}", plain(what)),
+        Doubt::MissingHosts { present, hosts } => {
+            format!("{present} of the {} of the job are present", counted(*hosts, "host", "hosts"))
+        }
+        Doubt::NotAttributed => {
+            "the sources are unknown, because no kernel events were recorded or attributed".into()
+        }
+        Doubt::Threshold { threshold_ns } => {
+            format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
+        }
+        Doubt::OfProgram => OF_PROGRAM.into(),
+        Doubt::Unread => "a recording could not be read".into(),
+        Doubt::OneRun => ONE_RUN.into(),
+        Doubt::Successive => SUCCESSIVE.into(),
+        Doubt::NoNoise => "a run has no noise, so there is no ratio".into(),
+        Doubt::OtherCpus => "the runs measured different CPUs (--cpus)".into(),
+        Doubt::OtherThresholds => {
+            "the thresholds of both sides differ: measure both with the same --threshold".into()
+        }
+        Doubt::HostMoved => HOST_MOVED.into(),
+        Doubt::OneSession => ONE_SESSION.into(),
+        Doubt::NotWhole { why } => plain(why),
+        Doubt::FewRuns { planned } => {
+            let runs = planned
+                .map(|runs| format!(": {} a side would find 10 %", counted(runs, "run", "runs")));
+            format!("the runs differ too much from each other{}", runs.unwrap_or_default())
+        }
+        Doubt::Interrupted { .. }
+        | Doubt::CutOff
+        | Doubt::Competition { .. }
+        | Doubt::MeasuredTogether
+        | Doubt::Emulated
+        | Doubt::SelfTest { .. }
+        | Doubt::Injected
+        | Doubt::EndedByEvent { .. } => plain(&doubt.known_in_words().unwrap_or_default()),
+    }
+}
+
+/// Returns that what is kept of a run is no sample, with what can be judged.
+fn kept(longer_than_ns: Option<u64>) -> String {
+    let known = match longer_than_ns {
+        Some(ns) => format!(": limit the rate of detours longer than {}", asked(ns)),
+        None => {
+            ", and with --fifo no rate of the time before it is known: repeat without --keep".into()
+        }
+    };
+    format!(
+        "only the part before the detour that ended the run is kept, which is no sample of the run{known}"
+    )
+}

@@ -1,0 +1,86 @@
+//! What happened in the longest detours of a recording.
+
+use super::stopped;
+use super::stories;
+use crate::heading;
+use crate::results::Input;
+use crate::results::described::Grouping;
+use crate::results::row::{Print, Row};
+use crate::screen::Screen;
+use crate::style::View;
+use crate::units::count;
+use anechoic_analyze::{LongestDetours, longest_detours};
+use anechoic_recording::Problem;
+use anechoic_recording::options::{OptionRow, Value};
+use anechoic_recording::sources::SOURCES;
+
+/// The row of the result.
+pub static LONGEST: Row<LongestDetours> = Row {
+    compute: Some(compute),
+    headline: sentences,
+    facts: |found| Some(&found.run),
+    print: Some(Print::with(screen)),
+    ..Row::new("longest", "what happened in the longest detours", Grouping::Each)
+};
+
+/// The options of the result.
+pub static OPTIONS: &[OptionRow] = &[
+    OptionRow::new("number", Value::Count { least: 1, most: 1_000 }, "N", "How many detours")
+        .short('n')
+        .default("10"),
+    OptionRow::new("cpus", Value::Cpus, "LIST", "Only detours of these CPUs, for example 2-5")
+        .short('c'),
+    OptionRow::new(
+        "without",
+        Value::Matching(sources_by_id),
+        "SOURCES",
+        "Leave out detours that contain these sources: identifiers of the catalogue (docs/reference/sources.md), or patterns such as 'softirq*'",
+    )
+    .many(),
+    OptionRow::new(
+        "activities",
+        Value::Count { least: 1, most: 10_000 },
+        "N",
+        "How many activities of each, those that took most",
+    )
+    .default("16"),
+];
+
+/// Lists the identifiers of all sources with what they are called in results.
+fn sources_by_id() -> Vec<(&'static str, &'static str)> {
+    SOURCES.iter().map(|source| (source.id, source.title)).collect()
+}
+
+/// Returns how the run ended, if a condition was to end it, and how long the longest detour was.
+fn sentences(found: &LongestDetours) -> Vec<String> {
+    let ended = found.stopped.iter().map(|stopped| stopped::sentence(stopped, &found.run));
+    ended.chain([stories::headline(found)]).collect()
+}
+
+/// Shows each detour with its activities: when they began, what they took, who caused them. A detour that ended the run
+/// comes first, however short.
+fn screen(found: &LongestDetours, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    heading::all(&found.run, view, &mut screen);
+    screen.gap();
+    screen.headline(&sentences(found).join(" "));
+    stopped::add(found.stopped.as_ref(), &found.run, &mut screen);
+    for (number, story) in (1_u64..).zip(&found.detours) {
+        screen.section(&format!("{}. {}", count(number), stories::heading(story)));
+        stories::activities(story, &found.run, &mut screen);
+    }
+    screen.path("recording", view);
+    screen
+}
+
+fn compute(input: &Input<'_>) -> Result<LongestDetours, Problem> {
+    let answers = input.answers(OPTIONS)?;
+    let count = |name| -> Result<usize, Problem> {
+        Ok(usize::try_from(answers.one::<u64>(name)?).unwrap_or(usize::MAX))
+    };
+    let cpus = answers.given::<Vec<u32>>("cpus");
+    let without: Vec<&'static str> =
+        answers.all::<Vec<&'static str>>("without").into_iter().flatten().collect();
+    let (most, activities) = (count("number")?, count("activities")?);
+    longest_detours(input.one()?, most, activities, cpus.as_deref(), &without)
+}
