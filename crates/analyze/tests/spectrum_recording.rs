@@ -199,3 +199,17 @@ fn what_does_not_fit_into_memory_is_put_together_or_left_out() {
         );
     }
 }
+
+/// What took the time is known from the sources of the detours; where none has one, there is nothing to name.
+#[test]
+fn sources_come_with_the_spectra_where_detours_have_them() {
+    let place = tempfile::tempdir().unwrap();
+    let run = two_cpus::run(30 * SECOND);
+    let sources = |name: &str, played: &Sources| {
+        let recording = two_cpus::record(&place.path().join(name), &run, played);
+        let measured = measure_with_spectra(&recording).unwrap();
+        measured.sources.map(|found| found.rows.len())
+    };
+    assert_eq!(sources("one", &vec![("thread", vec![(3.0, 5e-6)])]), Some(1));
+    assert_eq!(sources("none", &vec![]), None);
+}

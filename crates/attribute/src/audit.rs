@@ -1,7 +1,6 @@
 //! The completeness audit compares the kernel's own counts of interrupts with the events seen.
 
 use anechoic_recording::attribution::Audit;
-use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
 use anechoic_recording::sources::SOFTIRQS;
 use anechoic_recording::{Counter, EVENTS, EventKind, KernelEvent};
@@ -81,8 +80,8 @@ impl Auditor {
             // something count.
             EventKind::Nmi if event.args[2] == 0 => return,
             EventKind::Nmi => Class::Kind(EventKind::Nmi),
-            kind if matches!(kind.role(), Role::Enter(_)) => Class::Kind(kind),
-            _ => return,
+            // A kind that the kernel does not count has no window.
+            kind => Class::Kind(kind),
         };
         if let Some(index) = self.by_class.get(&(event.cpu, class)) {
             let window = &mut self.windows[*index];

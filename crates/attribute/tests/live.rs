@@ -83,6 +83,24 @@ fn windows_of_any_length_say_what_the_whole_says() {
 }
 
 #[test]
+fn what_a_cpu_without_a_loop_sent_is_known_in_the_same_window() {
+    let events = vec![
+        far(90, 42, IpiSendCpu, [1, 0xe, 0]),
+        ev(120, RescheduleEntry, [253, 0, 0]),
+        ev(130, RescheduleExit, [253, 0, 0]),
+    ];
+    let mut live = Live::new(run("other", vec![cpu_run(1, VICTIM)]));
+    let explained = live.explain(between(0, PERIOD, &[detour(100, 200)], &events)).unwrap();
+    let found: Vec<String> = explained[0].rows.iter().map(words).collect();
+    let expected = [
+        "entry gap: ipi reschedule | 100..120 = 18",
+        "ipi reschedule | 120..130 = 10 | by 0 bash",
+        "exit gap: ipi reschedule | 130..200 = 62",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn without_events_detours_come_bare() {
     let (detours, _) = busy();
     let mut live = Live::new(Run { trace: None, ..run("other", vec![cpu_run(1, VICTIM)]) });

@@ -96,6 +96,27 @@ fn interrupts() {
                 ],
             ),
             (
+                "armed by a thread that ran on this CPU before",
+                300,
+                vec![
+                    switch(120, VICTIM, 0, 42, 120),
+                    on(130, 42, HrtimerStart, [0xb, PERF, 0]),
+                    switch(200, 42, 1, VICTIM, 120),
+                    ev(220, LocalTimerEntry, [236, 0, 0]),
+                    ev(230, HrtimerEntry, [0xb, PERF, 0]),
+                    ev(250, HrtimerExit, [0xb, 0, 0]),
+                    ev(260, LocalTimerExit, [236, 0, 0]),
+                ],
+                vec![
+                    "entry gap: thread bash | 100..120 = 17",
+                    "off: thread bash | 120..200 = 80 | runnable",
+                    "inner gap: thread bash | 200..220 = 20",
+                    "timer perf_swevent_hrtimer | 220..260 = 20",
+                    "timer perf_swevent_hrtimer | 230..250 = 20 | in 3 | perf_swevent_hrtimer | by 1 bash",
+                    "exit gap: timer perf_swevent_hrtimer | 260..300 = 33",
+                ],
+            ),
+            (
                 "another timer before the tick in one interrupt is the tick's interrupt",
                 200,
                 vec![

@@ -29,6 +29,7 @@ fn every_frame_has_its_source() {
         (other, Hrtimer { timer: 1, function: TICK }, 0, "timer-tick", ""),
         (other, Irq(24), TICK, "timer-tick", ""), // the architectural timer of AArch64 is a device interrupt
         (other, Vector(self::Vector::LocalTimer), PERF, "timer", "perf_swevent_hrtimer"),
+        (other, Irq(24), PERF, "timer", "perf_swevent_hrtimer"), // there too
         (other, Vector(self::Vector::LocalTimer), 0, "timer", "nothing expired"),
         (other, Hrtimer { timer: 1, function: PERF }, 0, "timer", "perf_swevent_hrtimer"),
         (other, Timer { timer: 1, function: 0xff }, 0, "timer", "0xff"),

@@ -34,6 +34,8 @@ fn one_delay_of_one_length() {
     let got = recursion(&Tables::new(&quiet, MS).expect("in memory"), 1_000, 1, BUDGET)
         .expect("affordable");
     assert_eq!((got.slowdown, got.interval.low, got.interval.high), (1.0, 1.0, 1.0));
+    // The first look at 32 phases of each run is enough, because all agree.
+    assert_eq!((got.runs, got.phases), (8, 8 * 32));
 }
 
 #[test]

@@ -92,3 +92,28 @@ pub(crate) fn outliers(
 fn outlier(verdict: &Verdict, noise: f64, (host, cpu): (String, Option<u32>)) -> Outlier {
     Outlier { host, cpu, noise, ratio: verdict.ratio, z: verdict.z, p: verdict.p }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stops all CPUs of a host is one event: their blocks are added up one by one. A CPU with fewer adds nothing to
+    /// the last ones.
+    #[test]
+    fn the_blocks_of_a_host_are_those_of_its_cpus_together() {
+        let cpu = |blocks: &[u64]| HostCpu {
+            cpu: 0,
+            class: "c".into(),
+            wall_ns: 1_000,
+            lost_ns: 0,
+            interval: None,
+            at_least: None,
+            detours: 0,
+            lengths: None,
+            lost_detours: 0,
+            blocks: blocks.to_vec(),
+        };
+        assert_eq!(together(&[cpu(&[1, 2, 3]), cpu(&[10, 20]), cpu(&[])]), [11.0, 22.0, 3.0]);
+        assert_eq!(together(&[]), [0.0; 0]);
+    }
+}

@@ -148,6 +148,12 @@ fn the_order_of_runs_decides_how_they_are_compared() {
         ("the other way round", starts(&[3, 4], &[1, 2]), Order::Apart),
         ("before, after, before", starts(&[0, 1, 4, 5], &[2, 3]), Order::Apart),
         ("a run missing", starts(&[0, 2, 4], &[1, 5]), Order::Mixed),
+        (
+            "a switch every second run",
+            starts(&[0, 1, 3, 4, 7, 10, 11], &[2, 5, 6, 8, 9]),
+            Order::Mixed,
+        ),
+        ("one switch less", starts(&[0, 1, 3, 4, 7, 8], &[2, 5, 6, 9, 10, 11]), Order::Apart),
     ];
     for (name, sides, expected) in cases {
         assert_eq!(Design::from_sides(&sides).order(), expected, "case: {name}");
@@ -344,6 +350,45 @@ fn a_duet_that_was_never_swapped_shows_nothing() {
     assert_eq!((found.verdict, found.interval), (Change::OneRun, None));
 }
 
+/// Pairs differ by 1 between the sides and by 0.5 between the CPUs, and each is 0.1 off: with four pairs and two
+/// coefficients the variance is 4 · 0.01 / 2, and that of the difference a quarter of it.
+#[test]
+fn a_duet_is_fitted_by_least_squares() {
+    let swapped = [false, true, false, true];
+    let after = [1.6, 0.4, 1.4, 0.6];
+    let contrast = |pairs: usize| {
+        let design = Design::Duet(swapped[..pairs].to_vec());
+        Contrast::new(&[vec![0.0; pairs], after[..pairs].to_vec()], &design)
+    };
+    let interval = contrast(4).expect("pairs enough").interval();
+    let reach = 4.302_653 * 0.005_f64.sqrt();
+    assert!((interval.low - (1.0 - reach)).abs() < 1e-6, "{interval:?}");
+    assert!((interval.high - (1.0 + reach)).abs() < 1e-6, "{interval:?}");
+    assert_eq!([2, 3].map(|pairs| contrast(pairs).is_some()), [false, true]);
+}
+
+/// Values 0, 1, 2 have a correlation of 0, for which Kendall's correction puts 1/3, so that the squared error doubles and
+/// six runs are worth three. That of two runs is not estimated.
+#[test]
+fn the_correlation_of_three_runs_counts_and_that_of_two_does_not() {
+    // Runs on a side, squared error of the difference, and quantile of Student's distribution.
+    for (runs, squared, quantile) in [(2, 0.5, 4.302_653), (3, 4.0 / 3.0, 12.706_205)] {
+        let side: Vec<f64> = (0..runs).map(f64::from).collect();
+        let contrast = Contrast::new(&[side.clone(), side], &Design::Apart);
+        let interval = contrast.expect("two runs").interval();
+        let reach = quantile * f64::sqrt(squared);
+        assert!((interval.high - reach).abs() < 1e-5, "{runs} runs: {interval:?}, not {reach}");
+    }
+}
+
+/// The longest detours of a run are no sample of it: their noise is not compared, however much it differs.
+#[test]
+fn what_was_kept_of_a_run_proves_nothing() {
+    let side = |noise: f64| vec![Values { kept: true, within: Some(0.1), ..run(0, noise) }];
+    let found = compare_values(names(), [side(0.010), side(0.020)]);
+    assert_eq!((found.order, found.verdict), (Order::Kept, Change::Unproven));
+}
+
 #[test]
 fn the_error_of_a_logarithm_is_that_of_its_interval() {
     // 95 % of normal values lie within 1.959964 standard errors.
@@ -376,12 +421,16 @@ fn rates_are_compared_over_each_length() {
     let after = [vec![point(100, 90.0), point(200, 30.0)], vec![point(100, 90.0), point(50, 1e3)]];
     let [before, after] = [(0, before), (10, after)]
         .map(|(first, curves)| (first..).zip(curves).map(|(at, curve)| with(at, curve)).collect());
-    let found = compare_values(names(), [before, after]).lengths;
+    let found = compare_values(names(), [before, after]);
     let rates = found
+        .lengths
         .iter()
         .map(|length| (length.threshold_ns, length.difference.before, length.difference.after));
     // A run whose curve ends before has no longer detour; 50 ns is below the threshold of the runs.
     assert_eq!(rates.collect::<Vec<_>>(), [(100, 60.0, 90.0), (200, 5.0, 15.0)]);
+    // A twelfth of the detours before exceeds 200 ns, and a sixth after.
+    let distance = found.length_distance.expect("both sides have detours");
+    assert!((distance - 1.0 / 12.0).abs() < 1e-12, "{distance}");
 }
 
 #[test]

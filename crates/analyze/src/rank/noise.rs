@@ -157,6 +157,7 @@ mod tests {
     use crate::samples::moments::Moments;
     use crate::samples::values::Scale;
     use anechoic_lab::trains::{exponential, random, unit};
+    use anechoic_recording::run::RunState;
     use rand_pcg::Pcg64Mcg;
 
     /// Samples of 1,000 ticks with noise of this strength: a little everywhere, and a long delay in every hundredth.
@@ -262,6 +263,38 @@ mod tests {
         ] {
             let found = Estimate::from_points(&[point], Point::noise).expect("an estimate");
             assert_eq!(found.reach.is_some(), known, "case: {name}: {found:?}");
+        }
+    }
+    /// The region of a memory experiment is that of its working set between the caches; where no cache is known, and of
+    /// matrices, which are told apart by their size, there is none.
+    #[test]
+    fn a_memory_experiment_belongs_to_a_region_if_caches_are_known() {
+        let run = anechoic_lab::sample::run(RunState::Complete);
+        let cache = |level: u32, size_bytes: u64| Cache {
+            level,
+            kind: "Unified".into(),
+            size_bytes,
+            line_bytes: 64,
+            ways: 8,
+            shared_cpus: "0".into(),
+        };
+        let caches = [cache(1, 32 << 10), cache(2, 1 << 20)];
+        let both = [&caches[0], &caches[1]];
+        let cases = [
+            ("no cache is known", "fwq", &both[..0], (None, None, false)),
+            ("in the first", "fwq", &both[..], (Some(1), Some("L1"), false)),
+            ("beside the only one", "fwq", &both[..1], (Some(2), None, false)),
+            ("a matrix", methods::PAGING, &both[..], (None, None, true)),
+            ("a matrix without caches", methods::PAGING, &both[..0], (None, None, true)),
+        ];
+        for (name, method, caches, (region, cache, matrix)) in cases {
+            let mut series = anechoic_lab::sample::series().swap_remove(0);
+            series.method = method.into();
+            let bytes = if name == "beside the only one" { 64 << 10 } else { 16 << 10 };
+            series.parameters.working_set_bytes = Some(bytes);
+            let key = Key::from_series(&series, &run, caches);
+            assert_eq!((key.region, key.cache.as_deref()), (region, cache), "case: {name}");
+            assert_eq!(key.matrix.is_some(), matrix, "case: {name}");
         }
     }
 }

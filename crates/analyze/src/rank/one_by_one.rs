@@ -44,13 +44,10 @@ pub(super) fn one_by_one(configurations: &[Configuration<'_>]) -> Result<Vec<One
 /// Returns the results of the series that are drawn.
 fn results(recording: &Recording) -> Result<Vec<(Key, SeriesResult)>, Problem> {
     let run = recording.run();
-    let drawn = |series: &Series| {
-        series.fixed == Fixed::Work && series.cpu.is_some() && working_set(series).is_none()
-    };
     let known: Vec<(Series, Outcome)> = recording.series()?;
     let mut builders: Vec<Option<SeriesBuilder<'_>>> = known
         .iter()
-        .map(|(series, outcome)| drawn(series).then(|| SeriesBuilder::new(series, outcome, run)))
+        .map(|(series, outcome)| is_drawn(series).then(|| SeriesBuilder::new(series, outcome, run)))
         .collect();
     if builders.iter().all(Option::is_none) {
         return Ok(vec![]);
@@ -64,4 +61,35 @@ fn results(recording: &Recording) -> Result<Vec<(Key, SeriesResult)>, Problem> {
         Some((Key::from_series(series, run, &[]), builder?.finish()))
     });
     Ok(finished.collect())
+}
+
+/// Returns whether the samples of a series are drawn.
+fn is_drawn(series: &Series) -> bool {
+    series.fixed == Fixed::Work && series.cpu.is_some() && working_set(series).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pinned_series_of_fixed_work_that_are_no_memory_experiments_are_drawn() {
+        let work = anechoic_lab::sample::series().swap_remove(0);
+        let with = |bytes: u64, experiment: Option<&str>| {
+            let mut series = work.clone();
+            series.parameters.working_set_bytes = Some(bytes);
+            series.parameters.experiment = experiment.map(str::to_owned);
+            series
+        };
+        let cases = [
+            ("fixed work", work.clone(), true),
+            ("fixed time", Series { fixed: Fixed::Time, ..work.clone() }, false),
+            ("not pinned", Series { cpu: None, ..work.clone() }, false),
+            ("a memory experiment", with(4_096, Some("reads")), false),
+            ("a size without an experiment", with(4_096, None), true),
+        ];
+        for (name, series, expected) in cases {
+            assert_eq!(is_drawn(&series), expected, "case: {name}");
+        }
+    }
 }

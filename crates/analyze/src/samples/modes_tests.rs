@@ -200,3 +200,125 @@ fn kept_samples_are_equally_spaced() {
         assert!(rests == expected, "{count} samples: {} of {every}", rests.len());
     }
 }
+
+/// Compares a sample with four undisturbed ones on either side.
+fn between(lengths: [u64; 8], rest: u64) -> Compared<()> {
+    let mut near = Neighbours::default();
+    lengths[..4].iter().for_each(|&length| near.add_undisturbed(length, true));
+    near.add_disturbed(rest, Some(()), true);
+    lengths[4..].iter().for_each(|&length| near.add_undisturbed(length, true));
+    near.next().expect("it has neighbours")
+}
+
+/// Shares, their difference and its error, recomputed from their definitions.
+#[test]
+fn shares_are_those_of_the_time_at_each_speed() {
+    // Neighbours of 1,000 and 2,000 ns, of which so many are slow, and whether the sample itself is slow.
+    let played: Vec<(usize, bool)> =
+        (0..40).map(|at| (1 + at * 7 % 5, at % 3 == 0 || at % 4 == 1)).collect();
+    let mut modes = ModesOf::default();
+    let (mut differences, mut variance) = (Batches::default(), 0.0);
+    let (mut with_tick, mut undisturbed) = (0.0, 0.0);
+    for &(slow, is_slow) in &played {
+        let lengths = std::array::from_fn(|at| if at < slow { 2_000 } else { 1_000 });
+        modes.add(&between(lengths, if is_slow { 2_100 } else { 900 }));
+        let share = 2.0 * slow as f64 / (8 + slow) as f64;
+        let own = f64::from(u8::from(is_slow));
+        differences.add(own - share);
+        (with_tick, undisturbed) = (with_tick + own / 40.0, undisturbed + share / 40.0);
+        let among = (8.0 * share + own) / 9.0;
+        variance += among * (1.0 - among);
+    }
+    let speeds = Speeds { fast: 1_000, slow: 2_000, beside_undisturbed: 0.0 };
+    let found = modes.compare(&speeds, &clock_ns());
+    let difference = with_tick - undisturbed;
+    let spread = differences.spread().expect("40 differences");
+    let error = spread.standard_error.max(variance.sqrt() / 40.0);
+    let reach = spread.reach().max(1.959_963_984_540_054 * error);
+    let close = |found: f64, expected: f64| (found - expected).abs() < 1e-6;
+    assert!(close(found.with_tick_slow, with_tick), "{found:?}, not {with_tick}");
+    assert!(close(found.undisturbed_slow, undisturbed), "{found:?}, not {undisturbed}");
+    assert!(close(found.difference.low, difference - reach), "{found:?}, not {reach}");
+    assert!(close(found.difference.high, difference + reach), "{found:?}, not {reach}");
+    assert_eq!((found.fast_ns, found.slow_ns, found.ticks), (1_000.0, 2_000.0, 40));
+}
+
+/// Samples that are all alike have no spread: the error is that of drawing each among itself and its neighbours.
+#[test]
+fn samples_that_happen_to_be_alike_have_the_error_of_drawing_them() {
+    let mut modes = ModesOf::default();
+    for _ in 0..30 {
+        modes.add(&between([1_000, 1_000, 1_000, 2_000, 1_000, 1_000, 1_000, 2_000], 2_000));
+    }
+    let speeds = Speeds { fast: 1_000, slow: 2_000, beside_undisturbed: 0.0 };
+    let found = modes.compare(&speeds, &clock_ns());
+    // Two of eight are slow and take 0.4 of the time; with the sample itself (8 · 0.4 + 1) / 9 are.
+    let among = 4.2 / 9.0;
+    let reach = 1.959_963_984_540_054 * f64::sqrt(among * (1.0 - among) / 30.0);
+    assert!((found.difference.high - 0.6 - reach).abs() < 1e-6, "{found:?}, not {reach}");
+    // A single one has one degree of freedom, with which Student's distribution is Cauchy's.
+    let mut modes = ModesOf::default();
+    modes.add(&between([1_000, 1_000, 1_000, 2_000, 1_000, 1_000, 1_000, 2_000], 2_000));
+    let found = modes.compare(&speeds, &clock_ns());
+    let distance = 0.6 / f64::sqrt(among * (1.0 - among));
+    let expected = 1.0 - distance.atan() * std::f64::consts::FRAC_2_PI;
+    assert!((found.p - expected).abs() < 1e-6, "{found:?}, not {expected}");
+}
+
+#[test]
+fn two_speeds_are_found_beside_rare_giants_and_with_few_samples_between() {
+    // So many samples at each length.
+    let lengths = |groups: &[(u64, usize)]| -> Vec<u64> {
+        groups.iter().flat_map(|&(length, count)| std::iter::repeat_n(length, count)).collect()
+    };
+    let cases = [
+        ("two speeds", vec![(1_000, 600), (1_300, 400)], Some((1_000, 1_300))),
+        ("giants", vec![(1_000, 600), (1_300, 392), (1 << 40, 8)], Some((1_000, 1_300))),
+        // The middle third of the distance has neither of its ends.
+        ("at its end", vec![(1_000, 500), (1_200, 200), (1_300, 300)], Some((1_000, 1_300))),
+        ("in the middle", vec![(1_000, 500), (1_199, 200), (1_300, 300)], None),
+    ];
+    for (name, samples, expected) in cases {
+        let found = Speeds::find(lengths(&samples), 6).map(|speeds| (speeds.fast, speeds.slow));
+        assert_eq!(found, expected, "case: {name}");
+    }
+}
+
+#[test]
+fn beside_both_speeds_is_what_is_a_third_of_their_distance_from_them() {
+    let speeds = Speeds { fast: 1_000, slow: 1_300, beside_undisturbed: 0.0 };
+    let cases = [
+        (vec![899, 1_101, 1_150, 1_199, 1_401], 1.0),
+        (vec![900, 1_000, 1_100, 1_200, 1_300, 1_400], 0.0),
+        (vec![1_000, 1_150, 1_200, 1_500], 0.5),
+        (vec![], 0.0),
+    ];
+    for (lengths, share) in cases {
+        assert_eq!(speeds.beside(&lengths), share, "{lengths:?}");
+    }
+}
+
+/// Of three series at 1 % the most significant counts below 0.33 %, and the next ones only if it does (Holm 1979).
+#[test]
+fn a_family_of_series_is_judged_from_the_most_significant_one_on() {
+    let series = |p: f64| Modes {
+        fast_ns: 1.0,
+        slow_ns: 2.0,
+        ticks: 100,
+        undisturbed_slow: 0.2,
+        with_tick_slow: 0.6,
+        difference: Interval { low: 0.3, high: 0.5 },
+        p,
+        differs: false,
+    };
+    let cases = [
+        ([0.003, 0.004, 0.009], [true, true, true]),
+        ([0.003, 0.006, 0.009], [true, false, false]),
+        ([0.004, 0.004, 0.004], [false, false, false]),
+    ];
+    for (p, expected) in cases {
+        let mut all = p.map(series);
+        judge(all.iter_mut().collect());
+        assert_eq!(all.map(|modes| modes.differs), expected, "{p:?}");
+    }
+}

@@ -197,3 +197,48 @@ impl Excess {
         self.batches.spread().as_ref().map(Spread::reach)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plays undisturbed samples of these lengths around a disturbed one with this rest.
+    fn between(before: &[u64], rest: u64, after: &[u64]) -> Neighbours<()> {
+        let mut near = Neighbours::default();
+        before.iter().for_each(|&length| near.add_undisturbed(length, true));
+        near.add_disturbed(rest, Some(()), true);
+        after.iter().for_each(|&length| near.add_undisturbed(length, true));
+        near
+    }
+
+    /// Neighbours of 10 and 14 before and of 20 and 24 after: their mean is 17, their variance 16 / 2 and that of the mean
+    /// of both sides a quarter of 8 · (1/2 + 1/2), so a rest of 20 exceeds them by 17 · 3 - (8 - 2).
+    #[test]
+    fn an_excess_is_weighted_by_the_usual_length() {
+        let mut near = between(&[10, 14], 20, &[20, 24]);
+        near.break_off();
+        let compared = near.next().expect("two on either side");
+        assert_eq!(compared.weighted_excess(), (17.0, 45.0));
+    }
+
+    #[test]
+    fn samples_beyond_a_hole_or_far_away_are_no_neighbours() {
+        let mut hole = between(&[1, 2, 3, 4], 9, &[5, 6]);
+        hole.add_undisturbed(100, false);
+        let found = hole.next().map(|compared| compared.neighbours().collect());
+        assert_eq!(found, Some(vec![1, 2, 3, 4, 5, 6]));
+        for (others, expected) in [(NEAR - 4, 4), (NEAR - 1, 1), (NEAR, 0)] {
+            let mut far = between(&[1, 2, 3, 4], 9, &[]);
+            far.break_off();
+            [1, 2, 3, 4].into_iter().for_each(|length| far.add_undisturbed(length, true));
+            (0..others).for_each(|_| far.add_disturbed(9, None, true));
+            far.add_disturbed(9, Some(()), true);
+            let (_, compared) = &far.waiting[0];
+            assert_eq!(compared.neighbours().count(), expected, "{others} other samples between");
+        }
+        // Nor are later ones, once as many have passed.
+        let mut late = between(&[1, 2, 3, 4], 9, &[5]);
+        (0..NEAR).for_each(|_| late.add_disturbed(9, None, true));
+        assert_eq!((late.waiting.len(), late.done.len()), (0, 0));
+    }
+}

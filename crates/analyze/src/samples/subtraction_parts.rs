@@ -324,4 +324,27 @@ mod tests {
             assert_eq!(is_network(source, name), expected, "case: {source} {name}");
         }
     }
+    /// Rows refer to their parents within their detour: what is nested in the first row of the second one is nested in no
+    /// tick, although the first row of the first one is a tick.
+    #[test]
+    fn rows_are_nested_within_their_own_detour() {
+        let piece = |start_ticks, self_ticks, class, detour, parent| Piece {
+            start_ticks,
+            self_ticks,
+            class,
+            place: 0,
+            charged_to_tick: class == Class::Tick,
+            detour,
+            parent,
+        };
+        let pieces = [
+            piece(10, 100, Class::Tick, 0, None),
+            piece(20, 30, Class::Direct, 0, Some(0)),
+            piece(200, 7, Class::Direct, 1, None),
+            piece(202, 5, Class::Direct, 1, Some(0)),
+        ];
+        let mut joined = Joined::new(pieces.into_iter().map(Ok));
+        let (parts, outside) = joined.sample(0, (0, 1_000)).expect("nothing is read");
+        assert_eq!((parts.ticks, parts.tick_direct, parts.foreign, outside), (1, 130, 2, 0));
+    }
 }

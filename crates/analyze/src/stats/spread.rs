@@ -221,4 +221,38 @@ mod tests {
         assert!((found.standard_error / plain.standard_error - 1.0).abs() < 1e-9);
         assert_eq!(Spread::left_out(1.0, &[1.0, f64::NAN]), None);
     }
+    /// Four blocks above the mean and four below it, in turn: of the 39 products of neighbours 30 are 1 and 9 are -1.
+    #[test]
+    fn a_correlation_is_corrected_and_raised_by_half_of_its_error() {
+        let blocks: Vec<f64> = (0..40).map(|at| if at / 4 % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let correlation = 21.0 / 40.0;
+        let corrected = correlation + (1.0 + 3.0 * correlation) / 40.0;
+        let raised = corrected + 0.5 * f64::sqrt((1.0 - correlation * correlation) / 40.0);
+        let expected = (1.0 + raised) / (1.0 - raised);
+        let found = decaying(&blocks);
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+        // As many independent blocks of this variance would have the same error.
+        let spread = Spread::from_blocks(&blocks).expect("enough blocks");
+        let variance = 40.0 / 39.0;
+        assert!(spread.effective < 40.0 / expected + 1e-9, "{spread:?}");
+        assert!((spread.standard_error.powi(2) * spread.effective - variance).abs() < 1e-9);
+    }
+
+    /// Each block shares half of its variance with the next one, and nothing with those further on: the window adds the
+    /// covariance of neighbours on both sides in full and no other. What subtracting the mean takes away is put back.
+    #[test]
+    fn significant_covariances_are_added_up() {
+        let mut random = Pcg64Mcg::seed_from_u64(11);
+        let single: Vec<f64> = (0..=400).map(|_| random.random::<f64>() - 0.5).collect();
+        let sums: Vec<f64> = single.windows(2).map(|pair| pair[0] + pair[1]).collect();
+        let mean = sums.iter().sum::<f64>() / 400.0;
+        let deviations: Vec<f64> = sums.iter().map(|sum| sum - mean).collect();
+        let own: f64 = deviations.iter().map(|deviation| deviation * deviation).sum();
+        let next: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let kept = 1.0 - (1.0 + 2.0 * (1.0 - 1.0 / 400.0)) / 400.0;
+        let expected = (1.0 + 2.0 * next / own) / kept * (1.0 - 1.0 / 400.0);
+        let found = significant(&deviations);
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+        assert!((found - 2.0).abs() < 0.2, "{found}");
+    }
 }

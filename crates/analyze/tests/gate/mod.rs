@@ -236,6 +236,28 @@ fn what_is_exceeded_fails_also_in_a_flawed_recording() {
     }
 }
 
+/// CPU 1 has detours of up to 300 us: one is at least as long, and a hundred lost ones take up to 0.1 % of 30 s.
+#[test]
+fn lost_detours_may_be_as_long_as_the_longest() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let found = |lost: u64, text: &str| {
+        let mut run = two_cpus::run(SECONDS * SECOND);
+        run.cpus[1].lost_detours = lost;
+        let place = tempfile::tempdir_in(&dir).expect("a directory");
+        judge(&noisy(&place.path().join("lost"), &run), text).findings.swap_remove(1)
+    };
+    let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.01;
+    let [none, many] = [0, 100].map(|lost| found(lost, "max-noise 90%").at_most.expect("a bound"));
+    assert!(close(many - none, 100.0 * 300e-6 / 30.0), "{none} and {many}");
+    let [none, many] = [0, 100].map(|lost| found(lost, "max-detour 1ms"));
+    for finding in [&none, &many] {
+        assert!(close(finding.at_least, 300_000.0), "{finding:?}");
+        assert_eq!(finding.value, finding.at_least, "{finding:?}");
+    }
+    assert_eq!(none.at_most, Some(none.value));
+    assert_eq!(many.at_most, None, "a lost detour may have had any length");
+}
+
 #[test]
 fn rules_on_sources_need_reliable_sources() {
     let dir = tempfile::tempdir().expect("a directory");

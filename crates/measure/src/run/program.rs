@@ -180,20 +180,33 @@ fn no_events(run: &Run) -> Problem {
     ProblemKind::Unavailable.problem(why, remedy)
 }
 
+/// The detours that are not written yet, and the number of all of each CPU.
+#[derive(Debug, Default)]
+struct Found {
+    unwritten: Vec<Detour>,
+    counts: BTreeMap<u32, u64>,
+}
+
+impl Found {
+    fn add(&mut self, detour: Detour) {
+        *self.counts.entry(detour.cpu).or_default() += 1;
+        self.unwritten.push(detour);
+    }
+}
+
 /// Derives the detours of the program from the events on disk, and describes its CPUs.
 fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result<(), Problem> {
     store.complete_parts();
     let Some(program) = &mut run.program else { return Ok(()) };
     let recording = Recording::open(store.dir())?;
     let is_wanted = |cpu: u32| wanted.is_none_or(|wanted| wanted.contains(&cpu));
-    let (mut detours, mut counts): (Vec<Detour>, BTreeMap<u32, u64>) = Default::default();
+    let mut found = Found::default();
     let mut keep = |detour: Detour| {
         if is_wanted(detour.cpu) {
-            *counts.entry(detour.cpu).or_default() += 1;
-            detours.push(detour);
-            if detours.len() >= BATCH {
-                store.append(&detours);
-                detours.clear();
+            found.add(detour);
+            if found.unwritten.len() >= BATCH {
+                store.append(&found.unwritten);
+                found.unwritten.clear();
             }
         }
     };
@@ -202,13 +215,13 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
         LostTime::new(Members::new(program), &run.clock, run.start_ticks, losses, &mut keep);
     read(&recording, &run.machine.online, &mut lost_time)?;
     let (ran, members) = lost_time.finish(run.end_ticks);
-    store.append(&detours);
+    store.append(&found.unwritten);
     program.threads_seen = members.seen();
     program.ran = ran.iter().map(|(&cpu, executed)| executed.on(cpu)).collect();
     let cpus: Vec<u32> = ran.into_keys().filter(|&cpu| is_wanted(cpu)).collect();
     let (first_ticks, last_ticks) = (run.start_ticks, run.end_ticks);
     let described = cpus.iter().map(|&cpu| {
-        let detours = counts.get(&cpu).copied().unwrap_or(0);
+        let detours = found.counts.get(&cpu).copied().unwrap_or(0);
         CpuRun { first_ticks, last_ticks, detours, ..describe::cpu(run, cpu, 0) }
     });
     run.cpus = described.collect();
@@ -224,4 +237,21 @@ fn read(recording: &Recording, online: &str, lost_time: &mut LostTime<'_>) -> Re
         lost_time.event(&event);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detours_are_counted_by_cpu_also_after_some_are_written() {
+        let mut found = Found::default();
+        let detour =
+            |cpu: u32, start_ticks: u64| Detour { cpu, start_ticks, end_ticks: start_ticks + 5 };
+        [detour(3, 10), detour(1, 20)].into_iter().for_each(|detour| found.add(detour));
+        found.unwritten.clear();
+        [detour(3, 30), detour(3, 40)].into_iter().for_each(|detour| found.add(detour));
+        assert_eq!(found.counts, BTreeMap::from([(1, 1), (3, 3)]));
+        assert_eq!(found.unwritten, [detour(3, 30), detour(3, 40)]);
+    }
 }

@@ -150,4 +150,35 @@ mod tests {
         let got = Pareto { shape: 0.99, scale: 5.0 }.mean_of_largest(0.25, 1);
         assert!((got / 125.0 - 1.0).abs() < 5e-3, "{got}");
     }
+    #[test]
+    fn survivals_are_those_of_the_formula() {
+        // (1 + y / 4)^-2 of heavy tails, e^(-y / 2), and 1 - y / 2 up to the longest, 2.
+        let cases = [
+            (0.5, 2.0, 4.0, 0.25),
+            (0.5, 2.0, 12.0, 0.0625),
+            (0.0, 2.0, 2.0, f64::exp(-1.0)),
+            (-1.0, 2.0, 0.5, 0.75),
+            (-1.0, 2.0, 3.0, 0.0),
+        ];
+        for (shape, scale, excess, expected) in cases {
+            let found = Pareto { shape, scale }.survival(excess);
+            assert!((found - expected).abs() < 1e-12, "{shape}, {excess}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_maximum_lies_anywhere_between_the_ends() {
+        for top in [2.0, 2.1, 3.7, 4.99, 5.0] {
+            let found = golden(2.0, 5.0, |at| -(at - top) * (at - top));
+            assert!((found - top).abs() < 1e-6, "{found}, not {top}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_fitted_to_values_without_a_mean() {
+        let cases = [&[][..], &[0.0; 5], &[1.0, f64::INFINITY], &[f64::NAN, 1.0]];
+        for excesses in cases {
+            assert_eq!(Pareto::fit(excesses), None, "{excesses:?}");
+        }
+    }
 }

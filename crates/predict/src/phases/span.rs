@@ -19,3 +19,15 @@ impl Span {
         self.end_ns - self.start_ns
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_longest_window_is_ten_leap_years() {
+        let hours = 10 * 366 * 24;
+        assert_eq!(Duration::from_nanos(LONGEST_NS), Duration::from_secs(hours * 60 * 60));
+    }
+}

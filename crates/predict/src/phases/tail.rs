@@ -210,7 +210,8 @@ impl Longest {
 
     fn close(&mut self) {
         let delay_ns = std::mem::take(&mut self.delay_ns);
-        if delay_ns > 0 && self.window < self.windows {
+        // One without a delay is above no threshold.
+        if self.window < self.windows {
             self.keep(Long { delay_ns, at_ppm: self.window * 1_000_000 / self.windows });
         }
     }
@@ -279,6 +280,8 @@ impl Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phases::bins::{Binned, DelayBin, bin_of};
+    use crate::phases::law::LawBuilder;
 
     /// Without a block that has c of all N delays of B blocks, (N − c) / N · B / (B − 1) times as many are expected.
     #[test]
@@ -293,5 +296,95 @@ mod tests {
         let expected = [90.0, 80.0, 70.0, 60.0].map(|left| left / 100.0 * 4.0 / 3.0);
         let near = shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(near && shares.len() == 4, "{shares:?}");
+    }
+    /// Returns the middles of `count` equal parts of an exponential distribution with the mean 1, each so many parts lower.
+    fn quantiles(count: u32, down: f64) -> Vec<f64> {
+        let below = (0..count)
+            .map(|at| ((f64::from(at) + 0.5 - down) / f64::from(count)).clamp(0.0, 0.995));
+        below.map(|below| -f64::ln_1p(-below)).collect()
+    }
+
+    /// Of 100 values the distribution may be 10 away, on either side of each step, and the longest may have 1 %.
+    #[test]
+    fn a_tail_fits_unless_the_longest_or_the_distance_is_improbable() {
+        let exponential = Pareto { shape: 0.0, scale: 1.0 };
+        let mut long = quantiles(100, 0.0);
+        long[99] = 10.0; // 100 · e^-10 = 0.45 %
+        let mut longest_that_may_be = quantiles(100, 0.0);
+        longest_that_may_be[99] = 9.0; // 1.2 %
+        let cases = [
+            ("exponential", quantiles(100, 0.0), true),
+            ("the longest is improbable", long, false),
+            ("it is not", longest_that_may_be, true),
+            ("9.9 too short", quantiles(100, 9.4), true),
+            ("10.1 too short", quantiles(100, 9.6), false),
+            ("10.1 too long", quantiles(100, -9.6), false),
+        ];
+        for (name, excesses, expected) in cases {
+            assert_eq!(could_be(&exponential, &excesses), expected, "case: {name}");
+        }
+    }
+
+    /// Windows of 100 ns of free time; what lies in one of them is one delay.
+    #[test]
+    fn the_detours_of_a_window_are_one_delay() {
+        let mut longest = Longest::new(1_000, 100, 10);
+        // In free time these begin at 50, 90, 110, 399 and 1,000: the last window is not complete.
+        let mut lost_ns = 0;
+        for (free_ns, length_ns) in [(50, 7), (90, 5), (110, 3), (399, 20), (1_000, 9)] {
+            let start_ns = free_ns + lost_ns;
+            longest.add(Span { start_ns, end_ns: start_ns + length_ns });
+            lost_ns += length_ns;
+        }
+        let above = longest.above();
+        let long = |delay_ns, at_ppm| Long { delay_ns, at_ppm };
+        assert_eq!(above.threshold_ns, 0);
+        assert_eq!(above.delays, [long(3, 100_000), long(12, 0), long(20, 300_000)]);
+    }
+    /// Half as many delays are left of those that follow no distribution: fifty are enough, and one less is not.
+    #[test]
+    fn fifty_delays_are_enough_for_a_tail() {
+        for (left, says) in [(50, "too few blocks of time"), (49, "do not follow one distribution")]
+        {
+            let short = (1..=left).map(u64::from).chain([1_000_000]);
+            let long = quantiles(left, 0.0).into_iter();
+            let long = long.map(|excess| 1_000_000 + (excess * 100_000.0) as u64 + 1);
+            let all = short.chain(long).map(|delay_ns| Reverse(Long { delay_ns, at_ppm: 0 }));
+            let longest = Longest { kept: all.collect(), ..Longest::new(1_000, 1, 1_000) };
+            let why = fit(longest, 1_000, None).expect_err("no blocks");
+            assert!(why.contains(says), "{left} are left: {why}");
+        }
+    }
+
+    /// One of ten phases is delayed by 1 µs. Over 500 ns the tail replaces it: 0.1 · (500 + 100 / (1 − 1/2)) ns in the mean.
+    #[test]
+    fn a_tail_is_added_to_what_lies_below_its_threshold() {
+        let mut cells = vec![DelayBin { mass: 90, sum: 0.0 }];
+        cells.resize(bin_of(1_000), DelayBin::default());
+        cells.push(DelayBin { mass: 10, sum: 10_000.0 });
+        let mut law = LawBuilder::default();
+        law.add(&Binned { cells, total: 100, mean: 100.0 });
+        let law = law.finish();
+        let pareto = |scale: f64| Pareto { shape: 0.5, scale };
+        let tail = Tail {
+            threshold_ns: 500,
+            windows: 100,
+            exceedances: 10,
+            shape: 0.5,
+            shape_interval: None,
+            scale_ns: 100.0,
+        };
+        let around = [90.0, 110.0].map(|scale| (pareto(scale), 1.0)).repeat(10);
+        let mut fitted = Fitted { tail, pareto: pareto(100.0), without_each: around };
+        let found = fitted.slowdown(&law, 1_000, 1);
+        assert!((found.slowdown - 1.07).abs() < 1e-4, "{found:?}");
+        // The interval is symmetric in the logarithm of what is added.
+        let interval = found.interval.expect("each block leaves a tail");
+        let middle = ((interval.low - 1.0) * (interval.high - 1.0)).sqrt();
+        assert!((middle / (found.slowdown - 1.0) - 1.0).abs() < 1e-9, "{found:?}");
+        assert!(interval.low > 1.0 && interval.low < found.slowdown, "{found:?}");
+        // Without one of the blocks the mean is infinite.
+        fitted.without_each[0].0.shape = 1.2;
+        assert_eq!(fitted.slowdown(&law, 1_000, 1).interval, None);
     }
 }

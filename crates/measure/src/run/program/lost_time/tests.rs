@@ -464,3 +464,26 @@ fn what_belongs_to_the_kernels_account_is_counted_apart() {
         assert_eq!(ran.get(&0), Some(&expected), "case: {name}");
     }
 }
+
+/// A thread of another program is woken or begun before a thread of this one gets its number by executing a program: what it
+/// waited for until then is not lost.
+#[test]
+fn who_was_woken_before_belonging_to_the_program_has_not_waited() {
+    const PROCESS: i32 = 20;
+    let events = |stranger: KernelEvent| {
+        vec![
+            switch(MS / 2, A, SLEEPS, IDLE),
+            on(1, switch(MS, IDLE, RUNNABLE, B)),
+            on(1, stranger),
+            on(1, event(3 * MS, EventKind::Exec, B, [PROCESS as u64, B as u64, 0])),
+            switch(4 * MS, IDLE, RUNNABLE, PROCESS),
+            switch(5 * MS, PROCESS, SLEEPS, IDLE),
+            on(1, switch(6 * MS, B, SLEEPS, IDLE)),
+        ]
+    };
+    let ran = &[(0, MS), (1, 5 * MS)];
+    verify(vec![
+        ("woken", events(waking(2 * MS, B, PROCESS)), &[], ran),
+        ("begun", events(born(2 * MS, OTHER, PROCESS)), &[], ran),
+    ]);
+}
