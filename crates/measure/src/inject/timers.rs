@@ -13,8 +13,8 @@
 
 use super::sampled::{refused, when};
 use super::timer_program::{
-    self, ARM, CANCEL, COUNT, CUT_SHORT, DUE, END, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT, OVERRUNS, Order, RANDOM,
-    RANDOM_BITS, STATE_WORDS, UNTIL,
+    self, ARM, CANCEL, COUNT, CUT_SHORT, DUE, END, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT, OVERRUNS,
+    Order, RANDOM, RANDOM_BITS, STATE_WORDS, UNTIL,
 };
 use super::{Delivered, InjectError, Injection, Replay, Timing, monotonic_ns};
 use crate::scheduling::block_signals;
