@@ -12,7 +12,9 @@ use crate::names::title_of;
 use crate::screen::Screen;
 use crate::style::{View, capital, clip, listed, plain};
 use crate::table::Table;
-use crate::units::{asked, between, count, counted, long, noise, number, rate, rough_share, span};
+use crate::units::{
+    asked, between, count, counted, long, noise, number, number_range, rate, rough_share, span,
+};
 use anechoic_analyze::compare::{
     Change, Comparison, CpuChange, Difference, FEWEST_PAIRS, LengthChange, Order, Side,
     SourceChange,
@@ -186,7 +188,7 @@ fn fell_or_rose(ratio: f64, interval: Option<Interval>) -> String {
     // A fall is largest where the ratio is lowest.
     let interval = interval.map(|ends| {
         let (low, high) = if fell { (ends.high, ends.low) } else { (ends.low, ends.high) };
-        format!(" (95 %: {} %)", between(&number(percent(low)), &number(percent(high))))
+        format!(" (95 %: {} %)", number_range(percent(low), percent(high)))
     });
     let verb = if fell { "fell" } else { "rose" };
     format!("{verb} by {} %{}", number(percent(ratio)), interval.unwrap_or_default())
@@ -194,8 +196,7 @@ fn fell_or_rose(ratio: f64, interval: Option<Interval>) -> String {
 
 /// Writes `1.04 times, 95 %: 0.91–1.19`.
 fn times(ratio: f64, interval: Option<Interval>) -> String {
-    let interval =
-        interval.map(|ends| format!(", 95 %: {}", between(&number(ends.low), &number(ends.high))));
+    let interval = interval.map(|ends| format!(", 95 %: {}", number_range(ends.low, ends.high)));
     format!("{} times{}", number(ratio), interval.unwrap_or_default())
 }
 
