@@ -108,29 +108,7 @@ pub(crate) fn sentences(found: &Comparison) -> Vec<String> {
         Change::Unproven => {
             format!("Unproven: the noise {size} ({values}), but {}.", why_unproven(found))
         }
-        Change::NotShown => {
-            let at_least = found.detectable.map(|ratio| {
-                let (fall, rise) = match ratio {
-                    ..2.0 => (
-                        format!("by {}", part(1.0 - 1.0 / ratio)),
-                        format!("by {}", part(ratio - 1.0)),
-                    ),
-                    _ => (
-                        format!("to {} times", number(1.0 / ratio)),
-                        format!("to {} times", number(ratio)),
-                    ),
-                };
-                format!(" A fall {fall} or a rise {rise} would probably have been found.")
-            });
-            format!(
-                "No change is shown: {values}{}.{}",
-                found
-                    .ratio
-                    .map(|ratio| format!(" ({})", times(ratio, found.interval)))
-                    .unwrap_or_default(),
-                at_least.unwrap_or_default()
-            )
-        }
+        Change::NotShown => not_shown(found, &values),
         Change::OneRunDiffers => format!(
             "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown: {}.",
             too_few(found)
@@ -156,6 +134,26 @@ pub(crate) fn sentences(found: &Comparison) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// States that no change is shown, and how large one would probably have been found.
+fn not_shown(found: &Comparison, values: &str) -> String {
+    let at_least = found.detectable.map(|ratio| {
+        let (fall, rise) = match ratio {
+            ..2.0 => {
+                (format!("by {}", part(1.0 - 1.0 / ratio)), format!("by {}", part(ratio - 1.0)))
+            }
+            _ => {
+                (format!("to {} times", number(1.0 / ratio)), format!("to {} times", number(ratio)))
+            }
+        };
+        format!(" A fall {fall} or a rise {rise} would probably have been found.")
+    });
+    format!(
+        "No change is shown: {values}{}.{}",
+        found.ratio.map(|ratio| format!(" ({})", times(ratio, found.interval))).unwrap_or_default(),
+        at_least.unwrap_or_default()
+    )
 }
 
 /// Returns why a difference does not prove a change.
