@@ -47,7 +47,7 @@ const SHORT: [(&str, &str); 30] = [
 /// Returns the command with a line for each option, as `-h` shows it.
 pub(crate) fn brief(command: Command) -> Command {
     let shown = |arg: &&Arg| !arg.is_hide_set() && !RARE.contains(&arg.get_id().as_str());
-    let widest = command.get_arguments().filter(shown).map(|arg| arg.to_string().chars().count());
+    let widest = command.get_arguments().filter(shown).map(columns);
     let room = WIDTH.saturating_sub(widest.max().unwrap_or(0) + BESIDE);
     command
         .mut_args(|arg| match RARE.contains(&arg.get_id().as_str()) {
@@ -55,6 +55,18 @@ pub(crate) fn brief(command: Command) -> Command {
             false => in_one_line(arg, room),
         })
         .mut_subcommands(brief)
+}
+
+/// Returns the width of an option's name with its values, or of an argument.
+fn columns(arg: &Arg) -> usize {
+    let id = arg.get_id().as_str().len() + 3;
+    let names = arg.get_value_names();
+    let values = names.map_or(id, |names| names.iter().map(|name| name.len() + 3).sum::<usize>());
+    match arg.get_long() {
+        Some(long) if arg.get_action().takes_values() => long.len() + 2 + values,
+        Some(long) => long.len() + 2,
+        None => values + 2,
+    }
 }
 
 /// Shortens the text of an option to this many columns; its default value stays if it fits.
@@ -161,11 +173,11 @@ mod tests {
         walk(&command, "anechoic", &mut |command, name| {
             let shown = |arg: &&Arg| !arg.is_hide_set() && !arg.is_hide_short_help_set();
             let options = || command.get_arguments().filter(shown);
-            let widest = options().map(|arg| arg.to_string().chars().count()).max().unwrap_or(0);
+            let widest = options().map(columns).max().unwrap_or(0);
             for option in options() {
                 let help = option.get_help().map(ToString::to_string).unwrap_or_default();
                 if widest + BESIDE + help.chars().count() > WIDTH {
-                    wide.push(format!("{name} {option}: {help}"));
+                    wide.push(format!("{name} {}: {help}", option.get_id()));
                 }
             }
         });

@@ -29,6 +29,17 @@ fn ends(low: f64, high: f64, decimals: usize) -> [String; 2] {
     if from == to && low < high { written(decimals + 1) } else { [from, to] }
 }
 
+/// Writes the ends of an interval in three digits, or one more if they would look equal: `5.12–5.77`.
+pub(crate) fn number_range(low: f64, high: f64) -> String {
+    let (from, to) = (number(low), number(high));
+    if from != to || high >= 999.5 {
+        return between(&from, &to);
+    }
+    let decimals = from.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let [from, to] = ends(low, high, decimals);
+    between(&from, &to)
+}
+
 /// Removes the sign of a number that was rounded to zero.
 fn without_sign_of_zero(number: String) -> String {
     let nothing = number.trim_start_matches(['-', '0', '.']).is_empty();
@@ -371,6 +382,7 @@ mod tests {
         assert_eq!(noise_bounds(0.0207, Some(interval), None), "1.98–2.16");
         let narrow = Interval { low: 0.193_1, high: 0.193_4 };
         assert_eq!(noise_bounds(0.193, Some(narrow), None), "19.31–19.34");
+        assert_eq!(number_range(19.302, 19.341), "19.30–19.34");
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         let rates = [9310.4, 250.0, 9.94, 0.9, 0.031, 0.0031, 0.0001, 0.0].map(rate);
         assert_eq!(rates, ["9,310", "250", "9.9", "0.9", "0.03", "0.003", "<0.001", "0"]);

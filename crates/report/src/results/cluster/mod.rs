@@ -25,9 +25,9 @@ pub fn cluster(cluster: &Cluster, view: &View<'_>) -> Screen {
         heading(cluster, terminal);
         terminal.gap();
         terminal.headline(&words::sentences(cluster).join(" "));
-        terminal.gap();
     });
     if view.all {
+        screen.in_terminal(Screen::gap);
         totals(cluster, &mut screen);
     }
     screen.on_page(|page| {
@@ -130,7 +130,7 @@ fn spread(quantiles: &Quantiles) -> String {
 }
 
 /// With fewer hosts, a brief screen does not state that they are too few to identify outliers.
-const FEW_HOSTS: u64 = 8;
+pub(crate) const FEW_HOSTS: u64 = 8;
 
 /// Explains the probability of an outlier.
 const P: &str =

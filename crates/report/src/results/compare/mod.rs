@@ -12,7 +12,9 @@ use crate::names::title_of;
 use crate::screen::Screen;
 use crate::style::{View, capital, clip, listed, plain};
 use crate::table::Table;
-use crate::units::{asked, between, count, counted, long, noise, number, rate, rough_share, span};
+use crate::units::{
+    asked, between, count, counted, long, noise, number, number_range, rate, rough_share, span,
+};
 use anechoic_analyze::compare::{
     Change, Comparison, CpuChange, Difference, FEWEST_PAIRS, LengthChange, Order, Side,
     SourceChange,
@@ -106,29 +108,7 @@ pub(crate) fn sentences(found: &Comparison) -> Vec<String> {
         Change::Unproven => {
             format!("Unproven: the noise {size} ({values}), but {}.", why_unproven(found))
         }
-        Change::NotShown => {
-            let at_least = found.detectable.map(|ratio| {
-                let (fall, rise) = match ratio {
-                    ..2.0 => (
-                        format!("by {}", part(1.0 - 1.0 / ratio)),
-                        format!("by {}", part(ratio - 1.0)),
-                    ),
-                    _ => (
-                        format!("to {} times", number(1.0 / ratio)),
-                        format!("to {} times", number(ratio)),
-                    ),
-                };
-                format!(" A fall {fall} or a rise {rise} would probably have been found.")
-            });
-            format!(
-                "No change is shown: {values}{}.{}",
-                found
-                    .ratio
-                    .map(|ratio| format!(" ({})", times(ratio, found.interval)))
-                    .unwrap_or_default(),
-                at_least.unwrap_or_default()
-            )
-        }
+        Change::NotShown => not_shown(found, &values),
         Change::OneRunDiffers => format!(
             "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown: {}.",
             too_few(found)
@@ -154,6 +134,26 @@ pub(crate) fn sentences(found: &Comparison) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// States that no change is shown, and how large one would probably have been found.
+fn not_shown(found: &Comparison, values: &str) -> String {
+    let at_least = found.detectable.map(|ratio| {
+        let (fall, rise) = match ratio {
+            ..2.0 => {
+                (format!("by {}", part(1.0 - 1.0 / ratio)), format!("by {}", part(ratio - 1.0)))
+            }
+            _ => {
+                (format!("to {} times", number(1.0 / ratio)), format!("to {} times", number(ratio)))
+            }
+        };
+        format!(" A fall {fall} or a rise {rise} would probably have been found.")
+    });
+    format!(
+        "No change is shown: {values}{}.{}",
+        found.ratio.map(|ratio| format!(" ({})", times(ratio, found.interval))).unwrap_or_default(),
+        at_least.unwrap_or_default()
+    )
 }
 
 /// Returns why a difference does not prove a change.
@@ -186,7 +186,7 @@ fn fell_or_rose(ratio: f64, interval: Option<Interval>) -> String {
     // A fall is largest where the ratio is lowest.
     let interval = interval.map(|ends| {
         let (low, high) = if fell { (ends.high, ends.low) } else { (ends.low, ends.high) };
-        format!(" (95 %: {} %)", between(&number(percent(low)), &number(percent(high))))
+        format!(" (95 %: {} %)", number_range(percent(low), percent(high)))
     });
     let verb = if fell { "fell" } else { "rose" };
     format!("{verb} by {} %{}", number(percent(ratio)), interval.unwrap_or_default())
@@ -194,8 +194,7 @@ fn fell_or_rose(ratio: f64, interval: Option<Interval>) -> String {
 
 /// Writes `1.04 times, 95 %: 0.91–1.19`.
 fn times(ratio: f64, interval: Option<Interval>) -> String {
-    let interval =
-        interval.map(|ends| format!(", 95 %: {}", between(&number(ends.low), &number(ends.high))));
+    let interval = interval.map(|ends| format!(", 95 %: {}", number_range(ends.low, ends.high)));
     format!("{} times{}", number(ratio), interval.unwrap_or_default())
 }
 

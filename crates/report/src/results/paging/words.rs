@@ -1,7 +1,7 @@
 //! What page sizes come to, in words.
 
 use crate::results::memory::words::size;
-use crate::units::{between, counted, number, percent, percent_range};
+use crate::units::{counted, number, number_range, percent, percent_range};
 use anechoic_analyze::Paging;
 use anechoic_analyze::paging::{Estimate, Kind, Saved};
 use anechoic_recording::paging::{BUILDS, Backing, Verified};
@@ -84,7 +84,7 @@ fn dependence(saved: &Saved) -> String {
         format!(
             " (difference {}, 95 %: {})",
             number(difference.value),
-            between(&number(interval.low), &number(interval.high))
+            number_range(interval.low, interval.high)
         )
     });
     let what = match (saved.depends_on_build, difference.interval) {

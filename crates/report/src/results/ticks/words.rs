@@ -1,7 +1,7 @@
 //! The model in sentences.
 
 use crate::published::published_share;
-use crate::units::{between, change, counted, hertz, micro, number, percent, share, whole};
+use crate::units::{change, counted, hertz, micro, number_range, percent, share, whole};
 use anechoic_analyze::stats::Interval;
 use anechoic_predict::ticks::{Estimators, Fitted, Linearity, Pair, ProcessorModel, Sample};
 
@@ -10,7 +10,7 @@ const MOST_NAMED: usize = 4;
 
 /// Writes an interval: `5.12–5.77`.
 pub(crate) fn range(interval: Interval) -> String {
-    between(&number(interval.low), &number(interval.high))
+    number_range(interval.low, interval.high)
 }
 
 /// States the cost of one interrupt and its parts.
