@@ -76,8 +76,7 @@ impl Account {
     }
 
     /// Returns the least and the most that the kernel may have counted by what the events show.
-    #[must_use]
-    pub fn range_ns(&self) -> [u64; 2] {
+    fn range_ns(&self) -> [u64; 2] {
         let current = self.executed_ns.saturating_add(self.interrupted_ns);
         let less = self.unseen_ns.saturating_add(self.steal_ns);
         [current.saturating_sub(less), current.saturating_add(self.waking_ns)]

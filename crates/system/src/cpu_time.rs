@@ -23,11 +23,12 @@ pub fn ended_children() -> Duration {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let time = |time: libc::timeval| {
-        Duration::new(time.tv_sec.unsigned_abs(), 0)
-            + Duration::from_micros(time.tv_usec.unsigned_abs())
-    };
-    time(usage.ru_utime) + time(usage.ru_stime)
+    duration(usage.ru_utime) + duration(usage.ru_stime)
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::from_secs(time.tv_sec.unsigned_abs())
+        + Duration::from_micros(time.tv_usec.unsigned_abs())
 }
 
 /// The CPU time of a process that runs, and of its descendants.
