@@ -3,7 +3,7 @@
 use crate::tool::{Done, anechoic, arg};
 use anechoic_lab::builders::{clock, cpu_run, run};
 use anechoic_recording::run::{Run, RunState};
-use anechoic_recording::{Detour, Recorder};
+use anechoic_recording::{Detour, Loss, LossKind, Recorder};
 use anechoic_system::{cpus, machine};
 use std::fs;
 use std::path::Path;
@@ -110,11 +110,14 @@ fn what_a_suite_lacks_is_named_wherever_it_is_shown() {
 /// A set whose own result is a warning makes the exit code 1, and the screen, the page and the document state why.
 #[test]
 fn a_doubtful_set_is_named_with_the_reason() {
-    let dir = whole();
-    let mut run = selfish_run();
-    run.cpus[0].lost_detours = 3;
-    fs::remove_dir_all(dir.path().join("run-02")).expect("removed");
-    write(&dir.path().join("run-02"), &run);
+    let (dir, run) = (whole(), selfish_run());
+    let doubtful = dir.path().join("run-02");
+    fs::remove_dir_all(&doubtful).expect("removed");
+    let mut recorder = Recorder::create(&doubtful, &run).expect("writable");
+    let (start_ticks, end_ticks) = (SECOND / 2, SECOND);
+    let loss = Loss { what: LossKind::Detours, cpu: 0, start_ticks, end_ticks, count: 3 };
+    recorder.append(&[loss]).expect("in order");
+    recorder.finish(&run).expect("writable");
     let (suite, pages) = shown(dir.path());
     assert_eq!(suite.code, Some(1), "{}", suite.err);
     for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
