@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(at(0, 0, 3, 5).len(), 1);
         assert!(at(0, 0, 3, 5)[0].ends_with("write `closures: 11` for a"), "few enough");
         let few = Ceiling { closures: 11, ..ceiling };
-        let counts = Counts { long_closures: 3, closures: 0, lines: 1000 };
+        let counts = Counts { long_closures: 3, lines: 1000, ..Counts::default() };
         assert_eq!(against(&few, &counts), Vec::<String>::new());
     }
 }
