@@ -294,12 +294,10 @@ impl Injector {
         }
     }
 
-    /// Makes periodic interrupts end by themselves soon after this process is stopped, unless [`Injector::renew`] is called
-    /// every [`RENEWAL`] or more often.
+    /// Makes interrupts end by themselves soon after this process is stopped, unless [`Injector::renew`] is called every
+    /// [`RENEWAL`] or more often.
     pub fn end_unless_renewed(&mut self) {
-        if let Maker::Interrupts(interrupts) = &mut self.maker {
-            interrupts.end_after(WITHOUT_RENEWAL);
-        }
+        self.end_after(WITHOUT_RENEWAL);
     }
 
     /// Lets noise go on that ends by itself if nobody renews it.
@@ -308,8 +306,10 @@ impl Injector {
     /// Returns the kernel's error.
     pub fn renew(&mut self) -> Result<(), InjectError> {
         match &mut self.maker {
-            Maker::Interrupts(interrupts) if self.on_since.is_some() => interrupts.renew(),
-            _ => Ok(()),
+            _ if self.on_since.is_none() => Ok(()),
+            Maker::Interrupts(interrupts) => interrupts.renew(),
+            Maker::Timers(timers) => timers.renew(),
+            Maker::Threads(_) => Ok(()),
         }
     }
 

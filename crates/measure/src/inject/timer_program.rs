@@ -13,6 +13,7 @@
 //! {
 //!     struct spin spin = { .state = bpf_map_lookup_elem(&states, &asked->cpu) };
 //!     if (!asked->on) return bpf_timer_cancel(&spin.state->timer);
+//!     if (asked->on > 1) { spin.state->until = asked->on; return; }
 //!     spin.state->horizon = bpf_ktime_get_ns();
 //!     bpf_loop(MOST_SKIPPED, advance, &spin, 0);
 //!     bpf_timer_init(&spin.state->timer, &states, CLOCK_MONOTONIC);
@@ -137,6 +138,10 @@ const KEY: i16 = -40;
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 const INCREMENT: u64 = 1_442_695_040_888_963_407;
 
+/// What the program is asked to do with a CPU's timer. A larger number is the time from which on no event comes ([`UNTIL`]).
+pub(super) const CANCEL: u64 = 0;
+pub(super) const ARM: u64 = 1;
+
 /// How the next entry is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -168,6 +173,12 @@ fn arm(states: &OwnedFd) -> Assembler {
     a.call(TIMER_CANCEL);
     a.leave();
     a.land(on);
+    a.set(R1, 1);
+    let arms = a.skip_if_not_less(R1, ON);
+    a.store(STATE, byte(UNTIL), ON);
+    a.set(R0, 0);
+    a.leave();
+    a.land(arms);
 
     a.call(KTIME_GET_NS);
     a.store(STATE, byte(HORIZON), R0);

@@ -2,7 +2,8 @@
 //!
 //! The kernel runs them after the timer interrupt, in its HRTIMER softirq, with interrupts enabled. Arming
 //! the next timer is part of that; no thread runs on the disturbed CPU except the one that arms the first.
-//! Everything ends with the map that the timers lie in, and so with this process.
+//! Everything ends with the map that the timers lie in, and so with this process. Who injects for an unknown time moves
+//! the end ahead again and again, so that a process that is stopped stops injecting.
 //!
 //! Alternatives that were rejected: Perf events armed one by one by a thread on that CPU take 3.3 to 5.7 µs
 //! of it per interrupt (batches of 128 to 8), because the kernel stops and restarts the timers of all events
@@ -12,7 +13,7 @@
 
 use super::sampled::{refused, when};
 use super::timer_program::{
-    self, COUNT, CUT_SHORT, DUE, END, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT, OVERRUNS, Order, RANDOM,
+    self, ARM, CANCEL, COUNT, CUT_SHORT, DUE, END, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT, OVERRUNS, Order, RANDOM,
     RANDOM_BITS, STATE_WORDS, UNTIL,
 };
 use super::{Delivered, InjectError, Injection, Replay, Timing, monotonic_ns};
@@ -86,14 +87,14 @@ impl Timers {
         state[DUE] = monotonic_ns() + 3_600_000_000_000;
         self.states.write(*cpu, state).map_err(when("fill a BPF map"))?;
         let set = self.set(*cpu);
-        let _ = bpf::run(&self.program, [u64::from(*cpu), 0]);
+        let _ = bpf::run(&self.program, [u64::from(*cpu), CANCEL]);
         set
     }
 
     /// Arms the first timer of a CPU, on the CPU of this thread.
     fn set(&self, cpu: u32) -> Result<(), InjectError> {
         let doing = "arm a timer in a BPF program";
-        let error = match bpf::run(&self.program, [u64::from(cpu), 1]).map_err(when(doing))? {
+        let error = match bpf::run(&self.program, [u64::from(cpu), ARM]).map_err(when(doing))? {
             0 => return Ok(()),
             error => io::Error::from_raw_os_error(error.saturating_neg()),
         };
@@ -104,30 +105,53 @@ impl Timers {
         }
     }
 
-    /// Makes the noise end by itself this long after the start, whatever happens to this process.
+    /// Makes the noise end by itself this long after the start and each renewal, whatever happens to this process.
     pub(super) fn end_after(&mut self, time: Duration) {
         self.time = time;
     }
 
     pub(super) fn start(&mut self) -> Result<(), InjectError> {
         let base = monotonic_ns() + AHEAD.as_nanos() as u64;
-        let until =
-            u64::try_from(self.time.as_nanos()).map_or(u64::MAX, |ns| base.saturating_add(ns));
+        let until = self.until(base);
         for CpuTimer { cpu, first } in &self.cpus {
             let mut state = *first;
             state[DUE] = base.wrapping_add(state[DUE]);
             state[UNTIL] = until;
             self.states.write(*cpu, state).map_err(when("fill a BPF map"))?;
         }
-        // One thread per CPU, all at once, because the first events are due soon.
-        let this = &*self;
+        let cpus: Vec<u32> = self.cpus.iter().map(|timer| timer.cpu).collect();
+        self.arm_all(&cpus)
+    }
+
+    /// Returns the time until which events come that begin or go on at `now_ns`.
+    fn until(&self, now_ns: u64) -> u64 {
+        u64::try_from(self.time.as_nanos()).map_or(u64::MAX, |ns| now_ns.saturating_add(ns))
+    }
+
+    /// Lets the noise go on for the whole time from now. Where it had ended, because this process was stopped, it begins
+    /// again; what was due meanwhile is left out and counted.
+    pub(super) fn renew(&mut self) -> Result<(), InjectError> {
+        let until = self.until(monotonic_ns());
+        let mut ended = Vec::new();
+        for CpuTimer { cpu, .. } in &self.cpus {
+            let state = self.states.read(*cpu).map_err(when("read a BPF map"))?;
+            if state[DUE] >= state[UNTIL] {
+                ended.push(*cpu);
+            }
+            bpf::run(&self.program, [u64::from(*cpu), until])
+                .map_err(when("renew a timer in a BPF program"))?;
+        }
+        self.arm_all(&ended)
+    }
+
+    /// Arms the timers of these CPUs, with a thread for each, all at once, because events are due soon.
+    fn arm_all(&self, cpus: &[u32]) -> Result<(), InjectError> {
         thread::scope(|scope| {
-            let arm = |timer: &CpuTimer| {
-                let cpu = timer.cpu;
-                let spawned = thread::Builder::new().spawn_scoped(scope, move || this.arm(cpu));
+            let arm = |&cpu: &u32| {
+                let spawned = thread::Builder::new().spawn_scoped(scope, move || self.arm(cpu));
                 spawned.map_err(|error| InjectError::Cpu(cpus::no_thread(cpu, &error)))
             };
-            let threads = this.cpus.iter().map(arm).collect::<Result<Vec<_>, _>>()?;
+            let threads = cpus.iter().map(arm).collect::<Result<Vec<_>, _>>()?;
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
         })
     }
@@ -144,7 +168,7 @@ impl Timers {
     pub(super) fn stop(&mut self) -> Vec<Delivered> {
         for timer in &self.cpus {
             // Uses the program that armed it, so it cannot fail. It waits for a timer that is just running.
-            let _ = bpf::run(&self.program, [u64::from(timer.cpu), 0]);
+            let _ = bpf::run(&self.program, [u64::from(timer.cpu), CANCEL]);
         }
         self.cpus.iter().map(|timer| self.delivered(timer.cpu)).collect()
     }

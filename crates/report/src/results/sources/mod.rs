@@ -184,7 +184,10 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
 pub(crate) fn part(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     screen.part(SECTION, |part| {
         match (&summary.sources, &summary.suspects) {
-            (Some(found), _) => add(found, &summary.run, view, part),
+            (Some(found), _) => {
+                add(found, &summary.run, view, part);
+                part.on_page(|page| explain(found, page));
+            }
             (None, Some(found)) => suspects::add(found, &summary.run, view, part),
             (None, None) => return,
         }
@@ -200,6 +203,18 @@ pub(crate) fn part(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     });
 }
 
+/// Explains the table on a page.
+fn explain(sources: &Breakdown, page: &mut Screen) {
+    if !sources.rows.is_empty() {
+        page.note(&format!("The column \"{TOTAL}\" adds up the shares from the top."));
+    }
+    let unattributed = sources.coverage.map_or(0.0, |coverage| coverage.unattributed);
+    if unattributed > 0.0 {
+        let share = share(unattributed);
+        page.sentence(&format!("No activity is recorded for {share} of the lost time."));
+    }
+}
+
 const SECTION: Section =
     Section { anchor: "sources", title: "What took the time", short: "Sources" };
 
@@ -209,9 +224,6 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mu
     if sources.rows.is_empty() && unattributed == 0.0 {
         return screen.sentence("There are no detours.");
     }
-    screen.on_page(|page| {
-        page.note(&format!("The column \"{TOTAL}\" adds up the shares from the top."));
-    });
     let mut table = table(&sources.rows, run, view, notes);
     if unattributed > 0.0 {
         table.total(vec!["(no activity recorded)".to_owned(), share(unattributed)]);

@@ -55,8 +55,16 @@ struct Reason {
 /// Returns the first warning of the screen of a result.
 fn reason(found: &Found) -> String {
     let view = View { all: true, width: 120, ..View::default() };
-    let mut warnings = found.screen(&view).warnings().into_iter();
-    warnings.next().unwrap_or_else(|| NO_REASON.to_owned())
+    let warnings = found.screen(&view).warnings();
+    warnings.first().map_or(NO_REASON, |first| without_letters(first)).to_owned()
+}
+
+/// Returns a warning without the letters of the series that it is about, which only the screen of the set explains.
+fn without_letters(text: &str) -> &str {
+    match text.split_once(": ") {
+        Some((series, rest)) if series.split(", ").all(|one| one.chars().count() == 1) => rest,
+        _ => text,
+    }
 }
 
 fn add(set: &str, text: String, reasons: &mut Vec<Reason>) {
@@ -92,9 +100,13 @@ mod tests {
     #[test]
     fn sets_with_the_same_reason_share_a_sentence() {
         let mut reasons = vec![];
-        add("1ms", "a step differs by up to 5 %".into(), &mut reasons);
-        add("ranks-1", "it was cut off.".into(), &mut reasons);
-        add("2ms", "a step differs by up to 7 %".into(), &mut reasons);
+        for (set, text) in [
+            ("1ms", "a, b: a step differs by up to 5 %"),
+            ("ranks-1", "it was cut off."),
+            ("2ms", "c: a step differs by up to 7 %"),
+        ] {
+            add(set, without_letters(text).to_owned(), &mut reasons);
+        }
         let sentences: Vec<String> = reasons.iter().map(Reason::sentence).collect();
         assert_eq!(
             sentences,
