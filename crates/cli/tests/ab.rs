@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// Short trials without kernel events.
-const SHORT: [&str; 6] = ["-d", "300ms", "--settle", "10ms", "--no-trace", "-q"];
+const SHORT: [&str; 5] = ["-d", "300ms", "--settle", "10ms", "--no-trace"];
 
 /// A directory in which the commands keep a log, and the trials go to `trials`.
 fn place() -> tempfile::TempDir {
@@ -22,6 +22,10 @@ fn place() -> tempfile::TempDir {
 fn command(place: &tempfile::TempDir, args: &[&str]) -> Command {
     let mut command = Command::new(ANECHOIC);
     command.arg("ab").args(SHORT).args(args).current_dir(place.path());
+    // Trials that are shown again have a whole screen.
+    if !args.contains(&"--show") {
+        command.arg("-q");
+    }
     command
 }
 

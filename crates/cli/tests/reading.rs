@@ -116,11 +116,13 @@ fn without_any_recording_the_remedy_is_named() {
 #[test]
 fn what_is_not_saved_is_shown_and_leaves_nothing_behind() {
     let dir = examples(&[]);
-    for command in [
-        "run -q --no-trace -d 200ms --no-save",
-        "run -q --no-trace -d 100ms --no-save --repeat 2",
-        "measure fwq -q --no-trace --repetitions 100 --no-save",
+    for (command, quiet) in [
+        ("run --no-trace -d 200ms --no-save", 1),
+        ("run --no-trace -d 100ms --no-save --repeat 2", 2),
+        ("measure fwq --no-trace --repetitions 100 --no-save", 1),
     ] {
+        let lines = within(dir.path(), &format!("{command} -q")).out.lines().count();
+        assert_eq!(lines, quiet, "{command} -q");
         let done = within(dir.path(), command);
         assert!(done.code.is_some_and(|code| code <= 3), "{command}: {}", done.err);
         assert!(done.out.lines().count() > 5, "{command}: {}", done.out);

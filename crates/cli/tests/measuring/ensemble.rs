@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 /// The command line of every rank; `more` follows it.
 fn run(output: &Path, more: &[&str]) -> Vec<String> {
-    let all = ["run", "-q", "--rank-from-env", "-o", arg(output)];
+    let all = ["run", "--rank-from-env", "-o", arg(output)];
     all.iter().chain(more).map(|&word| word.to_owned()).collect()
 }
 
 /// The command line of every rank that takes samples; `more` follows it.
 fn samples(method: &str, output: &Path, more: &[&str]) -> Vec<String> {
-    let all = ["measure", method, "-q", "--rank-from-env", "-o", arg(output)];
+    let all = ["measure", method, "--rank-from-env", "-o", arg(output)];
     all.iter().chain(more).map(|&word| word.to_owned()).collect()
 }
 

@@ -24,7 +24,7 @@ fn measure(args: &[&str]) -> (tempfile::TempDir, Recording) {
 /// The same, with the expected exit code.
 fn measure_to(args: &[&str], code: i32) -> (tempfile::TempDir, Recording) {
     let dir = tempfile::tempdir().expect("a directory");
-    let all = [&["measure"], args, &["-q", "-o", arg(dir.path())]].concat();
+    let all = [&["measure"], args, &["-o", arg(dir.path())]].concat();
     let done = anechoic(&all);
     // On a shared host another guest may slow a core by more than a calibration bears.
     let slowed = code == 0 && done.out.contains("differs from its calibration");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A small measurement: 0 and 5,000 Hz, one and three copies, twice.
 const SHORT: &[&str] =
-    &["--rates", "none,5khz", "--copies", "1,3", "--blocks", "2", "--sort-time", "60ms", "-q"];
+    &["--rates", "none,5khz", "--copies", "1,3", "--blocks", "2", "--sort-time", "60ms"];
 
 /// What a recording reports about its series.
 type Known = Vec<(Series, Outcome)>;
