@@ -55,7 +55,7 @@ fn whole() -> TempDir {
 fn shown(dir: &Path) -> (Done, [String; 2]) {
     let pages = tempfile::tempdir().expect("a directory");
     let [one, two] = ["suite.html", "report.html"].map(|name| pages.path().join(name));
-    let suite = anechoic(&["suite", "selfish", "--show", arg(dir), "-q", "--html", arg(&one)]);
+    let suite = anechoic(&["suite", "selfish", "--show", arg(dir), "--html", arg(&one)]);
     anechoic(&["report", arg(dir), "-o", arg(&two)]);
     (suite, [one, two].map(|page| fs::read_to_string(page).expect("a page")))
 }
@@ -176,7 +176,7 @@ fn a_set_that_was_measured_otherwise_is_left_out_and_not_missing() {
     assert!(report.err.contains("anechoic: run-02 is left out: "), "{}", report.err);
     fs::remove_dir_all(set("run-03")).expect("removed");
     write(&set("run-03"), &Run { command: vec![], ..selfish_run() });
-    let own = anechoic(&["suite", "selfish", "--show", arg(dir.path()), "-q"]);
+    let own = anechoic(&["suite", "selfish", "--show", arg(dir.path())]);
     assert!(words(&own.out).contains("run-03 is left out: it names no command."), "{}", own.out);
 }
 
@@ -194,7 +194,7 @@ fn as_measured_here(dir: &Path, cpu: u32) {
 /// Resumes that suite, of which all sets exist.
 fn resumed(dir: &Path, cpu: u32) -> Done {
     let cpu = cpu.to_string();
-    anechoic(&["suite", "selfish", "--repeat=3", "-c", &cpu, "-qo", arg(dir), "--resume"])
+    anechoic(&["suite", "selfish", "--repeat=3", "-c", &cpu, "-o", arg(dir), "--resume"])
 }
 
 /// Where all sets exist nothing is measured; a damaged one hides none after it, and what else is there is named.
@@ -261,6 +261,6 @@ fn a_redacted_page_of_a_suite_names_no_owner() {
     for name in ["morse", "lewis", "secret", "agatha", arg(dir.path())] {
         assert!(!text.contains(name), "{name}");
     }
-    let own = anechoic(&["suite", "selfish", "--show", arg(dir.path()), "-q"]);
+    let own = anechoic(&["suite", "selfish", "--show", arg(dir.path())]);
     assert!(words(&own.out).contains("secret-twin is left out: "), "{}", own.out);
 }
