@@ -52,7 +52,7 @@ fn brief(piece: &Piece<'_>, run: &Facts, room: usize) -> String {
     let remedies = || std::iter::once(first.len()).chain(ends(first));
     let texts = || remedies().map(|end| format!("{begin}: {}{here}", &first[..end]));
     let fitting = texts().find(|text| wrap(text, room).len() <= 2);
-    fitting.or_else(|| texts().last()).unwrap_or_default()
+    fitting.or_else(|| texts().next_back()).unwrap_or_default()
 }
 
 /// Returns where a text can be cut, outside of parentheses, the last place first.

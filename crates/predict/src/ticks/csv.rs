@@ -73,7 +73,7 @@ fn parse<'a, const N: usize>(
     })?;
     let mut rows = vec![];
     for (line, text) in lines {
-        let found = row_cells(text, &heading, &row_is).map_err(in_line(file, line))?;
+        let found = row_cells(text, &heading, row_is).map_err(in_line(file, line))?;
         let cells = places.map(|place| place.map_or(String::new(), |at| found[at].clone()));
         rows.push(Row { file, columns, line, cells });
     }

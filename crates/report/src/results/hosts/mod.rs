@@ -62,7 +62,7 @@ fn tables(joined: &JoinedExperiment, view: &View<'_>, screen: &mut Screen) {
         [(&joined.host_outliers, ("host", "hosts")), (&joined.cpu_outliers, ("CPU", "CPUs"))]
     {
         cluster_words::outliers(outliers, view.all).iter().for_each(|text| screen.warning(text));
-        if view.all || joined.hosts as u64 >= cluster::FEW_HOSTS {
+        if view.all || joined.hosts >= cluster::FEW_HOSTS {
             cluster_words::not_judged(outliers, what).iter().for_each(|text| screen.note(text));
         }
     }

@@ -82,7 +82,7 @@ impl Reason {
         let named = others.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         match others.len() {
             0 => format!("The result of {first} is doubtful: {text}."),
-            ..=NAMED => format!(
+            1..=NAMED => format!(
                 "The result of {first} is doubtful: {text}. So are, for the same reason, those of {named}."
             ),
             all => format!(

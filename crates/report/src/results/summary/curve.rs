@@ -15,11 +15,14 @@ const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '�
 /// Length of the longest bar, in characters.
 const BAR: usize = COLUMN - 2;
 
+/// The text of a point in one of the lines.
+type Cell<'a> = &'a dyn Fn(&CurvePoint) -> String;
+
 /// Adds the curve with one column for each threshold.
 pub(crate) fn add(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let points = chosen(&summary.curve, (view.columns() - LABEL) / COLUMN);
     let Some(most) = points.first().map(|point| point.noise) else { return };
-    let lines: [(&str, Tone, &dyn Fn(&CurvePoint) -> String); 4] = [
+    let lines: [(&str, Tone, Cell<'_>); 4] = [
         ("detours over", Tone::Heading, &|point| asked(point.threshold_ns)),
         ("  per s", Tone::Plain, &|point| rate(point.rate_per_s)),
         ("  noise", Tone::Plain, &|point| noise(point.noise)),
