@@ -102,7 +102,21 @@ fn who_has_the_cpu_is_charged() {
             on(100_000, 42, IrqExit, [24, 0, 0]),
             switch(100_200, 42, 0, A, 120),
         ],
-        &["off: wake-up | 100..100200 = 100100 | runnable"],
+        &[
+            "off: wake-up | 100..100200 = 200 | runnable",
+            "device-irq virtio0 | 100..100000 = 99900 | in 0 | runnable",
+        ],
+    );
+    check(
+        "a work item wakes it and goes on",
+        vec![detour(100, 100_200)],
+        vec![
+            switch(50, A, 1, 42, 120),
+            on(100, 42, Waking, [A as u64, 1, 0]),
+            on(100_000, 42, WorkEnd, [1, 0, 0]),
+            switch(100_200, 42, 0, A, 120),
+        ],
+        &["off: thread bash | 100..100200 = 100100 | runnable"],
     );
     check(
         "the stranger goes on until a later interrupt",

@@ -59,7 +59,7 @@ pub use method_args::MethodOfRanks;
 pub use mistake::explained;
 pub use rows::OfRows;
 pub use run_args::RunArgs;
-pub use stop::flag as stop_flag;
+pub use stop::{flag as stop_flag, is_heeded};
 
 use anechoic_system::huge_pages;
 use clap::error::ErrorKind;

@@ -5,7 +5,7 @@ use crate::command;
 use crate::exit;
 use crate::setup::{Place, explained, plan};
 use crate::show::{Printer, recorded};
-use crate::stop;
+use crate::{stop, terminal};
 use anechoic_analyze::program::Account;
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::{Plan, Subject, record};
@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 /// No loop runs. The kernel's events are recorded while the program runs. They show when another thread, an interrupt or a late
 /// wake-up kept one of its threads from a CPU. It needs permission to record kernel events;
 /// `anechoic check` shows what gives it.
-/// With a command the result goes to stderr, and the exit code is that of the command; it is 3 if there is no result
-/// or the kernel counted another CPU time of the program, and 64 and above if there is no result.
+/// With a command the result goes to stderr, and the exit code is that of the command; it is 3 if there is no result,
+/// or if the command succeeded and the kernel counted more CPU time of it than the events show; from 64 on there is none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RecordArgs {
@@ -120,11 +120,17 @@ impl Recording<'_> {
         recorded?;
         explained(self.dir, self.args.quiet)?;
         let code = self.show(Printer::stderr(self.args.json))?;
-        let own = match self.account_disagrees()? {
+        let lacks_events = self.lacks_events()?;
+        let own = match started.status.is_none_or(|status| status.success()) {
             _ if code >= exit::NO_VERDICT => code,
-            true => exit::NO_VERDICT,
-            false => 0,
+            true if lacks_events => exit::NO_VERDICT,
+            _ => 0,
         };
+        if lacks_events && self.args.quiet {
+            terminal::print_note(
+                "anechoic: the kernel counted more CPU time of the command than the events show: do not trust the result",
+            );
+        }
         Ok(match (own, started.status) {
             (0, Some(status)) => command::passed_on(status),
             _ => ExitCode::from(own),
@@ -140,10 +146,10 @@ impl Recording<'_> {
         self.show(Printer::stdout(self.args.json, false)).map(ExitCode::from)
     }
 
-    /// Returns whether the kernel counted another CPU time of the program than its events show.
-    fn account_disagrees(&self) -> Result<bool, Problem> {
+    /// Returns whether the kernel counted more CPU time of the program than its events show.
+    fn lacks_events(&self) -> Result<bool, Problem> {
         let recording = anechoic_recording::Recording::open(self.dir)?;
-        Ok(Account::from_run(recording.run()).is_some_and(|account| !account.agrees()))
+        Ok(Account::from_run(recording.run()).is_some_and(|account| account.lacks_events()))
     }
 
     /// Shows the result; returns its exit code.

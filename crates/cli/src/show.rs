@@ -124,7 +124,9 @@ impl Printer {
         let view = self.view(place);
         let written = match one_line(found, view.path).filter(|_| self.quiet) {
             _ if self.json => found.json(&mut self.out),
-            Some(line) => writeln!(self.out, "{line}"),
+            Some(line) => {
+                writeln!(self.out, "{line}{}", doubt(exit::verdict_code(found.verdict())))
+            }
             None => found.screen(&view).write(&view, &mut self.out),
         };
         written.map_err(|error| match &self.file {
@@ -172,6 +174,14 @@ impl Printer {
         let Some((file, path)) = self.file else { return Ok(written?) };
         written.map_err(|error| Problem::unwritable(&path, &error))?;
         file.complete().map(drop)
+    }
+}
+
+/// What a line says of a result that is not beyond doubt.
+fn doubt(code: u8) -> String {
+    match code {
+        0 => String::new(),
+        code => format!(" Exit code {code}: its screen states what is doubtful (without --quiet)."),
     }
 }
 

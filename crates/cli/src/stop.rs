@@ -171,6 +171,12 @@ fn ending() -> impl Iterator<Item = i32> {
     all.filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
+/// Returns whether our parent does not ignore this signal.
+#[must_use]
+pub fn is_heeded(signal: i32) -> bool {
+    ignored() >> (signal - 1) & 1 == 0
+}
+
 /// Returns those of them that users, terminals and job launchers send.
 fn usual() -> impl Iterator<Item = i32> {
     ending().filter(|signal| USUAL.contains(signal))

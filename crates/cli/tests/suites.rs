@@ -121,7 +121,10 @@ fn a_doubtful_set_is_named_with_the_reason() {
     let (suite, pages) = shown(dir.path());
     assert_eq!(suite.code, Some(1), "{}", suite.err);
     for text in pages.iter().chain([&suite.out]).map(|text| words(text)) {
-        assert!(text.contains("The result of run-02 is doubtful: "), "{text:.3000}");
+        assert!(
+            text.contains("The result of run-02 is doubtful; its screen warns first: "),
+            "{text:.3000}"
+        );
     }
     let json = |args: &[&str]| -> serde_json::Value {
         let done = anechoic(args);
@@ -133,7 +136,11 @@ fn a_doubtful_set_is_named_with_the_reason() {
     assert_eq!(own["doubts"].as_array().map(Vec::len), Some(1));
     assert_eq!(json(&["summary", arg(dir.path()), "--json"]), own, "the same result");
     let summary = anechoic(&["summary", arg(dir.path())]);
-    assert!(words(&summary.out).contains("The result of run-02 is doubtful: "), "{}", summary.out);
+    assert!(
+        words(&summary.out).contains("The result of run-02 is doubtful; its screen warns first: "),
+        "{}",
+        summary.out
+    );
 }
 
 /// The loops run on one CPU, and jobs on several: what is missing is named by what the loops had.

@@ -73,10 +73,11 @@ pub(crate) fn role() -> Result<Role, Problem> {
 fn wait(mut rank: Child) -> Result<ExitCode, Problem> {
     let (mut woken, wake) = UnixStream::pair()?;
     let newest = Arc::new(AtomicUsize::new(0));
-    for signal in ENDING {
+    let ending = || ENDING.into_iter().filter(|&signal| anechoic_cli::is_heeded(signal));
+    for signal in ending() {
         flag::register_usize(signal, Arc::clone(&newest), signal as usize)?;
     }
-    for signal in ENDING.into_iter().chain([SIGCHLD]) {
+    for signal in ending().chain([SIGCHLD]) {
         low_level::pipe::register(signal, wake.try_clone()?)?; // after the number, which must be set before the wake-up
     }
     let mut passed_on = false;

@@ -15,10 +15,8 @@ use anechoic_recording::sources::NOT_ATTRIBUTABLE;
 
 /// If a larger share of the events lies outside all detours, the sources cannot be trusted.
 const OUTSIDE_BAD: f64 = 0.001;
-/// If a smaller share of the lost time is explained, this is a warning.
-const MOSTLY_EXPLAINED: f64 = 0.9;
 /// If a smaller share is explained, a brief screen has a line on it.
-const LARGELY_EXPLAINED: f64 = 0.5;
+const LARGELY_EXPLAINED: f64 = 0.75;
 /// If events are missing for a larger share, likewise.
 const UNKNOWN: f64 = 0.01;
 /// Number of audit differences that are listed.
@@ -65,7 +63,8 @@ pub(crate) fn breakdown(sources: &Breakdown, run: &Facts) -> Vec<Fact> {
         None => "no detours, so nothing to explain".into(),
     };
     let explained = sources.coverage.map_or(1.0, |coverage| coverage.explained);
-    let tone = if explained < MOSTLY_EXPLAINED { Tone::Warning } else { Tone::Good };
+    let enough = sources.coverage.is_none_or(|coverage| is_enough(&coverage));
+    let tone = if enough { Tone::Good } else { Tone::Warning };
     let in_brief = match sources.coverage {
         Some(coverage) if !is_enough(&coverage) => InBrief::Whole,
         Some(_) => InBrief::Passed(format!("explained {}", rough_share(explained))),
@@ -110,13 +109,13 @@ fn is_enough(coverage: &Coverage) -> bool {
 /// Returns which check does not apply to a recorded program, and what its events do not show.
 fn program_facts(program: &ProgramFacts) -> Vec<Fact> {
     let (tone, account) = program.account.as_ref().map_or_else(
-        || (Tone::Quiet, "not known, because the process had ended".to_owned()),
+        || (Tone::Quiet, "the kernel's account of it is not known".to_owned()),
         account,
     );
     let below = "time below the kernel (VM exits, firmware, steal) counts as run time of the program; `anechoic run` measures it";
     vec![
         check(tone, "CPU time", account),
-        Fact::new("not seen", Tone::Quiet, below).in_brief(InBrief::Nothing),
+        Fact::new("not seen", Tone::Quiet, below).in_brief(InBrief::Unchecked("below the kernel")),
     ]
 }
 
@@ -151,7 +150,7 @@ fn account(account: &Account) -> (Tone, String) {
             )
         }
         _ => {
-            let why = "it left processes behind for which nobody waited, or threads of others count as its own";
+            let why = "it left processes behind for which nobody waited, or the kernel counts interrupts apart";
             (Tone::Warning, format!("{text}: {off} less than these, so {why}"))
         }
     }
@@ -161,7 +160,7 @@ fn account(account: &Account) -> (Tone, String) {
 /// recorded events. The sources cannot be trusted then.
 pub(crate) fn check_failed(summary: &Summary) -> bool {
     let program = summary.run.program.as_ref().and_then(|program| program.account);
-    program.is_some_and(|account| !account.agrees())
+    program.is_some_and(|account| account.lacks_events())
         || summary.sources.as_ref().is_some_and(|sources| {
             let (aligned, _) = alignment(&sources.alignment, summary.run.threshold_ns);
             let (audited, _) = audit(sources, &summary.run);

@@ -423,7 +423,8 @@ impl Screen {
     pub(crate) fn path_and_more(&mut self, view: &View<'_>) {
         self.path("recording", view);
         if !view.all && view.path.is_some() {
-            self.note("`anechoic summary --all` shows more");
+            let path = view.path.map(shown_path).unwrap_or_default();
+            self.note(&format!("`anechoic summary --all {path}` shows more"));
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct TreeTime {
 struct Sum {
     living: u64,
     ended: u64,
+    /// Number of the processes, each of which shows two times in steps.
+    processes: u64,
 }
 
 impl TreeTime {
@@ -56,9 +58,9 @@ impl TreeTime {
     /// kernel's clock. `None` if the process itself has ended.
     #[must_use]
     pub fn so_far(&self) -> Option<CpuTime> {
-        let (now, step) = (sum(self.pid)?, step_ns());
+        let now = sum(self.pid)?;
         let total = |sum: Sum| sum.living + sum.ended;
-        let resolution_ns = if now.ended == self.start.ended { 0 } else { 2 * step };
+        let resolution_ns = 2 * step_ns() * now.processes.max(self.start.processes);
         let ns = total(now).saturating_sub(total(self.start));
         Some(CpuTime { ns, resolution_ns, steal_ns: 0 })
     }
@@ -68,7 +70,9 @@ fn sum(pid: i32) -> Option<Sum> {
     let root = Root::live();
     clock_ns(pid)?;
     let mut sum = Sum::default();
-    for process in who::processes(&root, pid) {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    for process in who::processes(&root, pid).into_iter().filter(|&process| process != own) {
+        sum.processes += 1;
         sum.living += clock_ns(process).unwrap_or(0);
         let stat = root.read(&format!("/proc/{process}/stat")).unwrap_or_default();
         let ended = CHILDREN.iter().filter_map(|&field| stat::field::<u64>(&stat, field));

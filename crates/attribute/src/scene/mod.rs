@@ -190,10 +190,10 @@ impl Scene {
         let floor = self.off.map_or(0, |base| base + 1);
         if let Some(place) = self.stack[floor..].iter().rposition(|open| is(open.what)) {
             self.unwind(ticks, floor + place);
-        } else if let Some(bystander) = self.bystander {
-            // What ends here began before the waking, and so woke the victim.
-            self.advance(ticks);
-            self.waking_ticks = self.frames[bystander as usize].self_ticks;
+        } else if let (Some(bystander), Some(What::Softirq(_) | What::Vector(_) | What::Irq(_))) =
+            (self.bystander, alone)
+        {
+            self.end_of_waking(ticks, bystander, alone);
         } else if let Some(what) = alone
             && self.frames.is_empty()
         {
@@ -202,6 +202,20 @@ impl Scene {
         }
         if self.stack.len() == floor {
             self.expiring = 0;
+        }
+    }
+
+    /// Ends an interrupt that began before the detour, in which the victim may have been woken. It is charged for what it took
+    /// since then, unless that is no more than what each waking takes.
+    fn end_of_waking(&mut self, ticks: u64, bystander: u32, what: Option<What>) {
+        self.advance(ticks);
+        let spent = self.frames[bystander as usize].self_ticks - self.waking_ticks;
+        if let Some(what) = what.filter(|_| spent > self.switch_ticks) {
+            self.frames[bystander as usize].self_ticks -= spent;
+            let frame = self.push_frame(what, self.start, None) as usize;
+            (self.frames[frame].end, self.frames[frame].self_ticks) = (self.at, spent);
+        } else {
+            self.waking_ticks += spent;
         }
     }
 

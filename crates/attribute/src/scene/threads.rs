@@ -75,6 +75,7 @@ impl Scene {
             self.come_back(ticks);
             return;
         }
+        self.bystander = None;
         let unseen_since = self.seen.map_or(ticks, |(_, last)| last);
         self.suspend(unseen_since);
         self.current = (pid, ORDINARY);

@@ -17,6 +17,7 @@ pub use anechoic_lab::turn::alone;
 pub const ANECHOIC: &str = env!("CARGO_BIN_EXE_anechoic");
 
 /// The output and result of one call.
+#[derive(Debug)]
 pub struct Done {
     pub code: Option<i32>,
     pub out: String,

@@ -4,7 +4,7 @@
 //!
 //! ```c
 //! struct state { struct bpf_timer timer; u64 first, end, next, random, due, duration_ns, horizon,
-//!                until, count, cut_short, overruns; };              // one for each CPU
+//!                until, count, cut_short, overruns, ended; };       // one for each CPU
 //! struct { u64 gap_ns, duration_ns; } table[];
 //! struct spin { u64 spent, start, duration_ns; struct state *state; };
 //!
@@ -14,6 +14,7 @@
 //!     struct spin spin = { .state = bpf_map_lookup_elem(&states, &asked->cpu) };
 //!     if (!asked->on) return bpf_timer_cancel(&spin.state->timer);
 //!     if (asked->on > 1) { spin.state->until = asked->on; return; }
+//!     spin.state->ended = 0;
 //!     spin.state->horizon = bpf_ktime_get_ns();
 //!     bpf_loop(MOST_SKIPPED, advance, &spin, 0);
 //!     bpf_timer_init(&spin.state->timer, &states, CLOCK_MONOTONIC);
@@ -24,10 +25,11 @@
 //! static int expired(void *states, u32 *cpu, struct state *state)
 //! {
 //!     struct spin spin = { .start = bpf_ktime_get_ns(), .duration_ns = state->duration_ns, state };
+//!     if (state->until <= spin.start) { state->ended = 1; return 0; }
 //!     state->count++;
 //!     state->horizon = max(state->due, spin.start - FORGIVEN_NS) + spin.duration_ns;
 //!     bpf_loop(MOST_SKIPPED, advance, &spin, 0);
-//!     if (state->due < state->until) bpf_timer_start(&state->timer, state->due, ABS | CPU_PIN);
+//!     bpf_timer_start(&state->timer, state->due, ABS | CPU_PIN);
 //!     if (!spin.duration_ns) return 0;
 //!     bpf_loop(MOST_READINGS, go_on, &spin, 0);
 //!     if (spin.spent < spin.duration_ns) state->cut_short++;
@@ -63,7 +65,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 /// Number of 64-bit words in a CPU's state: the timer, and those below.
-pub(super) const STATE_WORDS: usize = DUE_WORDS + 11;
+pub(super) const STATE_WORDS: usize = DUE_WORDS + 12;
 const DUE_WORDS: usize = TIMER_WORDS;
 /// Words of the state: the CPU's range of table entries, first and end.
 pub(super) const FIRST: usize = DUE_WORDS;
@@ -78,12 +80,14 @@ pub(super) const DUE: usize = DUE_WORDS + 4;
 const DURATION: usize = DUE_WORDS + 5;
 /// Word of the state: events due before this time are left out.
 const HORIZON: usize = DUE_WORDS + 6;
-/// Word of the state: events due from this time on do not come.
+/// Word of the state: from this time on no event comes, and the next one that would ends the noise.
 pub(super) const UNTIL: usize = DUE_WORDS + 7;
 /// Words of the state: how many came, how many ended before their duration, how many were left out.
 pub(super) const COUNT: usize = DUE_WORDS + 8;
 pub(super) const CUT_SHORT: usize = DUE_WORDS + 9;
 pub(super) const OVERRUNS: usize = DUE_WORDS + 10;
+/// Word of the state: whether the noise has ended by itself.
+pub(super) const ENDED: usize = DUE_WORDS + 11;
 
 /// Number of 64-bit words in a table entry: the time since the one before, and the spin, in ns.
 pub(super) const ENTRY_WORDS: usize = 2;
@@ -180,6 +184,8 @@ fn arm(states: &OwnedFd) -> Assembler {
     a.leave();
     a.land(arms);
 
+    a.set(R1, 0);
+    a.store(STATE, byte(ENDED), R1);
     a.call(KTIME_GET_NS);
     a.store(STATE, byte(HORIZON), R0);
     a.set(R1, 0);
@@ -204,6 +210,13 @@ fn expired() -> Assembler {
     let mut a = Assembler::default();
     a.address(STATE, R3, 0);
     a.call(KTIME_GET_NS);
+    a.load(R1, STATE, byte(UNTIL));
+    let goes_on = a.skip_if_greater(R1, R0);
+    a.set(R1, 1);
+    a.store(STATE, byte(ENDED), R1);
+    a.set(R0, 0);
+    a.leave();
+    a.land(goes_on);
     a.set(R1, 0);
     a.store(STACK, SPIN_AT + SPENT_OF, R1);
     a.store(STACK, SPIN_AT + START_OF, R0);
@@ -222,11 +235,7 @@ fn expired() -> Assembler {
     a.add_to(STATE, byte(COUNT), R1, R2);
 
     call_loop(&mut a, MOST_SKIPPED, ADVANCE);
-    a.load(R1, STATE, byte(DUE));
-    a.load(R2, STATE, byte(UNTIL));
-    let over = a.skip_if_not_less(R1, R2);
     start_timer(&mut a);
-    a.land(over);
 
     a.leave_if_zero(START);
     call_loop(&mut a, MOST_READINGS, GO_ON);

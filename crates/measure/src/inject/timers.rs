@@ -13,8 +13,8 @@
 
 use super::sampled::{refused, when};
 use super::timer_program::{
-    self, ARM, CANCEL, COUNT, CUT_SHORT, DUE, END, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT, OVERRUNS,
-    Order, RANDOM, RANDOM_BITS, STATE_WORDS, UNTIL,
+    self, ARM, CANCEL, COUNT, CUT_SHORT, DUE, END, ENDED, ENTRY_WORDS, FIRST, FUNCTIONS, NEXT,
+    OVERRUNS, Order, RANDOM, RANDOM_BITS, STATE_WORDS, UNTIL,
 };
 use super::{Delivered, InjectError, Injection, Replay, Timing, monotonic_ns};
 use crate::scheduling::block_signals;
@@ -134,12 +134,13 @@ impl Timers {
         let until = self.until(monotonic_ns());
         let mut ended = Vec::new();
         for CpuTimer { cpu, .. } in &self.cpus {
-            let state = self.states.read(*cpu).map_err(when("read a BPF map"))?;
-            if state[DUE] >= state[UNTIL] {
-                ended.push(*cpu);
-            }
             bpf::run(&self.program, [u64::from(*cpu), until])
                 .map_err(when("renew a timer in a BPF program"))?;
+            // What ends from now on has seen the new time, or is found the next time.
+            let state = self.states.read(*cpu).map_err(when("read a BPF map"))?;
+            if state[ENDED] != 0 {
+                ended.push(*cpu);
+            }
         }
         self.arm_all(&ended)
     }

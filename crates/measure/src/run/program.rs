@@ -106,8 +106,12 @@ pub fn record(
         }
     };
     let started_by = program.threads.is_empty().then_some(own);
+    if started_by.is_none() {
+        run.start_ticks = counter::ordered(); // where the account of its CPU time begins
+    }
     let (end_ticks, state) = watch(subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();
+    let end_ticks = end_ticks.max(counter::ordered()); // where it ends
     (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
     let end = Snapshot::take(&plan.program_cpus, counter::ordered);
     let cpu_time = cpu_time.map(|time| stolen.beside(time, [&snapshot, &end]));
@@ -213,7 +217,7 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
     let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
     let mut lost_time =
         LostTime::new(Members::new(program), &run.clock, run.start_ticks, losses, &mut keep);
-    read(&recording, &run.machine.online, &mut lost_time)?;
+    read(&recording, &run.machine.online, run.end_ticks, &mut lost_time)?;
     let (ran, members) = lost_time.finish(run.end_ticks);
     store.append(&found.unwritten);
     program.threads_seen = members.seen();
@@ -228,12 +232,17 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
     Ok(())
 }
 
-/// Reads the events of all CPUs in time order.
-fn read(recording: &Recording, online: &str, lost_time: &mut LostTime<'_>) -> Result<(), Problem> {
+/// Reads the events of all CPUs up to the end of the run, in time order.
+fn read(
+    recording: &Recording,
+    online: &str,
+    end_ticks: u64,
+    lost_time: &mut LostTime<'_>,
+) -> Result<(), Problem> {
     let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
     let online = cpus::parse(online).unwrap_or_default();
     let mut events = Merge::new(online.into_iter().map(events).collect())?;
-    while let Some(event) = events.next_event()? {
+    while let Some(event) = events.next_event()?.filter(|event| event.ticks <= end_ticks) {
         lost_time.event(&event);
     }
     Ok(())

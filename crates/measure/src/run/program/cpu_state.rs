@@ -66,6 +66,8 @@ pub(super) struct CpuState {
     held: Option<Span>,
     /// Since when an interrupt is open on top of a thread of the program.
     interrupted_since: Option<u64>,
+    /// What was before this time does not count.
+    pub(super) counted_from: u64,
     /// When threads were switched here last, as far as events show it.
     switched: u64,
     /// When the last event came from here.
@@ -95,13 +97,20 @@ pub(super) struct Pauses {
 impl CpuState {
     /// Returns a CPU that the program has not wanted so far, of which nothing counts before `ticks`.
     pub(super) fn since(ticks: u64) -> Self {
-        Self { since: ticks, unused_since: ticks, seen: ticks, ..Self::default() }
+        Self {
+            since: ticks,
+            unused_since: ticks,
+            seen: ticks,
+            counted_from: ticks,
+            ..Self::default()
+        }
     }
 
     /// Lets time count from now on: what was before is forgotten, except what the CPU does.
     pub(super) fn begin(&mut self, ticks: u64) {
         (self.since, self.unused_since, self.held) = (ticks, ticks, None);
         self.interrupted_since = self.interrupted_since.map(|_| ticks);
+        self.counted_from = ticks;
         self.executed = Executed::default();
         self.used = self.status != Status::Unwanted;
     }
@@ -112,7 +121,12 @@ impl CpuState {
     /// in a system call of its own, where it then runs: that is the program's own work, with all that runs inside it but
     /// interrupts. Returns whether it follows from an interrupt that is over.
     pub(super) fn enter(&mut self, handler: Handler, ticks: u64, pauses: Pauses) -> bool {
-        let is_interrupt = matches!(handler, Handler::Vector(_) | Handler::Irq);
+        let is_interrupt = match handler {
+            Handler::Vector(_) | Handler::Irq => true,
+            // A timer that expires outside of softirqs: its interrupt has no events of its own.
+            Handler::Hrtimer => self.own.is_empty(),
+            _ => false,
+        };
         let follows = self.open.is_empty() && self.follows(handler, ticks, pauses);
         if self.status == Status::Executes && !is_interrupt && !follows {
             begin(&mut self.own, handler);
@@ -134,10 +148,17 @@ impl CpuState {
     pub(super) fn exit(&mut self, handler: Handler, ticks: u64) {
         if end(&mut self.open, handler) {
             let by_softirq = handler == Handler::Softirq;
-            self.interrupt_end = self.open.is_empty().then_some(InterruptEnd { ticks, by_softirq });
-        } else {
-            end(&mut self.own, handler);
+            let is_over = self.open.is_empty() && self.own.is_empty();
+            self.interrupt_end = is_over.then_some(InterruptEnd { ticks, by_softirq });
+        } else if end(&mut self.own, handler) {
+            self.open.clear(); // whose end was not seen
         }
+    }
+
+    /// Returns whether what happens now may follow from an interrupt that is over.
+    pub(super) fn follows_interrupt(&self, ticks: u64, pauses: Pauses) -> bool {
+        let since = self.interrupt_end.map(|end| ticks.saturating_sub(end.ticks));
+        since.is_some_and(|since| since < pauses.after_interrupt)
     }
 
     /// Ends all handlers: the CPU executes a thread.
@@ -153,7 +174,7 @@ impl CpuState {
     /// its clock again for that switch.
     pub(super) fn switch(&mut self, ticks: u64, woken: Option<u64>) {
         if let Some(since) = woken.filter(|&since| self.switched <= since) {
-            self.executed.waking += ticks.saturating_sub(since);
+            self.executed.waking += ticks.saturating_sub(since.max(self.counted_from));
         }
         self.switched = ticks;
     }
@@ -230,7 +251,7 @@ impl CpuState {
 
     /// Counts an interrupt that ended now, lasted `length` ticks, and has no event at its start. Returns a detour that is over.
     pub(super) fn interrupted(&mut self, ticks: u64, length: u64) -> Option<Span> {
-        if self.status != Status::Executes {
+        if self.status != Status::Executes || ticks <= self.since {
             return None;
         }
         let start = ticks.saturating_sub(length).max(self.since);
@@ -243,6 +264,7 @@ impl CpuState {
     /// Forgets the state: nothing counts until `ticks`. Returns a detour that is over.
     pub(super) fn forget_until(&mut self, ticks: u64) -> Option<Span> {
         self.interrupted_since = None;
+        (self.counted_from, self.switched) = (self.counted_from.max(ticks), ticks);
         self.since = self.since.max(ticks);
         self.held.take()
     }

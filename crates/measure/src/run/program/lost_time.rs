@@ -128,11 +128,20 @@ impl<'a> LostTime<'a> {
                 self.settle(cpu, ticks, false);
             }
             EventKind::Waking if self.members.has(first as i32) => self.wake(first as i32, ticks),
-            EventKind::NewTask if self.members.has(first as i32) => {
-                self.threads.insert(first as i32, Thread::Woken { since: ticks });
+            EventKind::NewTask => {
+                self.forget(first as i32, ticks); // of a thread that had the number before
+                if self.members.has(first as i32) {
+                    self.threads.insert(first as i32, Thread::Woken { since: ticks });
+                }
             }
-            EventKind::NewTask => drop(self.threads.remove(&(first as i32))),
             _ => {}
+        }
+    }
+
+    /// Forgets what a thread did, and that it waited.
+    fn forget(&mut self, tid: i32, ticks: u64) {
+        if let Some(Thread::Preempted { cpu }) = self.threads.remove(&tid) {
+            self.no_longer_waits(cpu, u32::MAX, ticks);
         }
     }
 
@@ -143,11 +152,16 @@ impl<'a> LostTime<'a> {
         }
     }
 
-    /// Begins anew on a CPU after an interval in which events of it were lost: nothing counts in it.
+    /// Begins anew on a CPU after an interval in which events of it were lost: nothing counts in it. A thread that waits on
+    /// another CPU may have gone on here and ended.
     fn lose(&mut self, cpu: u32, start_ticks: u64, end_ticks: u64) {
-        self.threads.retain(|_, thread| {
-            !matches!(thread, Thread::Current { cpu: on, .. } | Thread::Preempted { cpu: on } if *on == cpu)
-        });
+        let waiting = |(&tid, thread): (&i32, &Thread)| {
+            matches!(thread, Thread::Preempted { .. }).then_some(tid)
+        };
+        let waiting: Vec<i32> = self.threads.iter().filter_map(waiting).collect();
+        waiting.into_iter().for_each(|tid| self.forget(tid, start_ticks));
+        self.threads
+            .retain(|_, thread| !matches!(thread, Thread::Current { cpu: on, .. } if *on == cpu));
         let state = self.cpu(cpu);
         (state.waiting, state.current) = (0, None);
         state.exit_all();
@@ -196,7 +210,9 @@ impl<'a> LostTime<'a> {
         if before == Some(tid) {
             return;
         }
-        if let Some(gone) = before {
+        if let Some(gone) = before
+            && matches!(self.threads.get(&gone), Some(Thread::Current { cpu: on, .. }) if *on == cpu)
+        {
             self.threads.remove(&gone);
         }
         let idled = before == Some(IDLE);
@@ -207,7 +223,7 @@ impl<'a> LostTime<'a> {
             let woken = self.arrive(tid, cpu, ticks);
             if let Some(since) = woken.filter(|_| idled) {
                 let state = self.cpu(cpu);
-                begun = state.seen.max(since).min(ticks);
+                begun = state.seen.max(since).max(state.counted_from).min(ticks);
                 state.executed.unseen += ticks - begun;
                 state.switch(begun, woken);
                 let over = state.waited(since, begun);
@@ -218,8 +234,9 @@ impl<'a> LostTime<'a> {
     }
 
     fn switch(&mut self, cpu: u32, ticks: u64, (prev, prev_state): (i32, u64), next: i32) {
+        let (runnable, pauses) = (prev_state & NOT_RUNNABLE == 0, self.pauses);
+        let follows = runnable && self.cpu(cpu).follows_interrupt(ticks, pauses);
         self.cpu(cpu).exit_all();
-        let runnable = prev_state & NOT_RUNNABLE == 0;
         if self.members.has(prev) {
             let woken =
                 matches!(self.threads.get(&prev), Some(Thread::Current { woken: true, .. }));
@@ -240,7 +257,7 @@ impl<'a> LostTime<'a> {
             let over = self.cpu(cpu).waited(since, ticks);
             self.emit(cpu, over);
         }
-        self.settle(cpu, ticks, runnable);
+        self.settle(cpu, ticks, follows);
     }
 
     /// Makes a thread current; returns since when it waited, if it had been woken.

@@ -33,10 +33,11 @@ impl Stolen {
     /// Returns the CPU time with the steal beside it, given the counters at the start and the end.
     pub(super) fn beside(mut self, time: CpuTime, [start, end]: [&Snapshot; 2]) -> CpuTime {
         self.read();
-        if self.reader.is_some() {
-            return CpuTime { steal_ns: self.ns, ..time };
-        }
         let steal_ns = steal_ns(end).saturating_sub(steal_ns(start));
+        if self.reader.is_some() {
+            // Nothing is read while the tick of a CPU is stopped.
+            return CpuTime { steal_ns: steal_ns.max(self.ns), ..time };
+        }
         CpuTime {
             steal_ns,
             resolution_ns: time.resolution_ns.saturating_add(self.steps_ns),

@@ -15,7 +15,7 @@ struct Document {
     title: String,
     /// The paper.
     paper: Paper,
-    /// What differs from the paper, in sentences.
+    /// What was found, beside what the paper found, in sentences.
     changed: Vec<String>,
     /// What is missing, damaged, not complete or left out, in sentences.
     lacking: Vec<String>,

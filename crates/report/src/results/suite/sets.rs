@@ -81,12 +81,12 @@ impl Reason {
         let Some((first, others)) = self.sets.split_first() else { return String::new() };
         let named = others.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         match others.len() {
-            0 => format!("The result of {first} is doubtful: {text}."),
+            0 => format!("The result of {first} is doubtful; its screen warns first: {text}."),
             1..=NAMED => format!(
-                "The result of {first} is doubtful: {text}. So are, for the same reason, those of {named}."
+                "The result of {first} is doubtful; its screen warns first: {text}. The same holds for {named}."
             ),
             all => format!(
-                "The result of {first} is doubtful: {text}. So are, for the same reason, those of {named} and {} more.",
+                "The result of {first} is doubtful; its screen warns first: {text}. The same holds for {named} and {} more.",
                 all - NAMED
             ),
         }
@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(
             sentences,
             [
-                "The result of 1ms is doubtful: a step differs by up to 5 %. So are, for the same reason, those of 2ms.",
-                "The result of ranks-1 is doubtful: it was cut off.",
+                "The result of 1ms is doubtful; its screen warns first: a step differs by up to 5 %. The same holds for 2ms.",
+                "The result of ranks-1 is doubtful; its screen warns first: it was cut off.",
             ]
         );
     }

@@ -74,14 +74,17 @@ fn source_and_lengths(summary: &Summary, lengths: &Lengths) -> String {
 fn program_sentences(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
     let run = &summary.run;
     let cpus = counted(run.cpus.len() as u64, "CPU", "CPUs");
-    let (name, ran) = (plain(&program.name), span(program.ran_ns));
+    let name = plain(&program.name);
     if run.cpus.is_empty() {
+        let ran = span(program.ran_ns);
         return vec![format!("{name} ran for {ran}, on none of the CPUs that were asked for.")];
     }
+    // On the CPUs that are shown, which may be fewer than it used.
+    let lost_ns = summary.total.noise * summary.total.wall_ns as f64;
+    let ran = span((summary.total.wall_ns as f64 - lost_ns).round() as u64);
     let Some(lengths) = summary.total.lengths.as_ref() else {
         return vec![format!("{name} ran for {ran} and lost nothing on {cpus}.")];
     };
-    let lost_ns = summary.total.noise * summary.total.wall_ns as f64;
     let first = format!(
         "{name} ran for {ran} on {cpus} and was held up for another {}: {} of the time in which it wanted a CPU, in {} from start to end.",
         span(lost_ns.round() as u64),
