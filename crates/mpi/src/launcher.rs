@@ -67,13 +67,17 @@ pub(crate) fn role() -> Result<Role, Problem> {
     Ok(Role::Parent(wait(rank.spawn()?)?))
 }
 
+/// Returns the signals that are passed on: those that our parent does not ignore.
+fn ending() -> impl Iterator<Item = i32> {
+    ENDING.into_iter().filter(|&signal| anechoic_cli::is_heeded(signal))
+}
+
 /// Waits for the end of the rank and passes signals on. The first is passed on as SIGUSR2, which does no harm
 /// if the rank has received the signal as well: a second SIGTERM would end the rank before it has saved
 /// anything.
 fn wait(mut rank: Child) -> Result<ExitCode, Problem> {
     let (mut woken, wake) = UnixStream::pair()?;
     let newest = Arc::new(AtomicUsize::new(0));
-    let ending = || ENDING.into_iter().filter(|&signal| anechoic_cli::is_heeded(signal));
     for signal in ending() {
         flag::register_usize(signal, Arc::clone(&newest), signal as usize)?;
     }
