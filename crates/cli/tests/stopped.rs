@@ -76,7 +76,10 @@ fn the_part_before_a_stop_is_taken_for_no_sample() {
     }
     let shown = anechoic(&["compare", &both, sampled]).out;
     assert!(!shown.contains("±") || !shown.contains("between runs"), "{shown}");
-    assert!(shown.contains("No change is proven: ") && shown.contains("without --stop-on"), "{shown}");
+    assert!(
+        shown.contains("No change is proven: ") && shown.contains("without --stop-on"),
+        "{shown}"
+    );
     let done = anechoic(&["export", "prometheus", stopped]);
     assert!(done.out.contains("anechoic_run_sound 0"), "{}", done.out);
 }

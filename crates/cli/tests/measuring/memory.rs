@@ -36,7 +36,7 @@ fn policy() -> &'static str {
 
 /// Measures some experiments quickly.
 fn measured(dir: &Path, args: &[&str]) -> (Done, Memory) {
-    let quick = ["measure", "memory", "--quick", "-q", "--policy", policy(), "-o", arg(dir)];
+    let quick = ["measure", "memory", "--quick", "--policy", policy(), "-o", arg(dir)];
     let done = anechoic(&[&quick[..], args].concat());
     assert_eq!(done.code, Some(0), "{}", done.err);
     let recording = Recording::open(dir).expect("a recording");

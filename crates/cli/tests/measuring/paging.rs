@@ -31,8 +31,8 @@ fn result(dir: &Path) -> Paging {
     paging(&Recording::open(dir).expect("a recording")).expect("a result")
 }
 
-const QUICK: [&str; 9] =
-    ["measure", "paging", "-q", "--quick", "--blocks", "2", "--point-time", "1ms", "--pages"];
+const QUICK: [&str; 8] =
+    ["measure", "paging", "--quick", "--blocks", "2", "--point-time", "1ms", "--pages"];
 
 #[test]
 fn pages_are_those_that_were_asked_for_and_settings_stay_as_they_were() {

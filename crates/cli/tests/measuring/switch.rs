@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const SHORT: [&str; 7] = ["measure", "switch", "-q", "--blocks", "3", "--point-time", "5ms"];
+const SHORT: [&str; 6] = ["measure", "switch", "--blocks", "3", "--point-time", "5ms"];
 
 fn measured(dir: &Path, options: &[&str]) -> (Done, Switch) {
     let done = anechoic(&[&SHORT[..], options, &["-o", arg(dir)]].concat());
@@ -175,7 +175,7 @@ fn what_makes_no_ring_is_refused_in_one_line() {
         (&["--blocks", "1"], "--blocks"),
     ];
     for (options, expected) in cases {
-        let done = anechoic(&[&["measure", "switch", "-q"][..], options].concat());
+        let done = anechoic(&[&["measure", "switch"][..], options].concat());
         assert_eq!(done.code, Some(64), "{options:?}: {}", done.err);
         assert!(done.err.contains(expected), "{options:?}: {}", done.err);
     }

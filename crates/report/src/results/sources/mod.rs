@@ -222,7 +222,7 @@ const SECTION: Section =
 pub(crate) fn add(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     let unattributed = sources.coverage.map_or(0.0, |coverage| coverage.unattributed);
     if sources.rows.is_empty() && unattributed == 0.0 {
-        return screen.sentence("There are no detours.");
+        return screen.sentence("No detour was recorded.");
     }
     let mut table = table(&sources.rows, run, view, notes);
     if unattributed > 0.0 {
