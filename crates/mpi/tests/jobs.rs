@@ -76,7 +76,7 @@ fn one_rank_of_a_host_takes_samples_for_all() {
         let shown =
             shown.map(|experiment| experiment["samples"].as_u64().expect("a number")).sum::<u64>();
         assert_eq!(shown, taken, "{method}: {joined}");
-        let screens = ended.out.matches("every sample is compared with").count();
+        let screens = ended.out.matches(" · job of ").count();
         assert_eq!(screens, 1, "one rank prints: {}", ended.out);
     }
 }
