@@ -111,7 +111,7 @@ impl Rates {
         run.program.as_ref().map(|_| Self { elapsed_s: run.clock.seconds(elapsed) })
     }
 
-    /// Returns how often something that came so many times on these CPUs comes on one; 0 in a run without length.
+    /// Returns the rate on one CPU of something that came `count` times on `cpus` CPUs; 0 in a run without length.
     pub(crate) fn per_s(self, count: u64, cpus: usize) -> f64 {
         let elapsed_s = self.elapsed_s * cpus as f64;
         if elapsed_s > 0.0 { count as f64 / elapsed_s } else { 0.0 }

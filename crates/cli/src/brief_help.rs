@@ -28,7 +28,7 @@ const SHORT: [(&str, &str); 30] = [
     ("Measure nothing; show", "Show what was measured into this directory"),
     ("Measure the CPUs one after the other", "Measure the CPUs one after the other"),
     ("Numbers of copies of the sort", "Numbers of copies of the sort"),
-    ("Predict the cost for a job", "Predict the cost for a job of so many ranks"),
+    ("Predict the cost for a job", "Number of ranks of the job to predict"),
     ("Serial port to which", "Serial port to which the recording is sent"),
     ("Shortest time for which each CPU", "Shortest time watched for a verdict"),
     ("Time for the repetitions", "Time for one experiment on one working set"),

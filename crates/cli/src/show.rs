@@ -58,7 +58,7 @@ pub struct Printer {
     file: Option<(NewFile, PathBuf)>,
     /// Whether the recordings are removed at the end, so that their paths lead nowhere.
     unsaved: bool,
-    /// Whether a screen is only its first sentence, in one line.
+    /// Whether a screen is only the sentences with which it begins, in one line.
     quiet: bool,
 }
 
@@ -85,7 +85,7 @@ impl Printer {
         Self { unsaved, ..self }
     }
 
-    /// Returns this printer, which prints one line instead of a screen: the recording and the first sentence on it.
+    /// Returns this printer, which prints one line instead of a screen: the recording and the sentences with which it begins.
     pub(crate) fn quiet(self, quiet: bool) -> Self {
         Self { quiet, ..self }
     }
@@ -124,9 +124,7 @@ impl Printer {
         let view = self.view(place);
         let written = match one_line(found, view.path).filter(|_| self.quiet) {
             _ if self.json => found.json(&mut self.out),
-            Some(line) => {
-                writeln!(self.out, "{line}{}", doubt(exit::verdict_code(found.verdict())))
-            }
+            Some(line) => writeln!(self.out, "{line}"),
             None => found.screen(&view).write(&view, &mut self.out),
         };
         written.map_err(|error| match &self.file {
@@ -177,21 +175,19 @@ impl Printer {
     }
 }
 
-/// What a line says of a result that is not beyond doubt.
-fn doubt(code: u8) -> String {
-    match code {
-        0 => String::new(),
-        code => format!(" Exit code {code}: its screen states what is doubtful (without --quiet)."),
-    }
-}
+/// What one line adds about a result that is doubtful. The exit code may be another one: `record` passes on its command's.
+const DOUBTFUL: &str = " Something about it is doubtful; without --quiet the screen states what.";
 
-/// Returns the recording in `place`, if it is kept, and the first sentence on a result; absent if the result has none.
-fn one_line(found: &Found, place: Option<&Path>) -> Option<String> {
-    let sentence = found.headline().into_iter().next()?;
-    Some(match place {
-        Some(place) => format!("{}: {sentence}", shown(place)),
-        None => sentence,
-    })
+/// Returns the recording in `place`, if it is kept, and the sentences with which the screen of a result begins: also that it
+/// is competition, and which source took most. Absent if the result has none.
+pub(crate) fn one_line(found: &Found, place: Option<&Path>) -> Option<String> {
+    let sentences = found.headline();
+    if sentences.is_empty() {
+        return None;
+    }
+    let place = place.map(|place| format!("{}: ", shown(place))).unwrap_or_default();
+    let is_doubtful = exit::verdict_code(found.verdict()) != 0;
+    Some(format!("{place}{}{}", sentences.join(" "), if is_doubtful { DOUBTFUL } else { "" }))
 }
 
 /// Shows the recording in `dir`, or the recordings in it, like `anechoic summary`; returns the exit code.

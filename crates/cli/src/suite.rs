@@ -22,7 +22,7 @@ use crate::options::{answers, arguments};
 use crate::page::{Known, PageArgs};
 use crate::rows::Rows;
 use crate::setup::Place;
-use crate::show::Printer;
+use crate::show::{Printer, one_line};
 use crate::terminal;
 use anechoic_measure::experiment::Host;
 use anechoic_recording::Problem;
@@ -190,9 +190,9 @@ pub fn run(args: &SuiteArgs) -> Result<ExitCode, Problem> {
         let found = suite.result_of(&done, lacking, &view);
         match common.quiet {
             true => {
-                let sentence = found.headline().into_iter().next();
-                let sentence = sentence.as_deref().unwrap_or(suite.about);
-                writeln!(out, "{}: {sentence}", shown(dir))?;
+                let line = one_line(&found, Some(dir));
+                let line = line.unwrap_or_else(|| format!("{}: {}", shown(dir), suite.about));
+                writeln!(out, "{line}")?;
             }
             false => found.screen(&view).write(&view, &mut out)?,
         }

@@ -37,7 +37,7 @@ impl Sum {
         (!self.any_unknown).then(|| share(self.away_ns, self.window_ns))
     }
 
-    /// Returns the row of so many CPUs of each of so many hosts.
+    /// Returns the row of a number of CPUs on each of a number of hosts.
     fn used(&self, count: u64, hosts: usize) -> Used {
         Used { count, hosts: hosts as u64, noise: self.noise(), worst: self.worst, any: self.any() }
     }

@@ -266,7 +266,7 @@ mod tests {
         }
     }
     /// The region of a memory experiment is that of its working set between the caches; where no cache is known, and of
-    /// matrices, which are told apart by their size, there is none.
+    /// matrices, which differ by their size, there is none.
     #[test]
     fn a_memory_experiment_belongs_to_a_region_if_caches_are_known() {
         let run = anechoic_lab::sample::run(RunState::Complete);

@@ -213,7 +213,7 @@ fn between(lengths: [u64; 8], rest: u64) -> Compared<()> {
 /// Shares, their difference and its error, recomputed from their definitions.
 #[test]
 fn shares_are_those_of_the_time_at_each_speed() {
-    // Neighbours of 1,000 and 2,000 ns, of which so many are slow, and whether the sample itself is slow.
+    // Neighbours of 1,000 and 2,000 ns, how many of them are slow, and whether the sample itself is slow.
     let played: Vec<(usize, bool)> =
         (0..40).map(|at| (1 + at * 7 % 5, at % 3 == 0 || at % 4 == 1)).collect();
     let mut modes = ModesOf::default();
@@ -267,7 +267,7 @@ fn samples_that_happen_to_be_alike_have_the_error_of_drawing_them() {
 
 #[test]
 fn two_speeds_are_found_beside_rare_giants_and_with_few_samples_between() {
-    // So many samples at each length.
+    // The number of samples at each length.
     let lengths = |groups: &[(u64, usize)]| -> Vec<u64> {
         groups.iter().flat_map(|&(length, count)| std::iter::repeat_n(length, count)).collect()
     };

@@ -72,8 +72,8 @@ fn carried(state: &Path, kept: &Path, expected: &Value) {
         let dir = state.join(name);
         let done = anechoic(state, &["run", "-d", "100ms", "--no-trace", "-o", arg(&dir)]);
         assert_eq!(done.code, Some(0), "{}", done.err);
-        let told = done.out.contains("self-test");
-        (summary(&dir)["run"]["self_test"].clone(), told)
+        let shown = done.out.contains("self-test");
+        (summary(&dir)["run"]["self_test"].clone(), shown)
     };
     assert_eq!(run("whole"), (expected.clone(), true));
     std::fs::write(kept, b"{\"utc\": 7").expect("writable");

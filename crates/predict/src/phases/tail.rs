@@ -297,7 +297,7 @@ mod tests {
         let near = shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(near && shares.len() == 4, "{shares:?}");
     }
-    /// Returns the middles of `count` equal parts of an exponential distribution with the mean 1, each so many parts lower.
+    /// Returns the middles of `count` equal parts of an exponential distribution with the mean 1, each lower by `down` parts.
     fn quantiles(count: u32, down: f64) -> Vec<f64> {
         let below = (0..count)
             .map(|at| ((f64::from(at) + 0.5 - down) / f64::from(count)).clamp(0.0, 0.995));
