@@ -24,7 +24,7 @@ const KERNELS: [(&str, &str, &[u64]); 2] = [
 ];
 /// Working sets that caches hold, in KiB.
 const FILLED_KIB: [u64; 6] = [16, 64, 256, 512, 1024, 2 << 10];
-/// Largest relative difference from the independent program, and largest variation of that program itself.
+/// Largest relative difference from the independent program, and between the runs of that program itself.
 const CLOSE: f64 = 0.10;
 /// Number of times that both are measured in turn.
 const PAIRS: usize = 5;
@@ -187,8 +187,9 @@ int main(int argc, char **argv) {
             *(char **)(m + order[i] * 64) = m + order[(i + 1) % lines] * 64;
         free(order);
         for (int chase = 1; chase >= 0; chase--) {
-            int rounds = lines > 100000 ? 5 : 128; /* as the tool: a core that waits for its caches soon runs slower */
-            for (int r = -1; r < rounds; r++) {
+            /* As many as the tool: a core that waits for its caches soon runs slower, and a shared cache first learns. */
+            int rounds = 0; double start = now();
+            for (int r = -1; r < 128 && (r < 4 || now() - start < 75e6); r++) {
                 char *p = m; uint64_t sum = 0; double t = now();
                 if (chase) { for (size_t i = 0; i < lines; i++) p = *(char *volatile *)p; }
                 else {
@@ -200,6 +201,7 @@ int main(int argc, char **argv) {
                 t = now() - t;
                 __asm__ volatile("" : : "r"(p), "r"(sum) : "memory");
                 if (r >= 0) times[r] = t;
+                rounds = r + 1;
             }
             printf("%s %s %.4f\n", chase ? "chase" : "stream", argv[a], (median(times, rounds) - clock) / lines);
         }
@@ -216,24 +218,14 @@ struct InTurn {
 }
 
 impl InTurn {
-    /// Returns the median of our times divided by those of the independent program just before and just after.
-    fn ratio(&self) -> f64 {
+    /// Returns our times divided by those of the independent program just before and just after, in ascending order.
+    fn ratios(&self) -> Vec<f64> {
         let around = self.theirs.windows(2).map(|pair| (pair[0] * pair[1]).sqrt());
-        quantile_of(self.ours.iter().zip(around).map(|(ours, theirs)| ours / theirs), 0.5)
+        let mut ratios: Vec<f64> =
+            self.ours.iter().zip(around).map(|(ours, theirs)| ours / theirs).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios
     }
-
-    /// Returns the interquartile range of the independent program's times relative to their median.
-    fn variation(&self) -> f64 {
-        let [low, middle, high] =
-            [0.25, 0.5, 0.75].map(|share| quantile_of(self.theirs.iter().copied(), share));
-        (high - low) / middle
-    }
-}
-
-fn quantile_of(values: impl Iterator<Item = f64>, share: f64) -> f64 {
-    let mut sorted: Vec<f64> = values.collect();
-    sorted.sort_by(f64::total_cmp);
-    quantile(&sorted, share).expect("both ran")
 }
 
 #[test]
@@ -278,14 +270,20 @@ fn times_are_those_of_an_independent_program() {
     assert_eq!(in_turn.len(), KERNELS.iter().map(|(_, _, sizes)| sizes.len()).sum::<usize>());
     let mut wrong = Vec::new();
     for ((id, kib), times) in &in_turn {
-        let (ratio, variation) = (times.ratio(), times.variation());
+        let ratios = times.ratios();
+        let ratio = quantile(&ratios, 0.5).expect("both ran");
+        let [least, .., most] = ratios[..] else { panic!("{PAIRS} pairs") };
+        let fastest = times.theirs.iter().copied().fold(f64::INFINITY, f64::min);
+        let spread = times.theirs.iter().copied().fold(0.0, f64::max) / fastest;
         let text = format!(
-            "{id} at {kib} KiB: {ratio:.3} of the independent program's time, which varies by {variation:.3}"
+            "{id} at {kib} KiB: {ratio:.3} ({least:.3} to {most:.3}) of the independent program's time, which varies by a factor of {spread:.3}"
         );
         println!("{text}");
+        // The median of all such pairs lies outside the range of five in one of 16 cases.
         match (ratio - 1.0).abs() < CLOSE {
             true => {}
-            false if variation > CLOSE => note::not_judged(text),
+            false if spread > 1.0 + CLOSE => note::not_judged(text),
+            false if least < 1.0 + CLOSE && most > 1.0 - CLOSE => note::not_judged(text),
             false => wrong.push(text),
         }
     }
