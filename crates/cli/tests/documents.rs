@@ -7,7 +7,7 @@
 //!
 //! `UPDATE_DOCS=1` rewrites shown results, generated pages and figures; read the difference.
 
-use crate::tool;
+use crate::{reference, tool};
 use anechoic_recording::sources::{Class, SOURCES};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -385,73 +385,7 @@ const GENERATED: &str =
     "<!-- Made by the test `generated_pages_are_current`; UPDATE_DOCS=1 rewrites it. -->\n\n";
 
 fn command_reference() -> String {
-    let mut text = format!("# Command reference\n\n{GENERATED}");
-    text += "Every command with its options, as `anechoic COMMAND --help` lists them. Times are written like `500ms`, \
-             `10s` or `5m`, rates like `1khz`, lists of CPUs like `0-3,8`. Every command has `--color auto|always|never`: by \
-             default there are colours on a terminal, unless `NO_COLOR` is set or a launcher started the command.\n";
-    for (name, mut command) in all_subcommands() {
-        let about =
-            command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
-        let usage = command.render_usage().to_string();
-        let usage = usage.trim_start_matches("Usage: ");
-        let _ =
-            write!(text, "\n## {name}\n\n{}\n\n```text\n{usage}\n```\n", about.unwrap_or_default());
-        for alias in command.get_visible_aliases() {
-            let _ = write!(text, "\n`anechoic {alias}` is the same command.\n");
-        }
-        let options: Vec<String> = command.get_arguments().filter_map(option_row).collect();
-        if !options.is_empty() {
-            let _ = write!(
-                text,
-                "\n| option | meaning | default |\n| --- | --- | --- |\n{}",
-                options.concat()
-            );
-        }
-        if let Some(examples) = command.get_after_long_help().or_else(|| command.get_after_help()) {
-            let _ = write!(text, "\n```text\n{examples}\n```\n");
-        }
-    }
-    text
-}
-
-fn option_row(option: &clap::Arg) -> Option<String> {
-    let id = option.get_id().as_str();
-    if option.is_hide_set() || option.is_global_set() || matches!(id, "help" | "version") {
-        return None;
-    }
-    let value = option.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
-    let takes = option.get_action().takes_values();
-    let name = match (option.get_long(), option.get_short()) {
-        (Some(long), Some(short)) => format!("-{short}, --{long}"),
-        (Some(long), None) => format!("--{long}"),
-        _ => String::new(),
-    };
-    let value = value.filter(|_| takes).unwrap_or_default();
-    let help = option
-        .get_long_help()
-        .or_else(|| option.get_help())
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let defaults: Vec<_> =
-        option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
-    let default = if takes { defaults.join(",") } else { String::new() };
-    let mut meaning = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    meaning = meaning.replace(&format!(" [default: {default}]"), "");
-    let possible: Vec<String> = option
-        .get_possible_values()
-        .iter()
-        .map(|value| format!("`{}`", value.get_name()))
-        .collect();
-    if takes && !possible.is_empty() {
-        let _ = write!(meaning, ". One of {}", possible.join(", "));
-    }
-    let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
-    Some(format!(
-        "| `{}` | {} | {} |\n",
-        format!("{name} {value}").trim(),
-        cell(&meaning),
-        cell(&default)
-    ))
+    format!("# Command reference\n\n{GENERATED}{}", reference::page(&all_subcommands()))
 }
 
 fn source_catalogue() -> String {

@@ -21,6 +21,7 @@ mod predict;
 mod predict_phases;
 mod reading;
 mod redirected;
+mod reference;
 mod report;
 mod shell;
 mod stopped;

@@ -1,0 +1,177 @@
+//! The page `docs/reference/commands.md`, made of the command line itself: an option that several commands have is
+//! explained once, and each of these commands names it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Commands that have an option before it is explained in one place for all of them.
+const SHARED: usize = 3;
+/// Most values of an option that are listed; more have a command that lists them.
+const VALUES: usize = 10;
+
+const INTRODUCTION: &str = "\
+Every command with its options, as `anechoic COMMAND --help` explains them. \
+Times are written like `500ms`, `10s` or `5m`, rates like `1khz`, lists of CPUs like `0-3,8`. \
+`anechoic` itself, `measure`, `suite`, `export` and `import` begin with the options that several of their commands \
+have; each of these commands names what it has of them.\n";
+
+const COLOUR: &str = "- `--color WHEN`: auto, always or never, for every command; auto has colours on a terminal, unless \
+`NO_COLOR` is set or a launcher started the command\n";
+
+/// One option of one command.
+struct Row {
+    /// As one writes it, such as `-d, --duration TIME`.
+    name: String,
+    /// What the page states about it.
+    line: String,
+}
+
+/// A command as its page shows it.
+struct Entry<'a> {
+    name: &'a str,
+    command: &'a clap::Command,
+    rows: Vec<Row>,
+}
+
+impl Entry<'_> {
+    /// The command whose subcommand this one is.
+    fn parent(&self) -> &str {
+        self.name.rsplit_once(' ').map_or("", |(parent, _)| parent)
+    }
+}
+
+/// Which lines are explained once, by the command under whose name they stand, with their names.
+type Homes = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Returns the page about these commands, without its title.
+pub fn page(commands: &[(String, clap::Command)]) -> String {
+    let entries: Vec<Entry> = commands
+        .iter()
+        .map(|(name, command)| Entry { name, command, rows: rows(command) })
+        .collect();
+    let homes = homes(&entries);
+    let mut text = format!("{INTRODUCTION}\n## anechoic\n\n{COLOUR}{}", list(&homes, "anechoic"));
+    for entry in &entries {
+        text += &section(entry, &homes);
+    }
+    text
+}
+
+/// Chooses where a line is explained that many commands have: at their common parent, if hardly any other has it,
+/// otherwise at `anechoic`. One name has one explanation there, that of most commands.
+fn homes(entries: &[Entry]) -> Homes {
+    let mut uses: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for entry in entries {
+        for row in &entry.rows {
+            uses.entry((&row.name, &row.line)).or_default().push(entry.parent());
+        }
+    }
+    let mut uses: Vec<_> =
+        uses.into_iter().filter(|(_, parents)| parents.len() >= SHARED).collect();
+    uses.sort_by_key(|(_, parents)| std::cmp::Reverse(parents.len()));
+    let mut homes = Homes::new();
+    for ((name, line), parents) in uses {
+        let most = |parent: &&&str| parents.iter().filter(|other| other == parent).count();
+        let family = parents.iter().max_by_key(most).expect("three or more");
+        let home = if parents.len() - most(&family) < 2 { family } else { "anechoic" };
+        let names = homes.entry(home.to_owned()).or_default();
+        names.entry(name.to_owned()).or_insert_with(|| line.to_owned());
+    }
+    homes
+}
+
+/// Returns the explanations that stand at a command for its subcommands.
+fn list(homes: &Homes, name: &str) -> String {
+    let names = homes.get(name).into_iter().flatten();
+    names.map(|(_, line)| line.as_str()).collect()
+}
+
+/// Returns what the page states about one command.
+fn section(entry: &Entry, homes: &Homes) -> String {
+    let command = entry.command;
+    let about = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    let mut text = format!("\n## {}\n\n{}\n\n`{usage}`\n", entry.name, about.unwrap_or_default());
+    for alias in command.get_visible_aliases() {
+        let _ = write!(text, "\n`anechoic {alias}` is the same command.\n");
+    }
+    let home_of = |row: &&Row| {
+        let has = |home: &&str| {
+            homes.get(*home).and_then(|names| names.get(&row.name)) == Some(&row.line)
+        };
+        [entry.parent(), "anechoic"].into_iter().find(has)
+    };
+    let own: String = entry
+        .rows
+        .iter()
+        .filter(|row| home_of(row).is_none())
+        .map(|row| row.line.as_str())
+        .collect();
+    if !own.is_empty() {
+        let _ = write!(text, "\n{own}");
+    }
+    let mut shared: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for row in &entry.rows {
+        if let Some(home) = home_of(&row) {
+            shared.entry(home).or_default().push(short(row, &homes[home]));
+        }
+    }
+    for (home, names) in shared {
+        let anchor = home.replace(' ', "-");
+        let _ = write!(text, "\nOf [{home}](#{anchor}): {}\n", names.join(", "));
+    }
+    if command.has_subcommands() {
+        let for_all = list(homes, entry.name);
+        if !for_all.is_empty() {
+            let _ = write!(text, "\n{for_all}");
+        }
+    } else if let Some(examples) = command.get_after_long_help().or(command.get_after_help()) {
+        let _ = write!(text, "\n```text\n{examples}\n```\n");
+    }
+    text
+}
+
+/// Returns the long name of an option, with its value where two of one long name are explained together.
+fn short(row: &Row, names: &BTreeMap<String, String>) -> String {
+    let long = |name: &str| name.split(", ").last().unwrap_or_default().to_owned();
+    let bare = |name: &str| long(name).split(' ').next().unwrap_or_default().to_owned();
+    let alike = names.keys().filter(|name| bare(name) == bare(&row.name)).count();
+    format!("`{}`", if alike > 1 { long(&row.name) } else { bare(&row.name) })
+}
+
+fn rows(command: &clap::Command) -> Vec<Row> {
+    command.get_arguments().filter_map(row).collect()
+}
+
+fn row(option: &clap::Arg) -> Option<Row> {
+    let id = option.get_id().as_str();
+    if option.is_hide_set() || option.is_global_set() || matches!(id, "help" | "version") {
+        return None;
+    }
+    let value = option.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+    let takes = option.get_action().takes_values();
+    let name = match (option.get_long(), option.get_short()) {
+        (Some(long), Some(short)) => format!("-{short}, --{long}"),
+        (Some(long), None) => format!("--{long}"),
+        _ => String::new(),
+    };
+    let name = format!("{name} {}", value.filter(|_| takes).unwrap_or_default()).trim().to_owned();
+    let help = option.get_long_help().or_else(|| option.get_help()).map(ToString::to_string);
+    let help = help.unwrap_or_default();
+    let mut meaning = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('<', "&lt;");
+    let possible: Vec<String> = option
+        .get_possible_values()
+        .iter()
+        .map(|value| format!("`{}`", value.get_name()))
+        .collect();
+    if takes && !possible.is_empty() && possible.len() <= VALUES {
+        let _ = write!(meaning, ". One of {}", possible.join(", "));
+    }
+    let defaults: Vec<_> =
+        option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    if takes && !defaults.is_empty() && !meaning.contains("[default: ") {
+        let _ = write!(meaning, " [default: {}]", defaults.join(","));
+    }
+    Some(Row { line: format!("- `{name}`: {meaning}\n"), name })
+}
