@@ -107,7 +107,16 @@ pub fn noisy() -> Option<String> {
         note::skipped("needs two CPUs");
         return None;
     };
-    may_trace().then(|| last.to_string())
+    (may_trace() && may_be_real_time()).then(|| last.to_string())
+}
+
+/// Returns whether this test may start real-time threads; notes the reason if not.
+pub fn may_be_real_time() -> bool {
+    let permitted = command("chrt", &["-f", "1", "true"]).code == Some(0);
+    if !permitted {
+        note::skipped("may not use SCHED_FIFO");
+    }
+    permitted
 }
 
 /// A path as an argument.

@@ -137,7 +137,7 @@ fn without_privilege_the_remedy_is_named() {
     }
     let cases = [
         (CapabilitySet::empty(), "a CPU-wide timer event", "kernel.perf_event_paranoid=0"),
-        (CapabilitySet::PERFMON, "a BPF", "setcap cap_bpf,cap_perfmon+ep"),
+        (CapabilitySet::PERFMON, "a BPF", "--cap-add BPF --cap-add PERFMON"),
     ];
     for (rights, refused, remedy) in cases {
         let prepared = with_rights(rights, || Injector::prepare(&kernel, &stage.clock));
