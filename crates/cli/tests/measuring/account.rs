@@ -1,8 +1,9 @@
 //! Tests the executed time of `anechoic record` against the kernel's own account, `wait4`, which this program did not write.
 
-use crate::tool::{self, anechoic, arg, may_be_real_time, may_trace, summary};
+use crate::tool::{self, Done, anechoic, arg, command, may_be_real_time, may_trace, summary};
 use anechoic_lab::note;
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Programs in Python that use CPUs in different ways, each for about half a second. `end` is when.
@@ -146,29 +147,142 @@ fn the_kernel_counts_the_same_cpu_time() {
     }
     let mut unlike = vec![];
     for (name, code) in PROGRAMS {
-        let dir = tempfile::tempdir().expect("a directory");
         let program = format!("{HEAD}{code}");
-        let python = ["record", "-q", "-o", arg(dir.path()), "--", "python3", "-c", &program];
-        let done = anechoic(&python);
-        assert!(matches!(done.code, Some(0 | 3)), "case: {name}: {done:?}");
-        let summary = summary(dir.path());
-        let account = &summary["run"]["program"]["account"];
-        let ms = |key: &str| number(&account[key]) / 1e6;
-        let (kernel, waking) = (ms("kernel_ns"), ms("waking_ns"));
-        let current = ms("executed_ns") + ms("interrupted_ns");
-        let tolerance = (kernel / 100.0).max(5.0);
-        let least = kernel - waking - tolerance;
-        let most = kernel + ms("unseen_ns") + ms("steal_ns") + tolerance;
-        if !(least..=most).contains(&current) {
-            unlike.push(format!("{name}: {account:#}"));
-        }
-        // What it read itself just before its end.
-        let own: f64 = done.out.trim().parse().unwrap_or_else(|_| panic!("{name}: {done:?}"));
-        if !(own * 1e3 - 1.0..own * 1e3 + 40.0).contains(&kernel) {
-            unlike.push(format!("{name}: it counted {own} s itself: {account:#}"));
-        }
+        let (done, account) = recorded(name, &["python3", "-c", &program], &mut unlike);
+        counted_itself(name, &done, &account, &mut unlike);
     }
     assert_eq!(unlike, Vec::<String>::new());
+}
+
+/// Records a command; returns what it printed, and the account, which must agree.
+fn recorded(name: &str, command: &[&str], unlike: &mut Vec<String>) -> (Done, Value) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let done = anechoic(&[&["record", "-q", "-o", arg(dir.path()), "--"], command].concat());
+    assert!(matches!(done.code, Some(0 | 3)), "case: {name}: {done:?}");
+    let account = summary(dir.path())["run"]["program"]["account"].take();
+    let ms = |key: &str| number(&account[key]) / 1e6;
+    let (kernel, waking) = (ms("kernel_ns"), ms("waking_ns"));
+    let current = ms("executed_ns") + ms("interrupted_ns");
+    let tolerance = (kernel / 100.0).max(5.0);
+    let least = kernel - waking - tolerance;
+    let most = kernel + ms("unseen_ns") + ms("steal_ns") + tolerance;
+    if !(least..=most).contains(&current) {
+        unlike.push(format!("{name}: {account:#}"));
+    }
+    (done, account)
+}
+
+/// Compares the kernel's account with what the program read itself just before its end.
+fn counted_itself(name: &str, done: &Done, account: &Value, unlike: &mut Vec<String>) {
+    let own: f64 = done.out.trim().parse().unwrap_or_else(|_| panic!("{name}: {done:?}"));
+    let kernel = number(&account["kernel_ns"]) / 1e6;
+    if !(own * 1e3 - 1.0..own * 1e3 + 40.0).contains(&kernel) {
+        unlike.push(format!("{name}: it counted {own} s itself: {account:#}"));
+    }
+}
+
+/// A program that lets threads of the kernel write to a file by io_uring; with an argument one of them polls for work.
+const IO_URING: &str = include_str!("io_uring.c");
+
+#[test]
+fn threads_that_the_kernel_adds_to_a_program_are_its_own() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let (source, program) = (dir.path().join("io_uring.c"), dir.path().join("io_uring"));
+    std::fs::write(&source, IO_URING).expect("a file");
+    if command("cc", &["-O2", "-o", arg(&program), arg(&source)]).code != Some(0) {
+        return note::skipped("there is no C compiler with the kernel's headers");
+    }
+    if command(arg(&program), &[]).code != Some(0) {
+        return note::skipped("io_uring is not permitted");
+    }
+    let mut unlike = vec![];
+    for asked in [&[arg(&program)][..], &[arg(&program), "poll"]] {
+        let name = format!("{asked:?}");
+        let (done, account) = recorded(&name, asked, &mut unlike);
+        counted_itself(&name, &done, &account, &mut unlike);
+    }
+    assert_eq!(unlike, Vec::<String>::new());
+}
+
+/// The tracer waits for the program and the program for the tracer, at each of its system calls.
+#[test]
+fn a_program_under_strace_is_accounted_for_with_it() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    if command("strace", &["-o", "/dev/null", "true"]).code != Some(0) {
+        return note::skipped("no strace, or it may not trace");
+    }
+    let program = format!("{HEAD}while time.monotonic() < end: os.getppid()");
+    let mut unlike = vec![];
+    recorded(
+        "strace",
+        &["strace", "-f", "-o", "/dev/null", "python3", "-c", &program],
+        &mut unlike,
+    );
+    assert_eq!(unlike, Vec::<String>::new());
+}
+
+/// A control group of the CPU's time, by either interface, that is removed when this ends.
+struct Group(PathBuf);
+
+impl Group {
+    /// Makes a group that may use a fifth of one CPU; `None` where that is not possible.
+    fn with_quota() -> Option<Self> {
+        let name = format!("anechoic-test-{}", std::process::id());
+        let group = |parent: &str| Path::new(parent).join(&name);
+        for (parent, files) in [
+            ("/sys/fs/cgroup", &[("cpu.max", "20000 100000")][..]),
+            (
+                "/sys/fs/cgroup/cpu",
+                &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "20000")],
+            ),
+        ] {
+            if std::fs::create_dir(group(parent)).is_err() {
+                continue;
+            }
+            let made = Self(group(parent));
+            // Where groups are mounted below, this is an ordinary directory, without files.
+            let set = |(file, value): &(&str, &str)| {
+                made.0.join(file).exists() && std::fs::write(made.0.join(file), value).is_ok()
+            };
+            if files.iter().all(set) {
+                return Some(made);
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// What the quota takes is lost, and no thread took it.
+#[test]
+fn a_program_with_a_quota_is_held_up_by_it() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(group) = Group::with_quota() else {
+        return note::skipped("may not make a control group with a quota");
+    };
+    let enter = format!("open({:?}, 'w').write(str(os.getpid()))", group.0.join("cgroup.procs"));
+    let program = format!("{HEAD}{enter}\nend += 0.7\nwhile time.monotonic() < end: pass");
+    let mut unlike = vec![];
+    let (done, account) = recorded("a quota", &["python3", "-c", &program], &mut unlike);
+    counted_itself("a quota", &done, &account, &mut unlike);
+    assert_eq!(unlike, Vec::<String>::new());
+    let kernel = number(&account["kernel_ns"]) / 1e9;
+    assert!((0.15..0.5).contains(&kernel), "a fifth of 1.2 s, and what it used before: {kernel} s");
 }
 
 /// The command sees the CPU time that it used, and so does who records it while it runs.
