@@ -94,6 +94,11 @@ impl KernelSide {
         Before { limits: Limits::read(), census }
     }
 
+    /// Takes the limits of this process instead of those of the tool.
+    pub(super) fn limits_of_process(&mut self, pid: i32) {
+        self.before.limits = Limits::read_of_process(pid);
+    }
+
     /// Lets the run begin where this had been counted.
     pub(super) fn begin_with(&mut self, before: Before) {
         self.before = before;
@@ -117,7 +122,7 @@ impl KernelSide {
     /// Stores what the kernel has counted since the start, and the threads that ran.
     fn end(&mut self, run: &mut Run) {
         let Before { limits, census } = std::mem::take(&mut self.before);
-        run.limits = Limits::read().since(&limits);
+        run.limits = limits.read_again().since(&limits);
         match census {
             Some(before) => {
                 let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();

@@ -106,7 +106,8 @@ pub fn record(
         }
     };
     let started_by = program.threads.is_empty().then_some(own);
-    if started_by.is_none() {
+    if let Some(&thread) = program.threads.first() {
+        kernel.limits_of_process(thread);
         run.start_ticks = counter::ordered(); // where the account of its CPU time begins
     }
     let (end_ticks, state) = watch(subject, &mut kernel, &mut stolen, &mut run, &mut store);

@@ -40,12 +40,15 @@ impl Place {
     }
 }
 
-/// Returns the cgroups of this process that may limit its CPU time: that of the CPU controller (v1), and that of the
-/// unified hierarchy (v2). A container that shows the path on its host has its cgroup at the mount point itself.
-pub(crate) fn limiting_cpu(root: &Root) -> Vec<Place> {
+/// Returns the cgroups of a process that may limit its CPU time: that of the CPU controller (v1), and that of the
+/// unified hierarchy (v2); none if it has ended. `process` is its directory in /proc: a number, or `self`.
+///
+/// A container that shows the path on its host has its cgroup at the mount point itself.
+pub(crate) fn limiting_cpu(root: &Root, process: &str) -> Vec<Place> {
     let legacy = |name: &str| name.split(',').any(|word| word == "cpu");
-    let v1 = place(root, |kind, options| kind == "cgroup" && legacy(options), legacy);
-    let v2 = place(root, |kind, _| kind == "cgroup2", |controllers| controllers.is_empty());
+    let is_v1 = |kind: &str, options: &str| kind == "cgroup" && legacy(options);
+    let v1 = place_of_process(root, process, is_v1, legacy);
+    let v2 = place_of_process(root, process, |kind, _| kind == "cgroup2", str::is_empty);
     let here = |place: Place| match root.exists(&place.directory()) {
         true => place,
         false => Place { path: "/".to_owned(), ..place },
@@ -59,6 +62,16 @@ fn place(
     is_mount: impl Fn(&str, &str) -> bool,
     is_place: impl Fn(&str) -> bool,
 ) -> Option<Place> {
+    place_of_process(root, "self", is_mount, is_place)
+}
+
+/// Finds a hierarchy's mount point and a process's path in it.
+fn place_of_process(
+    root: &Root,
+    process: &str,
+    is_mount: impl Fn(&str, &str) -> bool,
+    is_place: impl Fn(&str) -> bool,
+) -> Option<Place> {
     let mounts = root.read("/proc/self/mounts")?;
     let mount = mounts.lines().find_map(|line| {
         let mut fields = line.split(' ').skip(1);
@@ -66,7 +79,7 @@ fn place(
         is_mount(kind, options).then(|| point.to_owned())
     })?;
     // Lines are `ID:CONTROLLERS:PATH`; a path may contain colons.
-    let places = root.read("/proc/self/cgroup")?;
+    let places = root.read(&format!("/proc/{process}/cgroup"))?;
     let path = places.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);

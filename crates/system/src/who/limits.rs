@@ -1,4 +1,4 @@
-//! The CPU quota of this process's cgroup, and how long its threads and those of the machine waited for CPUs.
+//! The CPU quota of the cgroup of a process, and how long its threads and those of the machine waited for CPUs.
 
 use crate::machine::{Root, cgroup};
 use anechoic_recording::who::CpuLimits;
@@ -8,6 +8,8 @@ use std::path::Path;
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     cgroup: String,
+    /// The cgroups that may limit the CPU time.
+    own: Vec<cgroup::Place>,
     /// The cgroups with a quota, from the own one upwards.
     limited: Vec<Limited>,
     waited_ns: Option<u64>,
@@ -29,15 +31,40 @@ impl Limits {
         Self::read_in(&Root::live())
     }
 
+    /// Reads the counts of the cgroup of another process and of those above it.
+    #[must_use]
+    pub fn read_of_process(pid: i32) -> Self {
+        Self::read_of(&Root::live(), &pid.to_string())
+    }
+
+    /// Reads the counts of the same cgroups again, also if the process has ended.
+    #[must_use]
+    pub fn read_again(&self) -> Self {
+        self.read_again_in(&Root::live())
+    }
+
+    fn read_again_in(&self, root: &Root) -> Self {
+        Self::read_at(root, self.cgroup.clone(), self.own.clone())
+    }
+
     fn read_in(root: &Root) -> Self {
-        let own = cgroup::limiting_cpu(root);
+        Self::read_of(root, "self")
+    }
+
+    fn read_of(root: &Root, process: &str) -> Self {
+        let path = root.read(&format!("/proc/{process}/cgroup")).unwrap_or_default();
+        Self::read_at(root, super::path(&path), cgroup::limiting_cpu(root, process))
+    }
+
+    fn read_at(root: &Root, cgroup: String, own: Vec<cgroup::Place>) -> Self {
         let mut found = own.iter().map(|place| limited_above(root, place));
         let limited = found.find(|found| !found.is_empty()).unwrap_or_default();
         let waited = |directory: &str| some_ns(&root.read(&format!("{directory}/cpu.pressure"))?);
         Self {
-            cgroup: super::path(&root.read("/proc/self/cgroup").unwrap_or_default()),
+            cgroup,
             limited,
             waited_ns: own.iter().find_map(|place| waited(&place.directory())),
+            own,
             machine_waited_ns: root.read("/proc/pressure/cpu").and_then(|text| some_ns(&text)),
         }
     }
@@ -63,7 +90,7 @@ impl Limits {
             waited_ns: minus(self.waited_ns, before.waited_ns),
             machine_waited_ns: minus(self.machine_waited_ns, before.machine_waited_ns),
         };
-        let any = found.cgroup != "/"
+        let any = !matches!(&*found.cgroup, "/" | "")
             || found.quota_us.is_some()
             || found.waited_ns.is_some()
             || found.machine_waited_ns.is_some();
@@ -160,6 +187,24 @@ mod tests {
         let found = since(&before, &after).expect("a quota");
         assert_eq!((found.quota_us, found.throttled_ns), (Some((50_000, 100_000)), Some(200)));
         assert_eq!((found.machine_waited_ns, found.waited_ns), (Some(4_000), None));
+    }
+
+    #[test]
+    fn the_quota_of_another_process_is_that_of_its_cgroup_also_after_its_end() {
+        let own = ("proc/self/cgroup", "0::/own\n");
+        let other = ("proc/7/cgroup", "0::/a/b\n");
+        let quota = ("cg/a/cpu.max", "20000 100000\n");
+        let stat = |text| ("cg/a/cpu.stat", text);
+        let below = ("cg/a/b/cpu.max", "max 100000\n");
+        let (_one, before) =
+            Root::tree(&[V2, own, other, below, quota, stat("throttled_usec 100\n")]);
+        let (_two, after) = Root::tree(&[V2, own, below, quota, stat("throttled_usec 130\n")]);
+        let then = Limits::read_of(&before, "7");
+        let found = then.read_again_in(&after).since(&then).expect("a quota");
+        assert_eq!((found.limited.as_deref(), &*found.cgroup), (Some("/cg/a"), "/a/b"));
+        assert_eq!(found.throttled_ns, Some(30_000));
+        let gone = Limits::read_of(&after, "7");
+        assert_eq!(gone.since(&gone), None);
     }
 
     #[test]
