@@ -5,7 +5,7 @@ use crate::injected::is_injected;
 use crate::names::source_name;
 use crate::screen::Screen;
 use crate::style::{Tone, View, plain, wrap};
-use crate::units::{counted, cpu_list, noise};
+use crate::units::{counted, cpu_list, length, noise};
 use anechoic_analyze::Breakdown;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
@@ -36,9 +36,10 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
 
 /// Adds the advice, each piece in two lines at most.
 pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
-    let found = costliest(sources, run);
-    if !found.is_empty() {
+    let (quota, found) = (raise_quota(run), costliest(sources, run));
+    if quota.is_some() || !found.is_empty() {
         screen.section("what would help");
+        quota.iter().for_each(|text| screen.item(Tone::Plain, text));
         let room = view.columns() - 2;
         found.iter().for_each(|piece| screen.item(Tone::Plain, &brief(piece, run, room)));
     }
@@ -74,10 +75,21 @@ fn ends(text: &str) -> Vec<usize> {
 /// Returns one sentence for the costliest source of each kind, which also mentions the other sources of that kind.
 pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let found = costliest(sources, run);
-    found
+    let on_sources = found
         .iter()
-        .map(|piece| format!("{}: {}{}", piece.begin(run), piece.reduce, piece.here(run)))
-        .collect()
+        .map(|piece| format!("{}: {}{}", piece.begin(run), piece.reduce, piece.here(run)));
+    raise_quota(run).into_iter().chain(on_sources).collect()
+}
+
+/// Returns what to do about the own CPU quota, if it held threads back. It comes first: another thread may have run meanwhile, and
+/// to keep that one away would not help.
+fn raise_quota(run: &Facts) -> Option<String> {
+    let limits = run.limits.as_ref()?;
+    let (cgroup, held_ns) = (limits.limited.as_deref()?, limits.throttled_ns.filter(|&ns| ns > 0)?);
+    let (cgroup, held) = (plain(cgroup), length(held_ns));
+    Some(format!(
+        "the CPU quota of {cgroup} held threads back for {held}: raise it before anything else"
+    ))
 }
 
 /// Advice on the costliest source of a kind.

@@ -2,6 +2,7 @@
 
 use crate::tool::{self, Done, anechoic, arg, command, may_be_real_time, may_trace, summary};
 use anechoic_lab::note;
+use anechoic_system::cpus;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -283,6 +284,43 @@ fn a_program_with_a_quota_is_held_up_by_it() {
     assert_eq!(unlike, Vec::<String>::new());
     let kernel = number(&account["kernel_ns"]) / 1e9;
     assert!((0.15..0.5).contains(&kernel), "a fifth of 1.2 s, and what it used before: {kernel} s");
+}
+
+/// A neighbour runs while the quota holds the program back, and is not what held it up. `record` is outside of that group.
+#[test]
+fn the_quota_of_a_recorded_process_is_named_and_not_its_neighbour() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(group) = Group::with_quota() else {
+        return note::skipped("may not make a control group with a quota");
+    };
+    let cpu = cpus::allowed().last().copied().expect("a CPU").to_string();
+    let spin = || {
+        let args = ["20", "taskset", "-c", &cpu, "sh", "-c", "while :; do :; done"];
+        tool::spawn(Command::new("timeout").args(args))
+    };
+    let (program, neighbour) = (spin(), spin());
+    let pid = program.id();
+    let tree = command("pgrep", &["-P", &pid.to_string()]).out;
+    for process in [&*pid.to_string()].into_iter().chain(tree.lines()) {
+        std::fs::write(group.0.join("cgroup.procs"), process).expect("into the group");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let done = anechoic(&["record", "-o", arg(dir.path()), "--pid", &pid.to_string(), "-d", "2s"]);
+    for process in [program, neighbour] {
+        tool::signal(&process, "TERM");
+        tool::wait(process);
+    }
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let held = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(held.contains("The CPU quota of /sys/fs/cgroup/"), "{held}");
+    assert!(held.contains("raise it before anything else"), "{held}");
+    let limits = &summary(dir.path())["run"]["limits"];
+    let held_s = number(&limits["throttled_ns"]) / 1e9;
+    // It may use 0.4 of 2 s, and gets half of the CPU at most; the kernel counts what has ended.
+    assert!((0.8..2.0).contains(&held_s), "{limits:#}");
 }
 
 /// The command sees the CPU time that it used, and so does who records it while it runs.

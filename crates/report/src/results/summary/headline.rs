@@ -6,6 +6,7 @@ use crate::style::plain;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::competition::{Competition, competition};
 use anechoic_analyze::lengths::Lengths;
+use anechoic_analyze::owners::OwnerKind;
 use anechoic_analyze::program::ProgramFacts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Summary, summarize};
@@ -57,6 +58,8 @@ fn source_and_lengths(summary: &Summary, lengths: &Lengths) -> String {
     let mut sentence = String::new();
     if summary.run.alternate_ns.is_some() {
         sentence = "Kernel events were recorded half of the time, to measure what that costs; a run without --tracer-cost names the sources of all. ".to_owned();
+    } else if let Some(quota) = quota_above_all(summary) {
+        sentence = quota;
     } else if let Some(row) = summary.sources.as_ref().and_then(|sources| sources.rows.first()) {
         let name = source_name(&row.source, &row.name, &summary.run);
         sentence = format!("The largest source, {name}, took {} of it. ", share(row.share));
@@ -68,6 +71,23 @@ fn source_and_lengths(summary: &Summary, lengths: &Lengths) -> String {
         length(lengths.p50_by_time_ns),
     );
     sentence
+}
+
+/// Returns that the own CPU quota took more than each source. What ran while it held the threads back has their time only by
+/// the events.
+fn quota_above_all(summary: &Summary) -> Option<String> {
+    let owners = summary.owners.as_ref()?;
+    let quota = owners.iter().find(|owner| owner.kind == OwnerKind::OwnQuota)?;
+    let largest = summary.sources.as_ref()?.rows.first()?;
+    if largest.share >= quota.share || sources::CPU_QUOTA.is(&largest.source) {
+        return None;
+    }
+    let cgroup = plain(summary.run.limits.as_ref()?.limited.as_deref()?);
+    let most = if quota.at_most { "up to " } else { "" };
+    Some(format!(
+        "The CPU quota of {cgroup} took {most}{} of it, whatever ran meanwhile. ",
+        share(quota.share)
+    ))
 }
 
 /// Returns what a program lost.
