@@ -4,18 +4,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Commands that have an option before it is explained in one place for all of them.
-const SHARED: usize = 3;
+/// Commands that have an option before it is explained in one place: subcommands of one command, or any.
+const ENOUGH: (usize, usize) = (2, 3);
 /// Most values of an option that are listed; more have a command that lists them.
 const VALUES: usize = 10;
 
 const INTRODUCTION: &str = "\
-Every command with its options, as `anechoic COMMAND --help` explains them. \
+Every command with its options, as `anechoic COMMAND --help` explains them, which also has examples. \
 Times are written like `500ms`, `10s` or `5m`, rates like `1khz`, lists of CPUs like `0-3,8`. \
-`anechoic` itself, `measure`, `suite`, `export` and `import` begin with the options that several of their commands \
+`anechoic` itself, `measure`, `suite`, `predict`, `export` and `import` begin with the options that several of their commands \
 have; each of these commands names what it has of them.\n";
 
-const COLOUR: &str = "- `--color WHEN`: auto, always or never, for every command; auto has colours on a terminal, unless \
+/// What a command names first of its parent, if there is something.
+const ALL: &str = "what all have";
+
+const COLOUR: &str = "- `--color WHEN`: auto, always or never, all have it; auto has colours on a terminal, unless \
 `NO_COLOR` is set or a launcher started the command\n";
 
 /// One option of one command.
@@ -40,8 +43,15 @@ impl Entry<'_> {
     }
 }
 
-/// Which lines are explained once, by the command under whose name they stand, with their names.
-type Homes = BTreeMap<String, BTreeMap<String, String>>;
+/// An explanation that stands once for several commands.
+struct Shared {
+    line: String,
+    /// Whether all subcommands of the command at which it stands have it.
+    by_all: bool,
+}
+
+/// The explanations by the command at which they stand and the name of the option.
+type Homes = BTreeMap<String, BTreeMap<String, Shared>>;
 
 /// Returns the page about these commands, without its title.
 pub fn page(commands: &[(String, clap::Command)]) -> String {
@@ -57,8 +67,8 @@ pub fn page(commands: &[(String, clap::Command)]) -> String {
     text
 }
 
-/// Chooses where a line is explained that many commands have: at their common parent, if hardly any other has it,
-/// otherwise at `anechoic`. One name has one explanation there, that of most commands.
+/// Chooses where a line is explained that several commands have: at their common parent, if hardly any other has it,
+/// otherwise at `anechoic`. One name has one explanation there: the one of most commands.
 fn homes(entries: &[Entry]) -> Homes {
     let mut uses: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for entry in entries {
@@ -66,24 +76,39 @@ fn homes(entries: &[Entry]) -> Homes {
             uses.entry((&row.name, &row.line)).or_default().push(entry.parent());
         }
     }
-    let mut uses: Vec<_> =
-        uses.into_iter().filter(|(_, parents)| parents.len() >= SHARED).collect();
+    let mut uses: Vec<_> = uses.into_iter().collect();
     uses.sort_by_key(|(_, parents)| std::cmp::Reverse(parents.len()));
     let mut homes = Homes::new();
     for ((name, line), parents) in uses {
-        let most = |parent: &&&str| parents.iter().filter(|other| other == parent).count();
-        let family = parents.iter().max_by_key(most).expect("three or more");
-        let home = if parents.len() - most(&family) < 2 { family } else { "anechoic" };
-        let names = homes.entry(home.to_owned()).or_default();
-        names.entry(name.to_owned()).or_insert_with(|| line.to_owned());
+        let among = |family: &&&str| parents.iter().filter(|parent| parent == family).count();
+        let family = parents.iter().max_by_key(among).expect("a command has it");
+        let (inside, outside) = (among(&family), parents.len() - among(&family));
+        let home = match (*family, parents.len()) {
+            ("anechoic", all) if all < ENOUGH.1 => continue,
+            ("anechoic", _) => "anechoic",
+            (family, _) if inside >= ENOUGH.0 && outside < ENOUGH.0 => family,
+            (_, all) if all >= ENOUGH.1 => "anechoic",
+            _ => continue,
+        };
+        let children = entries.iter().filter(|entry| entry.parent() == home).count();
+        let shared = Shared { line: line.to_owned(), by_all: inside == children };
+        homes.entry(home.to_owned()).or_default().entry(name.to_owned()).or_insert(shared);
     }
     homes
 }
 
 /// Returns the explanations that stand at a command for its subcommands.
 fn list(homes: &Homes, name: &str) -> String {
-    let names = homes.get(name).into_iter().flatten();
-    names.map(|(_, line)| line.as_str()).collect()
+    let lines = |by_all| {
+        let here = homes.get(name).into_iter().flat_map(BTreeMap::values);
+        here.filter(|shared| shared.by_all == by_all).map(|shared| shared.line.as_str()).collect()
+    };
+    let (all, some): (String, String) = (lines(true), lines(false));
+    let part = |heading, lines: &str| match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n{heading}:\n\n{lines}"),
+    };
+    part("All have", &all) + &part("Some have", &some)
 }
 
 /// Returns what the page states about one command.
@@ -92,13 +117,17 @@ fn section(entry: &Entry, homes: &Homes) -> String {
     let about = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    let mut text = format!("\n## {}\n\n{}\n\n`{usage}`\n", entry.name, about.unwrap_or_default());
+    let mut text = format!("\n## {}\n\n{}\n", entry.name, about.unwrap_or_default());
+    if !usage.ends_with("[OPTIONS]") && !usage.ends_with("<COMMAND>") {
+        let _ = write!(text, "\n`{usage}`\n");
+    }
     for alias in command.get_visible_aliases() {
         let _ = write!(text, "\n`anechoic {alias}` is the same command.\n");
     }
     let home_of = |row: &&Row| {
         let has = |home: &&str| {
-            homes.get(*home).and_then(|names| names.get(&row.name)) == Some(&row.line)
+            let shared = homes.get(*home).and_then(|names| names.get(&row.name));
+            shared.is_some_and(|shared| shared.line == row.line)
         };
         [entry.parent(), "anechoic"].into_iter().find(has)
     };
@@ -114,7 +143,12 @@ fn section(entry: &Entry, homes: &Homes) -> String {
     let mut shared: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in &entry.rows {
         if let Some(home) = home_of(&row) {
-            shared.entry(home).or_default().push(short(row, &homes[home]));
+            let names = shared.entry(home).or_default();
+            match homes[home][&row.name].by_all {
+                true if names.first().is_some_and(|name| name == ALL) => {}
+                true => names.insert(0, ALL.to_owned()),
+                false => names.push(short(row, &homes[home])),
+            }
         }
     }
     for (home, names) in shared {
@@ -122,18 +156,22 @@ fn section(entry: &Entry, homes: &Homes) -> String {
         let _ = write!(text, "\nOf [{home}](#{anchor}): {}\n", names.join(", "));
     }
     if command.has_subcommands() {
-        let for_all = list(homes, entry.name);
-        if !for_all.is_empty() {
-            let _ = write!(text, "\n{for_all}");
-        }
-    } else if let Some(examples) = command.get_after_long_help().or(command.get_after_help()) {
-        let _ = write!(text, "\n```text\n{examples}\n```\n");
+        text += &list(homes, entry.name);
+    }
+    let after = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let after = after.unwrap_or_default();
+    for paragraph in after.split("\n\n").filter(|text| !text.starts_with("Example")) {
+        let is_text = paragraph.lines().all(|line| !line.starts_with(' '));
+        let _ = match is_text {
+            true => write!(text, "\n{paragraph}\n"),
+            false => write!(text, "\n```text\n{paragraph}\n```\n"),
+        };
     }
     text
 }
 
 /// Returns the long name of an option, with its value where two of one long name are explained together.
-fn short(row: &Row, names: &BTreeMap<String, String>) -> String {
+fn short(row: &Row, names: &BTreeMap<String, Shared>) -> String {
     let long = |name: &str| name.split(", ").last().unwrap_or_default().to_owned();
     let bare = |name: &str| long(name).split(' ').next().unwrap_or_default().to_owned();
     let alike = names.keys().filter(|name| bare(name) == bare(&row.name)).count();
