@@ -1,5 +1,6 @@
 //! Boots on a machine without an operating system, runs the timed loops of `anechoic-kernels` there with interrupts off,
-//! and writes a text that `anechoic import bare` reads. docs/bare.md shows how to use it and defines the text.
+//! and writes a text that `anechoic import bare` reads. docs/bare.md shows how to use it,
+//! [`text`] defines the text.
 
 #![no_std]
 

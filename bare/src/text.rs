@@ -1,4 +1,49 @@
 //! The text of the result: lines in memory, with a checksum at the end.
+//!
+//! One record a line, a word first. Lines that begin with `#`, and what the firmware wrote before the first line, are
+//! not part of it. Numbers are decimal; times are ticks of the counter.
+//!
+//! - `anechoic-bare 2 VERSION`: the first line: version of the format, version of the image
+//! - `loader`, `host`, `began`, `ended`, `vendor`, `model`, `signature`, `hypervisor`: texts; times come from the
+//!   machine's battery-backed clock, which may show local time
+//! - `cpus N`, `memory BYTES`: CPUs that the firmware reports, memory of the machine
+//! - `emulated`: instructions were emulated in software: durations mean nothing
+//! - `controller xapic`, `x2apic`: mode of the interrupt controllers
+//! - `cpu N id=ID core=BITS package=BITS class=CLASS`: a CPU that measures: number of its interrupt controller, the
+//!   lowest bits without which the numbers of threads of one core, and of CPUs of one package, are equal (0: not
+//!   described), and what equal CPUs have in common
+//! - `cache LEVEL KIND BYTES LINE BITS`: a cache of the last CPU; CPUs that share it have equal numbers without
+//!   these lowest bits
+//! - `skew N OFFSET BOUND`: the CPU's counter minus that of CPU 0, and the largest error of that, in ticks
+//! - `missing N REASON`: a CPU that could not be started
+//! - `caches off`: caches were off in all measurements
+//! - `register NAME VALUE`, or `- REASON`: a model-specific register
+//! - `tlb ENTRIES ENTRIES_2M`: entries of the data TLB for the smallest pages, and for those of 2 MiB if the CPU
+//!   describes that
+//! - `absent PAGES REASON`: a kind of pages that was not measured
+//! - `assumed-caches FIRST SECOND LAST`: sizes of caches in bytes by which the memory experiments went because the
+//!   CPU does not describe all of its own
+//! - `workspace BYTES PAGE`: memory that kernels may work on, size of its pages
+//! - `counter HZ INVARIANT SOURCE`: the counter's rate, whether it never changes (0 or 1), where the rate is from
+//! - `counter-by HZ SOURCE`: the rate as another clock shows it
+//! - `read MIN MEAN`: shortest back-to-back read in ticks, mean in thousandths of a tick
+//! - `delta TICKS COUNT`: a distinct distance of two reads
+//! - `held PENDING INSIDE AFTER`, or `-`: the check of interrupts
+//! - `series N NAME=VALUE …`: a series; the names are those of docs/format.md. Series of one `round` ran at the
+//!   same time
+//! - `ran N NAME=VALUE …`: how it went; `until`: when the last CPU of its round had ended, until which this one
+//!   stayed busy
+//! - `s`, `t`, `w`, `g` and numbers: of the last series: durations of samples, one after the other; pairs of the
+//!   time between two samples and a duration; counts of windows; pairs of the distance from the end of the gap before
+//!   (from 0) and the length of a gap
+//! - `impossible METHOD REASON`: what was not measured
+//! - `state complete`, `interrupted`, `full`: all was measured; something was impossible; the memory for the text
+//!   was full
+//! - `end LINES CRC`: the last line: the number of lines before it, and their CRC-32 in hexadecimal, each line with
+//!   a line feed at its end
+//!
+//! Version 1 had one CPU: no lines `controller`, `cpu`, `skew`, `missing` and `caches`, no last number in `cache`, and no
+//! `cpu` and `round` in `series`. It is still read.
 
 use core::fmt::{self, Write};
 

@@ -11,9 +11,10 @@ const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
 /// How texts begin that have no short beginning, and what stands for them.
-const SHORT: [(&str, &str); 30] = [
+const SHORT: [(&str, &str); 31] = [
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
     ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
+    ("End the run at the first detour", "End at 'detour>100us' or 'detours>=100000'"),
     ("End a series once its accumulated mean", "End a series once its mean is steady"),
     ("Four sizes of the matrix", "Four sizes of the matrix instead of nine"),
     ("Keep the sets that are complete", "Measure only the sets that are not complete"),
@@ -21,7 +22,7 @@ const SHORT: [(&str, &str); 30] = [
     ("Largest increase of the noise", "Largest increase of the noise"),
     ("Largest number of detours", "Most detours of a CPU per time"),
     ("Largest number of steps", "Largest number of steps of the recursion"),
-    ("Largest share of detours", "Largest share that was lost"),
+    ("Largest share of detours", "Largest share of detours or events lost"),
     ("Largest share of kernel events", "Most kernel events outside detours"),
     ("Measure N times", "Measure N times; mean and deviation"),
     ("Measure at the same time, and compare", "Compare what was asked with what was seen"),
@@ -130,6 +131,26 @@ pub(crate) fn with_narrow_examples(command: Command) -> Command {
     command.mut_subcommands(with_narrow_examples)
 }
 
+/// Returns an example in lines of at most 80 columns if it can be broken before an option or an operator, with the
+/// backslash after which a shell reads on.
+fn broken(line: &str) -> String {
+    let mut quoted = false;
+    let mut at = None;
+    for (end, letter) in line.char_indices().take(WIDTH - 1) {
+        quoted ^= letter == '\'';
+        let rest = &line[end..];
+        if !quoted && [" -", " && ", " | ", " '"].iter().any(|next| rest.starts_with(next)) {
+            at = Some(end);
+        }
+    }
+    match at.filter(|_| line.chars().count() > WIDTH) {
+        Some(at) => {
+            format!("{} \\\n{}", &line[..at], broken(&format!("{INDENT}{}", line[at..].trim())))
+        }
+        None => line.to_owned(),
+    }
+}
+
 /// Columns before what is said about an example.
 const INDENT: &str = "      ";
 
@@ -144,10 +165,11 @@ fn narrow(examples: &str) -> String {
         match text.split_once("  ").filter(|_| long && !continued) {
             _ if !below => lines.push(line.to_owned()),
             Some((example, about)) => {
-                lines.push(format!("  {example}"));
+                lines.push(broken(&format!("  {example}")));
                 lines.push(format!("{INDENT}{}", about.trim_start().trim_start_matches("# ")));
             }
             None if continued => lines.push(format!("{INDENT}{text}")),
+            None if text.contains("anechoic ") => lines.push(broken(line)),
             None => lines.push(line.to_owned()),
         }
     }
@@ -192,6 +214,16 @@ mod tests {
         let expected =
             format!("Examples:\n  short  this\n  {long}\n      what it\n      does\n\nEnd.");
         assert_eq!(narrow(&text), expected);
+    }
+
+    #[test]
+    fn a_long_example_is_broken_before_an_option() {
+        let (name, value) = ("n".repeat(40), "v".repeat(40));
+        let line = format!("  anechoic {name} --is 'a -b {value}'");
+        assert_eq!(broken(&line), format!("  anechoic {name} --is \\\n      'a -b {value}'"));
+        assert_eq!(broken(&line[..70]), line[..70]);
+        let whole = format!("  {name}{value}");
+        assert_eq!(broken(&whole), whole);
     }
 
     #[test]

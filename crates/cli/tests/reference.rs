@@ -78,16 +78,16 @@ fn homes(entries: &[Entry]) -> Homes {
     }
     let mut uses: Vec<_> = uses.into_iter().collect();
     uses.sort_by_key(|(_, parents)| std::cmp::Reverse(parents.len()));
+    let free =
+        |homes: &Homes, name| homes.get("anechoic").is_none_or(|known| !known.contains_key(name));
     let mut homes = Homes::new();
     for ((name, line), parents) in uses {
         let among = |family: &&&str| parents.iter().filter(|parent| parent == family).count();
         let family = parents.iter().max_by_key(among).expect("a command has it");
         let (inside, outside) = (among(&family), parents.len() - among(&family));
-        let home = match (*family, parents.len()) {
-            ("anechoic", all) if all < ENOUGH.1 => continue,
-            ("anechoic", _) => "anechoic",
-            (family, _) if inside >= ENOUGH.0 && outside < ENOUGH.0 => family,
-            (_, all) if all >= ENOUGH.1 => "anechoic",
+        let home = match parents.len() >= ENOUGH.1 && (outside > 0 || *family == "anechoic") {
+            true if free(&homes, name) => "anechoic",
+            _ if inside >= ENOUGH.0 && *family != "anechoic" => family,
             _ => continue,
         };
         let children = entries.iter().filter(|entry| entry.parent() == home).count();

@@ -1,4 +1,4 @@
-//! The text that the image without an operating system writes: its lines and its checksum. docs/bare.md defines it.
+//! The text that the image without an operating system writes: its lines and its checksum; bare/src/text.rs defines it.
 
 use crate::problem::{Problem, ProblemKind};
 use std::collections::BTreeMap;
