@@ -22,7 +22,7 @@ const SHORT: [(&str, &str); 31] = [
     ("Largest increase of the noise", "Largest increase of the noise"),
     ("Largest number of detours", "Most detours of a CPU per time"),
     ("Largest number of steps", "Largest number of steps of the recursion"),
-    ("Largest share of detours", "Largest share of detours or events lost"),
+    ("Largest share of detours", "Largest loss of detours or events"),
     ("Largest share of kernel events", "Most kernel events outside detours"),
     ("Measure N times", "Measure N times; mean and deviation"),
     ("Measure at the same time, and compare", "Compare what was asked with what was seen"),
