@@ -8,19 +8,18 @@ use crate::show::{Printer, recorded};
 use crate::{stop, terminal};
 use anechoic_analyze::program::Account;
 use anechoic_measure::experiment::Experiment;
-use anechoic_measure::run::{Plan, Subject, record};
-use anechoic_recording::run::{CpuTime, Program, RunState};
-use anechoic_recording::{Problem, ProblemKind, in_words, methods};
-use anechoic_system::cpu_time::{self, TreeTime};
-use anechoic_system::{cpus, who};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use anechoic_measure::run::{Plan, record};
+use anechoic_recording::{Problem, ProblemKind, methods};
+use anechoic_system::cgroups;
+use anechoic_system::{cpu_time, cpus};
+use running::{Group, Processes, Running, Target};
+use started::Started;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
+use std::time::Duration;
+
+mod running;
+mod started;
 
 /// Record what interrupts your own program: how much time its threads lose on each CPU, and what takes it
 ///
@@ -30,12 +29,23 @@ use std::time::{Duration, Instant};
 /// With a command the result goes to stderr, and the exit code is that of the command; it is 3 if there is no result,
 /// or if the command succeeded and the kernel counted more CPU time of it than the events show; from 64 on there is none.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("target").args(["pid", "cgroup", "unit", "container", "command"]).required(true))]
 pub struct RecordArgs {
-    /// Record this running process and its descendants
-    #[arg(long, value_name = "PID", conflicts_with = "command", required_unless_present = "command", value_parser = clap::value_parser!(i32).range(1..))]
-    pid: Option<i32>,
-    /// With --pid: for how long, for example 10s [default: until it ends, or until Ctrl-C]
+    /// Record these running processes and their descendants: 12,34, or several times
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Vec<i32>,
+    /// Record the processes in this control group and in those below it, while they are in it: its directory, or its path
+    /// as in /proc/PID/cgroup
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<String>,
+    /// Record the processes of this systemd unit, for example nginx or user@1000.service
+    #[arg(long, value_name = "NAME")]
+    unit: Option<String>,
+    /// Record the processes of this container of Docker, Podman or containerd: the beginning of its ID (six digits or more),
+    /// or its name
+    #[arg(long, value_name = "ID")]
+    container: Option<String>,
+    /// For how long, for example 10s; not for a command [default: until no process is left, or until Ctrl-C]
     #[arg(long, short, value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
@@ -65,6 +75,8 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic record -- ./my-program --its-option
   sudo anechoic record -o build -- make -j4           and later: anechoic report build
   sudo anechoic record --pid 4711 --duration 10s
+  sudo anechoic record --unit nginx --duration 1m     a service, with all its processes
+  sudo anechoic record --container 3f2a91c0d4 -d 10s
   sudo anechoic record --no-save -- taskset -c 1 ./my-program
   sudo anechoic record -- sudo -u alice ./my-program  as another user";
 
@@ -74,9 +86,9 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
     if let Some(wanted) = wanted.filter(|wanted| wanted.iter().any(|cpu| !online.contains(cpu))) {
         cpus::verify(wanted)?; // reports the CPU that does not exist
     }
-    if args.pid.is_none() && args.duration.is_some() {
+    if !args.command.is_empty() && args.duration.is_some() {
         return Err(ProblemKind::Usage.problem(
-            "a command is recorded until it ends, and --duration is for --pid",
+            "a command is recorded until it ends, and --duration is for what runs already",
             "let the command end by itself, for example `anechoic record -- timeout 10s COMMAND`",
         ));
     }
@@ -87,9 +99,15 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         ..plan(Experiment::listed(methods::PROGRAM, vec![]))
     };
     let recording = Recording { args, plan, wanted, dir: place.dir() };
-    match args.pid {
-        Some(pid) => recording.record_process(pid),
-        None => recording.record_command(),
+    match (&args.cgroup, &args.unit, &args.container) {
+        (Some(path), _, _) => recording.record_running(Group::new(cgroups::named(path)?, path)),
+        (_, Some(unit), _) => recording.record_running(Group::new(cgroups::unit(unit)?, unit)),
+        (_, _, Some(id)) => {
+            let name = format!("container {id}");
+            recording.record_running(Group::new(cgroups::container(id)?, &name))
+        }
+        _ if args.pid.is_empty() => recording.record_command(),
+        _ => recording.record_running(Processes::new(&args.pid)),
     }
 }
 
@@ -137,10 +155,9 @@ impl Recording<'_> {
         })
     }
 
-    fn record_process(&self, pid: i32) -> Result<ExitCode, Problem> {
-        let stop = stop::flag()?;
-        let (time, end, process, tree_time) = (self.args.duration, None, None, None);
-        let mut running = Running { pid, stop, time, end, process, tree_time };
+    /// Records what runs already.
+    fn record_running(&self, target: impl Target) -> Result<ExitCode, Problem> {
+        let mut running = Running::new(target, stop::flag()?, self.args.duration);
         record(&self.plan, self.dir, self.wanted, &mut running)?;
         explained(self.dir, self.args.quiet)?;
         self.show(Printer::stdout(self.args.json, false)).map(ExitCode::from)
@@ -155,125 +172,5 @@ impl Recording<'_> {
     /// Shows the result; returns its exit code.
     fn show(&self, printer: Printer) -> Result<u8, Problem> {
         recorded(self.dir, printer.unsaved(self.args.no_save), self.args.quiet)
-    }
-}
-
-/// A command that this process starts.
-struct Started<'a> {
-    command: &'a [String],
-    /// The number of the newest signal to this process, which is passed on.
-    signal: Arc<AtomicUsize>,
-    child: Option<Child>,
-    end: Option<OwnedFd>,
-    status: Option<ExitStatus>,
-    /// The CPU time of earlier children.
-    before: Duration,
-}
-
-impl Subject for Started<'_> {
-    fn begin(&mut self) -> Result<Program, Problem> {
-        let [program, rest @ ..] = self.command else {
-            return Err(ProblemKind::Usage.problem("no command is given", "name one after --"));
-        };
-        let child = command::spawn(program, rest, None)?;
-        self.end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-        self.child = Some(child);
-        let file = Path::new(program).file_name();
-        let name = file.map_or_else(|| program.clone(), |file| file.to_string_lossy().into_owned());
-        Ok(Program { name, ..Program::default() })
-    }
-
-    fn end(&self) -> Option<BorrowedFd<'_>> {
-        self.end.as_ref().map(AsFd::as_fd)
-    }
-
-    fn left(&self) -> Option<Duration> {
-        None
-    }
-
-    fn over(&mut self) -> Option<RunState> {
-        let child = self.child.as_mut()?;
-        match command::wait(child, Some(Instant::now()), &self.signal) {
-            Ok(status) => {
-                self.status = status;
-                status.map(|_| RunState::Complete)
-            }
-            Err(error) => {
-                let why = format!("the command was lost: {}", in_words(&error));
-                Some(RunState::Interrupted(why))
-            }
-        }
-    }
-
-    fn cpu_time(&self) -> Option<CpuTime> {
-        self.status?; // before its end nothing is known of it
-        let time = cpu_time::ended_children().saturating_sub(self.before);
-        Some(CpuTime { ns: time.as_nanos() as u64, resolution_ns: 0, steal_ns: 0 })
-    }
-
-    fn exit_code(&self) -> Option<u8> {
-        self.status.map(command::exit_code)
-    }
-}
-
-/// A process that runs already.
-struct Running {
-    pid: i32,
-    stop: Arc<AtomicBool>,
-    /// For how long it is recorded at most.
-    time: Option<Duration>,
-    /// When the recording ends at the latest.
-    end: Option<Instant>,
-    process: Option<OwnedFd>,
-    tree_time: Option<TreeTime>,
-}
-
-impl Subject for Running {
-    fn begin(&mut self) -> Result<Program, Problem> {
-        let tree = who::tree(self.pid)?;
-        self.process =
-            Pid::from_raw(self.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        self.tree_time = TreeTime::begin(self.pid);
-        self.end = self.time.and_then(|time| Instant::now().checked_add(time));
-        Ok(Program { name: tree.name, threads: tree.threads, ..Program::default() })
-    }
-
-    fn end(&self) -> Option<BorrowedFd<'_>> {
-        self.process.as_ref().map(AsFd::as_fd)
-    }
-
-    fn left(&self) -> Option<Duration> {
-        self.end.map(|end| end.saturating_duration_since(Instant::now()))
-    }
-
-    fn over(&mut self) -> Option<RunState> {
-        if self.end.is_some_and(|end| end <= Instant::now()) || self.has_ended() {
-            return Some(RunState::Complete);
-        }
-        let stopped = self.stop.load(Ordering::Acquire);
-        stopped.then(|| match self.end {
-            Some(_) => RunState::Interrupted("by a signal".to_owned()),
-            None => RunState::Complete, // nobody asked for more
-        })
-    }
-
-    fn cpu_time(&self) -> Option<CpuTime> {
-        self.tree_time.as_ref()?.so_far()
-    }
-
-    fn exit_code(&self) -> Option<u8> {
-        None
-    }
-}
-
-impl Running {
-    fn has_ended(&self) -> bool {
-        match &self.process {
-            Some(process) => {
-                let mut fds = [PollFd::new(process, PollFlags::IN)];
-                poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-            }
-            None => !Path::new(&format!("/proc/{}", self.pid)).exists(),
-        }
     }
 }

@@ -17,6 +17,8 @@ texts! {
         Irq = "irq",
         /// The file of the program that a process executes, by its thread. It is used during a run and not stored.
         Program = "program",
+        /// The path of a control group, by its number. It is used during a run and not stored.
+        Cgroup = "cgroup",
     }
 }
 
@@ -173,6 +175,7 @@ const NEXT_TASK: NameField = NameField { kind: NameKind::Task, key: "next_pid", 
 const PREV_TASK: NameField = NameField { kind: NameKind::Task, key: "prev_pid", text: "prev_comm" };
 const TASK: NameField = NameField { kind: NameKind::Task, key: "pid", text: "comm" };
 const PROGRAM: NameField = NameField { kind: NameKind::Program, key: "pid", text: "filename" };
+const CGROUP: NameField = NameField { kind: NameKind::Cgroup, key: "dst_id", text: "dst_path" };
 const IRQ_NAME: NameField = NameField { kind: NameKind::Irq, key: "irq", text: "name" };
 
 // `ipi_send_cpumask` becomes one event per CPU of its mask, with that CPU as the first argument.
@@ -229,6 +232,7 @@ events! {
     Signal = 80, "signal", "signal_generate", &["pid", "sig"], &[], &[], Cause, [];
     NewTask = 81, "task", "task_newtask", &["pid", "clone_flags"], &[], &[TASK], Cause, [];
     Exec = 82, "sched", "sched_process_exec", &["pid", "old_pid"], &[], &[PROGRAM], Cause, [];
+    CgroupAttach = 83, "cgroup", "cgroup_attach_task", &["pid", "dst_id", "dst_root"], &[], &[CGROUP], Cause, [];
 }
 
 const fn first(counted: &[&'static str]) -> Option<&'static str> {

@@ -2,12 +2,15 @@
 
 use crate::event::EventKind;
 use crate::rows::KernelEvent;
+use crate::who::SeenThread;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The flag of clone(2) for a thread of the same process.
 pub const CLONE_THREAD: u64 = 0x0001_0000;
+/// The flag of clone3(2) for a process that begins in another control group than its parent.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// The lowest priority, as the kernel numbers them, of threads that are not real-time.
 const ORDINARY: i32 = 100;
@@ -15,7 +18,8 @@ const ORDINARY: i32 = 100;
 /// A recorded program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
-    /// Its name: the file of the command, or the name of the process that already ran.
+    /// Its name: the file of the command, the names of the processes that already ran, or what the user called the control
+    /// group.
     pub name: String,
     /// The thread of the tool that started it: each process that this thread began in the run belongs to the program. Absent
     /// for a process that already ran.
@@ -30,9 +34,32 @@ pub struct Program {
     /// For how long its threads executed on each CPU that it used.
     pub ran: Vec<RanOn>,
     /// The CPU time of all its threads in the run, as the kernel counted it: of a command with the processes for which it
-    /// waited. Absent if it is not known.
+    /// waited, of a control group with all processes that were in it. Absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_time: Option<CpuTime>,
+    /// The control group that is the program; absent for a command and for processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<ProgramCgroup>,
+}
+
+/// A control group, whose threads and those of the groups below it are a recorded program while they are in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramCgroup {
+    /// Its path, as `/proc/PID/cgroup` shows it.
+    pub path: String,
+    /// The number of its hierarchy there: 0 for that of version 2.
+    pub hierarchy: u32,
+    /// The kernel's numbers of those of these groups into which threads were moved in the run.
+    pub moved_into: Vec<u64>,
+}
+
+impl ProgramCgroup {
+    /// Returns whether the group with this path is it, or lies below it.
+    #[must_use]
+    pub fn contains(&self, path: &str) -> bool {
+        let below = path.strip_prefix(self.path.trim_end_matches('/'));
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 /// CPU time by the kernel's own account.
@@ -83,6 +110,17 @@ pub struct Members {
     real_time: HashSet<i32>,
     started_by: Option<i32>,
     seen: u64,
+    group: Option<Group>,
+}
+
+/// A control group whose threads are a program, and what is known of the threads of the machine.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    cgroup: ProgramCgroup,
+    /// The process of each thread.
+    processes: HashMap<i32, i32>,
+    /// Threads that /proc showed in the group.
+    shown: HashSet<i32>,
 }
 
 impl Members {
@@ -94,6 +132,26 @@ impl Members {
             real_time: HashSet::new(),
             started_by: program.started_by,
             seen: program.threads.len() as u64,
+            group: program.cgroup.clone().map(|cgroup| Group { cgroup, ..Group::default() }),
+        }
+    }
+
+    /// Returns the same, knowing these threads of the machine. Which threads a process has, and in which control group a
+    /// process began that was begun in another one than its parent's, events do not show.
+    #[must_use]
+    pub fn knowing(mut self, threads: &[SeenThread]) -> Self {
+        if let Some(group) = &mut self.group {
+            group.processes.extend(threads.iter().map(|seen| (seen.tid, seen.pid)));
+            let shown = threads.iter().filter(|seen| group.cgroup.contains(&seen.cgroup));
+            group.shown.extend(shown.map(|seen| seen.tid));
+        }
+        self
+    }
+
+    /// Adds groups below the control group, or it itself, into which threads were moved, by number.
+    pub fn learn(&mut self, moved_into: &[u64]) {
+        if let Some(group) = &mut self.group {
+            group.cgroup.moved_into = moved_into.to_vec();
         }
     }
 
@@ -116,17 +174,20 @@ impl Members {
     }
 
     /// Processes the next event. A thread that the program begins belongs to it; one that another begins does not, also if it
-    /// has the number of a thread that has ended.
+    /// has the number of a thread that has ended. A process that is moved into the control group of the program belongs to it
+    /// from then on, and one that is moved out does not.
     pub fn event(&mut self, event: &KernelEvent) {
         let child = event.args[0] as i32;
         match event.kind {
             EventKind::NewTask => {
                 let own = self.started_by == Some(event.pid) && event.args[1] & CLONE_THREAD == 0;
-                if own || self.has(event.pid) {
-                    self.seen += u64::from(self.threads.insert(child));
-                } else {
-                    self.threads.remove(&child);
-                }
+                let inherits = own || self.has(event.pid);
+                let belongs = self.group.as_mut().map(|group| group.begin(event, inherits));
+                self.set(child, belongs.unwrap_or(inherits));
+            }
+            EventKind::CgroupAttach => {
+                let moved = self.group.as_ref().map(|group| group.moved(event));
+                moved.into_iter().flatten().for_each(|(tid, belongs)| self.set(tid, belongs));
             }
             EventKind::Switch if self.has(child) => {
                 if (event.args[2] as i32) < ORDINARY {
@@ -141,6 +202,41 @@ impl Members {
             }
             _ => {}
         }
+    }
+
+    fn set(&mut self, tid: i32, belongs: bool) {
+        if belongs {
+            self.seen += u64::from(self.threads.insert(tid));
+        } else {
+            self.threads.remove(&tid);
+        }
+    }
+}
+
+impl Group {
+    /// Notes that a thread begins; returns whether it is in the group. `inherits` is whether its parent is.
+    fn begin(&mut self, event: &KernelEvent, inherits: bool) -> bool {
+        let (child, flags) = (event.args[0] as i32, event.args[1]);
+        let process = if flags & CLONE_THREAD == 0 { child } else { self.process(event.pid) };
+        self.processes.insert(child, process);
+        if flags & CLONE_INTO_CGROUP == 0 { inherits } else { self.shown.contains(&child) }
+    }
+
+    /// Returns the threads that are moved with a thread, and whether they are in the group from then on. The main thread is
+    /// moved with all threads of its process.
+    fn moved(&self, event: &KernelEvent) -> Vec<(i32, bool)> {
+        let [tid, to, hierarchy] = event.args;
+        if hierarchy as u32 != self.cgroup.hierarchy {
+            return vec![];
+        }
+        let (tid, belongs) = (tid as i32, self.cgroup.moved_into.contains(&to));
+        let process = self.processes.iter().filter(|&(_, &process)| process == tid);
+        let threads = process.map(|(&tid, _)| tid).filter(|&other| other != tid);
+        threads.chain([tid]).map(|tid| (tid, belongs)).collect()
+    }
+
+    fn process(&self, tid: i32) -> i32 {
+        self.processes.get(&tid).copied().unwrap_or(tid)
     }
 }
 
@@ -174,5 +270,63 @@ mod tests {
             assert_eq!(members.has(tid), expected, "step: {name}");
         }
         assert_eq!(members.seen(), 3);
+    }
+
+    #[test]
+    fn threads_belong_to_a_control_group_while_they_are_in_it() {
+        let cgroup = ProgramCgroup { path: "/jobs/a".into(), hierarchy: 0, moved_into: vec![7, 8] };
+        let program = Program { threads: vec![20, 21], cgroup: Some(cgroup), ..Program::default() };
+        let seen = |tid, pid, cgroup: &str| SeenThread {
+            tid,
+            pid,
+            cgroup: cgroup.into(),
+            ..SeenThread::default()
+        };
+        let known = [
+            seen(20, 20, "/jobs/a"),
+            seen(21, 20, "/jobs/a"),
+            seen(30, 30, "/"),
+            seen(31, 30, "/"),
+            seen(50, 50, "/jobs/a/new"),
+            seen(51, 51, "/jobs/ab"),
+        ];
+        let mut members = Members::new(&program).knowing(&known);
+        let event = |kind, pid, args| KernelEvent { cpu: 0, ticks: 1, kind, pid, args };
+        let born = |pid, child, flags| event(EventKind::NewTask, pid, [child, flags, 0]);
+        let moved = |tid, to, root| event(EventKind::CgroupAttach, 1, [tid, to, root]);
+        let steps: [(&str, KernelEvent, &[i32], &[i32]); 11] = [
+            ("at the start", born(1, 900, 0), &[20, 21], &[30, 900]),
+            ("a process moves in", moved(30, 7, 0), &[30, 31], &[]),
+            ("a new thread of it", born(31, 32, CLONE_THREAD), &[32], &[]),
+            ("a move in another hierarchy", moved(30, 99, 4), &[30, 31, 32], &[]),
+            ("it moves to a group below", moved(30, 8, 0), &[30, 31, 32], &[]),
+            ("it moves out, with its new thread", moved(30, 99, 0), &[20, 21], &[30, 31, 32]),
+            ("one thread moves out", moved(21, 99, 0), &[20], &[21]),
+            ("a child", born(20, 40, 0), &[40], &[]),
+            ("a child of who left", born(30, 41, 0), &[], &[41]),
+            ("begun in the group by another", born(1, 50, CLONE_INTO_CGROUP), &[50], &[]),
+            ("begun elsewhere by a member", born(20, 51, CLONE_INTO_CGROUP), &[20], &[51]),
+        ];
+        for (name, event, inside, outside) in steps {
+            members.event(&event);
+            assert!(inside.iter().all(|&tid| members.has(tid)), "step: {name}");
+            assert!(!outside.iter().any(|&tid| members.has(tid)), "step: {name}");
+        }
+        assert_eq!(members.seen(), 7, "20, 21, 30, 31, 32, 40, 50");
+    }
+
+    #[test]
+    fn a_group_contains_those_below_it() {
+        let group = |path: &str| ProgramCgroup { path: path.into(), ..ProgramCgroup::default() };
+        for (path, other, expected) in [
+            ("/a", "/a", true),
+            ("/a", "/a/b", true),
+            ("/a", "/ab", false),
+            ("/a", "/", false),
+            ("/", "/a", true),
+            ("/", "/", true),
+        ] {
+            assert_eq!(group(path).contains(other), expected, "{other} in {path}");
+        }
     }
 }

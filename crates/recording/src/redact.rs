@@ -10,7 +10,7 @@ use crate::row::Row;
 use crate::rows::{
     Activity, Counter, Detour, KernelEvent, LengthCount, Loss, Name, Sample, Series,
 };
-use crate::run::{NotAvailable, Program, Run, RunState};
+use crate::run::{NotAvailable, Program, ProgramCgroup, Run, RunState};
 use crate::scrub::{REMOVED, Scrubber};
 use crate::sources::Source;
 use crate::who::{ALIAS, CpuLimits, SeenThread};
@@ -127,7 +127,7 @@ fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
             state => state.clone(),
         },
         injections: run.injections.iter().map(without_path).collect(),
-        program: run.program.clone().map(|program| Program { name: REMOVED.into(), ..program }),
+        program: run.program.as_ref().map(without_name),
         parallel: run.parallel.clone().map(|job| Parallel { host: host.into(), ..job }),
         not_available: run.not_available.iter().map(not_available).collect(),
         notes: run.notes.iter().map(text).collect(),
@@ -178,6 +178,12 @@ fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
         cgroup,
         ..seen.clone()
     }
+}
+
+fn without_name(program: &Program) -> Program {
+    let cgroup =
+        program.cgroup.clone().map(|group| ProgramCgroup { path: REMOVED.into(), ..group });
+    Program { name: REMOVED.into(), cgroup, ..program.clone() }
 }
 
 fn without_path(injected: &Injected) -> Injected {

@@ -3,6 +3,7 @@
 //! Its scheduler adds up for each thread how long it was current, in ns. That includes interrupts on top of the thread, unless
 //! the kernel counts these apart (`CONFIG_IRQ_TIME_ACCOUNTING`), and not what a hypervisor is known to have taken.
 
+use crate::cgroups::Cgroup;
 use crate::machine::Root;
 use crate::stat;
 use crate::who;
@@ -31,10 +32,10 @@ fn duration(time: libc::timeval) -> Duration {
         + Duration::from_micros(time.tv_usec.unsigned_abs())
 }
 
-/// The CPU time of a process that runs, and of its descendants.
+/// The CPU time of processes that run, and of their descendants.
 #[derive(Debug)]
 pub struct TreeTime {
-    pid: i32,
+    pids: Vec<i32>,
     start: Sum,
 }
 
@@ -48,17 +49,17 @@ struct Sum {
 }
 
 impl TreeTime {
-    /// Begins to count; `None` if there is no such process.
+    /// Begins to count; `None` if one of the processes does not exist.
     #[must_use]
-    pub fn begin(pid: i32) -> Option<Self> {
-        Some(Self { pid, start: sum(pid)? })
+    pub fn begin(pids: &[i32]) -> Option<Self> {
+        Some(Self { pids: pids.to_vec(), start: sum(pids)? })
     }
 
-    /// Returns the CPU time since the beginning, without what is stolen meanwhile. That of processes which ended meanwhile is known only in steps of the
-    /// kernel's clock. `None` if the process itself has ended.
+    /// Returns the CPU time since the beginning, without what is stolen meanwhile. That of descendants which ended meanwhile is
+    /// known only in steps of the kernel's clock. `None` if one of the processes themselves has ended.
     #[must_use]
     pub fn so_far(&self) -> Option<CpuTime> {
-        let now = sum(self.pid)?;
+        let now = sum(&self.pids)?;
         let total = |sum: Sum| sum.living + sum.ended;
         let resolution_ns = 2 * step_ns() * now.processes.max(self.start.processes);
         let ns = total(now).saturating_sub(total(self.start));
@@ -66,12 +67,12 @@ impl TreeTime {
     }
 }
 
-fn sum(pid: i32) -> Option<Sum> {
+fn sum(pids: &[i32]) -> Option<Sum> {
     let root = Root::live();
-    clock_ns(pid)?;
+    pids.iter().map(|&pid| clock_ns(pid)).collect::<Option<Vec<_>>>()?;
     let mut sum = Sum::default();
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    for process in who::processes(&root, pid).into_iter().filter(|&process| process != own) {
+    let own = own_pid();
+    for process in who::processes(&root, pids).into_iter().filter(|&process| process != own) {
         sum.processes += 1;
         sum.living += clock_ns(process).unwrap_or(0);
         let stat = root.read(&format!("/proc/{process}/stat")).unwrap_or_default();
@@ -79,6 +80,48 @@ fn sum(pid: i32) -> Option<Sum> {
         sum.ended += ended.sum::<u64>() * step_ns();
     }
     Some(sum)
+}
+
+/// The CPU time of a control group.
+#[derive(Debug)]
+pub struct GroupTime {
+    cgroup: Cgroup,
+    ns: u64,
+    /// That of this process, if it is in the group; 0 otherwise.
+    own_ns: u64,
+    is_own: bool,
+    running: usize,
+}
+
+impl GroupTime {
+    /// Begins to count; `None` if the kernel does not count the CPU time of this group.
+    #[must_use]
+    pub fn begin(cgroup: &Cgroup) -> Option<Self> {
+        let is_own = cgroup.has_this_process();
+        let running = cgroup.running();
+        Some(Self {
+            ns: cgroup.cpu_time_ns()?,
+            own_ns: if is_own { clock_ns(own_pid())? } else { 0 },
+            is_own,
+            running,
+            cgroup: cgroup.clone(),
+        })
+    }
+
+    /// Returns the CPU time since the beginning, also that of processes that have ended or left. A thread that runs is counted
+    /// at ticks of its CPU. `None` if the group was removed.
+    #[must_use]
+    pub fn so_far(&self) -> Option<CpuTime> {
+        let now = self.cgroup.cpu_time_ns()?;
+        let own_ns = if self.is_own { clock_ns(own_pid())? } else { 0 };
+        let ns = now.saturating_sub(self.ns).saturating_sub(own_ns - self.own_ns);
+        let running = self.running.max(self.cgroup.running()) as u64;
+        Some(CpuTime { ns, resolution_ns: step_ns() * running, steal_ns: 0 })
+    }
+}
+
+fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
 }
 
 /// Returns a step of the clock in which `/proc` shows times, in ns.
@@ -128,7 +171,7 @@ sys.stdin.read()
         let python = python.args(["-c", SPIN]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = python.spawn().expect("python3");
         let pid = child.id().cast_signed();
-        let begun = TreeTime::begin(pid).expect("it runs");
+        let begun = TreeTime::begin(&[pid]).expect("it runs");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let own: u64 = line.trim().parse().expect("a time");

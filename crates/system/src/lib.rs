@@ -16,6 +16,7 @@
 //! the first process of a kernel does (`anechoic minimal`).
 
 pub mod bpf;
+pub mod cgroups;
 pub mod check;
 pub mod clock;
 pub mod counters;

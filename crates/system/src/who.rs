@@ -9,14 +9,15 @@ pub use limits::Limits;
 pub(crate) use tree::processes;
 pub use tree::{Tree, tree};
 pub use units::unit;
+pub(crate) use units::{container_id, container_name};
 
 use births::Births;
 
 use crate::machine::Root;
 use crate::stat;
 use crate::tracefs::{self, Batch};
-use anechoic_recording::NameKind;
 use anechoic_recording::who::SeenThread;
+use anechoic_recording::{NameKind, Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
@@ -36,6 +37,19 @@ const COMMAND_CHARS: usize = 200;
 #[must_use]
 pub fn shows_all() -> bool {
     tracefs::numbers_are_global()
+}
+
+/// Verifies that kernel events number threads as /proc does.
+///
+/// # Errors
+/// Fails in a PID namespace, where they do not.
+pub(crate) fn same_numbers() -> Result<(), Problem> {
+    if shows_all() {
+        return Ok(());
+    }
+    let why = "in this PID namespace kernel events have other numbers for processes";
+    let remedy = "record outside the container, or start the command with it: record -- COMMAND";
+    Err(ProblemKind::Unavailable.problem(why, remedy))
 }
 
 /// Looks threads up once each.

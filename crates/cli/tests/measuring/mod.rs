@@ -20,5 +20,6 @@ mod serial;
 mod stop_on;
 mod suites;
 mod switch;
+mod targets;
 mod top;
 mod verify;

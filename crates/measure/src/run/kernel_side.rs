@@ -4,13 +4,16 @@ use super::plan::Plan;
 use super::store::Store;
 use super::window::{Before, Part};
 use anechoic_kernels::counter;
-use anechoic_recording::run::Run;
-use anechoic_recording::{Clock, Counter, Loss, LossKind, News, Problem, ProblemKind, in_words};
+use anechoic_recording::run::{Program, Run};
+use anechoic_recording::{
+    Clock, Counter, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words,
+};
 use anechoic_system::clock::Anchor;
 use anechoic_system::counters::Snapshot;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
 use anechoic_system::who::{self, Census, Limits, Threads};
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -39,6 +42,8 @@ pub(super) struct KernelSide {
     early: Vec<Batch>,
     /// The threads in the events, looked up while they live.
     threads: Threads,
+    /// The paths of the control groups into which threads were moved, by number.
+    cgroups: BTreeMap<u64, String>,
     /// What the kernel had counted at the start.
     before: Before,
     /// Since when the events are switched off, if they are.
@@ -202,8 +207,10 @@ impl KernelSide {
 
     /// Writes all events so far.
     pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
-        let threads = &mut self.threads;
+        let (threads, cgroups) = (&mut self.threads, &mut self.cgroups);
         let mut keep = |mut batch: Batch| {
+            let groups = batch.names.iter().filter(|name| name.kind == NameKind::Cgroup);
+            cgroups.extend(groups.map(|name| (name.key, name.name.clone())));
             threads.note(&mut batch);
             store.batch(batch);
         };
@@ -219,6 +226,15 @@ impl KernelSide {
         }
         if let Err(error) = drained {
             note(run, format!("some kernel events could not be read: {}", in_words(&error)));
+        }
+    }
+
+    /// Notes the groups into which threads were moved so far, of a program that is a control group.
+    pub(super) fn note_moves(&self, program: &mut Program) {
+        if let Some(group) = &mut program.cgroup {
+            let inside = self.cgroups.iter().filter(|(_, path)| group.contains(path));
+            let numbers = inside.map(|(&number, _)| number).collect();
+            group.moved_into = numbers;
         }
     }
 

@@ -12,8 +12,8 @@ use super::store::Store;
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuRun, CpuTime, DrainPolicy, Program, Run, RunState};
 use anechoic_recording::{
-    Detour, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder, Recording,
-    in_words,
+    Detour, EventKind, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder,
+    Recording, in_words,
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
@@ -97,7 +97,7 @@ pub fn record(
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
     let mut stolen = Stolen::begin(&plan.program_cpus, run.machine.hypervisor.is_some());
-    let program = match subject.begin() {
+    let mut program = match subject.begin() {
         Ok(program) => program,
         Err(problem) => {
             drop(store);
@@ -118,6 +118,8 @@ pub fn record(
     let cpu_time = cpu_time.map(|time| stolen.beside(time, [&snapshot, &end]));
     store.append(&end.counters);
     kernel.stop(&mut run, begin, &mut store);
+    kernel.note_moves(&mut program);
+    run.notes.extend(moves_unknown(&run, &program));
     let exit_code = subject.exit_code();
     run.program = Some(Program { started_by, exit_code, cpu_time, ..program });
     run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
@@ -185,6 +187,16 @@ fn no_events(run: &Run) -> Problem {
     ProblemKind::Unavailable.problem(why, remedy)
 }
 
+/// Returns that it is not known which threads were moved into or out of the control group, where the kernel does not report it.
+fn moves_unknown(run: &Run, program: &Program) -> Option<String> {
+    let missing = &run.trace.as_ref()?.missing;
+    let attach = EventKind::CgroupAttach.spec();
+    let name = format!("{}:{}", attach.system, attach.name);
+    (program.cgroup.is_some() && missing.contains(&name)).then(|| {
+        format!("this kernel has no event {name}: threads that were moved into or out of the control group count as before")
+    })
+}
+
 /// The detours that are not written yet, and the number of all of each CPU.
 #[derive(Debug, Default)]
 struct Found {
@@ -216,8 +228,8 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
         }
     };
     let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
-    let mut lost_time =
-        LostTime::new(Members::new(program), &run.clock, run.start_ticks, losses, &mut keep);
+    let members = Members::new(program).knowing(&run.threads);
+    let mut lost_time = LostTime::new(members, &run.clock, run.start_ticks, losses, &mut keep);
     read(&recording, &run.machine.online, run.end_ticks, &mut lost_time)?;
     let (ran, members) = lost_time.finish(run.end_ticks);
     store.append(&found.unwritten);

@@ -31,7 +31,7 @@ pub(super) struct Births {
 }
 
 impl Births {
-    /// Notes what a batch of events shows. Removes the names of programs, which only this needs.
+    /// Notes what a batch of events shows. Removes the names that no recording stores.
     pub(super) fn note(&mut self, batch: &mut Batch) {
         for event in batch.events.iter().filter(|event| event.kind == EventKind::NewTask) {
             let [child, flags, _] = event.args;
@@ -47,10 +47,10 @@ impl Births {
             match name.kind {
                 NameKind::Task => add(&mut self.names, name),
                 NameKind::Program => add(&mut self.programs, name),
-                NameKind::Symbol | NameKind::Irq => {}
+                NameKind::Symbol | NameKind::Irq | NameKind::Cgroup => {}
             }
         }
-        batch.names.retain(|name| name.kind != NameKind::Program);
+        batch.names.retain(|name| !matches!(name.kind, NameKind::Program | NameKind::Cgroup));
     }
 
     /// Adds the other names that a thread had.

@@ -1,48 +1,64 @@
-//! The threads of a process and of its descendants.
+//! The threads of processes and of their descendants.
 
-use super::shows_all;
+use super::same_numbers;
 use crate::machine::Root;
 use crate::stat;
 use anechoic_recording::{Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A process that runs already.
+/// Number of processes that are named.
+const NAMED: usize = 3;
+
+/// Processes that run already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// The name of its main thread.
+    /// The names of their main threads.
     pub name: String,
-    /// Its threads and those of its descendants, but for those of this process.
+    /// Their threads and those of their descendants, but for those of this process.
     pub threads: Vec<i32>,
 }
 
-/// Reads a process and its descendants from /proc.
+/// Reads processes and their descendants from /proc.
 ///
 /// # Errors
 /// Fails if there is no such process, or if kernel events number threads differently, as they do for a PID namespace.
-pub fn tree(pid: i32) -> Result<Tree, Problem> {
-    if !shows_all() {
-        let why = "in this PID namespace kernel events have other numbers for processes";
-        let remedy =
-            "record outside the container, or start the command with it: record -- COMMAND";
-        return Err(ProblemKind::Unavailable.problem(why, remedy));
-    }
+pub fn tree(pids: &[i32]) -> Result<Tree, Problem> {
+    same_numbers()?;
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    tree_in(&Root::live(), pid, own).ok_or_else(|| {
+    tree_in(&Root::live(), pids, own).map_err(|pid| {
         let why = format!("there is no process {pid}");
         ProblemKind::NoInput.problem(why, "`pgrep -a NAME` lists processes with their numbers")
     })
 }
 
-fn tree_in(root: &Root, pid: i32, own: i32) -> Option<Tree> {
-    let name = root.read(&format!("/proc/{pid}/comm"))?.trim_end().to_owned();
+/// Returns the number of a process that does not exist as an error.
+fn tree_in(root: &Root, pids: &[i32], own: i32) -> Result<Tree, i32> {
+    let name = |&pid: &i32| {
+        let name = root.read(&format!("/proc/{pid}/comm")).ok_or(pid)?;
+        Ok(name.trim_end().to_owned())
+    };
+    let names = pids.iter().map(name).collect::<Result<Vec<String>, i32>>()?;
     let threads = |process: &i32| numbers(root, &format!("/proc/{process}/task"));
-    let processes = processes(root, pid).into_iter().filter(|&process| process != own);
+    let processes = processes(root, pids).into_iter().filter(|&process| process != own);
     let threads = processes.flat_map(|process| threads(&process)).collect();
-    Some(Tree { name, threads })
+    Ok(Tree { name: together(&names), threads })
 }
 
-/// Returns the numbers of a process and of its descendants.
-pub(crate) fn processes(root: &Root, pid: i32) -> BTreeSet<i32> {
+fn together(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() && names.len() <= NAMED => {
+            format!("{} and {last}", first.join(", "))
+        }
+        names if names.len() > NAMED => {
+            let more = names.len() - (NAMED - 1);
+            format!("{} and {more} more processes", names[..NAMED - 1].join(", "))
+        }
+        names => names.concat(),
+    }
+}
+
+/// Returns the numbers of processes and of their descendants.
+pub(crate) fn processes(root: &Root, pids: &[i32]) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for process in numbers(root, "/proc") {
         let stat = root.read(&format!("/proc/{process}/stat")).unwrap_or_default();
@@ -50,7 +66,7 @@ pub(crate) fn processes(root: &Root, pid: i32) -> BTreeSet<i32> {
             children.entry(parent).or_default().push(process);
         }
     }
-    let (mut processes, mut new) = (BTreeSet::new(), vec![pid]);
+    let (mut processes, mut new) = (BTreeSet::new(), pids.to_vec());
     while let Some(process) = new.pop() {
         if processes.insert(process) {
             new.extend(children.get(&process).into_iter().flatten());
@@ -81,10 +97,21 @@ mod tests {
             ("proc/14/stat", "14 (anechoic) S 10 10 10"),
             ("proc/14/task/14/comm", ""),
             ("proc/20/stat", "20 (other) S 1 20 20"),
+            ("proc/20/comm", "other"),
             ("proc/20/task/20/comm", ""),
         ]);
-        let found = tree_in(&root, 10, 14).expect("it runs");
+        let found = tree_in(&root, &[10], 14).expect("it runs");
         assert_eq!(found, Tree { name: "shell".into(), threads: vec![10, 11, 12, 13] });
-        assert_eq!(tree_in(&root, 15, 14), None);
+        let found = tree_in(&root, &[20, 10], 14).expect("they run");
+        let threads = vec![10, 11, 12, 13, 20];
+        assert_eq!(found, Tree { name: "other and shell".into(), threads });
+        assert_eq!(tree_in(&root, &[10, 15], 14), Err(15));
+    }
+
+    #[test]
+    fn some_processes_are_named() {
+        let names = ["a", "b", "c", "d"].map(str::to_owned);
+        let all: Vec<String> = (1..5).map(|count| together(&names[..count])).collect();
+        assert_eq!(all, ["a", "a and b", "a, b and c", "a, b and 2 more processes"]);
     }
 }

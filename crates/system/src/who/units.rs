@@ -51,7 +51,7 @@ fn pod_uid(part: &str) -> Option<String> {
 }
 
 /// Returns the id of a container in a part of a path: `docker-ID.scope`, `cri-containerd-ID.scope`, `ID`.
-fn container_id(part: &str) -> Option<&str> {
+pub(crate) fn container_id(part: &str) -> Option<&str> {
     let part = part.strip_suffix(".scope").unwrap_or(part);
     let id = part.rsplit_once('-').map_or(part, |(_, id)| id);
     (id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
@@ -76,7 +76,7 @@ fn pod_name(root: &Root, container: &str, uid: &str) -> Option<String> {
 }
 
 /// Returns the name of a container that Docker or Podman started.
-fn container_name(root: &Root, id: &str) -> Option<String> {
+pub(crate) fn container_name(root: &Root, id: &str) -> Option<String> {
     let docker = root.read(&format!("/var/lib/docker/containers/{id}/config.v2.json"));
     let docker = docker.and_then(|text| {
         let parsed: serde_json::Value = serde_json::from_str(&text).ok()?;

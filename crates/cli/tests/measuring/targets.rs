@@ -1,0 +1,208 @@
+//! Tests what `anechoic record` finds running, several processes and control groups, against the kernel's own accounts: those
+//! of the group (`cpu.stat`) and of each process.
+
+use crate::tool::{self, anechoic, arg, may_trace, spawn, start, summary, until_running, wait};
+use anechoic_lab::note;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A control group that is removed at the end, with what is left in it.
+struct Group(PathBuf);
+
+impl Group {
+    /// Makes one; `None`, with a note, where that is not possible.
+    fn make(name: &str) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("a list");
+        let unified = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"));
+        let Some(mount) = unified.and_then(|line| line.split(' ').nth(1)) else {
+            note::skipped("control groups of version 2 are not mounted");
+            return None;
+        };
+        let group = Self(Path::new(mount).join(format!("anechoic-{name}-{}", std::process::id())));
+        match fs::create_dir(&group.0) {
+            Ok(()) => Some(group),
+            Err(error) => {
+                note::skipped(format!("no control group can be made: {error}"));
+                None
+            }
+        }
+    }
+
+    fn take(&self, process: &Child) {
+        fs::write(self.0.join("cgroup.procs"), process.id().to_string()).expect("it goes on");
+    }
+
+    fn give_away(&self, process: &Child) {
+        let above = self.0.parent().expect("a directory").join("cgroup.procs");
+        fs::write(above, process.id().to_string()).expect("it goes on");
+    }
+
+    /// Returns the CPU time of all that was in it, in ms.
+    fn cpu_ms(&self) -> f64 {
+        let stat = fs::read_to_string(self.0.join("cpu.stat")).expect("an account");
+        let usage = stat.lines().find_map(|line| line.strip_prefix("usage_usec "));
+        usage.expect("its time").parse::<f64>().expect("a number") / 1e3
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for _ in 0..50 {
+            let _ = fs::write(self.0.join("cgroup.kill"), "1");
+            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Starts a process that waits for a line, uses a CPU for some milliseconds with pauses in between, prints how much CPU time
+/// that took in s, and waits for another line.
+fn busy(ms: u32) -> Child {
+    let code = format!(
+        "
+import signal, sys, time
+signal.alarm(60)
+sys.stdin.readline()
+begun, end = time.process_time(), time.monotonic() + {ms} / 1e3
+while time.monotonic() < end:
+    sum(range(200000))
+    time.sleep(0.001)
+print(time.process_time() - begun, flush=True)
+sys.stdin.readline()"
+    );
+    spawn(Command::new("python3").args(["-c", &code]).stdin(Stdio::piped()))
+}
+
+/// Sends a line to a process.
+fn go(process: &mut Child) {
+    process.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("it goes on");
+}
+
+fn sleep(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+/// Returns why what the events of a recording show is not this CPU time, if it is not.
+fn objection(dir: &Path, used_ms: f64) -> Option<String> {
+    let account = &summary(dir)["run"]["program"]["account"];
+    let ms = |key: &str| number(&account[key]) / 1e6;
+    let current = ms("executed_ns") + ms("interrupted_ns");
+    let tolerance = (used_ms / 100.0).max(5.0);
+    let least = used_ms - ms("waking_ns") - tolerance;
+    let most = used_ms + ms("unseen_ns") + ms("steal_ns") + tolerance;
+    println!("{current} ms of {used_ms} ms, the kernel's account is {} ms", ms("kernel_ns"));
+    (!(least..=most).contains(&current)).then(|| format!("not {used_ms} ms: {account:#}"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("a number: {value}"))
+}
+
+/// Two processes begin in the group. One leaves it after a while, another that is busy already comes.
+#[test]
+fn a_control_group_has_the_cpu_time_that_the_kernel_counts_for_it() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(group) = Group::make("time") else { return };
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("r");
+    let (mut stays, mut leaves, mut comes) = (busy(900), busy(2_500), busy(1_500));
+    group.take(&stays);
+    group.take(&leaves);
+    sleep(300); // they wait for their lines
+    let before = group.cpu_ms();
+    let name = group.0.file_name().and_then(|name| name.to_str()).expect("a name");
+    let recording = start(&["record", "-q", "-o", arg(&dir), "--cgroup", name]);
+    until_running(&dir);
+    [&mut stays, &mut leaves, &mut comes].into_iter().for_each(go);
+    sleep(500);
+    group.take(&comes);
+    sleep(500);
+    group.give_away(&leaves);
+    sleep(1_000);
+    go(&mut stays);
+    go(&mut comes);
+    let done = wait(recording);
+    let used_ms = group.cpu_ms() - before;
+    leaves.kill().expect("it was started");
+    for process in [stays, leaves, comes] {
+        wait(process);
+    }
+    assert_eq!(done.code, Some(0), "it ends with the last process: {done:?}");
+    assert_eq!(objection(&dir, used_ms), None);
+    let program = &summary(&dir)["run"]["program"];
+    assert_eq!(program["name"], name);
+    assert_eq!(program["threads"], 3, "{program:#}");
+    assert_eq!(program["account"]["outside_ns"], 0, "{program:#}");
+    if used_ms < 800.0 {
+        note::not_judged(format!("it hardly got a CPU: {used_ms} ms"));
+    }
+}
+
+#[test]
+fn several_processes_have_the_cpu_time_that_they_used() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("r");
+    let mut both = [busy(700), busy(500)];
+    sleep(300);
+    let pids = both.each_ref().map(|process| process.id().to_string());
+    let recording =
+        start(&["record", "-q", "-o", arg(&dir), "--pid", &pids.join(","), "--duration", "3s"]);
+    until_running(&dir);
+    both.iter_mut().for_each(go);
+    let done = wait(recording);
+    both.iter_mut().for_each(go);
+    let times = both.map(|process| wait(process).out.trim().parse::<f64>().expect("a time"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(objection(&dir, 1e3 * times.iter().sum::<f64>()), None);
+    let program = &summary(&dir)["run"]["program"];
+    assert_eq!(program["name"], "python3 and python3");
+    assert_eq!(program["threads"], 2, "{program:#}");
+    assert_eq!(program["account"]["outside_ns"], 0, "{program:#}");
+}
+
+#[test]
+fn a_control_group_without_processes_is_refused_and_one_that_becomes_empty_ends() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(group) = Group::make("empty") else { return };
+    let path = arg(&group.0);
+    let empty = anechoic(&["record", "--no-save", "--cgroup", path]);
+    assert!(empty.code == Some(66) && empty.is_one_clear_line(), "{empty:?}");
+    assert!(empty.err.contains(path), "{}", empty.err);
+    let process = busy(1);
+    group.take(&process);
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("r");
+    let recording = start(&["record", "-q", "-o", arg(&dir), "--cgroup", path]);
+    until_running(&dir);
+    drop(group); // ends the process, and removes the group
+    let done = wait(recording);
+    wait(process);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(summary(&dir)["run"]["state"], "complete");
+    for (option, name, expected) in [
+        ("--cgroup", "anechoic-nowhere", "anechoic-nowhere"),
+        ("--unit", "anechoic-nowhere", "anechoic-nowhere.service"),
+        ("--container", "0123456789ab", "0123456789ab"),
+        ("--container", "01234", "six digits"),
+    ] {
+        let done = anechoic(&["record", "--no-save", option, name]);
+        assert_eq!(done.code, Some(66), "{option} {name}: {}", done.err);
+        assert!(done.is_one_clear_line() && done.err.contains(expected), "{}", done.err);
+    }
+}
