@@ -34,15 +34,14 @@ pub struct RecordArgs {
     /// Record these running processes and their descendants: 12,34, or several times
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pid: Vec<i32>,
-    /// Record the processes in this control group and in those below it, while they are in it: its directory, or its path
-    /// as in /proc/PID/cgroup
+    /// Record this control group, with those below it: its directory, or its path as in /proc/PID/cgroup. Processes count
+    /// while they are in it
     #[arg(long, value_name = "PATH")]
     cgroup: Option<String>,
-    /// Record the processes of this systemd unit, for example nginx or user@1000.service
+    /// Record this systemd unit, for example nginx or user@1000.service
     #[arg(long, value_name = "NAME")]
     unit: Option<String>,
-    /// Record the processes of this container of Docker, Podman or containerd: the beginning of its ID (six digits or more),
-    /// or its name
+    /// Record this container, of Docker, Podman or containerd: the beginning of its ID (six digits or more), or its name
     #[arg(long, value_name = "ID")]
     container: Option<String>,
     /// For how long, for example 10s; not for a command [default: until no process is left, or until Ctrl-C]

@@ -29,8 +29,19 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    fn has(&self, controller: &str) -> bool {
-        self.controllers.iter().flatten().any(|own| own == controller)
+    /// Returns a lower number if it is more likely to count CPU time.
+    fn rank(&self) -> u32 {
+        match &self.controllers {
+            None => 0,
+            Some(all) if all.iter().any(|one| one == "cpuacct") => 1,
+            Some(_) => 2,
+        }
+    }
+
+    /// Returns whether a directory is in it.
+    fn contains(&self, directory: &str) -> bool {
+        let below = directory.strip_prefix(&*self.mount);
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
@@ -52,12 +63,7 @@ pub(crate) fn hierarchies(root: &Root) -> Vec<Hierarchy> {
         }
     });
     let mut found: Vec<Hierarchy> = found.collect();
-    let rank = |one: &Hierarchy| match &one.controllers {
-        None => 0,
-        Some(_) if one.has("cpuacct") => 1,
-        Some(_) => 2,
-    };
-    found.sort_by_key(rank);
+    found.sort_by_key(Hierarchy::rank);
     found
 }
 
@@ -67,10 +73,10 @@ fn legacy(own: &str, options: &str) -> Option<(u32, Vec<String>)> {
     own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (number, controllers) = (fields.next()?, fields.next()?);
-        let is_option = |name: &str| options.split(',').any(|option| option == name);
-        let all = || controllers.split(',');
-        (!controllers.is_empty() && all().all(is_option))
-            .then(|| Some((number.parse().ok()?, all().map(str::to_owned).collect())))?
+        let all: Vec<String> = controllers.split(',').map(str::to_owned).collect();
+        let is_it = !controllers.is_empty()
+            && all.iter().all(|name| options.split(',').any(|option| option == name));
+        Some((number.parse().ok()?, all)).filter(|_| is_it)
     })
 }
 
@@ -120,12 +126,8 @@ impl Cgroup {
     /// Returns the number of CPUs on which its threads may run now: that of the threads that do not sleep.
     pub(crate) fn running(&self) -> usize {
         let root = Root::live();
-        let runs = |tid: &i32| {
-            let stat = root.read(&format!("/proc/{tid}/stat")).unwrap_or_default();
-            stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" R"))
-        };
         let threads = self.read_threads(&root).unwrap_or_default();
-        threads.iter().filter(|tid| runs(tid)).count().min(cpus::online().len())
+        threads.iter().filter(|tid| runs(&root, **tid)).count().min(cpus::online().len())
     }
 
     /// Returns whether this process is in it or below it.
@@ -158,8 +160,7 @@ impl Cgroup {
 
     /// Returns the CPU time of all threads that are or were in it and below it, in ns; `None` if the kernel does not count it:
     /// in hierarchies of version 1 without `cpuacct`, and in a group that was removed.
-    #[must_use]
-    pub fn cpu_time_ns(&self) -> Option<u64> {
+    pub(crate) fn cpu_time_ns(&self) -> Option<u64> {
         self.read_cpu_time(&Root::live())
     }
 
@@ -189,6 +190,12 @@ impl Cgroup {
         }
         Ok(threads)
     }
+}
+
+/// Returns whether a thread executes or waits for a CPU.
+fn runs(root: &Root, tid: i32) -> bool {
+    let stat = root.read(&format!("/proc/{tid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" R"))
 }
 
 /// Returns a directory and all those below it.

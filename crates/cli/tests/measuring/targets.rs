@@ -1,7 +1,7 @@
 //! Tests what `anechoic record` finds running, several processes and control groups, against the kernel's own accounts: those
 //! of the group (`cpu.stat`) and of each process.
 
-use crate::tool::{self, anechoic, arg, may_trace, spawn, start, summary, until_running, wait};
+use crate::tool::{self, anechoic, arg, may_trace, spawn, start, summary, wait};
 use anechoic_lab::note;
 use serde_json::Value;
 use std::fs;
@@ -71,7 +71,7 @@ signal.alarm(60)
 sys.stdin.readline()
 begun, end = time.process_time(), time.monotonic() + {ms} / 1e3
 while time.monotonic() < end:
-    sum(range(200000))
+    sum(range(1000000))
     time.sleep(0.001)
 print(time.process_time() - begun, flush=True)
 sys.stdin.readline()"
@@ -82,6 +82,24 @@ sys.stdin.readline()"
 /// Sends a line to a process.
 fn go(process: &mut Child) {
     process.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("it goes on");
+}
+
+/// Waits until a recording has found its target and waits for its end, by an open file of this kind.
+fn until_begun(recording: &Child, kind: &str) {
+    let files = format!("/proc/{}/fd", recording.id());
+    let is_open = || {
+        let files = fs::read_dir(&files).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| fs::read_link(file.path()).ok())
+            .any(|to| to.to_string_lossy().contains(kind))
+    };
+    for _ in 0..200 {
+        if is_open() {
+            return sleep(500); // past its reading of the kernel's account
+        }
+        sleep(50);
+    }
+    panic!("it has not begun");
 }
 
 fn sleep(ms: u64) {
@@ -117,11 +135,10 @@ fn a_control_group_has_the_cpu_time_that_the_kernel_counts_for_it() {
     let (mut stays, mut leaves, mut comes) = (busy(900), busy(2_500), busy(1_500));
     group.take(&stays);
     group.take(&leaves);
-    sleep(300); // they wait for their lines
-    let before = group.cpu_ms();
     let name = group.0.file_name().and_then(|name| name.to_str()).expect("a name");
     let recording = start(&["record", "-q", "-o", arg(&dir), "--cgroup", name]);
-    until_running(&dir);
+    until_begun(&recording, "inotify");
+    let before = group.cpu_ms(); // all wait for their lines
     [&mut stays, &mut leaves, &mut comes].into_iter().for_each(go);
     sleep(500);
     group.take(&comes);
@@ -159,8 +176,8 @@ fn several_processes_have_the_cpu_time_that_they_used() {
     sleep(300);
     let pids = both.each_ref().map(|process| process.id().to_string());
     let recording =
-        start(&["record", "-q", "-o", arg(&dir), "--pid", &pids.join(","), "--duration", "3s"]);
-    until_running(&dir);
+        start(&["record", "-q", "-o", arg(&dir), "--pid", &pids.join(","), "--duration", "4s"]);
+    until_begun(&recording, "pidfd");
     both.iter_mut().for_each(go);
     let done = wait(recording);
     both.iter_mut().for_each(go);
@@ -189,7 +206,7 @@ fn a_control_group_without_processes_is_refused_and_one_that_becomes_empty_ends(
     let place = tempfile::tempdir().expect("a directory");
     let dir = place.path().join("r");
     let recording = start(&["record", "-q", "-o", arg(&dir), "--cgroup", path]);
-    until_running(&dir);
+    until_begun(&recording, "inotify");
     drop(group); // ends the process, and removes the group
     let done = wait(recording);
     wait(process);

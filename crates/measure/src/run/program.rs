@@ -13,7 +13,7 @@ use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuRun, CpuTime, DrainPolicy, Program, Run, RunState};
 use anechoic_recording::{
     Detour, EventKind, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder,
-    Recording, in_words,
+    Recording, WriteError, in_words,
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
@@ -127,14 +127,13 @@ pub fn record(
     run.notes.extend(machine::changes(&run.machine));
     lost_time(&mut run, &mut store, wanted)?;
     store.settle(&mut run);
-    run.state = match store.trouble() {
-        Some(error) => {
-            RunState::Interrupted(format!("not everything could be saved: {}", in_words(error)))
-        }
-        None => state,
-    };
+    run.state = store.trouble().map_or(state, not_saved);
     store.finish(&run)?;
     Ok(run)
+}
+
+fn not_saved(error: &WriteError) -> RunState {
+    RunState::Interrupted(format!("not everything could be saved: {}", in_words(error)))
 }
 
 /// Removes what was written before anything was measured; a directory that was there before stays, empty as it was.

@@ -23,9 +23,10 @@ pub fn named(path: &str) -> Result<Cgroup, Problem> {
 
 fn named_in(root: &Root, path: &str) -> Result<Cgroup, Problem> {
     let meant = meant(&some_hierarchies(root)?, path);
-    let exists = |group: &&Cgroup| root.exists(&format!("{}/cgroup.procs", group.directory));
-    if let Some(found) = meant.iter().find(exists) {
-        return Ok(found.clone());
+    for group in &meant {
+        if root.exists(&format!("{}/cgroup.procs", group.directory)) {
+            return Ok(group.clone());
+        }
     }
     let mut tried: Vec<String> = meant.into_iter().map(|group| group.directory).collect();
     tried.dedup();
@@ -40,22 +41,19 @@ fn meant(hierarchies: &[Hierarchy], path: &str) -> Vec<Cgroup> {
         "" => String::new(),
         path => format!("/{path}"),
     };
-    let in_a_mount = |directory: String| {
-        let is_above = |one: &&Hierarchy| {
-            let below = directory.strip_prefix(&*one.mount);
-            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let hierarchy = hierarchies.iter().find(is_above)?.clone();
-        Some(Cgroup { directory, hierarchy })
-    };
-    if let Some(group) = in_a_mount(path.clone()) {
+    if let Some(group) = in_a_mount(hierarchies, path.clone()) {
         return vec![group];
     }
-    let below = in_a_mount(format!("/sys/fs/cgroup{path}"));
+    let below = in_a_mount(hierarchies, format!("/sys/fs/cgroup{path}"));
     let anywhere = hierarchies
         .iter()
         .map(|one| Cgroup { directory: format!("{}{path}", one.mount), hierarchy: one.clone() });
     below.into_iter().chain(anywhere).collect()
+}
+
+fn in_a_mount(hierarchies: &[Hierarchy], directory: String) -> Option<Cgroup> {
+    let hierarchy = hierarchies.iter().find(|one| one.contains(&directory))?.clone();
+    Some(Cgroup { directory, hierarchy })
 }
 
 /// Finds the control group of a systemd unit.
@@ -68,8 +66,7 @@ pub fn unit(name: &str) -> Result<Cgroup, Problem> {
         true => name.to_owned(),
         false => format!("{name}.service"),
     };
-    let is_it = |part: &str| part == full;
-    if let Some(found) = search(&root, &is_it, &format!("unit {full}"))? {
+    if let Some(found) = search(&root, &|part| part == full, &format!("unit {full}"))? {
         return Ok(found);
     }
     // It may be another name of the unit.
@@ -95,20 +92,25 @@ pub fn container(name: &str) -> Result<Cgroup, Problem> {
 
 fn container_in(root: &Root, name: &str) -> Result<Cgroup, Problem> {
     let is_id = name.len() >= SHORTEST_ID && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let begins = |id: &str| is_id && id.starts_with(&name.to_ascii_lowercase());
-    let is_it = |part: &str| {
-        let id = workload_id(part);
-        id.is_some_and(|id| begins(id) || container_name(root, id).as_deref() == Some(name))
-    };
-    if let Some(found) = search(root, &is_it, &format!("container {name}"))? {
+    let id = if is_id { name.to_ascii_lowercase() } else { "no ID".to_owned() };
+    let found = search(
+        root,
+        &|part| {
+            workload_id(part).is_some_and(|known| {
+                known.starts_with(&id) || container_name(root, known).as_deref() == Some(name)
+            })
+        },
+        &format!("container {name}"),
+    )?;
+    if let Some(found) = found {
         return Ok(found);
     }
     let inspect = ["inspect", "--type", "container", "--format", "{{.Id}}", name];
     let known =
         ["docker", "podman"].iter().find_map(|tool| ask(&[&[*tool], &inspect[..]].concat()));
     if let Some(id) = known.filter(|id| id.len() == 64) {
-        let is_it = |part: &str| workload_id(part) == Some(&*id);
-        if let Some(found) = search(root, &is_it, &format!("container {name}"))? {
+        let found = search(root, &|part| workload_id(part) == Some(&*id), name)?;
+        if let Some(found) = found {
             return Ok(found);
         }
     }
@@ -133,9 +135,8 @@ fn search(
     what: &str,
 ) -> Result<Option<Cgroup>, Problem> {
     for hierarchy in some_hierarchies(root)? {
-        let name = |directory: &str| directory.rsplit('/').next().unwrap_or_default().to_owned();
         let mut found = below(root, &hierarchy.mount);
-        found.retain(|directory| is_it(&name(directory)));
+        found.retain(|directory| directory.rsplit('/').next().is_some_and(is_it));
         found.sort();
         let mut upper: Vec<String> = vec![];
         for directory in found {

@@ -33,11 +33,10 @@ pub fn tree(pids: &[i32]) -> Result<Tree, Problem> {
 
 /// Returns the number of a process that does not exist as an error.
 fn tree_in(root: &Root, pids: &[i32], own: i32) -> Result<Tree, i32> {
-    let name = |&pid: &i32| {
-        let name = root.read(&format!("/proc/{pid}/comm")).ok_or(pid)?;
-        Ok(name.trim_end().to_owned())
-    };
-    let names = pids.iter().map(name).collect::<Result<Vec<String>, i32>>()?;
+    let mut names = vec![];
+    for &pid in pids {
+        names.push(root.read(&format!("/proc/{pid}/comm")).ok_or(pid)?);
+    }
     let threads = |process: &i32| numbers(root, &format!("/proc/{process}/task"));
     let processes = processes(root, pids).into_iter().filter(|&process| process != own);
     let threads = processes.flat_map(|process| threads(&process)).collect();
