@@ -73,6 +73,7 @@ pub mod threads;
 pub mod ticks;
 pub mod timeline;
 pub mod tracer;
+pub mod variance;
 
 pub use counted::{Counted, counted};
 pub use fold::Progress;
@@ -93,6 +94,7 @@ pub use story::{DetourStory, StoryActivity};
 pub use summary::{Breakdown, Sources, Summary};
 pub use switch::{Switch, switch};
 pub use timeline::Timeline;
+pub use variance::{Variance, variance};
 
 use anechoic_recording::Clock;
 

@@ -18,6 +18,9 @@ pub struct ProgramFacts {
     pub threads: u64,
     /// For how long its threads executed, added up over all CPUs, also those that are not among the measured ones.
     pub ran_ns: u64,
+    /// The time from its beginning to its end, as events show it; absent unless the tool started it and it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lived_ns: Option<u64>,
     /// The kernel's account of its CPU time beside what the events show; absent if the kernel's is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
@@ -141,6 +144,9 @@ impl ProgramFacts {
             exit_code: program.exit_code,
             threads: program.threads_seen,
             ran_ns: run.clock.ns(ran),
+            lived_ns: program
+                .lived_ticks
+                .map(|[begun, ended]| run.clock.ns(ended.saturating_sub(begun))),
             account: Account::from_run(run),
         })
     }

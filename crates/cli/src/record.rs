@@ -15,9 +15,12 @@ use anechoic_system::{cpu_time, cpus};
 use running::{Group, Processes, Running, Target};
 use started::Started;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+mod repeat;
 mod running;
 mod started;
 
@@ -47,6 +50,9 @@ pub struct RecordArgs {
     /// For how long, for example 10s; not for a command [default: until no process is left, or until Ctrl-C]
     #[arg(long, short, value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
+    /// Record the command N times: what does noise explain of the variance?
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["pid", "cgroup", "unit", "container"], value_parser = clap::value_parser!(u32).range(1..=999))]
+    repeat: u32,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -59,7 +65,7 @@ pub struct RecordArgs {
     /// Show the result and keep no recording
     #[arg(long, conflicts_with = "output")]
     no_save: bool,
-    /// Print JSON (schema/summary.schema.json)
+    /// Print JSON (schema/summary.schema.json; with --repeat schema/variance.schema.json)
     #[arg(long)]
     json: bool,
     /// Show no progress, and the result as one line
@@ -77,6 +83,7 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic record --unit nginx --duration 1m     a service, with all its processes
   sudo anechoic record --container 3f2a91c0d4 -d 10s
   sudo anechoic record --no-save -- taskset -c 1 ./my-program
+  sudo anechoic record --repeat 10 -- ./my-benchmark  why do its runs differ?
   sudo anechoic record -- sudo -u alice ./my-program  as another user";
 
 pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
@@ -105,6 +112,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
             let name = format!("container {id}");
             recording.record_running(Group::new(cgroups::container(id)?, &name))
         }
+        _ if args.repeat > 1 => recording.repeat(),
         _ if args.pid.is_empty() => recording.record_command(),
         _ => recording.record_running(Processes::new(&args.pid)),
     }
@@ -121,24 +129,11 @@ struct Recording<'a> {
 impl Recording<'_> {
     /// Records a command; returns its exit code.
     fn record_command(&self) -> Result<ExitCode, Problem> {
-        let mut started = Started {
-            command: &self.args.command,
-            signal: stop::newest()?,
-            child: None,
-            end: None,
-            status: None,
-            before: cpu_time::ended_children(),
-        };
-        let recorded = record(&self.plan, self.dir, self.wanted, &mut started);
-        // After a failure to save, the command still runs. It keeps its terminal and its signals.
-        if let (None, Some(child)) = (started.status, &mut started.child) {
-            started.status = command::wait(child, None, &started.signal).ok().flatten();
-        }
-        recorded?;
+        let status = self.run_once(&self.plan, self.dir, stop::newest()?)?;
         explained(self.dir, self.args.quiet)?;
         let code = self.show(Printer::stderr(self.args.json))?;
         let lacks_events = self.lacks_events()?;
-        let own = match started.status.is_none_or(|status| status.success()) {
+        let own = match status.is_none_or(|status| status.success()) {
             _ if code >= exit::NO_VERDICT => code,
             true if lacks_events => exit::NO_VERDICT,
             _ => 0,
@@ -148,10 +143,34 @@ impl Recording<'_> {
                 "anechoic: the kernel counted more CPU time of the command than the events show: do not trust the result",
             );
         }
-        Ok(match (own, started.status) {
+        Ok(match (own, status) {
             (0, Some(status)) => command::passed_on(status),
             _ => ExitCode::from(own),
         })
+    }
+
+    /// Records one run of the command into `dir`; returns how it ended.
+    fn run_once(
+        &self,
+        plan: &Plan,
+        dir: &Path,
+        signal: Arc<AtomicUsize>,
+    ) -> Result<Option<ExitStatus>, Problem> {
+        let mut started = Started {
+            command: &self.args.command,
+            signal,
+            child: None,
+            end: None,
+            status: None,
+            before: cpu_time::ended_children(),
+        };
+        let recorded = record(plan, dir, self.wanted, &mut started);
+        // After a failure to save, the command still runs. It keeps its terminal and its signals.
+        if let (None, Some(child)) = (started.status, &mut started.child) {
+            started.status = command::wait(child, None, &started.signal).ok().flatten();
+        }
+        recorded?;
+        Ok(started.status)
     }
 
     /// Records what runs already.

@@ -59,7 +59,7 @@ pub fn run(command: &RunCommand) -> Result<ExitCode, Problem> {
 }
 
 /// Returns the directory of a repeated run.
-fn run_dir(dir: &Path, number: u32) -> PathBuf {
+pub(crate) fn run_dir(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("run-{number:03}"))
 }
 
@@ -69,10 +69,17 @@ fn print_histograms(args: &RunArgs, dirs: &[PathBuf]) -> Result<(), Problem> {
     args.hist.print(&Inputs::open(dirs)?, printer).map(drop)
 }
 
-/// Measures, attributes and summarises one run. If the causes could not be written, the measurement is still
-/// used.
+/// Measures, attributes and summarises one run.
 fn measure(plan: &Plan, dir: &Path, stop: &AtomicBool, quiet: bool) -> Result<Findings, Problem> {
     setup::measure(plan, dir, stop, quiet)?;
+    summarized(dir, quiet)
+}
+
+/// Attributes and summarises the recording in `dir`. If the causes could not be written, it is still used.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn summarized(dir: &Path, quiet: bool) -> Result<Findings, Problem> {
     let recording = match explained(dir, quiet) {
         Err(problem)
             if matches!(problem.kind, ProblemKind::CannotWrite | ProblemKind::NoVerdict) =>

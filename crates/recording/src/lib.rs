@@ -120,7 +120,7 @@ pub use news::News;
 pub use parameters::Parameters;
 pub use policy::Policy;
 pub use problem::{Problem, ProblemKind, in_words, is_control, remedy_of};
-pub use program::{CLONE_THREAD, Members};
+pub use program::{CLONE_THREAD, Lifetime, Members};
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find, find_each, readers};

@@ -1,5 +1,9 @@
 //! The user's program of a recording without loops, and which threads belong to it.
 
+mod lifetime;
+
+pub use lifetime::Lifetime;
+
 use crate::event::EventKind;
 use crate::rows::KernelEvent;
 use crate::who::SeenThread;
@@ -33,6 +37,10 @@ pub struct Program {
     pub threads_seen: u64,
     /// For how long its threads executed on each CPU that it used.
     pub ran: Vec<RanOn>,
+    /// When the process that the tool started began and ended, as events show it, in ticks; absent if it was not started, if
+    /// it went on, or if events are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lived_ticks: Option<[u64; 2]>,
     /// The CPU time of all its threads in the run, as the kernel counted it: of a command with the processes for which it
     /// waited, of a control group with all processes that were in it. Absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

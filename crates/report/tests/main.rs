@@ -24,3 +24,4 @@ mod studies;
 mod suites;
 mod switch;
 mod ticks;
+mod variance;

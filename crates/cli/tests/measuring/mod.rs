@@ -15,6 +15,7 @@ mod memory;
 mod minimal;
 mod paging;
 mod record;
+mod repeat;
 mod self_test;
 mod serial;
 mod stop_on;

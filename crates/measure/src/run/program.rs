@@ -12,8 +12,8 @@ use super::store::Store;
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuRun, CpuTime, DrainPolicy, Program, Run, RunState};
 use anechoic_recording::{
-    Detour, EventKind, Feed, KernelEvent, Loss, Members, Merge, Problem, ProblemKind, Recorder,
-    Recording, WriteError, in_words,
+    Detour, EventKind, Feed, KernelEvent, Lifetime, Loss, Members, Merge, Problem, ProblemKind,
+    Recorder, Recording, WriteError, in_words,
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
@@ -229,7 +229,12 @@ fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result
     let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
     let members = Members::new(program).knowing(&run.threads);
     let mut lost_time = LostTime::new(members, &run.clock, run.start_ticks, losses, &mut keep);
-    read(&recording, &run.machine.online, run.end_ticks, &mut lost_time)?;
+    let mut lifetime = Lifetime::new(program.started_by);
+    read(&recording, &run.machine.online, run.end_ticks, &mut |event| {
+        lifetime.event(event);
+        lost_time.event(event);
+    })?;
+    program.lived_ticks = lifetime.ticks();
     let (ran, members) = lost_time.finish(run.end_ticks);
     store.append(&found.unwritten);
     program.threads_seen = members.seen();
@@ -249,13 +254,13 @@ fn read(
     recording: &Recording,
     online: &str,
     end_ticks: u64,
-    lost_time: &mut LostTime<'_>,
+    each: &mut dyn FnMut(&KernelEvent),
 ) -> Result<(), Problem> {
     let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
     let online = cpus::parse(online).unwrap_or_default();
     let mut events = Merge::new(online.into_iter().map(events).collect())?;
     while let Some(event) = events.next_event()?.filter(|event| event.ticks <= end_ticks) {
-        lost_time.event(&event);
+        each(&event);
     }
     Ok(())
 }

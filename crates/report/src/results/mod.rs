@@ -36,6 +36,7 @@ pub mod sweep;
 pub mod switch;
 pub mod ticks;
 pub mod timeline;
+pub mod variance;
 
 pub use described::{Described, Grouping, Methods, Section};
 pub use found::{Findings, Found};
@@ -63,6 +64,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &longest::LONGEST,
     &histogram::HISTOGRAM,
     &repeat::REPEAT,
+    &variance::VARIANCE,
     &cluster::HOST,
     &cluster::CLUSTER,
     &hosts::HOST_SAMPLES,

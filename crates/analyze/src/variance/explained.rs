@@ -1,0 +1,288 @@
+//! How much of the variance of times lost time explains.
+//!
+//! The times W and the lost times L of n runs are fitted by W = a + b·L + e. A delay cannot be longer than the time that was
+//! lost, so b is at most 1: without lost time the times would be W − b·L, and the share that it explains is that by which
+//! the variance of these is smaller than that of W. For b < 1 that is the coefficient of determination.
+//!
+//! A slope above 1 has another cause: longer runs meet more noise. A run that lost 1 % of its time because it was longer for
+//! a reason of its own is not explained by that.
+
+use crate::stats::{Interval, mean, student_t};
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use schemars::JsonSchema;
+use serde::Serialize;
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
+use statrs::function::gamma::ln_gamma;
+
+/// With fewer runs no share is stated.
+pub const FEWEST: usize = 8;
+/// An interval that holds 0 decides something if it ends below this.
+const LITTLE: f64 = 0.5;
+/// Times that differ by less than this, in ns, do not vary: it is about what starting a process and waiting for it takes.
+const SAME_NS: f64 = 1_000.0;
+/// A slope whose interval lies between these agrees with delays that are as long as the lost time: that two quantities
+/// vary by the same amount of time in the same runs is no chance.
+const LIKE_ONE: [f64; 2] = [0.5, 2.0];
+/// Shares of the variance below this are rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// What is known of the share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// There are too few times for a share.
+    TooFew,
+    /// The times do not vary.
+    NoVariance,
+    /// Lost time explains a part of the variance.
+    Explained,
+    /// It explains at most the upper end of the interval, which holds 0 and ends below a half.
+    Little,
+    /// The interval holds 0 and more than a half.
+    Undecided,
+}
+
+/// How much of the variance of times lost time explains.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Explained {
+    /// What is known of the share.
+    pub decision: Decision,
+    /// The share of the variance, corrected for the number of times; absent if there are too few or they do not vary.
+    pub share: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<Interval>,
+    /// By how much longer a time is for each unit of lost time; absent like the share, and if lost time does not vary.
+    pub slope: Option<f64>,
+    /// Its 95 % interval.
+    pub slope_interval: Option<Interval>,
+    /// The times without lost time; absent unless the share is above 0 and the slope is that of delays.
+    pub without: Option<Without>,
+}
+
+/// The times that there would be without lost time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Without {
+    /// Their mean in ns.
+    pub mean_ns: f64,
+    /// The 95 % interval of the mean, in ns.
+    pub interval_ns: Interval,
+    /// Their standard deviation in ns.
+    pub deviation_ns: f64,
+}
+
+/// Times and lost times in ns, as sums of squared deviations and products.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    count: usize,
+    mean: [f64; 2],
+    /// Sum of the squared deviations of the times.
+    times: f64,
+    /// The same of the lost times.
+    lost: f64,
+    /// Sum of the products of both deviations.
+    both: f64,
+}
+
+/// Returns the sum of the products of the deviations of two quantities from their means.
+pub(super) fn products(a: &[f64], b: &[f64]) -> f64 {
+    let [mean_a, mean_b] = [a, b].map(|values| mean(values).unwrap_or_default());
+    a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum()
+}
+
+impl Line {
+    fn new(times: &[f64], lost: &[f64]) -> Self {
+        Self {
+            count: times.len(),
+            mean: [times, lost].map(|values| mean(values).unwrap_or_default()),
+            times: products(times, times),
+            lost: products(lost, lost),
+            both: products(times, lost),
+        }
+    }
+
+    /// Returns the degrees of freedom that the fit leaves.
+    fn degrees(&self) -> f64 {
+        self.count as f64 - 2.0
+    }
+
+    /// Returns the slope and its standard error; absent if the lost times do not vary.
+    fn slope(&self) -> Option<[f64; 2]> {
+        let slope = (self.lost > ROUNDING * self.times).then(|| self.both / self.lost)?;
+        Some([slope, (self.left() / self.degrees() / self.lost).sqrt()])
+    }
+
+    /// Returns the sum of squares that the fit leaves.
+    fn left(&self) -> f64 {
+        let left = self.times - self.both * self.both / self.lost;
+        if left > ROUNDING * self.times { left } else { 0.0 }
+    }
+
+    /// Returns the share of the variance, its interval, and the interval of the slope.
+    fn share(&self) -> (f64, Interval, Option<Interval>) {
+        let nothing = Interval { low: 0.0, high: 0.0 };
+        let Some([slope, error]) = self.slope() else { return (0.0, nothing, None) };
+        let reach = student_t(self.degrees() as u64) * error;
+        let slopes = Interval { low: slope - reach, high: slope + reach };
+        let fitted = 1.0 - self.left() / self.times;
+        let adjusted = 1.0 - (1.0 - fitted) * (self.count as f64 - 1.0) / self.degrees();
+        let share = adjusted.max(0.0) * limited(slope);
+        let [low, high] = [0.025, 0.975].map(|chance| {
+            let distance = distance(slope / error, self.degrees(), chance).max(0.0);
+            if distance.is_infinite() {
+                return 1.0;
+            }
+            distance * distance / (distance * distance + self.count as f64 - 1.0)
+        });
+        let most = 2.0 * slopes.high.max(0.0) * (self.lost / self.times);
+        let high = (high * limited(slopes.low)).min(most.max(share));
+        let low = (low * limited(slopes.high)).min(high);
+        (share.clamp(low, high), Interval { low, high }, Some(slopes))
+    }
+
+    /// Returns the times without lost time.
+    fn without(&self) -> Option<Without> {
+        let [slope, _] = self.slope()?;
+        let [times, lost] = self.mean;
+        let mean_ns = times - slope * lost;
+        let variance = self.left() / self.degrees();
+        let error = (variance * (1.0 / self.count as f64 + lost * lost / self.lost)).sqrt();
+        let reach = student_t(self.degrees() as u64) * error;
+        let interval_ns = Interval { low: mean_ns - reach, high: mean_ns + reach };
+        let known = interval_ns.low > 0.0;
+        known.then_some(Without { mean_ns, interval_ns, deviation_ns: variance.sqrt() })
+    }
+}
+
+/// Returns the part of what a fit explains that a slope of at most 1 explains: 1 up to that slope.
+fn limited(slope: f64) -> f64 {
+    if slope <= 1.0 { 1.0 } else { (2.0 - 1.0 / slope) / slope }
+}
+
+/// Returns the bound that the true slope, in true standard errors of it, is below with this probability, given the slope in
+/// estimated ones: a quantile of t·√(χ²/ν) − z, which is exact for normal deviations and any lost times.
+fn distance(t: f64, degrees: f64, chance: f64) -> f64 {
+    /// Ratio of the two parts of the spread from which on the smaller one counts for nothing.
+    const ALONE: f64 = 10.0;
+    /// Steps of the integral, an even number, and standard deviations that it reaches to.
+    const STEPS: usize = 96;
+    const REACH: f64 = 8.0;
+    let width = 1.0 / (2.0 * degrees).sqrt();
+    if !t.is_finite() {
+        return t;
+    }
+    if t.abs() * width > ALONE {
+        let chance = if t > 0.0 { chance } else { 1.0 - chance };
+        let quantile = ChiSquared::new(degrees).map_or(degrees, |chi| chi.inverse_cdf(chance));
+        return t * (quantile / degrees).sqrt();
+    }
+    let half = degrees / 2.0;
+    let scale = std::f64::consts::LN_2 + half * half.ln() - ln_gamma(half);
+    let from = (1.0 - REACH * width).max(0.0);
+    let step = (1.0 + REACH * width - from) / STEPS as f64;
+    let points: Vec<(f64, f64)> = (0..=STEPS)
+        .map(|at| {
+            let s = from + at as f64 * step;
+            let weight = if at == 0 || at == STEPS { 1.0 } else { 2.0 + 2.0 * (at % 2) as f64 };
+            let density = (scale + (degrees - 1.0) * s.ln() - half * s * s).exp();
+            (t * s, density * weight * step / 3.0)
+        })
+        .collect();
+    let normal = Normal::standard();
+    let (mut low, mut high) =
+        (t - REACH * (1.0 + t.abs() * width), t + REACH * (1.0 + t.abs() * width));
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        let below: f64 = points.iter().map(|(at, weight)| weight * normal.cdf(middle - at)).sum();
+        if below < chance { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// Returns whether this slope may be that of delays. What is lost in proportion to the time in which a program ran makes the
+/// slope 2 or more, unless more is lost than that time; between 1 and 2 lost time costs more than itself, by cold caches.
+fn is_delay(slopes: Interval) -> bool {
+    slopes.low <= 1.0 || slopes.high < LIKE_ONE[1]
+}
+
+/// Returns whether times and lost times in a random order agree as well in more than 2.5 % of all orders: a permutation test
+/// (Fisher 1935), which holds for any distribution of both.
+fn may_be_chance(times: &[f64], lost: &[f64]) -> bool {
+    /// Number of random orders.
+    const ORDERS: usize = 1_000;
+    let found = products(times, lost);
+    let enough = found - ROUNDING * found.abs();
+    let mut random = Pcg64Mcg::seed_from_u64(36);
+    let mut shuffled = lost.to_vec();
+    let as_well = (0..ORDERS).filter(|_| {
+        shuffled.shuffle(&mut random);
+        products(times, &shuffled) >= enough
+    });
+    as_well.count() * 40 > ORDERS
+}
+
+/// Returns how much of the variance of `times` each source of lost time explains; together that is what `found` states. Less
+/// than 0 is a source that took less in longer runs. Absent if there is no share.
+pub(super) fn parts(
+    found: &Explained,
+    times: &[f64],
+    lost: &[f64],
+    sources: &[Vec<f64>],
+) -> Vec<Option<f64>> {
+    let slope = found.slope.unwrap_or(0.0).min(1.0);
+    let with =
+        |source: &[f64]| slope * (2.0 * products(times, source) - slope * products(lost, source));
+    let all = with(lost);
+    let known = found.decision == Decision::Explained && all > 0.0;
+    let share = found.share.filter(|_| known);
+    sources.iter().map(|source| Some(share? * with(source) / all)).collect()
+}
+
+/// Returns what is known where there is no share.
+fn without_share(decision: Decision) -> Explained {
+    Explained {
+        decision,
+        share: None,
+        interval: None,
+        slope: None,
+        slope_interval: None,
+        without: None,
+    }
+}
+
+/// Returns how much of the variance of `times` the lost time of each explains, both in ns.
+pub(super) fn explained(times: &[f64], lost: &[f64]) -> Explained {
+    let ends = times.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &time| {
+        [time.min(low), time.max(high)]
+    });
+    if times.len() > 1 && ends[1] - ends[0] < SAME_NS {
+        return without_share(Decision::NoVariance);
+    }
+    if times.len() < FEWEST {
+        return without_share(Decision::TooFew);
+    }
+    let line = Line::new(times, lost);
+    let (share, mut interval, slopes) = line.share();
+    let agrees = |slopes: Interval| slopes.low > LIKE_ONE[0] && slopes.high < LIKE_ONE[1];
+    if interval.low > 0.0 && !slopes.is_some_and(agrees) && may_be_chance(times, lost) {
+        interval.low = 0.0;
+    }
+    let decision = match interval {
+        Interval { low, .. } if low > 0.0 => Decision::Explained,
+        Interval { high, .. } if high < LITTLE => Decision::Little,
+        _ => Decision::Undecided,
+    };
+    let holds = decision == Decision::Explained && slopes.is_some_and(is_delay);
+    Explained {
+        decision,
+        share: Some(share),
+        interval: Some(interval),
+        slope: line.slope().map(|[slope, _]| slope),
+        slope_interval: slopes,
+        without: line.without().filter(|_| holds),
+    }
+}
+
+#[cfg(test)]
+mod tests;
