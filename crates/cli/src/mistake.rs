@@ -151,6 +151,12 @@ impl<'a> Place<'a> {
             }
             return (format!("`{words}` takes no '{typed}'"), self.help());
         }
+        if typed == "--work" && words.contains(" measure ") {
+            let what =
+                format!("`{words}` takes no --work, because its result is about its own kernels");
+            let remedy = "measure another function with fwq, ftq, tick, loops or interference";
+            return (what, remedy.to_owned());
+        }
         let what = format!("`{words}` has no option {typed}");
         let options = self.command.get_arguments().filter_map(Arg::get_long);
         let options = options.chain(["color", "help", "version"]);

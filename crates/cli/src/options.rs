@@ -1,9 +1,10 @@
 //! The command line of option rows: their clap arguments, and the answers that clap parsed.
 
 use crate::ask;
-use anechoic_recording::options::{Answer, Answers, OptionRow, Value};
+use anechoic_recording::options::{Answer, Answers, Choices, OptionRow, Value};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Command, Error};
+use std::ffi::OsStr;
 
 /// Builds the clap argument of each row, in order.
 pub fn arguments(rows: &[OptionRow]) -> impl Iterator<Item = Arg> {
@@ -50,10 +51,34 @@ fn parser(value: Value) -> ValueParser {
                 .try_map(move |word| value.parse(&word).map_err(std::io::Error::other))
                 .into()
         }
+        Value::Work(choices) => WorkParser(choices).into(),
         Value::Cpus => {
             ValueParser::new(|text: &str| ask::cpu_list(text).map(|list| Answer::Cpus(list.0)))
         }
         value => ValueParser::new(move |text: &str| value.parse(text)),
+    }
+}
+
+/// Reads the name of a work kernel, which help and completions list, or a function of a file.
+#[derive(Clone)]
+struct WorkParser(Choices);
+
+impl TypedValueParser for WorkParser {
+    type Value = Answer;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Answer, Error> {
+        let work = Value::Work(self.0);
+        let parse = move |text: &str| work.parse(text);
+        parse.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter().map(possible)))
     }
 }
 
@@ -77,7 +102,6 @@ pub fn answers(rows: &[OptionRow], matches: &ArgMatches) -> Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Command;
     use std::time::Duration;
 
     fn bodies() -> Vec<(&'static str, &'static str)> {

@@ -10,6 +10,8 @@ const CALLS: usize = 101;
 const CALLS_OF_SEARCH: usize = 11;
 /// Shortest duration of one call.
 const CALL_NS: u64 = 50_000;
+/// Largest number of iterations in a call: with more, what is calibrated does nothing.
+const MOST_ITERATIONS: u64 = 1 << 40;
 /// Largest relative difference of two successive trials that agree.
 const AGREEMENT: f64 = 0.005;
 /// Number of trials in a round. Where no two in a row agree, as on a host whose other guests change the core's speed,
@@ -175,6 +177,10 @@ impl Calibration {
             return Err(self.too_short(frame));
         }
         let iteration = self.iteration(body, calls);
+        let most_steps = rounded(grain / iteration);
+        if most_steps < FEWEST_STEPS && matches!(amount, Amount::Grain { .. }) {
+            return self.in_one_call(grain, iteration); // timing such steps would take long
+        }
         let step_ns = STEP_NS.min(ns / steps);
         let iterations = rounded(self.counter.ticks(step_ns) / iteration).max(1);
         let step = self.step(body, iterations);
@@ -260,7 +266,9 @@ impl Calibration {
         if calls == Calls::Long {
             iterations = 1;
             let least = self.counter.ticks(CALL_NS);
-            while third_decile(CALLS_OF_SEARCH, || call(body, iterations)) < least {
+            while iterations < MOST_ITERATIONS
+                && third_decile(CALLS_OF_SEARCH, || call(body, iterations)) < least
+            {
                 iterations *= 2;
             }
         }

@@ -21,6 +21,7 @@ mod loops;
 pub mod calibration;
 pub mod counter;
 pub mod detour;
+pub mod foreign;
 pub mod memory;
 pub mod skew;
 pub mod steps;

@@ -236,6 +236,7 @@ pub fn series() -> Vec<Series> {
                 partners: Partners::ALL[cpu as usize % 2],
                 switches: cpu == 0,
             }),
+            library: None,
             events_off: cpu.is_none(),
         },
     };

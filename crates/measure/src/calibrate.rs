@@ -1,6 +1,7 @@
 //! Calibration: how many iterations of a kernel fill a sample, and how many lie between two counter reads.
 
 use crate::experiment::Amount;
+use crate::kernel::user::{self, UserBody};
 use crate::kernel::{AnyBody, Body, Kernel, Memory};
 use anechoic_kernels::calibration::{self, Calibration, Calls, Counter, Pace, TooShort};
 use anechoic_recording::{Clock, Problem, ProblemKind};
@@ -30,6 +31,7 @@ pub(crate) fn calibrate(
     let mut on = Calibration::new(counter(clock));
     let pace = match AnyBody::prepare(kernel, memory) {
         AnyBody::Plain(body) => pace(&mut on, kernel, body, wanted),
+        AnyBody::User(body) => user_pace(&mut on, kernel, body, wanted),
         AnyBody::Memory(body) => pace(&mut on, kernel, body, wanted),
     };
     Ok((pace?, on.take_doubt()))
@@ -40,6 +42,7 @@ pub(crate) fn megacycle(chain: Kernel, clock: &Clock, memory: &mut Memory) -> (u
     let mut on = Calibration::new(counter(clock));
     let ticks = match AnyBody::prepare(chain, memory) {
         AnyBody::Plain(mut body) => on.megacycle(&mut |n| body.run(n), chain.instructions()),
+        AnyBody::User(mut body) => on.megacycle(&mut |n| body.run(n), chain.instructions()),
         AnyBody::Memory(mut body) => on.megacycle(&mut |n| body.run(n), chain.instructions()),
     };
     (ticks, on.take_doubt())
@@ -51,6 +54,27 @@ fn counter(clock: &Clock) -> Counter {
         read_ticks: clock.read_mean_ticks,
         step_ticks: clock.step_ticks(),
     }
+}
+
+/// Calibrates a function of the user's own, which may crash, or do nothing.
+fn user_pace(
+    on: &mut Calibration,
+    kernel: Kernel,
+    body: UserBody<'_>,
+    wanted: PaceRequest,
+) -> Result<Pace, Problem> {
+    let found = pace(on, kernel, body, wanted);
+    if let Some(why) = user::failure() {
+        let why = format!("{} {why} before anything was measured", kernel.id());
+        return Err(ProblemKind::Data.problem(why, user::REMEDY));
+    }
+    let found = found?;
+    if found.megaiteration_ticks == 0 {
+        let why = format!("{}: a million units take no time", kernel.id());
+        let remedy = "have each unit do work, on which the value that is returned depends";
+        return Err(ProblemKind::Data.problem(why, remedy));
+    }
+    Ok(found)
 }
 
 fn pace(

@@ -1,15 +1,21 @@
 //! Work kernels as experiments use them: a kernel, and its parameters if it works on memory.
 
+pub(crate) mod user;
+
 use crate::mapping::{Mapping, Obtained, OwnMemory, PageSizes, Pages};
 use anechoic_kernels::memory::{self, Line, MemoryKernel, Params, Workspace};
 use anechoic_kernels::work::{self, Family};
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::{Library, Problem, ProblemKind};
+use user::UserBody;
+pub use user::UserKernel;
 
 /// A work kernel, ready to be measured.
 #[derive(Debug, Clone, Copy)]
 pub enum Kernel {
     /// A kernel that works on registers and its own cache line.
     Plain(&'static work::Kernel),
+    /// A function of the user's own.
+    User(&'static UserKernel),
     /// A kernel that works on a workspace.
     OnMemory(&'static MemoryKernel, Params),
 }
@@ -21,11 +27,14 @@ impl PartialEq for Kernel {
 }
 
 impl Kernel {
-    /// Finds a kernel without a workspace by its name.
+    /// Finds a kernel by its name, or loads a function of a user's file.
     ///
     /// # Errors
-    /// Fails if there is no such kernel.
-    pub fn find(id: &str) -> Result<Self, Problem> {
+    /// Fails if there is no such kernel, or if the file cannot be loaded.
+    pub fn find(id: &'static str) -> Result<Self, Problem> {
+        if id.contains('/') {
+            return user::find(id).map(Kernel::User);
+        }
         work::find(id).map(Kernel::Plain).ok_or_else(|| no_kernel(id))
     }
 
@@ -43,6 +52,7 @@ impl Kernel {
     pub fn id(&self) -> &'static str {
         match self {
             Kernel::Plain(kernel) => kernel.id,
+            Kernel::User(kernel) => kernel.id,
             Kernel::OnMemory(kernel, _) => kernel.id,
         }
     }
@@ -51,7 +61,7 @@ impl Kernel {
     #[must_use]
     pub fn params(&self) -> Option<Params> {
         match self {
-            Kernel::Plain(_) => None,
+            Kernel::Plain(_) | Kernel::User(_) => None,
             Kernel::OnMemory(_, params) => Some(*params),
         }
     }
@@ -60,6 +70,7 @@ impl Kernel {
     pub(crate) fn instructions(&self) -> u32 {
         match self {
             Kernel::Plain(kernel) => kernel.instructions,
+            Kernel::User(_) => 0,
             Kernel::OnMemory(kernel, _) => kernel.instructions,
         }
     }
@@ -77,22 +88,40 @@ impl Kernel {
     /// Returns the number of iterations in one pass over its workspace; 1 without one.
     pub(crate) fn pass(&self) -> u64 {
         match self {
-            Kernel::Plain(_) => 1,
+            Kernel::Plain(_) | Kernel::User(_) => 1,
             Kernel::OnMemory(kernel, params) => (kernel.pass)(params).max(1),
         }
     }
 
-    /// Returns the value that this many iterations must return.
+    /// Returns the value that this many iterations must return; of a user's function it is not known.
     pub(crate) fn expected(&self, iterations: u64) -> u64 {
         match self {
             Kernel::Plain(kernel) => (kernel.expected)(iterations),
+            Kernel::User(_) => 0,
             Kernel::OnMemory(kernel, params) => (kernel.expected)(params, iterations),
         }
     }
 
     /// Returns the size of its workspace in bytes; 0 without one.
     pub(crate) fn workspace_bytes(&self) -> u64 {
-        self.params().map_or(0, |params| params.lines() as u64 * Line::BYTES)
+        match self {
+            Kernel::Plain(_) => 0,
+            Kernel::User(kernel) => kernel.bytes,
+            Kernel::OnMemory(_, params) => params.lines() as u64 * Line::BYTES,
+        }
+    }
+
+    /// Returns the name of a user's function.
+    pub(crate) fn user(&self) -> Option<&'static str> {
+        self.library().map(|_| self.id())
+    }
+
+    /// Returns the file of a user's function.
+    pub(crate) fn library(&self) -> Option<&'static Library> {
+        match self {
+            Kernel::User(kernel) => Some(&kernel.library),
+            _ => None,
+        }
     }
 }
 
@@ -119,6 +148,18 @@ pub(crate) trait Body {
     /// Does this many iterations and returns their value.
     fn run(&mut self, iterations: u64) -> u64;
 
+    /// Does them and returns whether their value is this one.
+    #[inline(always)]
+    fn is_right(&mut self, iterations: u64, expected: u64) -> bool {
+        self.run(iterations) == expected
+    }
+
+    /// Returns whether its code ended early, so that it does nothing any more.
+    #[inline(always)]
+    fn has_ended(&self) -> bool {
+        false
+    }
+
     /// Prepares its workspace again, if it has one.
     fn prepare(&mut self) {}
 }
@@ -131,6 +172,23 @@ impl Body for PlainBody {
     #[inline(always)]
     fn run(&mut self, iterations: u64) -> u64 {
         (self.0)(iterations)
+    }
+}
+
+impl Body for UserBody<'_> {
+    #[inline(always)]
+    fn run(&mut self, iterations: u64) -> u64 {
+        UserBody::run(self, iterations)
+    }
+
+    #[inline(always)]
+    fn is_right(&mut self, iterations: u64, _: u64) -> bool {
+        UserBody::is_right(self, iterations)
+    }
+
+    #[inline(always)]
+    fn has_ended(&self) -> bool {
+        UserBody::has_ended(self)
     }
 }
 
@@ -156,6 +214,7 @@ impl Body for MemoryBody<'_> {
 #[derive(Debug)]
 pub(crate) enum AnyBody<'m> {
     Plain(PlainBody),
+    User(UserBody<'m>),
     Memory(MemoryBody<'m>),
 }
 
@@ -164,6 +223,11 @@ impl<'m> AnyBody<'m> {
     pub(crate) fn prepare(kernel: Kernel, memory: &'m mut Memory) -> Self {
         match kernel {
             Kernel::Plain(kernel) => AnyBody::Plain(PlainBody(kernel.run)),
+            Kernel::User(user) => {
+                let is_prepared = memory.prepared.replace(kernel) == Some(kernel);
+                let start = memory.mapping.start().as_ptr() as usize;
+                AnyBody::User(UserBody::prepare(user, start, is_prepared))
+            }
             Kernel::OnMemory(on_memory, params) => {
                 let is_prepared = memory.prepared.replace(kernel) == Some(kernel);
                 let lines = memory.lines();
@@ -181,6 +245,7 @@ impl Body for AnyBody<'_> {
     fn run(&mut self, iterations: u64) -> u64 {
         match self {
             AnyBody::Plain(body) => body.run(iterations),
+            AnyBody::User(body) => body.run(iterations),
             AnyBody::Memory(body) => body.run(iterations),
         }
     }

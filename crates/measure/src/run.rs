@@ -23,6 +23,7 @@ mod schedule;
 mod stop_watch;
 mod store;
 mod unsaved;
+mod user_work;
 mod window;
 
 pub use conduct::run;

@@ -4,6 +4,7 @@ pub(crate) mod arenas;
 pub(crate) mod between;
 pub(crate) mod buffers;
 pub(crate) mod co_runner;
+mod counting;
 mod fixed_time;
 mod fixed_work;
 pub(crate) mod gate;

@@ -113,6 +113,12 @@ pub(crate) fn sum_of(bytes: &[u8]) -> Sum {
     Sha256::digest(bytes).into()
 }
 
+/// Returns the SHA-256 checksum of some bytes, in hexadecimal digits.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    sum_of(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Computes the checksum of a file.
 pub(crate) fn sum_of_file(file: &Path) -> io::Result<Sum> {
     let mut input = File::open(file)?;

@@ -102,9 +102,11 @@ pub mod topology;
 pub mod trace;
 mod view;
 pub mod who;
+mod work;
 
 pub use boundaries::Boundaries;
 pub use bounded::read_file;
+pub use checksums::sha256;
 pub use clock::Clock;
 pub use derived::{DerivedWriter, Held};
 pub use durable::{
@@ -117,7 +119,7 @@ pub use loops::Loops;
 pub use losses::{Losses, LossesOf};
 pub use merge::{Feed, Merge};
 pub use news::News;
-pub use parameters::Parameters;
+pub use parameters::{Library, Parameters};
 pub use policy::Policy;
 pub use problem::{Problem, ProblemKind, in_words, is_control, remedy_of};
 pub use program::{CLONE_THREAD, Lifetime, Members};
@@ -133,5 +135,5 @@ pub use run::Run;
 pub use stint::Stint;
 #[cfg(target_os = "linux")]
 pub use strangers::follow;
-pub use strangers::{sudo_user, verify_place};
+pub use strangers::{sudo_user, verify_code, verify_place};
 pub use view::{DetourView, JoinedDetours, Strays};

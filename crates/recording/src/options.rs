@@ -112,6 +112,8 @@ pub enum Value {
     Percent,
     /// One of a set of words.
     Choice(Choices),
+    /// One of a set of words, or a function of a file: `./kernel.so:step`.
+    Work(Choices),
     /// Those of a set of words that match a pattern, in which `*` stands for any text.
     Matching(Choices),
     /// A list of CPUs: `0-3,8`.
@@ -137,6 +139,7 @@ impl Value {
             Value::Count { least, most } => text::count(text, *least..=*most).map(Answer::Count),
             Value::Percent => percent_ppm(text).map(Answer::Ppm),
             Value::Choice(choices) => text::choice(text, &choices()).map(Answer::Choice),
+            Value::Work(choices) => text::work(text, &choices()).map(Answer::Choice),
             Value::Matching(choices) => text::matching(text, &choices()).map(Answer::Words),
             Value::Cpus => cpu_list(text).map(Answer::Cpus),
             Value::Path => Ok(Answer::Path(PathBuf::from(text))),
@@ -298,6 +301,7 @@ mod tests {
         OptionRow::new("rate", Value::Rate, "RATE", "").default("963hz"),
         OptionRow::new("copies", Value::Count { least: 1, most: 64 }, "N", ""),
         OptionRow::new("body", Value::Choice(bodies), "BODY", "").many(),
+        OptionRow::new("work", Value::Work(bodies), "WORK", "").many(),
         OptionRow::new("cpus", Value::Cpus, "LIST", "").short('c'),
         OptionRow::new("maiv", Value::Percent, "PERCENT", ""),
         OptionRow::new("pure", Value::Flag, "", ""),
@@ -354,6 +358,7 @@ mod tests {
             ("body", "product", "--body: 'product' is none of sum, call"),
             ("cpus", "3-1", "--cpus: '3-1' is not a CPU list"),
             ("maiv", "1", "--maiv: '1' is not a percentage"),
+            ("work", "./k.so", "--work: './k.so' names no function"),
             ("only", "sum,x*", "--only: no name matches 'x*'; they begin with sum, call"),
         ];
         for (name, text, expected) in cases {

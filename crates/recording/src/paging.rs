@@ -70,6 +70,10 @@ pub mod counts {
     pub const LAST_LEVEL: [&str; 2] = ["llc_misses_user", "llc_misses_kernel"];
     /// Page faults, by where the access was made.
     pub const FAULTS_IN: [&str; 2] = ["page_faults_user", "page_faults_kernel"];
+    /// System calls of a user's own function.
+    pub const SYSTEM_CALLS: &str = "system_calls";
+    /// How often a user's own function gave up its CPU.
+    pub const VOLUNTARY_SWITCHES: &str = "voluntary_switches";
 }
 
 /// How the sizes of pages were verified.

@@ -69,9 +69,21 @@ pub struct Parameters {
     /// The ring in which a token goes around once in each sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<Ring>,
+    /// The file of the user's own function whose work this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<Library>,
     /// Whether kernel events were switched off during the series, on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events_off: bool,
+}
+
+/// The file of a user's own function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Library {
+    /// Name of the file, without its directory.
+    pub file: String,
+    /// SHA-256 checksum of the file, in hexadecimal digits.
+    pub sha256: String,
 }
 
 impl Field for Parameters {

@@ -71,7 +71,7 @@ impl Recording {
         self.copy_to::<Counter>(&mut copy, |_| {})?;
         self.copy_to::<LengthCount>(&mut copy, |_| {})?;
         self.copy_to::<Sample>(&mut copy, |_| {})?;
-        self.copy_to::<Series>(&mut copy, |_| {})?;
+        self.copy_to::<Series>(&mut copy, without_directory)?;
         self.copy_to::<Name>(&mut copy, |name| threads.name(name))?;
         copy.finish(&run)?;
         let Some(attribution) = self.attribution()? else { return Ok(()) };
@@ -97,6 +97,15 @@ impl Recording {
             copy.append(&rows)?;
         }
         Ok(())
+    }
+}
+
+/// Removes the directory from the name of a user's own function.
+fn without_directory(series: &mut Series) {
+    if series.parameters.library.is_some()
+        && let Some((_, file)) = series.variant.rsplit_once('/')
+    {
+        series.variant = file.to_owned();
     }
 }
 

@@ -63,7 +63,8 @@ pub struct CpuRun {
     pub detours: u64,
     /// Number of detours lost for lack of a free buffer or of disk space.
     pub lost_detours: u64,
-    /// Number of page faults of the loop's thread between start and end; other than 0 is a bug.
+    /// Number of page faults of the loop's thread between start and end; other than 0 is a bug, unless it ran a user's
+    /// function.
     pub page_faults: u64,
     /// The CPU of the thread at the end.
     pub last_cpu: u32,

@@ -9,7 +9,7 @@
 //! outside it, so these are none either. The kernel displays all of them as one number (`overflowuid`, usually 65534); a
 //! user of the namespace who has the same number cannot be distinguished from them.
 
-use crate::problem::ProblemKind;
+use crate::problem::{Problem, ProblemKind};
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
@@ -22,6 +22,9 @@ const MOST_LINKS: usize = 40;
 const WRITE_GROUP: u32 = 0o020;
 /// The same permission of all others.
 const WRITE_OTHERS: u32 = 0o002;
+/// What a stranger could do to what root writes, and to code that root runs.
+const REDIRECT: &str = "could redirect what is written there";
+const EXCHANGE: &str = "could exchange the code that root runs";
 /// Only its owner may rename an entry of such a directory.
 const STICKY: u32 = 0o1000;
 
@@ -40,6 +43,35 @@ pub fn verify_place(dir: &Path) -> io::Result<()> {
 /// Names the directory that another user controls; or returns the system's error.
 pub(crate) fn verify_own(dir: &Path) -> io::Result<()> {
     if is_root() { follow(dir).and_then(|dir| verify_last(&dir, false)) } else { Ok(()) }
+}
+
+/// Refuses, as root, a file that another user could change or exchange: its code is about to run. Returns where the path
+/// leads, without links.
+///
+/// # Errors
+/// Names the file or the directory that another user controls; or returns the system's error.
+pub fn verify_code(path: &Path) -> io::Result<PathBuf> {
+    let found = follow(path).map_err(|error| match Problem::inside(&error) {
+        Some(problem) if is_root() => untrusted(problem.why.replace(REDIRECT, EXCHANGE)),
+        _ => error,
+    })?;
+    let about = found.metadata()?;
+    let shown = found.display();
+    match () {
+        () if !is_root() => Ok(found),
+        () if !is_trusted(about.uid()) => {
+            Err(untrusted(format!("{shown} belongs to user {}, who {EXCHANGE}", about.uid())))
+        }
+        () if others_may_write(&found, &about) => {
+            Err(untrusted(format!("other users may write to {shown}, and {EXCHANGE}")))
+        }
+        () => Ok(found),
+    }
+}
+
+fn untrusted(why: String) -> io::Error {
+    let remedy = "copy it to a place where only root may write (install -m 755 FILE /root/), or measure as its owner";
+    io::Error::other(ProblemKind::Unavailable.problem(why, remedy))
 }
 
 /// Returns where `path` leads, without links. Its last part need not exist.
@@ -126,12 +158,12 @@ fn verify_owner(path: &Path, about: &Metadata) -> io::Result<()> {
 
 fn owned_by_stranger(path: &Path, owner: u32) -> io::Error {
     let path = path.display();
-    refused(format!("{path} belongs to user {owner}, who could redirect what is written there"))
+    refused(format!("{path} belongs to user {owner}, who {REDIRECT}"))
 }
 
 fn open_to_others(dir: &Path) -> io::Error {
     let dir = dir.display();
-    refused(format!("other users may write to {dir}, and could redirect what is written there"))
+    refused(format!("other users may write to {dir}, and {REDIRECT}"))
 }
 
 fn refused(why: String) -> io::Error {

@@ -30,6 +30,7 @@ pub mod perf;
 pub mod quantum;
 pub mod rights;
 pub mod rlimits;
+pub mod shared_object;
 mod stat;
 pub mod steal;
 pub mod tracefs;

@@ -1,7 +1,9 @@
 //! perf events: the kernel's own clock conversion, timer interrupts of known rate, and what a thread's memory accesses cost.
 
+mod calls;
 mod counts;
 
+pub use calls::SystemCalls;
 pub use counts::{Counted, Counts};
 
 use perf_event_open_sys::bindings::{

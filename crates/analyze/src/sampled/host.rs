@@ -234,7 +234,7 @@ impl SampledExperiment {
     fn new(series: &Series, run: &Run) -> Self {
         let own_time = series.fixed == Fixed::Work && series.variant == NO_WORK;
         Self {
-            variant: series.variant.clone(),
+            variant: series.work(),
             grain_ns: (!own_time).then(|| run.clock.ns(series.grain_ticks)),
             policy: series.policy.clone(),
             fixed: series.fixed,

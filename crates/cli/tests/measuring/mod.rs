@@ -13,6 +13,7 @@ mod laws;
 mod measure;
 mod memory;
 mod minimal;
+mod own_work;
 mod paging;
 mod record;
 mod repeat;

@@ -41,8 +41,23 @@ pub(super) const ALL_CPUS: OptionRow = OptionRow::new(
 
 /// Defines an option that takes work kernels.
 pub(super) const fn kernels_option(name: &'static str, default: &'static str) -> OptionRow {
-    let help = "Work kernels; `anechoic measure kernels` lists them";
-    OptionRow::new(name, Value::Choice(KERNELS), "KERNEL", help).many().default(default)
+    let help = "Work kernels (`anechoic measure kernels` lists them), or your own function: ./FILE.so:FUNCTION";
+    OptionRow::new(name, Value::Work(KERNELS), "KERNEL", help).many().default(default)
+}
+
+/// The option that measures a user's own function, for methods that measure a set of kernels under another name.
+pub(super) const OWN_WORK: OptionRow = OptionRow::new(
+    "work",
+    Value::Work(KERNELS),
+    "KERNEL",
+    "Measure this instead: your own function, ./FILE.so:FUNCTION, or other work kernels",
+)
+.many();
+
+/// Returns what [`OWN_WORK`] names, or else the kernels of this option.
+pub(super) fn work_or(name: &'static str, answers: &Answers) -> Vec<&'static str> {
+    let own = answers.all("work");
+    if own.is_empty() { answers.all(name) } else { own }
 }
 
 /// Options for taking samples of fixed work.
@@ -120,13 +135,13 @@ pub(super) fn memory_node(answers: &Answers, host: &Host) -> Result<MemoryNode, 
 
 /// Returns samples of fixed work for each of these kernels, with the [`WORK`] options.
 pub(super) fn samples(
-    names: &[&str],
+    names: &[&'static str],
     grain: Duration,
     count: u64,
     answers: &Answers,
 ) -> Result<Vec<Sample>, Problem> {
     let maiv_ppm = answers.given::<u32>("maiv");
-    let sample = |name: &&str| {
+    let sample = |name: &&'static str| {
         let sample = Sample::filling(Kernel::find(name)?, grain, count);
         Ok(Sample { maiv_ppm, watched: !answers.flag("pure"), ..sample })
     };
@@ -135,11 +150,11 @@ pub(super) fn samples(
 
 /// Returns windows of fixed time for each of these kernels.
 pub(super) fn windows(
-    names: &[&str],
+    names: &[&'static str],
     window: Duration,
     count: u64,
 ) -> Result<Vec<Sample>, Problem> {
-    let sample = |name: &&str| {
+    let sample = |name: &&'static str| {
         let (amount, samples) = (Amount::Window(window), Samples::Count(count));
         let kernel = Kernel::find(name)?;
         Ok(Sample { kernel, amount, samples, maiv_ppm: None, watched: true })

@@ -47,6 +47,7 @@ static OPTIONS: &[OptionRow] = &[
     )
     .default("963hz"),
     frame::kernels_option("kernel", "intadd,intmul,intdiv"),
+    frame::OWN_WORK,
     OptionRow::new(
         "repetition",
         Value::Duration,
@@ -114,7 +115,7 @@ impl Matrix {
     }
 
     fn read(answers: &Answers) -> Result<Self, Problem> {
-        let kernels = answers.all::<&str>("kernel").into_iter().map(Kernel::find);
+        let kernels = frame::work_or("kernel", answers).into_iter().map(Kernel::find);
         let pairs = |name: &str| if name == "all" { Pairs::All } else { Pairs::Classes };
         Ok(Self {
             sources: answers.given("source"),

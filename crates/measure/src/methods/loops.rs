@@ -23,6 +23,7 @@ static OPTIONS: &[OptionRow] = &[
     OptionRow::new("variants", Value::Choice(variants), "BODY", "Bodies of the loop, or `all`")
         .many()
         .default("counter,sum,fibonacci,call"),
+    frame::OWN_WORK,
 ];
 
 fn variants() -> Vec<(&'static str, &'static str)> {
@@ -31,8 +32,8 @@ fn variants() -> Vec<(&'static str, &'static str)> {
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let (grain, count) = (answers.one("grain")?, answers.one("samples")?);
-    let asked: Vec<&str> = answers.all("variants");
-    let bodies = if asked.contains(&"all") { do_nothing().collect() } else { asked };
+    let asked = frame::work_or("variants", answers);
+    let bodies: Vec<&str> = if asked.contains(&"all") { do_nothing().collect() } else { asked };
     let samples = frame::samples(&bodies, grain, count, answers)?;
     Ok(Experiment::listed(METHOD.id, frame::cells(&samples, answers, host)?))
 }

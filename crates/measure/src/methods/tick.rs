@@ -28,6 +28,7 @@ pub(super) static METHOD: Method = Method {
 
 static OPTIONS: &[OptionRow] = &[
     frame::kernels_option("kernel", "intadd,intmul,intdiv"),
+    frame::OWN_WORK,
     OptionRow::new(
         "repetition",
         Value::Duration,
@@ -49,7 +50,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let long = grain >= LONG;
     let count = asked.unwrap_or(if long { LONG_REPETITIONS } else { REPETITIONS });
     let rule = (long && asked.is_none()).then_some(MAIV_PPM);
-    let mut samples = frame::samples(&answers.all("kernel"), grain, count, answers)?;
+    let mut samples = frame::samples(&frame::work_or("kernel", answers), grain, count, answers)?;
     for Sample { maiv_ppm, .. } in &mut samples {
         *maiv_ppm = maiv_ppm.or(rule);
     }

@@ -383,8 +383,10 @@ impl<'r> Loops<'r, '_> {
             keeper.watch(round, later, run, kernel, store, notify);
             injectors.stop(round);
             self.co_runners.stop();
-            if let (Some(why), RunState::Running) = (self.hub.given_up(), &run.state) {
-                run.state = RunState::Interrupted(why.clone());
+            match (self.hub.given_up(), &run.state) {
+                (Some(why), RunState::Running) => run.state = RunState::Interrupted(why.clone()),
+                (Some(why), _) => run.notes.push(why.clone()),
+                (None, _) => {}
             }
             // Also after an early end, because all ranks take the same steps.
             if let Some(Err(error)) = plan.team.as_ref().map(Team::done)

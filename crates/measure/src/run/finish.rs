@@ -4,6 +4,7 @@ use super::adopt::adopt;
 use super::describe;
 use super::plan::Plan;
 use super::store::Store;
+use super::user_work;
 use crate::ensemble::Team;
 use crate::timed::place::LoopPlace;
 use crate::timed::usage::Usage;
@@ -132,19 +133,25 @@ const SHARED_PAGES: &str = "a page that the processes of its ring have too is co
 /// Where page faults of a loop come from, all of whose memory was touched before.
 const MOVED_PAGES: &str = "the kernel moved or reclaimed pages of it (compaction, NUMA balancing); their time counts as noise";
 
-/// Notes problems of the loops that are not the main loop of any CPU.
+/// Notes what users' functions did, and problems of the loops that are not the main loop of any CPU.
 fn notes_of_others<'a>(run: &mut Run, seen: impl Iterator<Item = &'a LoopResult> + Clone) {
+    run.notes.extend(user_work::notes(seen.clone()));
     for is_meant in [LoopPlace::is_copy, LoopPlace::is_any] {
         let seen = seen.clone().filter(|seen| is_meant(&seen.place));
         let Some(role) = seen.clone().find_map(|seen| seen.place.role()) else { continue };
         if seen.clone().any(|seen| seen.jumped_back) {
             run.notes.push(format!("the counter jumped back under a {role}; its series end there"));
         }
-        let faults: u64 = seen.map(|seen| seen.usage.page_faults()).sum();
+        let faults = own_faults(seen);
         if faults > 0 {
             run.notes.push(format!("{faults} page faults in a {role}: {MOVED_PAGES}"));
         }
     }
+}
+
+/// Returns the number of page faults of loops that should have none: a user's function may touch what memory it likes.
+fn own_faults<'a>(seen: impl Iterator<Item = &'a LoopResult>) -> u64 {
+    seen.filter(|seen| seen.user.is_none()).map(|seen| seen.usage.page_faults()).sum()
 }
 
 /// Notes problems of one CPU's loop.
@@ -161,7 +168,7 @@ fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult], forks: bool) {
     if seen.iter().any(|seen| seen.jumped_back) {
         run.notes.push(format!("the counter of CPU {cpu} jumped back; its results are doubtful"));
     }
-    let n = run.cpus[lane].page_faults;
+    let n = own_faults(seen.iter().copied());
     if n > 0 {
         let why = if forks { SHARED_PAGES } else { MOVED_PAGES };
         let faults = if n == 1 { "page fault" } else { "page faults" };

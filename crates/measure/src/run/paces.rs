@@ -2,7 +2,7 @@
 
 use crate::calibrate::{Doubt, PaceRequest, calibrate, megacycle};
 use crate::experiment::{Amount, Experiment, Pages, Sample};
-use crate::kernel::{Kernel, Memory};
+use crate::kernel::{Kernel, Memory, user};
 use anechoic_kernels::calibration::{FEWEST_STEPS, Pace};
 use anechoic_recording::run::Run;
 use anechoic_recording::{Problem, clock};
@@ -20,6 +20,8 @@ pub(super) struct OnCpu {
     /// Duration of a million core cycles, in ticks.
     pub(super) megacycle_ticks: u64,
     doubt: Doubt,
+    /// Duration of an empty call, in ns, of which a user's function has one in each step.
+    call_ns: f64,
 }
 
 /// A kernel with its pace on each CPU.
@@ -125,12 +127,26 @@ impl Calibrating<'_> {
                 paces = self.all(kernels, false)?;
             }
         }
+        notes.extend(paces.iter().filter_map(|paced| self.note_on_calls(paced)));
         let doubts = paces.iter().flat_map(|(_, on)| on.values()).map(|on| on.doubt);
         let doubt = doubts.fold(0.0, f64::max);
         if doubt > 0.0 {
             notes.push(clock::note_on_calibration(doubt));
         }
         Ok((paces, notes))
+    }
+
+    /// Returns how much of each call of a user's function is the call itself.
+    fn note_on_calls(&self, (kernel, on): &Paced) -> Option<String> {
+        let (name, on) = (kernel.user()?, on.values().next()?);
+        let Pace { iterations, calibrated_ticks, step, .. } = on.pace;
+        let (units, ticks) =
+            step.map_or((iterations, calibrated_ticks), |step| (step.iterations, step.ticks));
+        let (whole_ns, call_ns) = (self.run.clock.ns(ticks), on.call_ns);
+        let units = if units == 1 { "1 unit".to_owned() } else { format!("{units} units") };
+        Some(format!(
+            "{name} does {units} in a call, which takes {whole_ns} ns; an empty call takes {call_ns:.1} ns"
+        ))
     }
 
     fn all(&self, kernels: &[Kernel], watched: bool) -> Result<Vec<Paced>, Problem> {
@@ -165,7 +181,8 @@ impl Calibrating<'_> {
                 return Err(Problem::called_off());
             }
             let (pace, of_pace) = calibrate(kernel, wanted, clock, &mut memory)?;
-            Ok(OnCpu { pace, megacycle_ticks, doubt: of_cycle.max(of_pace) })
+            let call_ns = if kernel.user().is_some() { user::call_ns(clock) } else { 0.0 };
+            Ok(OnCpu { pace, megacycle_ticks, doubt: of_cycle.max(of_pace), call_ns })
         };
         kernels.iter().map(pace).collect()
     }

@@ -1,5 +1,6 @@
 //! Loops that do not run, because a real-time thread keeps their CPU busy. At first they look like slow loops.
 
+use crate::kernel::user;
 use crate::timed::round::Hub;
 use anechoic_system::cpus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,13 +40,16 @@ impl<'r> Patience<'r> {
     }
 }
 
-/// Moves the threads of `lanes` to other CPUs, where they see that they must end.
+/// Moves the threads of `lanes` to other CPUs, where they see that they must end, and ends the user's functions in them.
 pub(super) fn release(hub: &Hub, lanes: impl Iterator<Item = (usize, Option<u32>)>) {
     let home = cpus::allowed();
     for (lane, cpu) in lanes {
         let tid = hub.thread_of(lane);
         if let (Some(cpu), true) = (cpu, tid > 0) {
             let _ = cpus::pin_thread(tid, &cpus::elsewhere(cpu, &home)); // fails if it has ended
+        }
+        if tid > 0 && user::any_loaded() {
+            user::end_call_of(tid);
         }
     }
 }

@@ -311,13 +311,13 @@ impl Rounds<'_> {
             rank: meeting.and(self.ranks).map(|ranks| ranks.rank(lane)),
             meeting,
             working_set_bytes: sample.kernel.params().map(|params| params.bytes),
-            page_bytes: None,
-            memory_node: None,
             experiment: cell.name.map(str::to_owned),
             other_bytes: cell.between.iter().find_map(|act| Some(act.kernel()?.workspace_bytes())),
             within_ticks: within(sample).map(|(time, _)| self.run.clock.ticks_of(time)),
             ring: cell.ring,
+            library: sample.kernel.library().cloned(),
             events_off: cell.events_off,
+            ..Parameters::default()
         };
         let number = self.number();
         self.series.push(Series {

@@ -28,6 +28,9 @@ impl Sampling {
         let mut last = first_ticks; // a delay between the start and the first unit is a gap too
         let ended = 'series: loop {
             let unit_is_right = self.step.is_right(body);
+            if body.has_ended() {
+                break Ended::Interrupted;
+            }
             let (now, on) = counter::boundary();
             if now < last {
                 break Ended::Clock;

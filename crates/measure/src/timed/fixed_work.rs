@@ -105,6 +105,9 @@ impl Sampling {
         let mut cpu = None;
         for _ in 0..self.steps {
             *right &= self.step.is_right(body);
+            if body.has_ended() {
+                return Err(Ended::Interrupted);
+            }
             let (now, on) = counter::boundary();
             if now < *last {
                 return Err(Ended::Clock);

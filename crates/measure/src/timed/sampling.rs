@@ -66,7 +66,7 @@ impl Step {
     /// Does the work and returns whether its result was right.
     #[inline(always)]
     pub(super) fn is_right(&self, body: &mut impl Body) -> bool {
-        body.run(self.iterations) == self.expected
+        body.is_right(self.iterations, self.expected)
     }
 }
 
@@ -274,6 +274,7 @@ impl Sampling {
     ) -> Done {
         match (body, circle) {
             (AnyBody::Plain(body), None) => self.take(body, acts, gate, sinks),
+            (AnyBody::User(body), None) => self.take(body.within(&gate.end), acts, gate, sinks),
             (AnyBody::Memory(body), None) => self.take(body, acts, gate, sinks),
             (body, Some(circle)) => self.take(circle.around(body, gate), acts, gate, sinks),
         }

@@ -1,6 +1,7 @@
 //! What the kernel counts for a loop's thread.
 
 use anechoic_recording::Counter;
+use anechoic_recording::paging::counts::{FAULTS, VOLUNTARY_SWITCHES};
 
 /// The kernel's counts for one thread.
 #[derive(Debug, Clone, Copy, Default)]
@@ -8,6 +9,8 @@ pub(crate) struct Usage {
     minor_faults: u64,
     major_faults: u64,
     involuntary_switches: u64,
+    /// How often it gave up its CPU.
+    pub(super) voluntary_switches: u64,
     pub(super) run_delay_ns: Option<u64>,
     /// Counter values before the first reading and after the last; everything was counted between them.
     pub(super) read: Option<(u64, u64)>,
@@ -27,6 +30,7 @@ impl Usage {
             minor_faults: count(usage.ru_minflt),
             major_faults: count(usage.ru_majflt),
             involuntary_switches: count(usage.ru_nivcsw),
+            voluntary_switches: count(usage.ru_nvcsw),
             ..Usage::default()
         }
     }
@@ -36,6 +40,7 @@ impl Usage {
             minor_faults: self.minor_faults - before.minor_faults,
             major_faults: self.major_faults - before.major_faults,
             involuntary_switches: self.involuntary_switches - before.involuntary_switches,
+            voluntary_switches: self.voluntary_switches - before.voluntary_switches,
             ..Usage::default()
         }
     }
@@ -48,9 +53,16 @@ impl Usage {
             minor_faults: self.minor_faults + other.minor_faults,
             major_faults: self.major_faults + other.major_faults,
             involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
             run_delay_ns: delays.iter().any(Option::is_some).then(|| delays.iter().flatten().sum()),
             read: reads.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
         }
+    }
+
+    /// Returns the counts that a user's function may be the reason for, by name.
+    pub(super) fn counts(self) -> [(String, u64); 2] {
+        let counts = [(FAULTS, self.page_faults()), (VOLUNTARY_SWITCHES, self.voluntary_switches)];
+        counts.map(|(name, count)| (name.to_owned(), count))
     }
 
     pub(crate) fn page_faults(self) -> u64 {

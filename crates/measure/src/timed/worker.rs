@@ -2,21 +2,22 @@
 //! CPU busy until all of them have ended.
 
 use super::buffers::Sink;
+use super::counting::Counting;
 use super::gate::Gate;
 use super::job::Job;
 use super::place::LoopPlace;
 use super::round::{Hub, Round};
-use super::sampling::{Ready, Workspaces};
+use super::sampling::Workspaces;
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::experiment::Pages;
+use crate::kernel::user;
 use crate::scheduling::{FIFO_PRIORITY, block_signals};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
 use anechoic_recording::paging::Allocation;
 use anechoic_recording::run::{Ended, NotAvailable};
 use anechoic_recording::{Loss, Problem, ProblemKind};
-use anechoic_system::perf::{Counted, Counts};
 use anechoic_system::{counters, cpus, rights};
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
@@ -65,6 +66,8 @@ pub(crate) struct LoopResult {
     pub(crate) allocation: Option<Allocation>,
     /// Events of the thread that were counted during the series, if it had no memory of its own.
     pub(crate) counts: BTreeMap<String, u64>,
+    /// The user's function that it ran, if it did.
+    pub(crate) user: Option<&'static str>,
 }
 
 /// The results of one loop in all its rounds.
@@ -102,23 +105,19 @@ impl Worker<'_> {
             }
         };
         let mut seen = Vec::with_capacity(self.rounds.len());
-        let has_own =
-            |(_, job): (_, &Job)| job.sampling().is_some_and(|sampling| sampling.memory.is_some());
-        let counted = if self.jobs().any(has_own) { Counted::PageWalks } else { Counted::Caches };
-        let samples = self.jobs().any(|(_, job)| job.sampling().is_some());
-        let counts = samples.then(|| Counts::open(counted, self.is_guest));
+        let counting = Counting::open(self.jobs().map(|(_, job)| job), self.is_guest);
         self.hub.prepared(false);
         for (round, job) in self.jobs() {
             while !round.gate.open.load(Ordering::Acquire) {
                 thread::park(); // sleeps, so as not to disturb the rounds of other CPUs
             }
             let workspaces = &mut workspaces;
-            seen.extend(self.take_part(&round.gate, job, &mut sinks, workspaces, counts.as_ref()));
+            seen.extend(self.take_part(&round.gate, job, &mut sinks, workspaces, &counting));
         }
         let mut losses = sinks.gaps.finish();
         losses.extend(sinks.samples.into_iter().flat_map(Sink::finish));
         let notes = workspaces.notes();
-        let not_counted = counts.map(|counts| counts.not_available).unwrap_or_default();
+        let not_counted = counting.not_available();
         Ok(Report { seen, losses, notes, not_counted })
     }
 
@@ -174,7 +173,7 @@ impl Worker<'_> {
         job: &Job,
         sinks: &mut Sinks<'_, '_>,
         workspaces: &mut Workspaces,
-        counts: Option<&Counts>,
+        counting: &Counting,
     ) -> Option<LoopResult> {
         if gate.is_called_off() {
             return None; // workspaces take time to prepare
@@ -191,7 +190,7 @@ impl Worker<'_> {
         if gate.is_called_off() {
             return None;
         }
-        let (done, counts) = run_counted(job, ready, gate, sinks, (&mut allocation, counts))?;
+        let (done, mut counts) = counting.run(job, ready, gate, sinks, &mut allocation)?;
         let Done { first_ticks, last_ticks, watch, series, jumped_back } = done;
         let left =
             series.is_some_and(|series| matches!(series.ended, Ended::Offline | Ended::Clock));
@@ -199,6 +198,8 @@ impl Worker<'_> {
             gate.end.fetch_min(counter::now(), Ordering::AcqRel); // the others would wait for it for ever
         }
         let mut usage = Usage::now().since(before);
+        let samples = series.map_or(0, |series| series.samples);
+        let user = self.user_function(job, samples, usage, &mut counts);
         if job.wanders() {
             let _ = cpus::pin(self.cpus); // if that CPU is gone, `last_cpu` shows it
         }
@@ -231,7 +232,27 @@ impl Worker<'_> {
             jumped_back,
             allocation,
             counts,
+            user,
         })
+    }
+
+    /// Returns the name of the user's function that a job ran, if it did, and adds to its counts. If the function ended
+    /// early, in the sample after these, that is reported.
+    fn user_function(
+        &self,
+        job: &Job,
+        samples: u64,
+        usage: Usage,
+        counts: &mut BTreeMap<String, u64>,
+    ) -> Option<&'static str> {
+        let name = job.sampling()?.step.kernel.user()?;
+        counts.extend(usage.counts());
+        if let Some(why) = user::failure() {
+            counts.clear(); // they have what ending it took
+            let on = self.place.name();
+            self.hub.give_up(format!("{name} {why} in sample {} on {on}", samples + 1));
+        }
+        Some(name)
     }
 
     /// Takes part in a round without measuring, because there is no memory for its series.
@@ -256,6 +277,7 @@ impl Worker<'_> {
             jumped_back: false,
             allocation: Some(Allocation { refused, ..sampling.no_allocation() }),
             counts: BTreeMap::new(),
+            user: None,
         })
     }
 }
@@ -273,36 +295,6 @@ fn check_number(pinned: u32, kernel: u32, register: Option<u32>) -> Result<(), P
         }
         _ => Ok(()),
     }
-}
-
-/// Runs a job and counts events meanwhile; those in memory of its own are counted there, the others are returned.
-fn run_counted(
-    job: &Job,
-    ready: Option<Ready<'_>>,
-    gate: &Gate,
-    sinks: &mut Sinks<'_, '_>,
-    (allocation, counts): (&mut Option<Allocation>, Option<&Counts>),
-) -> Option<(Done, BTreeMap<String, u64>)> {
-    let before = counts.map(Counts::read);
-    let done = job.run(ready, gate, sinks)?;
-    let grown = counts.zip(before).map(|(counts, before)| since(counts.read(), &before));
-    let mut grown = grown.unwrap_or_default();
-    if let Some(allocation) = allocation {
-        allocation.counts = std::mem::take(&mut grown);
-        let samples = done.series.map_or(0, |series| series.samples);
-        allocation.counted_iterations =
-            job.sampling().map_or(0, |sampling| sampling.iterations_of(samples));
-    }
-    Some((done, grown))
-}
-
-/// Returns how much each count has grown; one that is missing in either reading is left out.
-fn since(now: Vec<(&'static str, u64)>, then: &[(&'static str, u64)]) -> BTreeMap<String, u64> {
-    let grown = now.into_iter().filter_map(|(name, count)| {
-        let (_, before) = then.iter().find(|(counted, _)| *counted == name)?;
-        Some((name.to_owned(), count.saturating_sub(*before)))
-    });
-    grown.collect()
 }
 
 /// Spins until all loops of the round have ended. Jobs without a common end are waited for as long as it

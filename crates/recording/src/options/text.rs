@@ -115,6 +115,28 @@ pub(super) fn choice(
     found.map(|(word, _)| *word).ok_or_else(|| format!("'{text}' is none of {}", words()))
 }
 
+/// Returns the word of a choice, or a function of a file. The text of the latter is kept for as long as the program runs:
+/// a command line has few of them.
+pub(super) fn work(
+    text: &str,
+    choices: &[(&'static str, &'static str)],
+) -> Result<&'static str, String> {
+    let text = text.trim();
+    let (file, function) = text.rsplit_once(':').unwrap_or((text, ""));
+    let looks_like_file = file.contains('/') || file != text || file.ends_with(".so");
+    if choices.iter().any(|(word, _)| *word == text) || !looks_like_file {
+        return choice(text, choices);
+    }
+    let place = if file.contains('/') { "" } else { "./" };
+    match function {
+        "" => Err(format!("'{text}' names no function; write {place}{file}:FUNCTION")),
+        _ if !place.is_empty() => {
+            Err(format!("'{file}' has no '/' and is no path; write {place}{text}"))
+        }
+        _ => Ok(Box::leak(text.to_owned().into_boxed_str())),
+    }
+}
+
 /// Returns the words that match a pattern, in which `*` stands for any text.
 pub(super) fn matching(
     pattern: &str,
@@ -160,6 +182,25 @@ mod tests {
         for (name, text, expected) in cases {
             let got = duration(text).ok().map(|d| d.as_nanos() as u64);
             assert_eq!(got, *expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn work_is_a_word_or_a_function_of_a_file() {
+        let words = [("sum", ""), ("call", "")];
+        let cases = [
+            ("sum", Ok("sum")),
+            ("./k.so:step", Ok("./k.so:step")),
+            (" /a:b/k.so:step ", Ok("/a:b/k.so:step")),
+            ("product", Err("'product' is none of sum, call")),
+            ("k.so:step", Err("'k.so' has no '/' and is no path; write ./k.so:step")),
+            ("k.so", Err("'k.so' names no function; write ./k.so:FUNCTION")),
+            ("./k.so", Err("'./k.so' names no function; write ./k.so:FUNCTION")),
+            ("./k.so:", Err("'./k.so:' names no function; write ./k.so:FUNCTION")),
+            ("", Err("'' is none of sum, call")),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(work(text, &words), expected.map_err(str::to_owned), "case: {text}");
         }
     }
 

@@ -63,12 +63,18 @@ fn is_fixed_time(shown: &[Named<'_>]) -> bool {
     same(shown.iter().map(|named| named.result.facts.fixed)) == Some(Fixed::Time)
 }
 
+/// Returns the name of a kernel as it fits into a column: of a user's function without the directory, if need be.
+fn short(kernel: &str) -> String {
+    let file = kernel.rsplit('/').next().filter(|_| kernel.len() > KERNEL);
+    clip(file.unwrap_or(kernel), KERNEL)
+}
+
 /// Begins a table with the columns that distinguish the series.
 fn identity<'a>(shown: &'a [Named<'a>], kernel_goes: u8, policy_goes: u8) -> Rows<'a, Named<'a>> {
     let policies = same(shown.iter().map(|named| &named.result.facts.policy)).is_none();
     Table::with_rows(shown)
         .some_names("", 0, |named| named.letter.map(String::from))
-        .some_names("kernel", kernel_goes, |named| Some(clip(&named.result.facts.variant, KERNEL)))
+        .some_names("kernel", kernel_goes, |named| Some(short(&named.result.facts.variant)))
         .some_names("policy", policy_goes, |named| {
             policies.then(|| named.result.facts.policy.to_string())
         })

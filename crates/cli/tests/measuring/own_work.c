@@ -1,0 +1,106 @@
+/* Functions with a truth of their own, for the tests of --work. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* 512 multiplications that each need the one before, as in the tool's own kernel. */
+uint64_t chain(void *workspace, uint64_t units) {
+    uint64_t x = 3;
+    while (units--) {
+#if defined(__x86_64__)
+        __asm__ volatile(".rept 512\n imul %0, %0\n .endr" : "+r"(x));
+#else
+        __asm__ volatile(".rept 512\n mul %0, %0, %0\n .endr" : "+r"(x));
+#endif
+    }
+    return x;
+}
+
+/* Measures its own calls, and writes their starts and ends to a file at the end. */
+#if defined(__x86_64__)
+static uint64_t (*times)[2], calls;
+enum { MOST = 4 << 20 };
+int timed_prepare(void *workspace) {
+    if (!times) times = calloc(MOST, sizeof *times);
+    for (size_t i = 0; i < MOST; i += 256) ((volatile uint64_t *)times[i])[0] = 0;
+    return times == NULL;
+}
+uint64_t timed(void *workspace, uint64_t units) {
+    uint32_t aux;
+    uint64_t begin = __builtin_ia32_rdtscp(&aux), value = chain(workspace, units);
+    uint64_t end = __builtin_ia32_rdtscp(&aux);
+    if (calls < MOST) times[calls][0] = begin, times[calls++][1] = end;
+    return value;
+}
+__attribute__((destructor)) static void save(void) {
+    const char *name = getenv("OWN_TIMES");
+    FILE *file = times && name ? fopen(name, "w") : NULL;
+    if (file) fwrite(times, sizeof *times, calls, file), fclose(file);
+}
+#endif
+
+/* One system call for each unit. */
+uint64_t rests(void *workspace, uint64_t units) {
+    for (uint64_t i = 0; i < units; i++) nanosleep(&(struct timespec){0, 1000000}, NULL);
+    return units;
+}
+
+/* One page that was never touched for each unit: 16 GiB of address space, of which few are used at a time. */
+enum { PAGES = 1 << 22, PAGE = 4096 };
+static uint64_t page;
+static char *memory;
+int touches_prepare(void *workspace) {
+    if (memory) return 0;
+    memory = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED || madvise(memory, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);
+}
+uint64_t touches(void *workspace, uint64_t units) {
+    for (uint64_t i = 0; i < units; i++, page++) {
+        memory[page % PAGES * PAGE] = 1;
+        if (page % 1024 == 1023) /* gives back the last 1,024, so that the next round touches new ones */
+            madvise(memory + (page % PAGES - 1023) * PAGE, 1024 * PAGE, MADV_DONTNEED);
+    }
+    return units;
+}
+
+/* What does something at unit 1,000 after its second preparation, which is that of the loop. */
+static int prepared;
+static uint64_t done;
+static int due(void) {
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 20000);
+    return ++done >= 1000 && prepared > 1;
+}
+static uint64_t deep(uint64_t n) {
+    volatile char room[4096];
+    room[0] = (char)n;
+    return n ? deep(n + 1) + (uint64_t)room[0] : 0;
+}
+#define AT_1000(NAME, WHAT)                                                                       \
+    int NAME##_prepare(void *workspace) { return prepared++, done = 0, 0; }                       \
+    uint64_t NAME(void *workspace, uint64_t units) {                                              \
+        for (uint64_t i = 0; i < units; i++)                                                      \
+            if (due()) { WHAT; }                                                                  \
+        return units;                                                                             \
+    }
+static volatile int zero;
+static int *volatile nowhere = (int *)8;
+AT_1000(segv, *nowhere = 1)
+AT_1000(stack, return deep(1))
+AT_1000(ill, __builtin_trap())
+AT_1000(aborts, abort())
+AT_1000(fpe, zero = 7000 / zero)
+AT_1000(forever, for (;;) zero++)
+AT_1000(lies, return units + 1)
+int lies_check(uint64_t units, uint64_t value) { return value == units; }
+
+/* What cannot be measured. */
+uint64_t at_once(void *workspace, uint64_t units) { return (uint64_t)*nowhere; }
+uint64_t nothing(void *workspace, uint64_t units) { return 0; }
+uint64_t refuses(void *workspace, uint64_t units) { return units; }
+int refuses_prepare(void *workspace) { return 1; }
