@@ -5,6 +5,8 @@
 //! `label` finds the source of each frame among the [`CLAIMS`], and `steal` adds the time that the host
 //! reports to have taken.
 //!
+//! [`program`] derives the detours of a recorded program, which has no loop that records them.
+//!
 //! ```no_run
 //! use anechoic_recording::{Activity, Problem, Recording};
 //! use std::path::Path;
@@ -33,6 +35,7 @@ mod label;
 mod live;
 mod names;
 mod own_time;
+pub mod program;
 mod read;
 mod scene;
 mod steal;

@@ -5,6 +5,7 @@ use crate::files::Scratch;
 use crate::stop;
 use crate::terminal;
 use anechoic_analyze::cluster::{Cluster, FindingKind, HOST_DIR, host_name};
+use anechoic_attribute::program::{complete, lacks_detours};
 use anechoic_recording::{Problem, ProblemKind, Recording, find, read_file};
 use anechoic_report::results::{LeftOut, Methods};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +62,7 @@ impl Inputs {
             let before = inputs.recordings.len() + inputs.unread.len();
             for place in places(path)? {
                 match find(&place) {
-                    Ok(recordings) => inputs.recordings.extend(recordings),
+                    Ok(recordings) => inputs.add(recordings),
                     Err(problem) if problem.kind == ProblemKind::NoInput && !is_host(&place) => {}
                     Err(problem) => inputs.unread.push((place, problem)),
                 }
@@ -75,6 +76,24 @@ impl Inputs {
         }
         inputs.place = Some(paths).filter(|paths| paths.len() == 1).map(|paths| paths[0].clone());
         Ok(inputs)
+    }
+
+    /// Adds recordings. One of a program that was cut off gets the result up to its last save first.
+    fn add(&mut self, recordings: Vec<Recording>) {
+        for recording in recordings {
+            if !lacks_detours(&recording) {
+                self.recordings.push(recording);
+                continue;
+            }
+            let completed = complete(&recording).and_then(|recording| {
+                anechoic_attribute::attribute(&recording)?;
+                Ok(recording)
+            });
+            match completed {
+                Ok(recording) => self.recordings.push(recording),
+                Err(problem) => self.unread.push((recording.dir().to_owned(), problem)),
+            }
+        }
     }
 
     /// Opens the recordings in a directory, without directories in it that may hold anything else.

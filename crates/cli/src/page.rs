@@ -44,7 +44,7 @@ impl PageArgs {
     }
 
     /// Returns whether anything was requested.
-    pub fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.html.is_some() || self.figures.is_some()
     }
 

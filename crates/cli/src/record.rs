@@ -59,6 +59,9 @@ pub struct RecordArgs {
     /// Record even if the counter's rate may change
     #[arg(long)]
     allow_variant_tsc: bool,
+    /// How often what was recorded is saved, for tests
+    #[arg(long, hide = true, value_name = "TIME", value_parser = ask::duration)]
+    save_every: Option<Duration>,
     /// Directory for the recording, new or empty [default: anechoic-TIME]
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -99,10 +102,12 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         ));
     }
     let place = Place::choose(args.output.as_deref(), args.no_save)?;
+    let plan = plan(Experiment::listed(methods::PROGRAM, vec![]));
     let plan = Plan {
         allow_variant_tsc: args.allow_variant_tsc,
         program_cpus: online,
-        ..plan(Experiment::listed(methods::PROGRAM, vec![]))
+        save_every: args.save_every.unwrap_or(plan.save_every),
+        ..plan
     };
     let recording = Recording { args, plan, wanted, dir: place.dir() };
     match (&args.cgroup, &args.unit, &args.container) {

@@ -7,9 +7,11 @@ use crate::durable;
 use crate::error::WriteError;
 use crate::part::{Part, PartError, part_name};
 use crate::problem::{Problem, ProblemKind};
-use crate::recorder::{GROUP_ROWS, failed, json, verify_order};
+use crate::recorder::{GROUP_ROWS, RUN, failed, json, verify_order};
 use crate::recording::{ATTRIBUTION, Recording};
-use crate::row::DerivedRow;
+use crate::row::{DerivedRow, Row};
+use crate::rows::Detour;
+use crate::run::Run;
 use crate::strangers::verify_own;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -17,7 +19,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 /// Writes a derived table beside the old one. If dropped before [`DerivedWriter::finish`], the old one stays.
-pub struct DerivedWriter<R: DerivedRow> {
+pub struct DerivedWriter<R: Row> {
     dir: PathBuf,
     staging: PathBuf,
     boundaries: Boundaries,
@@ -57,6 +59,31 @@ impl Recording {
     /// # Errors
     /// Returns [`WriteError`] if the recording cannot be written.
     pub fn derive<R: DerivedRow>(&self) -> Result<DerivedWriter<R>, WriteError> {
+        self.writer()
+    }
+
+    /// Starts to write the detours of a program whose recording was cut off: they are derived from its events at the end.
+    ///
+    /// # Errors
+    /// Returns [`WriteError`] if this recording has detours of its own, or if it cannot be written.
+    pub fn derive_detours(&self) -> Result<DerivedWriter<Detour>, WriteError> {
+        if !self.cut_off() || self.run.program.is_none() {
+            let why = format!("{} has measured detours", self.dir.display());
+            return Err(ProblemKind::CannotWrite.problem(why, "keep them").into());
+        }
+        self.writer()
+    }
+
+    /// Replaces the description of a recording that was cut off.
+    ///
+    /// # Errors
+    /// Returns [`WriteError`]; the old description then stays.
+    pub fn describe(&self, run: &Run) -> Result<(), WriteError> {
+        let described = durable::replace(&self.dir.join(RUN), &json(run));
+        described.map_err(not_derived(&self.dir))
+    }
+
+    fn writer<R: Row>(&self) -> Result<DerivedWriter<R>, WriteError> {
         let staging = self.dir.join(format!(".{}.new", R::TABLE.name));
         let prepare = || {
             verify_own(&self.dir)?;
@@ -91,7 +118,7 @@ impl Recording {
     }
 }
 
-impl<R: DerivedRow> DerivedWriter<R> {
+impl<R: Row> DerivedWriter<R> {
     /// Adds rows of one or more CPUs as one row group, or as several for over 128 Ki rows or several CPUs.
     ///
     /// # Errors
@@ -165,7 +192,7 @@ fn no_room(dir: &Path) -> Problem {
         .problem(why, format!("free space, then run `anechoic attribute {dir}`"))
 }
 
-impl<R: DerivedRow> Drop for DerivedWriter<R> {
+impl<R: Row> Drop for DerivedWriter<R> {
     fn drop(&mut self) {
         // After the exchange this is the old table. If it cannot be removed, the next writer does it.
         let _ = remove_dir(&self.staging);

@@ -33,6 +33,9 @@ pub struct Program {
     /// What it returned, as a shell shows it (128 and more for a signal); absent if it went on, or if the tool did not start
     /// it.
     pub exit_code: Option<u8>,
+    /// The CPUs whose lost time counts; empty if those do that it uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted_cpus: Vec<u32>,
     /// Number of its threads that events showed or that it had at the start.
     pub threads_seen: u64,
     /// For how long its threads executed on each CPU that it used.

@@ -11,7 +11,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("anechoic-kernels", &[]),
     ("anechoic-recording", &[]),
     ("anechoic-system", &["anechoic-kernels", "anechoic-recording"]),
-    ("anechoic-measure", &["anechoic-kernels", "anechoic-recording", "anechoic-system"]),
+    (
+        "anechoic-measure",
+        &["anechoic-attribute", "anechoic-kernels", "anechoic-recording", "anechoic-system"],
+    ),
     ("anechoic-attribute", &["anechoic-recording"]),
     ("anechoic-analyze", &["anechoic-recording"]),
     ("anechoic-predict", &["anechoic-analyze", "anechoic-recording"]),

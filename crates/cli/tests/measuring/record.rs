@@ -203,3 +203,31 @@ fn what_cannot_be_is_refused_in_one_line() {
         assert!(done.err.contains(says) && done.out.is_empty(), "case: {name}: {}", done.err);
     }
 }
+
+/// After `kill -9`, which leaves no time to derive anything, the result is that up to the last save. A recording that still
+/// goes on is not taken for one.
+#[test]
+fn a_recording_that_is_killed_has_the_result_up_to_its_last_save() {
+    let _alone = tool::alone();
+    let Some(cpu) = noisy() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let command = ["taskset", "-c", &cpu, "timeout", "6", "sh", "-c", BUSY];
+    let record = ["record", "-q", "--save-every", "1s", "-o", arg(dir.path()), "--"];
+    let mut recorder = start(&[&record[..], &command].concat());
+    std::thread::sleep(Duration::from_millis(4_500));
+    let early = anechoic(&["summary", arg(dir.path())]);
+    recorder.kill().expect("it is ours");
+    recorder.wait().expect("it was killed");
+    assert_eq!(early.code, Some(69), "it is still being recorded: {}", early.err);
+    assert!(early.err.contains("still being recorded"), "{}", early.err);
+    let summary = summary(dir.path());
+    let total = &summary["total"];
+    let wall_s = number(&total["wall_ns"]) / 1e9;
+    assert!((1.5..5.0).contains(&wall_s), "up to the last of several saves: {total:#}");
+    assert!(number(&total["detours"]) > 100.0, "ticks are lost time: {total:#}");
+    assert_eq!(summary["run"]["state"], "running");
+    source(&summary, "timer-tick", "");
+    adds_up(dir.path());
+    let again = anechoic(&["summary", arg(dir.path())]);
+    assert!(again.out.contains("cut off before its end"), "{}", again.out);
+}

@@ -8,6 +8,9 @@ use anechoic_recording::stop::StopCondition;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// How often the events of a program are saved.
+const SAVE_EVERY: Duration = Duration::from_secs(60);
+
 /// What a run must do.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -29,6 +32,8 @@ pub struct Plan {
     pub stop_on: Option<StopCondition>,
     /// How much time before the end of such a run is kept at least; all of it if absent.
     pub keep: Option<Duration>,
+    /// How often a program's events are saved, so that a kill leaves them.
+    pub save_every: Duration,
     /// The number of this run, and the number of runs.
     pub repetition: Option<(u32, u32)>,
     /// The ranks that measure together; absent if this process measures by itself.
@@ -51,6 +56,7 @@ impl Plan {
             tool_version: tool_version.to_owned(),
             stop_on: None,
             keep: None,
+            save_every: SAVE_EVERY,
             repetition: None,
             team: None,
             watcher: None,

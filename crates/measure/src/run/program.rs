@@ -1,7 +1,5 @@
 //! Records what interrupts a program of the user: the kernel's events on all CPUs while it runs, without loops.
 
-mod cpu_state;
-mod lost_time;
 mod stolen;
 
 use super::describe;
@@ -9,17 +7,15 @@ use super::error::RunError;
 use super::kernel_side::KernelSide;
 use super::plan::Plan;
 use super::store::Store;
+use anechoic_attribute::program;
 use anechoic_kernels::counter;
-use anechoic_recording::run::{CpuRun, CpuTime, DrainPolicy, Program, Run, RunState};
+use anechoic_recording::run::{CpuTime, DrainPolicy, Program, Run, RunState};
 use anechoic_recording::{
-    Detour, EventKind, Feed, KernelEvent, Lifetime, Loss, Members, Merge, Problem, ProblemKind,
-    Recorder, Recording, WriteError, in_words,
+    EventKind, Problem, ProblemKind, Recorder, Recording, WriteError, in_words,
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
 use anechoic_system::{cpus, huge_pages, machine, tracefs};
-use lost_time::LostTime;
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -30,10 +26,6 @@ use stolen::Stolen;
 const NAP: Duration = Duration::from_secs(1);
 /// The same where it does not.
 const SHORT_NAP: Duration = Duration::from_millis(20);
-/// Events are written to disk at least this often.
-const KEEP: Duration = Duration::from_secs(60);
-/// Number of detours that are written at once.
-const BATCH: usize = 128 * 1024;
 
 /// A program that can be recorded.
 pub trait Subject {
@@ -87,6 +79,7 @@ pub fn record(
     run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
     let existed = dir.exists();
     let mut recorder = Recorder::create(dir, &run)?;
+    let _held = Recording::open(dir)?.hold()?; // until it ends, nobody takes it for one that was cut off
     kernel.begin();
     let snapshot = Snapshot::take(&plan.program_cpus, counter::ordered);
     let begin = Anchor::take();
@@ -110,7 +103,11 @@ pub fn record(
         kernel.limits_of_process(thread);
         run.start_ticks = counter::ordered(); // where the account of its CPU time begins
     }
-    let (end_ticks, state) = watch(subject, &mut kernel, &mut stolen, &mut run, &mut store);
+    let counted_cpus = wanted.unwrap_or_default().to_vec();
+    program = Program { started_by, counted_cpus, ..program };
+    run.program = Some(program.clone());
+    let (end_ticks, state) =
+        watch(plan.save_every, subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();
     let end_ticks = end_ticks.max(counter::ordered()); // where it ends
     (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
@@ -121,15 +118,25 @@ pub fn record(
     kernel.note_moves(&mut program);
     run.notes.extend(moves_unknown(&run, &program));
     let exit_code = subject.exit_code();
-    run.program = Some(Program { started_by, exit_code, cpu_time, ..program });
+    run.program = Some(Program { exit_code, cpu_time, ..program });
     run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
     run.notes.extend(run.clock.rate_note());
     run.notes.extend(machine::changes(&run.machine));
-    lost_time(&mut run, &mut store, wanted)?;
-    store.settle(&mut run);
-    run.state = store.trouble().map_or(state, not_saved);
-    store.finish(&run)?;
+    finish(&mut run, store, state)?;
     Ok(run)
+}
+
+/// Derives the detours from the events on disk, and completes the recording.
+fn finish(run: &mut Run, mut store: Store, state: RunState) -> Result<(), RunError> {
+    store.complete_parts();
+    let events = Recording::open(store.dir())?;
+    program::derive(&events, run, &mut |detours| {
+        store.append(detours);
+        Ok(())
+    })?;
+    store.settle(run);
+    run.state = store.trouble().map_or(state, not_saved);
+    Ok(store.finish(run)?)
 }
 
 fn not_saved(error: &WriteError) -> RunState {
@@ -149,15 +156,17 @@ fn discard(dir: &Path, existed: bool) {
     }
 }
 
-/// Waits until the recording is over, and empties buffers that are half full. Returns when and how it ended.
+/// Waits until the recording is over, empties buffers that are half full, and saves at these intervals what a kill would
+/// leave. Returns when and how it ended.
 fn watch(
+    save_every: Duration,
     subject: &mut dyn Subject,
     kernel: &mut KernelSide,
     stolen: &mut Stolen,
     run: &mut Run,
     store: &mut Store,
 ) -> (u64, RunState) {
-    let mut drained = Instant::now();
+    let mut saved = Instant::now();
     loop {
         if let Some(state) = subject.over() {
             return (counter::ordered(), state);
@@ -167,11 +176,19 @@ fn watch(
         }
         let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
         stolen.read();
-        kernel.wait_for(subject.left().map_or(nap, |left| left.min(nap)), subject.end());
-        if kernel.half_full() || drained.elapsed() >= KEEP {
+        let to_save = save_every.saturating_sub(saved.elapsed());
+        let nap = subject.left().map_or(nap, |left| left.min(nap)).min(to_save);
+        kernel.wait_for(nap, subject.end());
+        let save = saved.elapsed() >= save_every;
+        if save || kernel.half_full() {
             run.drain = DrainPolicy::HighWater;
+            run.end_ticks = counter::ordered();
             kernel.drain(run, store);
-            drained = Instant::now();
+        }
+        if save {
+            run.program.iter_mut().for_each(|program| kernel.note_moves(program));
+            store.checkpoint(run);
+            saved = Instant::now();
         }
     }
 }
@@ -194,90 +211,4 @@ fn moves_unknown(run: &Run, program: &Program) -> Option<String> {
     (program.cgroup.is_some() && missing.contains(&name)).then(|| {
         format!("this kernel has no event {name}: threads that were moved into or out of the control group count as before")
     })
-}
-
-/// The detours that are not written yet, and the number of all of each CPU.
-#[derive(Debug, Default)]
-struct Found {
-    unwritten: Vec<Detour>,
-    counts: BTreeMap<u32, u64>,
-}
-
-impl Found {
-    fn add(&mut self, detour: Detour) {
-        *self.counts.entry(detour.cpu).or_default() += 1;
-        self.unwritten.push(detour);
-    }
-}
-
-/// Derives the detours of the program from the events on disk, and describes its CPUs.
-fn lost_time(run: &mut Run, store: &mut Store, wanted: Option<&[u32]>) -> Result<(), Problem> {
-    store.complete_parts();
-    let Some(program) = &mut run.program else { return Ok(()) };
-    let recording = Recording::open(store.dir())?;
-    let is_wanted = |cpu: u32| wanted.is_none_or(|wanted| wanted.contains(&cpu));
-    let mut found = Found::default();
-    let mut keep = |detour: Detour| {
-        if is_wanted(detour.cpu) {
-            found.add(detour);
-            if found.unwritten.len() >= BATCH {
-                store.append(&found.unwritten);
-                found.unwritten.clear();
-            }
-        }
-    };
-    let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
-    let members = Members::new(program).knowing(&run.threads);
-    let mut lost_time = LostTime::new(members, &run.clock, run.start_ticks, losses, &mut keep);
-    let mut lifetime = Lifetime::new(program.started_by);
-    read(&recording, &run.machine.online, run.end_ticks, &mut |event| {
-        lifetime.event(event);
-        lost_time.event(event);
-    })?;
-    program.lived_ticks = lifetime.ticks();
-    let (ran, members) = lost_time.finish(run.end_ticks);
-    store.append(&found.unwritten);
-    program.threads_seen = members.seen();
-    program.ran = ran.iter().map(|(&cpu, executed)| executed.on(cpu)).collect();
-    let cpus: Vec<u32> = ran.into_keys().filter(|&cpu| is_wanted(cpu)).collect();
-    let (first_ticks, last_ticks) = (run.start_ticks, run.end_ticks);
-    let described = cpus.iter().map(|&cpu| {
-        let detours = found.counts.get(&cpu).copied().unwrap_or(0);
-        CpuRun { first_ticks, last_ticks, detours, ..describe::cpu(run, cpu, 0) }
-    });
-    run.cpus = described.collect();
-    Ok(())
-}
-
-/// Reads the events of all CPUs up to the end of the run, in time order.
-fn read(
-    recording: &Recording,
-    online: &str,
-    end_ticks: u64,
-    each: &mut dyn FnMut(&KernelEvent),
-) -> Result<(), Problem> {
-    let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
-    let online = cpus::parse(online).unwrap_or_default();
-    let mut events = Merge::new(online.into_iter().map(events).collect())?;
-    while let Some(event) = events.next_event()?.filter(|event| event.ticks <= end_ticks) {
-        each(&event);
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn detours_are_counted_by_cpu_also_after_some_are_written() {
-        let mut found = Found::default();
-        let detour =
-            |cpu: u32, start_ticks: u64| Detour { cpu, start_ticks, end_ticks: start_ticks + 5 };
-        [detour(3, 10), detour(1, 20)].into_iter().for_each(|detour| found.add(detour));
-        found.unwritten.clear();
-        [detour(3, 30), detour(3, 40)].into_iter().for_each(|detour| found.add(detour));
-        assert_eq!(found.counts, BTreeMap::from([(1, 1), (3, 3)]));
-        assert_eq!(found.unwritten, [detour(3, 30), detour(3, 40)]);
-    }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::program::cpu_state::Executed;
 use anechoic_lab::builders;
 use anechoic_recording::run::Program;
 
@@ -69,8 +70,7 @@ fn play_from(
     losses: &[Span3],
 ) -> (Vec<Span3>, Vec<(u32, u64)>) {
     let program = Program { started_by: Some(TOOL), threads: vec![A, B], ..Program::default() };
-    let (clock, mut found) = (builders::clock(1_000_000_000), Vec::new());
-    let mut keep = |detour: Detour| found.push((detour.cpu, detour.start_ticks, detour.end_ticks));
+    let clock = builders::clock(1_000_000_000);
     let lost = |&(cpu, start_ticks, end_ticks): &Span3| Loss {
         what: LossKind::Events,
         cpu,
@@ -78,12 +78,14 @@ fn play_from(
         end_ticks,
         count: 1,
     };
-    let losses = losses.iter().map(lost).collect();
-    let mut lost_time = LostTime::new(Members::new(&program), &clock, start, losses, &mut keep);
+    let mut lost_time = LostTime::new(Members::new(&program), &clock, start);
+    lost_time.losses(losses.iter().map(lost));
     events.iter().for_each(|event| lost_time.event(event));
-    let (ran, _) = lost_time.finish(SECOND);
+    lost_time.finish(SECOND);
+    let span = |detour: Detour| (detour.cpu, detour.start_ticks, detour.end_ticks);
+    let mut found: Vec<_> = lost_time.found().map(span).collect();
     found.sort_unstable();
-    (found, ran.into_iter().map(|(cpu, executed)| (cpu, executed.ran)).collect())
+    (found, lost_time.ran().map(|ran| (ran.cpu, ran.ticks)).collect())
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -455,13 +457,12 @@ fn what_belongs_to_the_kernels_account_is_counted_apart() {
     ];
     for (name, events, expected) in rows {
         let program = Program { threads: vec![A], ..Program::default() };
-        let (clock, mut detours) = (builders::clock(1_000_000_000), Vec::new());
-        let mut keep = |detour: Detour| detours.push(detour);
-        let members = Members::new(&program);
-        let mut lost_time = LostTime::new(members, &clock, 0, vec![], &mut keep);
+        let clock = builders::clock(1_000_000_000);
+        let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
         events.iter().for_each(|event| lost_time.event(event));
-        let (ran, _) = lost_time.finish(SECOND);
-        assert_eq!(ran.get(&0), Some(&expected), "case: {name}");
+        lost_time.finish(SECOND);
+        let ran = lost_time.ran().find(|ran| ran.cpu == 0);
+        assert_eq!(ran, Some(expected.on(0)), "case: {name}");
     }
 }
 

@@ -10,8 +10,9 @@
 //! Where a woken thread waits is known only when it is switched in: the scheduler chooses the CPU. The detour then began when
 //! it was woken, or when the CPU last executed the program.
 
-use super::cpu_state::{CpuState, Executed, Pauses, Span};
+use super::cpu_state::{CpuState, Pauses, Span};
 use anechoic_recording::event::{Handler, Role};
+use anechoic_recording::run::RanOn;
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Loss, LossKind, Members};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -37,14 +38,15 @@ enum Thread {
 }
 
 /// Derives the detours of a program from the events of all CPUs, which come in time order.
-pub(super) struct LostTime<'a> {
+pub struct LostTime {
     members: Members,
-    clock: &'a Clock,
+    clock: Clock,
     threads: HashMap<i32, Thread>,
     cpus: BTreeMap<u32, CpuState>,
     /// The intervals in which events were lost, the next one last.
     losses: Vec<Loss>,
-    sink: &'a mut dyn FnMut(Detour),
+    /// The detours that are over, and were not taken yet.
+    found: Vec<Detour>,
     pauses: Pauses,
     /// When the run began. What happened before only shows who does what then.
     start_ticks: u64,
@@ -59,28 +61,35 @@ const PAUSE_NS: u64 = 10_000;
 /// The kernel runs the softirqs that are pending in one loop, each within this time after the one before.
 const NEXT_SOFTIRQ_NS: u64 = 2_000;
 
-impl<'a> LostTime<'a> {
-    /// `losses` are those of the run, in any order. `sink` is given the detours from `start_ticks` on, those of one CPU in
-    /// time order.
-    pub(super) fn new(
-        members: Members,
-        clock: &'a Clock,
-        start_ticks: u64,
-        mut losses: Vec<Loss>,
-        sink: &'a mut dyn FnMut(Detour),
-    ) -> Self {
-        losses.retain(|loss| loss.what == LossKind::Events);
-        losses.sort_by_key(|loss| Reverse(loss.start_ticks));
+impl LostTime {
+    /// Begins with the threads of a program, of which nothing before `start_ticks` counts.
+    #[must_use]
+    pub fn new(members: Members, clock: &Clock, start_ticks: u64) -> Self {
         let pauses = Pauses {
             after_interrupt: clock.ticks(PAUSE_NS),
             after_softirq: clock.ticks(NEXT_SOFTIRQ_NS),
         };
-        let (threads, cpus, has_begun) = (HashMap::new(), BTreeMap::new(), false);
-        Self { members, clock, threads, cpus, losses, sink, pauses, start_ticks, has_begun }
+        Self {
+            members,
+            clock: clock.clone(),
+            threads: HashMap::new(),
+            cpus: BTreeMap::new(),
+            losses: Vec::new(),
+            found: Vec::new(),
+            pauses,
+            start_ticks,
+            has_begun: false,
+        }
     }
 
-    /// Processes the next event.
-    pub(super) fn event(&mut self, event: &KernelEvent) {
+    /// Adds intervals in which something was lost, in any order. They must be known before the events that follow them.
+    pub fn losses(&mut self, losses: impl IntoIterator<Item = Loss>) {
+        self.losses.extend(losses.into_iter().filter(|loss| loss.what == LossKind::Events));
+        self.losses.sort_by_key(|loss| Reverse(loss.start_ticks));
+    }
+
+    /// Processes the next event. Those of all CPUs come in time order.
+    pub fn event(&mut self, event: &KernelEvent) {
         let (cpu, ticks) = (event.cpu, event.ticks);
         self.lose_until(ticks);
         if ticks >= self.start_ticks {
@@ -170,16 +179,42 @@ impl<'a> LostTime<'a> {
         self.emit(cpu, over);
     }
 
-    /// Ends all that goes on. Returns for how long the program executed on each CPU that it used or wanted, and its threads.
-    pub(super) fn finish(mut self, end_ticks: u64) -> (BTreeMap<u32, Executed>, Members) {
+    /// Ends all that goes on.
+    pub fn finish(&mut self, end_ticks: u64) {
         self.begin();
         self.lose_until(u64::MAX);
         let numbers: Vec<u32> = self.cpus.keys().copied().collect();
         for cpu in numbers {
             self.lose(cpu, end_ticks, end_ticks);
         }
-        let used = self.cpus.into_iter().filter(|(_, state)| state.used);
-        (used.map(|(cpu, state)| (cpu, state.executed)).collect(), self.members)
+    }
+
+    /// Takes the detours that were found since the last call, those of one CPU in time order.
+    ///
+    /// A detour is found once it is known that nothing extends it; see [`LostTime::settle_until`].
+    pub fn found(&mut self) -> std::vec::Drain<'_, Detour> {
+        self.found.drain(..)
+    }
+
+    /// Finds the detours that ended before `ticks`, up to which all events are known, although a later one may continue them:
+    /// a program that is watched while it runs cannot wait for the next event of a CPU.
+    pub fn settle_until(&mut self, ticks: u64) {
+        let latest = ticks.saturating_sub(self.pauses.after_interrupt);
+        let over = self.cpus.iter_mut().map(|(&cpu, state)| (cpu, state.release(latest)));
+        let over: Vec<_> = over.collect();
+        over.into_iter().for_each(|(cpu, over)| self.emit(cpu, over));
+    }
+
+    /// Returns for how long the program has executed on each CPU that it used or wanted, by number.
+    pub fn ran(&self) -> impl Iterator<Item = RanOn> {
+        let used = self.cpus.iter().filter(|(_, state)| state.used);
+        used.map(|(&cpu, state)| state.executed.on(cpu))
+    }
+
+    /// Returns which threads belong to the program.
+    #[must_use]
+    pub fn members(&self) -> &Members {
+        &self.members
     }
 
     fn cpu(&mut self, cpu: u32) -> &mut CpuState {
@@ -188,7 +223,7 @@ impl<'a> LostTime<'a> {
 
     fn emit(&mut self, cpu: u32, over: Option<Span>) {
         if let Some((start_ticks, end_ticks)) = over.filter(|_| self.has_begun) {
-            (self.sink)(Detour { cpu, start_ticks, end_ticks });
+            self.found.push(Detour { cpu, start_ticks, end_ticks });
         }
     }
 

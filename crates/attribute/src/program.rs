@@ -1,0 +1,122 @@
+//! The lost time of a recorded program: its detours, and for how long it executed, from the kernel's events alone.
+
+mod cpu_state;
+mod lost_time;
+
+pub use lost_time::LostTime;
+
+use anechoic_recording::run::{CpuRun, Run};
+use anechoic_recording::{
+    Detour, Feed, KernelEvent, Lifetime, Loss, Members, Merge, Problem, ProblemKind, Recording,
+};
+use std::collections::BTreeMap;
+
+/// Number of detours that are handed over at once.
+const BATCH: usize = 128 * 1024;
+
+/// Derives the detours of the program of `run` from the events of `recording` up to the end of the run, and describes in `run`
+/// its CPUs and for how long it executed. `sink` is given the detours of the CPUs that count, those of each in time order.
+///
+/// `run` is newer than the description in the recording where that is still being made. Without a program nothing happens.
+///
+/// # Errors
+/// Fails if the events cannot be read, or as `sink` does.
+pub fn derive(
+    recording: &Recording,
+    run: &mut Run,
+    sink: &mut dyn FnMut(&[Detour]) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let Some(program) = &run.program else { return Ok(()) };
+    let wanted = program.counted_cpus.clone();
+    let counts = |cpu: u32| wanted.is_empty() || wanted.contains(&cpu);
+    let members = Members::new(program).knowing(&run.threads);
+    let mut lost_time = LostTime::new(members, &run.clock, run.start_ticks);
+    let mut lifetime = Lifetime::new(program.started_by);
+    lost_time.losses(recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?);
+    let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
+    let online = run.machine.cpus.iter().map(|cpu| cpu.cpu);
+    let mut events = Merge::new(online.map(events).collect())?;
+    let (mut found, mut numbers) = (Vec::new(), BTreeMap::<u32, u64>::new());
+    let mut more = true;
+    while more {
+        match events.next_event()?.filter(|event| event.ticks <= run.end_ticks) {
+            Some(event) => {
+                lifetime.event(&event);
+                lost_time.event(&event);
+            }
+            None => {
+                lost_time.finish(run.end_ticks);
+                more = false;
+            }
+        }
+        found.extend(lost_time.found().filter(|detour| counts(detour.cpu)));
+        if found.len() >= BATCH || !more {
+            found.iter().for_each(|detour: &Detour| *numbers.entry(detour.cpu).or_default() += 1);
+            sink(&found)?;
+            found.clear();
+        }
+    }
+    let ran: Vec<_> = lost_time.ran().collect();
+    let cpus = ran.iter().filter(|ran| counts(ran.cpu));
+    run.cpus = cpus
+        .map(|ran| describe(run, ran.cpu, numbers.get(&ran.cpu).copied().unwrap_or(0)))
+        .collect();
+    if let Some(program) = &mut run.program {
+        program.lived_ticks = lifetime.ticks();
+        program.threads_seen = lost_time.members().seen();
+        program.ran = ran;
+    }
+    Ok(())
+}
+
+/// Describes a CPU on which no loop ran.
+fn describe(run: &Run, cpu: u32, detours: u64) -> CpuRun {
+    let known = run.machine.cpus.iter().find(|known| known.cpu == cpu);
+    CpuRun {
+        cpu,
+        tid: 0,
+        class: known.map_or_else(|| run.machine.model.clone(), |known| known.class.clone()),
+        first_ticks: run.start_ticks,
+        last_ticks: run.end_ticks,
+        iterations: 0,
+        own_shortest_gap_ticks: 0,
+        shortest_gap_ticks: 0,
+        detours,
+        lost_detours: 0,
+        page_faults: 0,
+        last_cpu: cpu,
+    }
+}
+
+/// Returns whether the recording of a program was cut off before its detours were derived, although something was saved.
+#[must_use]
+pub fn lacks_detours(recording: &Recording) -> bool {
+    let run = recording.run();
+    let saved = run.end_ticks > run.start_ticks && run.cpus.is_empty();
+    recording.cut_off() && saved && run.program.is_some()
+}
+
+/// Gives such a recording the result up to its last save.
+///
+/// # Errors
+/// Fails if the program is still being recorded, or if the recording cannot be read or written.
+pub fn complete(recording: &Recording) -> Result<Recording, Problem> {
+    let dir = recording.dir();
+    if recording.is_held() {
+        let why = "it is still being recorded, or read by another anechoic";
+        let problem = ProblemKind::Unavailable.problem(why, "try again when that has ended");
+        return Err(problem.about(dir.display()));
+    }
+    let held = recording.hold()?;
+    let mut run = recording.run().clone();
+    let mut table = recording.derive_detours()?;
+    derive(recording, &mut run, &mut |detours| {
+        let mut detours = detours.to_vec();
+        detours.sort_by_key(|detour| detour.cpu); // stable, so that each CPU's stay in time order
+        Ok(table.append(&detours)?)
+    })?;
+    table.finish()?;
+    recording.describe(&run)?;
+    drop(held);
+    Recording::open(dir)
+}
