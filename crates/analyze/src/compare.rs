@@ -12,6 +12,7 @@ mod on_file;
 mod one_run;
 mod parts;
 mod plan;
+mod programs;
 mod ranks;
 mod result;
 mod sessions;
@@ -19,6 +20,7 @@ mod trials;
 
 pub use contrast::FEWEST_PAIRS;
 pub use on_file::OnFile;
+pub use programs::ProgramChange;
 pub use result::{
     Change, ChangedSetting, CpuChange, Difference, JobChange, LengthChange, Order, Planned, Side,
     SourceChange,
@@ -57,9 +59,9 @@ pub struct Comparison {
     pub before: Side,
     /// The side after the change.
     pub after: Side,
-    /// Whether the runs are those of recorded programs (`anechoic record`).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub programs: bool,
+    /// What changed for the recorded programs (`anechoic record`); absent for runs without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramChange>,
     /// The verdict.
     pub verdict: Change,
     /// How the runs of both sides follow each other in time.
@@ -127,6 +129,8 @@ struct Values {
     job: Option<f64>,
     /// Whether only the part before the detour that it waited for is kept, which is no sample of the run.
     kept: bool,
+    /// What it shows of a recorded program.
+    program: Option<programs::ProgramTimes>,
     /// In a duet: whether the sides had swapped their CPUs.
     swapped: Option<bool>,
 }
@@ -172,7 +176,6 @@ pub fn compare(
         (found.ranks, found.grain_ns) = (job.ranks, job.grain_ns);
     }
     found.trials = trials.cloned();
-    found.programs = runs.iter().copied().flatten().any(|one| one.run.program.is_some());
     let is_open = match found.verdict {
         Change::OneRun | Change::OneRunDiffers => true,
         Change::Unproven => !found.control_moved() && found.order != Order::Kept,
@@ -237,7 +240,11 @@ impl Values {
             rate_per_s: total.rate_per_s,
             wall_ns: summary.run.wall_ns,
             threshold_ns: summary.run.threshold_ns,
-            cpus: summary.cpus.iter().map(|cpu| (cpu.cpu, cpu.noise)).collect(),
+            // A program uses the CPUs that it gets, so that they are not the same from run to run.
+            cpus: match run.program {
+                Some(_) => BTreeMap::new(),
+                None => summary.cpus.iter().map(|cpu| (cpu.cpu, cpu.noise)).collect(),
+            },
             sources: summary.sources.as_ref().map(by_name),
             curve: summary.curve.clone(),
             flaws: flaws(run),
@@ -245,6 +252,7 @@ impl Values {
             guest: run.machine.hypervisor.is_some(),
             beneath: beneath(run, summary),
             kept: run.kept_after_stop().is_some(),
+            program: programs::ProgramTimes::from_run(compared),
             job: None,
             swapped: None,
         }
@@ -291,7 +299,7 @@ fn compare_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
     Comparison {
         before: Side::new(before, first, positive),
         after: Side::new(after, second, positive),
-        programs: false,
+        program: programs::programs(&sides, &design),
         verdict,
         order: design.order(),
         apart_ns: match &design {

@@ -4,6 +4,7 @@
 //! nothing that was lost, cut off or not watched could hide more. It fails where they show that it does not hold. In
 //! between it is undecided.
 
+mod by_program;
 mod counts;
 mod doubts;
 #[cfg(test)]
@@ -11,6 +12,9 @@ mod few_events;
 mod fold;
 mod judge;
 mod pattern;
+mod program;
+#[cfg(test)]
+mod programs;
 pub mod rules;
 mod tally;
 
@@ -59,13 +63,16 @@ pub struct Judged {
     pub host: String,
     /// Its start, RFC 3339 in UTC.
     pub start_utc: String,
-    /// Shortest time for which one of its CPUs was watched.
+    /// Shortest time for which one of its CPUs was watched; for a recorded program from its start to its end.
     pub wall_ns: u64,
     /// Threshold in ns: longer gaps count as detours.
     pub threshold_ns: u64,
     /// The hypervisor of its host; absent on a machine without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
+    /// Name of the program that was recorded; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The measured CPUs.
     pub cpus: Vec<u32>,
     /// Whether it has only counts by length, of another tool. The ranges that it counted in bound what is found, and its
@@ -109,6 +116,12 @@ pub struct Finding {
     pub recording: Option<u64>,
     /// The CPU; absent if it is of all.
     pub cpu: Option<u32>,
+    /// The recorded program whose runs were judged together; absent for a finding on a CPU, and of a comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Number of runs that were judged together; absent for a finding on a CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
     /// The outcome of this finding alone, regardless of doubts about the recording.
     pub outcome: Outcome,
     /// What was measured, in the unit of the limit.

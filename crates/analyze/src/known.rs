@@ -112,8 +112,18 @@ pub enum Doubt {
         /// The condition, as it was given.
         condition: String,
     },
-    /// A program was recorded: its noise has no interval, because it does not want a CPU in all of the run.
-    OfProgram,
+    /// There are fewer than three runs of a recorded program, which do not show how much its runs differ.
+    FewRunsOfProgram {
+        /// Their number.
+        runs: u64,
+    },
+    /// The kernel counted more CPU time of a program than its events show, so some are missing.
+    CpuTime {
+        /// How much more.
+        missing_ns: u64,
+    },
+    /// The rule is for recordings of a program, and none was recorded.
+    NoProgram,
     /// A recording beside this one could not be read.
     Unread,
     /// One side of the comparison has a single run, which does not show how much runs differ.

@@ -29,6 +29,7 @@ pub mod counted;
 pub mod coverage;
 pub mod curve;
 pub(crate) mod detours;
+pub mod edges;
 pub mod facts;
 mod fold;
 mod folded;

@@ -92,6 +92,15 @@ impl Account {
         i64::try_from(above).unwrap_or(i64::MAX) - i64::try_from(below).unwrap_or(i64::MAX)
     }
 
+    /// Returns how much more the kernel counted than the events show; 0 within the tolerance.
+    #[must_use]
+    pub fn missing_ns(&self) -> u64 {
+        match u64::try_from(self.outside_ns) {
+            Ok(outside @ 1..) => outside.saturating_add(self.tolerance_ns),
+            _ => 0,
+        }
+    }
+
     /// Returns whether the kernel counted more than the events show, so that some are missing. If it counted less, the program
     /// may have left processes behind for which nobody waited, or the kernel counts what runs in its softirqs apart.
     #[must_use]

@@ -15,7 +15,7 @@ mod shared_sets;
 mod times;
 
 use crate::stats::Interval;
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 pub use curves::{CurvePoint, Curves};
 use noise::{Estimate, Key, by_experiment};
 pub use one_by_one::OneByOne;
@@ -216,6 +216,10 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         if shared.left_out > 0 {
             let remedy = "measure all configurations on the same machine with the same options";
             return Err(usage("the working sets of the configurations differ", remedy));
+        }
+        if method == methods::PROGRAM {
+            let why = "recordings of a program have no samples to rank";
+            return Err(usage(why, "`anechoic compare` compares two sides of them"));
         }
         let remedy = "rank recordings of `anechoic measure fwq`, `ftq`, `tick`, `loops`, `memory` or `paging`";
         return Err(usage(format!("the method {method} has no samples that compare"), remedy));

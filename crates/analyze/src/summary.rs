@@ -5,6 +5,7 @@ use crate::coverage::{
 };
 use crate::curve::{CurvePoint, Dropped};
 use crate::detours::{DetoursBuilder, LostTime};
+use crate::edges::{EdgesBuilder, Interrupts};
 use crate::facts::Facts;
 use crate::fold::Fold;
 use crate::longest::{LongDetour, LongestBuilder};
@@ -47,6 +48,9 @@ pub struct Summary {
     /// Whose the lost time is, the largest share first; absent without attribution.
     #[serde(default)]
     pub owners: Option<Vec<Owner>>,
+    /// Interrupts on top of the recorded program; absent without one, and without attribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<Interrupts>,
     /// Losses by kind.
     pub losses: Vec<LossSummary>,
     /// Cost of recording events; absent if it was not measured, or too little for a verdict.
@@ -102,6 +106,7 @@ pub(crate) struct SummaryBuilder<'a> {
     lost: LostTime,
     longest: LongestBuilder<'a, LongDetour>,
     sources: SourcesBuilder,
+    edges: EdgesBuilder,
     stopped: StoppedBuilder<'a>,
     ticks: TracedTicks,
 }
@@ -113,6 +118,7 @@ impl<'a> SummaryBuilder<'a> {
             lost: LostTime::new(run, loops),
             longest: LongestBuilder::by_source(run),
             sources: SourcesBuilder::default(),
+            edges: EdgesBuilder::default(),
             stopped: StoppedBuilder::new(run),
             ticks: TracedTicks::new(run),
         }
@@ -124,6 +130,7 @@ impl<'a> SummaryBuilder<'a> {
             &mut self.lost,
             &mut self.longest,
             &mut self.sources,
+            &mut self.edges,
             &mut self.stopped,
             &mut self.ticks,
         ]
@@ -182,6 +189,8 @@ impl<'a> SummaryBuilder<'a> {
             stopped: self.stopped.finish(recording)?,
             longest: self.longest.finish(),
             owners: sources.is_some().then(|| owners(&self.sources, run, wall, &readings)),
+            interrupts: (run.program.is_some() && sources.is_some())
+                .then(|| self.edges.interrupts()),
             sources,
             losses: losses(&lost, &windows(loops, run), wall),
             tracer_cost,

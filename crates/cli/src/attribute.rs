@@ -71,6 +71,10 @@ pub fn run(args: &AttributeArgs) -> Result<ExitCode, Problem> {
                 continue;
             }
         };
+        if recording.run().program.is_some() {
+            writeln!(out, "{shown}: kernel events attributed to the detours of its program")?;
+            continue;
+        }
         if alignment.events == 0 && recording.run().method != methods::DETOURS {
             writeln!(
                 out,

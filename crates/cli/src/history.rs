@@ -20,8 +20,8 @@ const MOST_AT_ONCE: usize = 4;
 
 /// How much do runs of this host differ? The noise of its earlier runs, and what a single run must show
 ///
-/// The newest recording of `anechoic run` decides which runs count: those of its host that measured the same CPUs for about
-/// as long, with the same threshold, policy and kernel events. Keep runs of one configuration in a directory of their own:
+/// The newest recording of `anechoic run` or `anechoic record` decides which runs count: those of its host that measured the
+/// same CPUs for about as long, with the same threshold, policy and kernel events, or that recorded a program of its name. Keep runs of one configuration in a directory of their own:
 /// what was changed between them counts as variation. With twenty runs or more, `anechoic compare BEFORE AFTER --history
 /// DIR` makes a verdict of one run on each side.
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
         (flaws(recording.run()).is_empty(), recording.run().start_utc.clone())
     };
     let newest = with_history.max_by_key(whole_and_new).ok_or_else(|| {
-        let why = "there is no recording of `anechoic run`";
+        let why = "there is no recording of `anechoic run` or `anechoic record`";
         ProblemKind::NoInput.problem(why, "measure some: `anechoic run --repeat 20 -o nightly`")
     })?;
     let kind = Kind::from_run(newest.run());

@@ -6,7 +6,7 @@ use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::rows::Rows;
 use crate::show::ShowArgs;
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::{AnyRow, Input, LeftOut, Methods, Model, Progress, RESULTS};
 use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -104,6 +104,7 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let inputs = Inputs::open(&places)?;
     let (mut printer, unread) = (args.show.printer()?, inputs.report_unread());
     let (recordings, others) = split_by_method(args.row.in_report(), &inputs.recordings);
+    refuse_programs(&recordings)?;
     let left_out = [inputs.left_out(), others].concat();
     let place = inputs.place().filter(|_| files.is_empty());
     let answers = answers(args.model.options, &args.matches);
@@ -133,6 +134,17 @@ fn newest_fitting(args: &PredictArgs) -> Result<PathBuf, Problem> {
     }
 }
 
+/// Refuses recordings of programs where there are no others.
+fn refuse_programs(recordings: &[&Recording]) -> Result<(), Problem> {
+    let is_program = |recording: &&Recording| recording.run().program.is_some();
+    let Some(first) = recordings.first().filter(|_| recordings.iter().all(is_program)) else {
+        return Ok(());
+    };
+    let why = "it shows what a program lost, and models need the noise of a CPU at all times";
+    let remedy = "`anechoic run` measures that";
+    Err(ProblemKind::Data.problem(why, remedy).about(first.dir().display()))
+}
+
 /// Returns whether an option was given.
 fn given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
@@ -148,7 +160,10 @@ fn split_by_method(methods: Methods, recordings: &[Recording]) -> (Vec<&Recordin
     }
     let left_out = others.iter().map(|recording| LeftOut {
         place: recording.dir().to_owned(),
-        why: format!("it is a recording of {}", recording.run().method),
+        why: match &recording.run().program {
+            Some(_) => "it is a recording of a program".to_owned(),
+            None => format!("it is a recording of {}", recording.run().method),
+        },
     });
     (fitting, left_out.collect())
 }

@@ -109,8 +109,11 @@ impl Piece<'_> {
     /// Returns how much the source takes.
     fn begin(&self, run: &Facts) -> String {
         let name = source_name(&self.row.source, &self.row.name, run);
-        let whose = if run.program.is_some() { "the program's run" } else { "the CPUs'" };
-        let own = format!("{name} takes {} of {whose} time", noise(self.row.noise));
+        let whole = match run.program {
+            Some(_) => "the time in which the program wanted a CPU",
+            None => "the CPUs' time",
+        };
+        let own = format!("{name} takes {} of {whole}", noise(self.row.noise));
         if self.cost() < MENTIONED * self.row.noise {
             return own;
         }

@@ -13,6 +13,8 @@ use anechoic_recording::attribution::Alignment;
 use anechoic_recording::run::{DrainPolicy, NotAvailable};
 use anechoic_recording::sources::NOT_ATTRIBUTABLE;
 
+mod below_kernel;
+
 /// If a larger share of the events lies outside all detours, the sources cannot be trusted.
 const OUTSIDE_BAD: f64 = 0.001;
 /// If a smaller share is explained, a brief screen has a line on it.
@@ -28,6 +30,9 @@ pub(crate) fn facts(summary: &Summary) -> Vec<Fact> {
     let mut facts = vec![];
     if let Some(sources) = &summary.sources {
         facts.extend(breakdown(sources, run));
+    }
+    if let Some(program) = &run.program {
+        facts.extend(below_kernel::facts(program, summary.interrupts.as_ref()));
     }
     facts.extend(losses(&summary.losses));
     if let Some(cost) = &summary.tracer_cost {
@@ -112,11 +117,7 @@ fn program_facts(program: &ProgramFacts) -> Vec<Fact> {
         || (Tone::Quiet, "the kernel's account of it is not known".to_owned()),
         account,
     );
-    let below = "time below the kernel (VM exits, firmware, steal) counts as run time of the program; `anechoic run` measures it";
-    vec![
-        check(tone, "CPU time", account),
-        Fact::new("not seen", Tone::Quiet, below).in_brief(InBrief::Unchecked("below the kernel")),
-    ]
+    vec![check(tone, "CPU time", account)]
 }
 
 /// Returns whether the kernel's account of a program's CPU time agrees with the events.

@@ -252,7 +252,8 @@ pub(crate) fn settings(run: &Run) -> BTreeMap<String, String> {
         ("governor", Some(governors).filter(|governors| !governors.is_empty())),
         ("anechoic", Some(run.tool_version.clone())),
         ("scheduling", Some(run.policy.to_string())),
-        ("measured CPUs", Some(run.cpus.len().to_string())),
+        // A program uses the CPUs that it gets.
+        ("measured CPUs", run.program.is_none().then(|| run.cpus.len().to_string())),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     all.chain(known).collect()

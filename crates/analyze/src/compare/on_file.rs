@@ -62,7 +62,8 @@ fn on_file(history: &History, apart_s: f64, unusable: Option<String>) -> OnFile 
         first_utc: history.runs.first().map(|run| run.start_utc.clone()),
         last_utc: history.runs.last().map(|run| run.start_utc.clone()),
         between_runs: history.between_runs,
-        apart_ns: Some((apart_s * 1e9) as u64).filter(|_| apart_s > history.span_s()),
+        apart_ns: Some((apart_s * 1e9) as u64)
+            .filter(|_| !history.runs.is_empty() && apart_s > history.span_s()),
         unusable,
     }
 }
@@ -159,6 +160,7 @@ mod tests {
         let kind = Kind {
             host: "host".into(),
             method: "detours".into(),
+            program: None,
             cpus: vec![0],
             wall_ns: 1,
             threshold_ns: 100,

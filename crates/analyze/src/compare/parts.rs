@@ -6,7 +6,7 @@ use crate::stats::mean;
 use std::collections::BTreeSet;
 
 /// Returns the differences of several values of each run, and which of them are significant among all.
-fn differences(rows: &[[Vec<f64>; 2]], design: &Design) -> Vec<Difference> {
+pub(super) fn differences(rows: &[[Vec<f64>; 2]], design: &Design) -> Vec<Difference> {
     let contrasts: Vec<Option<Contrast>> =
         rows.iter().map(|row| Contrast::new(row, design)).collect();
     let probability = |at: usize| contrasts[at].as_ref().map_or(1.0, Contrast::probability);
@@ -28,7 +28,7 @@ fn differences(rows: &[[Vec<f64>; 2]], design: &Design) -> Vec<Difference> {
 }
 
 /// Returns one value of each run.
-fn each(sides: &[Vec<Values>; 2], value: impl Fn(&Values) -> f64) -> [Vec<f64>; 2] {
+pub(super) fn each(sides: &[Vec<Values>; 2], value: impl Fn(&Values) -> f64) -> [Vec<f64>; 2] {
     sides.each_ref().map(|side| side.iter().map(&value).collect())
 }
 

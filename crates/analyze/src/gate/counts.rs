@@ -50,6 +50,8 @@ impl Counts<'_> {
         Finding {
             recording: None,
             cpu: Some(self.cpu),
+            program: None,
+            runs: None,
             outcome: Outcome::Undecided,
             value: 0.0,
             at_least: 0.0,

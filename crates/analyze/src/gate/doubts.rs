@@ -3,6 +3,7 @@
 use crate::competition::competition;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::known::{Doubt, doubt_of_state, known_doubts};
+use crate::program::Account;
 use crate::summary::Summary;
 use anechoic_recording::options::duration;
 use anechoic_recording::{LossKind, Recording, Run};
@@ -38,7 +39,7 @@ pub static REQUIREMENTS: &[Requirement] = &[
     Requirement {
         id: "min-time",
         value_name: "TIME",
-        help: "Shortest time for which each CPU must have been watched to pass anything [default: 3s]",
+        help: "Shortest time for which each CPU must have been watched to pass anything; a program runs for as long as it does [default: 3s]",
         set: |requirements, text| {
             let time = duration(text)?.as_nanos();
             requirements.min_time_ns = u64::try_from(time).unwrap_or(u64::MAX);
@@ -79,10 +80,15 @@ impl Requirements {
         let unwatched = run.cpus.iter().find(|cpu| cpu.last_ticks <= cpu.first_ticks);
         match shortest_ns(summary) {
             0 => doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) }),
+            _ if run.program.is_some() => {} // its runs are as long as they are
             wall_ns => {
                 let dropped_ns = run.kept_after_stop().map_or(0, |kept| kept.dropped_ns);
                 doubts.extend(self.too_short(wall_ns.saturating_add(dropped_ns)));
             }
+        }
+        let account = summary.run.program.as_ref().and_then(|program| program.account);
+        if let Some(account) = account.filter(Account::lacks_events) {
+            doubts.push(Doubt::CpuTime { missing_ns: account.missing_ns() });
         }
         if let Some(ppm) = run.clock.residual_ppm.filter(|_| run.clock.rate_is_wrong()) {
             doubts.push(Doubt::WrongRate { ppm });
@@ -141,8 +147,11 @@ impl Requirements {
     }
 }
 
-/// Returns the shortest time for which a CPU was watched; 0 without CPUs.
+/// Returns the shortest time for which a CPU was watched, or how long a program was recorded; 0 without CPUs.
 pub(super) fn shortest_ns(summary: &Summary) -> u64 {
+    if summary.run.program.is_some() && !summary.cpus.is_empty() {
+        return summary.run.wall_ns;
+    }
     summary.cpus.iter().map(|cpu| cpu.wall_ns).min().unwrap_or(0)
 }
 

@@ -60,7 +60,6 @@ fn judge(rule: &Rule, tally: &Tally) -> Finding {
         cpu: 0,
         clock: &clock,
         wall_ticks: RUN_NS,
-        has_program: false,
         last_ticks: RUN_NS,
         threshold_ns: 0,
         lost_detours: 0,

@@ -1,5 +1,6 @@
 //! Judges the rules of a gate CPU by CPU, while the detours of a recording are read.
 
+use super::program::Counted;
 use super::rules::Rule;
 use super::tally::{Tally, Watched};
 use super::{Finding, LargestSource, Outcome};
@@ -31,6 +32,8 @@ struct Judging<'a> {
     /// The same and what is unknown, for a rule on sources.
     possible: Option<Tally>,
     findings: Vec<Finding>,
+    /// What it counts on all CPUs of a program.
+    counted: Counted,
 }
 
 impl<'a> Judging<'a> {
@@ -44,6 +47,7 @@ impl<'a> Judging<'a> {
             seen: None,
             possible: None,
             findings: vec![],
+            counted: Counted::default(),
         }
     }
 }
@@ -75,9 +79,9 @@ impl<'a> GateFold<'a> {
         }
     }
 
-    /// Returns the findings of each rule, one for each CPU that was watched.
-    pub(super) fn finish(self) -> Vec<Vec<Finding>> {
-        self.rules.into_iter().map(|judging| judging.findings).collect()
+    /// Returns the findings of each rule, one for each CPU that was watched, and what it counts in the run of a program.
+    pub(super) fn finish(self) -> (Vec<Vec<Finding>>, Vec<Counted>) {
+        self.rules.into_iter().map(|judging| (judging.findings, judging.counted)).unzip()
     }
 }
 
@@ -88,7 +92,7 @@ impl Fold for GateFold<'_> {
         for judging in &mut self.rules {
             let over_ticks = here.run.clock.ticks(judging.rule.counts_over_ns());
             let tally = Tally::new(first_ticks, last_ticks, over_ticks, &here.run.clock);
-            judging.possible = judging.rule.source.as_ref().map(|_| tally.clone());
+            judging.possible = judging.rule.selects().then(|| tally.clone());
             judging.seen = Some(tally);
             judging.taken_ticks.fill(0);
         }
@@ -104,14 +108,18 @@ impl Fold for GateFold<'_> {
 
     fn end_cpu(&mut self, here: &CpuLoops<'_>) {
         let watched_ticks = watched_ticks(here.run, here.cpu, self.last_ticks, self.lost_ticks);
+        let has_program = here.run.program.is_some();
         for judging in self.rules.iter_mut().filter(|_| watched_ticks > 0) {
+            if has_program && judging.rule.judges_runs() {
+                judging.count(here, watched_ticks, self.longest_ticks, &self.names);
+                continue;
+            }
             let Some(seen) = &judging.seen else { continue };
             let unseen_ns = judging.rule.unseen_ns(here.run);
             let watched = Watched {
                 cpu: here.cpu.cpu,
                 clock: &here.run.clock,
                 wall_ticks: watched_ticks.saturating_add(here.run.clock.ticks(unseen_ns)),
-                has_program: here.run.program.is_some(),
                 last_ticks: self.last_ticks,
                 threshold_ns: self.threshold_ns,
                 lost_detours: here.cpu.lost_detours,
@@ -129,10 +137,12 @@ impl Fold for GateFold<'_> {
     }
 }
 
-/// Returns the time of the charges of these kinds, and whether there are any.
-fn taken(charges: &[Charge], places: &[Counts], which: &[Counts]) -> (u64, bool) {
+/// Returns the time of the charges of these kinds, or `whole_ticks` if that is more, and whether there are any.
+fn taken(charges: &[Charge], places: &[Counts], which: &[Counts], whole_ticks: u64) -> (u64, bool) {
     let counted = charges.iter().filter(|charge| which.contains(&places[charge.place]));
-    counted.fold((0, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true))
+    let (ticks, any) =
+        counted.fold((0_u64, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true));
+    if any { (ticks.max(whole_ticks), true) } else { (0, false) }
 }
 
 impl Judging<'_> {
@@ -143,8 +153,9 @@ impl Judging<'_> {
         }
         let Some(seen) = &mut self.seen else { return };
         let end_ticks = detour.view.end_ticks;
-        let sum_of = |which: &[Counts]| taken(detour.charges, &self.places, which);
         let whole = (detour.view.lost_ticks, true);
+        let counted_whole = whole.0 * u64::from(self.rule.counts_whole().is_some());
+        let sum_of = |which: &[Counts]| taken(detour.charges, &self.places, which, counted_whole);
         let certain = if self.possible.is_none() { whole } else { sum_of(&[Counts::Yes]) };
         if let (ticks, true) = certain {
             let is_long = seen.add(end_ticks, ticks);
@@ -164,6 +175,26 @@ impl Judging<'_> {
         }
     }
 
+    /// Adds what counts on a CPU in the run of a program.
+    fn count(
+        &mut self,
+        here: &CpuLoops<'_>,
+        wanted_ticks: u64,
+        longest_ticks: u64,
+        names: &[(Arc<str>, Arc<str>)],
+    ) {
+        let Some(seen) = &self.seen else { return };
+        let clock = &here.run.clock;
+        self.counted.seen.add(seen, clock);
+        self.counted.possible.add(self.possible.as_ref().unwrap_or(seen), clock);
+        self.counted.wanted_ns += clock.ns(wanted_ticks) as f64;
+        self.counted.longest_ns = self.counted.longest_ns.max(clock.ns(longest_ticks) as f64);
+        for (named, ticks) in names.iter().zip(&self.taken_ticks).filter(|(_, ticks)| **ticks > 0) {
+            let sum = self.counted.taken_ticks.entry(named.clone()).or_default();
+            *sum = sum.saturating_add(*ticks);
+        }
+    }
+
     /// Returns the source that took most of what counts; absent if no source is known.
     fn largest_source(&self, names: &[(Arc<str>, Arc<str>)]) -> Option<LargestSource> {
         let all = self.taken_ticks.iter().fold(0_u64, |sum, ticks| sum.saturating_add(*ticks));
@@ -179,11 +210,11 @@ impl Judging<'_> {
 }
 
 fn counts(rule: &Rule, source: &Arc<str>, name: &Arc<str>) -> Counts {
-    match &rule.source {
-        Some(pattern) if !pattern.covers(source, name) => match &**source == NOT_ATTRIBUTABLE.id {
-            true => Counts::Perhaps,
-            false => Counts::No,
-        },
-        _ => Counts::Yes,
+    let named = rule.source.as_ref().is_none_or(|pattern| pattern.covers(source, name));
+    let of_kind = rule.counts_whole().is_none_or(|waits| waits(source));
+    match named && of_kind {
+        true => Counts::Yes,
+        false if &**source == NOT_ATTRIBUTABLE.id => Counts::Perhaps,
+        false => Counts::No,
     }
 }

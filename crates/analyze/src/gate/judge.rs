@@ -1,7 +1,9 @@
 //! Judges recordings one by one, and what they come to together.
 
+use super::by_program;
 use super::counts::Counts;
 use super::fold::GateFold;
+use super::program::ProgramRun;
 use super::rules::{Rule, Unit, judge_increase};
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
 use crate::cluster::host_name;
@@ -25,6 +27,8 @@ pub struct Examined {
     pub(super) findings: Vec<Vec<Finding>>,
     /// Why each rule cannot be judged, if so.
     pub(super) refused: Vec<Option<Doubt>>,
+    /// What each rule counts in the run of a program; absent for other recordings.
+    pub(super) program: Option<ProgramRun>,
     /// The parallel job that it is a part of.
     pub(super) job: Option<Parallel>,
 }
@@ -46,7 +50,8 @@ pub fn examine(
     }
     if !methods::WHOLE.contains(&&*run.method) {
         let why = format!("it is a recording of `measure {}`", run.method);
-        let problem = ProblemKind::Usage.problem(why, "the gate judges those of `anechoic run`");
+        let problem = ProblemKind::Usage
+            .problem(why, "the gate judges those of `anechoic run` and `anechoic record`");
         return Err(problem.about(recording.dir().display()));
     }
     let loops = watched(recording)?;
@@ -61,6 +66,7 @@ pub fn examine(
         host: host_name(recording),
         start_utc: run.start_utc.clone(),
         wall_ns: doubts::shortest_ns(&summary),
+        program: run.program.as_ref().map(|program| program.name.clone()),
         threshold_ns: summary.run.threshold_ns,
         hypervisor: summary.run.hypervisor.clone(),
         cpus: summary.run.cpus.clone(),
@@ -68,9 +74,16 @@ pub fn examine(
         doubts: requirements.doubts(recording, &summary),
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
-    let (summary, findings) = (Some(summary), gate.finish());
-    let refused = rules.iter().map(|rule| rule.doubt_of_kept(run)).collect();
-    Ok(Examined { summary, judged, findings, refused, job: run.parallel.clone() })
+    let elapsed_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));
+    let (findings, counted) = gate.finish();
+    let program = run.program.as_ref().map(|program| ProgramRun {
+        name: program.name.clone(),
+        elapsed_ns,
+        rules: counted,
+    });
+    let refused = rules.iter().map(|rule| rule.refusal(run)).collect();
+    let (summary, job) = (Some(summary), run.parallel.clone());
+    Ok(Examined { summary, judged, findings, refused, program, job })
 }
 
 /// Judges rules on the CPUs of a recording that has only counts by length.
@@ -108,6 +121,7 @@ fn examine_counts(
         hypervisor: run.machine.hypervisor.clone(),
         cpus: cpus.iter().map(|cpu| cpu.cpu).collect(),
         counts_only: true,
+        program: None,
         doubts: requirements.doubts_of_counts(run, wall_ns),
         doubts_of_sources: vec![Doubt::NotAttributed],
     };
@@ -116,6 +130,7 @@ fn examine_counts(
         judged,
         findings,
         refused: refused_rules,
+        program: None,
         job: run.parallel.clone(),
     })
 }
@@ -150,7 +165,7 @@ pub fn conclude(
     let outcome = |(number, rule): (usize, &Rule)| {
         let findings = match baseline.filter(|_| rule.row.needs_baseline()) {
             Some(comparison) => vec![judge_increase(rule, comparison)],
-            None => findings(&examined, number),
+            None => findings(&examined, rules, number),
         };
         rule_outcome(rule, findings, doubts((number, rule), &examined, !unread.is_empty()))
     };
@@ -165,9 +180,10 @@ pub fn conclude(
     }
 }
 
-/// Returns the findings of a rule on all CPUs of all recordings.
-fn findings(examined: &[Examined], rule: usize) -> Vec<Finding> {
-    let mut all = vec![];
+/// Returns the findings of a rule on all programs, and on all CPUs of all other recordings.
+fn findings(examined: &[Examined], rules: &[Rule], rule: usize) -> Vec<Finding> {
+    let mut all =
+        by_program::findings(examined.iter().map(|one| one.program.as_ref()), rules, rule);
     for (recording, examined) in (0..).zip(examined) {
         let findings = examined.findings.get(rule).into_iter().flatten().cloned();
         all.extend(findings.map(|finding| Finding { recording: Some(recording), ..finding }));
@@ -190,7 +206,7 @@ fn doubts(
     }
     doubts.extend(missing_hosts(examined));
     for (recording, Examined { judged, refused, .. }) in (0..).zip(examined) {
-        let source_doubts = judged.doubts_of_sources.iter().filter(|_| rule.source.is_some());
+        let source_doubts = judged.doubts_of_sources.iter().filter(|_| rule.selects());
         let refused = refused.get(number).and_then(Option::as_ref);
         let others = judged.doubts.iter().filter(|doubt| refused != Some(doubt));
         let all = refused.into_iter().chain(others).chain(source_doubts);
@@ -273,6 +289,7 @@ fn may_be_wrong(doubt: &Doubt, unit: Unit) -> bool {
         // That a detour was longer is a fact, however its recording was chosen.
         Doubt::Kept { .. } => unit != Unit::Nanoseconds,
         Doubt::Misaligned { .. }
+        | Doubt::CpuTime { .. }
         | Doubt::Audit { .. }
         | Doubt::Competition { .. }
         | Doubt::MeasuredTogether

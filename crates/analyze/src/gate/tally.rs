@@ -21,6 +21,8 @@ pub(super) struct Tally {
     pub(super) longest_ticks: u64,
     /// Time taken of all detours, however short.
     pub(super) sum_ticks: u64,
+    /// The sum of the squares of these times, in ticks.
+    pub(super) squares: f64,
     /// The same in each part of the run.
     pub(super) lost: Parts,
 }
@@ -37,6 +39,7 @@ impl Tally {
             counts: vec![0; BLOCKS],
             longest_ticks: 0,
             sum_ticks: 0,
+            squares: 0.0,
             lost: Parts::new(first_ticks, last_ticks, clock.ticks(SHORTEST_PART_NS)),
         }
     }
@@ -44,6 +47,7 @@ impl Tally {
     /// Adds the time that was taken of a detour which ended at this instant. Returns whether it is long enough to count.
     pub(super) fn add(&mut self, end_ticks: u64, taken_ticks: u64) -> bool {
         self.sum_ticks = self.sum_ticks.saturating_add(taken_ticks);
+        self.squares += (taken_ticks as f64).powi(2);
         self.longest_ticks = self.longest_ticks.max(taken_ticks);
         self.lost.add(end_ticks.saturating_sub(taken_ticks), end_ticks);
         let is_long = taken_ticks > self.over_ticks;
@@ -65,8 +69,6 @@ pub(super) struct Watched<'a> {
     /// Time for which it was watched, above 0; for a rule on long detours with the time before what is kept, in which there
     /// was none.
     pub(super) wall_ticks: u64,
-    /// Whether a program was recorded, which does not want a CPU in all of the run: equal parts of the run are not alike.
-    pub(super) has_program: bool,
     /// When it was watched last.
     pub(super) last_ticks: u64,
     pub(super) threshold_ns: u64,
@@ -92,6 +94,8 @@ impl Watched<'_> {
         Finding {
             recording: None,
             cpu: Some(self.cpu),
+            program: None,
+            runs: None,
             outcome: Outcome::Undecided,
             value: 0.0,
             at_least: 0.0,

@@ -16,7 +16,10 @@ pub struct Kind {
     pub host: String,
     /// Method of measurement: `detours`, `fwq`, ….
     pub method: String,
-    /// Measured CPUs.
+    /// Name of the recorded program; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Measured CPUs; none for a program, which uses those that it gets.
     pub cpus: Vec<u32>,
     /// Length of the run in ns.
     pub wall_ns: u64,
@@ -39,7 +42,11 @@ impl Kind {
         Self {
             host: run.machine.host.clone(),
             method: run.method.clone(),
-            cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
+            program: run.program.as_ref().map(|program| program.name.clone()),
+            cpus: match run.program {
+                Some(_) => vec![],
+                None => run.cpus.iter().map(|cpu| cpu.cpu).collect(),
+            },
             wall_ns: run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks)),
             threshold_ns: run.clock.ns(run.threshold_ticks),
             policy: run.policy.clone(),
@@ -49,17 +56,19 @@ impl Kind {
         }
     }
 
-    /// Returns whether a history has runs of this kind: of detours, without noise of our own.
+    /// Returns whether a history has runs of this kind: of detours or of a program, without noise of our own.
     #[must_use]
     pub fn has_history(&self) -> bool {
-        self.method == methods::DETOURS && !self.injected
+        methods::WHOLE.contains(&&*self.method) && !self.injected
     }
 
-    /// Returns whether noise of both kinds compares: the same but for lengths and thresholds that hardly differ.
+    /// Returns whether noise of both kinds compares: the same but for lengths and thresholds that hardly differ. Runs of a
+    /// program may have any length.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let near = |a: u64, b: u64, most: f64| a.max(b) as f64 <= most * a.min(b) as f64;
-        let wall_ns = near(self.wall_ns, other.wall_ns, SAME_LENGTH);
+        // A program takes as long as it does.
+        let wall_ns = self.program.is_some() || near(self.wall_ns, other.wall_ns, SAME_LENGTH);
         let threshold_ns = near(self.threshold_ns, other.threshold_ns, SAME_THRESHOLD);
         let (wall, threshold) = (other.wall_ns, other.threshold_ns);
         let same = Self { wall_ns: wall, threshold_ns: threshold, ..self.clone() };

@@ -499,26 +499,91 @@ fn a_program_is_judged_by_the_time_in_which_it_wanted_its_cpu() {
         two_cpus::record(&dir.path().join("one"), &run, &[("thread", even(0.5, 10e-3, SECONDS))]);
     let summary = summarize(&recording).expect("it can be read");
     assert!((summary.cpus[0].noise - 0.75).abs() < 0.001, "{}", summary.cpus[0].noise);
-    let lenient = Requirements { min_time_ns: 1_000_000, ..Requirements::default() };
     use Outcome::{Fail, Pass, Undecided};
+    // One run decides only what its longest detour shows; nothing else is an interrupt.
     let cases = [
-        ("max-noise 5%", Undecided),
-        ("max-noise 80%", Undecided),
-        ("max-noise nmi=1%", Undecided),
-        ("max-rate 10/s", Fail),
-        ("max-rate 1000/s", Pass),
-        ("max-detour 11ms", Pass),
+        ("max-noise 5%", Undecided, 0.75),
+        ("max-noise 80%", Undecided, 0.75),
+        ("max-noise nmi=1%", Undecided, 0.0),
+        ("max-rate 10/s", Undecided, 0.5),
+        ("max-detour 11ms", Pass, 10e6),
+        ("max-detour 9ms", Fail, 10e6),
+        ("max-wait 11ms", Pass, 10e6),
+        ("max-wait 9ms", Fail, 10e6),
     ];
-    for (text, expected) in cases {
-        let gate = judged(&recording, &[text], lenient);
+    for (text, expected, value) in cases {
+        let gate = judged(&recording, &[text], Requirements::default());
         assert_eq!(gate.outcome, expected, "case: {text}: {:?}", gate.rules[0]);
         let found = gate.rules[0].decisive().expect("it ran");
-        assert_eq!(found.wall_ns / 1_000_000, 200, "case: {text}");
+        assert!((found.value - value).abs() < 0.001 * (1.0 + value), "case: {text}: {found:?}");
     }
-    let gate = judged(&recording, &["max-noise 5%"], lenient);
+    let gate = judged(&recording, &["max-noise 5%"], Requirements::default());
     assert!((gate.rules[0].findings[0].value - 0.75).abs() < 0.001, "that of the summary");
-    let doubts = [Doubtful { recording: Some(0), doubt: Doubt::OfProgram }];
+    let doubts = [Doubtful { recording: Some(0), doubt: Doubt::FewRunsOfProgram { runs: 1 } }];
     assert_eq!(gate.rules[0].doubts, doubts);
+}
+
+/// A program runs for 1 s of 30 s on CPU 1, on top of the time that it loses.
+fn run_of_program(dir: &Path, name: &str, at: u64, per_second: f64) -> Recording {
+    let ran = RanOn { cpu: 1, ticks: SECOND, ..RanOn::default() };
+    let mut run = two_cpus::run(SECONDS * SECOND);
+    run.method = "program".into();
+    run.program = Some(Program { name: name.into(), ran: vec![ran], ..Program::default() });
+    let ticks = ("timer-tick", even(per_second, 100e-6, SECONDS));
+    let threads = ("thread", even(0.1, 2e-3, SECONDS));
+    two_cpus::record(&dir.join(format!("{name}{at}")), &run, &[ticks, threads])
+}
+
+/// Judges a rule on these of the recordings.
+fn judged_together(recordings: &[Recording], which: &[usize], text: &str) -> Gate {
+    let rules = [rule(text)];
+    let examined = which.iter().map(|at| {
+        examine(&recordings[*at], &rules, &Requirements::default(), &mut |_| {}).expect(text)
+    });
+    conclude(examined.collect(), &rules, Requirements::default(), None, vec![])
+}
+
+#[test]
+fn runs_of_a_program_are_judged_together_and_each_program_by_itself() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let record =
+        |name: &str, at: u64, per_second: f64| run_of_program(dir.path(), name, at, per_second);
+    let recordings = [
+        record("calm", 1, 1.0),
+        record("calm", 2, 1.2),
+        record("calm", 3, 0.9),
+        record("busy", 1, 100.0),
+        record("busy", 2, 110.0),
+        record("busy", 3, 105.0),
+    ];
+    let gate = |which: &[usize], text: &str| judged_together(&recordings, which, text);
+    use Outcome::{Fail, Pass, Undecided};
+    let (calm, busy, all) = ([0, 1, 2], [3, 4, 5], [0, 1, 2, 3, 4, 5]);
+    let cases: [(&[usize], &str, Outcome); 9] = [
+        (&calm, "max-noise 10%", Pass),
+        (&busy, "max-noise 10%", Fail),
+        (&busy, "max-noise thread=20%", Pass),
+        (&all, "max-noise 10%", Fail),
+        (&calm, "max-noise 0.9%", Undecided),
+        (&calm, "max-rate 10/s", Pass),
+        (&busy, "max-rate timer-tick=10/s", Fail),
+        // Interrupts on top of the program are no wait.
+        (&all, "max-wait 2.1ms", Pass),
+        (&all, "max-wait 1.9ms", Fail),
+    ];
+    for (which, text, expected) in cases {
+        let gate = gate(which, text);
+        assert_eq!(gate.outcome, expected, "{text}: {:?}", gate.rules[0]);
+    }
+    let both = gate(&all, "max-noise 10%");
+    let programs: Vec<_> =
+        both.rules[0].findings.iter().map(|found| (found.program.as_deref(), found.runs)).collect();
+    assert_eq!(programs, [(Some("calm"), Some(3)), (Some("busy"), Some(3))]);
+    let largest = both.rules[0].decisive().and_then(|found| found.largest_source.clone());
+    assert_eq!(largest.expect("it fails").source, "timer-tick");
+    let loops = usual(&dir.path().join("loops"));
+    let gate = judged(&loops, &["max-wait 1ms"], Requirements::default());
+    assert_eq!(gate.rules[0].doubts[0].doubt, Doubt::NoProgram);
 }
 
 #[test]

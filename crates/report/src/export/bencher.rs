@@ -1,9 +1,11 @@
 //! Results as benchmarks, in Bencher Metric Format.
 
 use super::{Export, Format, Holds};
-use anechoic_analyze::Summary;
 use anechoic_analyze::lengths::Lengths;
+use anechoic_analyze::noise::TotalNoise;
+use anechoic_analyze::program::ProgramFacts;
 use anechoic_analyze::stats::Interval;
+use anechoic_analyze::{Breakdown, Summary};
 use anechoic_recording::Problem;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -14,10 +16,12 @@ pub(super) static FORMAT: Format = Format {
     title: "benchmarks in Bencher Metric Format (JSON)",
     details: "`bencher run --adapter json --file FILE` reads it. The benchmarks are all CPUs together, each CPU, and each source of \
               noise. Their measures are noise-percent, of all CPUs with its 95 % interval as lower and upper value; and \
-              detours-per-second, detour-p99-ns and detour-max-ns. Smaller is better for each.",
+              detours-per-second, detour-p99-ns and detour-max-ns. A recorded program has wall-seconds, cpu-seconds, lost-percent, \
+              detour-p99-ns and detour-max-ns, and lost-percent of each source. Smaller is better for each.",
     extension: "json",
     binary: false,
     holds: Holds::Summary,
+    loops_only: false,
     options: &[],
     examples: "  anechoic export bencher before -o bmf.json\n  bencher run --adapter json --file bmf.json",
     write,
@@ -34,7 +38,10 @@ pub(super) struct Measure {
 
 /// Returns the measures of a recording, benchmark by benchmark.
 pub(super) fn measures(export: &Export<'_>) -> Result<Vec<Measure>, Problem> {
-    let Summary { total, cpus, sources, .. } = export.summary()?.into_owned();
+    let Summary { run, total, cpus, sources, .. } = export.summary()?.into_owned();
+    if let Some(program) = &run.program {
+        return Ok(program_measures(program, run.wall_ns, &total, sources.as_ref()));
+    }
     let mut measures = detour_measures(
         "all CPUs",
         (total.noise, total.interval),
@@ -55,6 +62,36 @@ pub(super) fn measures(export: &Export<'_>) -> Result<Vec<Measure>, Problem> {
         measures.push(noise(name.trim(), row.noise, None));
     }
     Ok(measures)
+}
+
+fn measure(benchmark: &str, name: &'static str, unit: &'static str, value: f64) -> Measure {
+    Measure { benchmark: benchmark.trim().to_owned(), name, unit, value, interval: None }
+}
+
+/// Returns the measures of a recorded program, none of which is one of a CPU.
+fn program_measures(
+    program: &ProgramFacts,
+    wall_ns: u64,
+    total: &TotalNoise,
+    sources: Option<&Breakdown>,
+) -> Vec<Measure> {
+    let cpu_ns = program.account.map_or(program.ran_ns, |account| account.kernel_ns);
+    let mut measures = vec![
+        measure(&program.name, "wall-seconds", "s", wall_ns as f64 / 1e9),
+        measure(&program.name, "cpu-seconds", "s", cpu_ns as f64 / 1e9),
+        measure(&program.name, "lost-percent", "%", 100.0 * total.noise),
+    ];
+    let lengths = total.lengths.iter().flat_map(|known| {
+        [("detour-p99-ns", known.p99_ns), ("detour-max-ns", known.max_ns)]
+            .map(|(name, ns)| measure(&program.name, name, "ns", ns as f64))
+    });
+    measures.extend(lengths);
+    let rows = sources.into_iter().flat_map(|breakdown| &breakdown.rows);
+    measures.extend(rows.map(|row| {
+        let name = format!("{}: {} {}", program.name, row.source, row.name);
+        measure(&name, "lost-percent", "%", 100.0 * row.noise)
+    }));
+    measures
 }
 
 /// Returns noise, rate and lengths of the detours of a benchmark.

@@ -16,6 +16,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "csv",
     binary: false,
     holds: Holds::Detours,
+    loops_only: false,
     options: &[],
     examples: "  anechoic export csv before -o detours.csv\n  anechoic export csv before --cpus 1 | head",
     write,

@@ -3,7 +3,7 @@
 use super::Export;
 use anechoic_analyze::Progress;
 use anechoic_recording::options::{Answers, OptionRow};
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use std::io::Write;
 
 /// An export format.
@@ -21,6 +21,8 @@ pub struct Format {
     pub binary: bool,
     /// What one file holds.
     pub holds: Holds,
+    /// Whether what it holds is the noise of a CPU, which a recorded program does not show.
+    pub loops_only: bool,
     /// Its own options.
     pub options: &'static [OptionRow],
     /// Examples for the help, one a line.
@@ -33,7 +35,7 @@ impl Format {
     /// Returns the files that this format makes of a recording, or of these of its CPUs.
     ///
     /// # Errors
-    /// The gaps of the recording were not watched, it lacks one of the CPUs, or a file is damaged.
+    /// The gaps of the recording were not watched, it is of a program and the format is not, it lacks one of the CPUs, or a file is damaged.
     pub fn exports<'a>(
         &self,
         recording: &'a Recording,
@@ -41,6 +43,11 @@ impl Format {
         answers: &'a Answers,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Vec<Export<'a>>, Problem> {
+        if self.loops_only && recording.run().program.is_some() {
+            let why = "a recording of a program does not show the noise of a CPU, which this format holds";
+            let remedy = "`anechoic run` measures that; csv, hdr-log, hgrm and perfetto hold the detours of a program";
+            return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
+        }
         let whole = Export::new(recording, self.holds == Holds::Summary, cpus, answers, progress)?;
         Ok(match self.holds {
             Holds::OneCpu => whole.by_cpu(),

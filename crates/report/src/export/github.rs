@@ -15,6 +15,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "json",
     binary: false,
     holds: Holds::Summary,
+    loops_only: false,
     options: &[],
     examples: "  anechoic export github-benchmark before -o benchmark.json",
     write,

@@ -26,6 +26,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "hlog",
     binary: false,
     holds: Holds::Detours,
+    loops_only: false,
     options: &[],
     examples: "  anechoic export hdr-log before -o before.hlog",
     write,

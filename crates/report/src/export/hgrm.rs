@@ -20,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "hgrm",
     binary: false,
     holds: Holds::Detours,
+    loops_only: false,
     options: &[],
     examples: "  anechoic export hgrm before -o before.hgrm",
     write,

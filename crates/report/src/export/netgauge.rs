@@ -14,6 +14,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "txt",
     binary: false,
     holds: Holds::OneCpu,
+    loops_only: true,
     options: &[],
     examples: "  anechoic export netgauge before --cpus 1 -o noise.txt\n  LogGOPSim --noise-trace noise.txt -f schedule.bin",
     write,

@@ -13,6 +13,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "om",
     binary: false,
     holds: Holds::Summary,
+    loops_only: false,
     options: OPTIONS,
     examples: "  anechoic export openmetrics before --per-cpu -o before.om",
     write: |export, out| Ok(text(&families(export)?, out)?),

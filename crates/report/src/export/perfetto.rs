@@ -22,6 +22,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "pftrace",
     binary: true,
     holds: Holds::Detours,
+    loops_only: false,
     options: &[],
     examples: "  anechoic export perfetto before -o before.pftrace",
     write,

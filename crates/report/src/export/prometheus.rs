@@ -3,6 +3,7 @@
 use super::{Export, Format, Holds, REASONS};
 use crate::style::plain;
 use anechoic_analyze::noise::CpuNoise;
+use anechoic_analyze::program::ProgramFacts;
 use anechoic_analyze::{Summary, folded};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
@@ -17,10 +18,12 @@ pub(super) static FORMAT: Format = Format {
     details: "node_exporter's textfile collector reads it from a file NAME.prom in its directory, which must be replaced as a \
               whole; -o does so. The metrics are the noise of the run with its interval, the number and length of detours, and \
               what each source took; they have no timestamps. What makes the measurement doubtful is a metric for each reason. Sources by \
-              name are the 20 that took most, without numbers of CPUs, and all others together. --per-cpu adds a label.",
+              name are the 20 that took most, without numbers of CPUs, and all others together. --per-cpu adds a label. \
+              Metrics of a recorded program are its own times, with its name as a label: none is the noise of a CPU.",
     extension: "prom",
     binary: false,
     holds: Holds::Summary,
+    loops_only: false,
     options: OPTIONS,
     examples: "  anechoic export prometheus before -o /var/lib/node_exporter/anechoic.prom --force",
     write: |export, out| Ok(text(&families(export)?, out)?),
@@ -81,9 +84,14 @@ fn labelled(label: &'static str, text: impl ToString, value: f64) -> Sample {
 pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
     let summary = export.summary()?;
     let mut families = Vec::from(run_families(export));
-    families.extend(noise_families(&summary));
-    if export.answers.flag("per-cpu") {
-        families.extend(cpu_families(&summary.cpus));
+    match &summary.run.program {
+        Some(program) => families.extend(program_families(&summary, program)),
+        None => {
+            families.extend(noise_families(&summary));
+            if export.answers.flag("per-cpu") {
+                families.extend(cpu_families(&summary.cpus));
+            }
+        }
     }
     families.retain(|family| !family.samples.is_empty());
     Ok(families)
@@ -92,8 +100,9 @@ pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
 /// Returns the metrics of the run as a whole.
 fn run_families(export: &Export<'_>) -> [Family; 4] {
     let run = export.run();
-    let labels = [("method", run.method.clone()), ("version", run.tool_version.clone())];
-    let info = Sample { suffix: "_info", labels: labels.to_vec(), value: 1.0 };
+    let mut labels = vec![("method", run.method.clone()), ("version", run.tool_version.clone())];
+    labels.extend(run.program.iter().map(|program| ("program", program.name.clone())));
+    let info = Sample { suffix: "_info", labels, value: 1.0 };
     let start = run.start_utc.parse::<jiff::Timestamp>().ok();
     let start = start.map(|at| bare(at.as_millisecond() as f64 / 1e3)).into_iter().collect();
     let sound = if export.notes().is_empty() { 1.0 } else { 0.0 };
@@ -166,6 +175,69 @@ fn noise_families(summary: &Summary) -> [Family; 9] {
             by_name(summary),
         ),
     ]
+}
+
+/// Returns the metrics of a recorded program, each with its name.
+fn program_families(summary: &Summary, program: &ProgramFacts) -> [Family; 8] {
+    let total = &summary.total;
+    let label = || labelled("program", &program.name, 0.0);
+    let one = |value: f64| vec![Sample { value, ..label() }];
+    let wanted_s = seconds(total.wall_ns);
+    let kernel = program.account.map(|account| one(seconds(account.kernel_ns)));
+    [
+        gauge(
+            "anechoic_program_wall_seconds",
+            "From the start of the recorded program to its end.",
+            one(seconds(summary.run.wall_ns)),
+        ),
+        gauge(
+            "anechoic_program_cpu_seconds",
+            "CPU time of the program by the kernel's own account.",
+            kernel.unwrap_or_default(),
+        ),
+        gauge(
+            "anechoic_program_executed_seconds",
+            "For how long the threads of the program executed, without interrupts on top of them.",
+            one(seconds(program.ran_ns)),
+        ),
+        gauge(
+            "anechoic_program_lost_seconds",
+            "For how long the program wanted a CPU and did not execute, added up over CPUs.",
+            one(total.noise * wanted_s),
+        ),
+        gauge(
+            "anechoic_program_lost_ratio",
+            "Share of the time in which the program wanted a CPU that it lost.",
+            one(total.noise),
+        ),
+        Family {
+            kind: Kind::Summary,
+            ..gauge(
+                "anechoic_program_detour_seconds",
+                "Durations of the intervals in which the program wanted a CPU and did not execute.",
+                with_program(lengths(summary), &program.name, 1.0),
+            )
+        },
+        gauge(
+            "anechoic_program_source_lost_seconds",
+            "What a source took from the program.",
+            with_program(by_source(summary).0, &program.name, wanted_s),
+        ),
+        gauge(
+            "anechoic_program_named_source_lost_seconds",
+            "What a source took from the program, by name: the 20 that took most, and all others.",
+            with_program(by_name(summary), &program.name, wanted_s),
+        ),
+    ]
+}
+
+/// Returns these samples with the name of their program as a label, and values so many times as large.
+fn with_program(mut samples: Vec<Sample>, program: &str, times: f64) -> Vec<Sample> {
+    for sample in &mut samples {
+        sample.labels.insert(0, ("program", program.to_owned()));
+        sample.value *= times;
+    }
+    samples
 }
 
 /// Returns the metrics of each CPU.

@@ -17,6 +17,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "txt",
     binary: false,
     holds: Holds::Detours,
+    loops_only: true,
     options: &[],
     examples: "  anechoic export sysjitter before | column -t",
     write,

@@ -246,6 +246,7 @@ pub fn summary() -> Summary {
         tracer_cost: None,
         owners: None,
         suspects: None,
+        interrupts: None,
         suspect_threads: vec![],
         not_available: vec![],
     }

@@ -14,12 +14,12 @@ pub(super) static DETOUR: RuleRow = RuleRow {
     scope: Scope::Source,
     unit: Unit::Nanoseconds,
     limit: |text| duration(text).map(|time| time.as_nanos() as f64),
-    judge: Judge::Cpu { detours: judge, counts: judge_counts },
+    judge: Judge::Cpu { detours: judge, counts: judge_counts, runs: None },
 };
 
 /// Judges the longest detour of the recording. How rare longer ones are outside it follows from its length, by the rule
 /// of three.
-fn judge(rule: &Rule, watched: &Watched<'_>) -> Finding {
+pub(super) fn judge(rule: &Rule, watched: &Watched<'_>) -> Finding {
     let value = watched.clock.ns(watched.seen.longest_ticks) as f64;
     // A lost detour may have had any length.
     let possible = watched.clock.ns(watched.possible.longest_ticks) as f64;

@@ -29,6 +29,8 @@ pub(in crate::gate) fn judge(rule: &Rule, comparison: &Comparison) -> Finding {
     Finding {
         recording: None,
         cpu: None,
+        program: None,
+        runs: Some(comparison.after.runs),
         outcome,
         value,
         at_least: bounds.map_or(-1.0, |bounds| bounds.0),

@@ -4,11 +4,13 @@ mod detour;
 mod increase;
 mod noise;
 mod rate;
+mod wait;
 
 pub(super) use increase::judge as judge_increase;
 
 use super::counts::Counts;
 use super::pattern::SourcePattern;
+use super::program::Runs;
 use super::tally::Watched;
 use super::{Doubt, Finding};
 use anechoic_recording::Run;
@@ -19,7 +21,8 @@ use serde::Serialize;
 use std::fmt;
 
 /// All rules.
-pub static RULES: &[&RuleRow] = &[&noise::NOISE, &detour::DETOUR, &rate::RATE, &increase::INCREASE];
+pub static RULES: &[&RuleRow] =
+    &[&noise::NOISE, &detour::DETOUR, &wait::WAIT, &rate::RATE, &increase::INCREASE];
 
 /// Longest threshold at which noise and rates of all detours are judged: shorter than what the kernel's interrupts take.
 const HIGHEST_THRESHOLD_NS: u64 = 1_000;
@@ -77,6 +80,13 @@ enum Judge {
         detours: fn(&Rule, &Watched<'_>) -> Finding,
         /// By what another tool counted; or why it cannot be judged.
         counts: fn(&Rule, &Counts<'_>) -> Result<Finding, Doubt>,
+        /// By the runs of a recorded program; absent if each is judged by itself, like other recordings.
+        runs: Option<fn(&Rule, &Runs<'_>) -> Finding>,
+    },
+    /// Only in recordings of a program, by the longest detour on each CPU in which one of these sources took a part.
+    Program {
+        /// Whether a detour with this source counts.
+        waits: fn(&str) -> bool,
     },
     /// By comparison with a baseline.
     Baseline,
@@ -148,7 +158,7 @@ impl Rule {
     /// Returns the length above which detours count for it, in ns.
     pub(super) fn counts_over_ns(&self) -> u64 {
         let own = self.longer_than_ns.unwrap_or(0);
-        if std::ptr::eq(self.row, &detour::DETOUR) { self.limit as u64 } else { own }
+        if self.row.unit == Unit::Nanoseconds { self.limit as u64 } else { own }
     }
 
     /// Returns for how long a run had watched before the part of it that is kept, if no detour of that time could count: the
@@ -183,8 +193,42 @@ impl Rule {
     pub(super) fn judge(&self, watched: &Watched<'_>) -> Option<Finding> {
         match self.row.judge {
             Judge::Cpu { detours, .. } => Some(detours(self, watched)),
+            Judge::Program { .. } => Some(detour::judge(self, watched)),
             Judge::Baseline => None,
         }
+    }
+
+    /// Returns whether it judges the recordings of a program together.
+    pub(super) fn judges_runs(&self) -> bool {
+        matches!(self.row.judge, Judge::Cpu { runs: Some(_), .. })
+    }
+
+    /// Judges it on the runs of a program; absent if it judges each by itself.
+    pub(super) fn judge_runs(&self, runs: &Runs<'_>) -> Option<Finding> {
+        match self.row.judge {
+            Judge::Cpu { runs: Some(judge), .. } => Some(judge(self, runs)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it counts only some sources.
+    pub(super) fn selects(&self) -> bool {
+        self.source.is_some() || self.counts_whole().is_some()
+    }
+
+    /// Returns whether detours with a source count whole; absent if each source counts by what it took.
+    pub(super) fn counts_whole(&self) -> Option<fn(&str) -> bool> {
+        match self.row.judge {
+            Judge::Program { waits } => Some(waits),
+            _ => None,
+        }
+    }
+
+    /// Returns why it cannot be judged on a recording of this run, if so.
+    pub(super) fn refusal(&self, run: &Run) -> Option<Doubt> {
+        let is_for_programs = self.counts_whole().is_some();
+        let no_program = (is_for_programs && run.program.is_none()).then_some(Doubt::NoProgram);
+        no_program.or_else(|| self.doubt_of_kept(run))
     }
 
     /// Judges it on what another tool counted on one CPU, or returns why it cannot be judged; absent for a rule on a
@@ -192,6 +236,7 @@ impl Rule {
     pub(super) fn judge_counts(&self, counts: &Counts<'_>) -> Option<Result<Finding, Doubt>> {
         match self.row.judge {
             Judge::Cpu { counts: judge, .. } => Some(judge(self, counts)),
+            Judge::Program { .. } => Some(Err(Doubt::NoProgram)),
             Judge::Baseline => None,
         }
     }

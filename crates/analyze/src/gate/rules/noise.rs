@@ -5,9 +5,12 @@ use crate::blocks::bounds_and_most;
 use crate::counted::Within;
 use crate::gate::counts::Counts;
 use crate::gate::doubts::share;
+use crate::gate::program::{Counted, Runs, Sums};
 use crate::gate::tally::{Tally, Watched};
 use crate::gate::{Doubt, Finding, Outcome};
-use crate::stats::{Bounds, UNSEEN, fewest_in_sum, most_events, most_in_sum};
+use crate::stats::{
+    Bounds, UNSEEN, fewest_in_sum, highest_mean, lowest_mean, most_events, most_in_sum,
+};
 
 /// The rule.
 pub(super) static NOISE: RuleRow = RuleRow {
@@ -17,16 +20,12 @@ pub(super) static NOISE: RuleRow = RuleRow {
     scope: Scope::Source,
     unit: Unit::Share,
     limit: share,
-    judge: Judge::Cpu { detours: judge, counts: judge_counts },
+    judge: Judge::Cpu { detours: judge, counts: judge_counts, runs: Some(judge_runs) },
 };
 
 fn judge(rule: &Rule, watched: &Watched<'_>) -> Finding {
     let value = crate::share(watched.seen.sum_ticks, watched.wall_ticks);
     let doubt = hides(watched.threshold_ns, HIGHEST_THRESHOLD_NS);
-    if watched.has_program && watched.possible.sum_ticks > 0 {
-        let doubt = doubt.or(Some(Doubt::OfProgram));
-        return Finding { value, doubt, ..watched.finding() };
-    }
     let seen = bounds_of_parts(watched.seen, watched);
     let possible = if std::ptr::eq(watched.seen, watched.possible) {
         seen
@@ -76,6 +75,29 @@ fn bounds_of_parts(tally: &Tally, watched: &Watched<'_>) -> (Bounds, f64) {
     // The end of a run that was cut off is known only from its detours: it has one part, which is all that was watched.
     let part_ticks = if parts.len() == 1 { watched.wall_ticks } else { tally.lost.length_ticks() };
     bounds_and_most(parts, part_ticks)
+}
+
+/// Judges the share of the time in which a program wanted a CPU that it lost: the mean over its runs.
+fn judge_runs(rule: &Rule, runs: &Runs<'_>) -> Finding {
+    let wanted = runs.wanted_ns().max(1.0);
+    let allowed = runs.longest_allowed_ns.map(|ns| ns as f64);
+    let most = match runs.possible.events {
+        0 => unseen(allowed, runs.longest_ns()),
+        _ => {
+            let Sums { sum_ns, squares, longest_ns, .. } = runs.possible;
+            Some(highest_mean(sum_ns, squares, longest_ns))
+        }
+    };
+    let fewest = lowest_mean(runs.seen.sum_ns, runs.seen.squares) / wanted;
+    let most = most.map(|most| (most / wanted).min(1.0));
+    let seen = shares(runs, |run| run.seen);
+    runs.judged(rule.limit, [&seen, &shares(runs, |run| run.possible)], (fewest, most))
+}
+
+/// Returns the share that each run lost by these sums.
+fn shares(runs: &Runs<'_>, sums: fn(&Counted) -> Sums) -> Vec<f64> {
+    let share = |run: &Counted| sums(run).sum_ns / run.wanted_ns.max(1.0);
+    runs.runs.iter().map(|(run, _)| share(run)).collect()
 }
 
 /// The sum lies between the bounds of the ranges, or is known exactly. Its uncertainty by chance comes on top.

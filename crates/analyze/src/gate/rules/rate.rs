@@ -2,6 +2,7 @@
 
 use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
 use crate::gate::counts::Counts;
+use crate::gate::program::{Counted, Runs};
 use crate::gate::tally::Watched;
 use crate::gate::{Doubt, Finding, Outcome};
 use crate::stats::{dispersion, fewest_events, most_events};
@@ -15,7 +16,7 @@ pub(super) static RATE: RuleRow = RuleRow {
     scope: Scope::SourceAndLength,
     unit: Unit::PerSecond,
     limit: per_second,
-    judge: Judge::Cpu { detours: judge, counts: judge_counts },
+    judge: Judge::Cpu { detours: judge, counts: judge_counts, runs: Some(judge_runs) },
 };
 
 /// Units of time in which rates are given, in seconds.
@@ -68,6 +69,22 @@ fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
         doubt: hides(counts.threshold_ns, rule.longer_than_ns.unwrap_or(HIGHEST_THRESHOLD_NS)),
         ..counts.finding(number)
     })
+}
+
+/// Judges how often something happens to a program on all of its CPUs, per second from its start to its end: the mean over
+/// its runs.
+fn judge_runs(rule: &Rule, runs: &Runs<'_>) -> Finding {
+    let seconds = (runs.elapsed_ns() as f64 / 1e9).max(1e-9);
+    let fewest = fewest_events(runs.seen.events as f64, 1.0) / seconds;
+    let most = most_events(runs.possible.events as f64, 1.0) / seconds;
+    let rates = [rates(runs, |run| run.seen.events), rates(runs, |run| run.possible.events)];
+    runs.judged(rule.limit, [&rates[0], &rates[1]], (fewest, Some(most)))
+}
+
+/// Returns the rate of these events in each run.
+fn rates(runs: &Runs<'_>, events: fn(&Counted) -> u64) -> Vec<f64> {
+    let rate = |(run, ns): &(&Counted, u64)| events(run) as f64 * 1e9 / (*ns).max(1) as f64;
+    runs.runs.iter().map(rate).collect()
 }
 
 /// Returns how long to watch a CPU to show that this many events in these seconds are within the limit, if their rate

@@ -54,7 +54,13 @@ pub(super) fn certainty(comparison: &Comparison) -> Vec<String> {
         .iter()
         .map(|choice| format!("{} runs of {}", count(choice.runs), span(choice.wall_ns)));
     let plan: Vec<String> = plan.collect();
-    if !plan.is_empty() {
+    if let Some(first) = comparison.plan.first().filter(|_| comparison.program.is_some()) {
+        // The variation within a run of a program is not known.
+        lines.push(format!(
+            "To find a change of 10 % with a probability of 80 %, record {} runs on each side.",
+            count(first.runs)
+        ));
+    } else if !plan.is_empty() {
         lines.push(format!(
             "To find a change of 10 % with a probability of 80 %, measure on each side {}.",
             plan.join(", or ")

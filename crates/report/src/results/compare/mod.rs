@@ -3,6 +3,7 @@
 mod certainty;
 mod charts;
 mod culprits;
+mod program;
 mod row;
 mod trials;
 
@@ -52,11 +53,19 @@ pub fn compare(found: &Comparison, view: &View<'_>) -> Screen {
         screen.section("trials");
         screen.facts(commands(trials));
     }
-    screen.section("both sides");
-    screen.table(sides(found));
+    match &found.program {
+        Some(program) => program::add(found, program, &mut screen),
+        None => {
+            screen.section("both sides");
+            screen.table(sides(found));
+        }
+    }
     if found.before.runs.max(found.after.runs) > 1 {
         screen.note(
-            "noise: geometric mean over the runs of a side; tables below: arithmetic means, which add up",
+            match found.program {
+                Some(_) => "lost: geometric mean over the runs of a side; tables below: arithmetic means, which add up",
+                None => "noise: geometric mean over the runs of a side; tables below: arithmetic means, which add up",
+            },
         );
     }
     if !found.changed.is_empty() {
@@ -64,7 +73,10 @@ pub fn compare(found: &Comparison, view: &View<'_>) -> Screen {
         screen.table(settings(found, view));
     }
     if !found.sources.is_empty() {
-        screen.section("sources, as a share of the CPU time; differences in percentage points");
+        screen.section(match found.program {
+            Some(_) => "sources, as a share of the time in which it wanted a CPU; differences in percentage points",
+            None => "sources, as a share of the CPU time; differences in percentage points",
+        });
         screen.table(sources(found, view));
     }
     if !found.cpus.is_empty() {
@@ -88,34 +100,39 @@ fn name(side: &Side) -> String {
 /// Returns what was found: the change, its largest sources, what it is worth.
 pub(crate) fn sentences(found: &Comparison) -> Vec<String> {
     let (before, after) = (&found.before, &found.after);
-    let values = format!(
-        "{} in {}, {} in {}",
-        noise(before.noise),
-        name(before),
-        noise(after.noise),
-        name(after)
-    );
+    let values = match found.program {
+        Some(_) => program::values(found),
+        None => format!(
+            "{} in {}, {} in {}",
+            noise(before.noise),
+            name(before),
+            noise(after.noise),
+            name(after)
+        ),
+    };
+    let what = if found.program.is_some() { "lost share" } else { "noise" };
     let size = found.ratio.map(|ratio| fell_or_rose(ratio, found.interval));
     let size = size.unwrap_or_else(|| match after.noise < before.noise {
         true => "fell".to_owned(),
         false => "rose".to_owned(),
     });
     let first = match found.verdict {
-        Change::Quieter | Change::Noisier => format!("The noise {size}: {values}."),
+        Change::Quieter | Change::Noisier => format!("The {what} {size}: {values}."),
         Change::Unproven if found.order == Order::Kept => {
             format!("No change is proven: {values}, but {}.", why_unproven(found))
         }
         Change::Unproven => {
-            format!("Unproven: the noise {size} ({values}), but {}.", why_unproven(found))
+            format!("Unproven: the {what} {size} ({values}), but {}.", why_unproven(found))
         }
         Change::NotShown => not_shown(found, &values),
         Change::OneRunDiffers => format!(
-            "These recordings differ: the noise {size}: {values}. Whether the change did it is unknown: {}.",
+            "These recordings differ: the {what} {size}: {values}. Whether the change did it is unknown: {}.",
             too_few(found)
         ),
         Change::OneRun => format!("No verdict: {values}. {}.", capital(&too_few(found))),
     };
     let mut sentences = vec![first];
+    sentences.extend(found.program.as_ref().and_then(|program| program::times(found, program)));
     match found.verdict {
         Change::Quieter | Change::Noisier | Change::Unproven => sentences.extend(explained(found)),
         Change::NotShown => sentences.extend(changed_alone(found)),
@@ -278,11 +295,9 @@ fn warnings(found: &Comparison) -> Vec<String> {
         (Change::OneRun | Change::OneRunDiffers, Order::Duet) => warnings.push(format!(
             "Measure {FEWEST_PAIRS} pairs or more, better 10, and let them all end: `anechoic ab --duet --pairs 10 …`."
         )),
-        (Change::OneRun | Change::OneRunDiffers, _) if found.programs => warnings.push(
-            "Record each side repeatedly, and give all its recordings together: `anechoic record -o before/1 -- PROGRAM`, \
-             `… -o before/2 …`, change the setting, `… -o after/1 …`, `… -o after/2 …`; then `anechoic compare before after`."
-                .into(),
-        ),
+        _ if found.program.is_some() => {
+            warnings.extend(found.program.iter().flat_map(|program| program::warnings(found, program)));
+        }
         (Change::OneRun | Change::OneRunDiffers, _) => warnings.push(
             "Measure both sides repeatedly: `anechoic run --repeat 5 -o before`, change the setting, \
              `anechoic run --repeat 5 -o after`; or name earlier runs of this host with --history."
@@ -290,10 +305,6 @@ fn warnings(found: &Comparison) -> Vec<String> {
         ),
         (_, Order::Kept) => warnings.push(
             "Measure both sides again without --stop-on: `anechoic run --repeat 5`.".into(),
-        ),
-        (Change::Unproven, Order::OneSession) if found.programs && !found.control_moved() => warnings.push(
-            "Record both sides again, in turns: before, after, before, after; give all recordings of a side together."
-                .into(),
         ),
         (Change::Unproven, Order::OneSession) if !found.control_moved() => warnings.push(
             "Measure both sides again, in turns: `anechoic ab`, or where a reboot lies between them, before, after, before, \
@@ -425,6 +436,7 @@ fn lengths(found: &Comparison, view: &View<'_>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_analyze::compare::ProgramChange;
 
     fn side(name: &str, noise: f64) -> Side {
         Side {
@@ -445,7 +457,7 @@ mod tests {
         Comparison {
             before: side("A", before),
             after: side("B", after),
-            programs: false,
+            program: None,
             verdict: Change::NotShown,
             order: Order::Paired,
             apart_ns: None,
@@ -472,6 +484,28 @@ mod tests {
     pub(super) fn source(name: &str, rise: f64, clear: bool) -> SourceChange {
         let difference = Difference { before: 0.5, after: 0.5 + rise, interval: None, clear };
         SourceChange { source: "thread".into(), name: name.into(), control: false, difference }
+    }
+
+    /// Returns recorded programs of these names that took a second on either side.
+    fn program_of(names: [&str; 2]) -> ProgramChange {
+        let same = Difference { before: 1e9, after: 1e9, interval: None, clear: false };
+        ProgramChange {
+            names: names.map(|name| vec![name.to_owned()]),
+            wall_ns: Some(same),
+            cpu_ns: same,
+            is_account: true,
+            lost_ns: same,
+        }
+    }
+
+    #[test]
+    fn different_programs_are_named() {
+        for (names, warned) in [(["make", "make"], false), (["make", "ninja"], true)] {
+            let program = Some(program_of(names));
+            let found = Comparison { program, ..comparison([0.05, 0.06]) };
+            let all = warnings(&found).join(" ");
+            assert_eq!(all.contains("make in A, ninja in B"), warned, "{names:?}: {all}");
+        }
     }
 
     #[test]
@@ -501,12 +535,13 @@ mod tests {
             (false, Change::Unproven, Order::OneSession, "anechoic ab"),
             (true, Change::Unproven, Order::OneSession, "Record both sides again"),
         ];
-        for (programs, verdict, order, expected) in cases {
-            let found = Comparison { programs, verdict, order, ..comparison([0.05, 0.06]) };
+        for (is_program, verdict, order, expected) in cases {
+            let program = is_program.then(|| program_of(["make", "make"]));
+            let found = Comparison { program, verdict, order, ..comparison([0.05, 0.06]) };
             let all = warnings(&found).join(" ");
-            assert!(all.contains(expected), "{programs}, {verdict:?}: {all}");
+            assert!(all.contains(expected), "{is_program}, {verdict:?}: {all}");
             assert!(
-                !programs || !all.contains("anechoic run") && !all.contains("--history"),
+                !is_program || !all.contains("anechoic run") && !all.contains("--history"),
                 "{all}"
             );
         }

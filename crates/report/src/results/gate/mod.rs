@@ -12,7 +12,7 @@ pub use markdown::gate_markdown;
 use words::{outcome, quantity, reason};
 
 use crate::screen::Screen;
-use crate::style::{Tone, View, clip, plain};
+use crate::style::{Tone, View, clip, listed, plain};
 use crate::table::{Rows, Table};
 use crate::units::{count, counted, span};
 use anechoic_analyze::gate::{Finding, Gate, Outcome, RuleOutcome};
@@ -85,13 +85,22 @@ fn scope(found: &Gate) -> String {
         .iter()
         .flat_map(|recording| recording.cpus.iter().map(move |cpu| (&recording.host, cpu)));
     let cpus = counted(cpus.collect::<BTreeSet<_>>().len() as u64, "CPU", "CPUs");
+    let programs: BTreeSet<&String> =
+        found.recordings.iter().filter_map(|recording| recording.program.as_ref()).collect();
+    let programs: Vec<String> = programs.into_iter().map(|name| clip(&plain(name), NAME)).collect();
+    let programs = match programs.is_empty() {
+        true => String::new(),
+        false => format!(" of {}", listed(&programs)),
+    };
     let lengths = found.recordings.iter().map(|recording| recording.wall_ns);
     let shortest = lengths.min().filter(|ns| *ns > 0);
     let length = shortest.map(|shortest| {
         let least = if found.recordings.len() > 1 { "at least " } else { "" };
         format!(" of {least}{}", span(shortest))
     });
-    format!("{rules} · {recordings}{} · {cpus}", length.unwrap_or_default())
+    // A program uses the CPUs that it gets.
+    let cpus = if programs.is_empty() { format!(" · {cpus}") } else { programs };
+    format!("{rules} · {recordings}{}{cpus}", length.unwrap_or_default())
 }
 
 /// Returns the line of a rule: outcome, rule, reason.
@@ -104,8 +113,11 @@ fn name(rule: &RuleOutcome) -> String {
     plain(&format!("{} {}", rule.rule, rule.given))
 }
 
-/// Returns where a finding is; nothing if it is of all.
+/// Returns where a finding is, or of which program; nothing if it is of all.
 fn place(finding: &Finding, found: &Gate) -> Option<String> {
+    if let Some(program) = &finding.program {
+        return Some(clip(&plain(program), NAME));
+    }
     let cpu = format!("CPU {}", finding.cpu?);
     let recording = finding.recording.and_then(|index| recording(index, found));
     Some(recording.map_or(cpu.clone(), |name| format!("{cpu} of {name}")))

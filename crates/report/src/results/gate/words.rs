@@ -3,7 +3,9 @@
 use super::{place, recording};
 use crate::names::title_of;
 use crate::style::plain;
-use crate::units::{asked, change, count, counted, length, noise, per_time, rough_share, span};
+use crate::units::{
+    asked, between, change, count, counted, length, noise, per_time, rough_share, span,
+};
 use anechoic_analyze::gate::{
     Doubt, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, Unit,
 };
@@ -49,7 +51,9 @@ pub(super) fn reason(rule: &RuleOutcome, gate: &Gate) -> String {
 
 /// Returns what was found where it was worst, and what follows from it.
 fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
+    let of_program = finding.runs.filter(|_| finding.program.is_some());
     let words = match rule.unit {
+        _ if of_program.is_some() => over_runs(rule, finding, of_program.unwrap_or_default()),
         Unit::Share => share(rule, finding, gate),
         Unit::Nanoseconds => longest(rule, finding, gate),
         Unit::PerSecond => rate(rule, finding, gate),
@@ -58,6 +62,9 @@ fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let place = place(finding, gate).map(|place| format!("{place}: ")).unwrap_or_default();
     let exceeded = rule.findings.iter().filter(|one| one.outcome == Outcome::Fail).count();
     let others = match (rule.outcome, rule.findings.len()) {
+        (Outcome::Fail, all) if all > 1 && of_program.is_some() => {
+            format!("; exceeded by {exceeded} of {all} programs")
+        }
         (Outcome::Fail, all) if all > 1 && gate.recordings.len() > 1 => {
             format!("; exceeded in {exceeded} of {all} places")
         }
@@ -113,6 +120,25 @@ fn judged<'a>(finding: &Finding, gate: &'a Gate) -> Option<&'a Judged> {
 /// What would decide about the noise of a CPU on which nothing was seen.
 const NO_LENGTH: &str = "which limits no noise, because an unseen detour may have any length: limit that by --max-detour";
 
+/// Returns a mean over the runs of a program, with the bound that decides.
+fn over_runs(rule: &RuleOutcome, finding: &Finding, runs: u64) -> String {
+    let value = quantity(rule.unit, finding.value);
+    let runs = match runs {
+        1 => format!("{value} in this run"),
+        _ => format!("{value} in {} on average", counted(runs, "run", "runs")),
+    };
+    match (finding.outcome, finding.at_most) {
+        (Outcome::Undecided, _) if finding.doubt.is_some() => runs,
+        (Outcome::Undecided, None) => format!("{runs}, {NO_LENGTH}"),
+        (Outcome::Undecided, Some(most)) => {
+            let bounds =
+                between(&quantity(rule.unit, finding.at_least), &quantity(rule.unit, most));
+            format!("{runs}, {bounds} with 95 % confidence; record more runs")
+        }
+        _ => format!("{runs}, {}", bound(rule.unit, finding)),
+    }
+}
+
 fn share(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     if finding.value == 0.0 && finding.at_most.is_none() && finding.uncertain == 0 {
         return format!("none seen in {}, {NO_LENGTH}", span(finding.wall_ns));
@@ -162,6 +188,12 @@ fn longest(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
         }
         Outcome::Pass => match rule.findings.iter().map(|one| one.wall_ns).min().unwrap_or(0) {
             0 => longest,
+            _ if judged(finding, gate).is_some_and(|judged| judged.program.is_some()) => {
+                match gate.recordings.len() {
+                    1 => format!("{longest} in this run"),
+                    all => format!("{longest} in these {} runs", count(all as u64)),
+                }
+            }
             shortest => {
                 let rarer = quantity(Unit::PerSecond, RULE_OF_THREE * 1e9 / shortest as f64);
                 format!("{longest}; any over {limit} come at most {rarer} with 95 % confidence")
@@ -211,9 +243,12 @@ const ONE_RUN: &str =
 const SUCCESSIVE: &str = "two runs in a row do not show how much successive runs are alike: measure both sides with --repeat 5, \
                           or in turn";
 
-/// Why the noise of a program is not judged.
-const OF_PROGRAM: &str = "the noise of one recording of a program has no interval: `anechoic compare` several, or limit \
-                          --max-detour and --max-rate";
+/// Why few runs of a program prove nothing but their own maxima.
+const FEW_RUNS_OF_PROGRAM: &str = "three runs or more show how much the runs of a program differ: record it again and name all \
+                                   recordings; --max-wait and --max-detour judge a single run";
+
+/// Why a rule does not apply.
+const NO_PROGRAM: &str = "only a recorded program waits for a CPU (`anechoic record`); --max-detour limits the detours of a CPU";
 
 /// Why sides that were measured far apart prove nothing.
 const ONE_SESSION: &str = "more than ten minutes lie between the sides, and nothing shows how much the host changes by itself \
@@ -256,16 +291,16 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
             format!("{counters} from the recorded events")
         }
         Doubt::NoEvents { what } => format!("no kernel event covers {}", plain(what)),
-        Doubt::MissingHosts { present, hosts } => {
-            format!("{present} of the {} of the job are present", counted(*hosts, "host", "hosts"))
-        }
+        Doubt::MissingHosts { present, hosts } => missing_hosts(*present, *hosts),
         Doubt::NotAttributed => {
             "the sources are unknown, because no kernel events were recorded or attributed".into()
         }
         Doubt::Threshold { threshold_ns } => {
             format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
         }
-        Doubt::OfProgram => OF_PROGRAM.into(),
+        Doubt::FewRunsOfProgram { .. } => FEW_RUNS_OF_PROGRAM.into(),
+        Doubt::NoProgram => NO_PROGRAM.into(),
+        Doubt::CpuTime { missing_ns } => missing(*missing_ns),
         Doubt::Unread => "a recording could not be read".into(),
         Doubt::OneRun => ONE_RUN.into(),
         Doubt::Successive => SUCCESSIVE.into(),
@@ -291,6 +326,17 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
         | Doubt::Injected
         | Doubt::EndedByEvent { .. } => plain(&doubt.known_in_words().unwrap_or_default()),
     }
+}
+
+fn missing_hosts(present: u64, hosts: u64) -> String {
+    format!("{present} of the {} of the job are present", counted(hosts, "host", "hosts"))
+}
+
+fn missing(ns: u64) -> String {
+    format!(
+        "the kernel counted {} more CPU time of the program than the events show, so some are missing",
+        span(ns)
+    )
 }
 
 /// Returns that what is kept of a run is no sample, with what can be judged.

@@ -57,6 +57,9 @@ fn kind(kind: &Kind) -> String {
         (true, Some(_)) => "with kernel events on and off",
         (false, _) => "without kernel events",
     };
+    if let Some(program) = &kind.program {
+        return format!("program {}", plain(program));
+    }
     let cpus = if kind.cpus.len() == 1 { "CPU" } else { "CPUs" };
     format!(
         "{cpus} {} · {} · over {} · scheduling {} · {events}",
@@ -76,7 +79,11 @@ pub(crate) fn sentences(found: &History) -> Vec<String> {
         }];
     };
     let first = format!(
-        "The noise of a run is {}; runs vary by {:.1} % of it (standard deviation).",
+        "{} {}; runs vary by {:.1} % of it (standard deviation).",
+        match &found.kind.program {
+            Some(_) => "Of the time in which it wanted a CPU, a run lost",
+            None => "The noise of a run is",
+        },
         noise(mean),
         deviation * 100.0
     );

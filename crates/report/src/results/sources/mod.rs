@@ -160,7 +160,11 @@ pub fn sources(sources: &Sources, view: &View<'_>) -> Screen {
     };
     screen.headline(&match &sources.run.program {
         Some(program) => {
-            format!("{} lost {} of its run time.", plain(&program.name), noise(sources.noise))
+            format!(
+                "{} lost {} of the time in which it wanted a CPU.",
+                plain(&program.name),
+                noise(sources.noise)
+            )
         }
         None => format!("{who} lost {least}{} of {their} time.", noise(sources.noise)),
     });

@@ -7,6 +7,7 @@ use crate::results::described::{Grouping, Methods};
 use crate::results::found::Found;
 use crate::results::row::{Print, Row};
 use crate::results::timeline::{PERIODS, TIMELINE};
+use anechoic_analyze::edges::add_edges;
 use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::{Readings, Summary, Wanted};
 use anechoic_recording::run::RunState;
@@ -35,9 +36,14 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
     if let Some(problem) = nothing_saved(input.one()?) {
         return Err(problem);
     }
-    let Some(page) = input.page else { return anechoic_analyze::summarize(input.one()?) };
+    let Some(page) = input.page else {
+        let mut summary = anechoic_analyze::summarize(input.one()?)?;
+        add_edges(summary.interrupts.as_mut(), input.one()?)?;
+        return Ok(summary);
+    };
     let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };
-    let readings = Readings::read(input.one()?, wanted, &mut |_| {})?;
+    let mut readings = Readings::read(input.one()?, wanted, &mut |_| {})?;
+    add_edges(readings.summary.interrupts.as_mut(), input.one()?)?;
     page.add(
         readings.timeline.map(|timeline| Found::from_value(&TIMELINE, timeline, input.recordings)),
     );

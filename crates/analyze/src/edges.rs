@@ -1,0 +1,226 @@
+//! Entry and exit of interrupts: the time before the first event of an interrupt and after its last one, which no event
+//! shows. A loop sees it as gaps around the interrupt; for a recorded program it can only be estimated.
+
+use crate::fold::{CpuLoops, Fold, read_once};
+use crate::loops::watched;
+use crate::split::{SplitDetour, is_gap};
+use anechoic_recording::sources::{Class, SOFTIRQ, find};
+use anechoic_recording::{Activity, ActivityKind, Problem, Recording, Run, methods};
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The name of the victim's state in which an interrupt ran on top of it.
+const RUNNING: &str = "running";
+/// Fewest interrupts of which a loop must have seen the edges.
+const FEWEST: u64 = 20;
+/// Most directories beside a recording that are looked into.
+const MOST_BESIDE: usize = 200;
+/// A recording with more detours than this is not read for its edges.
+const MOST_DETOURS: u64 = 2_000_000;
+
+/// Interrupts on top of a recorded program.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interrupts {
+    /// Their number.
+    pub count: u64,
+    /// Their number by source.
+    pub by_source: BTreeMap<String, u64>,
+    /// What their entries and exits took from the program, beside its lost time; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edges: Option<Edges>,
+}
+
+/// An estimate of what the entries and exits of interrupts took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Edges {
+    /// If each took as long as the first quartile of those that the loops saw, by source, in ns.
+    pub low_ns: u64,
+    /// If each took as long as the third quartile, or as the mean if that is more, in ns.
+    pub high_ns: u64,
+    /// Number of interrupts of which the loops saw entry and exit.
+    pub seen: u64,
+    /// The directory of the recording of these loops.
+    pub recording: String,
+}
+
+/// Counts the interrupts that begin a detour, and adds up the gaps around those that are alone in one.
+#[derive(Debug, Default)]
+pub(crate) struct EdgesBuilder {
+    counts: BTreeMap<String, u64>,
+    gaps: BTreeMap<String, Gaps>,
+}
+
+/// Entry and exit gaps of interrupts of one source, together, in ticks.
+#[derive(Debug)]
+struct Gaps {
+    lengths: Histogram<u64>,
+    sum_ticks: u64,
+}
+
+impl Default for Gaps {
+    fn default() -> Self {
+        let lengths = Histogram::new(3).expect("three digits are within 0..=5");
+        Self { lengths, sum_ticks: 0 }
+    }
+}
+
+impl Gaps {
+    fn add(&mut self, ticks: u64) {
+        self.lengths.record(ticks).expect("a histogram that resizes itself takes any value");
+        self.sum_ticks = self.sum_ticks.saturating_add(ticks);
+    }
+
+    /// Returns the first quartile, and the third one or the mean, in ticks.
+    fn bounds(&self) -> [f64; 2] {
+        let [first, third] = [0.25, 0.75].map(|part| self.lengths.value_at_quantile(part) as f64);
+        let mean = self.sum_ticks as f64 / self.lengths.len().max(1) as f64;
+        [first, third.max(mean)]
+    }
+}
+
+/// Returns the interrupt, no softirq, with which these activities of a detour begin on top of the victim.
+fn interrupt(rows: &[Activity]) -> Option<&Activity> {
+    let first = rows.iter().find(|row| !is_gap(row.kind))?;
+    let is_interrupt = find(&first.source)
+        .is_some_and(|source| source.class == Class::Interrupt && source.id != SOFTIRQ.id);
+    let on_top = first.kind == ActivityKind::Activity && &*first.victim_state == RUNNING;
+    Some(first).filter(|_| is_interrupt && on_top)
+}
+
+impl Fold for EdgesBuilder {
+    fn begin_cpu(&mut self, _: &CpuLoops<'_>) {}
+
+    fn detour(&mut self, detour: &SplitDetour<'_>) {
+        let rows = detour.view.activities;
+        let Some(first) = interrupt(rows) else { return };
+        *self.counts.entry(first.source.to_string()).or_default() += 1;
+        let edge =
+            |row: &&Activity| matches!(row.kind, ActivityKind::EntryGap | ActivityKind::ExitGap);
+        // Another thread, or what no event explains, has gaps of its own.
+        let alone = rows.iter().all(|row| is_gap(row.kind) || row.kind == ActivityKind::Activity);
+        if alone && rows.iter().filter(edge).count() == 2 {
+            let ticks = rows.iter().filter(edge).map(|row| row.self_ticks);
+            let ticks = ticks.fold(0, u64::saturating_add);
+            self.gaps.entry(first.source.to_string()).or_default().add(ticks);
+        }
+    }
+}
+
+impl EdgesBuilder {
+    /// Returns the interrupts on top of a program.
+    pub(crate) fn interrupts(self) -> Interrupts {
+        let count = self.counts.values().copied().fold(0, u64::saturating_add);
+        Interrupts { count, by_source: self.counts, edges: None }
+    }
+
+    /// Returns what so many interrupts take at their edges; absent if too few were seen. An interrupt of a source without
+    /// gaps takes as long as one of any other.
+    fn estimate(&self, interrupts: &Interrupts, reference: &Recording) -> Option<Edges> {
+        let mut all = Gaps::default();
+        for gaps in self.gaps.values() {
+            all.lengths.add(&gaps.lengths).ok()?;
+            all.sum_ticks = all.sum_ticks.saturating_add(gaps.sum_ticks);
+        }
+        let seen = all.lengths.len();
+        let clock = &reference.run().clock;
+        let mut sums = [0.0, 0.0];
+        for (source, count) in &interrupts.by_source {
+            let known = self.gaps.get(source).filter(|gaps| gaps.lengths.len() >= FEWEST);
+            let bounds = known.unwrap_or(&all).bounds();
+            sums = [0, 1].map(|end: usize| sums[end] + bounds[end] * *count as f64);
+        }
+        let [low_ns, high_ns] = sums.map(|ticks| clock.ns(ticks as u64));
+        let recording = reference.dir().display().to_string();
+        (seen >= FEWEST).then_some(Edges { low_ns, high_ns, seen, recording })
+    }
+}
+
+/// Adds to the interrupts on top of a recorded program what their entries and exits took, by the loops of the recording of
+/// `anechoic run` that lies beside it and is the nearest in time on the same machine.
+///
+/// # Errors
+/// A table of that recording is damaged.
+pub fn add_edges(
+    interrupts: Option<&mut Interrupts>,
+    recording: &Recording,
+) -> Result<(), Problem> {
+    let Some(interrupts) = interrupts.filter(|found| found.count > 0) else { return Ok(()) };
+    let Some(reference) = beside(recording) else { return Ok(()) };
+    let (mut edges, loops) = (EdgesBuilder::default(), watched(&reference)?);
+    read_once(&reference, &loops, &mut [&mut edges], &mut |_| {})?;
+    interrupts.edges = edges.estimate(interrupts, &reference);
+    Ok(())
+}
+
+/// Returns the recording of loops beside this one; absent if there is none on the same machine.
+fn beside(recording: &Recording) -> Option<Recording> {
+    let own = recording.dir().canonicalize().ok()?;
+    let entries = fs::read_dir(own.parent()?).ok()?.take(MOST_BESIDE);
+    let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let others = dirs.filter(|dir| *dir != own && dir.join("run.json").is_file());
+    let loops = others.filter_map(|dir| Recording::open(&dir).ok());
+    let fits = loops.filter(|other| is_like(other.run(), recording.run()));
+    fits.min_by_key(|other| (apart(other.run(), recording.run()), other.dir().to_owned()))
+}
+
+/// Returns how far the starts of two runs lie apart; very far if a start is not known.
+fn apart(a: &Run, b: &Run) -> jiff::SignedDuration {
+    let start = |run: &Run| run.start_utc.parse::<jiff::Timestamp>().ok();
+    let apart = start(a).zip(start(b)).map(|(a, b)| a.duration_since(b).abs());
+    apart.unwrap_or(jiff::SignedDuration::MAX)
+}
+
+/// Returns whether the loops of a run show how long interrupts of another one took to enter and to leave.
+fn is_like(loops: &Run, program: &Run) -> bool {
+    let (a, b) = (&loops.machine, &program.machine);
+    let same_machine = (&a.host, &a.model, &a.kernel, &a.hypervisor)
+        == (&b.host, &b.model, &b.kernel, &b.hypervisor);
+    let detours = loops.cpus.iter().map(|cpu| cpu.detours).fold(0, u64::saturating_add);
+    let is_read = loops.method == methods::DETOURS && loops.trace.is_some();
+    same_machine && is_read && detours <= MOST_DETOURS && !a.is_emulated()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders::activity;
+
+    fn row(kind: ActivityKind, source: &str, self_ticks: u64) -> Activity {
+        Activity { victim_state: RUNNING.into(), ..activity((0, 0), kind, source, 0, self_ticks) }
+    }
+
+    #[test]
+    fn only_an_interrupt_on_top_of_the_victim_has_edges() {
+        use ActivityKind::{Activity as During, EntryGap, OffCpu};
+        let waiting = Activity { victim_state: "runnable".into(), ..row(During, "timer", 5) };
+        let cases = [
+            ("a tick", vec![row(During, "timer-tick", 5)], true),
+            ("after its gap", vec![row(EntryGap, "ipi", 5), row(During, "ipi", 5)], true),
+            ("a softirq", vec![row(During, "softirq", 5)], false),
+            ("another thread", vec![row(OffCpu, "thread", 5)], false),
+            ("while the victim waits", vec![waiting], false),
+            ("a page fault", vec![row(During, "page-fault", 5)], false),
+            ("nothing", vec![], false),
+        ];
+        for (name, rows, expected) in cases {
+            assert_eq!(interrupt(&rows).is_some(), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_the_quartiles_and_hold_the_mean() {
+        let cases: [(&str, &[u64], [f64; 2]); 3] = [
+            ("alike", &[10, 10, 10, 10], [10.0, 10.0]),
+            ("spread", &[10, 20, 30, 40], [10.0, 30.0]),
+            ("one far out", &[10, 10, 10, 10, 960], [10.0, 200.0]),
+        ];
+        for (name, ticks, expected) in cases {
+            let mut gaps = Gaps::default();
+            ticks.iter().for_each(|ticks| gaps.add(*ticks));
+            assert_eq!(gaps.bounds(), expected, "case: {name}");
+        }
+    }
+}

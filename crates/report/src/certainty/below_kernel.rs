@@ -1,0 +1,56 @@
+//! What the events of a recorded program do not show: the edges of interrupts, and what is below the kernel.
+
+use crate::screen::{Fact, InBrief};
+use crate::style::{Tone, plain};
+use crate::units::{between, counted, length};
+use anechoic_analyze::edges::{Edges, Interrupts};
+use anechoic_analyze::program::ProgramFacts;
+use std::path::Path;
+
+/// Returns what is known of it.
+pub(super) fn facts(program: &ProgramFacts, interrupts: Option<&Interrupts>) -> Vec<Fact> {
+    let found = interrupts.filter(|found| found.count > 0);
+    let edges = found.map(|found| {
+        let number = counted(found.count, "interrupt", "interrupts");
+        match &found.edges {
+            Some(edges) => {
+                Fact::new("not seen", Tone::Quiet, format!("{} more at entry and exit of {number} ({})", more(edges), seen(edges)))
+            }
+            None => {
+                let text = format!(
+                    "entry and exit of {number}, each of unknown length: a recording of `anechoic run` beside this one shows it"
+                );
+                Fact::new("not seen", Tone::Quiet, text).in_brief(InBrief::Nothing)
+            }
+        }
+    });
+    let steal = program.account.map(|account| match account.steal_ns {
+        0 => {
+            let none = "the hypervisor reported none while the program was recorded";
+            Fact::new("steal", Tone::Good, none).in_brief(InBrief::Nothing)
+        }
+        ns => {
+            let text = format!("{} on all CPUs while the program was recorded; what of it hit the program counts as its run time", length(ns));
+            Fact::new("steal", Tone::Quiet, text)
+        }
+    });
+    let below =
+        "what firmware, a hypervisor or a slow memory bus takes counts as run time of the program";
+    let below =
+        Fact::new("below", Tone::Quiet, below).in_brief(InBrief::Unchecked("below the kernel"));
+    edges.into_iter().chain(steal).chain([below]).collect()
+}
+
+fn more(edges: &Edges) -> String {
+    match (length(edges.low_ns), length(edges.high_ns)) {
+        (low, high) if low == high => low,
+        (low, high) => between(&low, &high),
+    }
+}
+
+/// Returns how that is known.
+fn seen(edges: &Edges) -> String {
+    let name = Path::new(&edges.recording).file_name();
+    let name = name.map_or_else(|| edges.recording.clone(), |name| name.to_string_lossy().into());
+    format!("by {} in {}", counted(edges.seen, "interrupt", "interrupts"), plain(&name))
+}

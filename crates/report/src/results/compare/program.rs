@@ -1,0 +1,130 @@
+//! What a comparison shows of recorded programs: their times, and what to do for a verdict.
+
+use super::{differences, in_sentences, name, side_heads};
+use crate::screen::Screen;
+use crate::style::{clip, listed, plain};
+use crate::table::Table;
+use crate::units::{between, count, noise, rate, span};
+use anechoic_analyze::compare::{Change, Comparison, Difference, Order, ProgramChange, Side};
+
+/// Widest name of a program.
+const NAME: usize = 20;
+
+/// Returns how much each side lost.
+pub(super) fn values(found: &Comparison) -> String {
+    let (before, after) = (&found.before, &found.after);
+    format!(
+        "{} of the time in which it wanted a CPU in {}, {} in {}",
+        noise(before.noise),
+        name(before),
+        noise(after.noise),
+        name(after)
+    )
+}
+
+/// Returns for how long the programs of both sides ran, in a sentence; absent if that is not known.
+pub(super) fn times(found: &Comparison, program: &ProgramChange) -> Option<String> {
+    let Difference { before, after, interval, clear } = program.wall_ns?;
+    let [side, other] = in_sentences(found);
+    let interval = interval.map(|ends| {
+        let unclear = if clear { "" } else { ", which is no clear difference" };
+        format!(
+            " ({}; 95 %: {}{unclear})",
+            signed(after - before),
+            between(&signed(ends.low), &signed(ends.high))
+        )
+    });
+    Some(format!(
+        "From start to end it took {} {side} and {} {other}{}.",
+        ns(before),
+        ns(after),
+        interval.unwrap_or_default(),
+    ))
+}
+
+fn ns(ns: f64) -> String {
+    span(ns.abs().round() as u64)
+}
+
+/// Writes a difference of times with its sign.
+fn signed(value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", ns(value))
+}
+
+/// Writes an end of an interval; the sign of a positive difference is added where it is shown.
+fn with_minus(value: f64) -> String {
+    if value < 0.0 { signed(value) } else { ns(value) }
+}
+
+/// Adds the sides, and the times of the programs.
+pub(super) fn add(found: &Comparison, program: &ProgramChange, screen: &mut Screen) {
+    screen.section("both sides");
+    screen.table(sides(found, program));
+    screen.section("times of the program, means over the runs");
+    let cpu = if program.is_account { "CPU time (kernel)" } else { "executed" };
+    let rows = [
+        ("wall time", program.wall_ns),
+        (cpu, Some(program.cpu_ns)),
+        ("lost", Some(program.lost_ns)),
+    ];
+    let rows: Vec<(&str, Difference)> =
+        rows.into_iter().filter_map(|(what, times)| Some((what, times?))).collect();
+    let table = differences(
+        &rows,
+        "",
+        |row| row.0.to_owned(),
+        |row| row.1,
+        side_heads(found),
+        [ns, with_minus],
+    );
+    screen.table(table.captioned("Times of the program on both sides, means over the runs"));
+}
+
+fn sides(found: &Comparison, program: &ProgramChange) -> Table {
+    let relative = |deviation: f64| format!("± {:.1} %", deviation * 100.0);
+    let names = program.names.each_ref().map(|names| named(names));
+    let rows: Vec<(Side, String)> =
+        [found.before.clone(), found.after.clone()].into_iter().zip(names).collect();
+    Table::with_rows(&rows)
+        .name("side", |row| name(&row.0))
+        .name("program", |row| row.1.clone())
+        .number("runs", |row| count(row.0.runs))
+        .number("lost", |row| noise(row.0.noise))
+        .some_numbers("between runs", 0, |row| row.0.between_runs.map(relative))
+        .number("detours/s", |row| rate(row.0.rate_per_s))
+        .captioned("What the programs of both sides lost of the time in which they wanted a CPU: geometric mean over runs")
+}
+
+fn named(names: &[String]) -> String {
+    listed(&names.iter().map(|name| clip(&plain(name), NAME)).collect::<Vec<_>>())
+}
+
+/// Returns what makes a comparison of programs doubtful, with what to do.
+pub(super) fn warnings(found: &Comparison, program: &ProgramChange) -> Vec<String> {
+    let mut warnings = vec![];
+    if !program.is_same() && found.trials.is_none() {
+        let [before, after] = program.names.each_ref().map(|names| named(names));
+        let (side, other) = (name(&found.before), name(&found.after));
+        warnings.push(format!(
+            "These are recordings of different programs: {before} in {side}, {after} in {other}. A difference may be that of the programs."
+        ));
+    }
+    let advice = match (found.verdict, found.order) {
+        (Change::OneRun | Change::OneRunDiffers, _) => {
+            "Record each side repeatedly, and give all its recordings together: `anechoic record -o before/1 -- PROGRAM`, \
+             `… -o before/2 …`, change the setting, `… -o after/1 …`, `… -o after/2 …`; then `anechoic compare before after`."
+        }
+        (Change::Unproven, Order::OneSession) if !found.control_moved() => {
+            "Record both sides again, in turns: before, after, before, after; give all recordings of a side together."
+        }
+        (_, Order::Kept) => "Record both sides again without --stop-on.",
+        (Change::Quieter | Change::Noisier, Order::Apart) => {
+            "The runs of each side follow each other: if the host drifts slowly, that looks like a change. Alternate the sides \
+             where you can; neighbouring runs are then compared in pairs."
+        }
+        _ => return warnings,
+    };
+    warnings.push(advice.into());
+    warnings
+}
