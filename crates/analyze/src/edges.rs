@@ -36,9 +36,9 @@ pub struct Interrupts {
 /// An estimate of what the entries and exits of interrupts took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Edges {
-    /// If each took as long as the first quartile of those that the loops saw, by source, in ns.
+    /// If each took as long as the shortest tenth of those that the loops saw, by source, in ns.
     pub low_ns: u64,
-    /// If each took as long as the third quartile, or as the mean if that is more, in ns.
+    /// If each took as long as the longest tenth, or as the mean if that is more, in ns.
     pub high_ns: u64,
     /// Number of interrupts of which the loops saw entry and exit.
     pub seen: u64,
@@ -73,11 +73,12 @@ impl Gaps {
         self.sum_ticks = self.sum_ticks.saturating_add(ticks);
     }
 
-    /// Returns the first quartile, and the third one or the mean, in ticks.
+    /// Returns the quantiles at 10 % and 90 %, or the mean if that is more, in ticks. In a guest what a VM exit takes differs
+    /// from second to second by more than within one, so quartiles are too narrow.
     fn bounds(&self) -> [f64; 2] {
-        let [first, third] = [0.25, 0.75].map(|part| self.lengths.value_at_quantile(part) as f64);
+        let [low, high] = [0.1, 0.9].map(|part| self.lengths.value_at_quantile(part) as f64);
         let mean = self.sum_ticks as f64 / self.lengths.len().max(1) as f64;
-        [first, third.max(mean)]
+        [low, high.max(mean)]
     }
 }
 
@@ -211,11 +212,11 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_the_quartiles_and_hold_the_mean() {
+    fn bounds_are_quantiles_and_hold_the_mean() {
         let cases: [(&str, &[u64], [f64; 2]); 3] = [
             ("alike", &[10, 10, 10, 10], [10.0, 10.0]),
-            ("spread", &[10, 20, 30, 40], [10.0, 30.0]),
-            ("one far out", &[10, 10, 10, 10, 960], [10.0, 200.0]),
+            ("spread", &[10, 20, 30, 40], [10.0, 40.0]),
+            ("one far out", &[&[10; 19][..], &[1_810]].concat(), [10.0, 100.0]),
         ];
         for (name, ticks, expected) in cases {
             let mut gaps = Gaps::default();

@@ -5,6 +5,7 @@ mod account;
 mod bad_weather;
 mod causes;
 mod documents;
+mod edges;
 mod ensemble;
 mod explained;
 mod inject;
