@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn what_a_function_did_besides_computing_is_a_sentence() {
-        let cases: [(&[(&str, u64)], Option<&str>); 4] = [
+        type Counts = &'static [(&'static str, u64)];
+        let cases: [(Counts, Option<&str>); 4] = [
             (&[(SYSTEM_CALLS, 0), (FAULTS, 0)], None),
             (&[(SYSTEM_CALLS, 1)], Some("called the system once")),
             (
