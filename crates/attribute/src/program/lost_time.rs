@@ -143,8 +143,19 @@ impl LostTime {
                     self.threads.insert(first as i32, Thread::Woken { since: ticks });
                 }
             }
+            EventKind::CgroupAttach => self.move_threads(ticks),
             _ => {}
         }
+    }
+
+    /// Handles that threads were moved into or out of the control group that is recorded. What one that left did is
+    /// forgotten, so that it counts anew if it comes back; one that has a CPU counts from now on, or no longer.
+    fn move_threads(&mut self, ticks: u64) {
+        let left = self.threads.keys().copied().filter(|&tid| !self.members.has(tid));
+        let left: Vec<i32> = left.collect();
+        left.into_iter().for_each(|tid| self.forget(tid, ticks));
+        let cpus: Vec<u32> = self.cpus.keys().copied().collect();
+        cpus.into_iter().for_each(|cpu| self.settle(cpu, ticks, false));
     }
 
     /// Forgets what a thread did, and that it waited.

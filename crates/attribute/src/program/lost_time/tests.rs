@@ -1,7 +1,7 @@
 use super::*;
 use crate::program::cpu_state::Executed;
 use anechoic_lab::builders;
-use anechoic_recording::run::Program;
+use anechoic_recording::run::{Program, ProgramCgroup};
 
 /// The thread of the tool that starts programs.
 const TOOL: i32 = 9;
@@ -70,6 +70,15 @@ fn play_from(
     losses: &[Span3],
 ) -> (Vec<Span3>, Vec<(u32, u64)>) {
     let program = Program { started_by: Some(TOOL), threads: vec![A, B], ..Program::default() };
+    play_program(&program, start, events, losses)
+}
+
+fn play_program(
+    program: &Program,
+    start: u64,
+    events: &[KernelEvent],
+    losses: &[Span3],
+) -> (Vec<Span3>, Vec<(u32, u64)>) {
     let clock = builders::clock(1_000_000_000);
     let lost = |&(cpu, start_ticks, end_ticks): &Span3| Loss {
         what: LossKind::Events,
@@ -78,7 +87,7 @@ fn play_from(
         end_ticks,
         count: 1,
     };
-    let mut lost_time = LostTime::new(Members::new(&program), &clock, start);
+    let mut lost_time = LostTime::new(Members::new(program), &clock, start);
     lost_time.losses(losses.iter().map(lost));
     events.iter().for_each(|event| lost_time.event(event));
     lost_time.finish(SECOND);
@@ -487,4 +496,53 @@ fn who_was_woken_before_belonging_to_the_program_has_not_waited() {
         ("woken", events(waking(2 * MS, B, PROCESS)), &[], ran),
         ("begun", events(born(2 * MS, OTHER, PROCESS)), &[], ran),
     ]);
+}
+
+#[test]
+fn a_thread_that_leaves_the_control_group_counts_no_longer_and_anew_when_it_is_back() {
+    let cgroup = ProgramCgroup { path: "/g".into(), moved_into: vec![7], ..Default::default() };
+    let program = Program { threads: vec![A], cgroup: Some(cgroup), ..Program::default() };
+    let moved =
+        |ticks, to: u64| event(ticks, EventKind::CgroupAttach, TOOL, [A as u64, to, 0]);
+    let ran_a_ms = |mut events: Vec<KernelEvent>| {
+        events.insert(0, switch(MS, IDLE, RUNNABLE, A));
+        play_program(&program, 0, &events, &[])
+    };
+    // On another CPU, which has no event of its own meanwhile.
+    let elsewhere = |ticks, to| on(1, moved(ticks, to));
+    for (name, events, detours, ran) in [
+        (
+            "while it runs",
+            vec![elsewhere(3 * MS, 9), elsewhere(6 * MS, 7), switch(8 * MS, A, SLEEPS, IDLE)],
+            vec![],
+            4 * MS,
+        ),
+        (
+            "while it waits",
+            vec![
+                switch(2 * MS, A, RUNNABLE, OTHER),
+                elsewhere(4 * MS, 9),
+                elsewhere(6 * MS, 7),
+                switch(9 * MS, OTHER, SLEEPS, A),
+                switch(10 * MS, A, SLEEPS, IDLE),
+            ],
+            vec![(0, 2 * MS, 4 * MS)],
+            2 * MS,
+        ),
+        (
+            "woken before it left, and back later",
+            vec![
+                switch(2 * MS, A, SLEEPS, OTHER),
+                waking(3 * MS, OTHER, A),
+                elsewhere(4 * MS, 9),
+                elsewhere(50 * MS, 7),
+                switch(60 * MS, OTHER, SLEEPS, A),
+                switch(61 * MS, A, SLEEPS, IDLE),
+            ],
+            vec![],
+            2 * MS,
+        ),
+    ] {
+        assert_eq!(ran_a_ms(events), (detours, vec![(0, ran)]), "case: {name}");
+    }
 }

@@ -90,11 +90,14 @@ fn bounds_notes(cluster: &Cluster, screen: &mut Screen) {
     cpus::bounds_notes(hosts.chain(cpus), screen);
 }
 
-/// Returns what was measured, with which threshold, and when.
+/// Returns what was measured, with which threshold if there was one, and when.
 pub(crate) fn ran(cluster: &Cluster) -> String {
-    let (low, high) = (cluster.threshold_ns, cluster.highest_threshold_ns);
-    let over = if low == high { asked(low) } else { format!("{} to {}", asked(low), asked(high)) };
-    format!("{} over {over} · {}", cluster.methods.join(", "), timestamp(&cluster.start_utc))
+    let over = match (cluster.threshold_ns, cluster.highest_threshold_ns) {
+        (_, 0) => String::new(), // programs, whose detours are derived from events
+        (low, high) if low == high => format!(" over {}", asked(low)),
+        (low, high) => format!(" over {} to {}", asked(low), asked(high)),
+    };
+    format!("{}{over} · {}", cluster.methods.join(", "), timestamp(&cluster.start_utc))
 }
 
 /// Returns the number of machines of a kind, and their description.
