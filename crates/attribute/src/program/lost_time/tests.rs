@@ -502,8 +502,7 @@ fn who_was_woken_before_belonging_to_the_program_has_not_waited() {
 fn a_thread_that_leaves_the_control_group_counts_no_longer_and_anew_when_it_is_back() {
     let cgroup = ProgramCgroup { path: "/g".into(), moved_into: vec![7], ..Default::default() };
     let program = Program { threads: vec![A], cgroup: Some(cgroup), ..Program::default() };
-    let moved =
-        |ticks, to: u64| event(ticks, EventKind::CgroupAttach, TOOL, [A as u64, to, 0]);
+    let moved = |ticks, to: u64| event(ticks, EventKind::CgroupAttach, TOOL, [A as u64, to, 0]);
     let ran_a_ms = |mut events: Vec<KernelEvent>| {
         events.insert(0, switch(MS, IDLE, RUNNABLE, A));
         play_program(&program, 0, &events, &[])
