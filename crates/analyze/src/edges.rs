@@ -14,12 +14,14 @@ use std::fs;
 
 /// The name of the victim's state in which an interrupt ran on top of it.
 const RUNNING: &str = "running";
-/// Fewest interrupts of which a loop must have seen the edges.
+/// Fewest interrupts whose entry and exit the loops must have seen.
 const FEWEST: u64 = 20;
-/// Most directories beside a recording that are looked into.
+/// Highest number of recordings beside one that are opened.
 const MOST_BESIDE: usize = 200;
 /// A recording with more detours than this is not read for its edges.
 const MOST_DETOURS: u64 = 2_000_000;
+/// Loops with a higher threshold see the long detours only, whose edges are longer too.
+const HIGHEST_THRESHOLD_NS: u64 = 1_000;
 
 /// Interrupts on top of a recorded program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +42,7 @@ pub struct Edges {
     pub low_ns: u64,
     /// If each took as long as the longest tenth, or as the mean if that is more, in ns.
     pub high_ns: u64,
-    /// Number of interrupts of which the loops saw entry and exit.
+    /// Number of interrupts whose entry and exit the loops saw.
     pub seen: u64,
     /// The directory of the recording of these loops.
     pub recording: String,
@@ -117,8 +119,8 @@ impl EdgesBuilder {
         Interrupts { count, by_source: self.counts, edges: None }
     }
 
-    /// Returns what so many interrupts take at their edges; absent if too few were seen. An interrupt of a source without
-    /// gaps takes as long as one of any other.
+    /// Returns the estimated time of the entries and exits of these interrupts; absent if the loops saw too few. An interrupt of
+    /// a source without gaps takes as long as one of any other.
     fn estimate(&self, interrupts: &Interrupts, reference: &Recording) -> Option<Edges> {
         let mut all = Gaps::default();
         for gaps in self.gaps.values() {
@@ -140,29 +142,29 @@ impl EdgesBuilder {
 }
 
 /// Adds to the interrupts on top of a recorded program what their entries and exits took, by the loops of the recording of
-/// `anechoic run` that lies beside it and is the nearest in time on the same machine.
-///
-/// # Errors
-/// A table of that recording is damaged.
-pub fn add_edges(
-    interrupts: Option<&mut Interrupts>,
-    recording: &Recording,
-) -> Result<(), Problem> {
-    let Some(interrupts) = interrupts.filter(|found| found.count > 0) else { return Ok(()) };
-    let Some(reference) = beside(recording) else { return Ok(()) };
-    let (mut edges, loops) = (EdgesBuilder::default(), watched(&reference)?);
-    read_once(&reference, &loops, &mut [&mut edges], &mut |_| {})?;
-    interrupts.edges = edges.estimate(interrupts, &reference);
-    Ok(())
+/// `anechoic run` that lies beside it and is the nearest in time on the same machine. A damaged one gives no estimate.
+pub fn add_edges(interrupts: Option<&mut Interrupts>, recording: &Recording) {
+    let Some(interrupts) = interrupts.filter(|found| found.count > 0) else { return };
+    let Some(reference) = beside(recording) else { return };
+    interrupts.edges = seen_by(&reference).ok().and_then(|seen| seen.estimate(interrupts, &reference));
+}
+
+/// Reads the edges of the interrupts that the loops of a recording saw.
+fn seen_by(reference: &Recording) -> Result<EdgesBuilder, Problem> {
+    let (mut edges, loops) = (EdgesBuilder::default(), watched(reference)?);
+    read_once(reference, &loops, &mut [&mut edges], &mut |_| {})?;
+    Ok(edges)
 }
 
 /// Returns the recording of loops beside this one; absent if there is none on the same machine.
 fn beside(recording: &Recording) -> Option<Recording> {
     let own = recording.dir().canonicalize().ok()?;
-    let entries = fs::read_dir(own.parent()?).ok()?.take(MOST_BESIDE);
+    let entries = fs::read_dir(own.parent()?).ok()?;
     let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let others = dirs.filter(|dir| *dir != own && dir.join("run.json").is_file());
-    let loops = others.filter_map(|dir| Recording::open(&dir).ok());
+    let mut others: Vec<_> =
+        dirs.filter(|dir| *dir != own && dir.join("run.json").is_file()).collect();
+    others.sort_unstable(); // names with the time of the start: the newest last
+    let loops = others.iter().rev().take(MOST_BESIDE).filter_map(|dir| Recording::open(dir).ok());
     let fits = loops.filter(|other| is_like(other.run(), recording.run()));
     fits.min_by_key(|other| (apart(other.run(), recording.run()), other.dir().to_owned()))
 }
@@ -181,7 +183,10 @@ fn is_like(loops: &Run, program: &Run) -> bool {
         == (&b.host, &b.model, &b.kernel, &b.hypervisor);
     let detours = loops.cpus.iter().map(|cpu| cpu.detours).fold(0, u64::saturating_add);
     let is_read = loops.method == methods::DETOURS && loops.trace.is_some();
-    same_machine && is_read && detours <= MOST_DETOURS && !a.is_emulated()
+    let sees_all = loops.clock.ns(loops.threshold_ticks) <= HIGHEST_THRESHOLD_NS;
+    let is_sample = loops.kept_after_stop().is_none();
+    let is_short = detours <= MOST_DETOURS;
+    same_machine && is_read && sees_all && is_sample && is_short && !a.is_emulated()
 }
 
 #[cfg(test)]

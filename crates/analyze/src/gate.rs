@@ -63,7 +63,7 @@ pub struct Judged {
     pub host: String,
     /// Its start, RFC 3339 in UTC.
     pub start_utc: String,
-    /// Shortest time for which one of its CPUs was watched; for a recorded program from its start to its end.
+    /// Shortest time for which one of its CPUs was watched; for a recorded program the length of the recording.
     pub wall_ns: u64,
     /// Threshold in ns: longer gaps count as detours.
     pub threshold_ns: u64,

@@ -16,6 +16,7 @@ pub use trend::{Step, Trend};
 use crate::cluster::settings;
 use crate::competition::competition;
 use crate::known::{Doubt, known_doubts};
+use crate::program::Account;
 use crate::stats::{Interval, NORMAL, deviation, mean, relative, successive};
 use crate::summary::Summary;
 use anechoic_recording::Run;
@@ -219,6 +220,10 @@ pub fn flaws(run: &Run) -> Vec<&'static str> {
     let all = [
         (run.state != RunState::Complete, "ended early"),
         (run.cpus.iter().any(|cpu| cpu.lost_detours > 0), "lost detours"),
+        (
+            Account::from_run(run).is_some_and(|account| account.lacks_events()),
+            "lacks events of the program",
+        ),
         (run.clock.rate_is_wrong(), "has a counter whose rate is wrong"),
         (run.kept_after_stop().is_some(), "is only the part before the detour that it waited for"),
     ];

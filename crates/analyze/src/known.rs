@@ -136,6 +136,8 @@ pub enum Doubt {
     OtherCpus,
     /// The thresholds of both sides differ.
     OtherThresholds,
+    /// The two sides recorded different programs.
+    OtherPrograms,
     /// Time below the kernel changed as well, so the host may have changed.
     HostMoved,
     /// More than ten minutes lie between the two sides, and a side has only one session, so that the host may have changed

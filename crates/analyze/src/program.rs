@@ -159,6 +159,19 @@ impl ProgramFacts {
             account: Account::from_run(run),
         })
     }
+
+    /// Returns how long it took from its start to its end, in ns; `recorded_ns` is for how long it was recorded. `None` if it
+    /// ran already, or went on.
+    #[must_use]
+    pub fn wall_ns(&self, recorded_ns: u64) -> Option<u64> {
+        self.lived_ns.or_else(|| self.exit_code.map(|_| recorded_ns))
+    }
+
+    /// Returns whether the kernel counted more CPU time than the events show.
+    #[must_use]
+    pub fn lacks_events(&self) -> bool {
+        self.account.is_some_and(|account| account.lacks_events())
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub use explained::{Decision, Explained, FEWEST, Without};
 
 use crate::Summary;
 use crate::facts::Facts;
+use crate::program::ProgramFacts;
 use crate::repeat::Spread;
 use anechoic_recording::run::RunState;
 use explained::{explained, parts};
@@ -117,14 +118,14 @@ pub fn variance(summaries: &[Summary]) -> Option<Variance> {
 
 /// Returns for how long the program ran; of one whose end no event shows, for how long it was recorded.
 fn wall_ns(summary: &Summary) -> u64 {
-    let lived = summary.run.program.as_ref().and_then(|program| program.lived_ns);
-    lived.unwrap_or(summary.run.wall_ns)
+    let recorded_ns = summary.run.wall_ns;
+    let program = summary.run.program.as_ref();
+    program.and_then(|program| program.wall_ns(recorded_ns)).unwrap_or(recorded_ns)
 }
 
 /// Returns whether the kernel counted more CPU time of a run than its events show.
 fn lacks_events(summary: &Summary) -> bool {
-    let program = summary.run.program.as_ref();
-    program.and_then(|program| program.account).is_some_and(|account| account.lacks_events())
+    summary.run.program.as_ref().is_some_and(ProgramFacts::lacks_events)
 }
 
 /// Returns whether the command of a run succeeded and was recorded to its end.

@@ -36,7 +36,7 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
 
 /// Adds the advice, each piece in two lines at most.
 pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
-    let (quota, found) = (raise_quota(run), costliest(sources, run));
+    let (quota, found) = (raise_quota(sources, run), costliest(sources, run));
     if quota.is_some() || !found.is_empty() {
         screen.section("what would help");
         quota.iter().for_each(|text| screen.item(Tone::Plain, text));
@@ -78,18 +78,23 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     let on_sources = found
         .iter()
         .map(|piece| format!("{}: {}{}", piece.begin(run), piece.reduce, piece.here(run)));
-    raise_quota(run).into_iter().chain(on_sources).collect()
+    raise_quota(sources, run).into_iter().chain(on_sources).collect()
 }
 
-/// Returns what to do about the own CPU quota, if it held threads back. It comes first: another thread may have run meanwhile, and
-/// to keep that one away would not help.
-fn raise_quota(run: &Facts) -> Option<String> {
+/// Returns what to do about the own CPU quota, if it held threads back for longer than the largest source took. It comes first:
+/// another thread may have run meanwhile, and to keep that one away would not help.
+fn raise_quota(found: &Breakdown, run: &Facts) -> Option<String> {
     let limits = run.limits.as_ref()?;
-    let (cgroup, held_ns) = (limits.limited.as_deref()?, limits.throttled_ns.filter(|&ns| ns > 0)?);
-    let (cgroup, held) = (plain(cgroup), length(held_ns));
-    Some(format!(
-        "the CPU quota of {cgroup} held threads back for {held}: raise it before anything else"
-    ))
+    let (cgroup, held_ns) = (limits.limited.as_deref()?, limits.throttled_ns?);
+    let largest = found.rows.first()?;
+    let is_named = sources::CPU_QUOTA.is(&largest.source);
+    let took_ns = largest.charged.mean_ns * largest.detours as f64;
+    (held_ns > 0 && !is_named && held_ns as f64 > took_ns).then(|| {
+        let (cgroup, held) = (plain(cgroup), length(held_ns));
+        format!(
+            "the CPU quota of {cgroup} held threads back for {held}: raise it before anything else"
+        )
+    })
 }
 
 /// Advice on the costliest source of a kind.

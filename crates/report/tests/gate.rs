@@ -198,6 +198,7 @@ fn every_doubt_has_words() {
         Doubt::NoNoise,
         Doubt::OtherCpus,
         Doubt::OtherThresholds,
+        Doubt::OtherPrograms,
         Doubt::HostMoved,
         Doubt::OneSession,
         Doubt::NotWhole { why: "run 1 of the baseline ended early".into() },

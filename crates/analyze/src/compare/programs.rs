@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ProgramTimes {
     name: String,
-    /// From start to end; absent if the recording did not last from the program's start to its end.
+    /// From start to end; absent if it ran already, or went on.
     wall_ns: Option<f64>,
     cpu_ns: f64,
     is_account: bool,
@@ -22,10 +22,9 @@ impl ProgramTimes {
     pub(super) fn from_run(compared: &ComparedRun<'_>) -> Option<Self> {
         let facts = compared.summary.run.program.as_ref()?;
         let total = &compared.summary.total;
-        let is_whole = facts.exit_code.is_some();
         Some(Self {
             name: facts.name.clone(),
-            wall_ns: is_whole.then_some(compared.summary.run.wall_ns as f64),
+            wall_ns: facts.wall_ns(compared.summary.run.wall_ns).map(|ns| ns as f64),
             cpu_ns: facts.account.map_or(facts.ran_ns, |account| account.kernel_ns) as f64,
             is_account: facts.account.is_some(),
             lost_ns: total.noise * total.wall_ns as f64,

@@ -5,32 +5,33 @@ use super::rules::Rule;
 use super::{Finding, LargestSource, Outcome};
 use std::collections::BTreeMap;
 
-/// Returns the findings of a rule, the one of this number, on each program of which there are recordings; none if each
-/// recording is judged by itself.
+/// Returns the findings of the rule with this number on each recorded program; none if each recording is judged by itself.
 pub(super) fn findings<'a>(
     runs: impl Iterator<Item = Option<&'a ProgramRun>>,
     rules: &[Rule],
     number: usize,
 ) -> Vec<Finding> {
     let Some(rule) = rules.get(number) else { return vec![] };
-    let mut programs: Vec<(&str, Vec<(usize, &ProgramRun)>)> = vec![];
+    let mut programs: Vec<Vec<(usize, &ProgramRun)>> = vec![];
     for (at, run) in runs.enumerate().filter_map(|(at, run)| Some((at, run?))) {
-        match programs.iter_mut().find(|(name, _)| *name == run.name) {
-            Some((_, runs)) => runs.push((at, run)),
-            None => programs.push((&run.name, vec![(at, run)])),
+        let is_like = |(_, other): &(usize, &ProgramRun)| {
+            (&other.name, &other.place) == (&run.name, &run.place)
+        };
+        match programs.iter_mut().find(|runs| runs.iter().any(is_like)) {
+            Some(runs) => runs.push((at, run)),
+            None => programs.push(vec![(at, run)]),
         }
     }
     let judged = programs
         .into_iter()
-        .filter_map(|(name, members)| judge((rule, rules), number, name, &members));
+        .filter_map(|members| judge((rule, rules), number, &members));
     judged.collect()
 }
 
-/// Judges a rule, the one of this number among all, on the runs of one program, each with the number of its recording.
+/// Judges the rule with this number on the runs of one program, each with the number of its recording.
 fn judge(
     (rule, rules): (&Rule, &[Rule]),
     number: usize,
-    name: &str,
     members: &[(usize, &ProgramRun)],
 ) -> Option<Finding> {
     let counted =
@@ -41,7 +42,8 @@ fn judge(
         finding.largest_source = largest_source(&runs);
     }
     let recording = (members.len() == 1).then(|| members[0].0 as u64);
-    Some(Finding { recording, program: Some(name.to_owned()), ..finding })
+    let program = members.first().map(|(_, run)| run.name.clone());
+    Some(Finding { recording, program, ..finding })
 }
 
 /// Returns the source that took most of what counts in all runs; absent if no source is known.

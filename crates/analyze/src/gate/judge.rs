@@ -78,6 +78,7 @@ pub fn examine(
     let (findings, counted) = gate.finish();
     let program = run.program.as_ref().map(|program| ProgramRun {
         name: program.name.clone(),
+        place: (run.machine.host.clone(), program.counted_cpus.clone()),
         elapsed_ns,
         rules: counted,
     });

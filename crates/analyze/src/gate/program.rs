@@ -19,7 +19,9 @@ pub(super) type Named = (Arc<str>, Arc<str>);
 pub(super) struct ProgramRun {
     /// Name of the program.
     pub(super) name: String,
-    /// From its start to its end, in ns.
+    /// Its host, and the CPUs that count, if not all do: runs that differ in these are not runs of one program.
+    pub(super) place: (String, Vec<u32>),
+    /// For how long it was recorded, in ns.
     pub(super) elapsed_ns: u64,
     /// What each rule counts.
     pub(super) rules: Vec<Counted>,

@@ -43,8 +43,9 @@ impl Kind {
             host: run.machine.host.clone(),
             method: run.method.clone(),
             program: run.program.as_ref().map(|program| program.name.clone()),
-            cpus: match run.program {
-                Some(_) => vec![],
+            cpus: match &run.program {
+                // A program uses the CPUs that it gets, so that they are not the same from run to run.
+                Some(program) => program.counted_cpus.clone(),
                 None => run.cpus.iter().map(|cpu| cpu.cpu).collect(),
             },
             wall_ns: run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks)),

@@ -7,8 +7,12 @@ use anechoic_analyze::edges::{Edges, Interrupts};
 use anechoic_analyze::program::ProgramFacts;
 use std::path::Path;
 
-/// Returns what is known of it.
-pub(super) fn facts(program: &ProgramFacts, interrupts: Option<&Interrupts>) -> Vec<Fact> {
+/// Returns what is known of it, in a guest or on a machine without a hypervisor.
+pub(super) fn facts(
+    program: &ProgramFacts,
+    is_guest: bool,
+    interrupts: Option<&Interrupts>,
+) -> Vec<Fact> {
     let found = interrupts.filter(|found| found.count > 0);
     let edges = found.map(|found| {
         let number = counted(found.count, "interrupt", "interrupts");
@@ -18,19 +22,19 @@ pub(super) fn facts(program: &ProgramFacts, interrupts: Option<&Interrupts>) -> 
             }
             None => {
                 let text = format!(
-                    "entry and exit of {number}, each of unknown length: a recording of `anechoic run` beside this one shows it"
+                    "entry and exit of {number}, each of unknown length: a recording of `anechoic run` in the same directory gives an estimate"
                 );
                 Fact::new("not seen", Tone::Quiet, text).in_brief(InBrief::Nothing)
             }
         }
     });
-    let steal = program.account.map(|account| match account.steal_ns {
+    let steal = program.account.filter(|_| is_guest).map(|account| match account.steal_ns {
         0 => {
             let none = "the hypervisor reported none while the program was recorded";
             Fact::new("steal", Tone::Good, none).in_brief(InBrief::Nothing)
         }
         ns => {
-            let text = format!("{} on all CPUs while the program was recorded; what of it hit the program counts as its run time", length(ns));
+            let text = format!("{} on all CPUs while the program was recorded; the part that hit the program counts as its run time", length(ns));
             Fact::new("steal", Tone::Quiet, text)
         }
     });

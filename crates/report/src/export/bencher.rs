@@ -68,19 +68,18 @@ fn measure(benchmark: &str, name: &'static str, unit: &'static str, value: f64) 
     Measure { benchmark: benchmark.trim().to_owned(), name, unit, value, interval: None }
 }
 
-/// Returns the measures of a recorded program, none of which is one of a CPU.
+/// Returns the measures of a recorded program. There are none for single CPUs. `recorded_ns` is for how long it was recorded.
 fn program_measures(
     program: &ProgramFacts,
-    wall_ns: u64,
+    recorded_ns: u64,
     total: &TotalNoise,
     sources: Option<&Breakdown>,
 ) -> Vec<Measure> {
-    let cpu_ns = program.account.map_or(program.ran_ns, |account| account.kernel_ns);
-    let mut measures = vec![
-        measure(&program.name, "wall-seconds", "s", wall_ns as f64 / 1e9),
-        measure(&program.name, "cpu-seconds", "s", cpu_ns as f64 / 1e9),
-        measure(&program.name, "lost-percent", "%", 100.0 * total.noise),
-    ];
+    let seconds = |name, ns: u64| measure(&program.name, name, "s", ns as f64 / 1e9);
+    let wall = program.wall_ns(recorded_ns).map(|ns| seconds("wall-seconds", ns));
+    let cpu = program.account.map(|account| seconds("cpu-seconds", account.kernel_ns));
+    let mut measures: Vec<Measure> = wall.into_iter().chain(cpu).collect();
+    measures.push(measure(&program.name, "lost-percent", "%", 100.0 * total.noise));
     let lengths = total.lengths.iter().flat_map(|known| {
         [("detour-p99-ns", known.p99_ns), ("detour-max-ns", known.max_ns)]
             .map(|(name, ns)| measure(&program.name, name, "ns", ns as f64))

@@ -183,12 +183,13 @@ fn program_families(summary: &Summary, program: &ProgramFacts) -> [Family; 8] {
     let label = || labelled("program", &program.name, 0.0);
     let one = |value: f64| vec![Sample { value, ..label() }];
     let wanted_s = seconds(total.wall_ns);
+    let wall = program.wall_ns(summary.run.wall_ns).map(|ns| one(seconds(ns)));
     let kernel = program.account.map(|account| one(seconds(account.kernel_ns)));
     [
         gauge(
             "anechoic_program_wall_seconds",
             "From the start of the recorded program to its end.",
-            one(seconds(summary.run.wall_ns)),
+            wall.unwrap_or_default(),
         ),
         gauge(
             "anechoic_program_cpu_seconds",
@@ -231,11 +232,11 @@ fn program_families(summary: &Summary, program: &ProgramFacts) -> [Family; 8] {
     ]
 }
 
-/// Returns these samples with the name of their program as a label, and values so many times as large.
-fn with_program(mut samples: Vec<Sample>, program: &str, times: f64) -> Vec<Sample> {
+/// Returns these samples with the name of their program as a label, and their values multiplied by `factor`.
+fn with_program(mut samples: Vec<Sample>, program: &str, factor: f64) -> Vec<Sample> {
     for sample in &mut samples {
         sample.labels.insert(0, ("program", program.to_owned()));
-        sample.value *= times;
+        sample.value *= factor;
     }
     samples
 }

@@ -53,6 +53,10 @@ fn doubt(comparison: &Comparison) -> Option<Doubt> {
         (comparison.ratio.is_none(), Doubt::NoNoise),
         (comparison.other_cpus, Doubt::OtherCpus),
         (comparison.thresholds_differ(), Doubt::OtherThresholds),
+        (
+            comparison.program.as_ref().is_some_and(|program| !program.is_same()),
+            Doubt::OtherPrograms,
+        ),
         (comparison.control_moved(), Doubt::HostMoved),
         (
             comparison.order != Order::Kept && comparison.verdict == Change::Unproven,

@@ -103,7 +103,7 @@ fn named(names: &[String]) -> String {
 /// Returns what makes a comparison of programs doubtful, with what to do.
 pub(super) fn warnings(found: &Comparison, program: &ProgramChange) -> Vec<String> {
     let mut warnings = vec![];
-    if !program.is_same() && found.trials.is_none() {
+    if !program.is_same() {
         let [before, after] = program.names.each_ref().map(|names| named(names));
         let (side, other) = (name(&found.before), name(&found.after));
         warnings.push(format!(

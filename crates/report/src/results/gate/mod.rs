@@ -76,31 +76,33 @@ pub(crate) fn headline(found: &Gate) -> String {
     }
 }
 
-/// Returns how much was judged: `2 rules · 1 recording of 10 s · 4 CPUs`.
+/// Returns how much was judged: `2 rules · 1 recording of 10 s · 4 CPUs`, and the names of recorded programs.
 fn scope(found: &Gate) -> String {
     let rules = counted(found.rules.len() as u64, "rule", "rules");
     let recordings = counted(found.recordings.len() as u64, "recording", "recordings");
-    let cpus = found
-        .recordings
-        .iter()
-        .flat_map(|recording| recording.cpus.iter().map(move |cpu| (&recording.host, cpu)));
-    let cpus = counted(cpus.collect::<BTreeSet<_>>().len() as u64, "CPU", "CPUs");
-    let programs: BTreeSet<&String> =
-        found.recordings.iter().filter_map(|recording| recording.program.as_ref()).collect();
-    let programs: Vec<String> = programs.into_iter().map(|name| clip(&plain(name), NAME)).collect();
-    let programs = match programs.is_empty() {
-        true => String::new(),
-        false => format!(" of {}", listed(&programs)),
-    };
     let lengths = found.recordings.iter().map(|recording| recording.wall_ns);
     let shortest = lengths.min().filter(|ns| *ns > 0);
     let length = shortest.map(|shortest| {
         let least = if found.recordings.len() > 1 { "at least " } else { "" };
         format!(" of {least}{}", span(shortest))
     });
+    let programs: BTreeSet<&String> =
+        found.recordings.iter().filter_map(|recording| recording.program.as_ref()).collect();
+    let names: Vec<String> = programs.iter().map(|name| clip(&plain(name), NAME)).collect();
+    let programs = match names.is_empty() {
+        true => String::new(),
+        false => format!(" · {}", listed(&names)),
+    };
     // A program uses the CPUs that it gets.
-    let cpus = if programs.is_empty() { format!(" · {cpus}") } else { programs };
-    format!("{rules} · {recordings}{}{cpus}", length.unwrap_or_default())
+    let measured = found.recordings.iter().filter(|recording| recording.program.is_none());
+    let cpus: BTreeSet<(&String, &u32)> = measured
+        .flat_map(|recording| recording.cpus.iter().map(move |cpu| (&recording.host, cpu)))
+        .collect();
+    let cpus = match cpus.is_empty() && !programs.is_empty() {
+        true => String::new(),
+        false => format!(" · {}", counted(cpus.len() as u64, "CPU", "CPUs")),
+    };
+    format!("{rules} · {recordings}{}{cpus}{programs}", length.unwrap_or_default())
 }
 
 /// Returns the line of a rule: outcome, rule, reason.

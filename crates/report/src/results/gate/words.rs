@@ -53,7 +53,7 @@ pub(super) fn reason(rule: &RuleOutcome, gate: &Gate) -> String {
 fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let of_program = finding.runs.filter(|_| finding.program.is_some());
     let words = match rule.unit {
-        _ if of_program.is_some() => over_runs(rule, finding, of_program.unwrap_or_default()),
+        _ if of_program.is_some() => over_runs(rule, finding, of_program.unwrap_or_default(), gate),
         Unit::Share => share(rule, finding, gate),
         Unit::Nanoseconds => longest(rule, finding, gate),
         Unit::PerSecond => rate(rule, finding, gate),
@@ -121,19 +121,28 @@ fn judged<'a>(finding: &Finding, gate: &'a Gate) -> Option<&'a Judged> {
 const NO_LENGTH: &str = "which limits no noise, because an unseen detour may have any length: limit that by --max-detour";
 
 /// Returns a mean over the runs of a program, with the bound that decides.
-fn over_runs(rule: &RuleOutcome, finding: &Finding, runs: u64) -> String {
+fn over_runs(rule: &RuleOutcome, finding: &Finding, runs: u64, gate: &Gate) -> String {
     let value = quantity(rule.unit, finding.value);
     let runs = match runs {
         1 => format!("{value} in this run"),
         _ => format!("{value} in {} on average", counted(runs, "run", "runs")),
     };
+    let kind = uncertain(finding, gate);
+    // What may count raises the upper bound, however many runs there are.
+    let perhaps = match (finding.uncertain, rule.unit) {
+        (0, _) => String::new(),
+        (number, Unit::PerSecond) => {
+            format!(", but {} {kind} may be too many", counted(number, "that is", "that are"))
+        }
+        _ => format!(", but what is {kind} may be too much"),
+    };
     match (finding.outcome, finding.at_most) {
         (Outcome::Undecided, _) if finding.doubt.is_some() => runs,
-        (Outcome::Undecided, None) => format!("{runs}, {NO_LENGTH}"),
+        (Outcome::Undecided, None) => format!("{runs}, {NO_LENGTH}{perhaps}"),
         (Outcome::Undecided, Some(most)) => {
             let bounds =
                 between(&quantity(rule.unit, finding.at_least), &quantity(rule.unit, most));
-            format!("{runs}, {bounds} with 95 % confidence; record more runs")
+            format!("{runs}, {bounds} with 95 % confidence; record more runs{perhaps}")
         }
         _ => format!("{runs}, {}", bound(rule.unit, finding)),
     }
@@ -309,6 +318,7 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
         Doubt::OtherThresholds => {
             "the thresholds of both sides differ: measure both with the same --threshold".into()
         }
+        Doubt::OtherPrograms => "the sides recorded different programs".into(),
         Doubt::HostMoved => HOST_MOVED.into(),
         Doubt::OneSession => ONE_SESSION.into(),
         Doubt::NotWhole { why } => plain(why),

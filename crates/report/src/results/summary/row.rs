@@ -38,12 +38,12 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
     }
     let Some(page) = input.page else {
         let mut summary = anechoic_analyze::summarize(input.one()?)?;
-        add_edges(summary.interrupts.as_mut(), input.one()?)?;
+        add_edges(summary.interrupts.as_mut(), input.one()?);
         return Ok(summary);
     };
     let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };
     let mut readings = Readings::read(input.one()?, wanted, &mut |_| {})?;
-    add_edges(readings.summary.interrupts.as_mut(), input.one()?)?;
+    add_edges(readings.summary.interrupts.as_mut(), input.one()?);
     page.add(
         readings.timeline.map(|timeline| Found::from_value(&TIMELINE, timeline, input.recordings)),
     );
