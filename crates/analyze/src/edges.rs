@@ -146,7 +146,8 @@ impl EdgesBuilder {
 pub fn add_edges(interrupts: Option<&mut Interrupts>, recording: &Recording) {
     let Some(interrupts) = interrupts.filter(|found| found.count > 0) else { return };
     let Some(reference) = beside(recording) else { return };
-    interrupts.edges = seen_by(&reference).ok().and_then(|seen| seen.estimate(interrupts, &reference));
+    interrupts.edges =
+        seen_by(&reference).ok().and_then(|seen| seen.estimate(interrupts, &reference));
 }
 
 /// Reads the edges of the interrupts that the loops of a recording saw.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The name of lost time that has no source.
 pub const UNATTRIBUTED: &str = "";
 
-/// Repeated runs of a program, and what the time that they lost explains of how much they differ.
+/// Repeated runs of a program, and how much of their variance lost time explains.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Variance {
     /// Facts of the first of the runs.
@@ -43,7 +43,7 @@ pub struct Variance {
 pub struct ProgramRun {
     /// Its number, from 1.
     pub number: u32,
-    /// Time from start to end.
+    /// Time from the start of the program to its end; of all runs for how long they were recorded, if events do not show that of one.
     pub wall_ns: u64,
     /// CPU time of all its threads as the kernel counted it; absent if that is not known.
     pub cpu_ns: Option<u64>,
@@ -76,20 +76,23 @@ pub struct SourceShare {
     /// What it took in a run, in ns.
     pub lost_ns: Spread,
     /// The part of the variance that it explains; all parts together are the share. Below 0 if it took less in longer runs.
-    /// Absent if no share is known.
+    /// Absent unless lost time explains a part of the variance.
     pub share: Option<f64>,
 }
 
 /// The lost time of a run by source and name, in ns.
 type BySource<'a> = BTreeMap<(&'a str, &'a str), f64>;
 
-/// Returns what lost time explains of how much runs of a program differ; absent without a run that ended well.
+/// Returns how much of the variance between runs of a program lost time explains; absent without a run that ended well.
 #[must_use]
 pub fn variance(summaries: &[Summary]) -> Option<Variance> {
     let (counted, left_out): (Vec<&Summary>, Vec<&Summary>) =
         summaries.iter().partition(|summary| ended_well(&summary.run));
     let number = |summary: &Summary| summary.run.repetition.map_or(1, |(number, _)| number);
     let by_source: Vec<BySource<'_>> = counted.iter().copied().map(lost_by_source).collect();
+    let all_lived = counted.iter().all(|summary| lived_ns(summary).is_some());
+    let wall_ns =
+        |summary: &Summary| lived_ns(summary).filter(|_| all_lived).unwrap_or(summary.run.wall_ns);
     let wall: Vec<f64> = counted.iter().map(|summary| wall_ns(summary) as f64).collect();
     let lost: Vec<f64> = by_source.iter().map(|sources| sources.values().sum()).collect();
     let explained = explained(&wall, &lost);
@@ -116,11 +119,9 @@ pub fn variance(summaries: &[Summary]) -> Option<Variance> {
     })
 }
 
-/// Returns for how long the program ran; of one whose end no event shows, for how long it was recorded.
-fn wall_ns(summary: &Summary) -> u64 {
-    let recorded_ns = summary.run.wall_ns;
-    let program = summary.run.program.as_ref();
-    program.and_then(|program| program.wall_ns(recorded_ns)).unwrap_or(recorded_ns)
+/// Returns how long it took from the start of the program to its end, if events show it.
+fn lived_ns(summary: &Summary) -> Option<u64> {
+    summary.run.program.as_ref()?.lived_ns
 }
 
 /// Returns whether the kernel counted more CPU time of a run than its events show.

@@ -134,7 +134,7 @@ struct Recording<'a> {
 impl Recording<'_> {
     /// Records a command; returns its exit code.
     fn record_command(&self) -> Result<ExitCode, Problem> {
-        let status = self.run_once(&self.plan, self.dir, stop::newest()?)?;
+        let status = self.run_once(&self.plan, self.dir, stop::newest()?, None)?;
         explained(self.dir, self.args.quiet)?;
         let code = self.show(Printer::stderr(self.args.json))?;
         let lacks_events = self.lacks_events()?;
@@ -160,10 +160,12 @@ impl Recording<'_> {
         plan: &Plan,
         dir: &Path,
         signal: Arc<AtomicUsize>,
+        stopped: Option<Arc<AtomicUsize>>,
     ) -> Result<Option<ExitStatus>, Problem> {
         let mut started = Started {
             command: &self.args.command,
             signal,
+            stopped,
             child: None,
             end: None,
             status: None,

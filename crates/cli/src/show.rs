@@ -205,11 +205,12 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
     let jobs = for_summary(&recordings, inputs.has_many_hosts());
     let several = jobs.len() > 1;
     for job in jobs {
-        if job.row.grouping() == Grouping::Runs && printer.json() {
-            continue; // the documents of the runs already have its numbers
+        if printer.json() && !job.row.in_json() {
+            continue;
         }
         let place = match &job.recordings[..] {
             [recording] => Some(recording.dir()),
+            [first, ..] if job.row.grouping() == Grouping::Runs => first.dir().parent(),
             _ => inputs.place(),
         };
         let busy = Busy::with("adding up", quiet);

@@ -5,7 +5,7 @@ use crate::inputs::InputArgs;
 use crate::show::{ShowArgs, summaries};
 use crate::suite;
 use anechoic_recording::Problem;
-use anechoic_report::results::{Grouping, Methods, RESULTS};
+use anechoic_report::results::{Methods, RESULTS};
 use std::process::ExitCode;
 
 /// Show a recording: noise per CPU or the distribution of samples, what took the time, how certain that is
@@ -40,7 +40,7 @@ pub fn run(args: &SummaryArgs) -> Result<ExitCode, Problem> {
 /// Lists the schemas that the JSON output follows.
 fn json_help() -> String {
     let shown = RESULTS.iter().filter(|row| row.in_summary() != Methods::None);
-    let schemas = shown.filter(|row| row.grouping() != Grouping::Runs);
+    let schemas = shown.filter(|row| row.in_json());
     let schemas: Vec<String> = schemas.map(|row| format!("{}.schema.json", row.id())).collect();
     format!(
         "Print JSON, one document per recording or job; its schema is one of schema/{}",

@@ -32,7 +32,11 @@ pub(crate) fn facts(summary: &Summary) -> Vec<Fact> {
         facts.extend(breakdown(sources, run));
     }
     if let Some(program) = &run.program {
-        facts.extend(below_kernel::facts(program, run.hypervisor.is_some(), summary.interrupts.as_ref()));
+        facts.extend(below_kernel::facts(
+            program,
+            run.hypervisor.is_some(),
+            summary.interrupts.as_ref(),
+        ));
     }
     facts.extend(losses(&summary.losses));
     if let Some(cost) = &summary.tracer_cost {

@@ -22,9 +22,7 @@ pub(super) fn findings<'a>(
             None => programs.push(vec![(at, run)]),
         }
     }
-    let judged = programs
-        .into_iter()
-        .filter_map(|members| judge((rule, rules), number, &members));
+    let judged = programs.into_iter().filter_map(|members| judge((rule, rules), number, &members));
     judged.collect()
 }
 

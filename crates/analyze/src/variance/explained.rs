@@ -2,10 +2,12 @@
 //!
 //! The times W and the lost times L of n runs are fitted by W = a + b·L + e. A delay cannot be longer than the time that was
 //! lost, so b is at most 1: without lost time the times would be W − b·L, and the share that it explains is that by which
-//! the variance of these is smaller than that of W. For b < 1 that is the coefficient of determination.
+//! the variance of these is smaller than that of W. For 0 ≤ b ≤ 1 that is the coefficient of determination; below 0 nothing is
+//! explained.
 //!
-//! A slope above 1 has another cause: longer runs meet more noise. A run that lost 1 % of its time because it was longer for
-//! a reason of its own is not explained by that.
+//! Longer runs meet more noise. A run that lost 1 % of its time because it was longer for a reason of its own is not explained by
+//! that: its slope is 100. If n CPUs lose the share p each, the slope is 1/(n·p), which may be near 1; but then the line passes
+//! through the origin, and nothing is shown to be explained.
 
 use crate::stats::{Interval, mean, student_t};
 use rand::seq::SliceRandom;
@@ -25,7 +27,7 @@ const SAME_NS: f64 = 1_000.0;
 /// A slope whose interval lies between these agrees with delays that are as long as the lost time: that two quantities
 /// vary by the same amount of time in the same runs is no chance.
 const LIKE_ONE: [f64; 2] = [0.5, 2.0];
-/// Shares of the variance below this are rounding.
+/// Parts of a variance or of a time below this are rounding.
 const ROUNDING: f64 = 1e-12;
 
 /// What is known of the share.
@@ -127,7 +129,7 @@ impl Line {
         let slopes = Interval { low: slope - reach, high: slope + reach };
         let fitted = 1.0 - self.left() / self.times;
         let adjusted = 1.0 - (1.0 - fitted) * (self.count as f64 - 1.0) / self.degrees();
-        let share = adjusted.max(0.0) * limited(slope);
+        let share = if slope > 0.0 { adjusted.max(0.0) * limited(slope) } else { 0.0 };
         let [low, high] = [0.025, 0.975].map(|chance| {
             let distance = distance(slope / error, self.degrees(), chance).max(0.0);
             if distance.is_infinite() {
@@ -150,7 +152,7 @@ impl Line {
         let error = (variance * (1.0 / self.count as f64 + lost * lost / self.lost)).sqrt();
         let reach = student_t(self.degrees() as u64) * error;
         let interval_ns = Interval { low: mean_ns - reach, high: mean_ns + reach };
-        let known = interval_ns.low > 0.0;
+        let known = interval_ns.low > ROUNDING * times;
         known.then_some(Without { mean_ns, interval_ns, deviation_ns: variance.sqrt() })
     }
 }
@@ -200,8 +202,8 @@ fn distance(t: f64, degrees: f64, chance: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Returns whether this slope may be that of delays. What is lost in proportion to the time in which a program ran makes the
-/// slope 2 or more, unless more is lost than that time; between 1 and 2 lost time costs more than itself, by cold caches.
+/// Returns whether this slope may be that of delays. Up to 2, lost time may cost more than itself, for example by cold caches; a
+/// larger slope is that of longer runs that meet more noise.
 fn is_delay(slopes: Interval) -> bool {
     slopes.low <= 1.0 || slopes.high < LIKE_ONE[1]
 }
@@ -264,8 +266,13 @@ pub(super) fn explained(times: &[f64], lost: &[f64]) -> Explained {
     }
     let line = Line::new(times, lost);
     let (share, mut interval, slopes) = line.share();
+    let without = line.without();
     let agrees = |slopes: Interval| slopes.low > LIKE_ONE[0] && slopes.high < LIKE_ONE[1];
-    if interval.low > 0.0 && !slopes.is_some_and(agrees) && may_be_chance(times, lost) {
+    // A line that may pass through the origin: time may be lost in proportion to how long a run takes.
+    let may_be_proportional = without.is_none();
+    let is_doubtful =
+        may_be_proportional || (!slopes.is_some_and(agrees) && may_be_chance(times, lost));
+    if is_doubtful {
         interval.low = 0.0;
     }
     let decision = match interval {
@@ -280,7 +287,7 @@ pub(super) fn explained(times: &[f64], lost: &[f64]) -> Explained {
         interval: Some(interval),
         slope: line.slope().map(|[slope, _]| slope),
         slope_interval: slopes,
-        without: line.without().filter(|_| holds),
+        without: without.filter(|_| holds),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `anechoic record --repeat N`: several runs of a command, and what noise explains of how much they differ.
+//! `anechoic record --repeat N`: several runs of a command, and how much of their variance noise explains.
 
 use super::Recording;
 use crate::files::is_used;
@@ -56,7 +56,8 @@ impl Recording<'_> {
             self.announce(number, begun);
             let dir = run_dir(self.dir, number);
             let plan = Plan { repetition: Some((number, all)), ..self.plan.clone() };
-            let recorded = self.run_once(&plan, &dir, Arc::clone(&signal));
+            let recorded =
+                self.run_once(&plan, &dir, Arc::clone(&signal), Some(Arc::clone(&arrived)));
             let summary =
                 recorded.and_then(|status| Ok((status, summarized(&dir, self.args.quiet)?)));
             match summary {
@@ -85,8 +86,8 @@ impl Recording<'_> {
 
     /// States which run begins, and how long all take that are left if they take as long as those before.
     fn announce(&self, number: u32, begun: Instant) {
-        if self.args.quiet {
-            return;
+        if self.args.quiet || self.args.json {
+            return; // the result goes to the same stream
         }
         let (all, done) = (self.args.repeat, number - 1);
         let left = begun.elapsed().checked_div(done).map(|each| each * (all - done));
@@ -96,7 +97,7 @@ impl Recording<'_> {
         terminal::print_note(format_args!("anechoic: run {number} of {all}{left}"));
     }
 
-    /// Shows what noise explains of how much the runs differ; returns the exit code.
+    /// Shows how much of the variance between the runs noise explains; returns the exit code.
     fn show_runs(&self, runs: &[Findings]) -> Result<u8, Problem> {
         let before: Vec<&Findings> = runs.iter().collect();
         let found = VARIANCE.compute(&Input { before: &before, ..Input::from_recordings(&[]) });

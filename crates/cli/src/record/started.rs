@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A command that this process starts.
@@ -18,6 +18,8 @@ pub(super) struct Started<'a> {
     pub(super) command: &'a [String],
     /// The number of the newest signal to this process, which is passed on.
     pub(super) signal: Arc<AtomicUsize>,
+    /// The same of a run of a series: one that a signal stopped has no length of its own, also if the command succeeded.
+    pub(super) stopped: Option<Arc<AtomicUsize>>,
     pub(super) child: Option<Child>,
     pub(super) end: Option<OwnedFd>,
     pub(super) status: Option<ExitStatus>,
@@ -51,7 +53,12 @@ impl Subject for Started<'_> {
         match command::wait(child, Some(Instant::now()), &self.signal) {
             Ok(status) => {
                 self.status = status;
-                status.map(|_| RunState::Complete)
+                let signal =
+                    self.stopped.as_ref().map_or(0, |signal| signal.load(Ordering::Acquire));
+                status.map(|_| match signal {
+                    0 => RunState::Complete,
+                    _ => RunState::Interrupted("by a signal".to_owned()),
+                })
             }
             Err(error) => {
                 let why = format!("the command was lost: {}", in_words(&error));

@@ -1,4 +1,4 @@
-//! Tests `anechoic record --repeat`: what noise explains of how much runs of a program differ.
+//! Tests `anechoic record --repeat`: how much of the variance between runs noise explains.
 
 use crate::tool;
 use crate::tool::{anechoic, arg, may_trace, noisy, signal, spawn, wait};
@@ -84,7 +84,12 @@ fn noise_of_a_thread_that_makes_most_of_the_variance_explains_it() {
     assert!(without < mean - 0.5 * number(&result, "/lost_ns/mean"), "{result:#}");
     // A kept series has the same result.
     let again = anechoic(&["summary", arg(dir.path())]);
-    assert!(again.out.contains("noise explains"), "{}", again.out);
+    let shown = again.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("; noise explains ") && !shown.contains("at most"), "{shown}");
+    let again = anechoic(&["summary", "--json", arg(dir.path())]);
+    let last = again.out.trim().rsplit_once('\n').map_or(&*again.out, |(_, last)| last);
+    let kept: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {last}"));
+    assert_eq!(kept["explained"], result["explained"]);
 }
 
 #[test]
@@ -142,4 +147,29 @@ fn a_signal_ends_the_series_and_what_was_measured_counts() {
     assert_eq!(done.code, Some(143), "that of the command: {}", done.err);
     assert!(done.err.contains("in 2 runs"), "{}", done.err);
     assert!(fs::read_dir(dir.path()).expect("a directory").count() <= 3);
+}
+
+/// Servers and scripts end with 0 when they are told to stop: such a run has no length of its own.
+#[test]
+fn a_run_that_a_signal_stopped_does_not_count_though_it_succeeded() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let last = dir.path().join("run-003");
+    let script = "trap 'exit 0' TERM; sleep 0.9 & wait";
+    let series =
+        tool::start(&["record", "--repeat", "50", "-o", arg(dir.path()), "--", "sh", "-c", script]);
+    tool::until_running(&last);
+    signal(&series, "TERM");
+    let done = wait(series);
+    assert_eq!(done.code, Some(3), "{}", done.err);
+    assert!(
+        done.err.contains("in 2 runs") && done.err.contains("Run 3 does not count"),
+        "{}",
+        done.err
+    );
+    let again = anechoic(&["summary", arg(dir.path())]);
+    assert!(again.out.contains("in 2 runs"), "{}", again.out);
 }

@@ -64,4 +64,6 @@ pub trait Described: Debug + Sync {
     fn needs(&self) -> &'static [&'static str];
     /// Returns whether its screen itself states what makes recordings doubtful.
     fn states_doubts(&self) -> bool;
+    /// Returns whether `anechoic summary --json` prints it; not where the documents of the recordings have its numbers.
+    fn in_json(&self) -> bool;
 }

@@ -62,6 +62,8 @@ pub struct Row<T: 'static> {
     pub facts: fn(&T) -> Option<&Facts>,
     /// Whether its screen itself states what makes recordings doubtful.
     pub states_doubts: bool,
+    /// Whether `anechoic summary --json` prints it; not where the documents of the recordings have its numbers.
+    pub in_json: bool,
     /// Its screen and its JSON; absent if only a report shows it.
     pub print: Option<Print<T>>,
     /// Its subcommand of `anechoic predict`, if it has one.
@@ -138,6 +140,10 @@ impl<T: Debug + Any + Send + Sync> Described for Row<T> {
     fn states_doubts(&self) -> bool {
         self.states_doubts
     }
+
+    fn in_json(&self) -> bool {
+        self.in_json
+    }
 }
 
 impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
@@ -178,6 +184,7 @@ impl<T> Row<T> {
             headline: |_| vec![],
             facts: |_| None,
             states_doubts: false,
+            in_json: true,
             print: None,
             model: None,
         }

@@ -66,12 +66,16 @@ fn stands_alone(row: &dyn AnyRow, job_together: bool) -> bool {
 }
 
 /// Returns what a report computes for recordings together: for several hosts, for a job on several hosts, and for
-/// repeated runs.
+/// repeated runs. A report of several series shows none of them as a series.
 #[must_use]
 pub fn together_for_report<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Job<'a>> {
     let groupings = [Grouping::Job, Grouping::Hosts, Grouping::Runs];
     let wanted = groupings.into_iter().filter(|&grouping| many_hosts || grouping == Grouping::Runs);
-    wanted.flat_map(|grouping| groups(grouping, <dyn AnyRow>::in_report, recordings)).collect()
+    let jobs: Vec<Job<'a>> =
+        wanted.flat_map(|grouping| groups(grouping, <dyn AnyRow>::in_report, recordings)).collect();
+    let is_alone =
+        |job: &&Job<'_>| jobs.iter().filter(|other| other.row.id() == job.row.id()).count() == 1;
+    jobs.iter().filter(is_alone).cloned().collect()
 }
 
 /// Returns the rows of the results that a result is computed from.
@@ -92,13 +96,31 @@ fn groups<'a>(
         let covered =
             recordings.iter().copied().filter(|recording| covers(row, methods_of, recording));
         let recordings: Vec<&Recording> = covered.collect();
-        let repeated = recordings.iter().all(|recording| recording.run().repetition.is_some());
-        let whole = grouping != Grouping::Runs || repeated;
-        if whole && recordings.len() >= fewest {
-            jobs.push(Job { row, recordings });
-        }
+        let together = match grouping {
+            Grouping::Runs => series(recordings),
+            _ => vec![recordings],
+        };
+        let enough = together.into_iter().filter(|recordings| recordings.len() >= fewest);
+        jobs.extend(enough.map(|recordings| Job { row, recordings }));
     }
     jobs
+}
+
+/// Returns the series of repeated runs, each with its recordings: those of one series lie in one directory. None if one of the
+/// recordings is of a single run.
+fn series(recordings: Vec<&Recording>) -> Vec<Vec<&Recording>> {
+    let mut series: Vec<Vec<&Recording>> = vec![];
+    if recordings.iter().any(|recording| recording.run().repetition.is_none()) {
+        return series;
+    }
+    for recording in recordings {
+        let place = recording.dir().parent();
+        match series.iter_mut().find(|runs| runs[0].dir().parent() == place) {
+            Some(runs) => runs.push(recording),
+            None => series.push(vec![recording]),
+        }
+    }
+    series
 }
 
 /// Returns whether a row applies to a recording.

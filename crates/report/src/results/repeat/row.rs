@@ -14,6 +14,7 @@ pub static REPEAT: Row<Repeat> = Row {
     needs: &["summary"],
     compute: Some(compute),
     print: Some(Print::with(super::repeat)),
+    in_json: false,
     ..Row::new("repeat", "noise over repeated runs", Grouping::Runs)
 };
 

@@ -1,4 +1,4 @@
-//! The screen of repeated runs of a program: what noise explains of how much they differ.
+//! The screen of repeated runs of a program: how much of their variance noise explains.
 
 mod row;
 mod words;
@@ -25,7 +25,7 @@ const ROWS: usize = 7;
 const SECTION: Section =
     Section { anchor: "variance", title: "Why runs differ", short: "Variance" };
 
-/// Shows the runs, and what noise explains of how much they differ.
+/// Shows the runs, and how much of their variance noise explains.
 #[must_use]
 pub(crate) fn variance(found: &Variance, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -42,7 +42,12 @@ pub(crate) fn variance(found: &Variance, view: &View<'_>) -> Screen {
     if found.runs.len() > 1 {
         screen.picture(
             chart(found).titled("wall time of each run against its lost time", ROWS),
-            "Wall time of each run against the time that it lost; the line is the fit.",
+            match found.explained.without {
+                Some(_) => {
+                    "Wall time of each run against the time that it lost; the line is the fit."
+                }
+                None => "Wall time of each run against the time that it lost.",
+            },
         );
     }
     screen.section("runs, the longest first");
@@ -59,7 +64,7 @@ pub(crate) fn variance(found: &Variance, view: &View<'_>) -> Screen {
     screen
 }
 
-/// Draws the wall time of each run against its lost time, with the fit where there is a share.
+/// Draws the wall time of each run against its lost time, with the fit where the time without noise is stated.
 fn chart(found: &Variance) -> Chart {
     let points = || found.runs.iter().map(|run| (run.lost_ns as f64, run.wall_ns as f64));
     let mut points: Vec<(f64, f64)> = points().collect();

@@ -1,4 +1,4 @@
-//! The row of what lost time explains of how much runs of a program differ.
+//! The row of how much of the variance between runs of a program lost time explains.
 
 use super::{SECTION, variance, words};
 use crate::results::Input;
@@ -26,7 +26,7 @@ pub static VARIANCE: Row<Variance> = Row {
     facts: |found| Some(&found.run),
     states_doubts: true,
     print: Some(Print::with(variance)),
-    ..Row::new("variance", "what noise explains of how much runs differ", Grouping::Runs)
+    ..Row::new("variance", "how much of the variance between runs noise explains", Grouping::Runs)
 };
 
 fn compute(input: &Input<'_>) -> Result<Variance, Problem> {

@@ -1,4 +1,4 @@
-//! What lost time explains of how much runs of a program differ, in sentences.
+//! How much of the variance between runs of a program lost time explains, in sentences.
 
 use super::name;
 use crate::style::{listed, plain};
@@ -6,7 +6,7 @@ use crate::units::{between, counted, number, rough_share, share, time};
 use anechoic_analyze::Variance;
 use anechoic_analyze::repeat::Spread;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::variance::{Decision, FEWEST, Without};
+use anechoic_analyze::variance::{Decision, FEWEST, UNATTRIBUTED, Without};
 
 /// Part of the squared deviations from which on one run is stated to make up the variance.
 const ALONE: f64 = 0.8;
@@ -18,8 +18,8 @@ pub(super) fn program(found: &Variance) -> String {
     found.run.program.as_ref().map_or("the program".into(), |program| plain(&program.name))
 }
 
-/// Returns what was found: how long the runs took, what noise explains of how much they differ, and how long they would
-/// have taken without it.
+/// Returns what was found: how long the runs took, how much of their variance noise explains, and how long they would have
+/// taken without it.
 pub(super) fn sentences(found: &Variance) -> Vec<String> {
     let runs = counted(found.runs.len() as u64, "run", "runs");
     let explained = &found.explained;
@@ -63,6 +63,12 @@ fn largest(found: &Variance) -> Option<String> {
         found.explained.share.filter(|_| found.explained.decision == Decision::Explained)?;
     let row = found.sources.first()?;
     let part = row.share.filter(|part| *part >= NAMED * whole)?;
+    if row.source == UNATTRIBUTED {
+        let part = rough_share(part);
+        return Some(format!(
+            "{part} of the variance comes from lost time whose source is not known."
+        ));
+    }
     let name = name(found, &row.source, &row.name);
     Some(format!("{} of the variance comes from {name}.", rough_share(part)))
 }
@@ -112,10 +118,10 @@ pub(super) fn details(found: &Variance) -> Vec<String> {
         let more = match explained.without {
             _ if ends.low <= 1.0 => None,
             Some(_) => Some(
-                "What is lost costs more than itself: caches are cold after it. Only itself counts above.",
+                "A run was longer by more than it lost, for example because caches were cold afterwards. The share counts only the lost time; the time without noise counts all of it.",
             ),
             None => Some(
-                "No delay is as long: longer runs met more noise for a reason of their own. So no time without noise is stated.",
+                "Delays alone are not that long: longer runs may have met more noise for a reason of their own. No time without noise is stated.",
             ),
         };
         lines.extend(more.map(str::to_owned));
@@ -163,7 +169,7 @@ fn written(ns: f64, deviation_ns: f64) -> Written {
     };
     let part = deviation_ns / unit_ns;
     let decimals =
-        if part > 0.0 { (1.0 - part.log10().floor()).clamp(0.0, 4.0) as usize } else { 2 };
+        if part > 0.0 { (1.0 - part.log10().floor()).clamp(0.0, 9.0) as usize } else { 2 };
     Written { unit_ns, unit, decimals }
 }
 
@@ -178,6 +184,7 @@ mod tests {
             (1.95e9, Some(0.021e9), "1.950 ± 0.021 s"),
             (312.4e6, Some(1.24e6), "312.4 ± 1.2 ms"),
             (312.4e6, Some(124e6), "312 ± 124 ms"),
+            (2e9, Some(20e3), "2.000000 ± 0.000020 s"),
             (12e9, Some(0.0), "12.00 ± 0.00 s"),
             (12e9, None, "12.0 s"),
         ];
