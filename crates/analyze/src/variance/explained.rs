@@ -27,7 +27,9 @@ const SAME_NS: f64 = 1_000.0;
 /// A slope whose interval lies between these agrees with delays that are as long as the lost time: that two quantities
 /// vary by the same amount of time in the same runs is no chance.
 const LIKE_ONE: [f64; 2] = [0.5, 2.0];
-/// Parts of a variance or of a time below this are rounding.
+/// A line whose time without lost time may be below this part of the mean time may pass through the origin.
+const LEAST_WITHOUT: f64 = 0.1;
+/// Shares of the variance below this are rounding.
 const ROUNDING: f64 = 1e-12;
 
 /// What is known of the share.
@@ -143,7 +145,7 @@ impl Line {
         (share.clamp(low, high), Interval { low, high }, Some(slopes))
     }
 
-    /// Returns the times without lost time.
+    /// Returns the times without lost time; absent if they may be a small part of the times.
     fn without(&self) -> Option<Without> {
         let [slope, _] = self.slope()?;
         let [times, lost] = self.mean;
@@ -152,7 +154,7 @@ impl Line {
         let error = (variance * (1.0 / self.count as f64 + lost * lost / self.lost)).sqrt();
         let reach = student_t(self.degrees() as u64) * error;
         let interval_ns = Interval { low: mean_ns - reach, high: mean_ns + reach };
-        let known = interval_ns.low > ROUNDING * times;
+        let known = interval_ns.low > LEAST_WITHOUT * times;
         known.then_some(Without { mean_ns, interval_ns, deviation_ns: variance.sqrt() })
     }
 }
@@ -268,8 +270,10 @@ pub(super) fn explained(times: &[f64], lost: &[f64]) -> Explained {
     let (share, mut interval, slopes) = line.share();
     let without = line.without();
     let agrees = |slopes: Interval| slopes.low > LIKE_ONE[0] && slopes.high < LIKE_ONE[1];
-    // A line that may pass through the origin: time may be lost in proportion to how long a run takes.
-    let may_be_proportional = without.is_none();
+    // A line that may pass through the origin, or a slope that is no delay's: time may be lost in proportion to how long a run
+    // takes.
+    let is_delay = slopes.is_some_and(is_delay);
+    let may_be_proportional = without.is_none() || !is_delay;
     let is_doubtful =
         may_be_proportional || (!slopes.is_some_and(agrees) && may_be_chance(times, lost));
     if is_doubtful {
@@ -280,7 +284,7 @@ pub(super) fn explained(times: &[f64], lost: &[f64]) -> Explained {
         Interval { high, .. } if high < LITTLE => Decision::Little,
         _ => Decision::Undecided,
     };
-    let holds = decision == Decision::Explained && slopes.is_some_and(is_delay);
+    let holds = decision == Decision::Explained && is_delay;
     Explained {
         decision,
         share: Some(share),

@@ -257,9 +257,10 @@ fn longer_runs_that_lose_more_are_not_explained_by_that() {
 #[test]
 fn what_is_lost_in_proportion_on_many_cpus_is_not_explained() {
     let mut random = Pcg64Mcg::seed_from_u64(6);
-    for part in [0.2, 0.64, 1.0] {
+    // With more scatter a larger part looks like delays: see the limits in docs/methods/program.md.
+    for (part, most) in [(0.2, 0.1), (0.64, 0.01), (1.0, 0.01)] {
         for count in [8, 10, 30, 200] {
-            for scatter in [0.0, 0.01, 0.1] {
+            for scatter in [0.0, 0.01, most] {
                 let own: Vec<f64> =
                     (0..count).map(|_| 1_000.0 + 100.0 * normal(&mut random)).collect();
                 let lost: Vec<f64> = own
