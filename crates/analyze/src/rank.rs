@@ -27,6 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use times::Time;
 pub use times::{IterationTime, TimesOverFirst, Unit};
 
+/// The largest number of experiments that an error names.
+const MOST_NAMED: usize = 4;
+
 /// The recordings of one configuration.
 #[derive(Debug)]
 pub struct Configuration<'a> {
@@ -229,8 +232,8 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         .map(|&key| Row { key, cells: found.iter().map(|cells| cells.get(key).copied()).collect() })
         .collect();
     if !rows.iter().any(|row| row.cells.iter().all(Option::is_some)) {
-        let remedy = "measure all configurations with the same options";
-        return Err(usage("the configurations have no experiment in common", remedy));
+        let first = found.iter().filter_map(|cells| cells.keys().next());
+        return Err(nothing_in_common(first.map(|key| &*key.experiment).collect()));
     }
     let times: Vec<Vec<Option<Time>>> = rows.iter().map(Row::times).collect();
     let emulated = recordings().any(|recording| recording.run().machine.is_emulated());
@@ -269,6 +272,16 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         tied: places::counted(&experiments).filter(|one| one.tied == Some(true)).count() as u64,
         experiments,
     })
+}
+
+/// Returns the problem that no experiment was measured in all configurations, of which these are the first ones.
+fn nothing_in_common(works: BTreeSet<&str>) -> Problem {
+    let mut why = "the configurations have no experiment in common".to_owned();
+    if works.len() > 1 {
+        let works: Vec<&str> = works.into_iter().take(MOST_NAMED).collect();
+        why += &format!(": {}", works.join(", "));
+    }
+    usage(why, "measure the same work with the same options in all configurations")
 }
 
 fn usage(why: impl Into<String>, remedy: &str) -> Problem {

@@ -19,6 +19,9 @@ fn argument(row: &OptionRow) -> Arg {
     if let Some(other) = row.requires {
         arg = arg.requires(other);
     }
+    if let Some(other) = row.conflicts {
+        arg = arg.conflicts_with(other);
+    }
     if matches!(row.value, Value::Flag) {
         return arg.action(ArgAction::SetTrue);
     }
@@ -111,7 +114,7 @@ mod tests {
     static ROWS: &[OptionRow] = &[
         OptionRow::new("grain", Value::Duration, "TIME", "How long").many().default("100us,1ms"),
         OptionRow::new("copies", Value::Count { least: 1, most: 64 }, "N", "How many").short('n'),
-        OptionRow::new("body", Value::Choice(bodies), "BODY", "Bodies").many(),
+        OptionRow::new("body", Value::Choice(bodies), "BODY", "Bodies").many().conflicts("grain"),
         OptionRow::new("fifo", Value::Flag, "", "Under SCHED_FIFO"),
         OptionRow::new("all-cpus", Value::Flag, "", "Every CPU").requires("fifo"),
     ];
@@ -125,9 +128,11 @@ mod tests {
 
     #[test]
     fn what_clap_reads_are_the_answers() {
-        let all = "--grain 2ms -n 8 --body call,sum --fifo --all-cpus";
+        let all = "-n 8 --body call,sum --fifo --all-cpus";
         let read_all = read(&all.split(' ').collect::<Vec<_>>()).expect("a command line");
-        assert_eq!(read_all.all::<Duration>("grain"), [Duration::from_millis(2)]);
+        assert_eq!(read_all.all::<Duration>("grain").len(), 2, "a default does not conflict");
+        let given = read(&["--grain", "2ms"]).expect("a command line");
+        assert_eq!(given.all::<Duration>("grain"), [Duration::from_millis(2)]);
         assert_eq!(read_all.one::<u64>("copies"), Ok(8));
         assert_eq!(read_all.all::<&str>("body"), ["call", "sum"]);
         assert!(read_all.flag("fifo") && read_all.flag("all-cpus"));
@@ -138,11 +143,12 @@ mod tests {
 
     #[test]
     fn a_wrong_command_line_is_refused_with_the_reason() {
-        let cases: [(&[&str], &str); 5] = [
+        let cases: [(&[&str], &str); 6] = [
             (&["--grain", "-1ms"], "invalid value '-1ms' for '--grain <TIME>': '-1ms' is negative"),
             (&["-n", "65"], "65 is not between 1 and 64"),
             (&["--body", "product"], "[possible values: sum, call]"),
             (&["--all-cpus"], "--fifo"),
+            (&["--body", "sum", "--grain", "2ms"], "cannot be used with '--grain"),
             (&["--nothing"], "unexpected argument"),
         ];
         for (words, expected) in cases {

@@ -1,7 +1,8 @@
 //! Every signal that can be caught and would end the process ends a measurement early and keeps what was measured.
 //!
 //! Batch systems announce the end of a job by SIGUSR1, SIGUSR2 or SIGXCPU, and Ctrl-\ sends SIGQUIT. Signals that report
-//! damage (SIGSEGV, SIGABRT) end the process as usual, and SIGPIPE is ignored, as by every Rust program.
+//! damage (SIGSEGV, SIGABRT) end the process as usual, except within a function of `--work`. SIGPIPE is ignored, as by every
+//! Rust program.
 //!
 //! One interruption often arrives as several signals: `timeout` signals the command and its process group, a launcher
 //! signals every rank, a user presses Ctrl-C twice. All signals of the first two seconds therefore count as one. If

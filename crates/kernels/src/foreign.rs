@@ -47,7 +47,7 @@ impl Frame {
         self.ended_by.get()
     }
 
-    /// Has no further call made, for this reason, which must not be 0.
+    /// Prevents further calls, for this reason, which must not be 0.
     pub fn end(&self, why: i32) {
         self.ended_by.set(why);
     }
@@ -135,22 +135,38 @@ unsafe extern "C" fn landing() -> ! {
     )
 }
 
+/// Stores (`stp`) or loads (`ldp`) the registers that belong to the caller, without frame pointer and return address.
+#[cfg(target_arch = "aarch64")]
+macro_rules! registers {
+    ($op:literal) => {
+        concat!(
+            registers!(one $op, "x19, x20, [sp, #16]"),
+            registers!(one $op, "x21, x22, [sp, #32]"),
+            registers!(one $op, "x23, x24, [sp, #48]"),
+            registers!(one $op, "x25, x26, [sp, #64]"),
+            registers!(one $op, "x27, x28, [sp, #80]"),
+            registers!(one $op, "d8, d9, [sp, #96]"),
+            registers!(one $op, "d10, d11, [sp, #112]"),
+            registers!(one $op, "d12, d13, [sp, #128]"),
+            registers!(one $op, "d14, d15, [sp, #144]"),
+        )
+    };
+    (one $op:literal, $pair:literal) => {
+        concat!($op, " ", $pair, "\n")
+    };
+}
+
+/// Restores what [`enter`] saved and returns to its caller. The stack pointer is that of the call.
 #[cfg(target_arch = "aarch64")]
 macro_rules! restore {
     () => {
-        "ldr x3, [sp, #160]
-        str xzr, [x3]
-        ldp x19, x20, [sp, #16]
-        ldp x21, x22, [sp, #32]
-        ldp x23, x24, [sp, #48]
-        ldp x25, x26, [sp, #64]
-        ldp x27, x28, [sp, #80]
-        ldp d8, d9, [sp, #96]
-        ldp d10, d11, [sp, #112]
-        ldp d12, d13, [sp, #128]
-        ldp d14, d15, [sp, #144]
-        ldp x29, x30, [sp], #176
-        ret"
+        concat!(
+            "ldr x3, [sp, #160]
+            str xzr, [x3]\n",
+            registers!("ldp"),
+            "ldp x29, x30, [sp], #176
+            ret"
+        )
     };
 }
 
@@ -160,17 +176,9 @@ macro_rules! restore {
 unsafe extern "C" fn enter(_: Function, _: usize, _: u64, _: *const Frame) -> u64 {
     naked_asm!(
         "stp x29, x30, [sp, #-176]!
-        mov x29, sp
-        stp x19, x20, [sp, #16]
-        stp x21, x22, [sp, #32]
-        stp x23, x24, [sp, #48]
-        stp x25, x26, [sp, #64]
-        stp x27, x28, [sp, #80]
-        stp d8, d9, [sp, #96]
-        stp d10, d11, [sp, #112]
-        stp d12, d13, [sp, #128]
-        stp d14, d15, [sp, #144]
-        str x3, [sp, #160]
+        mov x29, sp",
+        registers!("stp"),
+        "str x3, [sp, #160]
         mov x9, sp
         str x9, [x3]
         mov x9, x0

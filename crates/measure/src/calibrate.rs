@@ -40,11 +40,8 @@ pub(crate) fn calibrate(
 /// Measures how many ticks a million core cycles take on the CPU that the calling thread is pinned to.
 pub(crate) fn megacycle(chain: Kernel, clock: &Clock, memory: &mut Memory) -> (u64, Doubt) {
     let mut on = Calibration::new(counter(clock));
-    let ticks = match AnyBody::prepare(chain, memory) {
-        AnyBody::Plain(mut body) => on.megacycle(&mut |n| body.run(n), chain.instructions()),
-        AnyBody::User(mut body) => on.megacycle(&mut |n| body.run(n), chain.instructions()),
-        AnyBody::Memory(mut body) => on.megacycle(&mut |n| body.run(n), chain.instructions()),
-    };
+    let mut body = AnyBody::prepare(chain, memory);
+    let ticks = on.megacycle(&mut |n| body.run(n), chain.instructions());
     (ticks, on.take_doubt())
 }
 
@@ -64,9 +61,8 @@ fn user_pace(
     wanted: PaceRequest,
 ) -> Result<Pace, Problem> {
     let found = pace(on, kernel, body, wanted);
-    if let Some(why) = user::failure() {
-        let why = format!("{} {why} before anything was measured", kernel.id());
-        return Err(ProblemKind::Data.problem(why, user::REMEDY));
+    if let Some(failure) = user::failure() {
+        return Err(failure.problem("during calibration"));
     }
     let found = found?;
     if found.megaiteration_ticks == 0 {

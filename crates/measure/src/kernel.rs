@@ -249,6 +249,21 @@ impl Body for AnyBody<'_> {
             AnyBody::Memory(body) => body.run(iterations),
         }
     }
+
+    fn is_right(&mut self, iterations: u64, expected: u64) -> bool {
+        match self {
+            AnyBody::Plain(body) => body.is_right(iterations, expected),
+            AnyBody::User(body) => Body::is_right(body, iterations, expected),
+            AnyBody::Memory(body) => body.is_right(iterations, expected),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        match self {
+            AnyBody::User(body) => body.has_ended(),
+            AnyBody::Plain(_) | AnyBody::Memory(_) => false,
+        }
+    }
 }
 
 /// Pages and place of memory.

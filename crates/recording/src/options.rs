@@ -47,6 +47,8 @@ pub struct OptionRow {
     pub help: &'static str,
     /// Another option that must be given with this one.
     pub requires: Option<&'static str>,
+    /// Another option that must not be given with this one.
+    pub conflicts: Option<&'static str>,
 }
 
 impl OptionRow {
@@ -58,8 +60,8 @@ impl OptionRow {
         value_name: &'static str,
         help: &'static str,
     ) -> Self {
-        let (short, many, default, requires) = (None, false, None, None);
-        OptionRow { name, short, value, many, default, value_name, help, requires }
+        let (short, many, default, requires, conflicts) = (None, false, None, None, None);
+        OptionRow { name, short, value, many, default, value_name, help, requires, conflicts }
     }
 
     /// Adds a short name.
@@ -84,6 +86,12 @@ impl OptionRow {
     #[must_use]
     pub const fn requires(self, other: &'static str) -> Self {
         OptionRow { requires: Some(other), ..self }
+    }
+
+    /// Makes it exclude another option, whose default still holds.
+    #[must_use]
+    pub const fn conflicts(self, other: &'static str) -> Self {
+        OptionRow { conflicts: Some(other), ..self }
     }
 }
 

@@ -98,7 +98,8 @@ impl Problem {
     }
 
     /// Returns the problem that an error of the system stands for, if it is one.
-    pub(crate) fn inside(error: &io::Error) -> Option<Self> {
+    #[must_use]
+    pub fn inside(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().cloned()
     }
 

@@ -9,7 +9,7 @@
 //! outside it, so these are none either. The kernel displays all of them as one number (`overflowuid`, usually 65534); a
 //! user of the namespace who has the same number cannot be distinguished from them.
 
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::ProblemKind;
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
@@ -22,11 +22,46 @@ const MOST_LINKS: usize = 40;
 const WRITE_GROUP: u32 = 0o020;
 /// The same permission of all others.
 const WRITE_OTHERS: u32 = 0o002;
-/// What a stranger could do to what root writes, and to code that root runs.
-const REDIRECT: &str = "could redirect what is written there";
-const EXCHANGE: &str = "could exchange the code that root runs";
 /// Only its owner may rename an entry of such a directory.
 const STICKY: u32 = 0o1000;
+
+/// What a path is for: what a stranger on the way could do, and what helps.
+#[derive(Debug, Clone, Copy)]
+struct Purpose {
+    could: &'static str,
+    kind: ProblemKind,
+    remedy: &'static str,
+}
+
+const WRITE: Purpose = Purpose {
+    could: "could redirect what is written there",
+    kind: ProblemKind::CannotWrite,
+    remedy: "name a place where only you may write, for example with `-o /tmp/NAME`, or start \
+             this as the user who owns that place",
+};
+const RUN: Purpose = Purpose {
+    could: "could exchange the code",
+    kind: ProblemKind::Unavailable,
+    remedy: "copy it to a place where only you may write (as root: install -m 755 FILE /root/), or measure as its owner",
+};
+
+impl Purpose {
+    fn verify_owner(self, path: &Path, about: &Metadata) -> io::Result<()> {
+        if is_trusted(about.uid()) { Ok(()) } else { Err(self.owned_by_stranger(path, about)) }
+    }
+
+    fn owned_by_stranger(self, path: &Path, about: &Metadata) -> io::Error {
+        self.refused(format!("{} belongs to user {}, who", path.display(), about.uid()))
+    }
+
+    fn open_to_others(self, path: &Path) -> io::Error {
+        self.refused(format!("other users may write to {}, and", path.display()))
+    }
+
+    fn refused(self, who: String) -> io::Error {
+        io::Error::other(self.kind.problem(format!("{who} {}", self.could), self.remedy))
+    }
+}
 
 /// Refuses, as root, a directory in which another user could redirect a file that is created under a new name and then
 /// renamed. The directory may be one like /tmp.
@@ -51,27 +86,15 @@ pub(crate) fn verify_own(dir: &Path) -> io::Result<()> {
 /// # Errors
 /// Names the file or the directory that another user controls; or returns the system's error.
 pub fn verify_code(path: &Path) -> io::Result<PathBuf> {
-    let found = follow(path).map_err(|error| match Problem::inside(&error) {
-        Some(problem) if is_root() => untrusted(problem.why.replace(REDIRECT, EXCHANGE)),
-        _ => error,
-    })?;
-    let about = found.metadata()?;
-    let shown = found.display();
-    match () {
-        () if !is_root() => Ok(found),
-        () if !is_trusted(about.uid()) => {
-            Err(untrusted(format!("{shown} belongs to user {}, who {EXCHANGE}", about.uid())))
+    let found = follow_for(RUN, path)?;
+    if is_root() {
+        let about = found.metadata()?;
+        RUN.verify_owner(&found, &about)?;
+        if others_may_write(&found, &about) {
+            return Err(RUN.open_to_others(&found));
         }
-        () if others_may_write(&found, &about) => {
-            Err(untrusted(format!("other users may write to {shown}, and {EXCHANGE}")))
-        }
-        () => Ok(found),
     }
-}
-
-fn untrusted(why: String) -> io::Error {
-    let remedy = "copy it to a place where only root may write (install -m 755 FILE /root/), or measure as its owner";
-    io::Error::other(ProblemKind::Unavailable.problem(why, remedy))
+    Ok(found)
 }
 
 /// Returns where `path` leads, without links. Its last part need not exist.
@@ -83,6 +106,10 @@ fn untrusted(why: String) -> io::Error {
 /// # Errors
 /// Names the link, the pipe or the directory that another user controls; or returns the system's error.
 pub fn follow(path: &Path) -> io::Result<PathBuf> {
+    follow_for(WRITE, path)
+}
+
+fn follow_for(purpose: Purpose, path: &Path) -> io::Result<PathBuf> {
     let mut left = parts(&std::path::absolute(path)?);
     let (mut at, mut links) = (PathBuf::from("/"), 0);
     while let Some(part) = left.pop() {
@@ -97,7 +124,7 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
             }
             about => about?,
         };
-        verify_entry(&at, &next, &about)?;
+        verify_entry(purpose, &at, &next, &about)?;
         if about.is_symlink() {
             links += 1;
             if links > MOST_LINKS {
@@ -126,7 +153,7 @@ fn parts(path: &Path) -> Vec<OsString> {
 }
 
 /// Checks that nobody else can exchange an entry of a directory, and that it is not somebody else's link or pipe.
-fn verify_entry(dir: &Path, entry: &Path, about: &Metadata) -> io::Result<()> {
+fn verify_entry(purpose: Purpose, dir: &Path, entry: &Path, about: &Metadata) -> io::Result<()> {
     let about_dir = dir.metadata()?;
     let sticky = about_dir.mode() & STICKY != 0;
     if !is_root() {
@@ -134,42 +161,22 @@ fn verify_entry(dir: &Path, entry: &Path, about: &Metadata) -> io::Result<()> {
         let open = sticky && about_dir.mode() & WRITE_OTHERS != 0;
         let leads_away = !about.is_dir() && !about.is_file();
         let planted = leads_away && open && !users.contains(&about.uid());
-        return if planted { Err(owned_by_stranger(entry, about.uid())) } else { Ok(()) };
+        return if planted { Err(purpose.owned_by_stranger(entry, about)) } else { Ok(()) };
     }
-    verify_owner(dir, &about_dir)?;
+    purpose.verify_owner(dir, &about_dir)?;
     match others_may_write(dir, &about_dir) {
-        true if !sticky => Err(open_to_others(dir)),
+        true if !sticky => Err(purpose.open_to_others(dir)),
         false if !about.is_symlink() => Ok(()),
-        _ => verify_owner(entry, about),
+        _ => purpose.verify_owner(entry, about),
     }
 }
 
 /// Checks the directory into which root writes, whose path has been checked.
 fn verify_last(dir: &Path, like_tmp: bool) -> io::Result<()> {
     let about = dir.metadata()?;
-    verify_owner(dir, &about)?;
+    WRITE.verify_owner(dir, &about)?;
     let shared = like_tmp && about.mode() & STICKY != 0;
-    if others_may_write(dir, &about) && !shared { Err(open_to_others(dir)) } else { Ok(()) }
-}
-
-fn verify_owner(path: &Path, about: &Metadata) -> io::Result<()> {
-    if is_trusted(about.uid()) { Ok(()) } else { Err(owned_by_stranger(path, about.uid())) }
-}
-
-fn owned_by_stranger(path: &Path, owner: u32) -> io::Error {
-    let path = path.display();
-    refused(format!("{path} belongs to user {owner}, who {REDIRECT}"))
-}
-
-fn open_to_others(dir: &Path) -> io::Error {
-    let dir = dir.display();
-    refused(format!("other users may write to {dir}, and {REDIRECT}"))
-}
-
-fn refused(why: String) -> io::Error {
-    let remedy = "name a place where only you may write, for example with `-o /tmp/NAME`, or start \
-                  this as the user who owns that place";
-    io::Error::other(ProblemKind::CannotWrite.problem(why, remedy))
+    if others_may_write(dir, &about) && !shared { Err(WRITE.open_to_others(dir)) } else { Ok(()) }
 }
 
 /// Returns whether anybody but root may create and rename entries of a directory. An access list is not read: with one,

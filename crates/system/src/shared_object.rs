@@ -45,9 +45,10 @@ impl SharedObject {
     /// Loads a shared object, which runs its constructors.
     ///
     /// # Errors
-    /// Fails if there is no such file, if it is none for this machine, if root could be made to run another user's code,
-    /// or if the dynamic linker refuses it.
+    /// Fails if this process has the rights of its own file, if there is no such file, if it is none for this machine, if
+    /// root could be made to run another user's code, or if the dynamic linker refuses it.
     pub fn open(file: &Path) -> Result<Self, Problem> {
+        verify_rights()?;
         let path = verify_code(file).map_err(|error| unreadable(&error))?;
         let bytes = std::fs::read(&path).map_err(|error| unreadable(&error))?;
         verify_machine(&bytes)?;
@@ -95,9 +96,21 @@ impl SharedObject {
     }
 }
 
+/// Refuses to run a file's code with rights that the caller does not have: a file of any user could use those that `setcap`
+/// gave to this program.
+fn verify_rights() -> Result<(), Problem> {
+    // SAFETY: reads what the kernel passed to this process.
+    let has_more = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    if !has_more || rustix::process::getuid().is_root() {
+        return Ok(());
+    }
+    let why = "`--work` does not run with file capabilities";
+    let remedy = "start it with sudo, or use a copy without them";
+    Err(ProblemKind::Unavailable.problem(why, remedy))
+}
+
 fn unreadable(error: &io::Error) -> Problem {
-    let inside = error.get_ref().and_then(|inner| inner.downcast_ref::<Problem>());
-    inside.cloned().unwrap_or_else(|| {
+    Problem::inside(error).unwrap_or_else(|| {
         let remedy = format!("build it with: {LINK}");
         ProblemKind::NoInput.problem(in_words(error), remedy)
     })

@@ -1,4 +1,5 @@
 /* Functions with a truth of their own, for the tests of --work. */
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ uint64_t rests(void *workspace, uint64_t units) {
     return units;
 }
 
-/* One page that was never touched for each unit: 16 GiB of address space, of which few are used at a time. */
+/* Each unit touches a page that was never touched: 16 GiB of address space, of which few are used at a time. */
 enum { PAGES = 1 << 22, PAGE = 4096 };
 static uint64_t page;
 static char *memory;
@@ -92,15 +93,38 @@ static volatile int zero;
 static int *volatile nowhere = (int *)8;
 AT_1000(segv, *nowhere = 1)
 AT_1000(stack, return deep(1))
+#if defined(__aarch64__)
+AT_1000(ill, __asm__ volatile(".inst 0"))
+#else
 AT_1000(ill, __builtin_trap())
+#endif
+AT_1000(bus, raise(SIGBUS))
+AT_1000(trap, raise(SIGTRAP))
+AT_1000(sys, raise(SIGSYS))
 AT_1000(aborts, abort())
 AT_1000(fpe, zero = 7000 / zero)
 AT_1000(forever, for (;;) zero++)
 AT_1000(lies, return units + 1)
 int lies_check(uint64_t units, uint64_t value) { return value == units; }
+/* Its check crashes, once. */
+AT_1000(doubted, return units + 1)
+int doubted_check(uint64_t units, uint64_t value) {
+    static int seen;
+    if (value != units && !__atomic_exchange_n(&seen, 1, __ATOMIC_RELAXED)) *nowhere = 1;
+    return 1;
+}
 
 /* What cannot be measured. */
 uint64_t at_once(void *workspace, uint64_t units) { return (uint64_t)*nowhere; }
 uint64_t nothing(void *workspace, uint64_t units) { return 0; }
 uint64_t refuses(void *workspace, uint64_t units) { return units; }
 int refuses_prepare(void *workspace) { return 1; }
+uint64_t too_much(void *workspace, uint64_t units) { return units; }
+size_t too_much_bytes(void) { return ((size_t)64 << 30) + 1; }
+
+/* What fails in the loop alone, after calibration: at its preparation, or at its first unit. */
+static int again;
+uint64_t refuses_later(void *workspace, uint64_t units) { return chain(workspace, units); }
+int refuses_later_prepare(void *workspace) { return again++; }
+uint64_t prepares_badly(void *workspace, uint64_t units) { return chain(workspace, units); }
+int prepares_badly_prepare(void *workspace) { return again++ ? *nowhere = 1 : 0; }

@@ -186,7 +186,7 @@ fn what_a_function_does_besides_computing_is_counted() {
         println!("{function}: {units} units, {:?}", outcome.counts);
         for &name in counted.iter().filter(|&&name| may_count || name != SYSTEM_CALLS) {
             let found = outcome.counts[name];
-            // Steps that are preempted switch involuntarily; a sleep of the kernel's may be none if it is late.
+            // Preempted steps switch involuntarily, and a sleep that is already over does not switch.
             let near = if name == VOLUNTARY_SWITCHES {
                 found.abs_diff(units) <= 1
             } else {
@@ -213,6 +213,10 @@ fn a_crash_keeps_what_was_measured() {
         ("ill", "SIGILL"),
         ("aborts", "SIGABRT"),
         ("fpe", "SIGFPE"),
+        ("bus", "SIGBUS"),
+        ("trap", "SIGTRAP"),
+        ("sys", "SIGSYS"),
+        ("doubted", "SIGSEGV"),
     ] {
         if function == "fpe" && cfg!(not(target_arch = "x86_64")) {
             continue; // a division by zero is no fault there
@@ -226,7 +230,9 @@ fn a_crash_keeps_what_was_measured() {
             panic!("{function}: {:?} {}", recording.run().state, done.out)
         };
         println!("{why}");
-        assert!(why.starts_with(&format!("{work} crashed with {expected}")), "{function}: {why}");
+        let part = if function == "doubted" { "_check" } else { "" };
+        let crashed = format!("{work}{part} crashed with {expected}");
+        assert!(why.starts_with(&crashed) && why.contains(" in sample "), "{function}: {why}");
         assert_eq!(done.code, Some(1), "{function}: {} {}", done.out, done.err);
         let (series, outcome) = recording.series().expect("readable").remove(0);
         assert_eq!(outcome.ended, Ended::Interrupted, "{function}");
@@ -235,6 +241,47 @@ fn a_crash_keeps_what_was_measured() {
         let units = outcome.samples * series.parameters.iterations;
         assert!((900..1_000).contains(&units), "{function}: {units} units");
     }
+}
+
+/// A check that crashes on one CPU ends the round on all of them, as a crash of the function itself does.
+#[test]
+fn a_crash_of_a_check_ends_the_round() {
+    let _alone = tool::alone();
+    if cpus::allowed().len() < 2 {
+        return note::skipped("needs two CPUs");
+    }
+    let functions = Functions::build();
+    let (out, work) = (functions.dir("out"), functions.name("doubted"));
+    let two: Vec<String> = cpus::allowed().iter().take(2).map(u32::to_string).collect();
+    let args = ["measure", "fwq", "--work", &work, "--grain", "200us", "--repetitions", "20000"];
+    let done = anechoic(&[&args[..], &["--cpus", &two.join(","), "-o", arg(&out)]].concat());
+    let recording = Recording::open(&out).unwrap_or_else(|error| panic!("{error} {}", done.err));
+    for (series, outcome) in recording.series().expect("readable") {
+        assert_eq!(outcome.ended, Ended::Interrupted, "{series:?} {outcome:?}");
+        assert!(outcome.samples < 10_000, "{outcome:?}");
+    }
+}
+
+/// A signal that somebody sends ends the process as usual, because no function of `--work` caused it.
+#[test]
+fn a_signal_that_is_sent_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+    let _alone = tool::alone();
+    let functions = Functions::build();
+    let (out, work) = (functions.dir("out"), functions.name("chain"));
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -c 0; exec \"$@\"", "sh", tool::ANECHOIC, "measure", "fwq"]);
+    command.args(["--work", &work, "--grain", "1ms", "--repetitions", "20000"]);
+    let mut child = tool::spawn(command.args(["--cpus", &last_cpu(), "-o", arg(&out)]));
+    until_running(&out);
+    signal(&child, "ABRT");
+    std::thread::sleep(Duration::from_secs(2));
+    let status = child.try_wait().expect("a child");
+    if status.is_none() {
+        signal(&child, "KILL");
+    }
+    let done = wait(child);
+    assert_eq!(status.and_then(|status| status.signal()), Some(6), "{} {}", done.out, done.err);
 }
 
 /// A function that never returns is ended by the first signal.
@@ -283,9 +330,16 @@ fn what_is_no_work_is_refused() {
     let (text, gone) =
         (format!("{}:step", arg(&text)), format!("{}:step", arg(&functions.dir("no.so"))));
     let cases = [
-        (functions.name("at_once"), 65, "crashed with SIGSEGV"),
+        (functions.name("at_once"), 65, "at_once crashed with SIGSEGV"),
         (functions.name("nothing"), 65, "take no time"),
-        (functions.name("refuses"), 65, "did not return 0"),
+        (
+            functions.name("refuses"),
+            65,
+            "its _prepare function did not return 0 during calibration",
+        ),
+        (functions.name("refuses_later"), 65, "did not return 0 before anything was measured"),
+        (functions.name("prepares_badly"), 65, "prepares_badly_prepare crashed with SIGSEGV"),
+        (functions.name("too_much"), 64, "65 GiB; use at most 64 GiB"),
         (functions.name("chian"), 64, "it exports chain"),
         (text, 65, "not an ELF file"),
         (gone, 66, "cc -O2 -shared"),
@@ -298,6 +352,13 @@ fn what_is_no_work_is_refused() {
         assert_eq!(done.code, Some(code), "{work}: {}", done.err);
         assert!(done.err.contains(expected) && done.is_one_clear_line(), "{work}: {}", done.err);
     }
+    let chain = functions.name("chain");
+    for (method, own) in [("tick", "--kernel"), ("loops", "--variants")] {
+        let kernel = if method == "tick" { "intadd" } else { "sum" };
+        let done = anechoic(&["measure", method, "--no-save", own, kernel, "--work", &chain]);
+        assert_eq!(done.code, Some(64), "{}", done.err);
+        assert!(done.err.contains("exclude each other") && done.err.contains(own), "{}", done.err);
+    }
     for method in ["memory", "serial", "paging"] {
         let done = anechoic(&["measure", method, "--work", "./kernel.so:step"]);
         assert_eq!(done.code, Some(64), "{}", done.err);
@@ -308,26 +369,84 @@ fn what_is_no_work_is_refused() {
 /// Root runs no code that somebody else can change.
 #[test]
 fn root_loads_nothing_that_a_stranger_can_change() {
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
     if !crate::redirected::may_be_another() {
         return;
     }
     let functions = Functions::build();
     let file = functions.dir("own_work.so");
-    let measure = || {
-        let work = functions.name("chain");
+    let measure = |file: &Path| {
+        let work = format!("{}:chain", arg(file));
         let done =
             anechoic(&["measure", "fwq", "--no-save", "--repetitions", "0", "--work", &work]);
         (done.code, done.err)
     };
-    assert!(measure().1.contains("at least one"), "root's own file is loaded");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o777)).expect("own");
-    let (code, err) = measure();
-    assert!(code == Some(69) && err.contains("other users may write to"), "{code:?} {err}");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("own");
-    std::os::unix::fs::chown(&file, Some(65_534), None).expect("root may");
-    let (code, err) = measure();
-    assert!(code == Some(69) && err.contains("belongs to user 65534"), "{code:?} {err}");
+    let refused = |file: &Path, who: &str| {
+        let (code, err) = measure(file);
+        let expected = err.contains(who) && err.contains("could exchange the code");
+        assert!(code == Some(69) && expected, "{code:?} {err}");
+    };
+    let loaded = || {
+        let (code, err) = measure(&file);
+        assert!(code == Some(64) && err.contains("at least one"), "{code:?} {err}");
+    };
+    let mode =
+        |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).expect("own");
+    let owner = |path: &Path, user| chown(path, Some(user), None).expect("root may");
+    let writable = |path: &Path| {
+        mode(path, 0o777);
+        refused(&file, &format!("other users may write to {}", path.display()));
+        mode(path, 0o755);
+    };
+    let foreign = |path: &Path| {
+        owner(path, 65_534);
+        refused(&file, &format!("{} belongs to user 65534", path.display()));
+        owner(path, 0);
+    };
+    loaded();
+    let dir = file.parent().expect("a directory");
+    for path in [&file, dir] {
+        writable(path);
+        foreign(path);
+        loaded();
+    }
+    mode(dir, 0o1777);
+    let link = functions.dir("link.so");
+    symlink(&file, &link).expect("a link");
+    lchown(&link, Some(65_534), None).expect("root may");
+    refused(&link, "link.so belongs to user 65534");
+    loaded();
+}
+
+/// A copy with file capabilities loads nothing: whoever may run it could use its rights.
+#[test]
+fn a_copy_with_file_capabilities_loads_nothing() {
+    use std::os::unix::process::CommandExt;
+    if !crate::redirected::may_be_another() {
+        return;
+    }
+    let place = crate::redirected::place();
+    let functions = Functions::build();
+    let (copy, file) = (place.path().join("anechoic"), place.path().join("own_work.so"));
+    std::fs::copy(tool::ANECHOIC, &copy).expect("a copy");
+    std::fs::copy(functions.dir("own_work.so"), &file).expect("a copy");
+    let work = format!("{}:chain", arg(&file));
+    let measure = |user| {
+        let args = ["measure", "fwq", "--no-save", "--repetitions", "0", "--work", &work];
+        let done = tool::run(Command::new(&copy).args(args).uid(user).gid(user));
+        (done.code, done.err)
+    };
+    let (code, err) = measure(crate::redirected::STRANGER);
+    assert!(code == Some(64) && err.contains("at least one"), "{code:?} {err}");
+    if tool::command("setcap", &["cap_sys_nice+ep", arg(&copy)]).code != Some(0) {
+        return note::skipped("no file capabilities here");
+    }
+    let (code, err) = measure(crate::redirected::STRANGER);
+    let expected = err.contains("does not run with file capabilities");
+    assert!(code == Some(69) && expected, "{code:?} {err}");
+    let (code, err) = measure(0);
+    assert!(code == Some(64) && err.contains("at least one"), "{code:?} {err}");
 }
 
 /// Injected interrupts are found in the samples of a user's function as in those of the tool's own kernel.
@@ -398,5 +517,6 @@ fn two_builds_are_not_ranked_as_one_work() {
     assert!(matches!(code, Some(0 | 1)) && alike.contains("chain"), "{code:?} {alike}");
     let (code, apart) = rank(&other);
     println!("{apart}");
-    assert!(code != Some(0) && code != Some(1), "{code:?} {apart}");
+    assert_eq!(code, Some(64), "{apart}");
+    assert_eq!(apart.matches("chain (sha256 ").count(), 2, "{apart}");
 }

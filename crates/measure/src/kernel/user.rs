@@ -12,7 +12,7 @@ use anechoic_kernels::counter;
 use anechoic_kernels::foreign::{Frame, Function, nothing};
 use anechoic_recording::{Clock, Library, Problem, ProblemKind};
 use anechoic_system::shared_object::SharedObject;
-pub(crate) use crash::{end_call_of, failure};
+pub(crate) use crash::{Failure, end_call_of, failure};
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::path::Path;
@@ -66,14 +66,14 @@ fn load(id: &'static str) -> Result<UserKernel, Problem> {
     crash::catch();
     let bytes = other("bytes").map_or(Ok(0), |bytes| {
         let frame = crash::frame();
+        crash::call_next(name, "_bytes");
         // SAFETY: the frame is that of this thread. The function takes no arguments, by the interface that its user keeps.
         let bytes = unsafe { (*frame).call(bytes, 0, 0) };
-        crash::failure().map_or(Ok(bytes), |why| {
-            Err(ProblemKind::Data.problem(format!("{name}_bytes {why}"), REMEDY))
-        })
+        crash::failure().map_or(Ok(bytes), |failure| Err(failure.problem("when it was loaded")))
     })?;
     if bytes > MOST_BYTES {
-        let why = format!("{name}_bytes asks for a workspace of {} GiB", bytes >> 30);
+        let gib = bytes.div_ceil(1 << 30);
+        let why = format!("{name}_bytes asks for a workspace of {gib} GiB");
         return Err(
             ProblemKind::Usage.problem(why, format!("use at most {} GiB", MOST_BYTES >> 30))
         );
@@ -82,10 +82,6 @@ fn load(id: &'static str) -> Result<UserKernel, Problem> {
     let library = Library { file, sha256: object.sha256.clone() };
     Ok(UserKernel { id, library, bytes, step, prepare: other("prepare"), check: other("check") })
 }
-
-/// What helps with a function that crashes.
-pub(crate) const REMEDY: &str =
-    "call it from a small program of your own under a debugger (docs/methods/own-work.md)";
 
 /// Converts the address of a function; the types of all are alike for the calling convention.
 fn function(address: NonNull<c_void>) -> Function {
@@ -117,15 +113,17 @@ impl UserBody<'_> {
         crash::unblock();
         let workspace = if kernel.bytes == 0 { 0 } else { workspace };
         let body = UserBody { kernel, workspace, frame: crash::frame(), right: None, end: None };
+        crash::call_next(kernel.id, crash::PREPARE);
         if let Some(prepare) = kernel.prepare.filter(|_| !is_prepared)
             && body.call(prepare, workspace, 0) as u32 != 0
         {
             body.frame().end(crash::NOT_PREPARED);
         }
+        crash::call_next(kernel.id, "");
         body
     }
 
-    /// Has a round end where the function does, by its end in ticks.
+    /// Ends the round, by setting its end in ticks, when the function ends early.
     pub(crate) fn within(self, end: &AtomicU64) -> UserBody<'_> {
         let UserBody { kernel, workspace, frame, right, .. } = self;
         UserBody { kernel, workspace, frame, right, end: Some(end) }
@@ -143,12 +141,18 @@ impl UserBody<'_> {
         unsafe { self.frame().call(function, first, second) }
     }
 
-    /// Returns whether a value is right that differs from the one before.
+    /// Checks a value that differs from the last right one.
     #[cold]
     fn checked(&mut self, check: Function, units: u64, value: u64) -> bool {
+        crash::call_next(self.kernel.id, "_check");
         let right = self.call(check, units as usize, value) as u32 != 0;
+        crash::call_next(self.kernel.id, "");
+        if self.has_ended() {
+            self.end();
+            return true;
+        }
         self.right = right.then_some((units, value)).or(self.right);
-        right || self.has_ended()
+        right
     }
 
     #[cold]
@@ -185,7 +189,7 @@ impl UserBody<'_> {
     }
 }
 
-/// Returns how long a call takes that does nothing, in ns: every step of a user's function has one.
+/// Duration of an empty call, in ns. Each step of a user's function contains one.
 pub(crate) fn call_ns(clock: &Clock) -> f64 {
     let ticks = (0..11).map(|_| empty_calls()).min().unwrap_or(0);
     ticks as f64 * 1e12 / clock.frequency_millihertz as f64 / f64::from(EMPTY_CALLS)

@@ -266,7 +266,7 @@ impl<'r> Loops<'r, '_> {
         mut series: Vec<Series>,
         (kernel, injectors): (&mut KernelSide, &mut Injectors),
     ) -> Result<Option<Begun>, RunError> {
-        let mut patience = Patience::begin(self.stop);
+        let mut patience = Patience::for_preparation(self.stop);
         while self.hub.prepared.load(Ordering::Acquire) < self.lanes.len() {
             thread::sleep(Duration::from_millis(1));
             if let Some(why) = patience.over(true) {
@@ -274,7 +274,7 @@ impl<'r> Loops<'r, '_> {
                 if self.stop.load(Ordering::Acquire) {
                     return Err(Problem::called_off().into());
                 }
-                return Err(ProblemKind::Unavailable.problem(why, NOT_RUNNING).into());
+                return Err(ProblemKind::Unavailable.problem(why, patience.remedy()).into());
             }
         }
         if self.hub.failed.load(Ordering::Acquire) > 0 {
@@ -354,7 +354,7 @@ impl<'r> Loops<'r, '_> {
             }
             round.gate.open.store(true, Ordering::Release);
             round.jobs.iter().for_each(|(lane, _)| handles[*lane].thread().unpark());
-            let mut patience = Patience::begin(stop);
+            let mut patience = Patience::for_preparation(stop);
             while round.gate.ready.load(Ordering::Acquire) < round.jobs.len() {
                 thread::sleep(Duration::from_millis(1));
                 if let Some(why) = patience.over(true) {
@@ -398,10 +398,6 @@ impl<'r> Loops<'r, '_> {
         }
     }
 }
-
-/// What helps if a loop does not get its CPU.
-const NOT_RUNNING: &str =
-    "leave that CPU out with --cpus, or find the thread that has it: ps -eLo tid,rtprio,psr,comm";
 
 /// Continues a loop's panic in the caller.
 fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {

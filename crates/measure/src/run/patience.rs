@@ -17,11 +17,35 @@ pub(super) struct Patience<'r> {
     stop: &'r AtomicBool,
     since: Instant,
     stopped: Option<Instant>,
+    lack: Lack,
 }
+
+/// What a loop that is waited for too long lacks, and what helps.
+type Lack = (&'static str, &'static str);
+
+const CPU: Lack = (
+    "did not get its CPU for",
+    "leave that CPU out with --cpus, or find the thread that has it: ps -eLo tid,rtprio,psr,comm",
+);
+const PREPARATION: Lack = (
+    "was not prepared within",
+    "have the _prepare function take less time, or leave busy CPUs out with --cpus",
+);
 
 impl<'r> Patience<'r> {
     pub(super) fn begin(stop: &'r AtomicBool) -> Self {
-        Self { stop, since: Instant::now(), stopped: None }
+        Self { stop, since: Instant::now(), stopped: None, lack: CPU }
+    }
+
+    /// Begins to wait for loops that prepare their workspaces, which users' functions may take long for.
+    pub(super) fn for_preparation(stop: &'r AtomicBool) -> Self {
+        let lack = if user::any_loaded() { PREPARATION } else { CPU };
+        Self { lack, ..Self::begin(stop) }
+    }
+
+    /// Returns what helps if the wait was too long.
+    pub(super) fn remedy(&self) -> &'static str {
+        self.lack.1
     }
 
     /// Returns why nobody should wait any longer, if so. While `late` is false, only a signal ends the wait.
@@ -36,7 +60,7 @@ impl<'r> Patience<'r> {
             return Some("by a signal".to_owned());
         }
         let over = self.since.elapsed() > PATIENCE;
-        over.then(|| format!("a loop did not get its CPU for {PATIENCE:?}"))
+        over.then(|| format!("a loop {} {PATIENCE:?}", self.lack.0))
     }
 }
 
@@ -69,7 +93,7 @@ mod tests {
             (true, Some(Instant::now()), Some("a loop did not get its CPU for 30s")),
         ] {
             let stop = AtomicBool::new(stopped.is_some());
-            let mut patience = Patience { stop: &stop, since: long_ago, stopped };
+            let mut patience = Patience { stop: &stop, since: long_ago, stopped, lack: CPU };
             assert_eq!(patience.over(late).as_deref(), expected, "{late} {stopped:?}");
         }
     }

@@ -4,7 +4,7 @@ use crate::timed::worker::LoopResult;
 use anechoic_recording::paging::counts::{FAULTS, SYSTEM_CALLS, VOLUNTARY_SWITCHES};
 use std::collections::BTreeMap;
 
-/// Returns a note for each function that did more than compute: such time is in its samples, and no noise of the host.
+/// Returns a note for each function that did more than compute: such time is in its samples, and is not noise of the host.
 pub(super) fn notes<'a>(seen: impl Iterator<Item = &'a LoopResult>) -> Vec<String> {
     let mut functions: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
     for result in seen {
@@ -18,16 +18,16 @@ pub(super) fn notes<'a>(seen: impl Iterator<Item = &'a LoopResult>) -> Vec<Strin
 }
 
 fn note(function: &str, counts: &BTreeMap<&str, u64>) -> Option<String> {
-    let did = [
-        (SYSTEM_CALLS, "called the system", "called the system"),
-        (VOLUNTARY_SWITCHES, "gave up its CPU", "gave up its CPU"),
-        (FAULTS, "had a page fault", "had page faults"),
-    ];
-    let parts = did.into_iter().filter_map(|(name, once, often)| match counts.get(name) {
-        None | Some(0) => None,
-        Some(1) => Some(format!("{once} once")),
-        Some(count) => Some(format!("{often} {count} times")),
-    });
+    let count = |name| counts.get(name).copied().unwrap_or(0);
+    let times = |count| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    let did = [(SYSTEM_CALLS, "called the system"), (VOLUNTARY_SWITCHES, "gave up its CPU")];
+    let did = did.map(|(name, what)| (count(name), format!("{what} {}", times(count(name)))));
+    let faults = match count(FAULTS) {
+        1 => "had a page fault".to_owned(),
+        many => format!("had {many} page faults"),
+    };
+    let all = did.into_iter().chain([(count(FAULTS), faults)]);
+    let parts = all.filter(|(count, _)| *count > 0).map(|(_, what)| what);
     let parts: Vec<String> = parts.collect();
     let all = match &parts[..] {
         [] => return None,
@@ -44,18 +44,17 @@ mod tests {
     #[test]
     fn what_a_function_did_besides_computing_is_a_sentence() {
         type Counts = &'static [(&'static str, u64)];
-        let cases: [(Counts, Option<&str>); 4] = [
+        let cases: [(Counts, Option<&str>); 5] = [
             (&[(SYSTEM_CALLS, 0), (FAULTS, 0)], None),
             (&[(SYSTEM_CALLS, 1)], Some("called the system once")),
+            (&[(FAULTS, 1)], Some("had a page fault")),
             (
                 &[(SYSTEM_CALLS, 20), (VOLUNTARY_SWITCHES, 20), ("llc_misses_user", 7)],
                 Some("called the system 20 times and gave up its CPU 20 times"),
             ),
             (
                 &[(SYSTEM_CALLS, 2), (VOLUNTARY_SWITCHES, 1), (FAULTS, 512)],
-                Some(
-                    "called the system 2 times, gave up its CPU once and had page faults 512 times",
-                ),
+                Some("called the system 2 times, gave up its CPU once and had 512 page faults"),
             ),
         ];
         for (counts, expected) in cases {

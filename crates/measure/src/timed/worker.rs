@@ -11,7 +11,7 @@ use super::sampling::Workspaces;
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::experiment::Pages;
-use crate::kernel::user;
+use crate::kernel::user::{self, Failure};
 use crate::scheduling::{FIFO_PRIORITY, block_signals};
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
@@ -94,16 +94,12 @@ impl Worker<'_> {
         };
         let workspaces = prepared.and_then(|()| self.workspaces());
         self.hub.marker.mark();
-        let mut workspaces = match workspaces {
-            Ok(mut workspaces) => {
-                self.warm_up(&mut workspaces, &mut sinks);
-                workspaces
-            }
-            Err(error) => {
-                self.hub.prepared(true);
-                return Err(error);
-            }
-        };
+        let workspaces = workspaces.and_then(|mut workspaces| {
+            self.warm_up(&mut workspaces, &mut sinks);
+            let failure = user::failure().map(|why| why.problem("before anything was measured"));
+            failure.map_or(Ok(workspaces), Err)
+        });
+        let mut workspaces = workspaces.inspect_err(|_| self.hub.prepared(true))?;
         let mut seen = Vec::with_capacity(self.rounds.len());
         let counting = Counting::open(self.jobs().map(|(_, job)| job), self.is_guest);
         self.hub.prepared(false);
@@ -247,10 +243,11 @@ impl Worker<'_> {
     ) -> Option<&'static str> {
         let name = job.sampling()?.step.kernel.user()?;
         counts.extend(usage.counts());
-        if let Some(why) = user::failure() {
+        if let Some(Failure { why, in_preparation }) = user::failure() {
             counts.clear(); // they have what ending it took
-            let on = self.place.name();
-            self.hub.give_up(format!("{name} {why} in sample {} on {on}", samples + 1));
+            let (on, sample) = (self.place.name(), samples + 1);
+            let sample = format!("{why} in sample {sample} on {on}");
+            self.hub.give_up(if in_preparation { why } else { sample });
         }
         Some(name)
     }

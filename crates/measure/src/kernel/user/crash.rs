@@ -4,11 +4,17 @@
 //! its own thread, and has the thread go on behind the call. Outside of such calls everything is as before.
 
 use anechoic_kernels::foreign::Frame;
+use anechoic_recording::{Problem, ProblemKind};
 use libc::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// What helps with a function that crashes.
+const REMEDY: &str =
+    "call it from a program of your own under a debugger (docs/methods/own-work.md)";
 
 /// [`Frame::ended_by`] of a function that we ended because it did not return.
 const NO_RETURN: i32 = 1_000;
@@ -29,11 +35,39 @@ const FAULTS: [(i32, &str, &str); 7] = [
 thread_local! {
     /// The state of the calls of this thread. It needs no set-up, so that a handler may use it.
     static FRAME: Frame = const { Frame::new() };
+    /// The function that is called, and what its name has beside that of `step`.
+    static CALLED: Cell<(&'static str, &'static str)> = const { Cell::new(("", "")) };
+}
+
+/// The suffix of the function that prepares a workspace.
+pub(super) const PREPARE: &str = "_prepare";
+
+/// Why a user's function ended early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// A sentence that begins with its name.
+    pub(crate) why: String,
+    /// Whether it was preparing a workspace, and no sample had begun.
+    pub(crate) in_preparation: bool,
+}
+
+impl Failure {
+    /// Converts to the problem that nothing was measured, because of a failure at this time.
+    pub(crate) fn problem(&self, when: &str) -> Problem {
+        ProblemKind::Data.problem(format!("{} {when}", self.why), REMEDY)
+    }
 }
 
 /// Returns the state of the calls of this thread, which is valid until the thread ends.
 pub(super) fn frame() -> *const Frame {
     FRAME.with(std::ptr::from_ref)
+}
+
+/// Notes which function this thread calls from now on, unless one has ended early and nothing is called any more.
+pub(super) fn call_next(name: &'static str, suffix: &'static str) {
+    if FRAME.with(Frame::ended_by) == 0 {
+        CALLED.set((name, suffix));
+    }
 }
 
 /// Whether we end functions that do not return.
@@ -81,36 +115,44 @@ pub(crate) fn end_call_of(tid: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, SIGABRT) };
 }
 
-/// Returns what ended the last call of this thread early, in words that follow the name of the function, and allows calls
-/// again.
-pub(crate) fn failure() -> Option<String> {
-    match FRAME.with(Frame::forgive) {
-        0 => None,
-        NO_RETURN => Some("did not return".to_owned()),
+/// Returns what ended the last call of this thread early, and allows calls again.
+pub(crate) fn failure() -> Option<Failure> {
+    let (name, suffix) = CALLED.get();
+    let why = match FRAME.with(Frame::forgive) {
+        0 => return None,
+        NO_RETURN => format!("{name}{suffix} did not return"),
         NOT_PREPARED => {
-            Some("could not be prepared: the function for that did not return 0".to_owned())
+            format!("{name} was not prepared, because its {PREPARE} function did not return 0")
         }
         signal => {
             let known = FAULTS.iter().find(|(known, ..)| *known == signal);
-            let (_, name, meaning) = known.copied().unwrap_or((signal, "a signal", ""));
-            Some(format!("crashed with {name} ({meaning})"))
+            let (_, signal, meaning) = known.copied().unwrap_or((signal, "a signal", ""));
+            format!("{name}{suffix} crashed with {signal} ({meaning})")
         }
-    }
+    };
+    Some(Failure { why, in_preparation: suffix == PREPARE })
 }
 
 /// The handler. It may only use what is safe in one.
-extern "C" fn end_call(signal: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
+extern "C" fn end_call(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     let is_ours = signal == SIGABRT && ENDING.load(Ordering::Acquire);
     let why = if is_ours { NO_RETURN } else { signal };
     if let Some((stack, address)) = FRAME.with(|frame| frame.leave(why)) {
         // SAFETY: the kernel passes a ucontext_t, from which it restores the registers when this returns.
         go_on(unsafe { &mut *context.cast::<libc::ucontext_t>() }, stack, address);
     } else if !is_ours {
-        // A fault outside of such a call: when this returns, it happens again and is handled as before.
+        // Outside of such a call, it is handled as before: a fault happens again when this returns, and what was sent is
+        // sent again.
         let place = FAULTS.iter().position(|(known, ..)| *known == signal).unwrap_or(0);
         let before = BEFORE[place].load(Ordering::Acquire);
         // SAFETY: the action is the one that the kernel returned, and is never freed.
         unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
+        // SAFETY: the kernel passes a siginfo_t. The signal is blocked until this returns.
+        unsafe {
+            if (*info).si_code <= 0 {
+                libc::raise(signal);
+            }
+        }
     }
 }
 
