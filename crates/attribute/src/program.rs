@@ -151,6 +151,6 @@ fn hold(recording: &Recording) -> Result<Held, Problem> {
 fn only_readable(problem: Problem) -> Problem {
     let remedy = "read it once as a user who may write to it, or copy it and read the copy";
     let why =
-        format!("its recording was killed, and its detours are not derived yet: {}", problem.why);
+        format!("the recording was killed, and its detours are not derived yet: {}", problem.why);
     Problem { why, remedy: remedy.into(), ..problem }
 }
