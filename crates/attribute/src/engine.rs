@@ -43,7 +43,7 @@ pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
     let mut engine = Engine {
         run,
         labels: Labels::new(run, input.names),
-        program: run.program.as_ref().map(|it| Members::new(it).knowing(&run.threads)),
+        program: run.program.as_ref().map(|program| Members::new(program).knowing(&run.threads)),
         causes: Causes::new(process(run)),
         alignment: Alignment { tolerance_ticks: tolerance, ..Alignment::default() },
         auditor,

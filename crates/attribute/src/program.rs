@@ -3,16 +3,24 @@
 mod cpu_state;
 mod lost_time;
 
-pub use lost_time::LostTime;
+use lost_time::LostTime;
 
 use anechoic_recording::run::{CpuRun, Run};
 use anechoic_recording::{
-    Detour, Feed, KernelEvent, Lifetime, Loss, Members, Merge, Problem, ProblemKind, Recording,
+    Detour, Feed, Held, KernelEvent, Lifetime, Loss, Members, Merge, Problem, ProblemKind,
+    Recording, methods,
 };
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Number of detours that are handed over at once.
 const BATCH: usize = 128 * 1024;
+/// How long a recording may be held by another process that has not begun to write detours before it is taken for the one that
+/// records: a reader begins at once.
+const BEGINS_WITHIN: Duration = Duration::from_secs(1);
+/// Pause between two looks at that.
+const NAP: Duration = Duration::from_millis(20);
 
 /// Derives the detours of the program of `run` from the events of `recording` up to the end of the run, and describes in `run`
 /// its CPUs and for how long it executed. `sink` is given the detours of the CPUs that count, those of each in time order.
@@ -88,35 +96,61 @@ fn describe(run: &Run, cpu: u32, detours: u64) -> CpuRun {
     }
 }
 
-/// Returns whether the recording of a program was cut off before its detours were derived, although something was saved.
+/// Returns whether this is the recording of a program that was killed, or still goes on, and whose detours are not derived.
 #[must_use]
 pub fn lacks_detours(recording: &Recording) -> bool {
     let run = recording.run();
-    let saved = run.end_ticks > run.start_ticks && run.cpus.is_empty();
-    recording.cut_off() && saved && run.program.is_some()
+    let derived = run.program.as_ref().is_some_and(|program| program.derived_after_kill);
+    recording.cut_off() && run.method == methods::PROGRAM && !derived
 }
 
-/// Gives such a recording the result up to its last save.
+/// Derives the detours of a recording for which [`lacks_detours`] holds, up to its last save; a recording without a save stays
+/// as it is. Returns the recording as it is on disk then: it may have ended since it was opened, or another process may have
+/// derived the detours, for which this one waits.
 ///
 /// # Errors
 /// Fails if the program is still being recorded, or if the recording cannot be read or written.
 pub fn complete(recording: &Recording) -> Result<Recording, Problem> {
     let dir = recording.dir();
-    if recording.is_held() {
-        let why = "it is still being recorded, or read by another anechoic";
-        let problem = ProblemKind::Unavailable.problem(why, "try again when that has ended");
-        return Err(problem.about(dir.display()));
-    }
-    let held = recording.hold()?;
+    let held = hold(recording)?;
+    let recording = Recording::open(dir)?;
     let mut run = recording.run().clone();
-    let mut table = recording.derive_detours()?;
-    derive(recording, &mut run, &mut |detours| {
+    if !lacks_detours(&recording) || run.program.is_none() {
+        return Ok(recording);
+    }
+    let mut table = recording.derive_detours().map_err(|error| only_readable(error.into()))?;
+    derive(&recording, &mut run, &mut |detours| {
         let mut detours = detours.to_vec();
         detours.sort_by_key(|detour| detour.cpu); // stable, so that each CPU's stay in time order
         Ok(table.append(&detours)?)
     })?;
     table.finish()?;
+    run.program.iter_mut().for_each(|program| program.derived_after_kill = true);
     recording.describe(&run)?;
     drop(held);
     Recording::open(dir)
+}
+
+/// Waits while another process derives the detours.
+fn hold(recording: &Recording) -> Result<Held, Problem> {
+    let begun = Instant::now();
+    loop {
+        if let Some(held) = recording.try_hold()? {
+            return Ok(held);
+        }
+        if begun.elapsed() > BEGINS_WITHIN && !recording.has_begun_detours() {
+            let why = "it is still being recorded";
+            let problem = ProblemKind::Unavailable.problem(why, "try again when that has ended");
+            return Err(problem.about(recording.dir().display()));
+        }
+        thread::sleep(NAP);
+    }
+}
+
+/// Adds why a killed recording must be written to, and what helps who may not.
+fn only_readable(problem: Problem) -> Problem {
+    let remedy = "read it once as a user who may write to it, or copy it and read the copy";
+    let why =
+        format!("the recording was killed, and its detours are not derived yet: {}", problem.why);
+    Problem { why, remedy: remedy.into(), ..problem }
 }

@@ -21,8 +21,9 @@ use std::sync::Arc;
 /// # Errors
 /// Fails if a measured table is damaged or the derived one cannot be written. Older derived files then stay.
 pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
-    let run = recording.run();
     let _held = recording.hold()?;
+    let recording = &Recording::open(recording.dir())?; // as it is now that no other process writes
+    let run = recording.run();
     let mut names = Names::new(names(recording)?);
     if run.trace.is_some() && !names.has_symbols() {
         guess_tick(recording, &mut names)?;

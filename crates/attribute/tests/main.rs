@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first error")]
 
+mod killed;
 mod live;
 mod program;
 mod properties;

@@ -1,9 +1,8 @@
 //! Detours of a recorded program: its threads are the victims, and whoever else has the CPU is charged.
 
 use crate::stage::*;
-use anechoic_attribute::program::LostTime;
 use anechoic_recording::run::Program;
-use anechoic_recording::{Detour, EventKind::*, KernelEvent, Members};
+use anechoic_recording::{Detour, EventKind::*, KernelEvent};
 
 /// Threads of the program, from the start.
 const A: i32 = 300;
@@ -193,30 +192,4 @@ fn a_thread_that_the_program_begins_is_a_victim_and_no_source() {
         ],
         &["off: thread bash | 100..150 = 50 | runnable"],
     );
-}
-
-/// A program that is watched while it runs: a detour is known some microseconds after its end, also if its CPU has no later
-/// event, and once only.
-#[test]
-fn a_detour_is_found_while_the_program_runs() {
-    const MS: u64 = 1_000_000;
-    let program = Program { threads: vec![A], ..Program::default() };
-    let clock = anechoic_lab::builders::clock(1_000_000_000);
-    let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
-    for event in
-        [switch(MS, 0, 0, A, 120), switch(2 * MS, A, 0, 42, 120), switch(3 * MS, 42, 1, A, 120)]
-    {
-        lost_time.event(&event);
-    }
-    let mut found = |until_ticks| {
-        lost_time.settle_until(until_ticks);
-        lost_time.found().collect::<Vec<_>>()
-    };
-    let expected = Detour { cpu: 1, start_ticks: 2 * MS, end_ticks: 3 * MS };
-    assert_eq!(found(3 * MS + 5_000), [], "a softirq may follow");
-    assert_eq!(found(3 * MS + 20_000), [expected]);
-    assert_eq!(found(4 * MS), []);
-    lost_time.finish(5 * MS);
-    assert_eq!(lost_time.found().count(), 0);
-    assert_eq!(lost_time.ran().map(|ran| ran.ticks).collect::<Vec<_>>(), [3 * MS]);
 }

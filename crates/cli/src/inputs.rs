@@ -78,7 +78,8 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Adds recordings. One of a program that was cut off gets the result up to its last save first.
+    /// Adds recordings. One of a program that was killed gets the result up to its last save first, and one that still goes on is
+    /// refused.
     fn add(&mut self, recordings: Vec<Recording>) {
         for recording in recordings {
             if !lacks_detours(&recording) {
@@ -86,8 +87,11 @@ impl Inputs {
                 continue;
             }
             let completed = complete(&recording).and_then(|recording| {
-                anechoic_attribute::attribute(&recording)?;
-                Ok(recording)
+                let derived = recording.cut_off() && recording.run().program.is_some();
+                if derived && matches!(recording.attribution(), Ok(None)) {
+                    anechoic_attribute::attribute(&recording)?;
+                }
+                Recording::open(recording.dir())
             });
             match completed {
                 Ok(recording) => self.recordings.push(recording),

@@ -5,6 +5,7 @@ use crate::boundaries::Boundaries;
 use crate::checksums::{SUMS, Sum, Sums, sum_of};
 use crate::durable;
 use crate::error::WriteError;
+use crate::in_words;
 use crate::part::{Part, PartError, part_name};
 use crate::problem::{Problem, ProblemKind};
 use crate::recorder::{GROUP_ROWS, RUN, failed, json, verify_order};
@@ -46,6 +47,35 @@ impl Recording {
         Ok(Held(dir))
     }
 
+    /// Does the same without waiting; `None` if another process holds it.
+    ///
+    /// # Errors
+    /// Fails if the directory cannot be opened, or if its file system has no locks: then nobody knows whether it is held.
+    pub fn try_hold(&self) -> Result<Option<Held>, Problem> {
+        let dir =
+            File::open(&self.dir).map_err(|source| Problem::unreadable(&self.dir, &source))?;
+        match dir.try_lock() {
+            Ok(()) => Ok(Some(Held(dir))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => {
+                let why = format!(
+                    "this directory cannot be locked ({}), so that it is not known whether the recording still goes on",
+                    in_words(&source)
+                );
+                let problem = ProblemKind::Unavailable
+                    .problem(why, "copy it to a local disk, and read the copy");
+                Err(problem.about(self.dir.display()))
+            }
+        }
+    }
+
+    /// Returns whether the detours of a program are being written whose recording was killed, or were when their writer was
+    /// killed too.
+    #[must_use]
+    pub fn has_begun_detours(&self) -> bool {
+        self.staging::<Detour>().exists()
+    }
+
     /// Returns whether another process replaces what is derived from this recording at the moment, so that
     /// [`Recording::hold`] would wait for it.
     #[must_use]
@@ -77,14 +107,23 @@ impl Recording {
     /// Replaces the description of a recording that was cut off.
     ///
     /// # Errors
-    /// Returns [`WriteError`]; the old description then stays.
+    /// Returns [`WriteError`] also if the recording on disk is complete; the old description then stays.
     pub fn describe(&self, run: &Run) -> Result<(), WriteError> {
+        if !Recording::open(&self.dir)?.cut_off() {
+            let why = format!("{} was completed meanwhile", self.dir.display());
+            return Err(ProblemKind::CannotWrite.problem(why, "read it again").into());
+        }
         let described = durable::replace(&self.dir.join(RUN), &json(run));
         described.map_err(not_derived(&self.dir))
     }
 
+    /// Returns the directory in which a derived table is written before it replaces the old one.
+    fn staging<R: Row>(&self) -> PathBuf {
+        self.dir.join(format!(".{}.new", R::TABLE.name))
+    }
+
     fn writer<R: Row>(&self) -> Result<DerivedWriter<R>, WriteError> {
-        let staging = self.dir.join(format!(".{}.new", R::TABLE.name));
+        let staging = self.staging::<R>();
         let prepare = || {
             verify_own(&self.dir)?;
             remove_dir(&staging)?;

@@ -17,7 +17,8 @@ texts! {
         Irq = "irq",
         /// The file of the program that a process executes, by its thread. It is used during a run and not stored.
         Program = "program",
-        /// The path of a control group, by its number. It is used during a run and not stored.
+        /// The number of the hierarchy of a control group, a colon and its path, by its number, which groups of several
+        /// hierarchies may have. It is used during a run and not stored.
         Cgroup = "cgroup",
     }
 }
@@ -31,6 +32,14 @@ pub struct NameField {
     pub key: &'static str,
     /// The field with the name.
     pub text: &'static str,
+    /// The field with a number that is put before the name, with a colon, if there is one.
+    pub prefix: Option<&'static str>,
+}
+
+impl NameField {
+    const fn new(kind: NameKind, key: &'static str, text: &'static str) -> Self {
+        Self { kind, key, text, prefix: None }
+    }
 }
 
 /// A kernel event, and which of its data is kept.
@@ -171,12 +180,15 @@ macro_rules! events {
     };
 }
 
-const NEXT_TASK: NameField = NameField { kind: NameKind::Task, key: "next_pid", text: "next_comm" };
-const PREV_TASK: NameField = NameField { kind: NameKind::Task, key: "prev_pid", text: "prev_comm" };
-const TASK: NameField = NameField { kind: NameKind::Task, key: "pid", text: "comm" };
-const PROGRAM: NameField = NameField { kind: NameKind::Program, key: "pid", text: "filename" };
-const CGROUP: NameField = NameField { kind: NameKind::Cgroup, key: "dst_id", text: "dst_path" };
-const IRQ_NAME: NameField = NameField { kind: NameKind::Irq, key: "irq", text: "name" };
+const NEXT_TASK: NameField = NameField::new(NameKind::Task, "next_pid", "next_comm");
+const PREV_TASK: NameField = NameField::new(NameKind::Task, "prev_pid", "prev_comm");
+const TASK: NameField = NameField::new(NameKind::Task, "pid", "comm");
+const PROGRAM: NameField = NameField::new(NameKind::Program, "pid", "filename");
+const CGROUP: NameField = NameField {
+    prefix: Some("dst_root"),
+    ..NameField::new(NameKind::Cgroup, "dst_id", "dst_path")
+};
+const IRQ_NAME: NameField = NameField::new(NameKind::Irq, "irq", "name");
 
 // `ipi_send_cpumask` becomes one event per CPU of its mask, with that CPU as the first argument.
 events! {

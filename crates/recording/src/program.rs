@@ -9,7 +9,7 @@ use crate::rows::KernelEvent;
 use crate::who::SeenThread;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The flag of clone(2) for a thread of the same process.
 pub const CLONE_THREAD: u64 = 0x0001_0000;
@@ -51,6 +51,9 @@ pub struct Program {
     /// The control group that is the program; absent for a command and for processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ProgramCgroup>,
+    /// Whether its detours were derived after the recording was killed, up to its last save.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub derived_after_kill: bool,
 }
 
 /// A control group, whose threads and those of the groups below it are a recorded program while they are in it.
@@ -70,6 +73,16 @@ impl ProgramCgroup {
     pub fn contains(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.path.trim_end_matches('/'));
         below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Notes that a thread was moved into the group with this number, if that is it or lies below it. `place` is the number of
+    /// its hierarchy, a colon and its path: the same number may be that of another group in another hierarchy.
+    pub fn note_move(&mut self, number: u64, place: &str) {
+        let Some((hierarchy, path)) = place.split_once(':') else { return };
+        let is_own = hierarchy.parse() == Ok(self.hierarchy) && self.contains(path);
+        if is_own && !self.moved_into.contains(&number) {
+            self.moved_into.push(number);
+        }
     }
 }
 
@@ -120,6 +133,8 @@ pub struct Members {
     /// Those that were real-time when they were switched in last.
     real_time: HashSet<i32>,
     started_by: Option<i32>,
+    /// Those that have belonged to the program, until another thread gets the number.
+    counted: HashSet<i32>,
     seen: u64,
     group: Option<Group>,
 }
@@ -130,6 +145,8 @@ struct Group {
     cgroup: ProgramCgroup,
     /// The process of each thread.
     processes: HashMap<i32, i32>,
+    /// The threads of each process.
+    threads: HashMap<i32, BTreeSet<i32>>,
     /// Threads that /proc showed in the group.
     shown: HashSet<i32>,
 }
@@ -138,11 +155,13 @@ impl Members {
     /// Returns the threads of a program at the start.
     #[must_use]
     pub fn new(program: &Program) -> Self {
+        let threads: HashSet<i32> = program.threads.iter().copied().collect();
         Self {
-            threads: program.threads.iter().copied().collect(),
             real_time: HashSet::new(),
             started_by: program.started_by,
-            seen: program.threads.len() as u64,
+            seen: threads.len() as u64,
+            counted: threads.clone(),
+            threads,
             group: program.cgroup.clone().map(|cgroup| Group { cgroup, ..Group::default() }),
         }
     }
@@ -152,18 +171,11 @@ impl Members {
     #[must_use]
     pub fn knowing(mut self, threads: &[SeenThread]) -> Self {
         if let Some(group) = &mut self.group {
-            group.processes.extend(threads.iter().map(|seen| (seen.tid, seen.pid)));
+            threads.iter().for_each(|seen| group.belongs_to(seen.tid, seen.pid));
             let shown = threads.iter().filter(|seen| group.cgroup.contains(&seen.cgroup));
             group.shown.extend(shown.map(|seen| seen.tid));
         }
         self
-    }
-
-    /// Adds groups below the control group, or it itself, into which threads were moved, by number.
-    pub fn learn(&mut self, moved_into: &[u64]) {
-        if let Some(group) = &mut self.group {
-            group.cgroup.moved_into = moved_into.to_vec();
-        }
     }
 
     /// Returns whether thread `tid` belongs to the program now.
@@ -194,6 +206,7 @@ impl Members {
                 let own = self.started_by == Some(event.pid) && event.args[1] & CLONE_THREAD == 0;
                 let inherits = own || self.has(event.pid);
                 let belongs = self.group.as_mut().map(|group| group.begin(event, inherits));
+                self.counted.remove(&child); // that was another thread
                 self.set(child, belongs.unwrap_or(inherits));
             }
             EventKind::CgroupAttach => {
@@ -217,7 +230,8 @@ impl Members {
 
     fn set(&mut self, tid: i32, belongs: bool) {
         if belongs {
-            self.seen += u64::from(self.threads.insert(tid));
+            self.threads.insert(tid);
+            self.seen += u64::from(self.counted.insert(tid));
         } else {
             self.threads.remove(&tid);
         }
@@ -229,8 +243,19 @@ impl Group {
     fn begin(&mut self, event: &KernelEvent, inherits: bool) -> bool {
         let (child, flags) = (event.args[0] as i32, event.args[1]);
         let process = if flags & CLONE_THREAD == 0 { child } else { self.process(event.pid) };
-        self.processes.insert(child, process);
-        if flags & CLONE_INTO_CGROUP == 0 { inherits } else { self.shown.contains(&child) }
+        self.belongs_to(child, process);
+        // Such a process begins elsewhere in the hierarchy of version 2, and with its parent in all others.
+        let elsewhere = flags & CLONE_INTO_CGROUP != 0 && self.cgroup.hierarchy == 0;
+        if elsewhere { self.shown.contains(&child) } else { inherits }
+    }
+
+    /// Notes the process of a thread.
+    fn belongs_to(&mut self, tid: i32, process: i32) {
+        let before = self.processes.insert(tid, process);
+        if let Some(threads) = before.and_then(|before| self.threads.get_mut(&before)) {
+            threads.remove(&tid);
+        }
+        self.threads.entry(process).or_default().insert(tid);
     }
 
     /// Returns the threads that are moved with a thread, and whether they are in the group from then on. The main thread is
@@ -241,9 +266,9 @@ impl Group {
             return vec![];
         }
         let (tid, belongs) = (tid as i32, self.cgroup.moved_into.contains(&to));
-        let process = self.processes.iter().filter(|&(_, &process)| process == tid);
-        let threads = process.map(|(&tid, _)| tid).filter(|&other| other != tid);
-        threads.chain([tid]).map(|tid| (tid, belongs)).collect()
+        let threads = self.threads.get(&tid).into_iter().flatten().copied();
+        let others = threads.filter(|&other| other != tid);
+        others.chain([tid]).map(|tid| (tid, belongs)).collect()
     }
 
     fn process(&self, tid: i32) -> i32 {
@@ -305,7 +330,7 @@ mod tests {
         let event = |kind, pid, args| KernelEvent { cpu: 0, ticks: 1, kind, pid, args };
         let born = |pid, child, flags| event(EventKind::NewTask, pid, [child, flags, 0]);
         let moved = |tid, to, root| event(EventKind::CgroupAttach, 1, [tid, to, root]);
-        let steps: [(&str, KernelEvent, &[i32], &[i32]); 11] = [
+        let steps: [(&str, KernelEvent, &[i32], &[i32]); 14] = [
             ("at the start", born(1, 900, 0), &[20, 21], &[30, 900]),
             ("a process moves in", moved(30, 7, 0), &[30, 31], &[]),
             ("a new thread of it", born(31, 32, CLONE_THREAD), &[32], &[]),
@@ -317,13 +342,40 @@ mod tests {
             ("a child of who left", born(30, 41, 0), &[], &[41]),
             ("begun in the group by another", born(1, 50, CLONE_INTO_CGROUP), &[50], &[]),
             ("begun elsewhere by a member", born(20, 51, CLONE_INTO_CGROUP), &[20], &[51]),
+            ("who left comes back", moved(30, 7, 0), &[30, 31, 32], &[]),
+            ("its thread is moved alone", moved(32, 99, 0), &[30, 31], &[32]),
+            ("another thread with a number of before", born(20, 40, 0), &[40], &[]),
         ];
         for (name, event, inside, outside) in steps {
             members.event(&event);
             assert!(inside.iter().all(|&tid| members.has(tid)), "step: {name}");
             assert!(!outside.iter().any(|&tid| members.has(tid)), "step: {name}");
         }
-        assert_eq!(members.seen(), 7, "20, 21, 30, 31, 32, 40, 50");
+        assert_eq!(members.seen(), 8, "20, 21, 30, 31, 32, 40, 50, and 40 again");
+    }
+
+    #[test]
+    fn in_version_1_a_process_begins_with_its_parent_in_any_case() {
+        for (hierarchy, belongs) in [(0, false), (4, true)] {
+            let cgroup = ProgramCgroup { path: "/a".into(), hierarchy, moved_into: vec![] };
+            let program = Program { threads: vec![20], cgroup: Some(cgroup), ..Program::default() };
+            let mut members = Members::new(&program);
+            let args = [30, CLONE_INTO_CGROUP, 0];
+            let kind = EventKind::NewTask;
+            members.event(&KernelEvent { cpu: 0, ticks: 1, kind, pid: 20, args });
+            assert_eq!(members.has(30), belongs, "hierarchy {hierarchy}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_another_hierarchy_is_that_of_another_group() {
+        let mut group = ProgramCgroup { path: "/a".into(), hierarchy: 4, moved_into: vec![] };
+        for (number, place) in
+            [(7, "0:/a"), (8, "4:/b"), (9, "4:/a"), (10, "4:/a/b"), (9, "4:/a"), (7, "14:/a/b")]
+        {
+            group.note_move(number, place);
+        }
+        assert_eq!(group.moved_into, [9, 10]);
     }
 
     #[test]

@@ -113,7 +113,8 @@ fn without_directory(series: &mut Series) {
 fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
     let scrubber = Scrubber::new(run, host, hosts);
     let text = |text: &String| scrubber.text(text);
-    let cgroups = Cgroups::new(&run.threads, run.limits.as_ref());
+    let program = run.program.as_ref().and_then(|program| program.cgroup.as_ref());
+    let cgroups = Cgroups::new(&run.threads, run.limits.as_ref(), program);
     let not_available = |missing: &NotAvailable| NotAvailable {
         what: text(&missing.what),
         why: text(&missing.why),
@@ -136,7 +137,7 @@ fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
             state => state.clone(),
         },
         injections: run.injections.iter().map(without_path).collect(),
-        program: run.program.as_ref().map(without_name),
+        program: run.program.as_ref().map(|program| without_name(program, &cgroups)),
         parallel: run.parallel.clone().map(|job| Parallel { host: host.into(), ..job }),
         not_available: run.not_available.iter().map(not_available).collect(),
         notes: run.notes.iter().map(text).collect(),
@@ -157,19 +158,32 @@ fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
 }
 
 /// Numbers that stand for the paths of cgroups.
-struct Cgroups<'a>(BTreeSet<&'a str>);
+struct Cgroups<'a> {
+    paths: BTreeSet<&'a str>,
+    /// The cgroup that is the recorded program.
+    program: Option<&'a ProgramCgroup>,
+}
 
 impl<'a> Cgroups<'a> {
-    fn new(threads: &'a [SeenThread], limits: Option<&'a CpuLimits>) -> Self {
+    fn new(
+        threads: &'a [SeenThread],
+        limits: Option<&'a CpuLimits>,
+        program: Option<&'a ProgramCgroup>,
+    ) -> Self {
         let own = limits.map(|limits| &*limits.cgroup);
         let all = threads.iter().map(|seen| &*seen.cgroup).chain(own);
-        Self(all.filter(|path| *path != "/").collect())
+        let all = all.chain(program.map(|group| &*group.path));
+        Self { paths: all.filter(|path| *path != "/").collect(), program }
     }
 
-    /// Returns what stands for a path; the root stays the root.
+    /// Returns what stands for a path; the root stays the root, and what lies below the recorded cgroup stays below it.
     fn alias(&self, path: &str) -> String {
-        let number = self.0.iter().position(|known| *known == path);
-        number.map_or_else(|| "/".to_owned(), |number| format!("/cgroup-{}", number + 1))
+        let Some(number) = self.paths.iter().position(|known| *known == path) else {
+            return "/".to_owned();
+        };
+        let above = self.program.filter(|group| group.path != path && group.contains(path));
+        let above = above.map(|group| self.alias(&group.path)).unwrap_or_default();
+        format!("{}/cgroup-{}", above.trim_end_matches('/'), number + 1)
     }
 }
 
@@ -189,9 +203,9 @@ fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
     }
 }
 
-fn without_name(program: &Program) -> Program {
-    let cgroup =
-        program.cgroup.clone().map(|group| ProgramCgroup { path: REMOVED.into(), ..group });
+fn without_name(program: &Program, cgroups: &Cgroups<'_>) -> Program {
+    let cgroup = program.cgroup.clone();
+    let cgroup = cgroup.map(|group| ProgramCgroup { path: cgroups.alias(&group.path), ..group });
     Program { name: REMOVED.into(), cgroup, ..program.clone() }
 }
 
@@ -282,7 +296,7 @@ mod tests {
             thread("kworker/1:1", "/machine.slice", Some("machine.slice")),
             thread("vhost-4711", "/machine.slice", Some("machine.slice")),
         ];
-        let cgroups = Cgroups::new(&threads, None);
+        let cgroups = Cgroups::new(&threads, None, None);
         let hidden = threads.each_ref().map(|seen| without_names(seen, &cgroups));
         assert_eq!(hidden[0], threads[0]);
         assert!(hidden.iter().all(SeenThread::is_of_kernel), "{hidden:?}");
@@ -303,11 +317,30 @@ mod tests {
         let limits = CpuLimits { cgroup: "/own".into(), ..CpuLimits::default() };
         let threads =
             vec![thread(1, "secret", "/own"), thread(2, "secret", "/a"), thread(3, "secret", "/")];
-        let cgroups = Cgroups::new(&threads, Some(&limits));
+        let cgroups = Cgroups::new(&threads, Some(&limits), None);
         let hidden: Vec<_> = threads.iter().map(|seen| without_names(seen, &cgroups)).collect();
         let found: Vec<&str> = hidden.iter().map(|seen| &*seen.cgroup).collect();
         assert_eq!(found, ["/cgroup-2", "/cgroup-1", "/"]);
         assert_eq!(cgroups.alias(&limits.cgroup), "/cgroup-2");
         assert!(!serde_json::to_string(&hidden).expect("plain data").contains("secret"));
+    }
+
+    #[test]
+    fn the_threads_of_a_recorded_cgroup_remain_in_it() {
+        let thread = |cgroup: &str| SeenThread { cgroup: cgroup.into(), ..SeenThread::default() };
+        let paths = ["/secret", "/secret/a", "/secrets", "/", "/b"];
+        let threads = paths.map(thread);
+        for path in ["/secret", "/secret/a", "/none", "/"] {
+            let cgroup = ProgramCgroup { path: path.into(), ..ProgramCgroup::default() };
+            let cgroups = Cgroups::new(&threads, None, Some(&cgroup));
+            let program = Program { cgroup: Some(cgroup.clone()), ..Program::default() };
+            let hidden = without_name(&program, &cgroups).cgroup.expect("it is one");
+            assert!(!hidden.path.contains("secret"), "{}", hidden.path);
+            for other in paths {
+                let alias = cgroups.alias(other);
+                assert!(!alias.contains("secret"), "{alias}");
+                assert_eq!(hidden.contains(&alias), cgroup.contains(other), "{other} in {path}");
+            }
+        }
     }
 }

@@ -142,7 +142,7 @@ impl Cgroup {
         let root = Root::live();
         match root.read(&self.events_file()) {
             Some(events) => events.lines().any(|line| line == "populated 0"),
-            None => self.read_threads(&root).is_ok_and(|threads| threads.is_empty()),
+            None => self.each_threads(&root).all(|one| one.is_ok_and(|threads| threads.is_empty())),
         }
     }
 
@@ -175,20 +175,27 @@ impl Cgroup {
 
     /// Reads the threads of it and of all groups below it; none if it was removed.
     fn read_threads(&self, root: &Root) -> Result<Vec<i32>, Problem> {
-        let file = if self.hierarchy.controllers.is_some() { "tasks" } else { "cgroup.threads" };
         let mut threads = vec![];
-        for directory in below(root, &self.directory) {
-            let path = root.path(&format!("{directory}/{file}"));
-            match std::fs::read_to_string(&path) {
-                Ok(text) => threads.extend(text.lines().filter_map(|tid| tid.parse::<i32>().ok())),
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                    let why = format!("{}: {error}", path.display());
-                    return Err(ProblemKind::Unavailable.problem(why, "use sudo"));
-                }
-                Err(_) => {} // it was removed
-            }
+        for one in self.each_threads(root) {
+            threads.extend(one?);
         }
         Ok(threads)
+    }
+
+    /// Reads the threads of it and of each group below it.
+    fn each_threads(&self, root: &Root) -> impl Iterator<Item = Result<Vec<i32>, Problem>> {
+        let file = if self.hierarchy.controllers.is_some() { "tasks" } else { "cgroup.threads" };
+        below(root, &self.directory).map(move |directory| {
+            let path = root.path(&format!("{directory}/{file}"));
+            match std::fs::read_to_string(&path) {
+                Ok(text) => Ok(text.lines().filter_map(|tid| tid.parse().ok()).collect()),
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    let why = format!("{}: {error}", path.display());
+                    Err(ProblemKind::Unavailable.problem(why, "use sudo"))
+                }
+                Err(_) => Ok(vec![]), // it was removed
+            }
+        })
     }
 }
 
@@ -198,21 +205,19 @@ fn runs(root: &Root, tid: i32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" R"))
 }
 
-/// Returns a directory and all those below it.
-fn below(root: &Root, directory: &str) -> Vec<String> {
-    let (mut all, mut next) = (vec![], vec![directory.to_owned()]);
-    while let Some(directory) = next.pop() {
+/// Returns a directory and all those below it, which are read as they are asked for.
+fn below(root: &Root, directory: &str) -> impl Iterator<Item = String> {
+    let mut next = vec![directory.to_owned()];
+    std::iter::from_fn(move || {
+        let directory = next.pop()?;
         let names = root.names(&directory).into_iter();
         let paths = names.map(|name| format!("{}/{name}", directory.trim_end_matches('/')));
         // A link could lead around in circles; these file systems have none.
-        next.extend(
-            paths.filter(|path| {
-                root.path(path).symlink_metadata().is_ok_and(|about| about.is_dir())
-            }),
-        );
-        all.push(directory);
-    }
-    all
+        let is_dir =
+            |path: &std::path::Path| path.symlink_metadata().is_ok_and(|about| about.is_dir());
+        next.extend(paths.filter(|path| is_dir(&root.path(path))));
+        Some(directory)
+    })
 }
 
 #[cfg(test)]

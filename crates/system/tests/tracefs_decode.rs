@@ -146,6 +146,25 @@ fn a_task_is_named_when_new_and_when_renamed() {
     assert_eq!(unnamed, [-2_i64 as u64], "who woke them has no name yet");
 }
 
+/// Control groups of two hierarchies may have one number.
+#[test]
+fn a_control_group_is_named_with_its_hierarchy() {
+    let fields = "\tfield:int dst_root;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:u64 dst_id;\toffset:16;\tsize:8;\tsigned:0;\n\tfield:int pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:__data_loc char[] dst_path;\toffset:28;\tsize:4;\tsigned:0;\n";
+    let mut decoder = decoder(EventKind::CgroupAttach, fields);
+    let mut moved = |root: u8, path: &str| {
+        let place = ((path.len() as u32) << 16 | 32).to_le_bytes();
+        let number = [[root, 0, 0, 0], [0; 4], [77, 0, 0, 0], [0; 4], [5, 0, 0, 0], place];
+        let events = decode(&mut decoder, false, &payload(&[&number.concat(), path.as_bytes()]));
+        assert_eq!(events[0].args, [5, 77, root.into()]);
+        let names = decoder.take_names();
+        names.into_iter().map(|name| (name.kind, name.key, name.name)).collect::<Vec<_>>()
+    };
+    for (root, path, name) in [(0, "/a", "0:/a"), (4, "/a", "4:/a"), (0, "/a/b", "0:/a/b")] {
+        assert_eq!(moved(root, path), [(NameKind::Cgroup, 77, name.to_owned())]);
+    }
+    assert_eq!(moved(0, "/a/b"), []);
+}
+
 /// Each case has a name, the words of the mask, and the CPUs.
 type MaskCase<'a> = (&'a str, &'a [&'a [u8]], &'a [u64]);
 

@@ -269,11 +269,6 @@ impl CpuState {
         self.held.take()
     }
 
-    /// Returns the last detour if it ended before `ticks`.
-    pub(super) fn release(&mut self, ticks: u64) -> Option<Span> {
-        self.held.take_if(|held| held.1 < ticks)
-    }
-
     /// Keeps a detour until it is known that nothing extends it. Returns the one before.
     fn hold(&mut self, (start, end): Span) -> Option<Span> {
         if start >= end {

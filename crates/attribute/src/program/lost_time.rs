@@ -38,7 +38,7 @@ enum Thread {
 }
 
 /// Derives the detours of a program from the events of all CPUs, which come in time order.
-pub struct LostTime {
+pub(crate) struct LostTime {
     members: Members,
     clock: Clock,
     threads: HashMap<i32, Thread>,
@@ -193,7 +193,7 @@ impl LostTime {
     /// Ends all that goes on.
     pub fn finish(&mut self, end_ticks: u64) {
         self.begin();
-        self.lose_until(u64::MAX);
+        self.lose_until(end_ticks);
         let numbers: Vec<u32> = self.cpus.keys().copied().collect();
         for cpu in numbers {
             self.lose(cpu, end_ticks, end_ticks);
@@ -202,18 +202,9 @@ impl LostTime {
 
     /// Takes the detours that were found since the last call, those of one CPU in time order.
     ///
-    /// A detour is found once it is known that nothing extends it; see [`LostTime::settle_until`].
+    /// A detour is found once it is known that nothing extends it.
     pub fn found(&mut self) -> std::vec::Drain<'_, Detour> {
         self.found.drain(..)
-    }
-
-    /// Finds the detours that ended before `ticks`, up to which all events are known, although a later one may continue them:
-    /// a program that is watched while it runs cannot wait for the next event of a CPU.
-    pub fn settle_until(&mut self, ticks: u64) {
-        let latest = ticks.saturating_sub(self.pauses.after_interrupt);
-        let over = self.cpus.iter_mut().map(|(&cpu, state)| (cpu, state.release(latest)));
-        let over: Vec<_> = over.collect();
-        over.into_iter().for_each(|(cpu, over)| self.emit(cpu, over));
     }
 
     /// Returns for how long the program has executed on each CPU that it used or wanted, by number.

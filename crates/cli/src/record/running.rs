@@ -20,7 +20,7 @@ pub(super) trait Target {
     /// Returns it as it is now, and begins to count its CPU time.
     fn begin(&mut self) -> Result<Program, Problem>;
 
-    /// Returns what can be read when it may have ended.
+    /// Returns a file that becomes readable when the target may have ended.
     fn end(&self) -> Option<BorrowedFd<'_>>;
 
     fn has_ended(&mut self) -> bool;
@@ -134,7 +134,7 @@ pub(super) struct Group {
     cgroup: Cgroup,
     /// What the user called it.
     name: String,
-    /// Can be read when processes have come or gone.
+    /// Can be read when processes have come or gone, where the kernel reports that.
     changes: Option<OwnedFd>,
     time: Option<GroupTime>,
 }
@@ -144,11 +144,14 @@ impl Group {
         Self { cgroup, name: name.to_owned(), changes: None, time: None }
     }
 
-    /// Returns what can be read once the group has become empty, or has been used again.
+    /// Returns what can be read once the group has become empty, or has been used again: never where the kernel does not report
+    /// that, and it is then looked at once in a while.
     fn watched(&self) -> Option<OwnedFd> {
         let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
         let changes = inotify::init(flags).ok()?;
-        inotify::add_watch(&changes, self.cgroup.events()?, inotify::WatchFlags::MODIFY).ok()?;
+        if let Some(events) = self.cgroup.events() {
+            inotify::add_watch(&changes, events, inotify::WatchFlags::MODIFY).ok()?;
+        }
         Some(changes)
     }
 }

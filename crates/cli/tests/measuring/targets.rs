@@ -1,65 +1,15 @@
 //! Tests what `anechoic record` finds running, several processes and control groups, against the kernel's own accounts: those
 //! of the group (`cpu.stat`) and of each process.
 
+use crate::tool::group::Group;
 use crate::tool::{self, anechoic, arg, may_trace, spawn, start, summary, wait};
 use anechoic_lab::note;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-
-/// A control group that is removed at the end, with what is left in it.
-struct Group(PathBuf);
-
-impl Group {
-    /// Makes one; `None`, with a note, where that is not possible.
-    fn make(name: &str) -> Option<Self> {
-        let mounts = fs::read_to_string("/proc/self/mounts").expect("a list");
-        let unified = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"));
-        let Some(mount) = unified.and_then(|line| line.split(' ').nth(1)) else {
-            note::skipped("control groups of version 2 are not mounted");
-            return None;
-        };
-        let group = Self(Path::new(mount).join(format!("anechoic-{name}-{}", std::process::id())));
-        match fs::create_dir(&group.0) {
-            Ok(()) => Some(group),
-            Err(error) => {
-                note::skipped(format!("no control group can be made: {error}"));
-                None
-            }
-        }
-    }
-
-    fn take(&self, process: &Child) {
-        fs::write(self.0.join("cgroup.procs"), process.id().to_string()).expect("it goes on");
-    }
-
-    fn give_away(&self, process: &Child) {
-        let above = self.0.parent().expect("a directory").join("cgroup.procs");
-        fs::write(above, process.id().to_string()).expect("it goes on");
-    }
-
-    /// Returns the CPU time of all that was in it, in ms.
-    fn cpu_ms(&self) -> f64 {
-        let stat = fs::read_to_string(self.0.join("cpu.stat")).expect("an account");
-        let usage = stat.lines().find_map(|line| line.strip_prefix("usage_usec "));
-        usage.expect("its time").parse::<f64>().expect("a number") / 1e3
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        for _ in 0..50 {
-            let _ = fs::write(self.0.join("cgroup.kill"), "1");
-            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
 
 /// Starts a process that waits for a line, uses a CPU for some milliseconds with pauses in between, prints how much CPU time
 /// that took in s, and waits for another line.
@@ -135,7 +85,7 @@ fn a_control_group_has_the_cpu_time_that_the_kernel_counts_for_it() {
     let (mut stays, mut leaves, mut comes) = (busy(900), busy(2_500), busy(1_500));
     group.take(&stays);
     group.take(&leaves);
-    let name = group.0.file_name().and_then(|name| name.to_str()).expect("a name");
+    let name = group.path().file_name().and_then(|name| name.to_str()).expect("a name");
     let recording = start(&["record", "-q", "-o", arg(&dir), "--cgroup", name]);
     until_begun(&recording, "inotify");
     let before = group.cpu_ms(); // all wait for their lines
@@ -197,7 +147,7 @@ fn a_control_group_without_processes_is_refused_and_one_that_becomes_empty_ends(
         return;
     }
     let Some(group) = Group::make("empty") else { return };
-    let path = arg(&group.0);
+    let path = arg(group.path());
     let empty = anechoic(&["record", "--no-save", "--cgroup", path]);
     assert!(empty.code == Some(66) && empty.is_one_clear_line(), "{empty:?}");
     assert!(empty.err.contains(path), "{}", empty.err);

@@ -1,5 +1,6 @@
 //! Runs the built `anechoic` as a user would.
 
+pub mod group;
 pub mod parsers;
 
 use anechoic_lab::note;

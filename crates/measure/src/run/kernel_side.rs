@@ -4,7 +4,8 @@ use super::plan::Plan;
 use super::store::Store;
 use super::window::{Before, Part};
 use anechoic_kernels::counter;
-use anechoic_recording::run::{Program, Run};
+use anechoic_recording::run::Run;
+use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{
     Clock, Counter, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words,
 };
@@ -13,7 +14,6 @@ use anechoic_system::counters::Snapshot;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
 use anechoic_system::who::{self, Census, Limits, Threads};
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,8 @@ const BUFFER_KB: u64 = 16 * 1024;
 const LEAST_BUFFER_KB: u64 = 1024;
 /// Number of events that are decoded before they are written.
 const BATCH: usize = 128 * 1024;
+/// Pause between two looks at the limits of a program.
+const LIMITS_AGAIN: Duration = Duration::from_millis(900);
 /// While a live view is open, resolving the names of new addresses takes at most one part in this many of the time,
 /// because the kernel needs tens of milliseconds to list all its symbols.
 const NAMING: u32 = 200;
@@ -42,10 +44,10 @@ pub(super) struct KernelSide {
     early: Vec<Batch>,
     /// The threads in the events, looked up while they live.
     threads: Threads,
-    /// The paths of the control groups into which threads were moved, by number.
-    cgroups: BTreeMap<u64, String>,
     /// What the kernel had counted at the start.
     before: Before,
+    /// Its last counts of the limits, and when they were read.
+    limits: Option<(Limits, Instant)>,
     /// Since when the events are switched off, if they are.
     off_since: Option<u64>,
     switched: u64,
@@ -102,6 +104,18 @@ impl KernelSide {
     /// Takes the limits of this process instead of those of the tool.
     pub(super) fn limits_of_process(&mut self, pid: i32) {
         self.before.limits = Limits::read_of_process(pid);
+        self.limits = None;
+    }
+
+    /// Reads the limits again if that was not done within a second: of a control group that is removed, the last counts are
+    /// kept. Returns them since the start of the run.
+    pub(super) fn look_at_limits(&mut self) -> Option<CpuLimits> {
+        let before = &self.before.limits;
+        let (last, at) = self.limits.get_or_insert_with(|| (before.clone(), Instant::now()));
+        if at.elapsed() >= LIMITS_AGAIN {
+            (*last, *at) = (last.read_again(), Instant::now());
+        }
+        last.since(before)
     }
 
     /// Lets the run begin where this had been counted.
@@ -127,7 +141,8 @@ impl KernelSide {
     /// Stores what the kernel has counted since the start, and the threads that ran.
     fn end(&mut self, run: &mut Run) {
         let Before { limits, census } = std::mem::take(&mut self.before);
-        run.limits = limits.read_again().since(&limits);
+        let last = self.limits.take().map(|(last, _)| last);
+        run.limits = last.as_ref().unwrap_or(&limits).read_again().since(&limits);
         match census {
             Some(before) => {
                 let cpus: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
@@ -207,10 +222,13 @@ impl KernelSide {
 
     /// Writes all events so far.
     pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
-        let (threads, cgroups) = (&mut self.threads, &mut self.cgroups);
+        let (threads, program) = (&mut self.threads, &mut run.program);
+        let mut group = program.as_mut().and_then(|program| program.cgroup.as_mut());
         let mut keep = |mut batch: Batch| {
-            let groups = batch.names.iter().filter(|name| name.kind == NameKind::Cgroup);
-            cgroups.extend(groups.map(|name| (name.key, name.name.clone())));
+            if let Some(group) = &mut group {
+                let names = batch.names.iter().filter(|name| name.kind == NameKind::Cgroup);
+                names.for_each(|name| group.note_move(name.key, &name.name));
+            }
             threads.note(&mut batch);
             store.batch(batch);
         };
@@ -226,15 +244,6 @@ impl KernelSide {
         }
         if let Err(error) = drained {
             note(run, format!("some kernel events could not be read: {}", in_words(&error)));
-        }
-    }
-
-    /// Notes the groups into which threads were moved so far, of a program that is a control group.
-    pub(super) fn note_moves(&self, program: &mut Program) {
-        if let Some(group) = &mut program.cgroup {
-            let inside = self.cgroups.iter().filter(|(_, path)| group.contains(path));
-            let numbers = inside.map(|(&number, _)| number).collect();
-            group.moved_into = numbers;
         }
     }
 

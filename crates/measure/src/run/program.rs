@@ -90,7 +90,7 @@ pub fn record(
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
     let mut stolen = Stolen::begin(&plan.program_cpus, run.machine.hypervisor.is_some());
-    let mut program = match subject.begin() {
+    let program = match subject.begin() {
         Ok(program) => program,
         Err(problem) => {
             drop(store);
@@ -100,12 +100,12 @@ pub fn record(
     };
     let started_by = program.threads.is_empty().then_some(own);
     if let Some(&thread) = program.threads.first() {
-        kernel.limits_of_process(thread);
         run.start_ticks = counter::ordered(); // where the account of its CPU time begins
+        kernel.limits_of_process(thread);
     }
     let counted_cpus = wanted.unwrap_or_default().to_vec();
-    program = Program { started_by, counted_cpus, ..program };
-    run.program = Some(program.clone());
+    run.notes.extend(moves_unknown(&run, &program));
+    run.program = Some(Program { started_by, counted_cpus, ..program });
     let (end_ticks, state) =
         watch(plan.save_every, subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();
@@ -115,10 +115,9 @@ pub fn record(
     let cpu_time = cpu_time.map(|time| stolen.beside(time, [&snapshot, &end]));
     store.append(&end.counters);
     kernel.stop(&mut run, begin, &mut store);
-    kernel.note_moves(&mut program);
-    run.notes.extend(moves_unknown(&run, &program));
-    let exit_code = subject.exit_code();
-    run.program = Some(Program { exit_code, cpu_time, ..program });
+    if let Some(program) = &mut run.program {
+        (program.exit_code, program.cpu_time) = (subject.exit_code(), cpu_time);
+    }
     run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
     run.notes.extend(run.clock.rate_note());
     run.notes.extend(machine::changes(&run.machine));
@@ -179,6 +178,7 @@ fn watch(
         let to_save = save_every.saturating_sub(saved.elapsed());
         let nap = subject.left().map_or(nap, |left| left.min(nap)).min(to_save);
         kernel.wait_for(nap, subject.end());
+        run.limits = kernel.look_at_limits();
         let save = saved.elapsed() >= save_every;
         if save || kernel.half_full() {
             run.drain = DrainPolicy::HighWater;
@@ -186,7 +186,6 @@ fn watch(
             kernel.drain(run, store);
         }
         if save {
-            run.program.iter_mut().for_each(|program| kernel.note_moves(program));
             store.checkpoint(run);
             saved = Instant::now();
         }

@@ -89,6 +89,15 @@ impl Bytes {
     }
 }
 
+/// Where the name of a number lies.
+#[derive(Debug)]
+struct NamePlace {
+    kind: NameKind,
+    key: Number,
+    prefix: Option<Number>,
+    text: Bytes,
+}
+
 /// Which data of an event is kept, and where it lies.
 #[derive(Debug)]
 struct Decoder {
@@ -99,7 +108,7 @@ struct Decoder {
     args: [Option<Number>; 3],
     symbols: [bool; 3],
     addresses: [bool; 3],
-    names: Vec<(NameKind, Number, Bytes)>,
+    names: Vec<NamePlace>,
     /// A CPU mask that is expanded to one event per CPU, with the CPU as the first argument.
     cpus: Option<Bytes>,
 }
@@ -124,10 +133,13 @@ impl Decoder {
         }
         let mut names = Vec::new();
         for name in spec.names {
-            let key = format.field(name.key).and_then(Number::from_field);
+            let number = |field: &str| format.field(field).and_then(Number::from_field);
             let text = format.field(name.text).and_then(Bytes::from_field);
-            match (key, text) {
-                (Some(key), Some(text)) => names.push((name.kind, key, text)),
+            let prefix = name.prefix.and_then(number);
+            match (number(name.key), text) {
+                (Some(key), Some(text)) => {
+                    names.push(NamePlace { kind: name.kind, key, prefix, text });
+                }
                 _ => lack(name.text),
             }
         }
@@ -234,9 +246,12 @@ impl EventDecoder {
             return;
         };
         let ticks = self.to_ticks.as_ref().map_or(record.time, |convert| convert(record.time));
-        for (kind, key, text) in &decoder.names {
-            let (key, text) = (key.read(payload), text.text(payload));
-            learn(&mut self.known, &mut self.new_names, *kind, key, ticks, text);
+        for place in &decoder.names {
+            let (key, text) = (place.key.read(payload), place.text.text(payload));
+            let prefix = place.prefix.map(|number| format!("{}:", number.read(payload)));
+            let whole = prefix.map(|prefix| [prefix.as_bytes(), text].concat());
+            let text = whole.as_deref().unwrap_or(text);
+            learn(&mut self.known, &mut self.new_names, place.kind, key, ticks, text);
         }
         if !measured && !decoder.is_cause {
             return;

@@ -92,15 +92,17 @@ pub fn container(name: &str) -> Result<Cgroup, Problem> {
 
 fn container_in(root: &Root, name: &str) -> Result<Cgroup, Problem> {
     let is_id = name.len() >= SHORTEST_ID && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let id = if is_id { name.to_ascii_lowercase() } else { "no ID".to_owned() };
+    let id = is_id.then(|| name.to_ascii_lowercase());
+    let what = format!("container {name}");
     let found = search(
         root,
         &|part| {
             workload_id(part).is_some_and(|known| {
-                known.starts_with(&id) || container_name(root, known).as_deref() == Some(name)
+                id.as_ref().is_some_and(|id| known.starts_with(id))
+                    || container_name(root, known).as_deref() == Some(name)
             })
         },
-        &format!("container {name}"),
+        &what,
     )?;
     if let Some(found) = found {
         return Ok(found);
@@ -109,7 +111,7 @@ fn container_in(root: &Root, name: &str) -> Result<Cgroup, Problem> {
     let known =
         ["docker", "podman"].iter().find_map(|tool| ask(&[&[*tool], &inspect[..]].concat()));
     if let Some(id) = known.filter(|id| id.len() == 64) {
-        let found = search(root, &|part| workload_id(part) == Some(&*id), name)?;
+        let found = search(root, &|part| workload_id(part) == Some(&*id), &what)?;
         if let Some(found) = found {
             return Ok(found);
         }
@@ -135,8 +137,9 @@ fn search(
     what: &str,
 ) -> Result<Option<Cgroup>, Problem> {
     for hierarchy in some_hierarchies(root)? {
-        let mut found = below(root, &hierarchy.mount);
-        found.retain(|directory| directory.rsplit('/').next().is_some_and(is_it));
+        let all = below(root, &hierarchy.mount);
+        let is_named = |directory: &String| directory.rsplit('/').next().is_some_and(is_it);
+        let mut found: Vec<String> = all.filter(is_named).collect();
         found.sort();
         let mut upper: Vec<String> = vec![];
         for directory in found {
@@ -267,6 +270,7 @@ mod tests {
         assert_eq!(find("none.service").ok(), Some(None));
         assert!(find("cron.service").is_ok_and(|found| found.is_some()));
         let several = find("x.service").expect_err("two have it").to_string();
+        assert!(several.starts_with("x.service is not unique"), "{several}");
         assert!(several.contains("/a/x.service, /cg/unified/user.slice/b/"), "{several}");
     }
 }

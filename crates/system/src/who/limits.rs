@@ -37,14 +37,19 @@ impl Limits {
         Self::read_of(&Root::live(), &pid.to_string())
     }
 
-    /// Reads the counts of the same cgroups again, also if the process has ended.
+    /// Reads the counts of the same cgroups again, also if the process has ended. Of a cgroup that was removed meanwhile they stay
+    /// as they were.
     #[must_use]
     pub fn read_again(&self) -> Self {
         self.read_again_in(&Root::live())
     }
 
     fn read_again_in(&self, root: &Root) -> Self {
-        Self::read_at(root, self.cgroup.clone(), self.own.clone())
+        let now = Self::read_at(root, self.cgroup.clone(), self.own.clone());
+        let removed = |known: &&Limited| !root.exists(&known.directory);
+        let removed = self.limited.iter().filter(removed).cloned(); // they come first, because groups below others are
+        let limited = removed.chain(now.limited).collect();
+        Self { limited, waited_ns: now.waited_ns.or(self.waited_ns), ..now }
     }
 
     fn read_in(root: &Root) -> Self {
@@ -205,6 +210,29 @@ mod tests {
         assert_eq!(found.throttled_ns, Some(30_000));
         let gone = Limits::read_of(&after, "7");
         assert_eq!(gone.since(&gone), None);
+    }
+
+    #[test]
+    fn a_cgroup_that_was_removed_keeps_its_last_counts() {
+        let other = ("proc/7/cgroup", "0::/a/b\n");
+        let above = [("cg/a/cpu.max", "90000 100000\n"), ("cg/a/cpu.stat", "throttled_usec 5\n")];
+        let quota = ("cg/a/b/cpu.max", "20000 100000\n");
+        let then = |stat, waited| {
+            let counts = [("cg/a/b/cpu.stat", stat), ("cg/a/b/cpu.pressure", waited)];
+            Root::tree(&[&[V2, other, quota][..], &above, &counts].concat())
+        };
+        let (_one, before) = then("throttled_usec 100\n", "some total=10\n");
+        let (_two, later) = then("throttled_usec 130\n", "some total=30\n");
+        let (_three, removed) = Root::tree(&[&[V2][..], &above].concat());
+        let before = Limits::read_of(&before, "7");
+        let last = before.read_again_in(&later).read_again_in(&removed).read_again_in(&removed);
+        let found = last.since(&before).expect("a quota");
+        assert_eq!((found.limited.as_deref(), &*found.cgroup), (Some("/cg/a/b"), "/a/b"));
+        assert_eq!((found.quota_us, found.throttled_ns), (Some((20_000, 100_000)), Some(30_000)));
+        assert_eq!(found.waited_ns, Some(20_000));
+        let (_four, unlimited) = Root::tree(&[V2, ("cg/a/b/cpu.max", "max 100000\n")]);
+        let found = before.read_again_in(&unlimited).since(&before).expect("a group");
+        assert_eq!(found.quota_us, None, "the quota was taken away, and the group is there");
     }
 
     #[test]

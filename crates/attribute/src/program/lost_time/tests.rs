@@ -1,7 +1,10 @@
+mod interrupts;
+mod moves;
+
 use super::*;
 use crate::program::cpu_state::Executed;
 use anechoic_lab::builders;
-use anechoic_recording::run::{Program, ProgramCgroup};
+use anechoic_recording::run::Program;
 
 /// The thread of the tool that starts programs.
 const TOOL: i32 = 9;
@@ -253,108 +256,6 @@ fn a_thread_that_was_woken_waits() {
 }
 
 #[test]
-fn interrupts_take_the_cpu() {
-    let run = |inner: &[KernelEvent]| {
-        let mut events = vec![switch(MS, IDLE, RUNNABLE, A)];
-        events.extend_from_slice(inner);
-        events.push(switch(9 * MS, A, SLEEPS, IDLE));
-        events
-    };
-    let nmi = event(5 * MS, EventKind::Nmi, A, [0, 300, 1]);
-    let [entry, _] = tick(2 * MS, A, 0);
-    verify(vec![
-        ("one", run(&tick(2 * MS, A, 100)), &[(0, 2 * MS, 2 * MS + 100)], &[(0, 8 * MS - 100)]),
-        (
-            "with its softirq",
-            run(&[tick(2 * MS, A, 100), softirq(2 * MS + 400, A, 600)].concat()),
-            &[(0, 2 * MS, 2 * MS + 1_000)],
-            &[(0, 8 * MS - 1_000)],
-        ),
-        (
-            "with two softirqs",
-            run(&[
-                tick(2 * MS, A, 100),
-                softirq(2 * MS + 400, A, 600),
-                softirq(2 * MS + 1_200, A, 300),
-            ]
-            .concat()),
-            &[(0, 2 * MS, 2 * MS + 1_500)],
-            &[(0, 8 * MS - 1_500)],
-        ),
-        (
-            "and a softirq of a system call later, which is the program's own work",
-            run(&[tick(2 * MS, A, 100), softirq(3 * MS, A, 600)].concat()),
-            &[(0, 2 * MS, 2 * MS + 100)],
-            &[(0, 8 * MS - 100)],
-        ),
-        (
-            "and one soon after the softirq to which it led",
-            run(&[
-                tick(2 * MS, A, 100),
-                softirq(2 * MS + 400, A, 600),
-                softirq(2 * MS + 9_000, A, 600),
-            ]
-            .concat()),
-            &[(0, 2 * MS, 2 * MS + 1_000)],
-            &[(0, 8 * MS - 1_000)],
-        ),
-        (
-            "inside the program's own softirq",
-            run(&[
-                event(2 * MS, EventKind::SoftirqEntry, A, [1, 0, 0]),
-                tick(2 * MS + 100, A, 100)[0],
-                tick(2 * MS + 100, A, 100)[1],
-                event(2 * MS + 900, EventKind::SoftirqExit, A, [1, 0, 0]),
-            ]),
-            &[(0, 2 * MS + 100, 2 * MS + 200)],
-            &[(0, 8 * MS - 100)],
-        ),
-        (
-            "softirqs that the program raises itself, with a tasklet and a timer inside",
-            run(&[
-                softirq(2 * MS, A, 600)[0],
-                event(2 * MS + 100, EventKind::TaskletEntry, A, [7, 0, 0]),
-                event(2 * MS + 200, EventKind::TaskletExit, A, [7, 0, 0]),
-                event(2 * MS + 300, EventKind::TimerEntry, A, [7, 0, 0]),
-                event(2 * MS + 400, EventKind::TimerExit, A, [7, 0, 0]),
-                softirq(2 * MS, A, 600)[1],
-            ]),
-            &[],
-            &[(0, 8 * MS)],
-        ),
-        ("one without an entry", run(&[nmi]), &[(0, 5 * MS - 300, 5 * MS)], &[(0, 8 * MS - 300)]),
-        (
-            "whose exit was not seen, until the program is in user mode",
-            run(&[entry, event(3 * MS, EventKind::PageFaultUser, A, [0; 3])]),
-            &[(0, 2 * MS, 3 * MS)],
-            &[(0, 7 * MS)],
-        ),
-        (
-            "and a switch follows from it",
-            run(&[
-                tick(2 * MS, A, 100)[0],
-                tick(2 * MS, A, 100)[1],
-                switch(2 * MS + 500, A, RUNNABLE, OTHER),
-                switch(3 * MS, OTHER, SLEEPS, A),
-            ]),
-            &[(0, 2 * MS, 3 * MS)],
-            &[(0, 7 * MS)],
-        ),
-        (
-            "on an idle CPU",
-            vec![
-                switch(MS, IDLE, RUNNABLE, A),
-                switch(2 * MS, A, SLEEPS, IDLE),
-                tick(3 * MS, IDLE, 100)[0],
-                tick(3 * MS, IDLE, 100)[1],
-            ],
-            &[],
-            &[(0, MS)],
-        ),
-    ]);
-}
-
-#[test]
 fn nothing_counts_where_events_were_lost() {
     let events = [
         switch(MS, IDLE, RUNNABLE, A),
@@ -378,6 +279,14 @@ fn nothing_counts_where_events_were_lost() {
     // A loss begins at the last event before it.
     let events = [switch(MS, IDLE, RUNNABLE, A), switch(7 * MS, OTHER, SLEEPS, IDLE)];
     assert_eq!(play(&events, &[(0, MS, 7 * MS)]), (vec![], vec![(0, 0)]));
+    // After the end nothing is lost, and one that goes on until then takes what is before it.
+    let events = [switch(MS, IDLE, RUNNABLE, A)];
+    for (start, ran) in
+        [(SECOND + MS, SECOND - MS), (SECOND, SECOND - MS), (SECOND - MS, SECOND - 2 * MS)]
+    {
+        let found = play(&events, &[(0, start, SECOND + 2 * MS)]);
+        assert_eq!(found, (vec![], vec![(0, ran)]), "a loss from {start} on");
+    }
 }
 
 #[test]
@@ -472,76 +381,5 @@ fn what_belongs_to_the_kernels_account_is_counted_apart() {
         lost_time.finish(SECOND);
         let ran = lost_time.ran().find(|ran| ran.cpu == 0);
         assert_eq!(ran, Some(expected.on(0)), "case: {name}");
-    }
-}
-
-/// A thread of another program is woken or begun before a thread of this one gets its number by executing a program: what it
-/// waited for until then is not lost.
-#[test]
-fn who_was_woken_before_belonging_to_the_program_has_not_waited() {
-    const PROCESS: i32 = 20;
-    let events = |stranger: KernelEvent| {
-        vec![
-            switch(MS / 2, A, SLEEPS, IDLE),
-            on(1, switch(MS, IDLE, RUNNABLE, B)),
-            on(1, stranger),
-            on(1, event(3 * MS, EventKind::Exec, B, [PROCESS as u64, B as u64, 0])),
-            switch(4 * MS, IDLE, RUNNABLE, PROCESS),
-            switch(5 * MS, PROCESS, SLEEPS, IDLE),
-            on(1, switch(6 * MS, B, SLEEPS, IDLE)),
-        ]
-    };
-    let ran = &[(0, MS), (1, 5 * MS)];
-    verify(vec![
-        ("woken", events(waking(2 * MS, B, PROCESS)), &[], ran),
-        ("begun", events(born(2 * MS, OTHER, PROCESS)), &[], ran),
-    ]);
-}
-
-#[test]
-fn a_thread_that_leaves_the_control_group_counts_no_longer_and_anew_when_it_is_back() {
-    let cgroup = ProgramCgroup { path: "/g".into(), moved_into: vec![7], ..Default::default() };
-    let program = Program { threads: vec![A], cgroup: Some(cgroup), ..Program::default() };
-    let moved = |ticks, to: u64| event(ticks, EventKind::CgroupAttach, TOOL, [A as u64, to, 0]);
-    let ran_a_ms = |mut events: Vec<KernelEvent>| {
-        events.insert(0, switch(MS, IDLE, RUNNABLE, A));
-        play_program(&program, 0, &events, &[])
-    };
-    // On another CPU, which has no event of its own meanwhile.
-    let elsewhere = |ticks, to| on(1, moved(ticks, to));
-    for (name, events, detours, ran) in [
-        (
-            "while it runs",
-            vec![elsewhere(3 * MS, 9), elsewhere(6 * MS, 7), switch(8 * MS, A, SLEEPS, IDLE)],
-            vec![],
-            4 * MS,
-        ),
-        (
-            "while it waits",
-            vec![
-                switch(2 * MS, A, RUNNABLE, OTHER),
-                elsewhere(4 * MS, 9),
-                elsewhere(6 * MS, 7),
-                switch(9 * MS, OTHER, SLEEPS, A),
-                switch(10 * MS, A, SLEEPS, IDLE),
-            ],
-            vec![(0, 2 * MS, 4 * MS)],
-            2 * MS,
-        ),
-        (
-            "woken before it left, and back later",
-            vec![
-                switch(2 * MS, A, SLEEPS, OTHER),
-                waking(3 * MS, OTHER, A),
-                elsewhere(4 * MS, 9),
-                elsewhere(50 * MS, 7),
-                switch(60 * MS, OTHER, SLEEPS, A),
-                switch(61 * MS, A, SLEEPS, IDLE),
-            ],
-            vec![],
-            2 * MS,
-        ),
-    ] {
-        assert_eq!(ran_a_ms(events), (detours, vec![(0, ran)]), "case: {name}");
     }
 }
