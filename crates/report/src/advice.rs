@@ -81,20 +81,27 @@ pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
     raise_quota(sources, run).into_iter().chain(on_sources).collect()
 }
 
-/// Returns what to do about the own CPU quota, if it held threads back for longer than the largest source took. It comes first:
-/// another thread may have run meanwhile, and to keep that one away would not help.
+/// Returns what to do about the own CPU quota, if that took more than each source. It comes first: another thread may have run
+/// meanwhile, and to keep that one away would not help.
 fn raise_quota(found: &Breakdown, run: &Facts) -> Option<String> {
     let limits = run.limits.as_ref()?;
     let (cgroup, held_ns) = (limits.limited.as_deref()?, limits.throttled_ns?);
     let largest = found.rows.first()?;
-    let is_named = sources::CPU_QUOTA.is(&largest.source);
-    let took_ns = largest.charged.mean_ns * largest.detours as f64;
-    (held_ns > 0 && !is_named && held_ns as f64 > took_ns).then(|| {
+    (held_ns > 0 && quota_took_more(held_ns, largest)).then(|| {
         let (cgroup, held) = (plain(cgroup), length(held_ns));
         format!(
             "the CPU quota of {cgroup} held threads back for {held}: raise it before anything else"
         )
     })
+}
+
+/// Whether a quota that held threads back for this long took more than this source, which is not the quota.
+///
+/// A thread that ran while the quota held the program back is charged with that time too: only the rest is its own.
+pub(crate) fn quota_took_more(held_ns: u64, largest: &SourceRow) -> bool {
+    let took_ns = largest.charged.mean_ns * largest.detours as f64;
+    let meanwhile_ns = if sources::THREAD.is(&largest.source) { held_ns as f64 } else { 0.0 };
+    !sources::CPU_QUOTA.is(&largest.source) && held_ns as f64 > took_ns - meanwhile_ns
 }
 
 /// Advice on the costliest source of a kind.

@@ -1,5 +1,6 @@
 //! What the detours of a run come to, in two sentences.
 
+use crate::advice::quota_took_more;
 use crate::names::source_name;
 use crate::results::longest::stopped;
 use crate::style::plain;
@@ -79,7 +80,7 @@ fn quota_above_all(summary: &Summary) -> Option<String> {
     let owners = summary.owners.as_ref()?;
     let quota = owners.iter().find(|owner| owner.kind == OwnerKind::OwnQuota)?;
     let largest = summary.sources.as_ref()?.rows.first()?;
-    if largest.share >= quota.share || sources::CPU_QUOTA.is(&largest.source) {
+    if !quota_took_more(quota.lost_ns, largest) {
         return None;
     }
     let cgroup = plain(summary.run.limits.as_ref()?.limited.as_deref()?);
