@@ -5,6 +5,7 @@ use anechoic_measure::run::Subject;
 use anechoic_recording::run::{CpuTime, Program, RunState};
 use anechoic_recording::{Problem, ProblemKind, in_words};
 use anechoic_system::cpu_time;
+use rustix::fs::{Access, access};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -35,9 +36,7 @@ impl Subject for Started<'_> {
         let child = command::spawn(program, rest, None)?;
         self.end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         self.child = Some(child);
-        let file = Path::new(program).file_name();
-        let name = file.map_or_else(|| program.clone(), |file| file.to_string_lossy().into_owned());
-        Ok(Program { name, ..Program::default() })
+        Ok(Program { name: name(self.command, is_executable), ..Program::default() })
     }
 
     fn end(&self) -> Option<BorrowedFd<'_>> {
@@ -75,5 +74,63 @@ impl Subject for Started<'_> {
 
     fn exit_code(&self) -> Option<u8> {
         self.status.map(command::exit_code)
+    }
+}
+
+/// Programs that only start another one, which then gives a recording its name.
+const WRAPPERS: [&str; 17] = [
+    "chrt", "doas", "env", "ionice", "mpiexec", "mpirun", "nice", "nohup", "numactl", "runuser",
+    "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "timeout",
+];
+
+/// Returns the name of a command: the file of its program, or the next word that is a program if that only starts another one.
+fn name(command: &[String], is_program: impl Fn(&str) -> bool) -> String {
+    let mut words = command.iter();
+    let mut program = words.next().map_or("", String::as_str);
+    while WRAPPERS.contains(&&*file_name(program)) {
+        let Some(next) = words.find(|word| !word.starts_with('-') && is_program(word)) else {
+            break;
+        };
+        program = next;
+    }
+    file_name(program)
+}
+
+fn file_name(path: &str) -> String {
+    let file = Path::new(path).file_name();
+    file.map_or_else(|| path.to_owned(), |file| file.to_string_lossy().into_owned())
+}
+
+/// Whether this word would be executed as a command.
+fn is_executable(word: &str) -> bool {
+    let may_execute = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if word.contains('/') {
+        return may_execute(Path::new(word));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| may_execute(&dir.join(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_starts_another_program_gives_no_name() {
+        for (command, expected) in [
+            ("./my-bench 5", "my-bench"),
+            ("taskset -c 1 /opt/my-bench --seconds 5", "my-bench"),
+            ("timeout 10 nice -n 5 python3 bench.py", "python3"),
+            ("sudo -u alice env A=1 ./run", "run"),
+            ("taskset", "taskset"),
+            ("taskset -c 1 nothing", "taskset"),
+            ("make -j4", "make"),
+        ] {
+            let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+            let programs = ["/opt/my-bench", "nice", "python3", "env", "./run"];
+            assert_eq!(name(&words, |word| programs.contains(&word)), expected, "{command}");
+        }
+        assert!(is_executable("sh") && is_executable("/bin/sh"));
+        assert!(!is_executable("1") && !is_executable("/etc/passwd") && !is_executable("/"));
     }
 }
