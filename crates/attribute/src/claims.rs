@@ -251,7 +251,7 @@ fn scheduling_delay(frame: &Frame, known: &RunContext) -> Option<Claim> {
 
 /// A real-time victim's idle time is already claimed by `rt_throttling`.
 fn cpu_quota(frame: &Frame, known: &RunContext) -> Option<Claim> {
-    nameless(known, matches!(frame.what, What::Thread { pid: 0, .. }))
+    nameless(known, matches!(frame.what, What::Throttled | What::Thread { pid: 0, .. }))
 }
 
 /// The lowest kernel priority value of threads that are not real-time.

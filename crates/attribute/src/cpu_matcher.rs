@@ -213,13 +213,28 @@ impl<'a> CpuMatcher<'a> {
         }
     }
 
+    /// Handles that the victims' control group gets new CPU time; returns how much of a wait is charged to its quota, of `most`
+    /// ticks.
+    pub(crate) fn refill(
+        &mut self,
+        ticks: u64,
+        program: Option<&Members>,
+        labels: &Labels,
+        most: u64,
+    ) -> Result<u64, Problem> {
+        let victims = program.map_or(Victims::Loop(self.victim), Victims::Program);
+        let outside = self.settle(ticks, labels, victims)?;
+        let is_known = outside.is_none() && self.current.is_some_and(|detour| !detour.dark);
+        Ok(if is_known { self.scene.end_of_throttling(ticks, most) } else { 0 })
+    }
+
     /// Records that the victim of this CPU was woken, here or elsewhere.
     pub(crate) fn wake(&mut self, ticks: u64) {
         self.scene.wake(ticks);
     }
 
     /// Returns whether the event is a timer rearming itself from its own interrupt.
-    fn rearms(&self, event: &KernelEvent) -> bool {
+    pub(crate) fn rearms(&self, event: &KernelEvent) -> bool {
         matches!(event.kind, EventKind::HrtimerStart | EventKind::TimerStart)
             && self.scene.is_expiring(event.args[0])
     }

@@ -9,6 +9,7 @@ use crate::cpu_matcher::CpuMatcher;
 use crate::frame::Sender;
 use crate::input::{CpuInput, Input};
 use crate::label::Labels;
+use crate::quota::Refills;
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::event::Role;
 use anechoic_recording::run::Run;
@@ -45,6 +46,7 @@ pub fn run(input: Input, sink: &mut Sink) -> Result<Attribution, Problem> {
         labels: Labels::new(run, input.names),
         program: run.program.as_ref().map(|program| Members::new(program).knowing(&run.threads)),
         causes: Causes::new(process(run)),
+        refills: Refills::new(run),
         alignment: Alignment { tolerance_ticks: tolerance, ..Alignment::default() },
         auditor,
         lanes: Vec::new(),
@@ -74,6 +76,7 @@ struct Engine<'a> {
     /// The threads of the recorded program, if one was.
     program: Option<Members>,
     causes: Causes,
+    refills: Refills,
     alignment: Alignment,
     auditor: Auditor,
     lanes: Vec<CpuMatcher<'a>>,
@@ -116,7 +119,23 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
+    /// Handles what is known of the CPU quota of the run's control group from an event.
+    fn quota(&mut self, event: &KernelEvent) -> Result<(), Problem> {
+        let lane = self.lane_of_cpu.get(&event.cpu);
+        let rearms = lane.is_some_and(|&lane| self.lanes[lane].rearms(event));
+        let is_of_group = self.program.as_ref().is_some_and(|program| program.has(event.pid));
+        self.refills.note(event, self.labels.names(), is_of_group && !rearms);
+        if self.refills.is_own(event, self.labels.names()) {
+            for lane in &mut self.lanes {
+                let (program, left) = (self.program.as_ref(), self.refills.left_ticks);
+                self.refills.left_ticks -= lane.refill(event.ticks, program, &self.labels, left)?;
+            }
+        }
+        Ok(())
+    }
+
     fn event(&mut self, event: &KernelEvent, sink: &mut Sink) -> Result<(), Problem> {
+        self.quota(event)?;
         match self.lane_of_cpu.get(&event.cpu) {
             Some(index) => {
                 self.auditor.event(event);

@@ -89,6 +89,8 @@ pub enum What {
     WakeUp,
     /// The CPU idles, and has not begun yet to run a thread of the program that was woken.
     Delay,
+    /// Whoever has the CPU, the victim's control group has used up its CPU quota.
+    Throttled,
     /// Threads were switched without an event while the victim was runnable, and one of them ran.
     Unseen,
     /// The victim is not runnable.

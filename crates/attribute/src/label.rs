@@ -84,9 +84,11 @@ impl Labels {
                 What::Gap if index < first => ActivityKind::EntryGap,
                 What::Gap if index + 1 == frames.len() => ActivityKind::ExitGap,
                 What::Gap => ActivityKind::InnerGap,
-                What::Thread { .. } | What::WakeUp | What::Delay | What::Away(_) => {
-                    ActivityKind::OffCpu
-                }
+                What::Thread { .. }
+                | What::WakeUp
+                | What::Delay
+                | What::Throttled
+                | What::Away(_) => ActivityKind::OffCpu,
                 What::NoEvent | What::Slower => ActivityKind::Unexplained,
                 What::Dark | What::Unseen => ActivityKind::NotAttributable,
                 _ => ActivityKind::Activity,

@@ -36,6 +36,7 @@ mod live;
 mod names;
 mod own_time;
 pub mod program;
+mod quota;
 mod read;
 mod scene;
 mod steal;

@@ -4,6 +4,8 @@ use anechoic_recording::{Name, NameKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// The function of the timer that gives a control group with a CPU quota new time each period.
+const REFILL_FUNCTION: &str = "sched_cfs_period_timer";
 /// Functions that run the timer tick, in different kernel versions.
 const TICK_FUNCTIONS: [&str; 5] = [
     "tick_nohz_handler",
@@ -21,6 +23,8 @@ pub struct Names {
     symbols: HashMap<u64, Arc<str>>,
     irqs: HashMap<u32, Arc<str>>,
     ticks: HashSet<u64>,
+    /// The functions that give control groups new CPU time.
+    refills: HashSet<u64>,
     idle: Arc<str>,
     empty: Arc<str>,
 }
@@ -34,6 +38,7 @@ impl Names {
             symbols: HashMap::new(),
             irqs: HashMap::new(),
             ticks: HashSet::new(),
+            refills: HashSet::new(),
             idle: "idle".into(),
             empty: "".into(),
         };
@@ -69,6 +74,9 @@ impl Names {
                 if TICK_FUNCTIONS.contains(&row.name.as_str()) {
                     self.ticks.insert(row.key);
                 }
+                if row.name == REFILL_FUNCTION {
+                    self.refills.insert(row.key);
+                }
                 self.symbols.insert(row.key, row.name.into());
             }
             NameKind::Irq => {
@@ -94,6 +102,12 @@ impl Names {
     #[must_use]
     pub fn is_tick(&self, function: u64) -> bool {
         self.ticks.contains(&function)
+    }
+
+    /// Returns whether the function at this address gives a control group with a CPU quota new time.
+    #[must_use]
+    pub(crate) fn is_refill(&self, function: u64) -> bool {
+        self.refills.contains(&function)
     }
 
     /// Returns the thread's comm at a time, or `pid N` if it is unknown.

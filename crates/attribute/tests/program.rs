@@ -2,6 +2,7 @@
 
 use crate::stage::*;
 use anechoic_recording::run::Program;
+use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{Detour, EventKind::*, KernelEvent};
 
 /// Threads of the program, from the start.
@@ -9,9 +10,25 @@ const A: i32 = 300;
 const B: i32 = 301;
 
 fn check(name: &str, detours: Vec<Detour>, events: Vec<KernelEvent>, expected: &[&str]) {
+    check_throttled(name, None, detours, events, expected);
+}
+
+/// Checks a program whose control group was held back for this long by its CPU quota, if it has one.
+fn check_throttled(
+    name: &str,
+    throttled_ns: Option<u64>,
+    detours: Vec<Detour>,
+    events: Vec<KernelEvent>,
+    expected: &[&str],
+) {
     let lengths: u64 = detours.iter().map(|detour| detour.end_ticks - detour.start_ticks).sum();
     let mut play = Play::new(detours, events);
     play.run.program = Some(Program { threads: vec![A, B], ..Program::default() });
+    play.run.limits = throttled_ns.map(|ns| CpuLimits {
+        quota_us: Some((20_000, 100_000)),
+        throttled_ns: Some(ns),
+        ..CpuLimits::default()
+    });
     let stint = whole_run(&play.run, &play.run.cpus[0])[0];
     play.stints = Some(vec![anechoic_recording::Stint { shortest_gap_ticks: 0, ..stint }]);
     let (attribution, rows) = play.attribute();
@@ -191,5 +208,57 @@ fn a_thread_that_the_program_begins_is_a_victim_and_no_source() {
             switch(150, 42, 0, 310, 120),
         ],
         &["off: thread bash | 100..150 = 50 | runnable"],
+    );
+}
+
+/// A neighbour that has the CPU while the kernel holds the program back did not take that time.
+#[test]
+fn the_quota_is_charged_until_it_gives_new_time() {
+    let events = |timers: &[u64]| {
+        let mut events = vec![switch(100, A, 0, 42, 120)];
+        for (at, &timer) in [200, 260].into_iter().zip(timers) {
+            events.push(far(at, 0, HrtimerEntry, [timer, REFILL, 0]));
+        }
+        events.push(switch(300, 42, 0, A, 120));
+        events
+    };
+    let (held, after) = (
+        "off: cpu-quota | 100..200 = 100 | runnable",
+        "off: thread bash | 200..300 = 100 | runnable",
+    );
+    let neighbour = "off: thread bash | 100..300 = 200 | runnable";
+    let (first, second) = (0x51, 0x52);
+    for (name, throttled_ns, timers, expected) in [
+        ("until the timer", Some(1_000), &[first][..], &[held, after][..]),
+        (
+            "two periods",
+            Some(1_000),
+            &[first, first],
+            &[
+                held,
+                "off: cpu-quota | 200..260 = 60 | runnable",
+                "off: thread bash | 260..300 = 40 | runnable",
+            ],
+        ),
+        ("the timer of another group", Some(1_000), &[first, second], &[held, after]),
+        ("no more than the kernel counted", Some(1), &[first], &[neighbour]),
+        ("never held back", Some(0), &[first], &[neighbour]),
+        ("without a quota", None, &[first], &[neighbour]),
+        ("no timer", Some(1_000), &[], &[neighbour]),
+    ] {
+        check_throttled(name, throttled_ns, vec![detour(100, 300)], events(timers), expected);
+    }
+    let mut known = events(&[first, second]);
+    known.insert(0, on(50, A, HrtimerStart, [second, REFILL, 0]));
+    let expected = [
+        "off: cpu-quota | 100..260 = 160 | runnable",
+        "off: thread bash | 260..300 = 40 | runnable",
+    ];
+    check_throttled(
+        "the timer that the program started",
+        Some(1_000),
+        vec![detour(100, 300)],
+        known,
+        &expected,
     );
 }

@@ -202,7 +202,7 @@ sources! {
 
     /// A cgroup's CPU quota.
     CPU_QUOTA = source("cpu-quota", "CPU quota", Class::Held, "scheduler",
-        "The CPU idled although the measured thread could run: its control group had used up its CPU time.",
+        "The measured thread could run, but its control group had used up its CPU time, whether the CPU idled or another thread had it meanwhile.",
         &["cpu.max of the control group (max lifts the limit): a container's CPU limit sets it"]);
 
     /// The fair server: an artefact of measuring with `--fifo`.

@@ -191,6 +191,41 @@ impl Scene {
         }
     }
 
+    /// Charges the wait so far to the CPU quota of the victim's control group, which gets new time now, unless that is longer
+    /// than `most` ticks; returns how long it was.
+    pub(crate) fn end_of_throttling(&mut self, ticks: u64, most: u64) -> u64 {
+        let Some(base) = self.off.filter(|_| self.state == VictimState::Runnable && !self.fifo)
+        else {
+            return 0;
+        };
+        self.advance(ticks);
+        let waits = |what| matches!(what, What::Thread { .. } | What::Delay);
+        let ran = self.stack[base].what;
+        let held = self.frames.iter().filter(|frame| frame.parent.is_none() && waits(frame.what));
+        let held: u64 = held.map(|frame| frame.self_ticks).sum();
+        if held == 0 || held > most || !waits(ran) {
+            return 0;
+        }
+        self.begin_again(ticks, base, ran);
+        self.bystander = None;
+        let last = self.stack[base].frame as usize;
+        let waited = self.frames[..last]
+            .iter_mut()
+            .filter(|frame| frame.parent.is_none() && waits(frame.what));
+        waited.for_each(|frame| frame.what = What::Throttled);
+        held
+    }
+
+    /// Ends what the CPU does without the victim, and begins it again as `what`, with all that is open inside.
+    fn begin_again(&mut self, ticks: u64, base: usize, what: What) {
+        let inside: Vec<What> = self.stack[base + 1..].iter().map(|open| open.what).collect();
+        self.unwind(ticks, base);
+        self.off_cpu(ticks, what, None);
+        for what in inside {
+            self.open(ticks, what, None);
+        }
+    }
+
     /// Wakes the victim. Its delay is then charged to what runs, or to its own wake-up if nothing does.
     pub(crate) fn wake(&mut self, ticks: u64) {
         if self.muted().is_none() {
@@ -200,12 +235,7 @@ impl Scene {
         if let Some(base) = self.off
             && self.current.0 != 0
         {
-            let inside: Vec<What> = self.stack[base + 1..].iter().map(|open| open.what).collect();
-            self.unwind(ticks, base);
-            self.off_cpu(ticks, thread(self.current), None);
-            for what in inside {
-                self.open(ticks, what, None);
-            }
+            self.begin_again(ticks, base, thread(self.current));
         }
     }
 }

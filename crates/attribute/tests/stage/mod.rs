@@ -20,6 +20,7 @@ pub const VICTIM: i32 = 100;
 pub const SHORTEST: u64 = 10;
 /// Addresses with names.
 pub const TICK: u64 = 0xf1;
+pub const REFILL: u64 = 0xf9;
 pub const PERF: u64 = 0xf2;
 pub const VMSTAT: u64 = 0xf3;
 pub const FLUSH: u64 = 0xf4;
@@ -145,6 +146,7 @@ pub fn names() -> Names {
         name(NameKind::Task, 42, "bash"),
         name(NameKind::Task, 43, "stress"),
         name(NameKind::Symbol, TICK, "tick_nohz_handler"),
+        name(NameKind::Symbol, REFILL, "sched_cfs_period_timer"),
         name(NameKind::Symbol, PERF, "perf_swevent_hrtimer"),
         name(NameKind::Symbol, VMSTAT, "vmstat_update"),
         name(NameKind::Symbol, FLUSH, "flush_tlb_func"),

@@ -250,8 +250,8 @@ fn a_program_with_a_quota_is_held_up_by_it() {
     assert!((0.15..0.5).contains(&kernel), "a fifth of 1.2 s, and what it used before: {kernel} s");
 }
 
-/// A neighbour runs while the quota holds the program back. Events show only the neighbour, whom the table charges; the screen
-/// names the quota as well. `record` is outside of that group.
+/// A neighbour runs while the quota holds the program back. The quota is charged with as much as the kernel counts. `record` is
+/// outside of that group.
 #[test]
 fn the_quota_of_a_recorded_process_is_named_beside_its_neighbour() {
     let _alone = tool::alone();
@@ -279,11 +279,17 @@ fn the_quota_of_a_recorded_process_is_named_beside_its_neighbour() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     let held = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(held.contains("The CPU quota of /sys/fs/cgroup/"), "{held}");
-    assert!(held.contains("raise it before anything else"), "{held}");
+    assert!(held.contains("what would help · CPU quota takes"), "{held}");
     let limits = &summary(dir.path())["run"]["limits"];
     let held_s = number(&limits["throttled_ns"]) / 1e9;
     // It may use 0.4 of 2 s, and gets half of the CPU at most; the kernel counts what has ended.
     assert!((0.8..2.0).contains(&held_s), "{limits:#}");
+    let summary = summary(dir.path());
+    let rows = summary["sources"]["rows"].as_array().expect("sources");
+    let quota =
+        rows.iter().find(|row| row["source"] == "cpu-quota").expect("the quota is a source");
+    let charged_s = number(&quota["noise"]) * 2.0;
+    assert!((0.75 * held_s..1.02 * held_s).contains(&charged_s), "{charged_s} of {held_s}");
 }
 
 /// The command sees the CPU time that it used, and so does who records it while it runs.
