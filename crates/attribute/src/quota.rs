@@ -40,12 +40,12 @@ impl Refills {
         }
     }
 
-    /// Returns whether the event is an expiry of the group's timer. Where no thread was seen to start it, it is the only such
-    /// timer so far.
+    /// Returns whether the event is an expiry of the group's timer, which arms itself again then: of a CPU that is not measured
+    /// only that is known. Where no thread was seen to start it, it is the only such timer so far.
     pub(crate) fn is_own(&mut self, event: &KernelEvent, names: &Names) -> bool {
         let [timer, function, _] = event.args;
         if self.left_ticks == 0
-            || event.kind != EventKind::HrtimerEntry
+            || !matches!(event.kind, EventKind::HrtimerEntry | EventKind::HrtimerStart)
             || !names.is_refill(function)
         {
             return false;
