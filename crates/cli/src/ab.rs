@@ -14,10 +14,13 @@ use crate::terminal;
 use crate::{ask, exit, stop};
 use anechoic_analyze::compare::Trials;
 use anechoic_analyze::history::flaws;
+use anechoic_measure::experiment::Experiment;
+use anechoic_measure::run::Plan;
 use anechoic_recording::{
-    Problem, ProblemKind, Recording, create_dir_all, read_file, replace_file,
+    Problem, ProblemKind, Recording, create_dir_all, methods, read_file, replace_file,
 };
 use anechoic_report::{counted, long_time};
+use anechoic_system::cpus;
 use commands::PutBack;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,6 +40,8 @@ const MOST_BYTES: u64 = 1 << 20;
 /// rhythm of it, does not look like a difference. The result is that of `anechoic compare`.
 ///
 /// With --during a COMMAND is a workload: it runs while the noise beside it is measured, and is then ended.
+///
+/// With --record the COMMANDs are the programs to compare: each trial records one from its start to its end.
 ///
 /// With --duet both sides are measured at the same time, each on one half of the CPUs, and the halves are swapped at random
 /// (Bulej et al. 2020): what happens on the whole host meets both. A COMMAND finds the CPUs of its side in $CPUS. This
@@ -60,6 +65,9 @@ pub struct AbArgs {
     /// Run the commands while their side is measured, and end them then
     #[arg(long)]
     during: bool,
+    /// Record the commands themselves, as `anechoic record` does: which program takes longer, and which loses more?
+    #[arg(long, conflicts_with_all = ["during", "duet", "duration", "threshold", "fifo", "no_trace", "ranks"])]
+    record: bool,
     /// Measure both sides at the same time, on two halves of the CPUs
     #[arg(long, conflicts_with = "ranks")]
     duet: bool,
@@ -92,6 +100,7 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic ab 'sysctl kernel.numa_balancing=1' 'sysctl kernel.numa_balancing=0' --after 'sysctl kernel.numa_balancing=1'
   sudo anechoic ab 'systemctl start irqbalance' 'systemctl stop irqbalance' --after 'systemctl start irqbalance' -d 5s
   anechoic ab --during '' 'while :; do ls -R /usr; done' --pairs 20   what a workload costs
+  sudo anechoic ab --record './bench --old' './bench --new'           which is faster, apart from the noise?
   sudo anechoic ab --duet 'cpupower -c $CPUS idle-set -D 0' 'cpupower -c $CPUS idle-set -E' --cpus 2-3
   anechoic ab --show anechoic-2026... --html ab.html                  the same trials again, as a page
 
@@ -105,7 +114,13 @@ pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
     }
     let cpus = args.setup.cpus();
     let trials = order::plan(args, &cpus)?;
-    let plan = args.setup.plan(args.watch.detours(&cpus)?.on(cpus));
+    let plan = match args.record {
+        true => Plan {
+            program_cpus: cpus::online(),
+            ..args.setup.plan(Experiment::listed(methods::PROGRAM, vec![]))
+        },
+        false => args.setup.plan(args.watch.detours(&cpus)?.on(cpus)),
+    };
     let stop = stop::flag()?;
     let place = args.setup.place()?;
     let dir = place.dir();
@@ -129,7 +144,8 @@ fn announce(args: &AbArgs, pairs: usize) {
     if args.setup.quiet {
         return;
     }
-    let each = args.settle + args.watch.duration;
+    let duration = if args.record { Duration::ZERO } else { args.watch.duration };
+    let each = args.settle + duration;
     let number = if args.duet { pairs } else { 2 * pairs };
     let least = each.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
     let least = u64::try_from(least.as_nanos()).unwrap_or(u64::MAX);

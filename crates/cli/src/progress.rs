@@ -17,16 +17,16 @@ pub(crate) struct Busy(Option<ProgressBar>);
 
 impl Busy {
     /// Starts showing `what`, a few words; shows nothing when piped or `quiet`.
-    pub fn with(what: &'static str, quiet: bool) -> Self {
+    pub fn with(what: impl Into<String>, quiet: bool) -> Self {
         Self::steps(what, 1, quiet)
     }
 
     /// Starts showing work that has this number of steps.
-    pub fn steps(what: &'static str, steps: u64, quiet: bool) -> Self {
-        let shown = !quiet && stderr().is_terminal();
+    pub fn steps(what: impl Into<String>, steps: u64, quiet: bool) -> Self {
+        let (shown, what) = (!quiet && stderr().is_terminal(), what.into());
         Busy(shown.then(|| {
             let line = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                let _ = write!(out, "{}", line(what, state));
+                let _ = write!(out, "{}", line(&what, state));
             };
             let style = ProgressStyle::with_template("{line}");
             let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());

@@ -11,7 +11,7 @@ use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::{Plan, record};
 use anechoic_recording::{Problem, ProblemKind, methods};
 use anechoic_system::cgroups;
-use anechoic_system::{cpu_time, cpus};
+use anechoic_system::cpus;
 use running::{Group, Processes, Running, Target};
 use started::Started;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 mod repeat;
 mod running;
-mod started;
+pub(crate) mod started;
 
 /// Record what interrupts your own program: how much time its threads lose on each CPU, and what takes it
 ///
@@ -162,22 +162,7 @@ impl Recording<'_> {
         signal: Arc<AtomicUsize>,
         stopped: Option<Arc<AtomicUsize>>,
     ) -> Result<Option<ExitStatus>, Problem> {
-        let mut started = Started {
-            command: &self.args.command,
-            signal,
-            stopped,
-            child: None,
-            end: None,
-            status: None,
-            before: cpu_time::ended_children(),
-        };
-        let recorded = record(plan, dir, self.wanted, &mut started);
-        // After a failure to save, the command still runs. It keeps its terminal and its signals.
-        if let (None, Some(child)) = (started.status, &mut started.child) {
-            started.status = command::wait(child, None, &started.signal).ok().flatten();
-        }
-        recorded?;
-        Ok(started.status)
+        Started::new(&self.args.command, signal, stopped).record(plan, dir, self.wanted)
     }
 
     /// Records what runs already.

@@ -10,6 +10,9 @@ pub struct Trials {
     pub commands: [String; 2],
     /// Whether a command runs during its trial, and not before it.
     pub during: bool,
+    /// Whether the commands themselves are recorded, as programs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub record: bool,
     /// The command that puts things back at the end.
     pub after: Option<String>,
     /// Seed of the random order.

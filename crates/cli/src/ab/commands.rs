@@ -52,13 +52,14 @@ impl ShellCommand {
         let (mut shell, printed) = self.shell(cpus)?;
         let mut child = self.spawn(&mut shell)?;
         match command::wait(&mut child, None, signal)? {
-            Some(status) if !status.success() => Err(self.failed(status, printed)),
+            Some(status) if !status.success() => Err(self.failed(status, Some(printed))),
             _ => Ok(()),
         }
     }
 
-    fn failed(&self, status: ExitStatus, printed: File) -> Problem {
-        let last = last_line(printed).map(|line| format!(": {line}")).unwrap_or_default();
+    /// Returns the problem of a command that failed, with the last line of what it printed.
+    pub(super) fn failed(&self, status: ExitStatus, printed: Option<File>) -> Problem {
+        let last = printed.and_then(last_line).map(|line| format!(": {line}")).unwrap_or_default();
         let why = format!("{} (`{}`) failed, {status}{last}", self.name, self.text);
         ProblemKind::Unavailable
             .problem(why, "try it in a shell first; it is run as `sh -c COMMAND`")
@@ -143,7 +144,7 @@ impl Workload {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) if !status.success() => {
-                Err(self.command.failed(status, self.printed.try_clone()?))
+                Err(self.command.failed(status, Some(self.printed.try_clone()?)))
             }
             Some(_) => {
                 let ShellCommand { name, text } = &self.command;
@@ -224,7 +225,7 @@ impl After {
                 status => break status?,
             }
         };
-        if status.success() { Ok(()) } else { Err(command.failed(status, printed)) }
+        if status.success() { Ok(()) } else { Err(command.failed(status, Some(printed))) }
     }
 
     fn report(&self) {

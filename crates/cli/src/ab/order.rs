@@ -29,6 +29,7 @@ pub(super) fn plan(args: &AbArgs, cpus: &[u32]) -> Result<Trials, Problem> {
     Ok(Trials {
         commands,
         during: args.during,
+        record: args.record,
         after: args.after.clone(),
         seed,
         duet,

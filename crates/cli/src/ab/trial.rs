@@ -2,6 +2,8 @@
 
 use super::commands::{ShellCommand, Workload};
 use super::{AbArgs, places, unfinished};
+use crate::progress::Busy;
+use crate::record::started::Started;
 use crate::setup::{explained, measure_as};
 use crate::stop;
 use anechoic_analyze::compare::Trials;
@@ -14,6 +16,7 @@ use anechoic_system::machine;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -125,15 +128,19 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Returns why the pair is not complete.
-    fn in_turn(&self, pair: u32, swapped: bool, signal: &Signal) -> Result<(), Problem> {
+    fn in_turn(&self, pair: u32, swapped: bool, signal: &Arc<Signal>) -> Result<(), Problem> {
         let places = places(self.trials, self.dir, pair);
         let cpus = self.plan.experiment.cpus();
         let order = if swapped { [1, 0] } else { [0, 1] };
         for (before, side) in order.into_iter().enumerate() {
-            let workload = self.begin(side, &cpus, signal)?;
             let done = 2 * (pair as usize - 1) + before;
             let what = format!("{}, trial {} of {}", SIDES[side], done + 1, 2 * self.pairs());
-            self.measure(&what, done, 2 * self.pairs(), &places[side], vec![workload])?;
+            if self.trials.record {
+                self.record(&what, done, side, &places[side], signal)?;
+            } else {
+                let workload = self.begin(side, &cpus, signal)?;
+                self.measure(&what, done, 2 * self.pairs(), &places[side], vec![workload])?;
+            }
         }
         Ok(())
     }
@@ -185,6 +192,33 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
+    /// Records the command of a side, without what it prints to its standard output.
+    ///
+    /// # Errors
+    /// It fails, or the recording is not complete.
+    fn record(
+        &self,
+        what: &str,
+        done: usize,
+        side: usize,
+        dir: &Path,
+        signal: &Arc<Signal>,
+    ) -> Result<(), Problem> {
+        self.settle()?;
+        let _busy = Busy::with(self.titled(what, done, 2 * self.pairs()), self.args.setup.quiet);
+        let command = &self.commands[side];
+        let text = format!("exec >/dev/null\n{}", command.text);
+        let words = ["sh", "-c", &text].map(str::to_owned);
+        let part = unfinished(dir);
+        let program = Started::new(&words, Arc::clone(signal), Some(stop::newest()?));
+        let recorded = program.record(self.plan, &part, self.args.setup.asked_cpus());
+        let status = recorded?.ok_or_else(|| ended_early("its command was lost"))?;
+        if !status.success() {
+            return Err(command.failed(status, None));
+        }
+        self.keep(&part, dir)
+    }
+
     /// Waits until things have settled, and measures.
     ///
     /// # Errors
@@ -197,23 +231,44 @@ impl<'a> Session<'a> {
         dir: &Path,
         workloads: Vec<Option<Workload>>,
     ) -> Result<(), Problem> {
+        self.settle()?;
+        let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
+        workloads.iter_mut().try_for_each(Workload::still_runs)?;
+        let part = unfinished(dir);
+        measure_as(
+            self.titled(what, done, total),
+            self.plan,
+            &part,
+            self.stop,
+            self.args.setup.quiet,
+        )?;
+        workloads.iter_mut().try_for_each(Workload::still_runs)?;
+        drop(workloads);
+        self.keep(&part, dir)
+    }
+
+    /// Waits until things have settled.
+    fn settle(&self) -> Result<(), Problem> {
         let until = Instant::now() + self.args.settle;
         while !self.stopped() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20).min(until - Instant::now()));
         }
-        if self.stopped() {
-            return Err(Problem::called_off());
+        if self.stopped() { Err(Problem::called_off()) } else { Ok(()) }
+    }
+
+    /// Returns what a trial is, and how long it and those after it take.
+    fn titled(&self, what: &str, done: usize, total: usize) -> String {
+        match done {
+            0 if self.trials.record => what.to_owned(), // it takes as long as its command does
+            _ => format!("{what} ({} left in all)", self.left(done, total)),
         }
-        let mut workloads: Vec<Workload> = workloads.into_iter().flatten().collect();
-        workloads.iter_mut().try_for_each(Workload::still_runs)?;
-        let what = format!("{what} ({} left in all)", self.left(done, total));
-        let part = unfinished(dir);
-        measure_as(what, self.plan, &part, self.stop, self.args.setup.quiet)?;
-        workloads.iter_mut().try_for_each(Workload::still_runs)?;
-        drop(workloads);
-        match &explained(&part, self.args.setup.quiet)?.run().state {
+    }
+
+    /// Gives a complete recording its name.
+    fn keep(&self, part: &Path, dir: &Path) -> Result<(), Problem> {
+        match &explained(part, self.args.setup.quiet)?.run().state {
             RunState::Complete => {
-                fs::rename(&part, dir).map_err(|error| Problem::unwritable(dir, &error))
+                fs::rename(part, dir).map_err(|error| Problem::unwritable(dir, &error))
             }
             RunState::Interrupted(why) => Err(ended_early(why)),
             RunState::Running => Err(ended_early("its recording was not closed")),

@@ -1,7 +1,7 @@
 //! A command that `anechoic record` starts.
 
 use crate::command;
-use anechoic_measure::run::Subject;
+use anechoic_measure::run::{Plan, Subject, record};
 use anechoic_recording::run::{CpuTime, Program, RunState};
 use anechoic_recording::{Problem, ProblemKind, in_words};
 use anechoic_system::cpu_time;
@@ -15,17 +15,49 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A command that this process starts.
-pub(super) struct Started<'a> {
-    pub(super) command: &'a [String],
+pub(crate) struct Started<'a> {
+    command: &'a [String],
     /// The number of the newest signal to this process, which is passed on.
-    pub(super) signal: Arc<AtomicUsize>,
+    signal: Arc<AtomicUsize>,
     /// The same of a run of a series: one that a signal stopped has no length of its own, also if the command succeeded.
-    pub(super) stopped: Option<Arc<AtomicUsize>>,
-    pub(super) child: Option<Child>,
-    pub(super) end: Option<OwnedFd>,
-    pub(super) status: Option<ExitStatus>,
+    stopped: Option<Arc<AtomicUsize>>,
+    child: Option<Child>,
+    end: Option<OwnedFd>,
+    status: Option<ExitStatus>,
     /// The CPU time of earlier children.
-    pub(super) before: Duration,
+    before: Duration,
+}
+
+impl<'a> Started<'a> {
+    /// Returns a command that is not started yet.
+    pub(crate) fn new(
+        command: &'a [String],
+        signal: Arc<AtomicUsize>,
+        stopped: Option<Arc<AtomicUsize>>,
+    ) -> Self {
+        let before = cpu_time::ended_children();
+        Self { command, signal, stopped, child: None, end: None, status: None, before }
+    }
+
+    /// Starts it and records it into `dir` until it ends; the lost time of the CPUs `wanted` counts, or that of all. Returns how
+    /// it ended.
+    ///
+    /// # Errors
+    /// It cannot be started, or not be recorded; it has then ended, too.
+    pub(crate) fn record(
+        mut self,
+        plan: &Plan,
+        dir: &Path,
+        wanted: Option<&[u32]>,
+    ) -> Result<Option<ExitStatus>, Problem> {
+        let recorded = record(plan, dir, wanted, &mut self);
+        // After a failure to save, the command still runs. It keeps its terminal and its signals.
+        if let (None, Some(child)) = (self.status, &mut self.child) {
+            self.status = command::wait(child, None, &self.signal).ok().flatten();
+        }
+        recorded?;
+        Ok(self.status)
+    }
 }
 
 impl Subject for Started<'_> {
@@ -78,15 +110,21 @@ impl Subject for Started<'_> {
 }
 
 /// Programs that only start another one, which then gives a recording its name.
-const WRAPPERS: [&str; 17] = [
-    "chrt", "doas", "env", "ionice", "mpiexec", "mpirun", "nice", "nohup", "numactl", "runuser",
-    "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "timeout",
+const WRAPPERS: [&str; 20] = [
+    "bash", "chrt", "dash", "sh", "doas", "env", "ionice", "mpiexec", "mpirun", "nice", "nohup",
+    "numactl", "runuser", "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "timeout",
 ];
 
 /// Returns the name of a command: the file of its program, or the next word that is a program if that only starts another one.
 fn name(command: &[String], is_program: impl Fn(&str) -> bool) -> String {
-    let mut words = command.iter();
-    let mut program = words.next().map_or("", String::as_str);
+    let words: Vec<&str> = match command {
+        [shell, option, text] if option == "-c" => {
+            [&**shell].into_iter().chain(text.split_whitespace()).collect()
+        }
+        _ => command.iter().map(String::as_str).collect(),
+    };
+    let mut words = words.into_iter();
+    let mut program = words.next().unwrap_or_default();
     while WRAPPERS.contains(&&*file_name(program)) {
         let Some(next) = words.find(|word| !word.starts_with('-') && is_program(word)) else {
             break;
@@ -125,11 +163,16 @@ mod tests {
             ("taskset", "taskset"),
             ("taskset -c 1 nothing", "taskset"),
             ("make -j4", "make"),
+            ("sh ./run", "run"),
+            ("sh", "sh"),
         ] {
             let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
             let programs = ["/opt/my-bench", "nice", "python3", "env", "./run"];
             assert_eq!(name(&words, |word| programs.contains(&word)), expected, "{command}");
         }
+        let text = "exec >/dev/null\nnice -n 5 /opt/my-bench 3";
+        let script = ["sh", "-c", text].map(str::to_owned);
+        assert_eq!(name(&script, |word| ["nice", "/opt/my-bench"].contains(&word)), "my-bench");
         assert!(is_executable("sh") && is_executable("/bin/sh"));
         assert!(!is_executable("1") && !is_executable("/etc/passwd") && !is_executable("/"));
     }

@@ -68,3 +68,42 @@ fn a_workload_ends_with_the_trials_even_if_they_are_killed() {
     let _ = tool::command("pkill", &["-KILL", "-g", group.trim()]);
     panic!("the workload still runs");
 }
+
+/// A sleep takes as long as it says, and computes nothing: B takes 150 ms longer, and no CPU time.
+#[test]
+fn recorded_commands_are_compared_by_their_own_times() {
+    let _alone = tool::alone();
+    if !tool::may_trace() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("trials");
+    let trials = |a: &str, b: &str, json: &[&str]| {
+        let options = ["ab", "--record", a, b, "--pairs", "4", "--settle", "0s", "-q", "-o"];
+        anechoic(&[&options[..], &[arg(&dir)], json].concat())
+    };
+    let done = trials("sleep 0.2; echo A", "sleep 0.35", &["--json"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let found: Value = serde_json::from_str(&done.out)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", done.out, done.err));
+    let program = &found["program"];
+    let time = |key: &str, side: &str| program[key][side].as_f64().expect("a time") / 1e9;
+    let longer = time("wall_ns", "after") - time("wall_ns", "before");
+    assert!((0.14..0.2).contains(&longer) && time("wall_ns", "before") > 0.2, "{program:#}");
+    assert_eq!(program["wall_ns"]["clear"], true, "{program:#}");
+    assert!(time("cpu_ns", "after") < 0.05, "{program:#}");
+    let shown = anechoic(&["ab", "--show", arg(&dir)]).out;
+    assert!(
+        shown.contains("\nFrom start to end it took ") && !shown.contains("different"),
+        "{shown}"
+    );
+
+    std::fs::remove_dir_all(&dir).expect("it is ours");
+    let done = trials("true", "exit 7", &[]);
+    assert_eq!(done.code, Some(69), "{}", done.err);
+    assert!(
+        done.is_one_clear_line() && done.err.contains("`exit 7`") && done.err.contains("7"),
+        "{}",
+        done.err
+    );
+}

@@ -18,7 +18,7 @@ use crate::style::{View, clip, plain};
 use crate::units::counted;
 use anechoic_analyze::compare::{Comparison, Side, SourceChange};
 use certainty::certainty;
-use sentences::{in_sentences, sentences};
+use sentences::sentences;
 use tables::{cpus, differences, lengths, points, settings, side_heads, sides, sources};
 use trials::commands;
 use warnings::warnings;
@@ -96,6 +96,11 @@ fn source_name(source: &SourceChange) -> String {
 }
 
 /// What the tests of several files build.
+/// Returns what the sides are called after a number.
+fn in_sentences(found: &Comparison) -> [&'static str; 2] {
+    if found.trials.is_some() { ["in A", "in B"] } else { ["before", "after"] }
+}
+
 #[cfg(test)]
 mod tests {
     use anechoic_analyze::compare::{Change, Comparison, Difference, Order, Side, SourceChange};

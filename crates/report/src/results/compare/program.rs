@@ -22,24 +22,31 @@ pub(super) fn values(found: &Comparison) -> String {
     )
 }
 
-/// Returns for how long the programs of both sides ran, in a sentence; absent if that is not known.
-pub(super) fn times(found: &Comparison, program: &ProgramChange) -> Option<String> {
-    let Difference { before, after, interval, clear } = program.wall_ns?;
-    let [side, other] = in_sentences(found);
-    let interval = interval.map(|ends| {
-        let unclear = if clear { "" } else { ", which is no clear difference" };
-        format!(
-            " ({}; 95 %: {}{unclear})",
-            signed(after - before),
-            between(&signed(ends.low), &signed(ends.high))
-        )
+/// Returns for how long the programs of both sides ran, and their CPU time, in sentences.
+pub(super) fn times(found: &Comparison, program: &ProgramChange) -> Vec<String> {
+    let sides = in_sentences(found);
+    let wall = program.wall_ns.map(|times| on_both("From start to end it took", sides, times));
+    let cpu = program.is_account.then(|| on_both("Its CPU time was", sides, program.cpu_ns));
+    wall.into_iter().chain(cpu).collect()
+}
+
+/// Returns a time of both sides and its difference, in a sentence.
+fn on_both(begin: &str, [side, other]: [&str; 2], times: Difference) -> String {
+    let interval = times.interval.map(|ends| {
+        let unclear = match times.clear {
+            true => "",
+            // What is clear is decided for all times of the program together.
+            false if ends.low > 0.0 || ends.high < 0.0 => {
+                ", which among three times is no clear difference"
+            }
+            false => ", which is no clear difference",
+        };
+        let difference = signed(times.after - times.before);
+        let range = between(&signed(ends.low), &signed(ends.high));
+        format!(" ({difference}; 95 %: {range}{unclear})")
     });
-    Some(format!(
-        "From start to end it took {} {side} and {} {other}{}.",
-        ns(before),
-        ns(after),
-        interval.unwrap_or_default(),
-    ))
+    let (before, after) = (ns(times.before), ns(times.after));
+    format!("{begin} {before} {side} and {after} {other}{}.", interval.unwrap_or_default())
 }
 
 fn ns(ns: f64) -> String {
@@ -103,7 +110,8 @@ fn named(names: &[String]) -> String {
 /// Returns what makes a comparison of programs doubtful, with what to do.
 pub(super) fn warnings(found: &Comparison, program: &ProgramChange) -> Vec<String> {
     let mut warnings = vec![];
-    if !program.is_same() {
+    let is_meant = found.trials.as_ref().is_some_and(|trials| trials.record);
+    if !program.is_same() && !is_meant {
         let [before, after] = program.names.each_ref().map(|names| named(names));
         let (side, other) = (name(&found.before), name(&found.after));
         warnings.push(format!(

@@ -1,7 +1,7 @@
 //! The sentences of a comparison: the change, its largest sources, and what it is worth.
 
 use super::culprits::explained;
-use super::{name, program, source_name};
+use super::{in_sentences, name, program, source_name};
 use crate::style::{capital, listed};
 use crate::units::{asked, count, counted, long, noise, number, number_range, rough_share};
 use anechoic_analyze::compare::{
@@ -47,7 +47,10 @@ pub(super) fn sentences(found: &Comparison) -> Vec<String> {
         Change::OneRun => format!("No verdict: {values}. {}.", capital(&too_few(found))),
     };
     let mut sentences = vec![first];
-    sentences.extend(found.program.as_ref().and_then(|program| program::times(found, program)));
+    let times = found.program.as_ref().map(|program| program::times(found, program));
+    let are_programs = found.trials.as_ref().is_some_and(|trials| trials.record);
+    let place = if are_programs { 0 } else { sentences.len() };
+    sentences.splice(place..place, times.into_iter().flatten());
     match found.verdict {
         Change::Quieter | Change::Noisier | Change::Unproven => sentences.extend(explained(found)),
         Change::NotShown => sentences.extend(changed_alone(found)),
@@ -151,11 +154,6 @@ fn on_both_sides(source: &SourceChange, found: &Comparison) -> String {
     let Difference { before, after, .. } = source.difference;
     let [side, other] = in_sentences(found);
     format!("{} ({} {side}, {} {other})", source_name(source), noise(before), noise(after))
-}
-
-/// Returns what the sides are called after a number.
-pub(super) fn in_sentences(found: &Comparison) -> [&'static str; 2] {
-    if found.trials.is_some() { ["in A", "in B"] } else { ["before", "after"] }
 }
 
 /// Returns why the runs give no verdict.

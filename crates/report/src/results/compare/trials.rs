@@ -21,7 +21,11 @@ pub(super) fn commands(trials: &Trials) -> Vec<Fact> {
         ),
         None => format!("{pairs} in random order (seed {})", trials.seed),
     };
-    let when = if trials.during { "during each trial" } else { "before each trial" };
+    let when = match (trials.record, trials.during) {
+        (true, _) => "as the trials, and recorded",
+        (_, true) => "during each trial",
+        _ => "before each trial",
+    };
     let fact = |name: &str, text: String| Fact::new(name, Tone::Plain, text);
     vec![fact("A", a), fact("B", b), fact("commands run", when.into()), fact("trials", how)]
 }
