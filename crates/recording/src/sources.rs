@@ -175,7 +175,7 @@ sources! {
     ANECHOIC = source("anechoic", "anechoic itself", Class::Thread, "anechoic",
         "A thread of this tool ran on a measured CPU: reading events, writing the recording.",
         &[
-            "leave a CPU unmeasured (--cpus) for the tool's own threads",
+            "leave a CPU for the tool's own threads (--cpus, or taskset for a recorded program)",
             "a shorter run stays in memory and writes nothing until its end",
         ]);
 

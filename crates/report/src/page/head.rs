@@ -88,7 +88,7 @@ fn numbers(summary: &Summary) -> Markup {
     let tile = |name: &str, value: String| html! { div { dt { (name) } dd { (value) } } };
     html! {
         dl.tiles {
-            (tile("noise", noise(total.noise)))
+            (tile(if summary.run.program.is_some() { "lost" } else { "noise" }, noise(total.noise)))
             (tile("detours", count(total.detours)))
             (tile("per second and CPU", rate(total.rate_per_s)))
             (tile("median", lengths.map_or("–".into(), |l| length(l.p50_ns))))

@@ -14,29 +14,28 @@ const MOST_ROWS: usize = 16;
 /// Number of CPUs in a shortened table.
 const WORST: usize = 8;
 const HEADS: [&str; 10] =
-    ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "p50", "p99", LAST];
-/// The last column; a program has another.
-const LAST: &str = "shortest";
+    ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "p50", "p99", "shortest"];
+/// The same for a program, whose parts are not alike, so that its share has no interval.
+const HEADS_OF_PROGRAM: [&str; 9] =
+    ["CPU", "lost", "per s", "p50", "p99", "max", "p50", "p99", "ran"];
 /// Titles of groups of columns and the number of columns in each: quantiles by count, then by time.
 const GROUPS: [(&str, usize); 4] = [("", 4), ("detour lengths", 3), ("by time", 2), ("gap", 1)];
 /// The same for a program, of which no gaps are known.
-const GROUPS_OF_PROGRAM: [(&str, usize); 3] = [("", 4), ("detour lengths", 3), ("by time", 2)];
+const GROUPS_OF_PROGRAM: [(&str, usize); 3] = [("", 3), ("detour lengths", 3), ("by time", 2)];
 
 /// Number of CPUs in a brief table.
 const FEW: usize = 4;
-/// The columns of a brief table for a program; others have all but the last.
-const BRIEF_OF_PROGRAM: [&str; BRIEF + 1] =
-    ["CPU", "noise", "95 %", "per s", "p50", "p99", "max", "ran"];
-const BRIEF: usize = 7;
-const GROUPS_IN_BRIEF: [(&str, usize); 2] = [("", 4), ("detour lengths", 3)];
+/// The columns that a brief table leaves out: the quantiles by time, and the last one unless it is that of a program.
+const LEFT_OUT: usize = 2;
 
 /// Adds the table and its warnings.
 pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let folded = summary.cpus.len() > MOST_ROWS && !view.all;
-    let heads = HEADS.map(|head| if is_of_program(summary) && head == LAST { "ran" } else { head });
-    let groups: &[(&str, usize)] =
-        if is_of_program(summary) { &GROUPS_OF_PROGRAM } else { &GROUPS };
-    let mut table = Table::numeric(&heads).grouped(groups).captioned("Noise of each CPU");
+    let (heads, groups): (&[&str], &[(&str, usize)]) = match is_of_program(summary) {
+        true => (&HEADS_OF_PROGRAM, &GROUPS_OF_PROGRAM),
+        false => (&HEADS, &GROUPS),
+    };
+    let mut table = Table::numeric(heads).grouped(groups).captioned(caption(summary));
     for cpu in if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() } {
         table.row(cpu_row(cpu, is_of_program(summary)));
     }
@@ -60,23 +59,33 @@ pub(crate) fn all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
 /// Adds a table of a few CPUs, the noisiest first if there are more, and its warnings.
 pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
     let of_program = is_of_program(summary);
-    let heads = if of_program { &BRIEF_OF_PROGRAM[..] } else { &BRIEF_OF_PROGRAM[..BRIEF] };
-    let mut table = Table::numeric(heads).grouped(&GROUPS_IN_BRIEF).captioned("Noise of each CPU");
+    let (heads, groups) = match of_program {
+        true => (briefly(HEADS_OF_PROGRAM.to_vec(), true), &GROUPS_OF_PROGRAM[..2]),
+        false => (briefly(HEADS.to_vec(), false), &GROUPS[..2]),
+    };
+    let mut table = Table::numeric(&heads).grouped(groups).captioned(caption(summary));
     let folded = summary.cpus.len() > FEW;
     let shown = if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() };
     let rows = shown.into_iter().take(FEW).map(|cpu| cpu_row(cpu, of_program));
     let total = (summary.cpus.len() > 1).then(|| total_row(summary));
-    for mut row in rows.chain(total) {
-        // Two columns by time, then the last one, which only a program has here.
-        row.drain(BRIEF..BRIEF + 2);
-        row.truncate(heads.len());
-        table.row(row);
-    }
+    rows.chain(total).for_each(|row| table.row(briefly(row, of_program)));
     screen.table(table);
     if folded {
         screen.note(&spread(&summary.cpus, FEW));
     }
     warnings(summary).iter().for_each(|warning| screen.warning(warning));
+}
+
+/// Leaves out of a row what a brief table has not.
+fn briefly<T>(mut row: Vec<T>, is_program: bool) -> Vec<T> {
+    let last = row.pop().filter(|_| is_program);
+    row.truncate(row.len() - LEFT_OUT);
+    row.extend(last);
+    row
+}
+
+fn caption(summary: &Summary) -> &'static str {
+    if is_of_program(summary) { "Lost time on each CPU" } else { "Noise of each CPU" }
 }
 
 /// Explains the columns whose heads do not.
@@ -134,6 +143,7 @@ fn cpu_row(cpu: &CpuNoise, is_program: bool) -> Vec<String> {
         (cpu.noise, cpu.interval, cpu.at_least),
         cpu.lost_detours,
         cpu.rate_per_s,
+        is_program,
     ));
     row.extend(length_cells(cpu.lengths.as_ref()));
     row.push(match is_program {
@@ -148,9 +158,10 @@ fn total_row(summary: &Summary) -> Vec<String> {
     let shortest = summary.cpus.iter().map(|cpu| cpu.subtracted_ns).reduce(f64::min);
     let mut row = vec!["all".to_owned()];
     let noise = (total.noise, total.interval, total.at_least);
-    row.extend(noise_cells(noise, total.lost_detours, total.rate_per_s));
+    let is_program = is_of_program(summary);
+    row.extend(noise_cells(noise, total.lost_detours, total.rate_per_s, is_program));
     row.extend(length_cells(total.lengths.as_ref()));
-    row.push(match is_of_program(summary) {
+    row.push(match is_program {
         true => ran(total.noise, total.wall_ns),
         false => shortest.map_or("–".into(), time),
     });
@@ -161,9 +172,13 @@ fn noise_cells(
     (share, interval, least): (f64, Option<Interval>, Option<f64>),
     lost: u64,
     per_s: f64,
-) -> [String; 3] {
+    is_program: bool,
+) -> Vec<String> {
     let at_least = if lost > 0 { "≥" } else { "" };
-    [format!("{at_least}{}", noise(share)), noise_bounds(share, interval, least), rate(per_s)]
+    let mut cells = vec![format!("{at_least}{}", noise(share))];
+    cells.extend((!is_program).then(|| noise_bounds(share, interval, least)));
+    cells.push(rate(per_s));
+    cells
 }
 
 fn length_cells(lengths: Option<&Lengths>) -> [String; 5] {
