@@ -133,12 +133,15 @@ pub fn complete(recording: &Recording) -> Result<Recording, Problem> {
 
 /// Waits while another process derives the detours.
 fn hold(recording: &Recording) -> Result<Held, Problem> {
-    let begun = Instant::now();
+    let mut writes = Instant::now(); // when it was last known to write detours, or may have begun to
     loop {
         if let Some(held) = recording.try_hold()? {
             return Ok(held);
         }
-        if begun.elapsed() > BEGINS_WITHIN && !recording.has_begun_detours() {
+        if recording.has_begun_detours() {
+            writes = Instant::now();
+        }
+        if writes.elapsed() > BEGINS_WITHIN {
             let why = "it is still being recorded";
             let problem = ProblemKind::Unavailable.problem(why, "try again when that has ended");
             return Err(problem.about(recording.dir().display()));

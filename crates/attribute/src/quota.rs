@@ -17,18 +17,22 @@ pub(crate) struct Refills {
     pub(crate) left_ticks: u64,
     /// The timers of all groups so far.
     timers: HashSet<u64>,
-    /// That of the run's group, which a thread of it started.
-    own: Option<u64>,
+    /// Those that threads of the run's group started: its own, unless they also woke threads of another group.
+    started: HashSet<u64>,
 }
 
 impl Refills {
     pub(crate) fn new(run: &Run) -> Self {
         let limits = run.limits.as_ref().filter(|limits| limits.quota_us.is_some());
         let held_ns = limits.and_then(|limits| limits.throttled_ns).unwrap_or(0);
-        Self { left_ticks: run.clock.ticks(held_ns), timers: HashSet::new(), own: None }
+        Self {
+            left_ticks: run.clock.ticks(held_ns),
+            timers: HashSet::new(),
+            started: HashSet::new(),
+        }
     }
 
-    /// Notes which timer is that of the group: one that a thread of the group starts, outside the interrupts of such timers.
+    /// Notes which timer may be that of the group: one that a thread of the group starts, outside the interrupts of such timers.
     pub(crate) fn note(&mut self, event: &KernelEvent, names: &Names, is_of_group: bool) {
         let [timer, function, _] = event.args;
         if self.left_ticks > 0
@@ -36,12 +40,12 @@ impl Refills {
             && is_of_group
             && names.is_refill(function)
         {
-            self.own = Some(timer);
+            self.started.insert(timer);
         }
     }
 
     /// Returns whether the event is an expiry of the group's timer, which arms itself again then: of a CPU that is not measured
-    /// only that is known. Where no thread was seen to start it, it is the only such timer so far.
+    /// only that is known. Where no thread was seen to start one, it is the only such timer so far; where they started several, none is.
     pub(crate) fn is_own(&mut self, event: &KernelEvent, names: &Names) -> bool {
         let [timer, function, _] = event.args;
         if self.left_ticks == 0
@@ -51,6 +55,10 @@ impl Refills {
             return false;
         }
         self.timers.insert(timer);
-        self.own.map_or(self.timers.len() == 1, |own| own == timer)
+        match self.started.len() {
+            0 => self.timers.len() == 1,
+            1 => self.started.contains(&timer),
+            _ => false,
+        }
     }
 }

@@ -254,11 +254,21 @@ fn the_quota_is_charged_until_it_gives_new_time() {
         "off: cpu-quota | 100..260 = 160 | runnable",
         "off: thread bash | 260..300 = 40 | runnable",
     ];
+    let mut both = known.clone();
+    both.insert(0, on(40, A, HrtimerStart, [first, REFILL, 0]));
     check_throttled(
         "the timer that the program started",
         Some(1_000),
         vec![detour(100, 300)],
         known,
         &expected,
+    );
+    let neighbour = [neighbour];
+    check_throttled(
+        "it also woke another group",
+        Some(1_000),
+        vec![detour(100, 300)],
+        both,
+        &neighbour,
     );
 }
