@@ -190,7 +190,7 @@
     ctx.save();
     ctx.translate(-LEFT + 2, height / 2);
     ctx.rotate(-Math.PI / 2);
-    ctx.fillText(`CPU ${state.picture.cpus[panel.place].cpu}`, 0, 0);
+    ctx.fillText(`length, CPU ${state.picture.cpus[panel.place].cpu}`, 0, 0);
     ctx.restore();
   }
 

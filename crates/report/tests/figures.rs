@@ -127,7 +127,11 @@ fn detours() {
     let axes = ["time since the start", "0.5 s", "length of the detour", "10 µs", "CPU 0", "CPU 1"];
     has(&all, "timeline", &axes);
     has(&all, "timeline", &["timer tick", "softirq RCU", evil]);
-    has(&all, "lengths-histogram", &["time", "detours per bin", "100 ns", "10 µs", "100"]);
+    has(
+        &all,
+        "lengths-histogram",
+        &["length of the detour", "detours per bin", "100 ns", "10 µs", "100"],
+    );
     has(&all, "lengths-survival", &["all detours", "per second and CPU", "1 ms"]);
     has(&all, "cpus", &["CPU", "0", "1", "timer tick", "1.33 %", "all"]);
     assert!(captions.starts_with("a recording · detours · node17"), "{captions}");

@@ -4,7 +4,7 @@ use super::data;
 use super::looks::swatch;
 use super::state::Page;
 use super::tables::sortable;
-use crate::picture::svg::{keys, on_screen};
+use crate::picture::svg::{keys, level_key, on_screen};
 use crate::picture::{Cell, Chart, Heat, Picture};
 use crate::screen::{Content, Screen};
 use crate::units::count;
@@ -75,11 +75,12 @@ impl Chart {
         html! {
             figure.chart {
                 div.plot.half[half] data-chart=(id) tabindex="0" role="img" aria-label=(format!("Chart: {caption}")) { (on_screen(self, half)) }
-                @if self.curves.len() > 1 {
+                @if self.explained() > 1 {
                     ul.legend aria-label="curves; click to hide" {
                         @for (number, (curve, key)) in self.curves.iter().zip(keys(self)).enumerate() {
-                            li { button type="button" aria-pressed="true" data-curve=(number) { (key) (curve.name) } }
+                            @if !curve.x.is_empty() { li { button type="button" aria-pressed="true" data-curve=(number) { (key) (curve.name) } } }
                         }
+                        @if let Some(name) = self.level_name() { li { span { (level_key()) (name) } } }
                     }
                 }
                 figcaption { b { "Figure " (number) ". " } (caption) }

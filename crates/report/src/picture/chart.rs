@@ -183,6 +183,9 @@ pub(crate) struct Chart {
     pub marks: Vec<Mark>,
     /// A horizontal line, such as a threshold or a median.
     pub level: Option<f64>,
+    /// Its name in the legend; empty if the legend leaves it out.
+    #[serde(skip)]
+    pub level_name: &'static str,
     /// Whether a diagonal shows where both axes are equal.
     pub diagonal: bool,
     /// Name that distinguishes it from other figures of its section; empty if it is the only one.
@@ -222,23 +225,36 @@ impl Chart {
         Self { title: title.into(), rows, ..self }
     }
 
+    /// Returns the name of the level, if it is drawn and named.
+    pub(crate) fn level_name(&self) -> Option<&'static str> {
+        self.level.map(|_| self.level_name).filter(|name| !name.is_empty())
+    }
+
+    /// Returns how many things a legend explains: the curves that have points, and the level.
+    pub(crate) fn explained(&self) -> usize {
+        let curves = self.curves.iter().filter(|curve| !curve.x.is_empty());
+        curves.count() + usize::from(self.level_name().is_some())
+    }
+
     /// Returns whether there is nothing to draw.
     pub(crate) fn is_empty(&self) -> bool {
         self.curves.iter().all(|curve| curve.x.is_empty())
     }
 
+    /// Returns whether it has spikes, which would cross labels between them.
+    pub(super) fn has_spikes(&self) -> bool {
+        self.curves.iter().any(|curve| curve.draw == Draw::Spikes)
+    }
+
     /// Returns both axes with ranges that contain everything that is drawn.
     pub(super) fn axes(&self) -> (Axis, Axis) {
-        let mut x = self.x.around(self.curves.iter().flat_map(Curve::across));
+        let x = self.x.around(self.curves.iter().flat_map(Curve::across));
         let mut y = self.y.around(self.curves.iter().flat_map(Curve::along).chain(self.level));
-        let points = |curve: &Curve| matches!(curve.draw, Draw::Points);
-        if !x.log && self.x.range.is_none() && self.curves.iter().any(points) {
-            // Shapes stand beside the frame, not on it.
-            x.range = x.range.map(|(low, high)| (low - (high - low) * 0.02, high));
-        }
         if y.log && self.y.range.is_none() && !self.marks.is_empty() {
-            // Room for the labels above the highest.
-            y.range = y.range.map(|(low, high)| (low, high * (high / low).powf(0.08)));
+            // Room for the labels above the highest: those of spikes all stand there.
+            let lines = if self.has_spikes() { self.marks.len().min(3) } else { 1 };
+            let room = 0.03 + 0.05 * lines as f64;
+            y.range = y.range.map(|(low, high)| (low, high * (high / low).powf(room)));
         }
         (x, y)
     }

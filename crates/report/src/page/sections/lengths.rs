@@ -27,20 +27,20 @@ fn render(part: &Part, page: &mut Page) -> Markup {
     let first = first(timeline, &looks);
     let wall_s = timeline.cpus.iter().map(|cpu| cpu.wall_ns as f64).sum::<f64>() / 1e9;
     let histogram = Chart::new(
-        Axis::log("time", Quantity::Time),
+        Axis::log("length of the detour", Quantity::Time),
         Axis::log("detours per bin", Quantity::Count),
         curves(timeline, &looks, |durations| histogram(durations, first)),
     )
     .named("histogram");
     let survival = Chart::new(
-        Axis::log("time", Quantity::Time),
+        Axis::log("length of the detour", Quantity::Time),
         Axis::log("per second and CPU", Quantity::Number),
         curves(timeline, &looks, |durations| survival(durations, first, wall_s)),
     )
     .named("survival");
     let cumulative = Chart::new(
-        Axis::log("time", Quantity::Time),
-        Axis::linear("share", Quantity::Share).over([0.0, 1.0]),
+        Axis::log("length of the detour", Quantity::Time),
+        Axis::linear("share of the detours", Quantity::Share).over([0.0, 1.0]),
         curves(timeline, &looks, |durations| cumulative::length_points(durations, first)),
     )
     .named("cumulative");

@@ -1,6 +1,6 @@
 //! The frame of a chart: the positions of values between its edges, and the texts beside it.
 
-use super::sheet::{self, Anchor, Path, Sheet, TEXT, number, width};
+use super::sheet::{self, Anchor, BROKEN, Path, Sheet, TEXT, number, width};
 use crate::picture::axis::{Axis, Place};
 use crate::picture::ticks::Tick;
 use maud::{Markup, html};
@@ -258,7 +258,7 @@ impl Frame {
     /// Draws a dashed line.
     pub(super) fn broken(&self, from: (f64, f64), to: (f64, f64)) -> Markup {
         let mut path = Path::on(self.sheet);
-        path.to(from.0, from.1).line(to.0, to.1).stroked(self.sheet.faint(), 0.7, "3 2")
+        path.to(from.0, from.1).line(to.0, to.1).stroked(self.sheet.faint(), 0.7, BROKEN)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The legend below a figure.
 
-use super::sheet::{self, Anchor, FAINT, PAPER, Path, TEXT, fitted, number, tint, width};
-use crate::palette::Color;
-use crate::picture::chart::Draw;
+use super::sheet::{self, Anchor, BROKEN, FAINT, PAPER, Path, TEXT, fitted, number, tint, width};
+use crate::picture::chart::{Curve, Draw};
 use maud::{Markup, html};
 
 /// One entry.
@@ -10,9 +9,11 @@ use maud::{Markup, html};
 pub(super) struct Entry {
     pub text: String,
     /// Its colour.
-    pub color: Color,
-    /// Number of its shape or pattern.
-    pub pattern: usize,
+    pub color: &'static str,
+    /// Number of the shape of points.
+    pub shape: usize,
+    /// Pattern of a line.
+    pub dashes: &'static str,
     /// Whether to draw a shape for points, or a piece of the line.
     pub draw: Draw,
     /// Whether the area below the line is filled.
@@ -25,26 +26,37 @@ const ROW: f64 = TEXT + 3.0;
 const GAP: f64 = 10.0;
 
 impl Entry {
+    /// Returns the entry of a curve.
+    pub(super) fn from_curve(curve: &Curve, pattern: usize) -> Self {
+        let (text, color, shape) = (curve.name.clone(), curve.color.light, pattern);
+        let dashes = sheet::dashes(pattern);
+        Self { text, color, shape, dashes, draw: curve.draw, area: curve.area }
+    }
+
+    /// Returns the entry of the level of a chart.
+    pub(super) fn from_level(name: &str) -> Self {
+        let (text, color) = (name.to_owned(), PAPER.faint());
+        Self { text, color, shape: 0, dashes: BROKEN, draw: Draw::Line, area: false }
+    }
+
     fn key_width(&self) -> f64 {
         if self.draw == Draw::Points { 8.0 } else { 18.0 }
     }
 
     fn key(&self, x: f64, middle: f64) -> Markup {
-        let solid = !matches!(self.draw, Draw::Line | Draw::Steps);
-        let dashes = if solid { "" } else { sheet::dashes(self.pattern) };
         let (mut line, right) = (Path::default(), x + self.key_width() - 3.0);
+        let color = self.color;
         if self.draw == Draw::Points {
-            let shape = line.shape(self.pattern, x + 2.6, middle, 2.1);
-            return shape.shapes(self.pattern, self.color.light, 1.6);
+            let shape = line.shape(self.shape, x + 2.6, middle, 2.1);
+            return shape.shapes(self.shape, color, 1.6);
         }
         if self.draw == Draw::Bars {
-            return line
-                .rectangle((x, middle - 2.5), (right, middle + 2.5))
-                .shaded(self.color, PAPER);
+            line.rectangle((x, middle - 2.5), (right, middle + 2.5));
+            return html! { (line.filled(&tint(color, FAINT))) (line.stroked(color, 0.8, self.dashes)) };
         }
         html! {
-            @if self.area { rect x=(number(x)) y=(number(middle)) width=(number(right - x)) height="3" fill=(tint(self.color.light, FAINT)) {} }
-            (line.to(x, middle).line(right, middle).stroked(self.color.light, 1.1, dashes))
+            @if self.area { rect x=(number(x)) y=(number(middle)) width=(number(right - x)) height="3" fill=(tint(color, FAINT)) {} }
+            (line.to(x, middle).line(right, middle).stroked(color, 1.1, self.dashes))
         }
     }
 }

@@ -7,6 +7,8 @@ mod chart;
 mod frame;
 mod heat;
 mod legend;
+mod patterns;
+mod plot;
 #[cfg_attr(not(feature = "png"), path = "no_raster.rs")]
 mod raster;
 #[cfg(all(test, feature = "png"))]
@@ -20,7 +22,7 @@ use super::Picture;
 use super::chart::{Chart, Draw};
 use crate::palette::Color;
 use maud::{Markup, html};
-use sheet::{Drawing, Path, dashes};
+use sheet::{BROKEN, Drawing, Path, dashes};
 
 /// Draws a picture as a file; returns its text, and its width and height on paper in points.
 pub(crate) fn file(picture: &Picture, caption: &str) -> (String, (f64, f64)) {
@@ -40,7 +42,7 @@ pub(crate) fn on_screen(chart: &Chart, half: bool) -> Markup {
 
 /// Returns the symbols of the curves of a chart for a legend of the page.
 pub(crate) fn keys(chart: &Chart) -> Vec<Markup> {
-    let patterns = chart::patterns(chart);
+    let patterns = patterns::patterns(chart);
     let key = |(curve, pattern): (&super::Curve, usize)| key(curve.color, pattern, curve.draw);
     chart.curves.iter().zip(patterns).map(key).collect()
 }
@@ -53,12 +55,17 @@ pub(crate) fn key(color: Color, number: usize, draw: Draw) -> Markup {
         Draw::Points => html! {
             svg.key.point viewBox="-3 -3 6 6" aria-hidden="true" style=(style) { (path.shape(number, 0.0, 0.0, 2.1).shapes(number, "currentColor", 2.0)) }
         },
-        _ => {
-            let solid = !matches!(draw, Draw::Line | Draw::Steps);
-            let dashes = if solid { "" } else { dashes(number) };
-            html! {
-                svg.key viewBox="0 -3 13 6" aria-hidden="true" style=(style) { (path.to(0.5, 0.0).line(12.5, 0.0).stroked("currentColor", 1.2, dashes)) }
-            }
-        }
+        _ => line_key(&style, dashes(number)),
     }
+}
+
+/// Returns the symbol of the level of a chart on the page.
+pub(crate) fn level_key() -> Markup {
+    line_key("color:var(--muted)", BROKEN)
+}
+
+fn line_key(style: &str, dashes: &str) -> Markup {
+    let mut path = Path::default();
+    let line = path.to(0.5, 0.0).line(12.5, 0.0).stroked("currentColor", 1.2, dashes);
+    html! { svg.key viewBox="0 -3 13 6" aria-hidden="true" style=(style) { (line) } }
 }

@@ -36,11 +36,10 @@ pub(super) struct Sheet {
 pub(super) const PAPER: Sheet = Sheet { width: COLUMN, height: 135.0, screen: false };
 
 /// Sheets for the page, narrow to wide, with their names in the style sheet, which shows the one that fits.
-pub(super) const SCREENS: [(&str, Sheet); 4] = [
+pub(super) const SCREENS: [(&str, Sheet); 3] = [
     ("narrow", Sheet { width: 195.0, height: 120.0, screen: true }),
     ("middle", Sheet { width: 285.0, height: 125.0, screen: true }),
     ("broad", Sheet { width: 420.0, height: 140.0, screen: true }),
-    ("broadest", Sheet { width: 610.0, height: 150.0, screen: true }),
 ];
 
 impl Sheet {
@@ -85,6 +84,9 @@ pub(super) const INK: &str = "#222222";
 
 /// Patterns of lines by number, which differ without colour.
 const DASHES: [&str; SHAPES] = ["", "4 1.6", "1.2 1.4", "5 1.4 1.2 1.4", "8 2", "2.4 1.2"];
+
+/// Pattern of the lines of a threshold, a median or a diagonal.
+pub(super) const BROKEN: &str = "3 2";
 
 /// A drawing and its size, in points.
 #[derive(Debug)]

@@ -155,8 +155,8 @@ impl Looks {
     }
 
     fn entry(&self, text: String, group: usize) -> Entry {
-        let (color, pattern) = self.get(group);
-        Entry { text, color, pattern, draw: Draw::Points, area: false }
+        let (color, shape) = self.get(group);
+        Entry { text, color: color.light, shape, dashes: "", draw: Draw::Points, area: false }
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
         let looks = Looks::new(&picture);
         let entries = looks.entries(&picture);
         let kinds: BTreeSet<(&str, usize)> =
-            entries.iter().map(|entry| (entry.color.name, entry.pattern)).collect();
+            entries.iter().map(|entry| (entry.color, entry.shape)).collect();
         assert_eq!(kinds.len(), entries.len());
         assert_eq!(entries.last().map(|entry| entry.text.as_str()), Some("15 more"));
         assert_eq!((looks.group(4), looks.group(5), looks.group(19)), (4, 20, 20));

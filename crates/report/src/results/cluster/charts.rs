@@ -49,6 +49,7 @@ pub(super) fn noise_of_cpus(found: &Cluster) -> (Chart, String) {
     .named("noise");
     chart.marks = marks(found, &placed);
     let classes = &found.cpu_outliers.classes;
+    chart.level_name = "median";
     chart.level = match &classes[..] {
         [one] if one.median > 0.0 => Some(one.median),
         _ => None,

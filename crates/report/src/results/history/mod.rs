@@ -151,7 +151,7 @@ fn chart(found: &History) -> Chart {
     let x = Axis::linear("run", Quantity::Count);
     let y = Axis::linear("noise", Quantity::Share);
     let chart = Chart::new(x, y, vec![curve]).titled("noise of each run, in order of time", 10);
-    Chart { level: found.noise, ..chart }
+    Chart { level: found.noise, level_name: "geometric mean", ..chart }
 }
 
 fn runs(found: &History, view: &View<'_>) -> Table {

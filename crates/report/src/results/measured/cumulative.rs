@@ -30,15 +30,20 @@ fn loss_points(cdf: &[Point], loss: &Loss) -> Vec<(f64, f64)> {
 }
 
 /// Returns lengths of detours in rising order from this bin on, each with the share of the detours that took at most
-/// that long.
+/// that long; first the begin of the lowest bin, below which the others lie.
 pub(crate) fn length_points(durations: &Durations, first: usize) -> Vec<(f64, f64)> {
+    let below = |bin: usize| durations.counts.iter().take(bin).sum::<u64>();
+    let share = |count: u64| count as f64 / durations.count.max(1) as f64;
+    let filled = |&(bin, count): &(usize, &u64)| bin >= first && *count > 0;
+    let begin = durations.counts.iter().enumerate().find(filled);
+    let begin = begin.map(|(bin, _)| (Durations::from_ns(bin), share(below(bin))));
     let mut up_to = 0;
-    let mut points = vec![];
+    let mut points: Vec<(f64, f64)> = begin.into_iter().collect();
     for (bin, &count) in durations.counts.iter().enumerate() {
         up_to += count;
         if bin >= first && count > 0 {
             let end = Durations::from_ns(bin + 1).min(durations.max_ns as f64);
-            points.push((end, up_to as f64 / durations.count.max(1) as f64));
+            points.push((end, share(up_to)));
         }
     }
     points

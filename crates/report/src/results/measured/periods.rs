@@ -220,6 +220,7 @@ fn figure(title: &str, spectrum: &Spectrum, run: &Facts) -> (Chart, String) {
     let chart = Chart {
         marks: named(spectrum).into_iter().map(mark).collect(),
         level: spectrum.threshold,
+        level_name: "threshold",
         notes: over.into_iter().collect(),
         ..chart.titled(format!("power over the background · {title}"), ROWS)
     };

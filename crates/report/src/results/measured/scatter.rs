@@ -58,9 +58,10 @@ impl Drawn<'_> {
 
     /// Returns the share of its samples that is at most a value.
     fn distribution(&self, number: usize) -> Curve {
-        let cdf = self.result.figures.cdf.iter();
-        let points: Vec<(f64, f64)> =
-            cdf.map(|point| (point.value * self.factor, point.share)).collect();
+        let cdf = &self.result.figures.cdf;
+        let steps = cdf.iter().map(|point| (point.value * self.factor, point.share));
+        let foot = cdf.first().map(|least| (least.value * self.factor, 0.0));
+        let points: Vec<(f64, f64)> = foot.into_iter().chain(steps).collect();
         Curve::numbered(number, self.title.clone(), Draw::Steps, &points)
             .lettered(('a'..='z').nth(number))
     }

@@ -52,11 +52,11 @@ const PREDICTED: [(&str, &[&str]); 2] = [
 /// A quantity of a point.
 type Value = fn(&Point) -> Option<f64>;
 
-/// The quantities of the paper's figures, with the name of the axis.
-pub(crate) const QUANTITIES: [(&str, Value); 3] = [
-    ("ticks per access", |point| Some(point.mean)),
-    ("variance", |point| point.variance),
-    ("variance / mean", |point| point.ratio),
+/// The quantities of the paper's figures, with their names and those of their axes.
+const QUANTITIES: [(&str, &str, Value); 3] = [
+    ("ticks per access", "ticks per access", |point| Some(point.mean)),
+    ("variance", "variance, ticks²", |point| point.variance),
+    ("variance / mean", "variance / mean, ticks", |point| point.ratio),
 ];
 
 /// Returns the figures of measured and predicted times after preemptions, with their captions.
@@ -102,8 +102,7 @@ fn with_caches(found: &Memory, mut curves: Vec<Curve>) -> Chart {
     let times = || curves.iter().flat_map(|curve| curve.y.iter().copied());
     let ends = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     let reported = |border: &Border| Some(border.reported_bytes);
-    let number = curves.len();
-    curves.extend(lines(found, number, "reported cache", reported, ends));
+    curves.extend(lines(found, REPORTED, reported, ends));
     let marks = names(found, ends.1);
     Chart { marks, ..Chart::new(axis(found), Axis::log(QUANTITIES[0].0, Quantity::Number), curves) }
 }
@@ -135,7 +134,7 @@ pub(crate) fn paper_figures(found: &Memory) -> Vec<(Chart, String)> {
 pub(super) fn measured(found: &Memory) -> Vec<(Chart, String)> {
     let mut figures = vec![];
     for pair in PAIRS {
-        for (quantity, (name, _)) in QUANTITIES.iter().enumerate() {
+        for (quantity, (name, ..)) in QUANTITIES.iter().enumerate() {
             let Some((chart, caption)) = with_caption(found, pair, quantity) else { continue };
             let title = format!("{name} by size of the working set");
             let chart = chart.named(figure_name(pair.0, quantity));
@@ -171,7 +170,7 @@ fn with_caption(found: &Memory, pair: (&str, &[&str]), quantity: usize) -> Optio
 /// Returns the figure of a pair in one quantity; nothing if none of it was measured.
 fn pair_chart(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> Option<Chart> {
     let measured: Vec<&Experiment> = ids.iter().filter_map(|id| found.experiment(id)).collect();
-    let (name, value) = QUANTITIES[quantity];
+    let (_, name, value) = QUANTITIES[quantity];
     let mut curves = Vec::new();
     for (number, experiment) in measured.iter().enumerate() {
         let known = experiment.points.iter().filter_map(|point| Some((point, value(point)?)));
@@ -193,14 +192,13 @@ fn pair_chart(found: &Memory, (pair, ids): (&str, &[&str]), quantity: usize) -> 
     if curves.is_empty() {
         return None;
     }
-    let number = curves.len();
     let reported = |border: &Border| Some(border.reported_bytes);
-    curves.extend(lines(found, number, "reported cache", reported, (low, high)));
+    curves.extend(lines(found, REPORTED, reported, (low, high)));
     let knee: fn(&Border) -> Option<u64> = match pair {
         SEQUENTIAL => |border| border.sequential_knee_bytes,
         _ => |border| border.knee_bytes,
     };
-    curves.extend(lines(found, number + 1, "measured knee", knee, (low, high)));
+    curves.extend(lines(found, KNEE, knee, (low, high)));
     let marks = names(found, high);
     Some(Chart { marks, ..Chart::new(axis(found), Axis::log(name, Quantity::Number), curves) })
 }
@@ -216,20 +214,23 @@ fn log2(bytes: u64) -> f64 {
     (bytes as f64).log2()
 }
 
+/// Vertical lines of each figure: their name and their pattern. They have the same look in every figure.
+type Lines = (&'static str, usize);
+const REPORTED: Lines = ("reported cache", 0);
+const KNEE: Lines = ("measured knee", 1);
+
 /// Returns a vertical line at each border.
 fn lines(
     found: &Memory,
-    number: usize,
-    name: &str,
+    (name, pattern): Lines,
     at: impl Fn(&Border) -> Option<u64>,
     (low, high): (f64, f64),
 ) -> Option<Curve> {
     let bytes: Vec<u64> = found.borders.iter().filter_map(at).collect();
     let line = |&bytes: &u64| [(log2(bytes), low), (log2(bytes), high)];
     let points: Vec<(f64, f64)> = bytes.iter().flat_map(line).collect();
-    let color = palette::curve_color(number);
     (!points.is_empty())
-        .then(|| Curve::colored(color, number, name.into(), Draw::Segments, &points))
+        .then(|| Curve::colored(palette::REST, pattern, name.into(), Draw::Segments, &points))
 }
 
 /// Returns the axis of sizes, by factors of 8.

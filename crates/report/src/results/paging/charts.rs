@@ -6,6 +6,7 @@ use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, ROWS,
 use crate::results::memory::words::size;
 use anechoic_analyze::Paging;
 use anechoic_analyze::paging::{Estimate, Kind, Point};
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::paging::BUILDS;
 
 /// The page sizes with curves of their own: more could not be distinguished.
@@ -22,7 +23,7 @@ pub(super) fn by_size(found: &Paging, id: &'static str) -> Option<(Chart, String
     let x = Axis::named("matrix", found.sizes().iter().map(place).collect());
     let chart = Chart::new(x, Axis::linear("ns per access", Quantity::Number), curves);
     let caption = format!(
-        "Time per access by size of the matrix, {}: mean over blocks, with 95 % intervals for the pages that have a curve of their own.",
+        "Time per access by size of the matrix, {}: mean over blocks, with 95 % intervals, cut at 0, for the pages that have a curve of their own.",
         build(id)
     );
     let title = format!("ns per access by size of the matrix, {}", build(id));
@@ -95,9 +96,9 @@ fn curve(found: &Paging, pages: &Kind, number: usize, build: &str) -> Option<Cur
     let places: Vec<(f64, f64)> =
         points.iter().map(|point| (log2(point.bytes), point.ns.value)).collect();
     let ends = |estimate: &Estimate| {
-        estimate
-            .interval
-            .map_or((estimate.value, estimate.value), |interval| (interval.low, interval.high))
+        // No access takes less than no time.
+        let drawn = |interval: Interval| (interval.low.max(0.0), interval.high);
+        estimate.interval.map_or((estimate.value, estimate.value), drawn)
     };
     let spans = points.iter().map(|point| ends(&point.ns)).collect();
     let curve = || Curve::numbered(number, kind(pages), Draw::Line, &places).spanning(spans);

@@ -1,6 +1,6 @@
 //! The figure of the slowdown against the number of ranks, with one curve for each grain.
 //!
-//! A curve ends where the recording no longer supports the number of ranks; what follows is drawn as points.
+//! A curve ends where the recording no longer supports the number of ranks; the next number is drawn as a point.
 
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity, ROWS};
 use crate::units::asked;
@@ -22,7 +22,7 @@ pub(super) fn is_flat(model: &PhaseModel) -> bool {
     cells().count() < 2 || cells().all(|cell| cell.slowdown() <= 1.0)
 }
 
-/// Returns a line for each grain up to the number of ranks that the recording supports, and points of the same colour
+/// Returns a line for each grain up to the number of ranks that the recording supports, and a point of the same colour
 /// beyond.
 fn curves(grains: &[GrainModel]) -> Vec<Curve> {
     let mut curves = vec![];
@@ -48,6 +48,8 @@ fn points_of(grain: &GrainModel, supported: bool) -> Points {
     let mut points: Points = cells.map(|cell| (cell.ranks as f64, cell.slowdown())).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points.dedup_by_key(|point| point.0);
+    // All further ones are as little known as the first.
+    points.truncate(if supported { points.len() } else { 1 });
     points
 }
 
@@ -77,7 +79,7 @@ mod tests {
             curve("1 ms", Draw::Line, &[1.0, 10.0, 1e3], first, 'A'),
             curve("1 ms: underestimate", Draw::Points, &[1e4], first, 'a'),
             curve("100 ms", Draw::Line, &[1.0, 10.0], second, 'B'),
-            curve("100 ms: underestimate", Draw::Points, &[1e3, 1e4], second, 'b'),
+            curve("100 ms: underestimate", Draw::Points, &[1e3], second, 'b'),
         ];
         assert_eq!(drawn, expected);
     }

@@ -117,7 +117,7 @@ fn add_briefly(model: &PhaseModel, screen: &mut Screen) {
 /// What is predicted.
 const WHAT: &str = "In every phase, a bulk-synchronous job on many such CPUs waits for its slowest rank. The grain is the work between two synchronisations.";
 /// Describes the figure.
-const FIGURE: &str = "Predicted slowdown (time of the job relative to no noise) against the number of ranks, by grain. Points are underestimates, because the recording is too short for that number of ranks.";
+const FIGURE: &str = "Predicted slowdown (time of the job relative to no noise) against the number of ranks, by grain. A point is an underestimate: the recording is too short for that number of ranks and all larger ones.";
 
 /// Returns the slowdown for each number of ranks, and how it was computed.
 fn numbers(model: &PhaseModel) -> Screen {

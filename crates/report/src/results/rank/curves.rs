@@ -75,9 +75,7 @@ fn chart(
     let lines: Vec<(f64, f64)> =
         caches.iter().flat_map(|(_, bytes)| [(log2(*bytes), low), (log2(*bytes), high)]).collect();
     if !lines.is_empty() {
-        let number = ranking.configurations.len();
-        let color = palette::curve_color(number);
-        curves.push(Curve::colored(color, number, "cache".into(), Draw::Segments, &lines));
+        curves.push(Curve::colored(palette::REST, 0, "cache".into(), Draw::Segments, &lines));
     }
     let marks =
         caches.iter().map(|(name, bytes)| Mark { x: log2(*bytes), y: high, label: name.clone() });

@@ -121,7 +121,11 @@ pub(super) fn places(ranking: &Ranking) -> Chart {
     let curves = curves.map(|(number, standing)| bars(number, standing, width)).collect();
     let places = ["lowest", "middle", "highest"].into_iter().enumerate();
     let places = places.map(|(at, name)| Place { at: at as f64, name: name.into() }).collect();
-    Chart::new(Axis::named("place", places), Axis::linear("share", Quantity::Share), curves)
+    Chart::new(
+        Axis::named("place", places),
+        Axis::linear("share of the experiments", Quantity::Share),
+        curves,
+    )
 }
 
 /// Returns the bars of a configuration, one at each place.

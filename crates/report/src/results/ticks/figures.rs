@@ -41,8 +41,8 @@ const OVERHEAD: &str =
     "slowdown relative to no interrupts against their rate, observed and predicted.";
 
 /// The parts of a share, from the first to the sum of all, and the letter of each.
-type Part = fn(&Parts) -> f64;
-const STACK: [(&str, char, Part); 3] = [
+pub(super) type Part = fn(&Parts) -> f64;
+pub(super) const STACK: [(&str, char, Part); 3] = [
     ("all", 'i', |parts| parts.total),
     ("direct", 'h', |parts| around(parts) + parts.handler),
     ("trap or gaps", 't', around),
@@ -53,7 +53,7 @@ fn around(parts: &Parts) -> f64 {
 }
 
 /// Returns the curves of stacked parts: the sum of all first, so that each is drawn over those that contain it.
-pub(super) fn stacked(line: impl Fn(Part) -> Vec<(f64, f64)>) -> Vec<Curve> {
+fn stacked(line: impl Fn(Part) -> Vec<(f64, f64)>) -> Vec<Curve> {
     let stack = STACK.into_iter().enumerate().map(|(number, (name, letter, part))| {
         let curve = Curve::numbered(number, name.into(), Draw::Line, &line(part));
         Curve { area: true, ..curve.lettered(Some(letter)) }
@@ -125,7 +125,7 @@ fn shares(processor: &ProcessorModel) -> Option<Chart> {
     let chart = chart.named(format!("{} pairs", processor.name));
     let median = format!("⠤ median {}", share(all.median));
     let notes = [median].into_iter().chain(below(processor)).collect();
-    Some(Chart { level: Some(all.median), beside: true, notes, ..chart })
+    Some(Chart { level: Some(all.median), level_name: "median", beside: true, notes, ..chart })
 }
 
 fn overhead(processor: &ProcessorModel) -> Chart {

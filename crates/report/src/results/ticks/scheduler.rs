@@ -110,7 +110,7 @@ fn figure(scheduler: &Scheduler) -> Chart {
     let ns = all().flatten().flat_map(ends).map(|us| us * 1e3);
     let copies = scheduler.by_copies.iter().map(|cost| f64::from(cost.copies));
     let x = Axis::log("copies", Quantity::Count).over(copies);
-    let y = Axis::linear("time", Quantity::Time).over(ns.chain([0.0])).rounded(TICKS);
+    let y = Axis::linear("time in the kernel", Quantity::Time).over(ns.chain([0.0])).rounded(TICKS);
     let mut curves = vec![];
     for (number, (sign, name, value)) in CURVES.into_iter().enumerate() {
         let (mut points, mut spans) = (vec![], vec![]);

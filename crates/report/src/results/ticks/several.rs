@@ -1,9 +1,9 @@
 //! Several processors beside each other: what 1,000 interrupts per second take, by which estimator, and the trend from
 //! the first to the last (Table 2 and Figures 4 to 6 of Tsafrir 2007).
 
-use super::figures::stacked;
+use super::figures::STACK;
 use super::words::{ESTIMATORS, nearest, share_here};
-use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, ROWS, Series};
+use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Quantity, ROWS, Series};
 use crate::published::{Figure6, published_share};
 use crate::screen::Screen;
 use crate::table::Table;
@@ -190,43 +190,49 @@ pub(crate) fn charts(model: &Model) -> Vec<(Chart, &'static str)> {
     ]
 }
 
-const PARTS: &str = "Share of the CPU that 1,000 interrupts per second take on each processor, stacked: trap or gaps, handler, indirect \
-cost. A further line shows the sum in another mode of the handler.";
+const PARTS: &str = "Share of the CPU that 1,000 interrupts per second take on each processor: trap or gaps; direct, which \
+adds the handler; all, which adds the indirect cost. A further point is the sum in another mode of the handler.";
 const SHARES: &str = "Indirect part of the cost of an interrupt on each processor: median and interquartile range over all pairs of rates and \
 numbers of copies.";
 const OVERHEAD: &str = "Slowdown relative to no interrupts of all processors: observed against predicted. On the diagonal the model is \
 exact.";
 
-/// Returns the axis on which each processor has its place.
-fn processors(model: &Model) -> Axis {
-    let names = resolved(model).map(|(processor, _)| processor.name.clone()).enumerate();
-    let places = names.map(|(at, name)| Place { at: at as f64, name });
-    Axis::named("processor", places.collect())
-}
-
+/// Returns a row for each processor with the sums of the parts, and the whole in another mode of the handler.
 fn parts_chart(model: &Model) -> Chart {
-    let mut curves = stacked(|part| by_processor(model, |_, parts| Some(part(parts))));
-    let other = |processor: &ProcessorModel, _: &Parts| Some(processor.modes.get(1)?.parts.total);
-    let mode =
-        resolved(model).find_map(|(processor, _)| Some(processor.modes.get(1)?.name.clone()));
-    curves.extend(mode.map(|mode| {
-        let number = curves.len();
-        Curve::numbered(number, format!("all, {mode}"), Draw::Line, &by_processor(model, other))
-            .lettered(Some('o'))
+    let names = resolved(model).map(|(processor, _)| processor.name.clone()).collect();
+    let all = resolved(model);
+    let mode = all.filter_map(|(processor, _)| processor.modes.get(1)).next();
+    let mut series: Vec<Series> = STACK
+        .iter()
+        .map(|(name, letter, part)| {
+            by_processor(model, name, *letter, |_, parts| Some(part(parts)))
+        })
+        .collect();
+    series.extend(mode.map(|mode| {
+        let total =
+            |processor: &ProcessorModel, _: &Parts| Some(processor.modes.get(1)?.parts.total);
+        by_processor(model, &format!("all, {}", mode.name), 'o', total)
     }));
-    let y = Axis::linear("share of the CPU", Quantity::Share);
-    let y = y.over(curves.iter().flat_map(|curve| curve.y.clone()).chain([0.0])).rounded(5);
+    let axis = ("share of the CPU", Quantity::Share);
     let title = "share of the CPU that 1,000 interrupts per second take, by processor";
-    Chart::new(processors(model), y, curves).titled(title, ROWS)
+    Chart::by_name(names, &series, axis, "").titled(title, ROWS)
 }
 
-/// Returns the points of a percentage by the place of the processor.
+/// Returns a percentage of each processor.
 fn by_processor(
     model: &Model,
+    name: &str,
+    letter: char,
     percent: impl Fn(&ProcessorModel, &Parts) -> Option<f64>,
-) -> Vec<(f64, f64)> {
-    let percents = resolved(model).map(|(processor, parts)| percent(processor, parts));
-    percents.enumerate().filter_map(|(at, percent)| Some((at as f64, percent? / 100.0))).collect()
+) -> Series {
+    let value = |(processor, parts)| {
+        Some(Estimated { value: percent(processor, parts)? / 100.0, ends: None })
+    };
+    Series {
+        name: name.to_owned(),
+        letter: Some(letter),
+        values: resolved(model).map(value).collect(),
+    }
 }
 
 fn shares_chart(model: &Model) -> Chart {
