@@ -6,6 +6,7 @@
 mod brief;
 pub(crate) mod document;
 pub(crate) mod html;
+mod room;
 mod text;
 
 pub(crate) use brief::{Fact, InBrief};

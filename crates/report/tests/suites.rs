@@ -29,6 +29,12 @@ fn screen(suite: Suite, sets: &[Measured]) -> String {
     suite(sets, &view).screen(&view).to_text(&view)
 }
 
+/// Returns the whole screen of a suite.
+fn whole(suite: Suite, sets: &[Measured]) -> String {
+    let view = View { all: true, ..View::default() };
+    suite(sets, &view).screen(&view).to_text(&view)
+}
+
 /// Looks at a screen: as it was, and never over 80 columns.
 fn golden(name: &str, suite: Suite, sets: &[Measured]) {
     let text = screen(suite, sets);
@@ -123,7 +129,7 @@ fn the_page_of_a_suite_begins_with_the_figures_of_the_paper() {
 fn what_a_suite_lacks_is_a_warning_of_its_study() {
     let lacking = "1 of 3 sets is missing: sums-10.".to_owned();
     let study = suite_cmt(&kernels_alone(&[short()])).lacking(vec![lacking.clone()]);
-    let view = View::default();
+    let view = View { all: true, ..View::default() };
     let text = study.clone().screen(&view).to_text(&view);
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
     assert!(at("In the study ticks came at") < at(&format!("! {lacking}")), "{text}");
@@ -236,7 +242,7 @@ fn loops_at_several_rates_are_joined() {
         suite_loops(&sets.collect::<Vec<_>>(), &[], None, view)
     };
     let sets = [(); 3].map(|()| variants(&["other"], 2_000.0));
-    let text = screen(rates, &sets);
+    let text = whole(rates, &sets);
     let counter_rows = text.lines().filter_map(|line| line.strip_prefix("counter, CPU 1, 1 ms "));
     let rates: Vec<String> = counter_rows
         .map(|rest| rest.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
@@ -275,7 +281,7 @@ fn loops_beside_the_machines_of_the_paper() {
     let reads: Vec<f64> = (0..400).map(|at| if at % 8 < 5 { 40.0 } else { 36.0 }).collect();
     let deltas = measured("fwq", vec![series(facts, &reads)]);
     let sets = [("deltas".to_owned(), deltas), ("1ms".to_owned(), variants(&["other"], 2_000.0))];
-    let view = View::default();
+    let view = View { all: true, ..View::default() };
     let text = suite_loops(&sets, &[], Some(&run), &view).screen(&view).to_text(&view);
     let line_of = |from: &str| text.lines().find(|line| line.starts_with(from)).expect("a line");
     let words = |from| line_of(from).split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
@@ -314,7 +320,7 @@ fn loops_compare_direct_time_with_the_paper() {
             subtraction.network = vec!["virtio0-input.0".into()];
         }
     }
-    let text = screen(loops_alone, &[set]);
+    let text = whole(loops_alone, &[set]);
     let line = |from: &str| {
         let line = text.lines().find(|line| line.starts_with(from)).expect("a line");
         line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
@@ -339,7 +345,7 @@ fn loops_state_that_a_tick_changes_the_speed() {
         p: 1e-9,
         differs,
     };
-    let said = |set: &Measured| screen(loops_alone, std::slice::from_ref(set));
+    let said = |set: &Measured| whole(loops_alone, std::slice::from_ref(set));
     let set_modes = |set: &mut Measured, at: usize, modes: Modes| {
         set.series[at].ticks.as_mut().expect("made so").modes = Some(modes);
     };

@@ -42,6 +42,7 @@ pub fn suite_cmt(found: &CmtSets) -> Study {
         facts.or(found.interference.as_ref().map(|interference| &interference.run)),
     );
     study.changed.extend(changed(sets));
+    study.foremost = "figures of ";
     let screen = &mut study.shown;
     if let Some(phases) = &found.phases {
         scale::figure_1(phases, screen);

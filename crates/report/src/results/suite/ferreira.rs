@@ -21,6 +21,7 @@ const TERMS: u32 = 200;
 #[must_use]
 pub fn suite_ferreira(sets: &[(String, Bsp)]) -> Study {
     let mut study = Study::new("injected noise of 2.5 %", &FERREIRA);
+    study.foremost = "slowdown at";
     let screen = &mut study.shown;
     let Some((_, first)) = sets.first() else {
         screen.sentence(NOTHING);
@@ -28,6 +29,9 @@ pub fn suite_ferreira(sets: &[(String, Bsp)]) -> Study {
     };
     screen.contexts(&first.hosts, host_line, ["host", "hosts"]);
     let sets = in_order(sets);
+    if sets.iter().any(|(_, set)| !set.notes.is_empty()) {
+        screen.gap();
+    }
     for (name, set) in &sets {
         set.notes.iter().for_each(|note| screen.warning(&format!("{}: {note}", named(name))));
     }

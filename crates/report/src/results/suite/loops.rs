@@ -63,6 +63,7 @@ pub fn suite_loops(
     let first = sets.first().copied().or(rates.first().map(|(.., set)| *set));
     let mut study = Study::begin("do-nothing loops", &TSAFRIR, first.map(|set| &set.run));
     study.changed.extend(answers(&sets));
+    study.foremost = "interrupts of a run";
     let screen = &mut study.shown;
     job::figure_8(jobs, screen);
     job::figure_9(screen);

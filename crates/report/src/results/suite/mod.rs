@@ -36,6 +36,9 @@ use anechoic_analyze::samples::{Measured, SeriesFacts, SeriesResult};
 /// Widest name of a kernel.
 const KERNEL: usize = 14;
 
+/// Lines of a terminal.
+const LINES: usize = 40;
+
 /// Stands where no set was measured.
 const NOTHING: &str = "nothing was measured: there is no recording";
 
@@ -56,12 +59,15 @@ pub struct Study {
     pub(crate) sets: Vec<Set>,
     /// What was published beside what was measured, with the figures in the order of the paper.
     pub(crate) shown: Screen,
+    /// How the heading of its most important section begins, which a brief screen shows before the others.
+    foremost: &'static str,
 }
 
 impl Study {
     fn new(title: &'static str, paper: &'static Paper) -> Self {
         let (changed, lacking, doubts, sets) = (vec![], vec![], vec![], vec![]);
-        Self { title, paper, changed, lacking, doubts, sets, shown: Screen::default() }
+        let (shown, foremost) = (Screen::default(), "published");
+        Self { title, paper, changed, lacking, doubts, sets, shown, foremost }
     }
 
     /// Begins with the machine of the first set.
@@ -87,7 +93,7 @@ impl Study {
         &self.lacking
     }
 
-    /// Returns everything as one screen, in a terminal without figures and notes unless all is shown.
+    /// Returns everything as one screen, or what a terminal of 40 lines has room for, without figures and notes.
     #[must_use]
     pub fn screen(&self, view: &View<'_>) -> Screen {
         let mut screen = Screen::default();
@@ -96,11 +102,17 @@ impl Study {
         self.changed.iter().for_each(|sentence| screen.headline(sentence));
         self.lacking.iter().chain(&self.doubts).for_each(|sentence| screen.warning(sentence));
         screen.gap();
-        screen.append(self.shown.clone().in_brief(view));
-        screen.path("recordings", view);
-        if !view.all {
-            screen.note("--all shows the figures and how to read the tables");
+        let mut end = Screen::default();
+        end.path("recordings", view);
+        if view.all {
+            screen.append(self.shown.clone());
+        } else {
+            end.note("--all shows everything, with figures and how to read the tables");
+            let taken = [&screen, &end].map(|part| part.to_text(view).lines().count());
+            let room = LINES.saturating_sub(taken.iter().sum());
+            screen.append(self.shown.clone().in_brief(view).in_lines(room, self.foremost, view));
         }
+        screen.append(end);
         screen
     }
 }

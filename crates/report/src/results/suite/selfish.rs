@@ -53,6 +53,7 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
     let seconds: f64 = summaries.iter().map(|run| run.run.wall_ns as f64 / 1e9).sum();
     let classes = classes(&summaries);
     study.changed.push(changed(&repeated.noise, classes.as_deref()));
+    study.foremost = "noise of the paper";
     let screen = &mut study.shown;
     let at_work = |summary: &Summary| {
         Some(competition_sentence(competition(summary)?, summary.run.cpus.len()))

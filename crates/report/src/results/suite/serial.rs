@@ -12,6 +12,7 @@ use anechoic_predict::ticks::{Model, ProcessorModel, Sample, model};
 #[must_use]
 pub fn suite_ticks(sets: &[Model], view: &View<'_>) -> Study {
     let mut study = Study::new("ticks and a program that sorts", &TSAFRIR);
+    study.foremost = "the published processors";
     let screen = &mut study.shown;
     if sets.is_empty() {
         screen.sentence(NOTHING);
