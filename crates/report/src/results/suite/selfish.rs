@@ -55,6 +55,13 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
     study.changed.push(changed(&repeated.noise, classes.as_deref()));
     study.foremost = "noise of the paper";
     let screen = &mut study.shown;
+    screen.context(&format!(
+        "{} in {}, {} s in all, {}",
+        counted(detours, "detour", "detours"),
+        counted(summaries.len() as u64, "run", "runs"),
+        number(seconds),
+        counted(first.run.cpus.len() as u64, "CPU", "CPUs"),
+    ));
     let at_work = |summary: &Summary| {
         Some(competition_sentence(competition(summary)?, summary.run.cpus.len()))
     };
@@ -62,13 +69,6 @@ pub fn suite_selfish(runs: &[(Summary, Clock)], view: &View<'_>) -> Study {
     screen.section("cost of reading a clock, µs (Table I)");
     screen.table(clocks(&first.run.model, runs));
     screen.section("noise");
-    screen.note(&format!(
-        "{} in {}, {} s in all, {}",
-        counted(detours, "detour", "detours"),
-        counted(summaries.len() as u64, "run", "runs"),
-        number(seconds),
-        counted(first.run.cpus.len() as u64, "CPU", "CPUs"),
-    ));
     screen.append(crate::results::repeat::repeat(&repeated, view));
     screen.section("what part of the noise each class of sources takes (section IV-A)");
     screen.table(parts(classes.as_deref()));
