@@ -112,7 +112,7 @@ test("a chart shows the values that are pointed at, and its legend hides curves"
   const tip = chart.locator(".tip");
   // From left to right until the pointer is over data.
   for (let part = 0.3; part < 0.9 && !(await tip.isVisible()); part += 0.05) await page.mouse.move(box.x + box.width * part, box.y + box.height / 3);
-  assert.match(await tip.innerText(), /^time [\d.]+ [nµm]?s\n(.*\n)*all detours: [\d,.]+/m);
+  assert.match(await tip.innerText(), /^length of the detour [\d.]+ [nµm]?s\n(.*\n)*all detours: [\d,.]+/m);
   assert.ok((await chart.locator("svg:visible .cursor circle").count()) > 0, "points are ringed");
   const button = chart.locator("xpath=..").locator("[data-curve='0'][aria-pressed]");
   await button.click();
