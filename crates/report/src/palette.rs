@@ -83,7 +83,7 @@ const CURVES: [Color; 6] = [
     color("curve-3", "#009e73", "#33cf9f"),
     color("curve-4", "#b8478a", "#ee8fc4"),
     color("curve-5", "#b57a00", "#f0c04a"),
-    color("curve-6", "#332288", "#a79bff"),
+    color("curve-6", "#222222", "#f2f2f2"),
 ];
 
 /// Curves that stand behind others.
