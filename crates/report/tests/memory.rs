@@ -121,7 +121,7 @@ fn words(screen: &Screen, view: &View<'_>) -> String {
 
 #[test]
 fn the_screen_states_what_was_found() {
-    let view = View::default();
+    let view = View { all: true, ..View::default() };
     let text = words(&anechoic_report::memory(&made(), &view), &view);
     for sentence in [
         "the variance falls by 75.0 % (to L1), 75.0 % (to L2), 75.0 % (to L3), 75.0 % (beyond)",

@@ -91,6 +91,15 @@ impl Screen {
         self.facts(facts.into_iter().filter(|fact| fact.in_brief == InBrief::Whole).collect());
     }
 
+    /// Adds facts below an empty line: all, or in brief those that warn.
+    pub(crate) fn warnings_or(&mut self, mut facts: Vec<Fact>, all: bool) {
+        facts.retain(|fact| all || matches!(fact.tone, Tone::Warning | Tone::Bad));
+        if !facts.is_empty() {
+            self.gap();
+            self.facts(facts);
+        }
+    }
+
     /// Returns the screen as a view shows it: all of it, or without charts and without the notes on how to read a table.
     pub(crate) fn in_brief(mut self, view: &View<'_>) -> Self {
         if !view.all {

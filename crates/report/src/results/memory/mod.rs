@@ -36,9 +36,11 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     screen.section("time per access, ns");
     screen.table(tables::times(found, view.all));
     screen.note(&words::times(found));
-    screen.on_page(|page| page.heading("Noise"));
-    screen.picture(tables::heat(found, view.all), HEAT);
-    screen.note(words::NOISE);
+    if view.all {
+        screen.on_page(|page| page.heading("Noise"));
+        screen.picture(tables::heat(found), HEAT);
+        screen.note(words::NOISE);
+    }
     if !view.all && found.measured().count() > tables::FEW {
         screen.note("--all lists every experiment.");
     }
@@ -52,9 +54,10 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
         screen.table(tables::os_share(found));
         screen.note(words::OS_SHARE);
     }
-    screen.gap();
-    screen.facts(facts(found));
-    screen.note(&words::published());
+    screen.warnings_or(facts(found), view.all);
+    if view.all {
+        screen.note(&words::published());
+    }
     screen.path_and_more(view);
     screen.in_brief(view)
 }

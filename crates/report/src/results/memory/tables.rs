@@ -67,18 +67,15 @@ fn by_region(
     table.number("passes", passes).captioned(caption)
 }
 
-/// Returns the noise in all regions as a shaded table, 184 numbers for the paper's 46 experiments; those that are listed, or
-/// all.
-pub(crate) fn heat(found: &Memory, all: bool) -> Heat {
-    let shown: Vec<&Experiment> =
-        if all { found.experiments.iter().collect() } else { listed(found, false) };
+/// Returns the noise in all regions as a shaded table, 184 numbers for the paper's 46 experiments.
+pub(crate) fn heat(found: &Memory) -> Heat {
     let regions_of_all =
         found.measured().flat_map(|experiment| experiment.regions.iter().flatten());
     let most = regions_of_all.filter_map(|region| region.ratio).fold(0.0, f64::max);
     let names = regions(found);
     let columns: Vec<(usize, &String)> =
         names.iter().enumerate().filter(|(_, name)| !name.is_empty()).collect();
-    let row = |experiment: &&Experiment| {
+    let row = |experiment: &Experiment| {
         Row::new(
             experiment.id.clone(),
             columns.iter().map(|&(at, _)| cell(experiment, at)).collect(),
@@ -89,7 +86,7 @@ pub(crate) fn heat(found: &Memory, all: bool) -> Heat {
         title: "noise: variance divided by mean, in ticks".into(),
         corner: "experiment".into(),
         columns: columns.iter().map(|(_, name)| Column::plain((*name).clone())).collect(),
-        rows: shown.iter().map(row).collect(),
+        rows: found.experiments.iter().map(row).collect(),
         most,
         decades: DECADES,
         write: |ratio| format!("{} ticks", number(ratio)),

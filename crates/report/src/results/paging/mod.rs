@@ -40,8 +40,7 @@ pub fn paging(found: &Paging, view: &View<'_>) -> Screen {
         screen.table(tables::published(found));
         screen.note(words::PUBLISHED);
     }
-    screen.gap();
-    screen.facts(facts(found));
+    screen.warnings_or(facts(found), view.all);
     screen.path_and_more(view);
     screen.in_brief(view)
 }

@@ -36,7 +36,7 @@ pub fn suite_memory(sets: &[Memory], view: &View<'_>) -> Study {
     for (chart, caption) in charts::paper_figures(found) {
         screen.pictured(chart, caption);
     }
-    screen.shaded(heat(found, true), HEAT);
+    screen.shaded(heat(found), HEAT);
     screen.section(&format!("published ({}) and measured", WAECHTLER.short));
     for (published, measured) in beside(found) {
         screen.item(Tone::Plain, &format!("Published: {published}"));
