@@ -324,6 +324,7 @@ mod tests {
             ("all before the detour is kept", longer, None, false),
             ("the run was shorter than what was to be kept", longer, kept(0), false),
             ("the part before the detour", longer, kept(5), true),
+            ("too much was lost", StopCondition::Lost(50_000), kept(5), true),
         ];
         for (name, condition, kept, expected) in cases {
             let mut run = run("detours", clock(1_000_000_000), vec![]);
@@ -361,7 +362,7 @@ mod tests {
     }
 
     fn stop(met: bool) -> Stop {
-        let met = met.then_some(StoppedBy { cpu: 1, start_ticks: 5, end_ticks: 9 });
+        let met = met.then_some(StoppedBy { cpu: 1, start_ticks: 5, end_ticks: 9, second: None });
         Stop { condition: StopCondition::Longer(1_000_000), met, kept: None }
     }
 }

@@ -89,7 +89,7 @@ pub use places::Places;
 pub use readings::{Readings, Wanted, sources, summarize};
 pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure, measure_with_spectra};
-pub use stopped::{Stopped, no_sample};
+pub use stopped::{Stopped, StoppedSecond, no_sample};
 pub use stories::{LongestDetours, longest_detours};
 pub use story::{DetourStory, StoryActivity};
 pub use summary::{Breakdown, Sources, Summary};

@@ -23,6 +23,10 @@ pub struct Stopped {
     pub condition: StopCondition,
     /// When the detour that met it began, in ns since the run's start; absent if the run ended otherwise.
     pub after_ns: Option<u64>,
+    /// The second in which too much was lost, of which that detour is the longest; absent if another condition was met, or
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<StoppedSecond>,
     /// That detour, with what happened in it; absent if the run ended otherwise, or it could not be saved.
     pub detour: Option<DetourStory>,
     /// The detours of the same CPU in the 100 ms before it, the last five in order.
@@ -30,6 +34,17 @@ pub struct Stopped {
     /// What is kept of the time before; absent if that is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
+}
+
+/// A second in which a program lost more than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoppedSecond {
+    /// When it began, in ns since the run's start.
+    pub start_ns: u64,
+    /// The time that the program lost in it, without what the tool itself took, in ns.
+    pub lost_ns: u64,
+    /// The time in which it executed or lost time, in ns.
+    pub wanted_ns: u64,
 }
 
 /// Returns that what is kept of a run is no sample of it; absent unless it dropped all but the part before the detour for
@@ -45,10 +60,10 @@ pub fn no_sample(run: &Run) -> Option<String> {
 }
 
 impl Stopped {
-    /// Returns whether a detour was longer than it should be, which ended the run.
+    /// Returns whether a limit was exceeded, which ended the run: a detour was too long, or too much was lost.
     #[must_use]
     pub fn found(&self) -> bool {
-        self.after_ns.is_some() && matches!(self.condition, StopCondition::Longer(_))
+        self.after_ns.is_some() && !matches!(self.condition, StopCondition::Count(_))
     }
 }
 
@@ -77,13 +92,23 @@ impl<'a> StoppedBuilder<'a> {
     /// The kernel events are damaged.
     pub(crate) fn finish(self, recording: &Recording) -> Result<Option<Stopped>, Problem> {
         let Some(Stop { condition, met, kept }) = &self.run.stop_on else { return Ok(None) };
-        let ns = |met: &StoppedBy| {
-            self.run.clock.ns(met.start_ticks.saturating_sub(self.run.start_ticks))
-        };
-        let mut found = self.found;
-        name_threads(found.as_mut_slice(), recording)?;
-        let (condition, before, kept) = (*condition, self.before.into(), *kept);
-        Ok(Some(Stopped { condition, after_ns: met.as_ref().map(ns), detour: found, before, kept }))
+        let clock = &self.run.clock;
+        let since_start = |ticks: u64| clock.ns(ticks.saturating_sub(self.run.start_ticks));
+        let second = met.and_then(|met| met.second).map(|second| StoppedSecond {
+            start_ns: since_start(second.start_ticks),
+            lost_ns: clock.ns(second.lost_ticks),
+            wanted_ns: clock.ns(second.wanted_ticks),
+        });
+        let mut detour = self.found;
+        name_threads(detour.as_mut_slice(), recording)?;
+        Ok(Some(Stopped {
+            condition: *condition,
+            after_ns: met.as_ref().map(|met| since_start(met.start_ticks)),
+            second,
+            detour,
+            before: self.before.into(),
+            kept: *kept,
+        }))
     }
 }
 
@@ -115,7 +140,7 @@ mod tests {
     fn the_detour_and_those_shortly_before_it_are_found() {
         let mut run = run("detours", clock_ns(), vec![]);
         let ms = 1_000_000;
-        let met = StoppedBy { cpu: 0, start_ticks: 300 * ms, end_ticks: 301 * ms };
+        let met = StoppedBy { cpu: 0, start_ticks: 300 * ms, end_ticks: 301 * ms, second: None };
         let condition = StopCondition::Longer(500_000);
         run.stop_on = Some(Stop { condition, met: Some(met), kept: None });
         let mut builder = StoppedBuilder::new(&run);

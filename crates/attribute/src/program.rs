@@ -2,6 +2,9 @@
 
 mod cpu_state;
 mod lost_time;
+mod watch;
+
+pub use watch::Watch;
 
 use lost_time::LostTime;
 

@@ -18,9 +18,19 @@ pub(crate) fn pause(text: &str) -> Result<Duration, String> {
     if is_zero { Ok(Duration::ZERO) } else { duration(text) }
 }
 
+/// Parses what ends the recording of a program before its time, like `detour>1ms` or `lost>5%`.
+pub(crate) fn program_stop_condition(text: &str) -> Result<StopCondition, String> {
+    text.parse()
+}
+
 /// Parses what ends a run before its time, like `detour>100us`.
 pub(crate) fn stop_condition(text: &str) -> Result<StopCondition, String> {
-    text.parse()
+    match text.parse()? {
+        StopCondition::Lost(_) => Err(format!(
+            "'{text}' is a condition of `anechoic record`; write for example 'detour>100us' or 'detours>=100000'"
+        )),
+        condition => Ok(condition),
+    }
 }
 
 /// A list of CPUs that a user typed.

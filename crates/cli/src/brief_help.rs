@@ -11,9 +11,10 @@ const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
 /// How texts begin that have no short beginning, and what stands for them.
-const SHORT: [(&str, &str); 31] = [
+const SHORT: [(&str, &str); 32] = [
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
     ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
+    ("End the recording at the first detour", "End at 'detour>1ms', or 'lost>5%' of a second"),
     ("End the run at the first detour", "End at 'detour>100us' or 'detours>=100000'"),
     ("End a series once its accumulated mean", "End a series once its mean is steady"),
     ("Four sizes of the matrix", "Four sizes of the matrix instead of nine"),

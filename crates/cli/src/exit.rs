@@ -8,8 +8,8 @@ use anechoic_report::results::Found;
 
 /// There is a result, and something in it that the user must know.
 pub(crate) const WARNING: u8 = 1;
-/// A limit that the user set is exceeded, in `gate` or by a detour that ended a run. rtla ends so at its stop condition.
-const FAILED: u8 = 2;
+/// A limit that the user set is exceeded, in `gate` or by what ended a run. rtla ends so at its stop condition.
+pub(crate) const FAILED: u8 = 2;
 /// Nothing usable was measured.
 pub(crate) const NO_VERDICT: u8 = ProblemKind::NoVerdict.exit_code();
 /// The command line is wrong.

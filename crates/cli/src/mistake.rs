@@ -167,14 +167,15 @@ impl<'a> Place<'a> {
 
     fn missing(&self, error: &Error) -> (String, String) {
         let words = &self.words;
-        if self.command.get_name() == "record" {
-            let what = format!("`{words}` needs a program or a process");
-            return (what, "name one: `anechoic record -- ./my-program`, or --pid".to_owned());
-        }
         let missing = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::Strings(missing)) => missing.as_slice(),
             _ => &[],
         };
+        let lacks_condition = missing.iter().all(|name| name.starts_with("--stop-on"));
+        if self.command.get_name() == "record" && !lacks_condition {
+            let what = format!("`{words}` needs a program or a process");
+            return (what, "name one: `anechoic record -- ./my-program`, or --pid".to_owned());
+        }
         let whose = match self.has_options && !missing.iter().all(|name| self.requires(name)) {
             true => "one of these options".to_owned(),
             false => format!("`{words}`"),

@@ -9,7 +9,10 @@ use crate::{stop, terminal};
 use anechoic_analyze::program::Account;
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::{Plan, record};
+use anechoic_recording::run::Run;
+use anechoic_recording::stop::{Stop, StopCondition};
 use anechoic_recording::{Problem, ProblemKind, methods};
+use anechoic_report::shown;
 use anechoic_system::cgroups;
 use anechoic_system::cpus;
 use running::{Group, Processes, Running, Target};
@@ -53,6 +56,15 @@ pub struct RecordArgs {
     /// Record the command N times: what does noise explain of the variance?
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["pid", "cgroup", "unit", "container"], value_parser = clap::value_parser!(u32).range(1..=999))]
     repeat: u32,
+    /// End the recording at the first detour that is longer ('detour>1ms', exit code 2), after a second in which the program
+    /// lost more than this share of its time ('lost>5%', exit code 2), or after this many detours ('detours>=1000'). A command
+    /// goes on unrecorded
+    #[arg(long, value_name = "CONDITION", value_parser = ask::program_stop_condition, allow_hyphen_values = true, conflicts_with = "repeat")]
+    stop_on: Option<StopCondition>,
+    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter more. It stays
+    /// in memory, so that the recording may wait for days
+    #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
+    keep: Option<Duration>,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -87,6 +99,8 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic record --container 3f2a91c0d4 -d 10s
   sudo anechoic record --no-save -- taskset -c 1 ./my-program
   sudo anechoic record --repeat 10 -- ./my-benchmark  why do its runs differ?
+  sudo anechoic record --stop-on 'detour>1ms' --keep 5s -- ./my-server
+                                                      the last 5 s before it is held up
   sudo anechoic record -- sudo -u alice ./my-program  as another user";
 
 pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
@@ -107,6 +121,8 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         allow_variant_tsc: args.allow_variant_tsc,
         program_cpus: online,
         save_every: args.save_every.unwrap_or(plan.save_every),
+        stop_on: args.stop_on,
+        keep: args.keep,
         ..plan
     };
     let recording = Recording { args, plan, wanted, dir: place.dir() };
@@ -134,13 +150,19 @@ struct Recording<'a> {
 impl Recording<'_> {
     /// Records a command; returns its exit code.
     fn record_command(&self) -> Result<ExitCode, Problem> {
-        let status = self.run_once(&self.plan, self.dir, stop::newest()?, None)?;
+        let mut started = Started::new(&self.args.command, stop::newest()?, None);
+        let run = started.record_until_stopped(&self.plan, self.dir, self.wanted)?;
         explained(self.dir, self.args.quiet)?;
         let code = self.show(Printer::stderr(self.args.json))?;
         let lacks_events = self.lacks_events()?;
+        if started.goes_on() {
+            self.note_unrecorded(&run);
+        }
+        let status = started.wait();
         let own = match status.is_none_or(|status| status.success()) {
             _ if code >= exit::NO_VERDICT => code,
             true if lacks_events => exit::NO_VERDICT,
+            true if exceeded(&run) => exit::FAILED,
             _ => 0,
         };
         if lacks_events && self.args.quiet {
@@ -165,12 +187,26 @@ impl Recording<'_> {
         Started::new(&self.args.command, signal, stopped).record(plan, dir, self.wanted)
     }
 
+    /// States that the command goes on after its recording.
+    fn note_unrecorded(&self, run: &Run) {
+        if self.args.quiet || self.args.json {
+            return; // the result goes to the same stream
+        }
+        let name = run.program.as_ref().map_or("the command", |program| &program.name);
+        terminal::print_note(format_args!(
+            "anechoic: {} goes on unrecorded; its exit code is passed on if it fails",
+            shown(Path::new(name))
+        ));
+    }
+
     /// Records what runs already.
     fn record_running(&self, target: impl Target) -> Result<ExitCode, Problem> {
         let mut running = Running::new(target, stop::flag()?, self.args.duration);
-        record(&self.plan, self.dir, self.wanted, &mut running)?;
+        let run = record(&self.plan, self.dir, self.wanted, &mut running)?;
         explained(self.dir, self.args.quiet)?;
-        self.show(Printer::stdout(self.args.json, false)).map(ExitCode::from)
+        let code = self.show(Printer::stdout(self.args.json, false))?;
+        let least = if exceeded(&run) { exit::FAILED } else { 0 };
+        Ok(ExitCode::from(code.max(least)))
     }
 
     /// Returns whether the kernel counted more CPU time of the program than its events show.
@@ -183,4 +219,9 @@ impl Recording<'_> {
     fn show(&self, printer: Printer) -> Result<u8, Problem> {
         recorded(self.dir, printer.unsaved(self.args.no_save), self.args.quiet)
     }
+}
+
+/// Returns whether what ended the recording is more than the user allows.
+fn exceeded(run: &Run) -> bool {
+    run.stop_on.as_ref().is_some_and(Stop::exceeded)
 }

@@ -107,7 +107,12 @@ fn a_run_that_reached_its_number_of_detours_is_whole() {
     let place = tempfile::tempdir().expect("a directory");
     let ended = |kept: Option<Kept>| {
         move |run: &mut Run| {
-            let met = Some(StoppedBy { cpu: 1, start_ticks: SECOND, end_ticks: SECOND + 100 });
+            let met = Some(StoppedBy {
+                cpu: 1,
+                start_ticks: SECOND,
+                end_ticks: SECOND + 100,
+                second: None,
+            });
             run.stop_on = Some(Stop { condition: StopCondition::Longer(1_000), met, kept });
         }
     };

@@ -21,7 +21,12 @@ fn write(dir: &Path, stopped: bool, policy: Policy) {
     run.start_utc = format!("2026-05-09T07:{minute:02}:00.000000Z");
     run.stop_on = stopped.then(|| Stop {
         condition: "detour>1ms".parse().expect("a condition"),
-        met: Some(StoppedBy { cpu: 1, start_ticks, end_ticks: start_ticks + 3 * SECOND / 2_000 }),
+        met: Some(StoppedBy {
+            cpu: 1,
+            start_ticks,
+            end_ticks: start_ticks + 3 * SECOND / 2_000,
+            second: None,
+        }),
         kept: Some(Kept { asked_ns: 10_000_000_000, dropped_ns: DROPPED * 1_000_000_000 }),
     });
     let length = if stopped { 3e-5 } else { 3.1e-5 };

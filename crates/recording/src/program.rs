@@ -16,6 +16,8 @@ pub const CLONE_THREAD: u64 = 0x0001_0000;
 /// The flag of clone3(2) for a process that begins in another control group than its parent.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
+/// The states of `sched_switch` in which a thread has ended: X and Z.
+const ENDED: u64 = 0x30;
 /// The lowest priority, as the kernel numbers them, of threads that are not real-time.
 const ORDINARY: i32 = 100;
 
@@ -170,12 +172,40 @@ impl Members {
     /// process began that was begun in another one than its parent's, events do not show.
     #[must_use]
     pub fn knowing(mut self, threads: &[SeenThread]) -> Self {
+        self.learn(threads);
+        self
+    }
+
+    /// Lets more be known: these threads of the machine, and the groups into which threads of the program were moved so far.
+    pub fn know(&mut self, program: &Program, threads: &[SeenThread]) {
+        if let (Some(group), Some(cgroup)) = (&mut self.group, &program.cgroup) {
+            group.cgroup.moved_into.clone_from(&cgroup.moved_into);
+        }
+        self.learn(threads);
+    }
+
+    fn learn(&mut self, threads: &[SeenThread]) {
         if let Some(group) = &mut self.group {
             threads.iter().for_each(|seen| group.belongs_to(seen.tid, seen.pid));
             let shown = threads.iter().filter(|seen| group.cgroup.contains(&seen.cgroup));
             group.shown.extend(shown.map(|seen| seen.tid));
         }
-        self
+    }
+
+    /// Forgets the thread that ended with this event, if it is one: no event of it follows.
+    pub fn forget_ended(&mut self, event: &KernelEvent) {
+        if event.kind == EventKind::Switch && event.args[1] & ENDED != 0 {
+            self.threads.remove(&event.pid);
+            self.real_time.remove(&event.pid);
+        }
+    }
+
+    /// Returns the threads that belong to the program now, by number.
+    #[must_use]
+    pub fn threads(&self) -> Vec<i32> {
+        let mut threads: Vec<i32> = self.threads.iter().copied().collect();
+        threads.sort_unstable();
+        threads
     }
 
     /// Returns whether thread `tid` belongs to the program now.

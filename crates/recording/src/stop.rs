@@ -1,13 +1,13 @@
 //! What ends a run before its time: a condition that the user gave, and the detour that met it.
 
-use crate::options::duration;
+use crate::options::{duration, percent_ppm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A condition that ends a run. It is written, and stored, as a user types it: `detour>100us` or `detours>=100000`.
+/// A condition that ends a run. It is written, and stored, as a user types it: `detour>100us`, `detours>=100000` or `lost>5%`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -16,10 +16,16 @@ pub enum StopCondition {
     Longer(u64),
     /// All measured CPUs together had this many detours.
     Count(u64),
+    /// In a whole second a program lost more than this share of the time in which it wanted a CPU, in parts per million.
+    Lost(u32),
 }
 
+/// A second in which a program wanted its CPUs for less time than this, all together, meets no condition on its share.
+pub const LEAST_WANTED: Duration = Duration::from_millis(100);
+
 /// How a condition is written.
-const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000'";
+const EXAMPLE: &str =
+    "write for example 'detour>100us' or 'detours>=100000', and for a program also 'lost>5%'";
 
 impl FromStr for StopCondition {
     type Err = String;
@@ -41,6 +47,7 @@ impl FromStr for StopCondition {
                 let count = if or_equal { number } else { number.saturating_add(1) };
                 if count == 0 { Err(wrong()) } else { Ok(Self::Count(count)) }
             }
+            "lost" => Ok(Self::Lost(percent_ppm(than)?)),
             _ => Err(wrong()),
         }
     }
@@ -55,6 +62,7 @@ impl Display for StopCondition {
                 write!(f, "detour>{length}")
             }
             Self::Count(count) => write!(f, "detours>={count}"),
+            Self::Lost(ppm) => write!(f, "lost>{}%", f64::from(*ppm) / 1e4),
         }
     }
 }
@@ -86,12 +94,17 @@ pub struct Stop {
 }
 
 impl Stop {
+    /// Returns whether a limit was exceeded: a detour took too long, or too much was lost.
+    #[must_use]
+    pub fn exceeded(&self) -> bool {
+        self.met.is_some() && !matches!(self.condition, StopCondition::Count(_))
+    }
+
     /// Returns what is kept of a run that waited for a long detour, if that came and earlier time was dropped. This part
     /// ends with the detour by construction, so it is no sample of the time that the run watched.
     #[must_use]
     pub(crate) fn part_before_met(&self) -> Option<Kept> {
-        let waited = matches!(self.condition, StopCondition::Longer(_)) && self.met.is_some();
-        self.kept.filter(|kept| waited && kept.dropped_ns > 0)
+        self.kept.filter(|kept| self.exceeded() && kept.dropped_ns > 0)
     }
 }
 
@@ -104,8 +117,8 @@ pub struct Kept {
     pub dropped_ns: u64,
 }
 
-/// The detour that met the condition of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The detour that met the condition of a run: the longest of a second in which too much was lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoppedBy {
     /// CPU of the detour.
     pub cpu: u32,
@@ -113,6 +126,28 @@ pub struct StoppedBy {
     pub start_ticks: u64,
     /// Counter value at its end.
     pub end_ticks: u64,
+    /// The second in which too much was lost; absent if the condition was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<LossySecond>,
+}
+
+impl StoppedBy {
+    /// Returns when what met the condition began: the detour, or the second in which too much was lost.
+    #[must_use]
+    pub fn begun_ticks(&self) -> u64 {
+        self.second.map_or(self.start_ticks, |second| second.start_ticks.min(self.start_ticks))
+    }
+}
+
+/// A second in which a program lost more than it may.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LossySecond {
+    /// Counter value at its start.
+    pub start_ticks: u64,
+    /// The time that the program lost in it on the CPUs that count, without what the tool itself took, in ticks.
+    pub lost_ticks: u64,
+    /// The time in which it executed or lost time on them, in ticks.
+    pub wanted_ticks: u64,
 }
 
 #[cfg(test)]
@@ -127,6 +162,8 @@ mod tests {
             ("detour>=1s", StopCondition::Longer(1_000_000_000), "detour>1s"),
             ("detours>=100000", StopCondition::Count(100_000), "detours>=100000"),
             ("detours > 99", StopCondition::Count(100), "detours>=100"),
+            ("lost>5%", StopCondition::Lost(50_000), "lost>5%"),
+            ("lost > 0.25 %", StopCondition::Lost(2_500), "lost>0.25%"),
         ];
         for (text, condition, written) in cases {
             assert_eq!(text.parse(), Ok(condition), "{text}");
@@ -141,13 +178,14 @@ mod tests {
     #[test]
     fn only_a_part_that_ends_with_the_awaited_detour_is_no_sample() {
         let kept = |dropped_ns| Some(Kept { asked_ns: 10, dropped_ns });
-        let met = Some(StoppedBy { cpu: 0, start_ticks: 1, end_ticks: 2 });
+        let met = Some(StoppedBy { cpu: 0, start_ticks: 1, end_ticks: 2, second: None });
         let longer = StopCondition::Longer(100);
         let cases = [
             ("the part before the detour", longer, met, kept(5), true),
             ("the run was shorter than what was to be kept", longer, met, kept(0), false),
             ("all is kept", longer, met, None, false),
             ("no detour was so long", longer, None, kept(5), false),
+            ("too much was lost", StopCondition::Lost(100), met, kept(5), true),
             ("the number was reached", StopCondition::Count(3), met, kept(5), false),
         ];
         for (name, condition, met, kept, expected) in cases {
@@ -170,6 +208,9 @@ mod tests {
             "detours>=1.5",
             "detours>=1us",
             "noise>5%",
+            "lost>5",
+            "lost>0%",
+            "lost>101%",
             "detour>1us,detours>=5",
         ];
         for text in bad {

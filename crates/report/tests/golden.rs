@@ -12,7 +12,7 @@ use anechoic_analyze::sources::{SourceRow, ThreadShare};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
 use anechoic_analyze::tracer::{Difference, TracerCost};
-use anechoic_analyze::{Histogram, Sources, Stopped, Summary, summarize_many};
+use anechoic_analyze::{Histogram, Sources, Stopped, StoppedSecond, Summary, summarize_many};
 use anechoic_recording::Policy;
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::check::{Check, Finding, Verdict};
@@ -165,6 +165,7 @@ fn stopped() -> Stopped {
     Stopped {
         condition: StopCondition::Longer(1_000_000),
         after_ns: Some(3_214_000_000),
+        second: None,
         detour: Some(serde_json::from_value(story).expect("a story")),
         before,
         kept: None,
@@ -203,6 +204,16 @@ fn a_detour_that_ended_the_run_comes_first() {
     assert!(with_kept(3_600).contains(less), "{}", with_kept(3_600));
     let counted = Stopped { condition: StopCondition::Count(9), kept: Some(kept(1)), ..stopped() };
     assert!(first(counted.clone()).ends_with("are kept."), "{}", first(counted));
+    let condition = StopCondition::Lost(50_000);
+    let unmet = Stopped { condition, after_ns: None, detour: None, ..stopped() };
+    let words = "In no second of at least 100 ms in which the program wanted its CPUs, more than 5 % of that was lost.";
+    assert_eq!(first(unmet), words);
+    let (start_ns, lost_ns, wanted_ns) = (3_000_000_000, 61_000_000, 1_000_000_000);
+    let second = Some(StoppedSecond { start_ns, lost_ns, wanted_ns });
+    let lost = first(Stopped { condition, second, ..stopped() });
+    let words = "In the second from 3.000 s on, the program lost 6.10 % of the 1.0 s in which it wanted its CPUs, which \
+                 ended the run (lost>5%). The longest detour of it took 1.2 ms on CPU 1 at 3.214 s; ";
+    assert!(lost.starts_with(words), "{lost}");
 }
 
 #[test]

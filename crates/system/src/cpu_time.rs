@@ -55,6 +55,12 @@ impl TreeTime {
         Some(Self { pids: pids.to_vec(), start: sum(pids)? })
     }
 
+    /// Counts from the start of a process on, with its descendants.
+    #[must_use]
+    pub fn whole(pid: i32) -> Self {
+        Self { pids: vec![pid], start: Sum::default() }
+    }
+
     /// Returns the CPU time since the beginning, without what is stolen meanwhile. That of descendants which ended meanwhile is
     /// known only in steps of the kernel's clock. `None` if one of the processes themselves has ended.
     #[must_use]

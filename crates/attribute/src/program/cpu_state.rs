@@ -261,6 +261,17 @@ impl CpuState {
         self.hold((start, ticks))
     }
 
+    /// Returns for how long it has executed the program up to `ticks`, if no event came since the last one.
+    pub(super) fn executed_until(&self, ticks: u64) -> u64 {
+        let goes_on = self.status == Status::Executes;
+        self.executed.ran + if goes_on { ticks.saturating_sub(self.since) } else { 0 }
+    }
+
+    /// Returns the last detour that has ended, which what follows may extend.
+    pub(super) fn held(&self) -> Option<Span> {
+        self.held
+    }
+
     /// Forgets the state: nothing counts until `ticks`. Returns a detour that is over.
     pub(super) fn forget_until(&mut self, ticks: u64) -> Option<Span> {
         self.interrupted_since = None;

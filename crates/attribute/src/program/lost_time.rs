@@ -12,7 +12,8 @@
 
 use super::cpu_state::{CpuState, Pauses, Span};
 use anechoic_recording::event::{Handler, Role};
-use anechoic_recording::run::RanOn;
+use anechoic_recording::run::{Program, RanOn};
+use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Loss, LossKind, Members};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -207,6 +208,20 @@ impl LostTime {
         self.found.drain(..)
     }
 
+    /// Returns the last detour of each CPU, if it has ended and is not found yet: what follows may extend it.
+    pub fn held(&self) -> impl Iterator<Item = Detour> {
+        self.cpus.iter().filter(|_| self.has_begun).filter_map(|(&cpu, state)| {
+            let (start_ticks, end_ticks) = state.held()?;
+            Some(Detour { cpu, start_ticks, end_ticks })
+        })
+    }
+
+    /// Returns for how long the program has executed on these CPUs up to `ticks`, which is not before the last event.
+    pub fn executed_until(&self, ticks: u64, counts: impl Fn(u32) -> bool) -> u64 {
+        let cpus = self.cpus.iter().filter(|(cpu, _)| counts(**cpu));
+        cpus.map(|(_, state)| state.executed_until(ticks)).fold(0, u64::saturating_add)
+    }
+
     /// Returns for how long the program has executed on each CPU that it used or wanted, by number.
     pub fn ran(&self) -> impl Iterator<Item = RanOn> {
         let used = self.cpus.iter().filter(|(_, state)| state.used);
@@ -217,6 +232,16 @@ impl LostTime {
     #[must_use]
     pub fn members(&self) -> &Members {
         &self.members
+    }
+
+    /// Forgets the thread of the program that ended with this event, if one did, once the event was processed.
+    pub fn forget_ended(&mut self, event: &KernelEvent) {
+        self.members.forget_ended(event);
+    }
+
+    /// Lets more be known of the threads of the machine and of the program.
+    pub fn know(&mut self, program: &Program, threads: &[SeenThread]) {
+        self.members.know(program, threads);
     }
 
     fn cpu(&mut self, cpu: u32) -> &mut CpuState {

@@ -2,9 +2,9 @@
 
 use crate::command;
 use anechoic_measure::run::{Plan, Subject, record};
-use anechoic_recording::run::{CpuTime, Program, RunState};
+use anechoic_recording::run::{CpuTime, Program, Run, RunState};
 use anechoic_recording::{Problem, ProblemKind, in_words};
-use anechoic_system::cpu_time;
+use anechoic_system::cpu_time::{self, TreeTime};
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,6 +26,8 @@ pub(crate) struct Started<'a> {
     status: Option<ExitStatus>,
     /// The CPU time of earlier children.
     before: Duration,
+    /// That of the command while it goes on.
+    time: Option<TreeTime>,
 }
 
 impl<'a> Started<'a> {
@@ -36,7 +38,7 @@ impl<'a> Started<'a> {
         stopped: Option<Arc<AtomicUsize>>,
     ) -> Self {
         let before = cpu_time::ended_children();
-        Self { command, signal, stopped, child: None, end: None, status: None, before }
+        Self { command, signal, stopped, child: None, end: None, status: None, before, time: None }
     }
 
     /// Starts it and records it into `dir` until it ends; the lost time of the CPUs `wanted` counts, or that of all. Returns how
@@ -51,12 +53,38 @@ impl<'a> Started<'a> {
         wanted: Option<&[u32]>,
     ) -> Result<Option<ExitStatus>, Problem> {
         let recorded = record(plan, dir, wanted, &mut self);
-        // After a failure to save, the command still runs. It keeps its terminal and its signals.
+        self.wait(); // also after a failure to save
+        recorded?;
+        Ok(self.status)
+    }
+
+    /// The same, until a condition ends the recording: the command may then go on.
+    pub(super) fn record_until_stopped(
+        &mut self,
+        plan: &Plan,
+        dir: &Path,
+        wanted: Option<&[u32]>,
+    ) -> Result<Run, Problem> {
+        let recorded = record(plan, dir, wanted, self);
+        let stop = recorded.as_ref().ok().and_then(|run| run.stop_on.as_ref());
+        if stop.is_none_or(|stop| stop.met.is_none()) {
+            self.wait();
+        }
+        Ok(recorded?)
+    }
+
+    /// Waits until the command has ended, if it was started, and returns how. It keeps its terminal and gets the signals that
+    /// arrive.
+    pub(super) fn wait(&mut self) -> Option<ExitStatus> {
         if let (None, Some(child)) = (self.status, &mut self.child) {
             self.status = command::wait(child, None, &self.signal).ok().flatten();
         }
-        recorded?;
-        Ok(self.status)
+        self.status
+    }
+
+    /// Returns whether the command has not ended.
+    pub(super) fn goes_on(&mut self) -> bool {
+        self.over().is_none()
     }
 }
 
@@ -67,6 +95,7 @@ impl Subject for Started<'_> {
         };
         let child = command::spawn(program, rest, None)?;
         self.end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+        self.time = Some(TreeTime::whole(Pid::from_child(&child).as_raw_nonzero().get()));
         self.child = Some(child);
         Ok(Program { name: name(self.command, is_executable), ..Program::default() })
     }
@@ -99,7 +128,9 @@ impl Subject for Started<'_> {
     }
 
     fn cpu_time(&self) -> Option<CpuTime> {
-        self.status?; // before its end nothing is known of it
+        if self.status.is_none() {
+            return self.time.as_ref()?.so_far(); // it goes on
+        }
         let time = cpu_time::ended_children().saturating_sub(self.before);
         Some(CpuTime { ns: time.as_nanos() as u64, resolution_ns: 0, steal_ns: 0 })
     }

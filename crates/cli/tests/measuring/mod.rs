@@ -17,6 +17,7 @@ mod minimal;
 mod own_work;
 mod paging;
 mod record;
+mod record_stop;
 mod repeat;
 mod self_test;
 mod serial;

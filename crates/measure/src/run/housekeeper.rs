@@ -168,7 +168,7 @@ impl Housekeeper<'_, '_> {
             match over {
                 None => store.checkpoint(run),
                 Some(_) if store.stopped_by().is_some() => {} // what is kept now is what is needed
-                Some(_) => kernel.begin_part(&self.plan.measured(), run, store),
+                Some(_) => kernel.begin_part(&self.plan.measured(), None, run, store),
             }
             self.drained = Instant::now();
         }

@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::store::Store;
-use super::window::{Before, Part};
+use super::window::{Before, BeforeProgram, Part};
 use anechoic_kernels::counter;
 use anechoic_recording::run::Run;
 use anechoic_recording::who::CpuLimits;
@@ -97,8 +97,12 @@ impl KernelSide {
     }
 
     fn counted(&self) -> Before {
-        let census = self.collector.is_none().then(Census::take);
-        Before { limits: Limits::read(), census }
+        Before { limits: Limits::read(), census: self.census(), program: None }
+    }
+
+    /// Returns the threads of the machine, if no events show them.
+    fn census(&self) -> Option<Census> {
+        self.collector.is_none().then(Census::take)
     }
 
     /// Takes the limits of this process instead of those of the tool.
@@ -125,7 +129,13 @@ impl KernelSide {
 
     /// Begins a part of the run that can be read without those before it: with what the kernel has counted for `cpus`,
     /// and with events that name their threads again. All buffers must have been read.
-    pub(super) fn begin_part(&mut self, cpus: &[u32], run: &mut Run, store: &mut Store) {
+    pub(super) fn begin_part(
+        &mut self,
+        cpus: &[u32],
+        program: Option<BeforeProgram>,
+        run: &mut Run,
+        store: &mut Store,
+    ) {
         if let Some(collector) = &mut self.collector {
             store.append(&collector.forget());
         }
@@ -133,14 +143,15 @@ impl KernelSide {
         let threads = std::mem::take(&mut run.threads);
         let from_ticks = counter::ordered();
         let Snapshot { counters, names } = Snapshot::take(cpus, counter::ordered);
-        let part = Part::new(from_ticks, self.counted(), counters);
+        let (limits, census) = (self.before.limits.read_again(), self.census());
+        let part = Part::new(from_ticks, Before { limits, census, program }, counters);
         store.begin_part(part, threads);
         store.append(&names);
     }
 
     /// Stores what the kernel has counted since the start, and the threads that ran.
     fn end(&mut self, run: &mut Run) {
-        let Before { limits, census } = std::mem::take(&mut self.before);
+        let Before { limits, census, .. } = std::mem::take(&mut self.before);
         let last = self.limits.take().map(|(last, _)| last);
         run.limits = last.as_ref().unwrap_or(&limits).read_again().since(&limits);
         match census {

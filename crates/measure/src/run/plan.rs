@@ -28,7 +28,7 @@ pub struct Plan {
     pub command: Vec<String>,
     /// The version of the tool, stored in the recording.
     pub tool_version: String,
-    /// What ends a run of detours before its time.
+    /// What ends a run of detours, or the recording of a program, before its time.
     pub stop_on: Option<StopCondition>,
     /// How much time before the end of such a run is kept at least; all of it if absent.
     pub keep: Option<Duration>,

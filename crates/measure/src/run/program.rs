@@ -1,5 +1,6 @@
 //! Records what interrupts a program of the user: the kernel's events on all CPUs while it runs, without loops.
 
+mod last_part;
 mod stolen;
 
 use super::describe;
@@ -7,11 +8,11 @@ use super::error::RunError;
 use super::kernel_side::KernelSide;
 use super::plan::Plan;
 use super::store::Store;
-use anechoic_attribute::program;
+use anechoic_attribute::program::{self, Watch};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuTime, DrainPolicy, Program, Run, RunState};
 use anechoic_recording::{
-    EventKind, Problem, ProblemKind, Recorder, Recording, WriteError, in_words,
+    Detour, EventKind, Problem, ProblemKind, Recorder, Recording, WriteError, in_words,
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
@@ -26,6 +27,10 @@ use stolen::Stolen;
 const NAP: Duration = Duration::from_secs(1);
 /// The same where it does not.
 const SHORT_NAP: Duration = Duration::from_millis(20);
+/// How often it is looked whether a condition ends the recording.
+const LOOK: Duration = Duration::from_millis(100);
+/// An event that happened this long ago can be read: also one whose writing was interrupted.
+const WRITTEN: Duration = Duration::from_millis(1);
 
 /// A program that can be recorded.
 pub trait Subject {
@@ -106,15 +111,18 @@ pub fn record(
     let counted_cpus = wanted.unwrap_or_default().to_vec();
     run.notes.extend(moves_unknown(&run, &program));
     run.program = Some(Program { started_by, counted_cpus, ..program });
+    store.watch_program(plan.stop_on.and_then(|condition| Watch::new(condition, &run)));
     let (end_ticks, state) =
-        watch(plan.save_every, subject, &mut kernel, &mut stolen, &mut run, &mut store);
+        watch((plan, &snapshot), subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();
     let end_ticks = end_ticks.max(counter::ordered()); // where it ends
     (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
     let end = Snapshot::take(&plan.program_cpus, counter::ordered);
     let cpu_time = cpu_time.map(|time| stolen.beside(time, [&snapshot, &end]));
     store.append(&end.counters);
+    let cpu_time = last_part::close(&mut kernel, &mut run, &mut store, cpu_time);
     kernel.stop(&mut run, begin, &mut store);
+    store.write_kept(&mut run);
     if let Some(program) = &mut run.program {
         (program.exit_code, program.cpu_time) = (subject.exit_code(), cpu_time);
     }
@@ -129,10 +137,19 @@ pub fn record(
 fn finish(run: &mut Run, mut store: Store, state: RunState) -> Result<(), RunError> {
     store.complete_parts();
     let events = Recording::open(store.dir())?;
+    let mut met = run.stop_on.as_ref().and_then(|stop| stop.met);
     program::derive(&events, run, &mut |detours| {
         store.append(detours);
+        if let Some(met) = &mut met {
+            // It may have gone on after it was seen.
+            let is_met =
+                |detour: &&Detour| (detour.cpu, detour.start_ticks) == (met.cpu, met.start_ticks);
+            met.end_ticks =
+                detours.iter().find(is_met).map_or(met.end_ticks, |found| found.end_ticks);
+        }
         Ok(())
     })?;
+    run.stop_on.iter_mut().for_each(|stop| stop.met = met);
     store.settle(run);
     run.state = store.trouble().map_or(state, not_saved);
     Ok(store.finish(run)?)
@@ -155,10 +172,11 @@ fn discard(dir: &Path, existed: bool) {
     }
 }
 
-/// Waits until the recording is over, empties buffers that are half full, and saves at these intervals what a kill would
-/// leave. Returns when and how it ended.
+/// Waits until the recording is over, empties buffers that are half full, and saves at intervals what a kill would leave. If a
+/// condition may end the recording, it looks for that. `start` is what the kernel had counted at the start. Returns when and how
+/// it ended.
 fn watch(
-    save_every: Duration,
+    (plan, start): (&Plan, &Snapshot),
     subject: &mut dyn Subject,
     kernel: &mut KernelSide,
     stolen: &mut Stolen,
@@ -173,20 +191,31 @@ fn watch(
         if let Some(error) = store.trouble() {
             return (counter::ordered(), RunState::Interrupted(in_words(error)));
         }
+        let looks = plan.stop_on.is_some();
         let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
+        let nap = if looks { nap.min(LOOK) } else { nap };
         stolen.read();
-        let to_save = save_every.saturating_sub(saved.elapsed());
+        let to_save = plan.save_every.saturating_sub(saved.elapsed());
         let nap = subject.left().map_or(nap, |left| left.min(nap)).min(to_save);
         kernel.wait_for(nap, subject.end());
         run.limits = kernel.look_at_limits();
-        let save = saved.elapsed() >= save_every;
-        if save || kernel.half_full() {
+        let save = saved.elapsed() >= plan.save_every;
+        if save || looks || kernel.half_full() {
             run.drain = DrainPolicy::HighWater;
             run.end_ticks = counter::ordered();
             kernel.drain(run, store);
         }
+        store.look(run.end_ticks.saturating_sub(run.clock.ticks_of(WRITTEN)), run);
+        if store.stopped_by().is_some() {
+            return (run.end_ticks, RunState::Complete); // it has what it was asked for
+        }
+        match store.part_is_over(counter::ordered()) {
+            Some(true) => last_part::begin((plan, start), subject, kernel, stolen, run, store),
+            Some(false) => {}
+            None if save => store.checkpoint(run),
+            None => {}
+        }
         if save {
-            store.checkpoint(run);
             saved = Instant::now();
         }
     }

@@ -8,12 +8,14 @@ use super::unsaved::Counted;
 use super::window::{Before, Part, Waits, Window};
 use crate::timed::buffers::{BlockExchange, StoredSample};
 use crate::timed::sinks::LoopBuffers;
+use anechoic_attribute::program::Watch;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::{Run, RunState};
 use anechoic_recording::stop::StoppedBy;
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
-    Detour, KernelEvent, Loss, News, Recorder, Recording, Row, Sample, WriteError, in_words,
+    Detour, KernelEvent, Loss, Members, News, Recorder, Recording, Row, Sample, WriteError,
+    in_words, methods,
 };
 use anechoic_system::tracefs::Batch;
 use std::collections::BTreeMap;
@@ -35,6 +37,8 @@ pub(super) struct Store {
     news: Option<News>,
     /// What looks for the detour that ends the run, if one may.
     stop_watch: Option<StopWatch>,
+    /// What looks for the end of the recording of a program, if a condition may end it.
+    program_watch: Option<Watch>,
     waiting: Waiting,
     /// The rows of a run of which only the last part is kept.
     window: Option<Window>,
@@ -56,8 +60,9 @@ impl Store {
         let news = plan.watcher.is_some().then(News::default);
         let loops = run.cpus.iter().map(|cpu| (cpu.cpu, cpu.tid));
         let artefacts = run.policy.is_fifo().then(|| Artefacts::new(loops));
+        let condition = plan.stop_on.filter(|_| run.method != methods::PROGRAM);
         let stop_watch =
-            plan.stop_on.map(|condition| StopWatch::new(condition, &run.clock, artefacts));
+            condition.map(|condition| StopWatch::new(condition, &run.clock, artefacts));
         let window = plan.keep.map(|keep| Window::new(keep, run));
         let cpus = cpus.to_vec();
         let (handed_over, losses) = (Counted::default(), Vec::new());
@@ -69,6 +74,7 @@ impl Store {
             losses,
             news,
             stop_watch,
+            program_watch: None,
             waiting: Waiting::default(),
             window,
             watched: BTreeMap::new(),
@@ -145,7 +151,38 @@ impl Store {
 
     /// Returns the detour that ends the run, once there is one.
     pub(super) fn stopped_by(&self) -> Option<StoppedBy> {
-        self.stop_watch.as_ref().and_then(StopWatch::met)
+        let of_program = self.program_watch.as_ref().and_then(Watch::met);
+        of_program.or_else(|| self.stop_watch.as_ref().and_then(StopWatch::met))
+    }
+
+    /// Lets a condition end the recording of a program.
+    pub(super) fn watch_program(&mut self, watch: Option<Watch>) {
+        self.program_watch = watch;
+    }
+
+    /// Looks whether the condition of a program was met before `until_ticks`: all events up to then have been read.
+    pub(super) fn look(&mut self, until_ticks: u64, run: &Run) {
+        if let Some(watch) = &mut self.program_watch {
+            watch.look(until_ticks, run);
+        }
+    }
+
+    /// Looks at the rest of a program's recording, which ended at `end_ticks` and of which all events have been read.
+    pub(super) fn look_at_end(&mut self, end_ticks: u64, run: &Run) {
+        if let Some(watch) = &mut self.program_watch {
+            watch.finish(end_ticks, run);
+        }
+    }
+
+    /// Returns the threads of the program after all events so far, if it is watched.
+    pub(super) fn members(&self) -> Option<Members> {
+        self.program_watch.as_ref().map(Watch::members)
+    }
+
+    /// Returns the events of a run of which only the last part is kept that were read with that part and came before it.
+    pub(super) fn events_before_part(&mut self) -> Vec<KernelEvent> {
+        self.write_waiting();
+        self.window.as_ref().map_or_else(Vec::new, Window::events_before)
     }
 
     /// Returns whether a detour may end the run, once the kernel's events up to now are read.
@@ -200,6 +237,11 @@ impl Store {
         self.losses(&batch.losses);
         if let Some(watch) = &mut self.stop_watch {
             watch.follow(&batch.events);
+        }
+        if let Some(watch) = &mut self.program_watch {
+            watch.take(&batch.events, &batch.losses);
+            self.waiting.events.extend(batch.events);
+            return self.write_if_many();
         }
         let Some(news) = &mut self.news else { return self.append(&batch.events) };
         news.events.extend_from_slice(&batch.events);

@@ -5,10 +5,12 @@
 //! recording can begin with any of them. The oldest part is dropped as soon as the later ones are long enough.
 
 use super::describe;
-use anechoic_recording::run::{CpuRun, Run};
+use anechoic_recording::run::{CpuRun, CpuTime, Run};
 use anechoic_recording::stop::{Kept, StoppedBy};
 use anechoic_recording::who::SeenThread;
-use anechoic_recording::{Counter, Detour, KernelEvent, Loss, LossKind, Name, Row, Sample, Series};
+use anechoic_recording::{
+    Counter, Detour, KernelEvent, Loss, LossKind, Members, Name, Row, Sample, Series,
+};
 use anechoic_system::who::{Census, Limits};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -38,6 +40,17 @@ pub(super) struct Window {
 pub(super) struct Before {
     pub(super) limits: Limits,
     pub(super) census: Option<Census>,
+    /// What was known of the program that is recorded; absent for loops.
+    pub(super) program: Option<BeforeProgram>,
+}
+
+/// What was known of a program at one time.
+#[derive(Debug)]
+pub(super) struct BeforeProgram {
+    /// Its threads, after all events that were read before.
+    pub(super) members: Members,
+    /// The kernel's account of its CPU time up to then; absent if it is not known.
+    pub(super) cpu_time: Option<CpuTime>,
 }
 
 /// A part of the run.
@@ -169,8 +182,17 @@ impl Window {
     /// Decides what is kept of a run that ends now, at `end_ticks`, or ended by `met`. Returns what the kernel had counted
     /// where that begins; `None` if it is the start of the run.
     pub(super) fn close(&mut self, end_ticks: u64, met: Option<StoppedBy>) -> Option<Before> {
-        self.drop_before(met.map_or(end_ticks, |met| met.start_ticks));
+        self.drop_before(met.map_or(end_ticks, |met| met.begun_ticks()));
         self.parts.front_mut().and_then(|first| first.before.take())
+    }
+
+    /// Returns the events of the first part that came before it, in time order: after all others had been read.
+    pub(super) fn events_before(&self) -> Vec<KernelEvent> {
+        let Some(first) = self.parts.front() else { return vec![] };
+        let events = first.rows.events.iter().filter(|event| event.ticks < first.from_ticks);
+        let mut events: Vec<KernelEvent> = events.copied().collect();
+        events.sort_by_key(|event| event.ticks);
+        events
     }
 
     /// Describes in `run` the part that is kept, whose CPUs are described as those of the whole run, and returns its rows.

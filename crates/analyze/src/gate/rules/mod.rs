@@ -172,9 +172,11 @@ impl Rule {
     /// waited. It is one where all is kept, or where no detour of the time before was as long as those that count.
     pub(super) fn doubt_of_kept(&self, run: &Run) -> Option<Doubt> {
         run.kept_after_stop()?;
-        let StopCondition::Longer(ns) = run.stop_on.as_ref()?.condition else { return None };
-        // Under a real-time policy, artefacts of it were longer and ended nothing.
-        let known_over_ns = Some(ns).filter(|_| !run.policy.is_fifo());
+        let known_over_ns = match run.stop_on.as_ref()?.condition {
+            // Under a real-time policy, artefacts of it were longer and ended nothing.
+            StopCondition::Longer(ns) => Some(ns).filter(|_| !run.policy.is_fifo()),
+            StopCondition::Count(_) | StopCondition::Lost(_) => None,
+        };
         let holds = known_over_ns.is_some_and(|ns| self.counts_over_ns() >= ns);
         let doubt = Doubt::Kept { longer_than_ns: known_over_ns };
         (!holds || self.row.needs_baseline()).then_some(doubt)

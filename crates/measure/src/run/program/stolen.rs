@@ -31,7 +31,7 @@ impl Stolen {
     }
 
     /// Returns the CPU time with the steal beside it, given the counters at the start and the end.
-    pub(super) fn beside(mut self, time: CpuTime, [start, end]: [&Snapshot; 2]) -> CpuTime {
+    pub(super) fn beside(&mut self, time: CpuTime, [start, end]: [&Snapshot; 2]) -> CpuTime {
         self.read();
         let steal_ns = steal_ns(end).saturating_sub(steal_ns(start));
         if self.reader.is_some() {

@@ -1,0 +1,159 @@
+//! Made-up events of programs, whose lost time is known.
+
+use super::*;
+use anechoic_lab::builders;
+use anechoic_recording::run::{OwnThread, Program};
+
+/// The tool's own thread, one of the program, one of another program, and the idle one.
+const TOOL: i32 = 9;
+const A: i32 = 10;
+const OTHER: i32 = 50;
+const IDLE: i32 = 0;
+const RUNNABLE: u64 = 0;
+const MS: u64 = 1_000_000;
+
+fn watch(condition: &str, counted_cpus: &[u32]) -> (Watch, Run) {
+    let mut run = builders::run("program", builders::clock(1_000_000_000), vec![]);
+    run.start_ticks = 0;
+    run.own_threads = vec![OwnThread::new(TOOL, "housekeeper")];
+    let counted_cpus = counted_cpus.to_vec();
+    run.program = Some(Program { threads: vec![A], counted_cpus, ..Program::default() });
+    let watch = Watch::new(condition.parse().expect("a condition"), &run).expect("a program");
+    (watch, run)
+}
+
+fn switch(ticks: u64, prev: i32, next: i32) -> KernelEvent {
+    let args = [next as u64, RUNNABLE, 120];
+    KernelEvent { cpu: 0, ticks, kind: EventKind::Switch, pid: prev, args }
+}
+
+/// The program has CPU 0 from the start, and `who` takes it at these times for so long.
+fn preempted(who: i32, times: impl IntoIterator<Item = (u64, u64)>) -> Vec<KernelEvent> {
+    let taken = times
+        .into_iter()
+        .flat_map(|(at, length)| [switch(at, A, who), switch(at + length, who, A)]);
+    [switch(1, IDLE, A)].into_iter().chain(taken).collect()
+}
+
+/// Plays events in looks of 100 ms, each 1 ms late, up to `end`. Returns what met the condition, and when that was seen.
+fn play(
+    condition: &str,
+    cpus: &[u32],
+    events: &[KernelEvent],
+    end: u64,
+) -> Option<(StoppedBy, u64)> {
+    let (mut watch, run) = watch(condition, cpus);
+    let (mut rest, mut now) = (events, 0);
+    while now < end {
+        now = (now + 100 * MS).min(end);
+        let (arrived, later) = rest.split_at(rest.partition_point(|event| event.ticks <= now));
+        watch.take(arrived, &[]);
+        watch.look(now - MS, &run);
+        rest = later;
+        if let Some(met) = watch.met() {
+            return Some((met, now));
+        }
+    }
+    watch.finish(end, &run);
+    watch.met().map(|met| (met, end))
+}
+
+fn span(met: Option<(StoppedBy, u64)>) -> Option<(u64, u64)> {
+    met.map(|(met, _)| (met.start_ticks, met.end_ticks))
+}
+
+#[test]
+fn the_first_longer_detour_ends_the_recording_at_the_next_look() {
+    let events = preempted(OTHER, [(50 * MS, MS), (330 * MS, 2 * MS), (350 * MS, 3 * MS)]);
+    let met = play("detour>1ms", &[], &events, 1_000 * MS);
+    assert_eq!(span(met), Some((330 * MS, 332 * MS)), "1 ms is not more than 1 ms");
+    assert_eq!(met.map(|(_, seen)| seen), Some(400 * MS), "although nothing came after it");
+    assert_eq!(play("detour>4ms", &[], &events, 1_000 * MS), None);
+    assert_eq!(play("detour>1ms", &[1], &events, 1_000 * MS), None, "on a CPU that does not count");
+    assert_eq!(play("detour>1ms", &[], &[], 1_000 * MS), None, "no events");
+    let last = preempted(OTHER, [(998 * MS, 4 * MS)]);
+    assert_eq!(span(play("detour>1ms", &[], &last, 1_000 * MS)), Some((998 * MS, 1_000 * MS)));
+}
+
+#[test]
+fn the_number_of_detours_ends_the_recording() {
+    let events = preempted(OTHER, (1..=9).map(|number| (number * 100 * MS, 10)));
+    let met = play("detours>=3", &[], &events, 1_000 * MS);
+    assert_eq!(span(met), Some((300 * MS, 300 * MS + 10)));
+    assert_eq!(play("detours>=10", &[], &events, 1_000 * MS), None);
+    let met = play("detours>=9", &[], &events, 1_000 * MS);
+    assert_eq!(span(met), Some((900 * MS, 900 * MS + 10)), "the last one counts at the end");
+}
+
+#[test]
+fn what_the_tool_takes_ends_nothing() {
+    let events = preempted(TOOL, [(50 * MS, 5 * MS)]);
+    assert_eq!(play("detour>1ms", &[], &events, 1_000 * MS), None);
+    assert_eq!(play("lost>0.1%", &[], &events, 2_000 * MS), None);
+    // Another thread has the CPU before the tool, for longer than may be.
+    let both = [
+        switch(1, IDLE, A),
+        switch(50 * MS, A, OTHER),
+        switch(52 * MS, OTHER, TOOL),
+        switch(57 * MS, TOOL, A),
+    ];
+    assert_eq!(span(play("detour>1ms", &[], &both, 1_000 * MS)), Some((50 * MS, 57 * MS)));
+    assert_eq!(play("detour>2ms", &[], &both, 1_000 * MS), None);
+}
+
+/// 4 % are lost in the first second, and 6 % in the second one, in which the longest detour takes 3 ms.
+#[test]
+fn the_first_second_in_which_too_much_is_lost_ends_the_recording() {
+    let at = |second: u64, number: u64| second * 1_000 * MS + number * 20 * MS + MS;
+    let first = (0..40).map(|number| (at(0, number), MS));
+    let second =
+        (0..30).map(|number| (at(1, number), if number == 7 { 3 * MS } else { 2 * MS - MS / 29 }));
+    let events = preempted(OTHER, first.chain(second));
+    let (met, seen) = play("lost>5%", &[], &events, 4_000 * MS).expect("it is met");
+    let lossy = met.second.expect("a second");
+    assert_eq!((lossy.start_ticks, lossy.wanted_ticks), (1_000 * MS, 1_000 * MS));
+    assert_eq!(lossy.lost_ticks.div_ceil(MS), 61, "29 of 2 ms − 1/29 ms, and one of 3 ms");
+    assert_eq!((met.start_ticks, met.end_ticks - met.start_ticks), (at(1, 7), 3 * MS));
+    assert_eq!(seen, 2_100 * MS, "when it is over");
+    assert_eq!(play("lost>7%", &[], &events, 4_000 * MS), None);
+    assert_eq!(play("lost>3.5%", &[], &events, 4_000 * MS).expect("it is met").0.begun_ticks(), 0);
+    // Half of the time is lost, but it wants a CPU for less than 100 ms in a second.
+    let rarely = [(0, 40 * MS), (2_000 * MS, 45 * MS)].map(|(at, length)| {
+        let sleeps =
+            KernelEvent { args: [IDLE as u64, 1, 120], ..switch(at + 2 * length + 5, A, IDLE) };
+        [
+            switch(at + 5, IDLE, A),
+            switch(at + length + 5, A, OTHER),
+            switch(at + 2 * length, OTHER, A),
+            sleeps,
+        ]
+    });
+    assert_eq!(play("lost>5%", &[], rarely.as_flattened(), 4_000 * MS), None);
+}
+
+/// A thread waits for three seconds: that is known when it goes on, and all seconds in between were lost.
+#[test]
+fn a_long_wait_is_lost_in_the_seconds_in_which_it_lies() {
+    let events = preempted(OTHER, [(500 * MS, 3_000 * MS)]);
+    let (met, seen) = play("lost>60%", &[], &events, 5_000 * MS).expect("it is met");
+    let second =
+        met.second.map(|second| (second.start_ticks, second.lost_ticks, second.wanted_ticks));
+    assert_eq!(second, Some((1_000 * MS, 1_000 * MS, 1_000 * MS)), "half of the first second");
+    assert_eq!((met.begun_ticks(), seen), (500 * MS, 3_600 * MS));
+}
+
+/// The threads at a time are those after all events that were read, also those that wait for other CPUs' events.
+#[test]
+fn the_threads_of_the_program_are_known_at_any_time() {
+    let (mut watch, run) = watch("detour>1ms", &[]);
+    let born = KernelEvent { kind: EventKind::NewTask, args: [11, 0, 0], ..switch(90 * MS, A, 0) };
+    watch.take(&[born], &[]);
+    watch.look(50 * MS, &run);
+    assert_eq!(watch.members().threads(), [A, 11]);
+    let ends = |ticks, tid| KernelEvent { args: [0, 0x20, 120], ..switch(ticks, tid, 0) };
+    watch.take(&[switch(95 * MS, A, 11), ends(96 * MS, 11)], &[]);
+    assert_eq!(watch.members().threads(), [A], "it has ended");
+    watch.take(&[ends(97 * MS, A)], &[]);
+    watch.look(100 * MS, &run);
+    assert_eq!(watch.members().threads(), [], "so has the other, after the look");
+}
