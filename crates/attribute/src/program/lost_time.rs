@@ -217,7 +217,7 @@ impl LostTime {
     }
 
     /// Returns for how long the program has executed on these CPUs up to `ticks`, which is not before the last event.
-    pub fn executed_until(&self, ticks: u64, counts: impl Fn(u32) -> bool) -> u64 {
+    pub(super) fn executed_until(&self, ticks: u64, counts: impl Fn(u32) -> bool) -> u64 {
         let cpus = self.cpus.iter().filter(|(cpu, _)| counts(**cpu));
         cpus.map(|(_, state)| state.executed_until(ticks)).fold(0, u64::saturating_add)
     }

@@ -111,7 +111,6 @@ pub fn record(
     let counted_cpus = wanted.unwrap_or_default().to_vec();
     run.notes.extend(moves_unknown(&run, &program));
     run.program = Some(Program { started_by, counted_cpus, ..program });
-    store.watch_program(plan.stop_on.and_then(|condition| Watch::new(condition, &run)));
     let (end_ticks, state) =
         watch((plan, &snapshot), subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();
@@ -184,6 +183,7 @@ fn watch(
     store: &mut Store,
 ) -> (u64, RunState) {
     let mut saved = Instant::now();
+    store.watch_program(plan.stop_on.and_then(|condition| Watch::new(condition, run)));
     loop {
         if let Some(state) = subject.over() {
             return (counter::ordered(), state);
