@@ -380,3 +380,21 @@ impl Cell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn works_are_named_where_they_differ() {
+        let cases: [(&[&str], &str); 3] = [
+            (&[], "no experiment in common"),
+            (&["alu"], "no experiment in common"),
+            (&["alu", "memory"], "no experiment in common: alu, memory"),
+        ];
+        for (works, expected) in cases {
+            let problem = nothing_in_common(works.iter().copied().collect());
+            assert!(problem.why.ends_with(expected), "{works:?}: {}", problem.why);
+        }
+    }
+}

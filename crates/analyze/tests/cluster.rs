@@ -1,6 +1,8 @@
 //! Many small recordings, added up: every number known beforehand, and what is wrong with a data set told.
 
-use anechoic_analyze::cluster::{Cluster, ClusterBuilder, FindingKind, HostSummary};
+use anechoic_analyze::cluster::{Cluster, ClusterBuilder, Finding, FindingKind, HostSummary};
+use anechoic_analyze::competition::Competition;
+use anechoic_analyze::known::Doubt;
 use anechoic_analyze::stats::Interval;
 use anechoic_lab::builders;
 use anechoic_lab::two_cpus::{MICRO, SECOND, SHORTEST};
@@ -271,6 +273,26 @@ fn the_order_of_hosts_makes_no_difference() {
         all.finish().expect("three hosts")
     };
     assert_eq!(merged([0, 1, 2]), merged([2, 0, 1]));
+}
+
+/// Of a doubt that has no measure, no host has the most.
+#[test]
+fn hosts_that_share_a_doubt_are_named_together() {
+    let waiting = |part| Doubt::Competition { competition: Competition::Waiting(part) };
+    let cases = [
+        ([Some(Doubt::MeasuredTogether), Some(Doubt::MeasuredTogether)], "node00, node01: another"),
+        ([Some(waiting(0.2)), None], "node00: for 20 %"),
+        ([Some(waiting(0.2)), Some(waiting(0.3))], "node00, node01 (the most): for 30 %"),
+    ];
+    for (doubts, expected) in cases {
+        let doubt = |host: u32| doubts.get(host as usize).cloned().flatten();
+        let cluster = sixteen(|host, summary| summary.doubts = doubt(host).into_iter().collect());
+        let cluster = cluster.finish().expect("hosts");
+        let doubtful = |finding: &&Finding| finding.kind == FindingKind::Doubtful;
+        let found: Vec<&Finding> = cluster.findings.iter().filter(doubtful).collect();
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.text.starts_with(expected), "{}", finding.text);
+    }
 }
 
 fn kinds(cluster: &Cluster) -> Vec<FindingKind> {

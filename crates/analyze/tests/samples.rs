@@ -234,6 +234,19 @@ fn an_unpinned_series_is_put_in_order_and_tells_where_it_was() {
 }
 
 #[test]
+fn unpinned_series_that_ran_at_the_same_time_are_kept_apart() {
+    let all =
+        [0, 1].map(|number| samples(number, number, u64::from(number) * GRAIN / 2, &[GRAIN; 5]));
+    let planned = [series(0, "sum", None), series(1, "sum", None)];
+    let run = run(all.iter().map(|rows| outcome(rows)).collect());
+    let (_place, recording) = record(&run, &planned, &[&all[0], &all[1]]);
+    let mut seen = [vec![], vec![]];
+    let known = recording.series().unwrap();
+    visit(&recording, &known, |at, samples| seen[at].extend_from_slice(samples)).unwrap();
+    assert_eq!(seen, all);
+}
+
+#[test]
 fn what_does_not_fit_is_told_and_the_rest_is_there() {
     let good = samples(1, 0, 0, &[GRAIN; 10]);
     let foreign = samples(77, 0, 10 * GRAIN, &[GRAIN; 4]);

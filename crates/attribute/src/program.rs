@@ -160,3 +160,20 @@ fn only_readable(problem: Problem) -> Problem {
         format!("the recording was killed, and its detours are not derived yet: {}", problem.why);
     Problem { why, remedy: remedy.into(), ..problem }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders;
+    use anechoic_recording::machine::Cpu;
+
+    /// On a hybrid processor each CPU is of its own class; one that the machine does not list is of the machine's model.
+    #[test]
+    fn a_cpu_is_of_the_class_that_the_machine_lists() {
+        let mut run = builders::run("record", builders::clock(1_000_000_000), vec![]);
+        let listed = |(cpu, class): (u32, &str)| Cpu { cpu, class: class.into(), ..Cpu::default() };
+        run.machine.cpus = [(0, "fast"), (1, "slow")].map(listed).to_vec();
+        let classes = [0, 1, 2].map(|cpu| describe(&run, cpu, 0).class);
+        assert_eq!(classes, ["fast", "slow", "made up"]);
+    }
+}

@@ -138,7 +138,6 @@ impl<'a> StealStage<'a> {
         let mut gaps: Vec<(u64, usize)> = (self.held.iter().enumerate())
             .filter(|(_, row)| row.steal_ns.is_some())
             .map(|(index, row)| (overlap(row), index))
-            .filter(|(length, _)| *length > 0)
             .collect();
         gaps.sort_unstable_by_key(|(length, index)| (std::cmp::Reverse(*length), *index));
         let mut left = change.ns;

@@ -125,6 +125,17 @@ fn who_has_the_cpu_is_charged() {
         ],
     );
     check(
+        "an interrupt of 15 us that woke it, and 18 us until the switch: neither is longer than a waking takes",
+        vec![detour(100, 33_100)],
+        vec![
+            switch(50, A, 1, 42, 120),
+            on(100, 42, Waking, [A as u64, 1, 0]),
+            on(15_100, 42, IrqExit, [24, 0, 0]),
+            switch(33_100, 42, 0, A, 120),
+        ],
+        &["off: wake-up | 100..33100 = 33000 | runnable"],
+    );
+    check(
         "a work item wakes it and goes on",
         vec![detour(100, 100_200)],
         vec![

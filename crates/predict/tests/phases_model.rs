@@ -3,7 +3,8 @@
 use crate::phases::recording::Planted;
 use crate::phases::{MICRO, MS, SECOND, alone, busy, spans};
 use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, Timeline, predict};
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Problem, ProblemKind, Run};
 use proptest::prelude::*;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -277,6 +278,32 @@ fn a_rare_daemon_is_the_culprit_at_scale() {
     assert_eq!(culprit.name, "updatedb", "{many:?}");
     let (with, without) = (many.free_start.slowdown, culprit.without);
     assert!(with > 5.0 && without < 2.1 && culprit.alone > 4.5, "{many:?}");
+}
+
+#[test]
+fn what_limits_a_prediction_is_noted() {
+    type Case = (fn(&mut Run), &'static [&'static str]);
+    let cases: [Case; 4] = [
+        (|_| (), &[]),
+        (|run| run.state = RunState::Running, &["planted was cut off: its window ends"]),
+        (|run| run.cpus[1].lost_detours = 7, &["planted lost 7 detours: the noise costs at least"]),
+        (
+            |run| {
+                run.state = RunState::Running;
+                run.cpus.iter_mut().for_each(|cpu| cpu.lost_detours = 3);
+            },
+            &["planted was cut off", "planted lost 6 detours"],
+        ),
+    ];
+    for (change, expected) in cases {
+        let dir = tempfile::tempdir().expect("a directory");
+        let planted = Planted { change, ..Planted::new(dir.path()) };
+        planted.write();
+        let notes = read(&planted.dir(), &ask(&[MS], &[10])).notes;
+        assert_eq!(notes.len(), expected.len(), "{notes:?}");
+        let begin = |(note, begin): (&String, &&str)| note.starts_with(*begin);
+        assert!(notes.iter().zip(expected).all(begin), "{notes:?}");
+    }
 }
 
 #[test]

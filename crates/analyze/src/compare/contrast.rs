@@ -227,3 +227,26 @@ pub(super) fn pooled_variance(sides: &[Vec<f64>; 2]) -> Option<f64> {
     };
     (degrees > 0).then(|| sides.iter().map(squares).sum::<f64>() / degrees as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1, 2, 3, 4 the products of successive deviations add up to 1.25 and their squares to 5: a correlation of 0.25, which
+    /// is 0.6875 without the bias of four values.
+    #[test]
+    fn successive_runs_that_are_alike_inflate_the_error() {
+        let rising = vec![1.0, 2.0, 3.0, 4.0];
+        let cases = [
+            ("rising", [rising.clone(), rising.clone()], 1.6875 / 0.3125),
+            ("one side varies", [vec![7.0; 4], rising.clone()], 1.6875 / 0.3125),
+            ("nothing varies", [vec![7.0; 4], vec![9.0; 4]], 1.0),
+            ("up and down", [vec![1.0, 2.0, 1.0, 2.0], vec![1.0, 2.0, 1.0, 2.0]], 1.0),
+            ("two runs on a side", [vec![1.0, 2.0], rising], 1.0),
+        ];
+        for (name, sides, expected) in cases {
+            let found = inflation(&sides);
+            assert!((found - expected).abs() < 1e-9, "case: {name}: {found}");
+        }
+    }
+}

@@ -390,6 +390,16 @@ fn what_was_kept_of_a_run_proves_nothing() {
 }
 
 #[test]
+fn runs_that_are_not_whole_are_named() {
+    let whole = || vec![run(0, 0.01), run(2, 0.01)];
+    assert_eq!(notes(&[whole(), whole()], &names()), Vec::<String>::new());
+    let flawed = Values { flaws: vec!["was cut off", "lost detours"], ..run(3, 0.01) };
+    let expected =
+        "run 2 of after, started at 2026-11-22T20:00:03.000000Z, was cut off and lost detours";
+    assert_eq!(notes(&[whole(), vec![run(1, 0.01), flawed]], &names()), [expected]);
+}
+
+#[test]
 fn the_error_of_a_logarithm_is_that_of_its_interval() {
     // 95 % of normal values lie within 1.959964 standard errors.
     let reach = 1.959_963_984_540_054 * 0.1;

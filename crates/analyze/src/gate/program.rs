@@ -173,3 +173,17 @@ fn between_runs(values: &[f64]) -> Option<Interval> {
     let high = highest_mean(middle, error * error, one).max(middle * factor);
     Some(Interval { low, high })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean of 1 and 3 is 2 with an error of 1; with one degree of freedom it reaches 12.7062 errors.
+    #[test]
+    fn two_runs_leave_one_degree_of_freedom() {
+        let found = between_runs(&[1.0, 3.0]).expect("both lost something");
+        assert!((found.high / (2.0 * f64::exp(12.7062 / 2.0)) - 1.0).abs() < 1e-4, "{found:?}");
+        assert!((found.low * f64::exp(12.7062 / 2.0) / 2.0 - 1.0).abs() < 1e-4, "{found:?}");
+        assert_eq!((between_runs(&[5.0]), between_runs(&[0.0, 0.0])), (None, None));
+    }
+}

@@ -21,6 +21,16 @@ fn quantile(distribution: &Distribution, share: f64) -> Quantile {
 }
 
 #[test]
+fn a_quantile_is_found_by_its_share() {
+    let found = distribution(&(1..=1000).collect::<Vec<u64>>(), Fixed::Work, 10).expect("values");
+    let cases =
+        [(0.25, Some(250.0)), (0.5, Some(500.0)), (0.999, Some(999.0)), (0.3, None), (-0.5, None)];
+    for (share, expected) in cases {
+        assert_eq!(found.quantile(share).map(|quantile| quantile.value), expected, "{share}");
+    }
+}
+
+#[test]
 fn quantiles_and_deciles_are_those_of_the_ranks() {
     // (name, values, [1 %, 25 %, 50 %, 75 %, 99 %, 99.9 %], third decile)
     type Case = (&'static str, Vec<u64>, [f64; 6], f64);

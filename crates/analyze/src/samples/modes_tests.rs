@@ -321,4 +321,10 @@ fn a_family_of_series_is_judged_from_the_most_significant_one_on() {
         judge(all.iter_mut().collect());
         assert_eq!(all.map(|modes| modes.differs), expected, "{p:?}");
     }
+    // However certain, a difference of a hundredth changes nothing.
+    for (with_tick_slow, expected) in [(0.21, false), (0.19, false), (0.6, true), (0.0, true)] {
+        let mut one = Modes { with_tick_slow, ..series(1e-9) };
+        judge(vec![&mut one]);
+        assert_eq!(one.differs, expected, "{with_tick_slow} of samples with a tick are slow");
+    }
 }

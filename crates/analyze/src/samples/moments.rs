@@ -29,16 +29,14 @@ impl Moments {
             sum += difference(value, origin);
         }
         let mean = sum / count;
-        let (mut first, mut sums) = (0.0, [0.0; 3]);
+        let mut sums = [0.0; 3];
         for &value in values {
             let d = difference(value, origin) - mean;
             let square = d * d;
-            first += d; // what rounding left of 0
             sums[0] += square;
             sums[1] += square * d;
             sums[2] += square * square;
         }
-        sums[0] -= first * first / count;
         self.merge(&Self { count: values.len() as u64, min, max, origin, mean, sums });
     }
 

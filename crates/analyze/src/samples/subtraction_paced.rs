@@ -83,3 +83,24 @@ impl PacedBuilder {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Samples of 103, 106, … ticks, of which everything but 100 is subtracted: each but the first two and the last two has two
+    /// neighbours of that speed on either side.
+    #[test]
+    fn the_sample_in_the_middle_is_related_to_its_neighbours() {
+        let mut paced = PacedBuilder::default();
+        for at in 1..=6 {
+            let raw = 100 + 3 * at;
+            paced.add(
+                PacedSample { raw, left: raw - 1, rest: 100, judged: true, undisturbed: false },
+                true,
+            );
+        }
+        assert_eq!(paced.raw.quantiles(&[0.0, 1.0]), Some(vec![109, 112]));
+        assert_eq!(paced.left.quantiles(&[0.0, 1.0]), Some(vec![108, 111]));
+    }
+}

@@ -131,4 +131,26 @@ mod tests {
         }
         assert_eq!(probability_above(f64::INFINITY, 3.0), 0.0);
     }
+
+    #[test]
+    fn what_is_found_four_times_of_five_lies_2_8_standard_errors_from_nothing() {
+        assert!((detectable(NORMAL, 1.0) - 2.8016).abs() < 1e-3, "{}", detectable(NORMAL, 1.0));
+        assert!((detectable(0.5, 0.25) - 0.7104).abs() < 1e-3, "{}", detectable(0.5, 0.25));
+    }
+
+    /// Sums of binomial probabilities.
+    #[test]
+    fn at_least_so_many_of_all() {
+        let cases = [
+            (0.0, 5.0, 0.3, 1.0),
+            (1.0, 2.0, 0.5, 0.75),
+            (2.0, 2.0, 0.5, 0.25),
+            (3.0, 10.0, 0.3, 0.617_217_213_6),
+            (10.0, 10.0, 0.1, 1e-10),
+        ];
+        for (found, events, share, expected) in cases {
+            let more = probability_of_more(found, events, share);
+            assert!((more / expected - 1.0).abs() < 1e-8, "{found} of {events}: {more}");
+        }
+    }
 }

@@ -64,3 +64,25 @@ impl ClosedForm {
         self.probability(ranks) * (self.limit - 1.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each phase is delayed by 100 ns: the squared logarithm of 1 where that is found, of e where it is e times as long.
+    #[test]
+    fn a_miss_is_the_squared_logarithm_of_what_is_found_over_what_is_said() {
+        let form = ClosedForm::new(Some(100.0), 1.0, 100.0, 1_000.0);
+        let e = std::f64::consts::E;
+        let cases: [(&[(u64, f64)], f64); 4] = [
+            (&[], 0.0),
+            (&[(1, 100.0)], 0.0),
+            (&[(1, 100.0 * e)], 1.0),
+            (&[(1, 100.0 * e), (7, 100.0 / e / e)], 5.0),
+        ];
+        for (slowest, expected) in cases {
+            let found = form.miss(slowest, 1_000.0);
+            assert!((found - expected).abs() < 1e-9, "{slowest:?}: {found}");
+        }
+    }
+}

@@ -32,3 +32,20 @@ impl LongestDetours {
         self.kept
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each detour is 1 ns longer than the one before: the last ones are the longest, however many came before.
+    #[test]
+    fn the_longest_of_many_are_kept_in_little_memory() {
+        let mut longest = LongestDetours::default();
+        for at in 1..=1_000 {
+            longest.add(Span { start_ns: 10_000 * at, end_ns: 10_001 * at });
+            assert!(longest.kept.len() < 2 * KEPT, "{at} detours");
+        }
+        let lengths: Vec<u64> = longest.finish().iter().map(|span| span.length_ns()).collect();
+        assert_eq!(lengths, (901..=1_000).rev().collect::<Vec<u64>>());
+    }
+}

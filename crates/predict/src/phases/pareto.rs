@@ -181,4 +181,28 @@ mod tests {
             assert_eq!(Pareto::fit(excesses), None, "{excesses:?}");
         }
     }
+
+    /// The fit is what no other shape and scale beside it exceeds in likelihood, also where the shape is nearly 0.
+    #[test]
+    fn no_distribution_beside_the_fit_is_more_likely() {
+        for thousandths in -20..=20 {
+            let shape = 0.001 * f64::from(thousandths) + 1e-6;
+            let quantile = |at: u32| (((f64::from(at) + 0.5) / 1_000.0).powf(-shape) - 1.0) / shape;
+            let excesses: Vec<f64> = (0..1_000).map(quantile).collect();
+            let likelihood = |shape: f64, scale: f64| {
+                let each =
+                    |y: &f64| -scale.ln() - (1.0 + 1.0 / shape) * f64::ln_1p(shape * y / scale);
+                excesses.iter().map(each).sum::<f64>()
+            };
+            let Pareto { shape, scale } = Pareto::fit(&excesses).expect("a fit");
+            let best = likelihood(shape, scale);
+            for (more, times) in [(0.004, 0.996), (-0.004, 1.004), (0.004, 1.0), (-0.004, 1.0)] {
+                let beside = likelihood(shape + more, scale * times);
+                assert!(
+                    beside < best + 1e-6,
+                    "{thousandths}: {shape} and {more}: {beside}, {best}"
+                );
+            }
+        }
+    }
 }

@@ -350,4 +350,22 @@ mod tests {
             assert_eq!(table.peaks_until_one(copies), expected, "{copies} copies");
         }
     }
+
+    /// 5,000 detours, each 1 ns longer than the one before. Fewer peaks are kept: a rank at one that is not is asked.
+    #[test]
+    fn a_delay_that_is_no_peak_is_found_too() {
+        let start_ns = |at: u64| 10_000 * at + 5_000;
+        let detour = |at| Span { start_ns: start_ns(at), end_ns: start_ns(at) + 1_000 + at };
+        let cpu = Timeline::new(60_000_000, (0..5_000).map(detour).collect());
+        let host = Host::new("host".into(), vec![(0, cpu)]).expect("one window");
+        let tables = Tables::new(&[host], 1_000).expect("nothing to read");
+        let table = &tables.hosts[0];
+        for at in [0, 1, 2_500, 4_999] {
+            let peak = table.peaks.as_slice().iter().any(|peak| peak.delay_ns == 1_000 + at);
+            assert_eq!(peak, at == 4_999, "{at}: {} peaks", table.peaks.as_slice().len());
+            let whole = Offsets::from_sorted(vec![start_ns(at) - 10], table.length_ns);
+            let group = Group { by_peaks: true, ..Group::new(table, whole) };
+            assert_eq!(group.longest_ns(0), 1_000 + at, "{at}");
+        }
+    }
 }

@@ -65,3 +65,26 @@ fn independent_part(host: &Host, grain_ns: u64) -> f64 {
     };
     1.0 - share * (1.0 - 1.0 / cpus.len() as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::timeline::Timeline;
+
+    /// In one window as long as the recording every CPU is delayed: nothing shows that they are at times of their own.
+    #[test]
+    fn in_one_window_nothing_shows_that_cpus_are_delayed_apart() {
+        let cpu =
+            |start_ns| Timeline::new(1_000_000, vec![Span { start_ns, end_ns: start_ns + 10 }]);
+        let host = |starts_ns: [u64; 2]| {
+            Host::new("host".into(), (0..).zip(starts_ns.map(cpu)).collect()).expect("one window")
+        };
+        let found = |host: Host, grain_ns| Independent::find(&[host], grain_ns);
+        let one = Independent { windows: 1, cpus: 1.0 };
+        assert_eq!(found(host([100, 900_000]), 1_000_000), one);
+        assert_eq!(found(host([100, 100]), 1_000_000), one);
+        // In two windows there is something to see.
+        assert_eq!(found(host([100, 100]), 500_000), Independent { windows: 2, cpus: 1.0 });
+        assert_eq!(found(host([100, 900_000]), 500_000), Independent { windows: 4, cpus: 2.0 });
+    }
+}

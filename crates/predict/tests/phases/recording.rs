@@ -22,12 +22,15 @@ pub struct Planted<'a> {
     pub guest: bool,
     /// Length of a thread that runs once on each CPU; 0 for none.
     pub daemon_ns: u64,
+    /// What else is unusual about the run.
+    pub change: fn(&mut Run),
 }
 
 impl<'a> Planted<'a> {
     pub fn new(place: &'a Path) -> Self {
         let (name, threshold_ns) = ("planted", 200);
-        Self { place, name, threshold_ns, attributed: false, guest: false, daemon_ns: 0 }
+        let (attributed, guest, daemon_ns) = (false, false, 0);
+        Self { place, name, threshold_ns, attributed, guest, daemon_ns, change: |_| () }
     }
 
     pub fn dir(&self) -> PathBuf {
@@ -113,6 +116,7 @@ impl<'a> Planted<'a> {
         let mut run = builders::run("detours", builders::clock(1_000 * MS), cpus.to_vec());
         run.threshold_ticks = self.threshold_ns;
         run.machine.hypervisor = self.guest.then(|| "KVM".into());
+        (self.change)(&mut run);
         run
     }
 }

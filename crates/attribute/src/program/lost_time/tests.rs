@@ -383,3 +383,19 @@ fn what_belongs_to_the_kernels_account_is_counted_apart() {
         assert_eq!(ran, Some(expected.on(0)), "case: {name}");
     }
 }
+
+/// A thread is woken before the start and begins after it, on a CPU that has no event before: it waited from the start on.
+#[test]
+fn what_a_thread_waited_before_the_start_does_not_count() {
+    let program = Program { threads: vec![A], ..Program::default() };
+    let clock = builders::clock(1_000_000_000);
+    let mut lost_time = LostTime::new(Members::new(&program), &clock, 5 * MS);
+    let woken = on(1, waking(2 * MS, OTHER, A));
+    let begins = switch(7 * MS, IDLE, RUNNABLE, A);
+    let ends = switch(9 * MS, A, SLEEPS, IDLE);
+    [woken, begins, ends].iter().for_each(|event| lost_time.event(event));
+    lost_time.finish(SECOND);
+    let ran = lost_time.ran().find(|ran| ran.cpu == 0);
+    let expected = Executed { ran: 2 * MS, interrupted: 0, waking: 2 * MS, unseen: 0 };
+    assert_eq!(ran, Some(expected.on(0)));
+}

@@ -15,6 +15,12 @@ fn interrupts_take_the_cpu() {
     verify(vec![
         ("one", run(&tick(2 * MS, A, 100)), &[(0, 2 * MS, 2 * MS + 100)], &[(0, 8 * MS - 100)]),
         (
+            "two, between which the program goes on",
+            run(&[tick(2 * MS, A, 100), tick(4 * MS, A, 100)].concat()),
+            &[(0, 2 * MS, 2 * MS + 100), (0, 4 * MS, 4 * MS + 100)],
+            &[(0, 8 * MS - 200)],
+        ),
+        (
             "with its softirq",
             run(&[tick(2 * MS, A, 100), softirq(2 * MS + 400, A, 600)].concat()),
             &[(0, 2 * MS, 2 * MS + 1_000)],
