@@ -1,15 +1,17 @@
 //! Does noise explain why the runs of a program differ?
 
+mod dependence;
 mod explained;
 
-pub use explained::{Decision, Explained, FEWEST, Without};
+pub(crate) use explained::explained_in_order;
+pub use explained::{Decision, Explained, FEWEST, FEWEST_IN_ORDER, Without};
 
 use crate::Summary;
 use crate::facts::Facts;
 use crate::program::ProgramFacts;
 use crate::repeat::Spread;
 use anechoic_recording::run::RunState;
-use explained::{explained, parts};
+use explained::{explained, part};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -80,8 +82,8 @@ pub struct SourceShare {
     pub share: Option<f64>,
 }
 
-/// The lost time of a run by source and name, in ns.
-type BySource<'a> = BTreeMap<(&'a str, &'a str), f64>;
+/// The lost time of a run or an iteration by source and name, in ns.
+pub(crate) type BySource<'a> = BTreeMap<(&'a str, &'a str), f64>;
 
 /// Returns how much of the variance between runs of a program lost time explains; absent without a run that ended well.
 #[must_use]
@@ -151,20 +153,20 @@ fn lost_by_source(summary: &Summary) -> BySource<'_> {
     by_source
 }
 
-/// Returns what took most in a run.
-fn most(sources: &BySource<'_>) -> Option<Taken> {
+/// Returns what took most in a run or an iteration.
+pub(crate) fn most(sources: &BySource<'_>) -> Option<Taken> {
     let most = sources.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let (&(source, name), ns) = most;
     Some(Taken { source: source.to_owned(), name: name.to_owned(), ns: ns.round() as u64 })
 }
 
-/// Returns what a source took in each run, in ns.
+/// Returns what a source took in each, in ns.
 fn taken(name: (&str, &str), by_source: &[BySource<'_>]) -> Vec<f64> {
     by_source.iter().map(|sources| sources.get(&name).copied().unwrap_or(0.0)).collect()
 }
 
 /// Returns what each source took and explains, the largest share first.
-fn shares(
+pub(crate) fn shares(
     explained: &Explained,
     wall: &[f64],
     lost: &[f64],
@@ -173,11 +175,10 @@ fn shares(
     let mut names: Vec<(&str, &str)> = by_source.iter().flat_map(BySource::keys).copied().collect();
     names.sort_unstable();
     names.dedup();
-    let times: Vec<Vec<f64>> = names.iter().map(|name| taken(*name, by_source)).collect();
-    let parts = parts(explained, wall, lost, &times);
-    let rows = names.iter().zip(&times).zip(parts);
-    let rows = rows.filter_map(|((&(source, name), times), share)| {
-        let lost_ns = Spread::from_values(times)?;
+    let rows = names.iter().filter_map(|&(source, name)| {
+        let times = taken((source, name), by_source);
+        let share = part(explained, wall, lost, &times);
+        let lost_ns = Spread::from_values(&times)?;
         Some(SourceShare { source: source.to_owned(), name: name.to_owned(), lost_ns, share })
     });
     let mut rows: Vec<SourceShare> = rows.collect();

@@ -9,6 +9,7 @@ mod injection;
 mod interference;
 mod interrupted;
 mod intervals;
+mod iterations;
 mod matrix;
 mod memory;
 mod one_after_the_other;

@@ -11,10 +11,11 @@ use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::{Plan, record};
 use anechoic_recording::run::Run;
 use anechoic_recording::stop::{Stop, StopCondition};
-use anechoic_recording::{Problem, ProblemKind, methods};
+use anechoic_recording::{Marked, Problem, ProblemKind, methods};
 use anechoic_report::shown;
 use anechoic_system::cgroups;
 use anechoic_system::cpus;
+use marks::{MarkArgs, Whose};
 use running::{Group, Processes, Running, Target};
 use started::Started;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+mod marks;
 mod repeat;
 mod running;
 pub(crate) mod started;
@@ -65,6 +67,11 @@ pub struct RecordArgs {
     /// in memory, so that the recording may wait for days
     #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
     keep: Option<Duration>,
+    #[command(flatten)]
+    marks: MarkArgs,
+    /// Count in an iteration what all threads of the program lose, for a mark whose thread waits for others
+    #[arg(long, requires = "marks")]
+    mark_whole: bool,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -80,7 +87,8 @@ pub struct RecordArgs {
     /// Show the result and keep no recording
     #[arg(long, conflicts_with = "output")]
     no_save: bool,
-    /// Print JSON (schema/summary.schema.json; with --repeat schema/variance.schema.json)
+    /// Print JSON (schema/summary.schema.json; with --mark also schema/iterations.schema.json; with --repeat
+    /// schema/variance.schema.json)
     #[arg(long)]
     json: bool,
     /// Show no progress, and the result as one line
@@ -98,6 +106,7 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic record --unit nginx --duration 1m     a service, with all its processes
   sudo anechoic record --container 3f2a91c0d4 -d 10s
   sudo anechoic record --no-save -- taskset -c 1 ./my-program
+  sudo anechoic record --mark step -- ./my-program    its iterations: which are slow, and why?
   sudo anechoic record --repeat 10 -- ./my-benchmark  why do its runs differ?
   sudo anechoic record --stop-on 'detour>1ms' --keep 5s -- ./my-server
                                                       the last 5 s before it is held up
@@ -115,11 +124,21 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
             "let the command end by itself, for example `anechoic record -- timeout 10s COMMAND`",
         ));
     }
+    let whose = match (&args.pid[..], &args.command[..]) {
+        ([pid, ..], _) => Whose::Process(*pid),
+        (_, command @ [_, ..]) => Whose::Command(command),
+        _ => Whose::Group,
+    };
+    let mark = args.marks.event(whose)?.map(|(event, marked)| {
+        let whole = args.mark_whole;
+        (event, Marked { whole, ..marked })
+    });
     let place = Place::choose(args.output.as_deref(), args.no_save)?;
     let plan = plan(Experiment::listed(methods::PROGRAM, vec![]));
     let plan = Plan {
         allow_variant_tsc: args.allow_variant_tsc,
         program_cpus: online,
+        mark,
         save_every: args.save_every.unwrap_or(plan.save_every),
         stop_on: args.stop_on,
         keep: args.keep,
@@ -184,7 +203,9 @@ impl Recording<'_> {
         signal: Arc<AtomicUsize>,
         stopped: Option<Arc<AtomicUsize>>,
     ) -> Result<Option<ExitStatus>, Problem> {
-        Started::new(&self.args.command, signal, stopped).record(plan, dir, self.wanted)
+        Started::new(&self.args.command, signal, stopped)
+            .marked_by(self.args.marks.reserve()?)
+            .record(plan, dir, self.wanted)
     }
 
     /// States that the command goes on after its recording.

@@ -106,6 +106,14 @@ impl Printer {
         Ok(())
     }
 
+    /// Separates a result from the one before, of the same recording.
+    fn gap(&mut self) -> Result<(), Problem> {
+        if !self.json && !self.quiet {
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+
     /// Returns how it shows a result of the recordings in `place`.
     pub(crate) fn view<'a>(&self, place: Option<&'a Path>) -> View<'a> {
         let place = place.filter(|_| !self.unsaved);
@@ -203,7 +211,9 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
     let jobs = for_summary(&recordings, inputs.has_many_hosts());
-    let several = jobs.len() > 1;
+    let places: Vec<&Path> = jobs.iter().map(|job| job.recordings[0].dir()).collect();
+    let several = places.windows(2).any(|pair| pair[0] != pair[1]);
+    let mut last = None;
     for job in jobs {
         if printer.json() && !job.row.in_json() {
             continue;
@@ -217,8 +227,11 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
         let (found, code) = known.compute(&job, &inputs.left_out());
         drop(busy);
         worst = worst.max(code);
-        if let Some(place) = place.filter(|_| several) {
-            printer.name(place)?;
+        let is_next = last.replace(job.recordings[0].dir()) == Some(job.recordings[0].dir());
+        match place.filter(|_| several) {
+            _ if is_next && job.recordings.len() == 1 => printer.gap()?,
+            Some(place) => printer.name(place)?,
+            None => {}
         }
         worst = worst.max(printer.print_result(found, place)?);
     }

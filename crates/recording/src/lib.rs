@@ -122,14 +122,14 @@ pub use news::News;
 pub use parameters::{Library, Parameters};
 pub use policy::Policy;
 pub use problem::{Problem, ProblemKind, in_words, is_control, remedy_of};
-pub use program::{CLONE_THREAD, Lifetime, Members};
+pub use program::{CLONE_THREAD, Lifetime, MarkKind, Marked, Members};
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find, find_each, readers};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
-    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, LengthCount, Loss, LossKind, Name,
-    Sample, Series, VictimState,
+    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, LengthCount, Loss, LossKind, Mark,
+    Name, Sample, Series, VictimState,
 };
 pub use run::Run;
 pub use stint::Stint;

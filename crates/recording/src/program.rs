@@ -1,8 +1,10 @@
 //! The user's program of a recording without loops, and which threads belong to it.
 
 mod lifetime;
+mod marked;
 
 pub use lifetime::Lifetime;
+pub use marked::{MarkKind, Marked};
 
 use crate::event::EventKind;
 use crate::rows::KernelEvent;
@@ -53,6 +55,9 @@ pub struct Program {
     /// The control group that is the program; absent for a command and for processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ProgramCgroup>,
+    /// What marks its iterations, if something does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<Marked>,
     /// Whether its detours were derived after the recording was killed, up to its last save.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived_after_kill: bool,

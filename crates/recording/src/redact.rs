@@ -4,11 +4,12 @@ use crate::injection::{Injected, InjectionTiming};
 use crate::machine::{Machine, Setting};
 use crate::parallel::Parallel;
 use crate::problem::Problem;
+use crate::program::Marked;
 use crate::recorder::Recorder;
 use crate::recording::Recording;
 use crate::row::Row;
 use crate::rows::{
-    Activity, Counter, Detour, KernelEvent, LengthCount, Loss, Name, Sample, Series,
+    Activity, Counter, Detour, KernelEvent, LengthCount, Loss, Mark, Name, Sample, Series,
 };
 use crate::run::{NotAvailable, Program, ProgramCgroup, Run, RunState};
 use crate::scrub::{REMOVED, Scrubber};
@@ -72,6 +73,7 @@ impl Recording {
         self.copy_to::<LengthCount>(&mut copy, |_| {})?;
         self.copy_to::<Sample>(&mut copy, |_| {})?;
         self.copy_to::<Series>(&mut copy, without_directory)?;
+        self.copy_to::<Mark>(&mut copy, |mark| mark.label = Arc::from(""))?;
         self.copy_to::<Name>(&mut copy, |name| threads.name(name))?;
         copy.finish(&run)?;
         let Some(attribution) = self.attribution()? else { return Ok(()) };
@@ -206,7 +208,12 @@ fn without_names(seen: &SeenThread, cgroups: &Cgroups<'_>) -> SeenThread {
 fn without_name(program: &Program, cgroups: &Cgroups<'_>) -> Program {
     let cgroup = program.cgroup.clone();
     let cgroup = cgroup.map(|group| ProgramCgroup { path: cgroups.alias(&group.path), ..group });
-    Program { name: REMOVED.into(), cgroup, ..program.clone() }
+    let marked = program.marked.clone().map(|marked| Marked {
+        what: REMOVED.into(),
+        file: marked.file.map(|_| REMOVED.into()),
+        ..marked
+    });
+    Program { name: REMOVED.into(), cgroup, marked, ..program.clone() }
 }
 
 fn without_path(injected: &Injected) -> Injected {

@@ -110,6 +110,19 @@ tables! {
         name: String,
     }
 
+    /// A mark with which a recorded program begins an iteration (measured table `marks`).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Mark: measured "marks", cpu cpu, span ticks ticks {
+        /// The CPU that its thread was on.
+        cpu: u32,
+        /// Time of the mark.
+        ticks: u64 as rising => ns since_start ticks,
+        /// The thread that passed it.
+        thread: i32,
+        /// What the program wrote; empty for the entry of a function.
+        label: Arc<str>,
+    }
+
     /// A repetition of a method (measured table `samples`).
     ///
     /// Samples of one series follow each other without a gap if nothing was lost, so that no time goes

@@ -11,6 +11,7 @@ mod golden;
 mod html;
 mod injection;
 mod interference;
+mod iterations;
 mod made;
 mod memory;
 mod methods;

@@ -22,6 +22,7 @@ pub mod clock;
 pub mod counters;
 pub mod cpu_time;
 pub mod cpus;
+pub mod functions;
 pub mod huge_pages;
 pub mod init;
 pub mod machine;

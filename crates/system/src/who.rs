@@ -319,7 +319,7 @@ mod tests {
         let names = vec![name(NameKind::Task, "cat"), name(NameKind::Program, "/usr/bin/cat")];
         let born =
             KernelEvent { cpu: 0, ticks: 0, kind: EventKind::NewTask, pid: 1, args: [7, 0, 0] };
-        let mut batch = Batch { cpu: 0, events: vec![born], names, losses: vec![] };
+        let mut batch = Batch { cpu: 0, events: vec![born], names, losses: vec![], marks: vec![] };
         threads.note(&mut batch);
         threads.look_in(&now, [7, 7].into_iter());
         let [seen] = threads.found() else { panic!("one thread") };

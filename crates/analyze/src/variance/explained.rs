@@ -9,6 +9,7 @@
 //! that: its slope is 100. If n CPUs lose the share p each, the slope is 1/(n·p), which may be near 1; but then the line passes
 //! through the origin, and nothing is shown to be explained.
 
+use super::dependence::{self, Errors};
 use crate::stats::{Interval, mean, student_t};
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -20,6 +21,8 @@ use statrs::function::gamma::ln_gamma;
 
 /// With fewer runs no share is stated.
 pub const FEWEST: usize = 8;
+/// With fewer iterations of one run no share is stated.
+pub const FEWEST_IN_ORDER: usize = 20;
 /// An interval that holds 0 decides something if it ends below this.
 const LITTLE: f64 = 0.5;
 /// Times that differ by less than this, in ns, do not vary: it is about what starting a process and waiting for it takes.
@@ -87,6 +90,7 @@ struct Line {
     lost: f64,
     /// Sum of the products of both deviations.
     both: f64,
+    errors: Errors,
 }
 
 /// Returns the sum of the products of the deviations of two quantities from their means.
@@ -96,6 +100,7 @@ pub(super) fn products(a: &[f64], b: &[f64]) -> f64 {
 }
 
 impl Line {
+    /// Fits times that do not depend on each other.
     fn new(times: &[f64], lost: &[f64]) -> Self {
         Self {
             count: times.len(),
@@ -103,18 +108,31 @@ impl Line {
             times: products(times, times),
             lost: products(lost, lost),
             both: products(times, lost),
+            errors: Errors::independent(times.len() as f64 - 2.0),
         }
+    }
+
+    /// Fits successive times, of which each of several groups lies around the common mean.
+    fn in_order(times: &[f64], lost: &[f64], groups: usize) -> Self {
+        let line = Self::new(times, lost);
+        let degrees = line.count as f64 - 1.0 - groups as f64;
+        let slope = if line.lost > 0.0 { line.both / line.lost } else { 0.0 };
+        let [mean, mean_lost] = line.mean;
+        let from_mean: Vec<f64> = lost.iter().map(|lost| lost - mean_lost).collect();
+        let left = times.iter().zip(&from_mean).map(|(time, lost)| time - mean - slope * lost);
+        let errors = Errors::in_order(&left.collect::<Vec<f64>>(), &from_mean, degrees);
+        Self { errors, ..line }
     }
 
     /// Returns the degrees of freedom that the fit leaves.
     fn degrees(&self) -> f64 {
-        self.count as f64 - 2.0
+        self.errors.degrees
     }
 
     /// Returns the slope and its standard error; absent if the lost times do not vary.
     fn slope(&self) -> Option<[f64; 2]> {
         let slope = (self.lost > ROUNDING * self.times).then(|| self.both / self.lost)?;
-        Some([slope, (self.left() / self.degrees() / self.lost).sqrt()])
+        Some([slope, self.errors.slope * (self.variance() / self.lost).sqrt()])
     }
 
     /// Returns the sum of squares that the fit leaves.
@@ -123,21 +141,28 @@ impl Line {
         if left > ROUNDING * self.times { left } else { 0.0 }
     }
 
+    /// Returns the variance of the times around the line.
+    fn variance(&self) -> f64 {
+        self.left() / (self.count as f64 - 2.0)
+    }
+
     /// Returns the share of the variance, its interval, and the interval of the slope.
     fn share(&self) -> (f64, Interval, Option<Interval>) {
         let nothing = Interval { low: 0.0, high: 0.0 };
         let Some([slope, error]) = self.slope() else { return (0.0, nothing, None) };
-        let reach = student_t(self.degrees() as u64) * error;
+        let reach = student_t(self.degrees().max(1.0) as u64) * error;
         let slopes = Interval { low: slope - reach, high: slope + reach };
         let fitted = 1.0 - self.left() / self.times;
-        let adjusted = 1.0 - (1.0 - fitted) * (self.count as f64 - 1.0) / self.degrees();
+        let count = self.count as f64;
+        let adjusted = 1.0 - (1.0 - fitted) * (count - 1.0) / (count - 2.0);
         let share = if slope > 0.0 { adjusted.max(0.0) * limited(slope) } else { 0.0 };
         let [low, high] = [0.025, 0.975].map(|chance| {
             let distance = distance(slope / error, self.degrees(), chance).max(0.0);
             if distance.is_infinite() {
                 return 1.0;
             }
-            distance * distance / (distance * distance + self.count as f64 - 1.0)
+            let squared = (distance * self.errors.slope).powi(2);
+            squared / (squared + count - 1.0)
         });
         let most = 2.0 * slopes.high.max(0.0) * (self.lost / self.times);
         let high = (high * limited(slopes.low)).min(most.max(share));
@@ -150,9 +175,11 @@ impl Line {
         let [slope, _] = self.slope()?;
         let [times, lost] = self.mean;
         let mean_ns = times - slope * lost;
-        let variance = self.left() / self.degrees();
-        let error = (variance * (1.0 / self.count as f64 + lost * lost / self.lost)).sqrt();
-        let reach = student_t(self.degrees() as u64) * error;
+        let Errors { slope: by_slope, mean: by_mean, .. } = self.errors;
+        let variance = self.variance();
+        let parts = [by_mean.powi(2) / self.count as f64, (by_slope * lost).powi(2) / self.lost];
+        let error = (variance * (parts[0] + parts[1])).sqrt();
+        let reach = student_t(self.degrees().max(1.0) as u64) * error;
         let interval_ns = Interval { low: mean_ns - reach, high: mean_ns + reach };
         let known = interval_ns.low > LEAST_WITHOUT * times;
         known.then_some(Without { mean_ns, interval_ns, deviation_ns: variance.sqrt() })
@@ -226,21 +253,15 @@ fn may_be_chance(times: &[f64], lost: &[f64]) -> bool {
     as_well.count() * 40 > ORDERS
 }
 
-/// Returns how much of the variance of `times` each source of lost time explains; together that is what `found` states. Less
+/// Returns how much of the variance of `times` a source of lost time explains; all together that is what `found` states. Less
 /// than 0 is a source that took less in longer runs. Absent if there is no share.
-pub(super) fn parts(
-    found: &Explained,
-    times: &[f64],
-    lost: &[f64],
-    sources: &[Vec<f64>],
-) -> Vec<Option<f64>> {
+pub(super) fn part(found: &Explained, times: &[f64], lost: &[f64], source: &[f64]) -> Option<f64> {
+    let share = found.share.filter(|_| found.decision == Decision::Explained)?;
     let slope = found.slope.unwrap_or(0.0).min(1.0);
     let with =
         |source: &[f64]| slope * (2.0 * products(times, source) - slope * products(lost, source));
     let all = with(lost);
-    let known = found.decision == Decision::Explained && all > 0.0;
-    let share = found.share.filter(|_| known);
-    sources.iter().map(|source| Some(share? * with(source) / all)).collect()
+    (all > 0.0).then(|| share * with(source) / all)
 }
 
 /// Returns what is known where there is no share.
@@ -257,16 +278,34 @@ fn without_share(decision: Decision) -> Explained {
 
 /// Returns how much of the variance of `times` the lost time of each explains, both in ns.
 pub(super) fn explained(times: &[f64], lost: &[f64]) -> Explained {
+    judge(times, lost, FEWEST, Line::new, may_be_chance)
+}
+
+/// Returns the same of successive times, which may depend on those before. Each of so many groups, one after the other, lies
+/// around the common mean.
+pub(crate) fn explained_in_order(times: &[f64], lost: &[f64], groups: usize) -> Explained {
+    let fit = |times: &[f64], lost: &[f64]| Line::in_order(times, lost, groups);
+    judge(times, lost, FEWEST_IN_ORDER, fit, dependence::may_be_chance)
+}
+
+/// Judges times by a fit, and by whether their agreement with lost times may be chance.
+fn judge(
+    times: &[f64],
+    lost: &[f64],
+    fewest: usize,
+    fit: impl Fn(&[f64], &[f64]) -> Line,
+    may_be_chance: impl Fn(&[f64], &[f64]) -> bool,
+) -> Explained {
     let ends = times.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &time| {
         [time.min(low), time.max(high)]
     });
     if times.len() > 1 && ends[1] - ends[0] < SAME_NS {
         return without_share(Decision::NoVariance);
     }
-    if times.len() < FEWEST {
+    if times.len() < fewest {
         return without_share(Decision::TooFew);
     }
-    let line = Line::new(times, lost);
+    let line = fit(times, lost);
     let (share, mut interval, slopes) = line.share();
     let without = line.without();
     let agrees = |slopes: Interval| slopes.low > LIKE_ONE[0] && slopes.high < LIKE_ONE[1];

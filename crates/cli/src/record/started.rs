@@ -5,14 +5,18 @@ use anechoic_measure::run::{Plan, Subject, record};
 use anechoic_recording::run::{CpuTime, Program, Run, RunState};
 use anechoic_recording::{Problem, ProblemKind, in_words};
 use anechoic_system::cpu_time::{self, TreeTime};
+use anechoic_system::tracefs::Marker;
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+/// The variable in the command's environment that has the number of the descriptor for marks.
+const MARK_VARIABLE: &str = "ANECHOIC_MARK_FD";
 
 /// A command that this process starts.
 pub(crate) struct Started<'a> {
@@ -28,6 +32,8 @@ pub(crate) struct Started<'a> {
     before: Duration,
     /// That of the command while it goes on.
     time: Option<TreeTime>,
+    /// The descriptor that leads to marks of the command, until it has been started.
+    marks: Option<OwnedFd>,
 }
 
 impl<'a> Started<'a> {
@@ -38,7 +44,22 @@ impl<'a> Started<'a> {
         stopped: Option<Arc<AtomicUsize>>,
     ) -> Self {
         let before = cpu_time::ended_children();
-        Self { command, signal, stopped, child: None, end: None, status: None, before, time: None }
+        Self {
+            command,
+            signal,
+            stopped,
+            child: None,
+            end: None,
+            status: None,
+            before,
+            time: None,
+            marks: None,
+        }
+    }
+
+    /// Lets it inherit this descriptor, and write its marks there.
+    pub(crate) fn marked_by(self, marks: Option<OwnedFd>) -> Self {
+        Self { marks, ..self }
     }
 
     /// Starts it and records it into `dir` until it ends; the lost time of the CPUs `wanted` counts, or that of all. Returns how
@@ -89,11 +110,23 @@ impl<'a> Started<'a> {
 }
 
 impl Subject for Started<'_> {
+    fn mark_with(&mut self, marker: Marker) -> Result<(), Problem> {
+        let Some(marks) = &mut self.marks else { return Ok(()) };
+        marker.lead(marks).map_err(|error| {
+            let why = format!("marks of the command cannot be recorded: {}", in_words(&error));
+            ProblemKind::Unavailable.problem(why, "mark a function: --mark FUNCTION")
+        })
+    }
+
     fn begin(&mut self) -> Result<Program, Problem> {
         let [program, rest @ ..] = self.command else {
             return Err(ProblemKind::Usage.problem("no command is given", "name one after --"));
         };
-        let child = command::spawn(program, rest, None)?;
+        let number = self.marks.as_ref().map(|marks| marks.as_raw_fd().to_string());
+        let variable = number.as_deref().map(|number| (MARK_VARIABLE, number));
+        let child = command::spawn(program, rest, variable);
+        self.marks = None; // the command has its own
+        let child = child?;
         self.end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         self.time = Some(TreeTime::whole(Pid::from_child(&child).as_raw_nonzero().get()));
         self.child = Some(child);
@@ -146,8 +179,8 @@ const WRAPPERS: [&str; 20] = [
     "numactl", "runuser", "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "timeout",
 ];
 
-/// Returns the name of a command: the file of its program, or the next word that is a program if that only starts another one.
-fn name(command: &[String], is_program: impl Fn(&str) -> bool) -> String {
+/// Returns the word of a command that is its program, or the next one that is a program if that only starts another one.
+pub(super) fn program(command: &[String], is_program: impl Fn(&str) -> bool) -> &str {
     let words: Vec<&str> = match command {
         [shell, option, text] if option == "-c" => {
             [&**shell].into_iter().chain(text.split_whitespace()).collect()
@@ -162,7 +195,12 @@ fn name(command: &[String], is_program: impl Fn(&str) -> bool) -> String {
         };
         program = next;
     }
-    file_name(program)
+    program
+}
+
+/// Returns the name of a command: the file of its program.
+fn name(command: &[String], is_program: impl Fn(&str) -> bool) -> String {
+    file_name(program(command, is_program))
 }
 
 fn file_name(path: &str) -> String {
@@ -171,13 +209,18 @@ fn file_name(path: &str) -> String {
 }
 
 /// Whether this word would be executed as a command.
-fn is_executable(word: &str) -> bool {
-    let may_execute = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+pub(super) fn is_executable(word: &str) -> bool {
+    executable(word).is_some()
+}
+
+/// Returns the file that would be executed for this word of a command.
+pub(super) fn executable(word: &str) -> Option<PathBuf> {
+    let may_execute = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if word.contains('/') {
-        return may_execute(Path::new(word));
+        return Some(PathBuf::from(word)).filter(may_execute);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| may_execute(&dir.join(word)))
+    std::env::split_paths(&path).map(|dir| dir.join(word)).find(may_execute)
 }
 
 #[cfg(test)]

@@ -160,6 +160,7 @@ targets! {
     trace_pages: targets::pages, targets::read_pages, 2_000;
     trace_formats: targets::formats, targets::read_formats, 2_000;
     kernel_types: targets::kernel_types, targets::read_kernel_types, 2_000;
+    programs: targets::programs, targets::read_program, 500;
     machine_files: targets::machine_files, targets::read_machine, 500;
     times_csv: targets::times, targets::read_times, 1_000;
     costs_csv: targets::costs, targets::read_costs, 1_000;

@@ -16,7 +16,7 @@ use anechoic_system::steal::btf::{Btf, Kind};
 use anechoic_system::tracefs::{
     EnabledEvent, EventDecoder, Format, Page, PageLayout, Stats, page_layout,
 };
-use anechoic_system::{cpus, who};
+use anechoic_system::{cpus, functions, who};
 use std::fs;
 use std::path::Path;
 
@@ -345,6 +345,23 @@ fn imported(id: &str, dir: &Path, given: &[(&str, &str)]) -> Reader {
                 let view = View::default();
                 found.screen(&view).write(&view, &mut std::io::sink()).expect("written");
             }
+        }
+    })
+}
+
+/// A program whose functions have names, and a script.
+pub(super) fn programs() -> Vec<Vec<u8>> {
+    let program = fs::read("/bin/true").unwrap_or_default();
+    vec![program, b"#!/usr/bin/env -S A=1 python3 -u\n".to_vec()]
+}
+
+pub(super) fn read_program(dir: &Path) -> Reader {
+    let file = dir.join("program");
+    Box::new(move |bytes| {
+        fs::write(&file, bytes).expect("a file");
+        let opened = fs::File::open(&file).expect("just written");
+        for name in ["main", "free", "x::y", ""] {
+            let _ = functions::find(&opened, name);
         }
     })
 }

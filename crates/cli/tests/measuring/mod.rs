@@ -10,6 +10,7 @@ mod ensemble;
 mod explained;
 mod inject;
 mod irregular;
+mod iterations;
 mod laws;
 mod measure;
 mod memory;

@@ -336,6 +336,8 @@ impl KernelSide {
                 run.notes.push(format!("lost events could not be counted: {why}"));
             }
             store.losses(&losses);
+            let marked = run.program.as_mut().and_then(|program| program.marked.as_mut());
+            marked.into_iter().for_each(|it| it.joined_lines = collector.joined_lines());
             let late = collector.late_names();
             store.append(&late.names);
             if let Some(why) = late.symbols_missing {
@@ -374,6 +376,7 @@ fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
     let share_kb = run.machine.memory_bytes / 1024 / 64 / cpus;
     let mut config =
         Config { buffer_kb: BUFFER_KB.min(share_kb).max(LEAST_BUFFER_KB), ..Config::default() };
+    config.mark = plan.mark.as_ref().map(|(event, _)| event.clone());
     if config.clock == "mono_raw" {
         config.to_ticks = Some(from_raw(Anchor::take(), run.clock.clone()));
     }

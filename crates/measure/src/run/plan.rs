@@ -2,9 +2,10 @@
 
 use crate::ensemble::{Placement, Team};
 use crate::experiment::{Act, Experiment};
-use anechoic_recording::News;
 use anechoic_recording::run::Run;
 use anechoic_recording::stop::StopCondition;
+use anechoic_recording::{Marked, News};
+use anechoic_system::tracefs::MarkEvent;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Plan {
     pub left_out: Vec<u32>,
     /// CPUs whose kernel events belong to the run although no loop measures them: those of a recorded program.
     pub program_cpus: Vec<u32>,
+    /// What marks the iterations of a recorded program, and its description.
+    pub mark: Option<(MarkEvent, Marked)>,
     /// The command line, stored in the recording.
     pub command: Vec<String>,
     /// The version of the tool, stored in the recording.
@@ -52,6 +55,7 @@ impl Plan {
             allow_variant_tsc: false,
             left_out: Vec::new(),
             program_cpus: Vec::new(),
+            mark: None,
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             tool_version: tool_version.to_owned(),
             stop_on: None,
@@ -67,6 +71,11 @@ impl Plan {
     pub(super) fn ranks(&self) -> Option<&Placement> {
         let team = self.team.as_ref().filter(|_| self.experiment.meets())?;
         Some(&team.placement)
+    }
+
+    /// Returns what marks the iterations of a recorded program, if something does.
+    pub(super) fn marked(&self) -> Option<Marked> {
+        self.mark.as_ref().map(|(_, marked)| marked.clone())
     }
 
     /// Returns the CPUs that are measured on this host, by this process or by other ranks.

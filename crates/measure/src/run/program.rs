@@ -16,6 +16,7 @@ use anechoic_recording::{
 };
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
+use anechoic_system::tracefs::Marker;
 use anechoic_system::{cpus, huge_pages, machine, tracefs};
 use std::fs;
 use std::os::fd::BorrowedFd;
@@ -34,6 +35,14 @@ const WRITTEN: Duration = Duration::from_millis(1);
 
 /// A program that can be recorded.
 pub trait Subject {
+    /// Is given what leads to marks of the program, before it begins.
+    ///
+    /// # Errors
+    /// Fails if the program needs marks and the kernel cannot record them.
+    fn mark_with(&mut self, _marker: Marker) -> Result<(), Problem> {
+        Ok(())
+    }
+
     /// Starts it, unless it runs already; returns its name and, if it runs already, its threads.
     ///
     /// # Errors
@@ -95,7 +104,7 @@ pub fn record(
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
     let mut stolen = Stolen::begin(&plan.program_cpus, run.machine.hypervisor.is_some());
-    let program = match subject.begin() {
+    let program = match subject.mark_with(kernel.marker()).and_then(|()| subject.begin()) {
         Ok(program) => program,
         Err(problem) => {
             drop(store);
@@ -110,7 +119,7 @@ pub fn record(
     }
     let counted_cpus = wanted.unwrap_or_default().to_vec();
     run.notes.extend(moves_unknown(&run, &program));
-    run.program = Some(Program { started_by, counted_cpus, ..program });
+    run.program = Some(Program { started_by, counted_cpus, marked: plan.marked(), ..program });
     let (end_ticks, state) =
         watch((plan, &snapshot), subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();

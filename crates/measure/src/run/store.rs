@@ -234,6 +234,7 @@ impl Store {
     /// Writes the events of one CPU.
     pub(super) fn batch(&mut self, batch: Batch) {
         self.append(&batch.names);
+        self.append(&batch.marks);
         self.losses(&batch.losses);
         if let Some(watch) = &mut self.stop_watch {
             watch.follow(&batch.events);

@@ -9,7 +9,7 @@ use anechoic_recording::run::{CpuRun, CpuTime, Run};
 use anechoic_recording::stop::{Kept, StoppedBy};
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
-    Counter, Detour, KernelEvent, Loss, LossKind, Members, Name, Row, Sample, Series,
+    Counter, Detour, KernelEvent, Loss, LossKind, Mark, Members, Name, Row, Sample, Series,
 };
 use anechoic_system::who::{Census, Limits};
 use std::collections::{BTreeMap, VecDeque};
@@ -98,6 +98,7 @@ macro_rules! waits {
 waits! { Detour in detours KernelEvent in events Loss in losses Counter in counters Name in names }
 impl Waits for Series {}
 impl Waits for Sample {}
+impl Waits for Mark {}
 
 impl Part {
     /// Returns a part that begins now, with what the kernel has counted.

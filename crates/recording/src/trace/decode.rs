@@ -3,8 +3,9 @@
 use super::format::{Format, FormatField, Storage};
 use super::marks::Marks;
 use super::page::Record;
+use super::passed::{MarkText, Passed};
 use crate::event::{EventKind, EventSpec, NameKind, Role};
-use crate::rows::{KernelEvent, Name};
+use crate::rows::{KernelEvent, Mark, Name};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 
@@ -170,6 +171,8 @@ pub struct EventDecoder {
     hidden: RandomState,
     tasks: RecentNumbers,
     marks: Option<Marks>,
+    /// Reads the marks of a recorded program.
+    passed: Option<Passed>,
 }
 
 impl EventDecoder {
@@ -197,12 +200,30 @@ impl EventDecoder {
             hidden: RandomState::new(),
             tasks: RecentNumbers::default(),
             marks: None,
+            passed: None,
         })
     }
 
     /// Also reads the marks of threads, whose event has this format.
     pub fn read_marks(&mut self, format: &Format) {
         self.marks = Marks::new(format);
+    }
+
+    /// Also reads the marks of a recorded program, whose event has this format. Returns whether it has all fields.
+    pub fn read_program_marks(&mut self, format: &Format, text: &MarkText) -> bool {
+        self.passed = Passed::new(format, text);
+        self.passed.is_some()
+    }
+
+    /// Takes the marks of the program that were read since the last call.
+    pub fn take_program_marks(&mut self) -> Vec<Mark> {
+        self.passed.as_mut().map(Passed::take).unwrap_or_default()
+    }
+
+    /// Returns the number of lines so far that came in one write with an earlier line, and are no marks.
+    #[must_use]
+    pub fn joined_lines(&self) -> u64 {
+        self.passed.as_ref().map_or(0, Passed::joined_lines)
     }
 
     /// Returns the number in events of the thread that knows itself as `own`, if its mark was read.
@@ -242,6 +263,10 @@ impl EventDecoder {
         let Some(Some(decoder)) = self.by_id.get(usize::from(id)) else {
             if let Some(marks) = &mut self.marks {
                 marks.read(id, payload);
+            }
+            let ticks = self.ticks(record.time);
+            if let Some(passed) = &mut self.passed {
+                passed.read(cpu, ticks, id, payload);
             }
             return;
         };

@@ -8,10 +8,12 @@ pub(crate) mod decode;
 mod format;
 mod marks;
 mod page;
+mod passed;
 mod symbols;
 
 pub use decode::{EnabledEvent, EventDecoder, ToTicks};
 pub use format::{Format, FormatField, Storage, page_layout};
 pub use marks::MARK;
 pub use page::{Missed, Page, PageError, PageLayout, Record, Records};
+pub use passed::MarkText;
 pub use symbols::{resolve_from, split_symbol, unreadable};

@@ -7,8 +7,10 @@
 use super::detours::main_source;
 use super::{Export, Format, Holds};
 use crate::names::{role, title_of};
-use anechoic_recording::{Activity, ActivityKind, DetourView, Problem};
-use std::collections::BTreeSet;
+use crate::style::plain;
+use anechoic_analyze::iterations::marks;
+use anechoic_recording::{Activity, ActivityKind, DetourView, Mark, Problem};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// The row of the format.
@@ -17,7 +19,7 @@ pub(super) static FORMAT: Format = Format {
     title: "a trace for Perfetto: detours with their activities on a track for each CPU",
     details: "ui.perfetto.dev and trace_processor read it. Each detour is a slice, named after what took most of it; its activities \
               are nested slices. An arrow leads to an activity from the task that sent, queued, armed or woke it, which stands on a track \
-              of the CPU where it ran. That time is not recorded: it is drawn at the start of the activity. Times count from \
+              of the CPU where it ran. That time is not recorded: it is drawn at the start of the activity. Iterations of a recorded program are slices on a track for each thread. Times count from \
               the start of the run.",
     extension: "pftrace",
     binary: true,
@@ -83,6 +85,11 @@ fn causes_on(cpu: u32) -> u64 {
     2 * u64::from(cpu) + 3
 }
 
+/// Returns the track of the iterations of a thread.
+fn iterations_of(thread: i32) -> u64 {
+    1 << 40 | u64::from(thread.unsigned_abs())
+}
+
 /// Writes packets.
 struct Trace<'a> {
     export: &'a Export<'a>,
@@ -98,6 +105,9 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     for cpu in export.cpus() {
         trace.describe(detours_of(cpu.0.cpu), &format!("CPU {}", cpu.0.cpu))?;
         export.detours(cpu, |detour| Ok(trace.detour(detour)?))?;
+    }
+    if export.run().program.as_ref().is_some_and(|program| program.marked.is_some()) {
+        trace.iterations(marks(export.recording())?.0)?;
     }
     Ok(())
 }
@@ -156,6 +166,25 @@ impl Trace<'_> {
         }
         while let Some(end) = ends.pop() {
             self.end(track, Some(end))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a slice from each mark of a thread to its next one.
+    fn iterations(&mut self, marks: Vec<Mark>) -> io::Result<()> {
+        let mut open: BTreeMap<i32, (u64, Mark)> = BTreeMap::new();
+        for mark in marks {
+            let (thread, track) = (mark.thread, iterations_of(mark.thread));
+            let number = open.get(&thread).map_or(1, |(number, _)| number + 1);
+            let end_ticks = mark.ticks;
+            let Some((number, over)) = open.insert(thread, (number, mark)) else { continue };
+            self.describe(track, &format!("iterations of thread {thread}"))?;
+            let title = match &*over.label {
+                "" => format!("iteration {number}"),
+                label => plain(label),
+            };
+            self.event(over.ticks, begin(track, &title, ""))?;
+            self.end(track, Some(end_ticks))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The properties of a result that are known before it is computed.
 
 pub use crate::screen::Section;
+use anechoic_recording::methods;
 use std::fmt::Debug;
 
 /// The recordings that one result is computed from.
@@ -29,6 +30,8 @@ pub enum Methods {
     None,
     /// These methods.
     Only(&'static [&'static str]),
+    /// The recording of a program whose iterations are marked.
+    Marked,
     /// The methods that no other result names, except for several hosts together.
     Others,
     /// All methods.
@@ -41,6 +44,7 @@ impl Methods {
     pub fn include(self, method: &str) -> bool {
         match self {
             Methods::Only(methods) => methods.contains(&method),
+            Methods::Marked => method == methods::PROGRAM,
             Methods::None | Methods::Others | Methods::All => true,
         }
     }

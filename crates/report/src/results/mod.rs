@@ -16,6 +16,7 @@ pub mod history;
 pub mod hosts;
 mod input;
 pub mod interference;
+pub mod iterations;
 pub mod laws;
 pub mod list;
 pub mod live;
@@ -55,6 +56,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &paging::PAGING,
     &switch::SWITCH,
     &summary::SUMMARY,
+    &iterations::ITERATIONS,
     &counted::COUNTED,
     &timeline::TIMELINE,
     &timeline::PERIODS,

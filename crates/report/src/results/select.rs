@@ -18,7 +18,7 @@ pub struct Job<'a> {
 }
 
 /// Returns what `anechoic summary` shows of recordings, in order: several hosts together, a job once, other recordings
-/// one by one, and repeated runs last. `many_hosts` is whether the recordings are, or should be, from several hosts.
+/// one by one, their iterations, and repeated runs last. `many_hosts` is whether the recordings are, or should be, from several hosts.
 #[must_use]
 pub fn for_summary<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Job<'a>> {
     let methods_of: MethodsOf = <dyn AnyRow>::in_summary;
@@ -29,12 +29,16 @@ pub fn for_summary<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Jo
     if let Some(row) = together.filter(|_| many_hosts) {
         return vec![Job { row, recordings: recordings.to_vec() }];
     }
-    let mut jobs: Vec<Job<'a>> = vec![];
+    let (mut jobs, mut beside): (Vec<Job<'a>>, Vec<Job<'a>>) = (vec![], vec![]);
     for &recording in recordings {
         let first = RESULTS.iter().copied().find(|row| {
             matches!(row.grouping(), Grouping::Each | Grouping::Job)
                 && covers(*row, methods_of, recording)
         });
+        let marked = RESULTS.iter().copied().filter(|row| {
+            row.in_summary() == Methods::Marked && covers(*row, methods_of, recording)
+        });
+        beside.extend(marked.map(|row| Job { row, recordings: vec![recording] }));
         let Some(row) = first else { continue };
         let known = jobs.iter_mut().find(|job| job.row.id() == row.id());
         match known.filter(|_| row.grouping() == Grouping::Job) {
@@ -42,6 +46,7 @@ pub fn for_summary<'a>(recordings: &[&'a Recording], many_hosts: bool) -> Vec<Jo
             None => jobs.push(Job { row, recordings: vec![recording] }),
         }
     }
+    jobs.extend(beside);
     jobs.extend(groups(Grouping::Runs, methods_of, recordings));
     jobs
 }
@@ -131,6 +136,9 @@ fn covers(row: &'static dyn AnyRow, methods_of: MethodsOf, recording: &Recording
     match methods_of(row) {
         Methods::None => false,
         Methods::All => true,
+        Methods::Marked => {
+            recording.run().program.as_ref().is_some_and(|program| program.marked.is_some())
+        }
         // Those have no samples.
         Methods::Others if methods::WHOLE.contains(&method) => false,
         Methods::Others => {

@@ -5,11 +5,12 @@ use super::instance::Instance;
 use super::marks::{self, Marker};
 use super::mount::Tracefs;
 use super::pipe::{Batch, Pipe};
+use super::probe::Probe;
 use super::symbols;
 use crate::cpus;
 use crate::rlimits::allow_open_files;
 use anechoic_recording::run::{RecordedEvent, Trace};
-use anechoic_recording::trace::{EventDecoder, PageLayout, ToTicks};
+use anechoic_recording::trace::{EventDecoder, MarkText, PageLayout, ToTicks};
 use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -26,6 +27,19 @@ pub struct Config {
     pub buffer_kb: u64,
     /// Converts times of that clock to ticks; absent if they already are ticks (`x86-tsc`).
     pub to_ticks: Option<ToTicks>,
+    /// What marks the iterations of a recorded program.
+    pub mark: Option<MarkEvent>,
+}
+
+/// What a mark of a recorded program is.
+#[derive(Debug, Clone)]
+pub enum MarkEvent {
+    /// The entry of the function at this offset of a file.
+    Entry(Arc<File>, u64),
+    /// Each write to a descriptor of [`Marker::lead`].
+    Write,
+    /// Each text that begins so and is written to the `trace_marker` of the whole system.
+    Text(String),
 }
 
 /// The trace clock closest to what the loops read: the counter itself if the kernel offers it, else the
@@ -36,7 +50,7 @@ pub(crate) const DEFAULT_CLOCK: &str =
 impl Default for Config {
     /// [`DEFAULT_CLOCK`] and 4 MiB per CPU, enough for a minute of an idle CPU at 1,000 ticks per second.
     fn default() -> Self {
-        Self { clock: DEFAULT_CLOCK.to_owned(), buffer_kb: 4096, to_ticks: None }
+        Self { clock: DEFAULT_CLOCK.to_owned(), buffer_kb: 4096, to_ticks: None, mark: None }
     }
 }
 
@@ -60,6 +74,8 @@ pub struct Collector {
     /// Absent where the kernel lets nobody write marks.
     marker: Option<Arc<File>>,
     instance: Instance,
+    /// Removed after the instance, in which its event is enabled.
+    _probe: Option<Probe>,
     _tracefs: Tracefs,
 }
 
@@ -87,9 +103,23 @@ impl Collector {
         if let Ok(format) = instance.format("ftrace", "print") {
             decoder.read_marks(&format);
         }
+        let probe = match &config.mark {
+            Some(mark) => read_marks(&tracefs, mark, &mut instance, &mut decoder)?,
+            None => None,
+        };
         let marker = Marker::open(&instance).ok();
         let page = vec![0; layout.size];
-        Ok(Self { decoder, layout, page, config, pipes, marker, instance, _tracefs: tracefs })
+        Ok(Self {
+            decoder,
+            layout,
+            page,
+            config,
+            pipes,
+            marker,
+            instance,
+            _probe: probe,
+            _tracefs: tracefs,
+        })
     }
 
     /// Starts recording. If the very first events are lost, the interval of loss begins at `now_ticks`.
@@ -241,6 +271,7 @@ impl Collector {
             result = result.and(page);
             if batch.events.len() >= limit {
                 batch.names = self.decoder.take_names();
+                batch.marks = self.decoder.take_program_marks();
                 sink(std::mem::replace(&mut batch, Batch::new(pipe.cpu())));
             }
         }
@@ -252,6 +283,7 @@ impl Collector {
             }
         }
         batch.names = self.decoder.take_names();
+        batch.marks = self.decoder.take_program_marks();
         if batch != Batch::new(pipe.cpu()) {
             sink(batch);
         }
@@ -278,6 +310,12 @@ impl Collector {
             read = read.and(lost.map(|_| ()));
         }
         read
+    }
+
+    /// Returns the number of lines so far that came in one write with an earlier line, and are no marks.
+    #[must_use]
+    pub fn joined_lines(&self) -> u64 {
+        self.decoder.joined_lines()
     }
 
     /// Returns the number of distinct addresses in all events so far.
@@ -321,5 +359,38 @@ impl Collector {
             let name = String::from_utf8_lossy(comm.trim_ascii_end()).into_owned();
             Some(Name { kind: NameKind::Task, key: pid, ticks: 0, name })
         })
+    }
+}
+
+/// Lets the marks of a program be events of the instance, and be decoded.
+fn read_marks(
+    tracefs: &Tracefs,
+    mark: &MarkEvent,
+    instance: &mut Instance,
+    decoder: &mut EventDecoder,
+) -> Result<Option<Probe>, TraceError> {
+    let (mut probe, text) = (
+        None,
+        match mark {
+            MarkEvent::Entry(..) => MarkText::None,
+            MarkEvent::Write => MarkText::Any,
+            MarkEvent::Text(prefix) => MarkText::Beginning(prefix.clone()),
+        },
+    );
+    let format = match mark {
+        MarkEvent::Entry(file, offset) => {
+            let put = probe.insert(Probe::put(tracefs, &instance.name(), file, *offset)?);
+            instance.enable_probe(put.event())?;
+            instance.format(put.group(), "mark")?
+        }
+        MarkEvent::Write => instance.format("ftrace", "print")?,
+        MarkEvent::Text(_) => {
+            instance.copy_markers()?;
+            instance.format("ftrace", "print")?
+        }
+    };
+    match decoder.read_program_marks(&format, &text) {
+        true => Ok(probe),
+        false => Err(TraceError::format("marks", "a field is missing")),
     }
 }

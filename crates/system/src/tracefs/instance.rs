@@ -28,6 +28,8 @@ pub struct Instance {
     _lock: Option<InUse>,
     events: Vec<EnabledEvent>,
     missing: Vec<String>,
+    /// The event of a function that is marked, as a path below `events/`.
+    probed: Option<String>,
 }
 
 impl Instance {
@@ -71,7 +73,7 @@ impl Instance {
             match made {
                 Ok(Some(lock)) => {
                     let (events, missing) = (Vec::new(), Vec::new());
-                    return Ok(Self { root, _lock: Some(lock), events, missing });
+                    return Ok(Self { root, _lock: Some(lock), events, missing, probed: None });
                 }
                 // Another process took it for a leftover before it was locked.
                 Ok(None) if serial < MOST_SERIALS => {}
@@ -122,6 +124,38 @@ impl Instance {
         }
     }
 
+    /// Enables the event of a function that is marked, given as a path below `events/`.
+    ///
+    /// # Errors
+    /// Fails if the kernel cannot put a probe there.
+    pub(super) fn enable_probe(&mut self, event: String) -> Result<(), TraceError> {
+        let enabled = self.set(&format!("events/{event}/enable"), "1");
+        self.probed = Some(event);
+        enabled.map_err(|error| {
+            let why = format!("the kernel refuses to mark the function: {error}");
+            TraceError::other(why, "mark another function, or mark with --mark-fd")
+        })
+    }
+
+    /// Lets what programs write to the `trace_marker` of the whole system also come to this instance.
+    ///
+    /// # Errors
+    /// Fails if the kernel cannot do that.
+    pub(super) fn copy_markers(&self) -> Result<(), TraceError> {
+        self.set("options/copy_trace_marker", "1").map_err(|error| match error.kind() {
+            ErrorKind::NotFound => TraceError::other(
+                "this kernel does not show recordings what is written to trace_marker; Linux 6.16 does".into(),
+                "mark with --mark-fd",
+            ),
+            _ => TraceError::other(format!("marks in trace_marker cannot be read: {error}"), "mark with --mark-fd"),
+        })
+    }
+
+    /// Returns its name.
+    pub(super) fn name(&self) -> String {
+        self.root.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     fn lacks(&mut self, spec: &EventSpec, error: TraceError, first: &mut Option<Problem>) {
         self.missing.push(format!("{}:{}", spec.system, spec.name));
         first.get_or_insert_with(|| error.into());
@@ -145,11 +179,9 @@ impl Instance {
     /// Returns the error of the first event that could not be switched; the others are still tried.
     pub fn set_enabled(&self, on: bool) -> Result<(), TraceError> {
         let value = if on { "1" } else { "0" };
-        let mut result = Ok(());
-        for event in &self.events {
-            result = result.and(self.write(&enable_file(event.spec), value));
-        }
-        result
+        let events = self.events.iter().map(|event| enable_file(event.spec));
+        let probed = self.probed.iter().map(|event| format!("events/{event}/enable"));
+        events.chain(probed).fold(Ok(()), |result, file| result.and(self.write(&file, value)))
     }
 
     /// Admits events to the buffer or keeps them out, while their tracepoints stay enabled.
@@ -247,6 +279,7 @@ impl Drop for Instance {
         while let Err(error) = fs::remove_dir(&self.root) {
             if error.kind() != ErrorKind::ResourceBusy || Instant::now() > patience {
                 let _ = self.set_enabled(false);
+                let _ = self.write("buffer_size_kb", "1");
                 return;
             }
             thread::sleep(Duration::from_millis(5));
@@ -281,7 +314,8 @@ mod tests {
     fn an_instance_without_any_event_gives_the_first_reason_and_its_remedy() {
         let dir = tempfile::tempdir().expect("a directory");
         let root = dir.path().join("absent");
-        let mut instance = Instance { root, _lock: None, events: Vec::new(), missing: Vec::new() };
+        let mut instance =
+            Instance { root, _lock: None, events: Vec::new(), missing: Vec::new(), probed: None };
         let problem = Problem::from(instance.enable_events().expect_err("it has no events"));
         assert!(problem.why.contains("can be enabled here (cannot read "), "{problem}");
         assert_eq!(problem.remedy, "check the path");

@@ -1,6 +1,7 @@
 //! Trace instances that outlive their process: those of killed ones, and our own before we end at once.
 
 use super::mount::Tracefs;
+use super::probe;
 use crate::stat;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
@@ -83,6 +84,7 @@ pub(super) fn remove(tracefs: &Tracefs) {
             let _ = fs::remove_dir(instance);
         }
     }
+    probe::remove_leftovers(tracefs, is_leftover);
 }
 
 /// Removes the trace instances left by killed processes, if this process may use tracefs.

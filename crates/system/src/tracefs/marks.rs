@@ -3,8 +3,10 @@
 use super::error::TraceError;
 use super::instance::Instance;
 use anechoic_recording::trace::MARK;
+use rustix::io::dup2;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -22,6 +24,16 @@ impl Marker {
 
     pub(super) fn new(file: &Arc<File>) -> Self {
         Self(Arc::downgrade(file))
+    }
+
+    /// Lets a descriptor of this process lead to the marks of a recorded program: each write to it is one. Processes that are
+    /// started from now on inherit it; close it when the program has been started.
+    ///
+    /// # Errors
+    /// Fails if the kernel lets nobody write marks.
+    pub fn lead(&self, descriptor: &mut OwnedFd) -> io::Result<()> {
+        let file = self.0.upgrade().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(dup2(&*file, descriptor)?)
     }
 
     /// Marks the calling thread. If that fails, [`super::Collector::thread`] does not find it.

@@ -10,6 +10,7 @@ mod leftovers;
 mod marks;
 mod mount;
 mod pipe;
+mod probe;
 mod stats;
 pub(crate) mod symbols;
 
@@ -18,7 +19,7 @@ pub use anechoic_recording::trace::{
     Records, Storage, ToTicks, page_layout,
 };
 pub(crate) use collector::DEFAULT_CLOCK;
-pub use collector::{Collector, Config, LateNames};
+pub use collector::{Collector, Config, LateNames, MarkEvent};
 pub use error::TraceError;
 pub use instance::Instance;
 pub(crate) use leftovers::list as leftovers;

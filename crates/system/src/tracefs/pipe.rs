@@ -3,7 +3,7 @@
 use super::error::TraceError;
 use super::instance::Instance;
 use anechoic_recording::trace::{EventDecoder, Missed, Page, PageError, PageLayout};
-use anechoic_recording::{KernelEvent, Loss, LossKind, Name};
+use anechoic_recording::{KernelEvent, Loss, LossKind, Mark, Name};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,12 +19,14 @@ pub struct Batch {
     pub names: Vec<Name>,
     /// Intervals in which events were lost (`what` = `events`).
     pub losses: Vec<Loss>,
+    /// Marks of a recorded program.
+    pub marks: Vec<Mark>,
 }
 
 impl Batch {
     /// Creates an empty batch.
     pub(super) fn new(cpu: u32) -> Self {
-        Self { cpu, events: Vec::new(), names: Vec::new(), losses: Vec::new() }
+        Self { cpu, events: Vec::new(), names: Vec::new(), losses: Vec::new(), marks: Vec::new() }
     }
 }
 

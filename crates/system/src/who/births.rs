@@ -151,7 +151,13 @@ mod tests {
             ticks,
             name: name.to_owned(),
         });
-        Batch { cpu: 0, events: events.collect(), names: names.collect(), losses: vec![] }
+        Batch {
+            cpu: 0,
+            events: events.collect(),
+            names: names.collect(),
+            losses: vec![],
+            marks: vec![],
+        }
     }
 
     #[test]

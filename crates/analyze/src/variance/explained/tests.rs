@@ -1,5 +1,7 @@
 //! Made-up runs with a known share.
 
+mod in_order;
+
 use super::*;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -323,7 +325,8 @@ fn parts_add_up_to_the_share() {
         let times: Vec<f64> =
             lost.iter().map(|lost| 1e9 + slope * lost + MS * normal(&mut random)).collect();
         let found = explained(&times, &lost);
-        let parts: Option<Vec<f64>> = parts(&found, &times, &lost, &sources).into_iter().collect();
+        let parts = sources.iter().map(|source| part(&found, &times, &lost, source));
+        let parts: Option<Vec<f64>> = parts.collect();
         let sum: f64 = parts.expect("there is a share").iter().sum();
         assert!((sum - found.share.unwrap_or(0.0)).abs() < 1e-9, "{slope}: {sum} {found:?}");
     }

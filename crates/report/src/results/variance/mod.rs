@@ -1,7 +1,7 @@
 //! The screen of repeated runs of a program: how much of their variance noise explains.
 
 mod row;
-mod words;
+pub(in crate::results) mod words;
 
 pub use row::VARIANCE;
 
@@ -12,7 +12,8 @@ use crate::style::{View, plain};
 use crate::table::Table;
 use crate::units::{count, counted, rough_share, time, timestamp};
 use anechoic_analyze::Variance;
-use anechoic_analyze::variance::{ProgramRun, SourceShare, UNATTRIBUTED};
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::variance::{ProgramRun, SourceShare, Taken, UNATTRIBUTED};
 
 /// Largest number of runs in a shortened table, those that took longest.
 const RUNS: usize = 10;
@@ -56,10 +57,10 @@ pub(crate) fn variance(found: &Variance, view: &View<'_>) -> Screen {
             .first(RUNS, view.all, |more| format!("{} more", counted(more as u64, "run", "runs"))),
     );
     screen.section("lost time of a run by source");
-    screen.table(sources(found).first(SOURCES, view.all, |more| {
+    screen.table(sources(&found.sources, &found.run, "a run").first(SOURCES, view.all, |more| {
         format!("{} more", counted(more as u64, "source", "sources"))
     }));
-    words::details(found).iter().for_each(|line| screen.note(line));
+    words::details(&found.explained, "A run").iter().for_each(|line| screen.note(line));
     screen.path("recordings", view);
     screen
 }
@@ -92,24 +93,27 @@ fn runs(found: &Variance) -> Table {
             run.cpu_ns.map_or("–".into(), |ns| words::exact(ns as f64, found.wall_ns.sd))
         })
         .number("lost time", |run| time(run.lost_ns as f64))
-        .name("most of it", |run| most(found, run))
+        .name("most of it", |run| most(run.most.as_ref(), &found.run))
         .captioned("The runs, with what took most of the lost time")
 }
 
-/// Names what took most of a run's lost time.
-fn most(found: &Variance, run: &ProgramRun) -> String {
-    let Some(most) = &run.most else { return "–".to_owned() };
-    format!("{} {}", name(found, &most.source, &most.name), time(most.ns as f64))
+/// Names what took most of the lost time.
+pub(in crate::results) fn most(most: Option<&Taken>, run: &Facts) -> String {
+    let Some(most) = most else { return "–".to_owned() };
+    format!("{} {}", name(run, &most.source, &most.name), time(most.ns as f64))
 }
 
-fn sources(found: &Variance) -> Table {
-    Table::with_rows(&found.sources)
-        .name("source", |row| name(found, &row.source, &row.name))
+/// Lists what took the lost time of a run, or of an iteration.
+pub(in crate::results) fn sources(sources: &[SourceShare], run: &Facts, one: &str) -> Table {
+    Table::with_rows(sources)
+        .name("source", |row| name(run, &row.source, &row.name))
         .number("mean", |row| time(row.lost_ns.mean))
         .number("± sd", |row| row.lost_ns.sd.map_or("–".into(), time))
         .number("max", |row| time(row.lost_ns.max))
         .some_numbers("of the variance", 0, |row: &SourceShare| row.share.map(part))
-        .captioned("Lost time of a run by source, and the part of the variance of the wall time that it explains")
+        .captioned(&format!(
+            "Lost time of {one} by source, and the part of the variance of the wall time that it explains"
+        ))
 }
 
 /// Writes a part of the variance, which may be below 0.
@@ -118,9 +122,9 @@ fn part(part: f64) -> String {
 }
 
 /// Names a source.
-fn name(found: &Variance, source: &str, name: &str) -> String {
+fn name(run: &Facts, source: &str, name: &str) -> String {
     match source {
         UNATTRIBUTED => "not attributed".to_owned(),
-        source => plain(&source_name(source, name, &found.run)),
+        source => plain(&source_name(source, name, run)),
     }
 }

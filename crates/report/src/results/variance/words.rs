@@ -4,9 +4,10 @@ use super::name;
 use crate::style::{listed, plain};
 use crate::units::{between, counted, number, rough_share, share, time};
 use anechoic_analyze::Variance;
+use anechoic_analyze::facts::Facts;
 use anechoic_analyze::repeat::Spread;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::variance::{Decision, FEWEST, UNATTRIBUTED, Without};
+use anechoic_analyze::variance::{Decision, Explained, FEWEST, SourceShare, UNATTRIBUTED, Without};
 
 /// Part of the squared deviations from which on one run is stated to make up the variance.
 const ALONE: f64 = 0.8;
@@ -18,20 +19,42 @@ pub(super) fn program(found: &Variance) -> String {
     found.run.program.as_ref().map_or("the program".into(), |program| plain(&program.name))
 }
 
+/// What is repeated: runs of a program, or iterations in one run.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::results) struct Repeated {
+    pub(in crate::results) many: &'static str,
+    /// Fewer of them decide nothing.
+    pub(in crate::results) fewest: usize,
+}
+
+const RUNS: Repeated = Repeated { many: "runs", fewest: FEWEST };
+
 /// Returns what was found: how long the runs took, how much of their variance noise explains, and how long they would have
 /// taken without it.
 pub(super) fn sentences(found: &Variance) -> Vec<String> {
     let runs = counted(found.runs.len() as u64, "run", "runs");
-    let explained = &found.explained;
     let took = format!("{} took {} in {runs}", program(found), spread(&found.wall_ns));
+    let first = explained(&took, &found.explained, &found.lost_ns, RUNS);
+    let largest = largest(&found.explained, &found.sources, &found.run);
+    [Some(first), without(&found.explained), largest, alone(found)].into_iter().flatten().collect()
+}
+
+/// Returns what noise explains of the variance, after how long these took.
+pub(in crate::results) fn explained(
+    took: &str,
+    explained: &Explained,
+    lost_ns: &Spread,
+    repeated: Repeated,
+) -> String {
+    let Repeated { many, fewest } = repeated;
     let ends =
         explained.interval.map(|ends| between(&rough_share(ends.low), &rough_share(ends.high)));
     let ends = ends.unwrap_or_default();
-    let first = match (explained.decision, explained.share) {
+    match (explained.decision, explained.share) {
         (Decision::Explained, Some(part)) => {
             format!("{took}; noise explains {} of the variance (95 %: {ends}).", rough_share(part))
         }
-        (Decision::Little, _) if found.lost_ns.max == 0.0 => {
+        (Decision::Little, _) if lost_ns.max == 0.0 => {
             format!("{took} and lost no time: noise explains nothing of the variance.")
         }
         (Decision::Little, _) => {
@@ -39,29 +62,33 @@ pub(super) fn sentences(found: &Variance) -> Vec<String> {
             format!("{took}; noise explains at most {} of the variance (95 %).", share(most))
         }
         (Decision::NoVariance, _) => format!("{took}: there is no variance to explain."),
-        (Decision::TooFew, _) => format!(
-            "{took} and lost {}; what noise explains of the variance is undecided: that takes {FEWEST} runs or more.",
-            spread(&found.lost_ns)
-        ),
+        (Decision::TooFew, _) => {
+            let lost = if lost_ns.max > 0.0 { spread(lost_ns) } else { "no time".to_owned() };
+            format!(
+                "{took} and lost {lost}; what noise explains of the variance is undecided: that takes {fewest} {many} or more."
+            )
+        }
         _ => format!(
-            "{took}; what noise explains of the variance is undecided (95 %: {ends}): more runs decide."
+            "{took}; what noise explains of the variance is undecided (95 %: {ends}): more {many} decide."
         ),
-    };
-    let without = explained.without.as_ref().map(|without| {
-        let Without { mean_ns, deviation_ns, .. } = *without;
-        format!(
-            "Without noise it would have taken {}.",
-            with_deviation(mean_ns, Some(deviation_ns))
-        )
-    });
-    [Some(first), without, largest(found), alone(found)].into_iter().flatten().collect()
+    }
+}
+
+/// Returns how long these would have taken without noise, if that is known.
+pub(in crate::results) fn without(explained: &Explained) -> Option<String> {
+    let Without { mean_ns, deviation_ns, .. } = explained.without?;
+    let time = with_deviation(mean_ns, Some(deviation_ns));
+    Some(format!("Without noise it would have taken {time}."))
 }
 
 /// Names the source that explains most, where noise explains anything.
-fn largest(found: &Variance) -> Option<String> {
-    let whole =
-        found.explained.share.filter(|_| found.explained.decision == Decision::Explained)?;
-    let row = found.sources.first()?;
+pub(in crate::results) fn largest(
+    explained: &Explained,
+    sources: &[SourceShare],
+    run: &Facts,
+) -> Option<String> {
+    let whole = explained.share.filter(|_| explained.decision == Decision::Explained)?;
+    let row = sources.first()?;
     let part = row.share.filter(|part| *part >= NAMED * whole)?;
     if row.source == UNATTRIBUTED {
         let part = rough_share(part);
@@ -69,7 +96,7 @@ fn largest(found: &Variance) -> Option<String> {
             "{part} of the variance comes from lost time whose source is not known."
         ));
     }
-    let name = name(found, &row.source, &row.name);
+    let name = name(run, &row.source, &row.name);
     Some(format!("{} of the variance comes from {name}.", rough_share(part)))
 }
 
@@ -104,24 +131,23 @@ pub(super) fn warnings(found: &Variance) -> Vec<String> {
 }
 
 /// Returns the numbers behind the sentences: the slope, the interval of the time without noise, and how both are defined.
-pub(super) fn details(found: &Variance) -> Vec<String> {
-    let explained = &found.explained;
+pub(in crate::results) fn details(explained: &Explained, one: &str) -> Vec<String> {
     let mut lines = vec![];
     if let (Decision::Explained, Some(slope), Some(ends)) =
         (explained.decision, explained.slope, explained.slope_interval)
     {
         let range = between(&number(ends.low), &number(ends.high));
         lines.push(format!(
-            "A run took {} ms longer for each ms more that it lost (95 %: {range}).",
+            "{one} took {} ms longer for each ms more that it lost (95 %: {range}).",
             number(slope)
         ));
         let more = match explained.without {
             _ if ends.low <= 1.0 => None,
             Some(_) => Some(
-                "A run was longer by more than it lost, for example because caches were cold afterwards. The share counts only the lost time; the time without noise counts all of it.",
+                "It was longer by more than it lost, for example because caches were cold afterwards. The share counts only the lost time; the time without noise counts all of it.",
             ),
             None => Some(
-                "Delays alone are not that long: longer runs may have met more noise for a reason of their own. No time without noise is stated.",
+                "Delays alone are not that long: what took longer may have met more noise for a reason of their own. No time without noise is stated.",
             ),
         };
         lines.extend(more.map(str::to_owned));
@@ -136,7 +162,7 @@ pub(super) fn details(found: &Variance) -> Vec<String> {
 }
 
 /// Writes mean and standard deviation: `2.10 ± 0.14 s`.
-fn spread(spread: &Spread) -> String {
+pub(in crate::results) fn spread(spread: &Spread) -> String {
     with_deviation(spread.mean, spread.sd)
 }
 
@@ -147,7 +173,7 @@ fn with_deviation(mean_ns: f64, deviation_ns: Option<f64>) -> String {
 }
 
 /// Writes a time as exactly as times with this deviation are written.
-pub(super) fn exact(ns: f64, deviation_ns: Option<f64>) -> String {
+pub(in crate::results) fn exact(ns: f64, deviation_ns: Option<f64>) -> String {
     let Written { unit_ns, unit, decimals } = written(ns, deviation_ns.unwrap_or(ns / 100.0));
     format!("{:.decimals$} {unit}", ns / unit_ns)
 }
