@@ -76,6 +76,7 @@ pub mod ticks;
 pub mod timeline;
 pub mod tracer;
 pub mod variance;
+pub mod waits;
 
 pub use counted::{Counted, counted};
 pub use fold::Progress;
@@ -93,7 +94,7 @@ pub use repeat::{Repeat, summarize_many};
 pub use samples::{Measured, measure, measure_with_spectra};
 pub use stopped::{Stopped, StoppedSecond, no_sample};
 pub use stories::{LongestDetours, longest_detours};
-pub use story::{DetourStory, StoryActivity};
+pub use story::{DetourStory, StoryActivity, Victim};
 pub use summary::{Breakdown, Sources, Summary};
 pub use switch::{Switch, switch};
 pub use timeline::Timeline;

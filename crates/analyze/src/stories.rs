@@ -8,6 +8,7 @@ use crate::readings::not_attributed;
 use crate::stopped::Stopped;
 use crate::story::{DetourStory, name_threads, story};
 use crate::summary::SummaryBuilder;
+use crate::waits::{LongWait, longest_waits};
 use anechoic_recording::{DetourView, Problem, ProblemKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,6 +32,10 @@ pub struct LongestDetours {
     pub left_out: Option<u64>,
     /// The detours, sorted by decreasing length.
     pub detours: Vec<DetourStory>,
+    /// The longest waits of the threads of a recorded program, sorted by decreasing length: also those behind threads of the
+    /// same program, which are in no detour. Without a program there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<LongWait>,
     /// What was to end the run, and the detour that did, which may be none of the longest; absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
@@ -70,6 +75,7 @@ pub fn longest_detours(
     let (total, left_out) = (longest.seen, longest.left_out);
     let mut detours = longest.finish();
     name_threads(&mut detours, recording)?;
+    let waits = longest_waits(recording, most, cpus, &mut detours)?;
     Ok(LongestDetours {
         run: summary.run,
         total,
@@ -77,6 +83,7 @@ pub fn longest_detours(
         without: without.iter().map(|id| (*id).to_owned()).collect(),
         left_out: (!without.is_empty()).then_some(left_out),
         detours,
+        waits,
         stopped: summary.stopped,
     })
 }

@@ -2,8 +2,9 @@
 
 use crate::longest::steal_ns;
 use crate::timeline::story_rows;
+use anechoic_recording::event::Role;
 use anechoic_recording::{
-    ActivityKind, Clock, DetourView, EventKind, KernelEvent, Problem, Recording, Run,
+    ActivityKind, Clock, DelayKind, DetourView, EventKind, KernelEvent, Problem, Recording, Run,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,9 +28,15 @@ pub struct DetourStory {
     pub more: u64,
     /// Time of the activities that are left out.
     pub more_ns: u64,
+    /// The thread of a recorded program that it delayed most; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub victim: Option<Victim>,
     /// Start and end on the counter.
     #[serde(skip)]
-    ticks: (u64, u64),
+    pub(crate) ticks: (u64, u64),
+    /// The thread on top of which an interrupt began it.
+    #[serde(skip)]
+    pub(crate) current: Option<i32>,
 }
 
 /// What happened during a part of a detour.
@@ -55,6 +62,19 @@ pub struct StoryActivity {
     pub sent_by_cpu: Option<u32>,
     /// The task that did, if known.
     pub sent_by_task: Option<String>,
+}
+
+/// A thread of a program that a detour delayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Victim {
+    /// Its name.
+    pub name: String,
+    /// Its thread id.
+    pub tid: i32,
+    /// Why it waited; absent if it was interrupted.
+    pub kind: Option<DelayKind>,
+    /// Number of other threads of the program that waited there in the detour.
+    pub others: u64,
 }
 
 /// Returns the story of a detour with so many activities at most, without the ids of its threads.
@@ -86,7 +106,9 @@ pub(crate) fn story(view: &DetourView<'_>, run: &Run, most: usize) -> DetourStor
         activities: activities.collect(),
         more,
         more_ns,
+        victim: None,
         ticks: (view.start_ticks, view.end_ticks),
+        current: None,
     }
 }
 
@@ -102,8 +124,14 @@ pub(crate) fn name_threads(
     for cpu in cpus {
         let mut on_cpu: Vec<_> = stories.iter_mut().filter(|story| story.cpu == cpu).collect();
         for events in recording.rows_of_cpu::<KernelEvent>(cpu) {
-            for event in events?.iter().filter(|event| event.kind == EventKind::Switch) {
-                on_cpu.iter_mut().for_each(|story| story.switch(event, clock));
+            for event in &events? {
+                match event.kind.role() {
+                    Role::Enter(_) => on_cpu.iter_mut().for_each(|story| story.begin(event)),
+                    _ if event.kind == EventKind::Switch => {
+                        on_cpu.iter_mut().for_each(|story| story.switch(event, clock));
+                    }
+                    _ => {}
+                }
             }
         }
     }
@@ -111,6 +139,13 @@ pub(crate) fn name_threads(
 }
 
 impl DetourStory {
+    /// Notes the thread on top of which this handler began the detour.
+    fn begin(&mut self, event: &KernelEvent) {
+        if event.ticks == self.ticks.0 && self.current.is_none() {
+            self.current = Some(event.pid);
+        }
+    }
+
     /// Notes which thread ran from this switch on.
     fn switch(&mut self, event: &KernelEvent, clock: &Clock) {
         let (start, end) = self.ticks;

@@ -17,6 +17,7 @@ use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stopped::{Stopped, StoppedBuilder};
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
+use crate::waits::ThreadRow;
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::stop::StopCondition;
@@ -51,6 +52,10 @@ pub struct Summary {
     /// Interrupts on top of the recorded program; absent without one, and without attribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<Interrupts>,
+    /// The threads of the recorded program, the most delayed first; absent without one, in results of several recordings, and
+    /// if the recording was attributed by an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Vec<ThreadRow>>,
     /// Losses by kind.
     pub losses: Vec<LossSummary>,
     /// Cost of recording events; absent if it was not measured, or too little for a verdict.
@@ -192,6 +197,7 @@ impl<'a> SummaryBuilder<'a> {
             interrupts: (run.program.is_some() && sources.is_some())
                 .then(|| self.edges.interrupts()),
             sources,
+            threads: None,
             losses: losses(&lost, &windows(loops, run), wall),
             tracer_cost,
             suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),

@@ -1,9 +1,13 @@
 //! The lost time of a recorded program: its detours, and for how long it executed, from the kernel's events alone.
 
+mod by_thread;
 mod cpu_state;
+mod holders;
 mod lost_time;
+mod threads;
 mod watch;
 
+pub(crate) use by_thread::derive_threads;
 pub use watch::Watch;
 
 use lost_time::LostTime;
@@ -40,33 +44,19 @@ pub fn derive(
     let Some(program) = &run.program else { return Ok(()) };
     let wanted = program.counted_cpus.clone();
     let counts = |cpu: u32| wanted.is_empty() || wanted.contains(&cpu);
-    let members = Members::new(program).knowing(&run.threads);
-    let mut lost_time = LostTime::new(members, &run.clock, run.start_ticks);
+    let mut lost_time = lost_time(recording, run)?;
     let mut lifetime = Lifetime::new(program.started_by);
-    lost_time.losses(recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?);
-    let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
-    let online = run.machine.cpus.iter().map(|cpu| cpu.cpu);
-    let mut events = Merge::new(online.map(events).collect())?;
     let (mut found, mut numbers) = (Vec::new(), BTreeMap::<u32, u64>::new());
-    let mut more = true;
-    while more {
-        match events.next_event()?.filter(|event| event.ticks <= run.end_ticks) {
-            Some(event) => {
-                lifetime.event(&event);
-                lost_time.event(&event);
-            }
-            None => {
-                lost_time.finish(run.end_ticks);
-                more = false;
-            }
-        }
+    play(recording, run, &mut lost_time, &mut |event, lost_time| {
+        event.into_iter().for_each(|event| lifetime.event(event));
         found.extend(lost_time.found().filter(|detour| counts(detour.cpu)));
-        if found.len() >= BATCH || !more {
+        if found.len() >= BATCH || event.is_none() {
             found.iter().for_each(|detour: &Detour| *numbers.entry(detour.cpu).or_default() += 1);
             sink(&found)?;
             found.clear();
         }
-    }
+        Ok(())
+    })?;
     let ran: Vec<_> = lost_time.ran().collect();
     let cpus = ran.iter().filter(|ran| counts(ran.cpu));
     run.cpus = cpus
@@ -78,6 +68,35 @@ pub fn derive(
         program.ran = ran;
     }
     Ok(())
+}
+
+/// Returns what derives the lost time of the program of `run`, before the first event.
+fn lost_time(recording: &Recording, run: &Run) -> Result<LostTime, Problem> {
+    let program = run.program.as_ref().map(|program| Members::new(program).knowing(&run.threads));
+    let mut lost_time = LostTime::new(program.unwrap_or_default(), &run.clock, run.start_ticks);
+    lost_time.losses(recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?);
+    Ok(lost_time)
+}
+
+/// What takes what was found after each event, and after the last, where there is none.
+type Step<'a> = dyn FnMut(Option<&KernelEvent>, &mut LostTime) -> Result<(), Problem> + 'a;
+
+/// Passes the events of `recording` up to the end of `run` to `lost_time`.
+fn play(
+    recording: &Recording,
+    run: &Run,
+    lost_time: &mut LostTime,
+    step: &mut Step<'_>,
+) -> Result<(), Problem> {
+    let events = |cpu| Box::new(recording.rows_of_cpu(cpu).each()) as Feed<'_, KernelEvent>;
+    let online = run.machine.cpus.iter().map(|cpu| cpu.cpu);
+    let mut events = Merge::new(online.map(events).collect())?;
+    while let Some(event) = events.next_event()?.filter(|event| event.ticks <= run.end_ticks) {
+        lost_time.event(&event);
+        step(Some(&event), lost_time)?;
+    }
+    lost_time.finish(run.end_ticks);
+    step(None, lost_time)
 }
 
 /// Describes a CPU on which no loop ran.

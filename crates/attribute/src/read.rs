@@ -4,6 +4,7 @@ use crate::engine;
 use crate::input::Feed;
 use crate::input::{CpuInput, Input};
 use crate::names::Names;
+use crate::program::derive_threads;
 use crate::tick;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::run::CpuRun;
@@ -13,9 +14,10 @@ use anechoic_recording::{
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Derives `activities` and `attribution.json` from the measured tables, replacing older versions.
+/// Derives `activities`, `attribution.json` and, for a recorded program, `threads` and `delays` from the measured tables,
+/// replacing older versions.
 ///
-/// It reads each table once as a stream, so it works on recordings larger than memory. A recording without
+/// It reads tables as streams, so it works on recordings larger than memory. A recording without
 /// kernel events gets no activities, only the audit of its counters.
 ///
 /// # Errors
@@ -28,6 +30,7 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
     if run.trace.is_some() && !names.has_symbols() {
         guess_tick(recording, &mut names)?;
     }
+    let names = Arc::new(names);
     let mut losses: HashMap<u32, Vec<Loss>> = HashMap::new();
     for loss in all::<Loss>(recording)? {
         losses.entry(loss.cpu).or_default().push(loss);
@@ -43,7 +46,7 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
         counters.filter(|counter| counter.as_ref().map_or(true, |counter| counter.name != STEAL));
     let input = Input {
         run,
-        names: Arc::new(names),
+        names: Arc::clone(&names),
         cpus,
         events: event_cpus(recording).into_iter().map(|cpu| on_cpu(recording, cpu)).collect(),
         counters: counters.collect::<Result<_, _>>()?,
@@ -51,6 +54,7 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
     let mut table = recording.derive::<Activity>()?;
     let attribution = engine::run(input, &mut |rows| Ok(table.append(rows)?))?;
     table.finish()?;
+    derive_threads(recording, &names)?;
     recording.write_attribution(&attribution)?;
     Ok(attribution)
 }

@@ -128,8 +128,8 @@ pub use recorder::Recorder;
 pub use recording::{Recording, find, find_each, readers};
 pub use row::{CpuRow, DerivedRow, Row};
 pub use rows::{
-    Activity, ActivityKind, Counter, Detour, Fixed, KernelEvent, LengthCount, Loss, LossKind, Mark,
-    Name, Sample, Series, VictimState,
+    Activity, ActivityKind, Counter, Delay, DelayKind, Detour, Fixed, KernelEvent, LengthCount,
+    Loss, LossKind, Mark, Name, ProgramThread, Sample, Series, VictimState,
 };
 pub use run::Run;
 pub use stint::Stint;

@@ -7,9 +7,10 @@ use crate::problem::Problem;
 use crate::program::Marked;
 use crate::recorder::Recorder;
 use crate::recording::Recording;
-use crate::row::Row;
+use crate::row::{DerivedRow, Row};
 use crate::rows::{
-    Activity, Counter, Detour, KernelEvent, LengthCount, Loss, Mark, Name, Sample, Series,
+    Activity, Counter, Delay, Detour, KernelEvent, LengthCount, Loss, Mark, Name, ProgramThread,
+    Sample, Series,
 };
 use crate::run::{NotAvailable, Program, ProgramCgroup, Run, RunState};
 use crate::scrub::{REMOVED, Scrubber};
@@ -78,14 +79,32 @@ impl Recording {
         copy.finish(&run)?;
         let Some(attribution) = self.attribution()? else { return Ok(()) };
         let copy = Recording::open(dir)?;
-        let mut activities = copy.derive::<Activity>()?;
-        for rows in self.rows::<Activity>() {
-            let mut rows = rows?;
-            rows.iter_mut().for_each(|row| threads.activity(row));
-            activities.append(&rows)?;
-        }
-        activities.finish()?;
+        self.derived_to::<Activity>(&copy, |row| threads.activity(row))?;
+        self.derived_to::<ProgramThread>(&copy, |row| row.name = threads.alias(&row.name))?;
+        self.derived_to::<Delay>(&copy, |row| {
+            if row.holder.is_some_and(|tid| tid > 0) {
+                row.holder_name = threads.alias(&row.holder_name);
+            }
+        })?;
         Ok(Recording::open(dir)?.write_attribution(&attribution)?)
+    }
+
+    fn derived_to<R: DerivedRow>(
+        &self,
+        copy: &Recording,
+        mut redact: impl FnMut(&mut R),
+    ) -> Result<(), Problem> {
+        let mut rows = self.rows::<R>().peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        let mut table = copy.derive::<R>()?;
+        for rows in rows {
+            let mut rows = rows?;
+            rows.iter_mut().for_each(&mut redact);
+            table.append(&rows)?;
+        }
+        Ok(table.finish()?)
     }
 
     fn copy_to<R: Row>(

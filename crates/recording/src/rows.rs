@@ -208,6 +208,76 @@ tables! {
         /// The thread that ran, if one did.
         thread: Option<i32>,
     }
+
+    /// A thread of a recorded program (derived table `threads`).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ProgramThread: derived "threads", span first_ticks last_ticks {
+        /// Its number in this recording, from 0. Another thread may get the same thread id later.
+        thread: u32,
+        /// Thread id.
+        tid: i32,
+        /// Its last name.
+        name: Arc<str>,
+        /// Its last priority as the kernel numbers them; absent if it never was switched in.
+        priority: Option<i32>,
+        /// The CPUs on which it executed, as a list: `0-1,5`.
+        cpus: Arc<str>,
+        /// When events first showed it, or when it began.
+        first_ticks: u64,
+        /// When it ended, or the end of the run.
+        last_ticks: u64 => first_ns since_start first_ticks last_ns since_start last_ticks,
+        /// The time in which it executed and no interrupt ran on top of it.
+        executed_ticks: u64 => executed_ns length executed_ticks,
+        /// The time in which interrupts ran on top of it.
+        interrupted_ticks: u64 => interrupted_ns length interrupted_ticks,
+    }
+
+    /// A time in which a thread of a recorded program waited for a CPU, or for a thread that did (derived table `delays`).
+    ///
+    /// Delays of one CPU overlap: several threads may wait there. They are in the order in which they ended.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Delay: derived "delays", cpu cpu, span start_ticks end_ticks {
+        /// The CPU for which it waited; of a blocked thread, the one for which the thread waited that woke it.
+        cpu: u32,
+        /// When it could have executed.
+        start_ticks: u64 as rising,
+        /// When it did.
+        end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
+        /// The number of the thread in the table `threads`.
+        thread: u32,
+        /// Why it waited.
+        kind: DelayKind,
+        /// The part in which threads of the same program executed on that CPU.
+        own_ticks: u64 => own_ns length own_ticks,
+        /// The thread that had the CPU for most of it: 0 is the idle task; absent for interrupts, and if it is not known.
+        holder: Option<i32>,
+        /// Its name; `interrupts`, or empty if it is not known.
+        holder_name: Arc<str>,
+        /// Its number in the table `threads`, if it belongs to the program.
+        holder_thread: Option<u32>,
+        /// For how long it had the CPU.
+        held_ticks: u64 => held_ns length held_ticks,
+        /// The thread of the program that woke it, by its number in the table `threads`; absent for others and interrupts.
+        waker_thread: Option<u32>,
+        /// For how long it had slept when it was woken.
+        slept_ticks: Option<u64>,
+    }
+}
+
+texts! {
+    /// Why a thread of a program waited.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DelayKind {
+        /// It was woken.
+        Woken = "woken",
+        /// It was preempted, or yielded.
+        Preempted = "preempted",
+        /// It began.
+        Begun = "begun",
+        /// It slept until another thread of the program woke it, which itself had waited in that time.
+        Blocked = "blocked",
+    }
 }
 
 texts! {

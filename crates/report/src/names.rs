@@ -4,6 +4,7 @@ use crate::style::{plain, width};
 use crate::units::{count, cpu_list};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::memory::Outliers;
+use anechoic_analyze::waits::{Holder, HolderKind};
 use anechoic_recording::ActivityKind;
 use anechoic_recording::sources;
 
@@ -63,5 +64,18 @@ pub(crate) fn role(kind: ActivityKind) -> &'static str {
         ActivityKind::OffCpu => "off the CPU",
         ActivityKind::Unexplained => "no kernel event",
         ActivityKind::NotAttributable => "not attributable",
+    }
+}
+
+/// Names what had the CPU for which a thread of a program waited.
+pub(crate) fn holder(holder: &Holder) -> String {
+    match holder.kind {
+        HolderKind::OwnThread => format!("{} (own)", plain(&holder.name)),
+        HolderKind::OtherThread => plain(&holder.name),
+        HolderKind::Interrupts => "interrupts".into(),
+        HolderKind::Quota => "CPU quota".into(),
+        HolderKind::Idle => "idle CPU".into(),
+        HolderKind::WakeUp => "wake-up".into(),
+        HolderKind::Unknown => "not known".into(),
     }
 }

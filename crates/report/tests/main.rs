@@ -24,5 +24,6 @@ mod schema;
 mod studies;
 mod suites;
 mod switch;
+mod threads;
 mod ticks;
 mod variance;

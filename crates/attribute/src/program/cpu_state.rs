@@ -44,6 +44,31 @@ impl Executed {
     }
 }
 
+/// What a CPU has counted for the program up to a time, or a thread of it. In ticks.
+///
+/// What counted as executed may count as interrupted later, so that the difference of two may be below 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) executed: i64,
+    pub(super) interrupted: i64,
+}
+
+impl Counts {
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            executed: self.executed + other.executed,
+            interrupted: self.interrupted + other.interrupted,
+        }
+    }
+
+    pub(super) fn minus(self, other: Self) -> Self {
+        Self {
+            executed: self.executed - other.executed,
+            interrupted: self.interrupted - other.interrupted,
+        }
+    }
+}
+
 /// One CPU.
 #[derive(Debug, Default)]
 pub(super) struct CpuState {
@@ -153,6 +178,21 @@ impl CpuState {
         } else if end(&mut self.own, handler) {
             self.open.clear(); // whose end was not seen
         }
+    }
+
+    /// Returns what it has counted for the program up to now.
+    pub(super) fn counted(&self, ticks: u64) -> Counts {
+        let on = if self.status == Status::Executes { ticks.saturating_sub(self.since) } else { 0 };
+        let on_top = self.interrupted_since.map_or(0, |since| ticks.saturating_sub(since));
+        Counts {
+            executed: (self.executed.ran + on).cast_signed(),
+            interrupted: (self.executed.interrupted + on_top).cast_signed(),
+        }
+    }
+
+    /// Returns whether an interrupt runs on top of its thread.
+    pub(super) fn is_interrupted(&self) -> bool {
+        !self.open.is_empty()
     }
 
     /// Returns whether what happens now may follow from an interrupt that is over.

@@ -11,6 +11,8 @@
 //! it was woken, or when the CPU last executed the program.
 
 use super::cpu_state::{CpuState, Pauses, Span};
+use super::holders::Holder;
+use super::threads::{Left, Threads, Waking};
 use anechoic_recording::event::{Handler, Role};
 use anechoic_recording::run::{Program, RanOn};
 use anechoic_recording::who::SeenThread;
@@ -48,6 +50,8 @@ pub(crate) struct LostTime {
     losses: Vec<Loss>,
     /// The detours that are over, and were not taken yet.
     found: Vec<Detour>,
+    /// What each thread does, if that is wanted too.
+    by_thread: Option<Threads>,
     pauses: Pauses,
     /// When the run began. What happened before only shows who does what then.
     start_ticks: u64,
@@ -58,6 +62,9 @@ pub(crate) struct LostTime {
 /// 800 pauses between two detours of a busy program in a guest, 188 were of 2 to 5 µs, nearly all from a tick to a switch, 3 of
 /// 5 to 20 µs, and the rest longer.
 const PAUSE_NS: u64 = 10_000;
+
+/// A shorter wait is the cost of a wake-up or a switch.
+const LONG_WAIT_NS: u64 = 20_000;
 
 /// The kernel runs the softirqs that are pending in one loop, each within this time after the one before.
 const NEXT_SOFTIRQ_NS: u64 = 2_000;
@@ -77,10 +84,23 @@ impl LostTime {
             cpus: BTreeMap::new(),
             losses: Vec::new(),
             found: Vec::new(),
+            by_thread: None,
             pauses,
             start_ticks,
             has_begun: false,
         }
+    }
+
+    /// Returns the same, following each thread too.
+    #[must_use]
+    pub fn by_thread(self) -> Self {
+        let threads = Threads::new(self.clock.ticks(LONG_WAIT_NS));
+        Self { by_thread: Some(threads), ..self }
+    }
+
+    /// Returns what is known of each thread, if they are followed.
+    pub(super) fn threads(&mut self) -> Option<&mut Threads> {
+        self.by_thread.as_mut()
     }
 
     /// Adds intervals in which something was lost, in any order. They must be known before the events that follow them.
@@ -121,13 +141,21 @@ impl LostTime {
     fn begin(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.cpus.values_mut().for_each(|state| state.begin(self.start_ticks));
+            self.by_thread.iter_mut().for_each(|threads| threads.begin(self.start_ticks));
         }
     }
 
     fn happen(&mut self, event: &KernelEvent) {
-        let (cpu, ticks, [first, second, _]) = (event.cpu, event.ticks, event.args);
+        let (cpu, ticks, [first, second, third]) = (event.cpu, event.ticks, event.args);
         match event.kind {
-            EventKind::Switch => self.switch(cpu, ticks, (event.pid, second), first as i32),
+            EventKind::Switch => {
+                if self.members.has(first as i32)
+                    && let Some(threads) = &mut self.by_thread
+                {
+                    threads.runs_at(first as i32, third as i32, ticks);
+                }
+                self.switch(cpu, ticks, (event.pid, second), first as i32);
+            }
             EventKind::Nmi => {
                 let length = self.clock.ticks(second);
                 let over = self.cpu(cpu).interrupted(ticks, length);
@@ -137,11 +165,21 @@ impl LostTime {
                 self.cpu(cpu).exit_all(); // the thread was in user mode, so that no interrupt goes on
                 self.settle(cpu, ticks, false);
             }
-            EventKind::Waking if self.members.has(first as i32) => self.wake(first as i32, ticks),
+            EventKind::Waking if self.members.has(first as i32) => {
+                self.wake(first as i32, ticks);
+                let by = (!self.cpu(cpu).is_interrupted()).then_some(event.pid);
+                let waking = Waking { cpu: second as u32, by };
+                if let Some(threads) = &mut self.by_thread {
+                    threads.woken(first as i32, ticks, waking);
+                }
+            }
             EventKind::NewTask => {
                 self.forget(first as i32, ticks); // of a thread that had the number before
                 if self.members.has(first as i32) {
                     self.threads.insert(first as i32, Thread::Woken { since: ticks });
+                    self.by_thread
+                        .iter_mut()
+                        .for_each(|threads| threads.born(first as i32, cpu, ticks));
                 }
             }
             EventKind::CgroupAttach => self.move_threads(ticks),
@@ -152,8 +190,9 @@ impl LostTime {
     /// Handles that threads were moved into or out of the control group that is recorded. What one that left did is
     /// forgotten, so that it counts anew if it comes back; one that has a CPU counts from now on, or no longer.
     fn move_threads(&mut self, ticks: u64) {
-        let left = self.threads.keys().copied().filter(|&tid| !self.members.has(tid));
-        let left: Vec<i32> = left.collect();
+        let followed = self.by_thread.iter().flat_map(Threads::ids);
+        let left = self.threads.keys().copied().chain(followed);
+        let left: Vec<i32> = left.filter(|&tid| !self.members.has(tid)).collect();
         left.into_iter().for_each(|tid| self.forget(tid, ticks));
         let cpus: Vec<u32> = self.cpus.keys().copied().collect();
         cpus.into_iter().for_each(|cpu| self.settle(cpu, ticks, false));
@@ -161,6 +200,10 @@ impl LostTime {
 
     /// Forgets what a thread did, and that it waited.
     fn forget(&mut self, tid: i32, ticks: u64) {
+        if let Some(threads) = &mut self.by_thread {
+            let counted = |cpu| self.cpus.get(&cpu).map(|state| state.counted(ticks));
+            threads.forget(tid, ticks, |cpu| counted(cpu).unwrap_or_default());
+        }
         if let Some(Thread::Preempted { cpu }) = self.threads.remove(&tid) {
             self.no_longer_waits(cpu, u32::MAX, ticks);
         }
@@ -183,6 +226,8 @@ impl LostTime {
         waiting.into_iter().for_each(|tid| self.forget(tid, start_ticks));
         self.threads
             .retain(|_, thread| !matches!(thread, Thread::Current { cpu: on, .. } if *on == cpu));
+        let counts = self.cpu(cpu).counted(start_ticks);
+        self.by_thread.iter_mut().for_each(|threads| threads.lose(cpu, start_ticks, counts));
         let state = self.cpu(cpu);
         (state.waiting, state.current) = (0, None);
         state.exit_all();
@@ -199,6 +244,7 @@ impl LostTime {
         for cpu in numbers {
             self.lose(cpu, end_ticks, end_ticks);
         }
+        self.by_thread.iter_mut().for_each(|threads| threads.finish(end_ticks));
     }
 
     /// Takes the detours that were found since the last call, those of one CPU in time order.
@@ -261,6 +307,17 @@ impl LostTime {
         let own = current.is_some_and(|tid| self.members.has(tid));
         let over = self.cpu(cpu).settle(ticks, own, pause);
         self.emit(cpu, over);
+        if let Some(threads) = &mut self.by_thread {
+            let state = &self.cpus[&cpu];
+            let holder = match current {
+                None => Holder::Unknown,
+                Some(IDLE) if state.is_interrupted() => Holder::Interrupts,
+                Some(_) if own && state.is_interrupted() => Holder::Interrupts,
+                Some(tid) if own => Holder::Own(tid, 0),
+                Some(tid) => Holder::Other(tid),
+            };
+            threads.settled((cpu, ticks), holder, current.filter(|_| own), state.counted(ticks));
+        }
     }
 
     /// Handles an event of thread `tid`. If that is not the thread switched in last, a switch was missed.
@@ -275,7 +332,7 @@ impl LostTime {
         if let Some(gone) = before
             && matches!(self.threads.get(&gone), Some(Thread::Current { cpu: on, .. }) if *on == cpu)
         {
-            self.threads.remove(&gone);
+            self.forget(gone, ticks);
         }
         let idled = before == Some(IDLE);
         self.cpu(cpu).exit_all();
@@ -308,8 +365,14 @@ impl LostTime {
             };
             self.cpu(cpu).waiting += waiting;
             self.threads.insert(prev, thread);
+            let mut how = if runnable { Left::Preempted } else { Left::Asleep };
             if prev_state & ENDED != 0 {
                 self.threads.remove(&prev);
+                how = Left::Ended;
+            }
+            let counts = self.cpu(cpu).counted(ticks);
+            if let Some(threads) = &mut self.by_thread {
+                threads.leave(prev, (cpu, ticks), counts, how);
             }
         }
         self.cpu(cpu).current = Some(next);

@@ -26,5 +26,6 @@ mod stop_on;
 mod suites;
 mod switch;
 mod targets;
+mod threads;
 mod top;
 mod verify;

@@ -247,6 +247,7 @@ pub fn summary() -> Summary {
         owners: None,
         suspects: None,
         interrupts: None,
+        threads: None,
         suspect_threads: vec![],
         not_available: vec![],
     }

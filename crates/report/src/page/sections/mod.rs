@@ -50,6 +50,7 @@ const SECTIONS: &[Entry] = &[
     Entry::Part(&SWEEP, "sweep"),
     Entry::Own(timeline::SECTION),
     Entry::Part(&SUMMARY, "sources"),
+    Entry::Part(&SUMMARY, "threads"),
     Entry::Own(lengths::SECTION),
     Entry::Own(spectrum::SECTION),
     Entry::Own(heat::SECTION),

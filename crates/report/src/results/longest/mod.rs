@@ -3,6 +3,7 @@
 mod row;
 pub(crate) mod stopped;
 pub(crate) mod stories;
+mod waits;
 
 pub use row::{LONGEST, OPTIONS};
 

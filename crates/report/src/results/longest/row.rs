@@ -1,13 +1,13 @@
 //! What happened in the longest detours of a recording.
 
 use super::stopped;
-use super::stories;
+use super::{stories, waits};
 use crate::heading;
 use crate::results::Input;
 use crate::results::described::Grouping;
 use crate::results::row::{Print, Row};
 use crate::screen::Screen;
-use crate::style::{Tone, View};
+use crate::style::{Tone, View, plain};
 use crate::units::count;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::{DetourStory, LongestDetours, longest_detours};
@@ -72,7 +72,9 @@ fn screen(found: &LongestDetours, view: &View<'_>) -> Screen {
     };
     let mut stories = (1_u64..).zip(&found.detours);
     for (number, story) in stories.by_ref().take(whole) {
-        screen.section(&format!("{}. {}", count(number), stories::heading(story)));
+        let victim = story.victim.as_ref().map(stories::delayed);
+        let victim = victim.map_or(String::new(), |delayed| format!(" · {delayed}"));
+        screen.section(&format!("{}. {}{victim}", count(number), stories::heading(story)));
         stories::activities(story, &found.run, view.all, &mut screen);
     }
     let mut others =
@@ -81,6 +83,7 @@ fn screen(found: &LongestDetours, view: &View<'_>) -> Screen {
         screen.gap();
         others.by_ref().take(LINES).for_each(|line| screen.clipped(Tone::Plain, &line));
     }
+    waits::add(found, view, &mut screen);
     screen.path("recording", view);
     if whole < found.detours.len() {
         screen.note("--all shows what happened in each");
@@ -91,7 +94,18 @@ fn screen(found: &LongestDetours, view: &View<'_>) -> Screen {
 /// Returns a detour in one line, with what took most of it.
 fn in_one_line(number: u64, story: &DetourStory, run: &Facts) -> String {
     let most = stories::took_most(story, run).map_or(String::new(), |most| format!(" · {most}"));
-    format!("{}. {}{}", count(number), stories::heading(story), most.trim_end_matches(" of it"))
+    let line = format!(
+        "{}. {}{}",
+        count(number),
+        stories::heading(story),
+        most.trim_end_matches(" of it")
+    );
+    match &story.victim {
+        None => line,
+        Some(victim) => {
+            format!("{} · delayed {}", line.replace(" took ", " "), plain(&victim.name))
+        }
+    }
 }
 
 /// Without all rows, at most this many detours are shown with their activities.

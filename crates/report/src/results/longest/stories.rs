@@ -6,8 +6,8 @@ use crate::style::plain;
 use crate::table::Table;
 use crate::units::{count, counted, cpu_list, instant, length};
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::{DetourStory, LongestDetours, StoryActivity};
-use anechoic_recording::ActivityKind;
+use anechoic_analyze::{DetourStory, LongestDetours, StoryActivity, Victim};
+use anechoic_recording::{ActivityKind, DelayKind};
 use std::collections::BTreeMap;
 
 /// Deeper activities are not indented further.
@@ -45,6 +45,9 @@ pub(crate) fn headline(found: &LongestDetours) -> String {
     );
     if let Some(most) = took_most(first, &found.run) {
         text += &format!("; {most}");
+    }
+    if let Some(victim) = &first.victim {
+        text += &format!(". It {}", delayed(victim));
     }
     text + "."
 }
@@ -101,6 +104,21 @@ pub(crate) fn heading(story: &DetourStory) -> String {
     };
     let (took, start) = (length(story.length_ns), instant(story.start_ns));
     format!("{took} on CPU {} at {start}{steal}", story.cpu)
+}
+
+/// States which thread of the program a detour delayed, and why that did not execute.
+pub(super) fn delayed(victim: &Victim) -> String {
+    let why = match victim.kind {
+        None => "interrupted",
+        Some(DelayKind::Preempted) => "preempted",
+        Some(DelayKind::Begun) => "just begun",
+        Some(DelayKind::Woken | DelayKind::Blocked) => "woken",
+    };
+    let others = match victim.others {
+        0 => String::new(),
+        others => format!(" and {}", counted(others, "other thread", "other threads")),
+    };
+    format!("delayed {} {} ({why}){others}", plain(&victim.name), victim.tid)
 }
 
 fn table(story: &DetourStory, run: &Facts) -> Table {

@@ -19,9 +19,11 @@ use anechoic_recording::{LossKind, sources};
 
 /// The table shows at most this many rows.
 const MOST_ROWS: usize = 12;
-/// A terminal that does not show all shows at most this many, a brief table fewer.
+/// A terminal that does not show all shows at most this many, a brief table fewer; that of a program leaves room for its
+/// threads.
 const SOME: usize = 9;
 const FEW: usize = 6;
+const FEW_OF_PROGRAM: usize = 3;
 /// Rows with a smaller share are left out.
 const LEAST_SHARE: f64 = 0.000_5;
 /// Gaps are mentioned from this part of the median on.
@@ -246,7 +248,8 @@ pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, scr
         return add(sources, run, view, screen);
     }
     let table = table(&sources.rows, run, view, |row, _| who(row));
-    screen.table(shortened(table, &sources.rows, shown(&sources.rows).min(FEW)));
+    let few = if run.program.is_some() { FEW_OF_PROGRAM } else { FEW };
+    screen.table(shortened(table, &sources.rows, shown(&sources.rows).min(few)));
 }
 
 /// Returns the table, shortened to this many rows.

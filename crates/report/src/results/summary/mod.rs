@@ -5,6 +5,7 @@ pub(crate) mod curve;
 pub(crate) mod headline;
 pub(crate) mod reference;
 mod row;
+pub(crate) mod threads;
 
 pub(crate) use row::METHOD;
 pub use row::SUMMARY;
@@ -46,6 +47,7 @@ fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let run = &summary.run;
     cpus::add_briefly(summary, screen);
     screen.gap();
+    threads::add_briefly(summary, screen);
     if let Some(found) = &summary.sources {
         sources::add_briefly(found, run, view, screen);
         screen.gap();
@@ -66,6 +68,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     cpus::all(summary, view, screen);
     screen.gap();
     sources::part(summary, view, screen);
+    threads::part(summary, view, screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, screen);
         screen.gap();

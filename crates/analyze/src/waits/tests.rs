@@ -1,0 +1,181 @@
+use super::*;
+use anechoic_lab::builders;
+use anechoic_recording::run::Program;
+use anechoic_recording::{ProgramThread, Recorder};
+use std::path::Path;
+
+/// Ticks of a microsecond, at 1 GHz.
+const US: u64 = 1_000;
+
+fn thread(number: u32, name: &str, priority: i32, executed_us: u64) -> ProgramThread {
+    ProgramThread {
+        thread: number,
+        tid: 100 + number.cast_signed(),
+        name: name.into(),
+        priority: Some(priority),
+        cpus: "1".into(),
+        first_ticks: 0,
+        last_ticks: 1_000_000 * US,
+        executed_ticks: executed_us * US,
+        interrupted_ticks: US,
+    }
+}
+
+/// A wait from one time to another, in µs, behind a thread: its id, name, number in the program, and for how long.
+type Wait<'a> = (u64, u64, i32, &'a str, Option<u32>, u64);
+
+fn delay(thread: u32, kind: DelayKind, (from, to, tid, name, number, held): Wait<'_>) -> Delay {
+    Delay {
+        cpu: 1,
+        start_ticks: from * US,
+        end_ticks: to * US,
+        thread,
+        kind,
+        own_ticks: if number.is_some() { held * US } else { 0 },
+        holder: Some(tid),
+        holder_name: name.into(),
+        holder_thread: number,
+        held_ticks: held * US,
+        waker_thread: None,
+        slept_ticks: None,
+    }
+}
+
+fn recorded(dir: &Path, threads: &[ProgramThread], delays: &[Delay]) -> Recording {
+    let run = Run {
+        program: Some(Program::default()),
+        end_ticks: 1_000_000 * US,
+        ..builders::run("program", builders::clock(1_000_000_000), vec![])
+    };
+    Recorder::create(dir, &run).expect("a new directory").finish(&run).expect("there is space");
+    let recording = Recording::open(dir).expect("just written");
+    let mut table = recording.derive().expect("writable");
+    table.append(threads).expect("in order");
+    table.finish().expect("there is space");
+    let mut table = recording.derive().expect("writable");
+    table.append(delays).expect("in order");
+    table.finish().expect("there is space");
+    Recording::open(dir).expect("just written")
+}
+
+/// Kind, name, number of waits and time in µs of what had the CPU.
+fn behind(row: &ThreadRow) -> Vec<(HolderKind, String, u64, u64)> {
+    let each = row.behind.iter().map(|behind| {
+        (behind.holder.kind, behind.holder.name.clone(), behind.waits, behind.held_ns / 1_000)
+    });
+    each.collect()
+}
+
+#[test]
+fn each_row_has_what_its_threads_have_together() {
+    use DelayKind::{Blocked, Preempted, Woken};
+    let all = [
+        thread(0, "control", 89, 5_000),
+        thread(1, "logger", 120, 9_000),
+        thread(2, "pool-1", 120, 100),
+        thread(3, "pool-22", 125, 300),
+        thread(4, "idler", 120, 0),
+    ];
+    let blocked =
+        Delay { waker_thread: Some(1), ..delay(0, Blocked, (100, 3_100, 50, "hog", None, 3_000)) };
+    let delays = [
+        delay(0, Woken, (0, 500, 101, "logger", Some(1), 500)),
+        delay(0, Woken, (600, 610, 50, "hog", None, 10)),
+        delay(0, Woken, (700, 1_000, 50, "hog", None, 200)),
+        blocked,
+        delay(2, Preempted, (0, 40, 50, "hog", None, 40)),
+        delay(3, Preempted, (0, 70, 102, "pool-1", Some(2), 70)),
+        delay(3, Woken, (100, 160, 0, "idle", None, 60)),
+        delay(9, Woken, (100, 160, 0, "idle", None, 60)), // of a thread that is not there
+    ];
+    let dir = tempfile::tempdir().expect("a directory");
+    let found = threads(&recorded(dir.path(), &all, &delays)).expect("whole").expect("threads");
+    let names: Vec<_> = found.iter().map(|row| (row.name.as_str(), row.threads)).collect();
+    assert_eq!(names, [("control", 1), ("pool-*", 2), ("logger", 1), ("idler", 1)]);
+    let times = |row: &ThreadRow| {
+        [row.executed_ns, row.lost_ns, row.own_ns].map(|ns| ns / 1_000).map(|us| us as i64)
+    };
+    let [control, pool, logger, idler] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!(times(control), [5_000, 1 + 310, 500]);
+    assert_eq!(times(pool), [400, 2 + 40 + 60, 70]);
+    assert_eq!((logger.waits, logger.p99_ns, logger.longest.clone()), (0, None, None));
+    assert_eq!((idler.tid, times(idler)), (Some(104), [0, 1, 0]));
+    assert_eq!((control.waits, control.policy.as_str()), (3, "real-time 10"));
+    assert_eq!((control.p99_ns, pool.policy.as_str()), (Some(500_000), "several"));
+    let named = |kind, name: &str, waits, us| (kind, name.to_owned(), waits, us);
+    assert_eq!(
+        behind(control),
+        [
+            named(HolderKind::OwnThread, "logger", 1, 500),
+            named(HolderKind::OtherThread, "hog", 1, 200),
+            named(HolderKind::WakeUp, "", 1, 10),
+        ]
+    );
+    assert_eq!(
+        behind(pool),
+        [
+            named(HolderKind::OwnThread, "pool-*", 1, 70),
+            named(HolderKind::Idle, "", 1, 60),
+            named(HolderKind::OtherThread, "hog", 1, 40),
+        ]
+    );
+    let found = control.blocked.first().expect("blocked");
+    assert_eq!((found.woken_by.as_str(), found.inversion, found.waits), ("logger", true, 1));
+    assert_eq!((found.behind.name.as_str(), found.waited_ns), ("hog", 3_000_000));
+    let members: Vec<_> = pool.members.iter().map(|m| (m.name.as_str(), m.waits)).collect();
+    assert_eq!(members, [("pool-22", 2), ("pool-1", 1)]);
+}
+
+#[test]
+fn the_longest_waits_are_in_order_with_who_had_the_cpu() {
+    use DelayKind::{Blocked, Woken};
+    let all = [thread(0, "control", 89, 5), thread(1, "logger", 120, 9)];
+    let delays = [
+        delay(0, Woken, (0, 500, 101, "logger", Some(1), 500)),
+        delay(1, Woken, (0, 900, 50, "hog", None, 800)),
+        Delay { waker_thread: Some(1), ..delay(0, Blocked, (100, 800, 50, "hog", None, 700)) },
+        delay(1, Woken, (950, 951, 50, "hog", None, 1)),
+    ];
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = recorded(dir.path(), &all, &delays);
+    let found = longest_waits(&recording, 3, None, &mut []).expect("whole");
+    let rows: Vec<_> = found
+        .iter()
+        .map(|wait| {
+            let by = wait.behind.name.as_str();
+            (wait.name.as_str(), wait.length_ns / 1_000, by, wait.behind_tid, wait.inversion)
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("logger", 900, "hog", Some(50), false),
+            ("control", 700, "hog", Some(50), true),
+            ("control", 500, "logger", Some(101), true),
+        ]
+    );
+    let elsewhere = longest_waits(&recording, 3, Some(&[0]), &mut []).expect("whole");
+    assert!(elsewhere.is_empty());
+}
+
+#[test]
+fn a_recording_without_threads_has_no_rows() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = recorded(dir.path(), &[], &[]);
+    assert_eq!(threads(&recording).expect("whole"), None);
+    assert!(longest_waits(&recording, 3, None, &mut []).expect("whole").is_empty());
+}
+
+#[test]
+fn priorities_show_policies() {
+    for (priority, expected) in [
+        (-1, "deadline"),
+        (0, "real-time 99"),
+        (98, "real-time 1"),
+        (120, "other"),
+        (139, "nice 19"),
+        (100, "nice -20"),
+    ] {
+        assert_eq!(policy(priority), expected);
+    }
+}

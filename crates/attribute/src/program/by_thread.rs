@@ -1,0 +1,123 @@
+//! Writes the tables of the threads of a program and of their delays.
+
+use super::holders::Holder;
+use super::threads::{Known, Threads, Wait};
+use super::{BATCH, lost_time, play};
+use crate::names::Names;
+use anechoic_recording::{
+    Delay, DerivedWriter, Problem, ProgramThread, Recording, WriteError, topology,
+};
+use std::sync::Arc;
+
+/// Number of delays and threads that are taken at once.
+const TAKEN: usize = 4_096;
+/// The name of the holder of a CPU on which interrupts ran.
+const INTERRUPTS: &str = "interrupts";
+
+/// Derives the tables `threads` and `delays` of a recorded program from its events, replacing older ones. Without a program
+/// nothing happens.
+///
+/// They are not part of the detours of the CPUs: while a thread of the program executes on a CPU, the others that wait there
+/// are delayed, but nothing is lost. Rows are written as they are found, so memory is bounded by the living threads.
+///
+/// # Errors
+/// Fails if a measured table is damaged or a derived one cannot be written. Older tables then stay.
+pub(crate) fn derive_threads(recording: &Recording, names: &Names) -> Result<(), Problem> {
+    let run = recording.run();
+    if run.program.is_none() {
+        return Ok(());
+    }
+    let mut lost_time = lost_time(recording, run)?.by_thread();
+    let mut tables = Tables {
+        names,
+        none: "".into(),
+        interrupts: INTERRUPTS.into(),
+        end_ticks: run.end_ticks,
+        delays: vec![],
+        threads: vec![],
+        delay_table: recording.derive()?,
+        thread_table: recording.derive()?,
+    };
+    play(recording, run, &mut lost_time, &mut |event, lost_time| match lost_time.threads() {
+        Some(threads) if event.is_none() || threads.found() >= TAKEN => {
+            Ok(tables.take(threads, event.is_none())?)
+        }
+        _ => Ok(()),
+    })?;
+    tables.delay_table.finish()?;
+    Ok(tables.thread_table.finish()?)
+}
+
+struct Tables<'a> {
+    names: &'a Names,
+    none: Arc<str>,
+    interrupts: Arc<str>,
+    end_ticks: u64,
+    delays: Vec<Delay>,
+    threads: Vec<ProgramThread>,
+    delay_table: DerivedWriter<Delay>,
+    thread_table: DerivedWriter<ProgramThread>,
+}
+
+impl Tables<'_> {
+    /// Takes what was found, and writes it if it is enough or the last.
+    fn take(&mut self, found: &mut Threads, last: bool) -> Result<(), WriteError> {
+        let waits = found.take_waits();
+        self.delays.extend(waits.iter().map(|wait| delay(wait, self)).collect::<Vec<_>>());
+        let ended = found.take_ended();
+        self.threads.extend(ended.iter().map(|known| thread(known, self)).collect::<Vec<_>>());
+        if self.delays.len() >= BATCH || last {
+            self.delays.sort_by_key(|delay| delay.cpu); // stable, so that those of a CPU stay in order
+            self.delay_table.append(&self.delays)?;
+            self.delays.clear();
+        }
+        if self.threads.len() >= BATCH || last {
+            self.thread_table.append(&self.threads)?;
+            self.threads.clear();
+        }
+        Ok(())
+    }
+}
+
+fn delay(wait: &Wait, tables: &Tables<'_>) -> Delay {
+    let (holder, holder_thread) = match wait.holder {
+        Holder::Unknown | Holder::Interrupts => (None, None),
+        Holder::Other(tid) => (Some(tid), None),
+        Holder::Own(tid, number) => (Some(tid), Some(number)),
+    };
+    let holder_name = match wait.holder {
+        Holder::Unknown => Arc::clone(&tables.none),
+        Holder::Interrupts => Arc::clone(&tables.interrupts),
+        Holder::Other(tid) | Holder::Own(tid, _) => tables.names.task(tid, wait.end),
+    };
+    Delay {
+        cpu: wait.cpu,
+        start_ticks: wait.start,
+        end_ticks: wait.end,
+        thread: wait.thread,
+        kind: wait.kind,
+        own_ticks: wait.own_ticks,
+        holder,
+        holder_name,
+        holder_thread,
+        held_ticks: wait.held_ticks,
+        waker_thread: wait.waker,
+        slept_ticks: wait.slept_ticks,
+    }
+}
+
+fn thread(known: &Known, tables: &Tables<'_>) -> ProgramThread {
+    let ticks = |count: i64| u64::try_from(count).unwrap_or(0);
+    ProgramThread {
+        thread: known.number,
+        tid: known.tid,
+        // Another thread may get the id at the very time at which this one ended.
+        name: tables.names.task(known.tid, known.last.saturating_sub(1).min(tables.end_ticks)),
+        priority: known.priority,
+        cpus: topology::list(&known.cpus).into(),
+        first_ticks: known.first,
+        last_ticks: known.last,
+        executed_ticks: ticks(known.counts.executed),
+        interrupted_ticks: ticks(known.counts.interrupted),
+    }
+}

@@ -1,0 +1,200 @@
+//! Which thread had a CPU when.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+/// Number of changes of a CPU that are remembered one by one: at least half of these.
+const REMEMBERED: usize = 128;
+/// Number of earlier changes, or of blocks, that become one block.
+const BLOCK: usize = 16;
+/// Number of blocks of each level that are remembered: at least half of these.
+const BLOCKS: usize = 32;
+/// Number of levels of blocks. Together they reach back by 65,536 changes or more.
+const LEVELS: usize = 3;
+/// Number of holders of a block that are remembered, those that had the CPU longest.
+const HOLDERS: usize = 4;
+
+/// What has a CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Holder {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// Interrupts: on top of a thread of the program, or of the idle task.
+    Interrupts,
+    /// A thread that does not belong to the program, or the idle task.
+    Other(i32),
+    /// A thread of the program with this id and number.
+    Own(i32, u32),
+}
+
+/// From a time on a CPU has this holder.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    ticks: u64,
+    holder: Holder,
+    /// For how long threads of the program had it before.
+    own_ticks: u64,
+}
+
+impl Change {
+    /// Returns for how long threads of the program have had the CPU up to `ticks`, before the next change.
+    fn own_until(&self, ticks: u64) -> u64 {
+        match self.holder {
+            Holder::Own(..) => self.own_ticks + ticks.saturating_sub(self.ticks),
+            _ => self.own_ticks,
+        }
+    }
+}
+
+/// A time with many changes.
+#[derive(Debug)]
+struct Block {
+    ticks: u64,
+    own_ticks: u64,
+    /// Who had the CPU longest in it, and for how long.
+    most: Vec<(Holder, u64)>,
+}
+
+/// The last holders of one CPU: the latest changes, blocks of earlier ones, blocks of such blocks, and so on.
+#[derive(Debug, Default)]
+pub(super) struct Holders {
+    changes: VecDeque<Change>,
+    blocks: [VecDeque<Block>; LEVELS],
+}
+
+impl Holders {
+    /// Begins to count now: what was before is forgotten, except who has the CPU.
+    pub(super) fn begin(&mut self, ticks: u64) {
+        let holder = self.changes.back().map_or(Holder::Unknown, |last| last.holder);
+        *self = Self::default();
+        self.changes.push_back(Change { ticks, holder, own_ticks: 0 });
+    }
+
+    /// Notes who has the CPU from now on.
+    pub(super) fn note(&mut self, ticks: u64, holder: Holder) {
+        if self.changes.back().is_some_and(|last| last.holder == holder) {
+            return;
+        }
+        let own_ticks = self.own_until(ticks);
+        self.changes.push_back(Change { ticks, holder, own_ticks });
+        if self.changes.len() > REMEMBERED {
+            (0..REMEMBERED / 2 / BLOCK).for_each(|_| self.make_block());
+        }
+    }
+
+    /// Makes one block of the earliest changes, and one of the earliest blocks of a level where there are many.
+    fn make_block(&mut self) {
+        let pairs = self.changes.iter().zip(self.changes.iter().skip(1)).take(BLOCK);
+        let parts =
+            pairs.map(|(change, next)| (change.holder, next.ticks.saturating_sub(change.ticks)));
+        let most = longest_of(parts.collect());
+        let Change { ticks, own_ticks, .. } = self.changes[0];
+        self.changes.drain(..BLOCK);
+        let mut block = Block { ticks, own_ticks, most };
+        for blocks in &mut self.blocks {
+            blocks.push_back(block);
+            if blocks.len() <= BLOCKS {
+                return;
+            }
+            let parts: Vec<Block> = blocks.drain(..BLOCK).collect();
+            let (ticks, own_ticks) = (parts[0].ticks, parts[0].own_ticks);
+            let most = longest_of(parts.into_iter().flat_map(|part| part.most).collect());
+            block = Block { ticks, own_ticks, most };
+        }
+    }
+
+    /// Returns for how long threads of the program have had the CPU up to `ticks`: of a time before the changes that are
+    /// remembered, up to the block that it lies in.
+    pub(super) fn own_until(&self, ticks: u64) -> u64 {
+        let after = self.changes.partition_point(|change| change.ticks <= ticks);
+        if let Some(last) = after.checked_sub(1) {
+            return self.changes[last].own_until(ticks);
+        }
+        let block = self.blocks.iter().find_map(|blocks| {
+            let after = blocks.partition_point(|block| block.ticks <= ticks);
+            Some(blocks[after.checked_sub(1)?].own_ticks)
+        });
+        block.unwrap_or_else(|| self.changes.front().map_or(0, |first| first.own_ticks))
+    }
+
+    /// Returns who had the CPU for most of this time, and at least for how long; of equal ones the smallest.
+    pub(super) fn longest(&self, from: u64, to: u64) -> (Holder, u64) {
+        let after = self.changes.partition_point(|change| change.ticks < to);
+        let (mut parts, mut until) = (Vec::with_capacity(4), to);
+        for change in self.changes.range(..after).rev() {
+            parts.push((change.holder, until.saturating_sub(change.ticks.max(from))));
+            until = change.ticks;
+            if until <= from {
+                break;
+            }
+        }
+        if until > from {
+            let blocks = self.blocks.iter().flatten().filter(|block| block.ticks >= from);
+            parts.extend(blocks.flat_map(|block| block.most.iter().copied()));
+        }
+        longest_of(parts).first().copied().unwrap_or_default()
+    }
+}
+
+/// Adds up the parts of each holder; returns those that had the CPU longest.
+fn longest_of(mut parts: Vec<(Holder, u64)>) -> Vec<(Holder, u64)> {
+    parts.sort_unstable_by_key(|(holder, _)| *holder);
+    let sums = parts
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|same| (same[0].0, same.iter().map(|(_, ticks)| *ticks).fold(0, u64::saturating_add)));
+    let mut sums: Vec<(Holder, u64)> = sums.collect();
+    sums.sort_by_key(|(_, ticks)| Reverse(*ticks));
+    sums.truncate(HOLDERS);
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_had_the_cpu_longest_and_for_how_long_the_program_had_it() {
+        let mut cpu = Holders::default();
+        let own = Holder::Own(7, 0);
+        for (ticks, holder) in
+            [(10, own), (20, Holder::Interrupts), (23, own), (23, own), (40, Holder::Other(9))]
+        {
+            cpu.note(ticks, holder);
+        }
+        for (from, to, longest, own_ticks) in [
+            (10, 40, (own, 27), 27),
+            (15, 24, (own, 6), 6),
+            (19, 24, (Holder::Interrupts, 3), 2),
+            (30, 60, (Holder::Other(9), 20), 10),
+            (12, 12, (own, 0), 0),
+            (0, 15, (own, 5), 5),
+            (0, 5, (Holder::Unknown, 0), 0),
+        ] {
+            let own = cpu.own_until(to) - cpu.own_until(from);
+            assert_eq!((cpu.longest(from, to), own), (longest, own_ticks), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_sums_stay_exact() {
+        let mut cpu = Holders::default();
+        for turn in 0..100_000 {
+            cpu.note(10 * turn, Holder::Own(7, 0));
+            cpu.note(10 * turn + 4, Holder::Other(turn as i32));
+        }
+        assert!(cpu.changes.len() <= REMEMBERED);
+        assert!(cpu.blocks.iter().all(|blocks| blocks.len() <= BLOCKS));
+        assert_eq!(cpu.own_until(1_000_000), 400_000);
+        let before = cpu.own_until(600_000);
+        assert!((200_000..=240_000).contains(&before), "up to a block: {before}");
+        // A block that begins before is left out, and changes beyond 65,536 may be forgotten.
+        for (from, least, most) in
+            [(0, 131_072, 400_000), (500_000, 160_000, 200_000), (999_400, 192, 240)]
+        {
+            let (holder, ticks) = cpu.longest(from, 1_000_000);
+            assert_eq!(holder, Holder::Own(7, 0));
+            assert!((least..=most).contains(&ticks), "{ticks} since {from}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What the threads of a recorded program look like.
+
+use crate::made;
+use crate::schema::validate;
+use anechoic_analyze::Summary;
+use anechoic_analyze::program::ProgramFacts;
+use anechoic_analyze::waits::{
+    Behind, Blocked, Holder, HolderKind, LongestWait, Member, ThreadRow,
+};
+use anechoic_report::View;
+use anechoic_report::results::Found;
+use anechoic_report::results::summary::SUMMARY;
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
+
+fn holder(kind: HolderKind, name: &str) -> Holder {
+    Holder { kind, name: name.into() }
+}
+
+/// A thread that was delayed by one holder, in all its waits.
+fn row(name: &str, tid: i32, behind: Holder, [lost_ns, own_ns, longest_ns]: [u64; 3]) -> ThreadRow {
+    let held_ns = lost_ns + own_ns;
+    ThreadRow {
+        name: name.into(),
+        threads: 1,
+        tid: Some(tid),
+        cpus: vec![1],
+        policy: "other".into(),
+        executed_ns: 103 * MS,
+        interrupted_ns: MS,
+        lost_ns,
+        own_ns,
+        waits: 204,
+        p99_ns: Some(longest_ns / 10 * 9),
+        longest: Some(LongestWait { length_ns: longest_ns, start_ns: MS, behind: behind.clone() }),
+        behind: vec![Behind { holder: behind, waits: 12, held_ns, longest_ns }],
+        blocked: vec![],
+        members: vec![],
+    }
+}
+
+fn threads() -> Vec<ThreadRow> {
+    let logger = holder(HolderKind::OwnThread, "logger");
+    let hog = holder(HolderKind::OtherThread, "a-long-name-hog");
+    let inversion = Blocked {
+        woken_by: "low".into(),
+        behind: hog.clone(),
+        inversion: true,
+        waits: 20,
+        waited_ns: 60 * MS,
+        longest_ns: 3_100 * US,
+    };
+    let member = |number: i32| Member {
+        name: format!("worker-{number}"),
+        tid: 4_720 + number,
+        executed_ns: 51 * MS,
+        lost_ns: 100 * MS,
+        own_ns: 2 * MS,
+        waits: 102,
+        longest_ns: Some(20 * MS),
+    };
+    let pool = ThreadRow {
+        threads: 2,
+        tid: None,
+        cpus: vec![0, 1],
+        policy: "several".into(),
+        members: (0..2).map(member).collect(),
+        ..row("worker-*", 0, hog.clone(), [200 * MS, 4 * MS, 20 * MS])
+    };
+    let high = ThreadRow {
+        blocked: vec![inversion],
+        policy: "real-time 30".into(),
+        ..row("high", 4_715, hog, [900 * US, 0, 700 * US])
+    };
+    let idle = ThreadRow {
+        executed_ns: 0,
+        waits: 0,
+        p99_ns: None,
+        longest: None,
+        behind: vec![],
+        cpus: vec![],
+        policy: "unknown".into(),
+        ..row("never-ran", 4_716, Holder { kind: HolderKind::WakeUp, name: String::new() }, [0; 3])
+    };
+    let control = row("control\u{1b}[31m", 4_712, logger, [3 * MS, 12 * MS, 560 * US]);
+    vec![pool, control, high, idle]
+}
+
+fn summary(threads: Vec<ThreadRow>) -> Summary {
+    let mut summary = made::summary();
+    summary.run.program = Some(ProgramFacts {
+        name: "my-program".into(),
+        exit_code: Some(0),
+        threads: 5,
+        ran_ns: 400 * MS,
+        lived_ns: None,
+        account: None,
+    });
+    summary.threads = Some(threads);
+    summary
+}
+
+fn text(summary: &Summary, all: bool) -> String {
+    let view = View { all, ..View::default() };
+    Found::from_value(&SUMMARY, summary.clone(), &[]).screen(&view).to_text(&view)
+}
+
+/// Returns the lines of the table of threads.
+fn table(text: &str) -> String {
+    let from = text.find("delayed by").and_then(|place| text[..place].rfind('\n')).unwrap_or(0);
+    let lines = text[from..].lines().skip(1).take_while(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_most_delayed_threads_come_first_and_all_on_request() {
+    let made = summary(threads());
+    let (brief, all) = (text(&made, false), text(&made, true));
+    insta::assert_snapshot!("threads", table(&brief));
+    insta::assert_snapshot!("threads_all", table(&all));
+    for line in table(&brief).lines().chain(table(&all).lines()) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    validate("summary.schema.json", &made).expect("as its schema says");
+    let one = summary(threads().split_off(1)[..1].to_vec());
+    assert!(!text(&one, false).contains("more\n\nwhat took"), "one thread has no more");
+    assert!(!text(&summary(vec![]), false).contains("delayed by"), "no thread, no table");
+}
