@@ -273,6 +273,9 @@ pub(crate) fn source_rows(
     Ok(rows)
 }
 
+/// What is not available if the noise has no interval.
+pub const INTERVAL: &str = "interval of the noise";
+
 /// Returns why the noise has no interval.
 fn no_interval(total: &TotalNoise, run: &Run) -> NotAvailable {
     let (blocks, block_ns) = (crate::blocks::FEWEST_BLOCKS, crate::blocks::SHORTEST_BLOCK_NS);
@@ -294,7 +297,7 @@ fn no_interval(total: &TotalNoise, run: &Run) -> NotAvailable {
             format!("measure for {run_ms} ms or longer"),
         ),
     };
-    NotAvailable::new("interval of the noise", why, remedy)
+    NotAvailable::new(INTERVAL, why, remedy)
 }
 
 /// Returns an error: the derived tables do not belong to these detours.

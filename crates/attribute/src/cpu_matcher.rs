@@ -234,7 +234,7 @@ impl<'a> CpuMatcher<'a> {
     }
 
     /// Returns whether the event is a timer rearming itself from its own interrupt.
-    pub(crate) fn rearms(&self, event: &KernelEvent) -> bool {
+    fn rearms(&self, event: &KernelEvent) -> bool {
         matches!(event.kind, EventKind::HrtimerStart | EventKind::TimerStart)
             && self.scene.is_expiring(event.args[0])
     }

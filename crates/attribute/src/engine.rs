@@ -121,11 +121,10 @@ impl<'a> Engine<'a> {
 
     /// Handles what is known of the CPU quota of the run's control group from an event.
     fn quota(&mut self, event: &KernelEvent) -> Result<(), Problem> {
-        let lane = self.lane_of_cpu.get(&event.cpu);
-        let rearms = lane.is_some_and(|&lane| self.lanes[lane].rearms(event));
-        let is_of_group = self.program.as_ref().is_some_and(|program| program.has(event.pid));
-        self.refills.note(event, self.labels.names(), is_of_group && !rearms);
-        if self.refills.is_own(event, self.labels.names()) {
+        let (program, victims) = (self.program.as_ref(), &self.lane_of_victim);
+        let is_victim =
+            |tid| program.is_some_and(|program| program.has(tid)) || victims.contains_key(&tid);
+        if self.refills.event(event, self.labels.names(), is_victim) {
             for lane in &mut self.lanes {
                 let (program, left) = (self.program.as_ref(), self.refills.left_ticks);
                 self.refills.left_ticks -= lane.refill(event.ticks, program, &self.labels, left)?;

@@ -10,13 +10,14 @@ const A: i32 = 300;
 const B: i32 = 301;
 
 fn check(name: &str, detours: Vec<Detour>, events: Vec<KernelEvent>, expected: &[&str]) {
-    check_throttled(name, None, detours, events, expected);
+    check_throttled(name, None, 0, detours, events, expected);
 }
 
 /// Checks a program whose control group was held back for this long by its CPU quota, if it has one.
 fn check_throttled(
     name: &str,
     throttled_ns: Option<u64>,
+    quota_us: u64,
     detours: Vec<Detour>,
     events: Vec<KernelEvent>,
     expected: &[&str],
@@ -25,7 +26,7 @@ fn check_throttled(
     let mut play = Play::new(detours, events);
     play.run.program = Some(Program { threads: vec![A, B], ..Program::default() });
     play.run.limits = throttled_ns.map(|ns| CpuLimits {
-        quota_us: Some((20_000, 100_000)),
+        quota_us: Some((quota_us, 100_000)),
         throttled_ns: Some(ns),
         ..CpuLimits::default()
     });
@@ -257,7 +258,7 @@ fn the_quota_is_charged_until_it_gives_new_time() {
         ("without a quota", None, &[first], &[neighbour]),
         ("no timer", Some(1_000), &[], &[neighbour]),
     ] {
-        check_throttled(name, throttled_ns, vec![detour(100, 300)], events(timers), expected);
+        check_throttled(name, throttled_ns, 0, vec![detour(100, 300)], events(timers), expected);
     }
     let mut known = events(&[first, second]);
     known.insert(0, on(50, A, HrtimerStart, [second, REFILL, 0]));
@@ -270,6 +271,7 @@ fn the_quota_is_charged_until_it_gives_new_time() {
     check_throttled(
         "the timer that the program started",
         Some(1_000),
+        0,
         vec![detour(100, 300)],
         known,
         &expected,
@@ -278,8 +280,18 @@ fn the_quota_is_charged_until_it_gives_new_time() {
     check_throttled(
         "it also woke another group",
         Some(1_000),
+        0,
         vec![detour(100, 300)],
         both,
         &neighbour,
     );
+    let idle = events(&[first]);
+    let name = "it had not used its quota";
+    check_throttled(name, Some(1_000), 20_000, vec![detour(100, 300)], idle, &neighbour);
+    // The timer of another group expires on top of a thread of the program before the detour, and arms itself again.
+    let mut others = events(&[first]);
+    let expiry =
+        [HrtimerEntry, HrtimerStart, HrtimerExit].map(|kind| on(40, A, kind, [second, REFILL, 0]));
+    others.splice(0..0, expiry);
+    check_throttled("two timers", Some(1_000), 0, vec![detour(100, 300)], others, &neighbour);
 }

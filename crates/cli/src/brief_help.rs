@@ -11,8 +11,9 @@ const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
 /// How texts begin that have no short beginning, and what stands for them.
-const SHORT: [(&str, &str); 32] = [
+const SHORT: [(&str, &str); 34] = [
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
+    ("Count in an iteration what all", "Count what all threads lose"),
     ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
     ("End the recording at the first detour", "End at 'detour>1ms', or 'lost>5%' of a second"),
     ("End the run at the first detour", "End at 'detour>100us' or 'detours>=100000'"),
@@ -31,6 +32,7 @@ const SHORT: [(&str, &str); 32] = [
     ("Measure the CPUs one after the other", "Measure the CPUs one after the other"),
     ("Numbers of copies of the sort", "Numbers of copies of the sort"),
     ("Predict the cost for a job", "Number of ranks of the job to predict"),
+    ("Record these running processes", "Record these running processes: 12,34"),
     ("Serial port to which", "Serial port to which the recording is sent"),
     ("Shortest time for which each CPU", "Shortest time watched for a verdict"),
     ("Time for the repetitions", "Time for one experiment on one working set"),

@@ -112,6 +112,22 @@ const EXAMPLES: &str = "Examples:
                                                       the last 5 s before it is held up
   sudo anechoic record -- sudo -u alice ./my-program  as another user";
 
+impl RecordArgs {
+    /// Refuses marks where it is not known which processes pass them, or on which CPUs.
+    fn verify_marks(&self) -> Result<(), Problem> {
+        if self.cpus.is_some() && self.marks.are_wanted() && !self.mark_whole {
+            let why = "an iteration has the lost time of its thread, on whatever CPU that was";
+            return Err(ProblemKind::Usage.problem(why, "leave --cpus out, or add --mark-whole"));
+        }
+        if self.marks.is_in_program() && marks::programs(&self.pid) > 1 {
+            let why =
+                "these processes execute different programs, and the function is in one of them";
+            return Err(ProblemKind::Usage.problem(why, "name its file: --mark FILE:FUNCTION"));
+        }
+        Ok(())
+    }
+}
+
 pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
     let wanted = args.cpus.as_ref().map(|list| &list.0[..]);
     let online = cpus::online();
@@ -129,6 +145,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         (_, command @ [_, ..]) => Whose::Command(command),
         _ => Whose::Group,
     };
+    args.verify_marks()?;
     let mark = args.marks.event(whose)?.map(|(event, marked)| {
         let whole = args.mark_whole;
         (event, Marked { whole, ..marked })
@@ -169,7 +186,8 @@ struct Recording<'a> {
 impl Recording<'_> {
     /// Records a command; returns its exit code.
     fn record_command(&self) -> Result<ExitCode, Problem> {
-        let mut started = Started::new(&self.args.command, stop::newest()?, None);
+        let mut started = Started::new(&self.args.command, stop::newest()?, None)
+            .marked_by(self.args.marks.reserve()?);
         let run = started.record_until_stopped(&self.plan, self.dir, self.wanted)?;
         explained(self.dir, self.args.quiet)?;
         let code = self.show(Printer::stderr(self.args.json))?;
@@ -178,7 +196,10 @@ impl Recording<'_> {
             self.note_unrecorded(&run);
         }
         let status = started.wait();
-        let own = match status.is_none_or(|status| status.success()) {
+        let has_failed = status.is_some_and(|status| !status.success());
+        let own = match !has_failed {
+            // The run has a result; that its iterations have none says less than why the command failed.
+            false if code == exit::NO_VERDICT && self.plan.mark.is_some() => 0,
             _ if code >= exit::NO_VERDICT => code,
             true if lacks_events => exit::NO_VERDICT,
             true if exceeded(&run) => exit::FAILED,
@@ -203,9 +224,7 @@ impl Recording<'_> {
         signal: Arc<AtomicUsize>,
         stopped: Option<Arc<AtomicUsize>>,
     ) -> Result<Option<ExitStatus>, Problem> {
-        Started::new(&self.args.command, signal, stopped)
-            .marked_by(self.args.marks.reserve()?)
-            .record(plan, dir, self.wanted)
+        Started::new(&self.args.command, signal, stopped).record(plan, dir, self.wanted)
     }
 
     /// States that the command goes on after its recording.

@@ -77,7 +77,7 @@ fn preemptions_without_an_operating_system_are_ranked_as_such() {
         let done = anechoic(&["import", "bare", arg(&result), "-o", arg(dir)]);
         assert_eq!(done.code, Some(0), "{}", done.err);
     }
-    let shown = anechoic(&["summary", arg(&dirs[0])]).out;
+    let shown = anechoic(&["summary", "--all", arg(&dirs[0])]).out;
     assert!(shown.contains("5 of 5 experiments"), "{shown}");
     assert!(shown.contains("a preemption was a switch to a second context"), "{shown}");
     let ranked = anechoic(&["rank", "--json", arg(&dirs[0]), arg(&dirs[1])]).out;

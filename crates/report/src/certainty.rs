@@ -6,6 +6,7 @@ use crate::units::{between, count, counted, length, rough_share, share, time};
 use anechoic_analyze::coverage::{AuditDifference, Coverage, LossSummary, SURELY_SEEN_NS};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::program::{Account, ProgramFacts};
+use anechoic_analyze::summary::INTERVAL;
 use anechoic_analyze::tracer::{Difference, TracerCost};
 use anechoic_analyze::{Breakdown, Summary};
 use anechoic_recording::LossKind;
@@ -43,7 +44,12 @@ pub(crate) fn facts(summary: &Summary) -> Vec<Fact> {
         facts.push(Fact::new("tracing cost", Tone::Good, tracer_cost(cost)));
     }
     facts.extend(not_available(&run.not_available));
-    facts.extend(not_available(&summary.not_available));
+    let missing = summary.not_available.iter().zip(not_available(&summary.not_available));
+    // A program's share never has an interval.
+    facts.extend(missing.map(|(missing, fact)| {
+        let is_usual = run.program.is_some() && missing.what == INTERVAL;
+        if is_usual { fact.in_brief(InBrief::Nothing) } else { fact }
+    }));
     facts.extend(notes(run));
     facts
 }

@@ -300,39 +300,48 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
 
-    fn own() -> File {
-        File::open("/proc/self/exe").expect("this program")
+    /// Builds a program that has its symbols, in a directory that lasts as long as the test.
+    fn built() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let [source, program] = ["a.c", "a"].map(|name| dir.path().join(name));
+        let text = "#include <stdlib.h>\nint a_function_of_this_test(int value) { return value + 1; }\n\
+                    int main(void) { return a_function_of_this_test(0) - (malloc(1) != 0); }\n";
+        std::fs::write(&source, text).expect("it is written");
+        let built = Command::new("cc").arg("-o").args([&program, &source]).status();
+        assert!(built.expect("a C compiler").success());
+        (dir, program)
     }
 
-    #[inline(never)]
-    fn a_function_of_this_test(value: u64) -> u64 {
-        std::hint::black_box(value)
+    fn printed(command: &str, args: &[&str], file: &Path) -> String {
+        let done = Command::new(command).args(args).arg(file).output().expect("it is installed");
+        String::from_utf8(done.stdout).expect("text")
     }
 
+    /// Where it is in memory by `nm`, and where that part of the file is by `readelf`.
     #[test]
     fn a_function_is_found_where_its_code_is() {
-        assert_eq!(a_function_of_this_test(1), 1);
-        let file = own();
-        let found = find(&file, "a_function_of_this_test").expect("it is never inlined");
-        assert!(found.name.ends_with("tests::a_function_of_this_test"), "{found:?}");
-        let mut code = [0; 8];
-        file.read_exact_at(&mut code, found.offset).expect("it lies in the file");
-        let address = a_function_of_this_test as fn(u64) -> u64 as *const u8 as usize;
-        let maps = std::fs::read_to_string("/proc/self/maps").expect("a map");
-        let line = maps.lines().find_map(|line| {
-            let mut words = line.split_whitespace();
-            let (from, to) = words.next()?.split_once('-')?;
-            let [from, to] = [from, to].map(|text| usize::from_str_radix(text, 16).unwrap_or(0));
-            let offset = words.nth(1)?;
-            (from..to).contains(&address).then(|| (from, u64::from_str_radix(offset, 16)))
-        });
-        let (from, offset) = line.expect("it is mapped");
-        assert_eq!(found.offset, offset.expect("a number") + (address - from) as u64);
+        let (_dir, program) = built();
+        let file = File::open(&program).expect("it was built");
+        let found = find(&file, "a_function_of_this_test").expect("it has symbols");
+        assert_eq!(found.name, "a_function_of_this_test");
+        let number =
+            |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a number");
+        let symbols = printed("nm", &[], &program);
+        let line = symbols.lines().find(|line| line.ends_with(" T a_function_of_this_test"));
+        let address = number(line.expect("a symbol").split(' ').next().expect("an address"));
+        let headers = printed("readelf", &["-lW"], &program);
+        let code = headers.lines().find(|line| line.contains("LOAD") && line.contains("R E"));
+        let words: Vec<&str> = code.expect("code").split_whitespace().collect();
+        assert_eq!(found.offset, address - number(words[2]) + number(words[1]), "{headers}");
     }
 
     #[test]
     fn what_cannot_be_marked_has_a_remedy() {
+        let (_dir, program) = built();
+        let own = || File::open(&program).expect("it was built");
         let script = |text: &str| {
             let mut file = tempfile::tempfile().expect("a file");
             file.write_all(text.as_bytes()).expect("it is written");

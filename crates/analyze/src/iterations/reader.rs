@@ -4,8 +4,10 @@ use super::MOST_MARKS;
 use super::lost::{Charge, Lost};
 use super::threads::{Stretch, Threads};
 use crate::places::Places;
-use anechoic_recording::{Feed, KernelEvent, LossKind, Mark, Members, Merge, Problem, Recording};
-use std::collections::{BTreeMap, HashMap};
+use anechoic_recording::{
+    Feed, KernelEvent, LossKind, Mark, Members, Merge, Problem, ProgramThread, Recording,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Longest stretch of a thread that is looked at in one piece.
@@ -64,10 +66,8 @@ pub(super) struct Read {
 /// A table is damaged.
 pub(super) fn read(recording: &Recording) -> Result<Read, Problem> {
     let run = recording.run();
-    let (mut marks, all) = marks(recording)?;
-    let mut read = Read { marks: all, ..Read::default() };
-    // Before the start of the run no lost time is known.
-    marks.retain(|mark| (run.start_ticks..=run.end_ticks).contains(&mark.ticks));
+    let (marks, all, strangers) = marks(recording)?;
+    let mut read = Read { marks: all, foreign_marks: strangers, ..Read::default() };
     let Some(last) = marks.last() else { return Ok(read) };
     let end_ticks = last.ticks;
     let loops = recording.loops()?;
@@ -94,28 +94,39 @@ pub(super) fn read(recording: &Recording) -> Result<Read, Problem> {
         reader.event(&event)?;
     }
     marks.try_for_each(|mark| reader.mark(mark))?;
-    (read.passed, read.foreign_marks) = (reader.passed, reader.foreign_marks);
+    read.passed = reader.passed;
+    read.foreign_marks += reader.foreign_marks;
     read.places = reader.lost.into_places();
     read.left_out = leave_out_lossy(recording, &mut read.passed)?;
     Ok(read)
 }
 
-/// Returns the marks in time order, at most [`MOST_MARKS`] of them, and the number of all.
+/// Returns the marks of the run in time order, at most [`MOST_MARKS`] of them, the number of all, and that of marks of threads
+/// that never belonged to the program: before the start of the run no lost time is known.
 ///
 /// # Errors
-/// The table is damaged.
-pub fn marks(recording: &Recording) -> Result<(Vec<Mark>, u64), Problem> {
-    let (mut marks, mut all) = (vec![], 0);
+/// A table is damaged.
+pub fn marks(recording: &Recording) -> Result<(Vec<Mark>, u64, u64), Problem> {
+    let run = recording.run();
+    let (mut marks, mut all, mut strangers) = (vec![], 0, 0);
+    let mut own = HashSet::new();
+    for rows in recording.rows::<ProgramThread>() {
+        own.extend(rows?.iter().map(|thread| thread.tid));
+    }
     for rows in recording.rows::<Mark>() {
-        let rows = rows?;
+        let mut rows = rows?;
         all += rows.len() as u64;
+        rows.retain(|mark| (run.start_ticks..=run.end_ticks).contains(&mark.ticks));
+        let before = rows.len();
+        rows.retain(|mark| own.is_empty() || own.contains(&mark.thread));
+        strangers += (before - rows.len()) as u64;
         marks.extend(rows);
         if marks.len() >= 2 * MOST_MARKS {
             first_ones(&mut marks);
         }
     }
     first_ones(&mut marks);
-    Ok((marks, all))
+    Ok((marks, all, strangers))
 }
 
 fn first_ones(marks: &mut Vec<Mark>) {

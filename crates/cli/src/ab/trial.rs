@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Records the command of a side, without what it prints to its standard output.
+    /// Records the command of a side, without standard input, and without what it prints to its standard output.
     ///
     /// # Errors
     /// It fails, or the recording is not complete.
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         self.settle()?;
         let _busy = Busy::with(self.titled(what, done, 2 * self.pairs()), self.args.setup.quiet);
         let command = &self.commands[side];
-        let text = format!("exec >/dev/null\n{}", command.text);
+        let text = format!("exec </dev/null >/dev/null\n{}", command.text);
         let words = ["sh", "-c", &text].map(str::to_owned);
         let part = unfinished(dir);
         let program = Started::new(&words, Arc::clone(signal), Some(stop::newest()?));

@@ -5,8 +5,10 @@ use anechoic_recording::{MarkKind, Marked, Problem, ProblemKind, in_words};
 use anechoic_system::functions;
 use anechoic_system::tracefs::MarkEvent;
 use rustix::io::fcntl_dupfd_cloexec;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,11 +37,11 @@ pub(super) struct MarkArgs {
     #[arg(long, value_name = "[FILE:]FUNCTION", conflicts_with = "repeat")]
     mark: Option<String>,
     /// The same, with each line that the command writes to descriptor N [default: the number in ANECHOIC_MARK_FD]
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "0", value_parser = number, conflicts_with = "repeat")]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = number, conflicts_with = "repeat")]
     mark_fd: Option<i32>,
     /// The same, with each text that the program writes to the kernel's trace_marker and that begins with TEXT [default:
     /// iteration]
-    #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = "iteration", conflicts_with = "repeat")]
+    #[arg(long, value_name = "TEXT", num_args = 0..=1, require_equals = true, default_missing_value = "iteration", conflicts_with = "repeat")]
     mark_trace: Option<String>,
 }
 
@@ -74,6 +76,16 @@ pub(super) enum Whose<'a> {
 }
 
 impl MarkArgs {
+    /// Whether something marks iterations.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.mark.is_some() || self.mark_fd.is_some() || self.mark_trace.is_some()
+    }
+
+    /// Whether that is a function of the program itself.
+    pub(super) fn is_in_program(&self) -> bool {
+        self.mark.as_ref().is_some_and(|text| split(text).0.is_none())
+    }
+
     /// Returns what marks an iteration, with its description, if something does.
     ///
     /// # Errors
@@ -173,11 +185,17 @@ fn file_named(name: &str, whose: Whose<'_>) -> Result<PathBuf, Problem> {
     let usual = LIBRARIES.iter().map(|dir| Path::new(dir).join(name));
     let own = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let own = std::env::split_paths(&own).map(|dir| dir.join(name)).collect::<Vec<_>>();
-    let found = own.into_iter().chain(mapped(name, whose)).chain(usual).map(|path| inside(&path));
+    let found = mapped(name, whose).into_iter().chain(own).chain(usual).map(|path| inside(&path));
     found.into_iter().find(|path| path.is_file()).or_else(|| executable(name)).ok_or_else(|| {
         let why = format!("there is no shared library or program '{name}'");
         ProblemKind::Usage.problem(why, "give its path: --mark /path/to/file.so:FUNCTION")
     })
+}
+
+/// Returns how many programs these processes execute, as far as that is known.
+pub(super) fn programs(pids: &[i32]) -> usize {
+    let files = pids.iter().filter_map(|pid| fs::metadata(format!("/proc/{pid}/exe")).ok());
+    files.map(|file| (file.dev(), file.ino())).collect::<BTreeSet<_>>().len()
 }
 
 /// Returns the file with this name that a process has loaded.

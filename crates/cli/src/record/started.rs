@@ -174,28 +174,50 @@ impl Subject for Started<'_> {
 }
 
 /// Programs that only start another one, which then gives a recording its name.
-const WRAPPERS: [&str; 20] = [
-    "bash", "chrt", "dash", "sh", "doas", "env", "ionice", "mpiexec", "mpirun", "nice", "nohup",
-    "numactl", "runuser", "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "timeout",
+const WRAPPERS: [&str; 17] = [
+    "chrt", "doas", "env", "ionice", "mpiexec", "mpirun", "nice", "nohup", "numactl", "runuser",
+    "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "timeout",
 ];
+/// Their options whose value may look like a program, such as the name of a user.
+const WITH_VALUE: [&str; 6] = ["-u", "-U", "-g", "-o", "-s", "-k"];
+const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
 
 /// Returns the word of a command that is its program, or the next one that is a program if that only starts another one.
 pub(super) fn program(command: &[String], is_program: impl Fn(&str) -> bool) -> &str {
-    let words: Vec<&str> = match command {
-        [shell, option, text] if option == "-c" => {
-            [&**shell].into_iter().chain(text.split_whitespace()).collect()
-        }
-        _ => command.iter().map(String::as_str).collect(),
-    };
-    let mut words = words.into_iter();
-    let mut program = words.next().unwrap_or_default();
-    while WRAPPERS.contains(&&*file_name(program)) {
-        let Some(next) = words.find(|word| !word.starts_with('-') && is_program(word)) else {
-            break;
-        };
-        program = next;
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    named_program(&words, &is_program)
+}
+
+fn named_program<'a>(words: &[&'a str], is_program: &dyn Fn(&str) -> bool) -> &'a str {
+    let Some((&first, rest)) = words.split_first() else { return "" };
+    let name = file_name(first);
+    if SHELLS.contains(&&*name) {
+        return run_by_shell(rest, is_program).unwrap_or(first);
     }
-    program
+    if !WRAPPERS.contains(&&*name) {
+        return first;
+    }
+    let mut before = "";
+    let next = rest.iter().position(|word| {
+        let is_value = WITH_VALUE.contains(&std::mem::replace(&mut before, word));
+        !is_value && !word.starts_with('-') && is_program(word)
+    });
+    next.map_or(first, |next| named_program(&rest[next..], is_program))
+}
+
+/// Returns the script of a shell, or the program of its text if that is a single command.
+fn run_by_shell<'a>(rest: &[&'a str], is_program: &dyn Fn(&str) -> bool) -> Option<&'a str> {
+    let at = rest.iter().position(|word| !word.starts_with('-'))?;
+    let is_text = rest[..at].iter().any(|option| !option.starts_with("--") && option.contains('c'));
+    if !is_text {
+        return Some(rest[at]);
+    }
+    // Words of redirections alone, as `ab` puts before a command.
+    let is_command = |text: &&str| !text.trim().is_empty() && !text.starts_with("exec <");
+    let mut commands = rest[at].split(['\n', ';', '|', '&']).filter(is_command);
+    let words: Vec<&str> = commands.next()?.split_whitespace().collect();
+    let program = named_program(&words, is_program);
+    (commands.next().is_none() && is_program(program)).then_some(program)
 }
 
 /// Returns the name of a command: the file of its program.
@@ -238,15 +260,26 @@ mod tests {
             ("taskset -c 1 nothing", "taskset"),
             ("make -j4", "make"),
             ("sh ./run", "run"),
+            ("bash bench.sh python3", "bench.sh"),
+            ("runuser -u python3 -- ./run", "run"),
+            ("sh -e", "sh"),
             ("sh", "sh"),
         ] {
             let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
             let programs = ["/opt/my-bench", "nice", "python3", "env", "./run"];
             assert_eq!(name(&words, |word| programs.contains(&word)), expected, "{command}");
         }
-        let text = "exec >/dev/null\nnice -n 5 /opt/my-bench 3";
-        let script = ["sh", "-c", text].map(str::to_owned);
-        assert_eq!(name(&script, |word| ["nice", "/opt/my-bench"].contains(&word)), "my-bench");
+        for (option, text, expected) in [
+            ("-c", "exec </dev/null >/dev/null\nnice -n 5 /opt/my-bench 3", "my-bench"),
+            ("-lc", "/opt/my-bench 3", "my-bench"),
+            ("-c", "nice -n 5 /opt/my-bench; true", "sh"),
+            ("-c", "for i in 1 2; do ./run; done", "sh"),
+            ("-c", "", "sh"),
+        ] {
+            let script = ["sh", option, text].map(str::to_owned);
+            let is_program = |word: &str| ["nice", "./run", "/opt/my-bench"].contains(&word);
+            assert_eq!(name(&script, is_program), expected, "{text}");
+        }
         assert!(is_executable("sh") && is_executable("/bin/sh"));
         assert!(!is_executable("1") && !is_executable("/etc/passwd") && !is_executable("/"));
     }

@@ -68,11 +68,10 @@ fn iterations_take_as_long_as_the_program_says_by_each_kind_of_mark() {
     let Some(cpu) = noisy() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let Some(program) = built(dir.path()) else { return };
-    let at_11 = ["--mark-fd", "11"];
     let kinds: [(&[&str], &str, &str); 4] = [
         (&["--mark", "marked"], "function", ""),
         (&["--mark-fd"], "line", "iteration 7"),
-        (&at_11, "line", "iteration 7"),
+        (&["--mark-fd=11"], "line", "iteration 7"),
         (&["--mark-trace"], "trace", "7"),
     ];
     for (marks, kind, label) in kinds {

@@ -2,6 +2,7 @@
 
 use anechoic_lab::note;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
@@ -87,7 +88,9 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         for _ in 0..50 {
-            let _ = fs::write(self.0.join("cgroup.kill"), "1");
+            // In an ordinary directory there is no such file, and it must not be made.
+            let kill = fs::File::options().write(true).open(self.0.join("cgroup.kill"));
+            let _ = kill.and_then(|mut kill| kill.write_all(b"1"));
             if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
                 return;
             }

@@ -327,6 +327,7 @@ impl Store {
         self.recorder.begin_at(run);
         for rows in parts {
             self.append(&rows.names);
+            self.append(&rows.marks);
             self.append(&rows.detours);
             self.append(&rows.events);
             self.append(&rows.counters);

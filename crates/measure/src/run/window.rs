@@ -75,6 +75,7 @@ pub(super) struct Rows {
     pub(super) losses: Vec<Loss>,
     pub(super) counters: Vec<Counter>,
     pub(super) names: Vec<Name>,
+    pub(super) marks: Vec<Mark>,
 }
 
 /// A row that may wait for the end of the run.
@@ -95,10 +96,9 @@ macro_rules! waits {
     };
 }
 
-waits! { Detour in detours KernelEvent in events Loss in losses Counter in counters Name in names }
+waits! { Detour in detours KernelEvent in events Loss in losses Counter in counters Name in names Mark in marks }
 impl Waits for Series {}
 impl Waits for Sample {}
-impl Waits for Mark {}
 
 impl Part {
     /// Returns a part that begins now, with what the kernel has counted.
@@ -113,6 +113,7 @@ impl Rows {
             + size_of_val(&*self.events)
             + size_of_val(&*self.losses)
             + size_of_val(&*self.counters)
+            + size_of_val(&*self.marks)
             + self.names.len() * (size_of::<Name>() + NAME_BYTES);
         all as u64
     }
@@ -124,6 +125,7 @@ impl Rows {
         self.losses.shrink_to_fit();
         self.counters.shrink_to_fit();
         self.names.shrink_to_fit();
+        self.marks.shrink_to_fit();
     }
 }
 

@@ -7,6 +7,9 @@ use anechoic_analyze::edges::{Edges, Interrupts};
 use anechoic_analyze::program::ProgramFacts;
 use std::path::Path;
 
+/// A brief screen states steal from this part of the run time on.
+const LEAST_STEAL: f64 = 0.01;
+
 /// Returns what is known of it, in a guest or on a machine without a hypervisor.
 pub(super) fn facts(
     program: &ProgramFacts,
@@ -35,7 +38,9 @@ pub(super) fn facts(
         }
         ns => {
             let text = format!("{} on all CPUs while the program was recorded; the part that hit the program counts as its run time", length(ns));
-            Fact::new("steal", Tone::Quiet, text)
+            let fact = Fact::new("steal", Tone::Quiet, text);
+            let is_much = ns as f64 >= LEAST_STEAL * program.ran_ns as f64;
+            if is_much { fact } else { fact.in_brief(InBrief::Nothing) }
         }
     });
     let below =

@@ -138,7 +138,7 @@ impl Collector {
     /// # Errors
     /// Returns the error of the file.
     pub fn off(&self) -> Result<(), TraceError> {
-        self.instance.set_tracing(false)
+        self.instance.end()
     }
 
     /// Disables or enables the tracepoints themselves, to measure their cost.
@@ -383,7 +383,10 @@ fn read_marks(
             instance.enable_probe(put.event())?;
             instance.format(put.group(), "mark")?
         }
-        MarkEvent::Write => instance.format("ftrace", "print")?,
+        MarkEvent::Write => {
+            instance.take_writes();
+            instance.format("ftrace", "print")?
+        }
         MarkEvent::Text(_) => {
             instance.copy_markers()?;
             instance.format("ftrace", "print")?

@@ -30,6 +30,8 @@ pub struct Instance {
     missing: Vec<String>,
     /// The event of a function that is marked, as a path below `events/`.
     probed: Option<String>,
+    /// Whether a recorded program writes its marks to it: what goes on after the recording must still be able to.
+    is_written: bool,
 }
 
 impl Instance {
@@ -73,7 +75,14 @@ impl Instance {
             match made {
                 Ok(Some(lock)) => {
                     let (events, missing) = (Vec::new(), Vec::new());
-                    return Ok(Self { root, _lock: Some(lock), events, missing, probed: None });
+                    return Ok(Self {
+                        root,
+                        _lock: Some(lock),
+                        events,
+                        missing,
+                        probed: None,
+                        is_written: false,
+                    });
                 }
                 // Another process took it for a leftover before it was locked.
                 Ok(None) if serial < MOST_SERIALS => {}
@@ -135,6 +144,19 @@ impl Instance {
             let why = format!("the kernel refuses to mark the function: {error}");
             TraceError::other(why, "mark another function, or mark with --mark-fd")
         })
+    }
+
+    /// Lets a recorded program write its marks to this instance.
+    pub(super) fn take_writes(&mut self) {
+        self.is_written = true;
+    }
+
+    /// Ends recording. Where a program writes its marks, they go on to succeed, and only the events end.
+    ///
+    /// # Errors
+    /// Returns the error of the file.
+    pub(super) fn end(&self) -> Result<(), TraceError> {
+        if self.is_written { self.set_enabled(false) } else { self.set_tracing(false) }
     }
 
     /// Lets what programs write to the `trace_marker` of the whole system also come to this instance.
@@ -272,7 +294,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        let _ = self.set_tracing(false);
+        let _ = self.end();
         // Removing an instance also disables its events and frees its buffers. It is busy as long as some
         // reader (a monitoring tool that walks tracefs) has one of its files open.
         let patience = Instant::now() + Duration::from_secs(2);
@@ -314,8 +336,14 @@ mod tests {
     fn an_instance_without_any_event_gives_the_first_reason_and_its_remedy() {
         let dir = tempfile::tempdir().expect("a directory");
         let root = dir.path().join("absent");
-        let mut instance =
-            Instance { root, _lock: None, events: Vec::new(), missing: Vec::new(), probed: None };
+        let mut instance = Instance {
+            root,
+            _lock: None,
+            events: Vec::new(),
+            missing: Vec::new(),
+            probed: None,
+            is_written: false,
+        };
         let problem = Problem::from(instance.enable_events().expect_err("it has no events"));
         assert!(problem.why.contains("can be enabled here (cannot read "), "{problem}");
         assert_eq!(problem.remedy, "check the path");

@@ -102,11 +102,11 @@ pub(crate) fn list(tracefs: &Tracefs) -> Vec<PathBuf> {
 }
 
 /// Ends the tracing of this process, which is about to end without dropping its [`super::Instance`]s. They are
-/// still in use and cannot be removed, but they cost nothing any more; the next start removes them.
+/// still in use and cannot be removed, but they cost nothing any more; the next start removes them. What a program writes to
+/// them still succeeds.
 pub fn end_own() {
     for instance in OWN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        for (file, value) in [("tracing_on", "0"), ("events/enable", "0"), ("buffer_size_kb", "1")]
-        {
+        for (file, value) in [("events/enable", "0"), ("buffer_size_kb", "1")] {
             let _ = fs::write(instance.join(file), value);
         }
     }

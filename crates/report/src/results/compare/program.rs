@@ -26,7 +26,9 @@ pub(super) fn values(found: &Comparison) -> String {
 pub(super) fn times(found: &Comparison, program: &ProgramChange) -> Vec<String> {
     let sides = in_sentences(found);
     let wall = program.wall_ns.map(|times| on_both("From start to end it took", sides, times));
-    let cpu = program.is_account.then(|| on_both("Its CPU time was", sides, program.cpu_ns));
+    // Of programs that were not recorded to their end, parts of any length would be compared.
+    let cpu = (program.is_account && program.wall_ns.is_some())
+        .then(|| on_both("Its CPU time was", sides, program.cpu_ns));
     wall.into_iter().chain(cpu).collect()
 }
 
