@@ -2,6 +2,7 @@
 //!
 //! Threads of equal names, and those whose names differ by the number at their end, are one row: a pool.
 
+mod blocked;
 mod holder;
 mod lengths;
 mod longest;
@@ -12,6 +13,7 @@ pub use longest::LongWait;
 
 pub(crate) use longest::longest_waits;
 
+use blocked::Blockers;
 use holder::Held;
 use lengths::WaitLengths;
 use table::ThreadTable;
@@ -24,6 +26,8 @@ use std::collections::HashMap;
 
 /// Number of holders of a pool that are kept.
 const HOLDERS: usize = 8;
+/// The directory of the table of threads.
+const THREADS: &str = "threads";
 /// Number of the threads of a pool that are kept, the most delayed.
 const MEMBERS: usize = 20;
 
@@ -151,7 +155,8 @@ pub fn threads(recording: &Recording) -> Result<Option<Vec<ThreadRow>>, Problem>
         return Ok(None);
     }
     let table = ThreadTable::read(recording)?;
-    if table.is_empty() {
+    // An idle program has the table too, but none of its threads executed.
+    if table.is_empty() && !recording.dir().join(THREADS).is_dir() {
         return Ok(None);
     }
     let mut sums = Sums::new(run, table);
@@ -182,8 +187,7 @@ struct OfThread {
 struct OfPool {
     lengths: WaitLengths,
     behind: HashMap<Held, Times>,
-    /// By the pool of the thread that woke, what it waited for, and whether it has a lower priority.
-    blocked: HashMap<(u32, Held, bool), Times>,
+    blocked: Blockers,
     longest: Option<(u64, Reverse<u64>, Held)>,
 }
 
@@ -216,11 +220,10 @@ impl<'a> Sums<'a> {
         let held = Held::in_delay(delay, &self.table, self.run);
         let pool = &mut self.pools[pool];
         if delay.kind == DelayKind::Blocked {
-            let Some(waker) = delay.waker_thread.and_then(|waker| self.table.thread(waker)) else {
-                return;
-            };
+            let Some(number) = delay.waker_thread else { return };
+            let Some(waker) = self.table.thread(number) else { return };
             let inversion = matches!((priority, waker.priority), (Some(a), Some(b)) if a < b);
-            pool.blocked.entry((waker.pool, held, inversion)).or_default().add(length);
+            pool.blocked.add(number, delay, (waker.pool, held, inversion));
             return;
         }
         let sums = self.threads.entry(delay.thread).or_default();
@@ -319,21 +322,18 @@ impl<'a> Sums<'a> {
 
     fn blocked(&self, sums: &OfPool) -> Vec<Blocked> {
         let clock = &self.run.clock;
-        let mut found: Vec<(Times, Blocked)> = sums
-            .blocked
-            .iter()
-            .map(|((waker, held, inversion), times)| {
-                let blocked = Blocked {
-                    woken_by: self.table.pools[*waker as usize].clone(),
-                    behind: held.holder(),
-                    inversion: *inversion,
-                    waits: times.count,
-                    waited_ns: clock.ns(times.ticks),
-                    longest_ns: clock.ns(times.longest),
-                };
-                (*times, blocked)
-            })
-            .collect();
+        let each = sums.blocked.sums().into_iter().map(|((waker, held, inversion), times)| {
+            let blocked = Blocked {
+                woken_by: self.table.pools[waker as usize].clone(),
+                behind: held.holder(),
+                inversion,
+                waits: times.count,
+                waited_ns: clock.ns(times.ticks),
+                longest_ns: clock.ns(times.longest),
+            };
+            (times, blocked)
+        });
+        let mut found: Vec<(Times, Blocked)> = each.collect();
         found.sort_by(|(a, first), (b, second)| {
             let name = |row: &Blocked| (row.woken_by.clone(), row.behind.clone(), row.inversion);
             b.ticks.cmp(&a.ticks).then_with(|| name(first).cmp(&name(second)))

@@ -273,7 +273,8 @@ fn thread(frame: &Frame, known: &RunContext) -> Option<Claim> {
         What::Work { pid, function, .. } => (pid, function),
         _ => return None,
     };
-    let name = known.names().task(pid, frame.start);
+    // A thread that executes another program meanwhile is seen with its new name when it is switched out.
+    let name = known.names().task(pid, frame.end);
     Some(Claim { name, function: function(known, address) })
 }
 

@@ -114,6 +114,14 @@ fn table(text: &str) -> String {
 }
 
 #[test]
+fn an_idle_program_has_no_table_and_no_note_about_it() {
+    let mut made = summary(vec![]);
+    assert!(!text(&made, true).contains("not derived"));
+    made.threads = None;
+    assert!(text(&made, true).contains("its threads are not derived"));
+}
+
+#[test]
 fn the_most_delayed_threads_come_first_and_all_on_request() {
     let made = summary(threads());
     let (brief, all) = (text(&made, false), text(&made, true));

@@ -4,6 +4,9 @@ use anechoic_recording::{Problem, ProgramThread, Recording, topology};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+/// How the names of threads begin in a redacted recording (`ALIAS` of the recording, in `who.rs`). Their numbers say nothing.
+const ALIAS: &str = "user-";
+
 /// The threads of a program by number, and their pools.
 #[derive(Debug, Default)]
 pub(super) struct ThreadTable {
@@ -52,19 +55,20 @@ impl ThreadTable {
         Ok(table)
     }
 
-    /// Puts threads whose names differ at most by the number at their end into one pool.
+    /// Puts threads whose names differ at most by the number at their end into one pool. A name without a number, as that of
+    /// the thread that started the others, is not in it.
     fn pool(&mut self) {
-        let mut by_stem: BTreeMap<String, (Arc<str>, bool)> = BTreeMap::new();
+        let mut by_stem: BTreeMap<(String, bool), (Arc<str>, bool)> = BTreeMap::new();
         for thread in self.threads.values() {
-            let known = by_stem.entry(stem(&thread.name).to_owned());
+            let known = by_stem.entry(pool_key(&thread.name));
             let (first, several) = known.or_insert_with(|| (Arc::clone(&thread.name), false));
             *several |= *first != thread.name;
         }
-        let numbers: HashMap<&str, u32> = by_stem.keys().map(String::as_str).zip(0..).collect();
+        let numbers: HashMap<&(String, bool), u32> = by_stem.keys().zip(0..).collect();
         for thread in self.threads.values_mut() {
-            thread.pool = numbers[stem(&thread.name)];
+            thread.pool = numbers[&pool_key(&thread.name)];
         }
-        let pools = by_stem.iter().map(|(stem, (name, several))| match several {
+        let pools = by_stem.iter().map(|((stem, _), (name, several))| match several {
             true => format!("{stem}*"),
             false => name.to_string(),
         });
@@ -88,8 +92,17 @@ impl ThreadTable {
     }
 }
 
-/// Returns a name without the number at its end; a name that is a number stays.
+/// Returns what the names of a pool have in common, and whether a number follows.
+fn pool_key(name: &str) -> (String, bool) {
+    let stem = stem(name);
+    (stem.to_owned(), stem.len() < name.len())
+}
+
+/// Returns a name without the number at its end; a name that is a number stays, and so does one that replaces another.
 fn stem(name: &str) -> &str {
+    if name.starts_with(ALIAS) {
+        return name;
+    }
     match name.trim_end_matches(|letter: char| letter.is_ascii_digit()) {
         "" => name,
         stem => stem,
@@ -100,14 +113,13 @@ fn stem(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    #[test]
-    fn numbers_at_the_end_of_names_make_a_pool() {
+    /// Returns the pool of each of these threads.
+    fn pools(names: &[&str]) -> Vec<String> {
         let mut table = ThreadTable::default();
-        let names = ["worker/1", "main", "worker/12", "cc1", "7", "8", "main", "a9b"];
         for (place, name) in (0..).zip(names) {
             let thread = Thread {
                 tid: 0,
-                name: name.into(),
+                name: (*name).into(),
                 pool: 0,
                 priority: None,
                 cpus: vec![],
@@ -118,8 +130,23 @@ mod tests {
             table.threads.insert(place, thread);
         }
         table.pool();
-        let found = table.threads.values().map(|t| &*table.pools[t.pool as usize]);
-        let expected = ["worker/*", "main", "worker/*", "cc1", "7", "8", "main", "a9b"];
-        assert_eq!(found.collect::<Vec<_>>(), expected);
+        let pools = table.threads.values().map(|t| table.pools[t.pool as usize].clone());
+        pools.collect()
+    }
+
+    #[test]
+    fn numbers_at_the_end_of_names_make_a_pool() {
+        for (names, expected) in [
+            (
+                &["worker/1", "main", "worker/12", "cc1", "7", "8", "main", "a9b"][..],
+                &["worker/*", "main", "worker/*", "cc1", "7", "8", "main", "a9b"][..],
+            ),
+            (&["cc", "cc1"], &["cc", "cc1"]),
+            (&["cc1", "cc", "cc2", "cc"], &["cc*", "cc", "cc*", "cc"]),
+            // Names of a redacted recording stand for any others.
+            (&["user-1", "user-2", "user-2", "user"], &["user-1", "user-2", "user-2", "user"]),
+        ] {
+            assert_eq!(pools(names), expected, "{names:?}");
+        }
     }
 }

@@ -127,6 +127,28 @@ fn each_row_has_what_its_threads_have_together() {
 }
 
 #[test]
+fn a_wait_that_blocks_several_of_a_pool_counts_once() {
+    let all = [thread(0, "pool-1", 120, 1), thread(1, "pool-2", 100, 1), thread(2, "main", 120, 1)];
+    let blocked = |thread, from, to| Delay {
+        waker_thread: Some(2),
+        ..delay(thread, DelayKind::Blocked, (from, to, 50, "hog", None, to - from))
+    };
+    // Both sleep in each of twelve waits of 100 µs; one goes to sleep in the middle of every second one.
+    let each = (0..12).flat_map(|turn: u64| {
+        let start = 1_000 * turn;
+        let late = start + 50 * (turn % 2);
+        [blocked(0, late, start + 100), blocked(1, start, start + 100)]
+    });
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = recorded(dir.path(), &all, &each.collect::<Vec<_>>());
+    let found = threads(&recording).expect("whole").expect("threads");
+    let pool = found.iter().find(|row| row.name == "pool-*").expect("a pool");
+    let rows: Vec<_> = pool.blocked.iter().map(|row| (row.waits, row.waited_ns)).collect();
+    assert_eq!(rows, [(12, 1_200_000)], "{:?}", pool.blocked);
+    assert!(pool.blocked[0].inversion && pool.blocked[0].longest_ns == 100_000);
+}
+
+#[test]
 fn the_longest_waits_are_in_order_with_who_had_the_cpu() {
     use DelayKind::{Blocked, Woken};
     let all = [thread(0, "control", 89, 5), thread(1, "logger", 120, 9)];
@@ -159,9 +181,13 @@ fn the_longest_waits_are_in_order_with_who_had_the_cpu() {
 }
 
 #[test]
-fn a_recording_without_threads_has_no_rows() {
+fn an_idle_program_has_no_rows_and_differs_from_one_without_tables() {
     let dir = tempfile::tempdir().expect("a directory");
     let recording = recorded(dir.path(), &[], &[]);
+    assert_eq!(threads(&recording).expect("whole"), Some(vec![]));
+    for table in [THREADS, "delays"] {
+        std::fs::remove_dir_all(dir.path().join(table)).expect("a table");
+    }
     assert_eq!(threads(&recording).expect("whole"), None);
     assert!(longest_waits(&recording, 3, None, &mut []).expect("whole").is_empty());
 }

@@ -65,7 +65,9 @@ impl Tables<'_> {
         let waits = found.take_waits();
         self.delays.extend(waits.iter().map(|wait| delay(wait, self)).collect::<Vec<_>>());
         let ended = found.take_ended();
-        self.threads.extend(ended.iter().map(|known| thread(known, self)).collect::<Vec<_>>());
+        self.threads.extend(
+            ended.iter().map(|known| thread(known, self.names, self.end_ticks)).collect::<Vec<_>>(),
+        );
         if self.delays.len() >= BATCH || last {
             self.delays.sort_by_key(|delay| delay.cpu); // stable, so that those of a CPU stay in order
             self.delay_table.append(&self.delays)?;
@@ -106,13 +108,13 @@ fn delay(wait: &Wait, tables: &Tables<'_>) -> Delay {
     }
 }
 
-fn thread(known: &Known, tables: &Tables<'_>) -> ProgramThread {
+pub(super) fn thread(known: &Known, names: &Names, end_ticks: u64) -> ProgramThread {
     let ticks = |count: i64| u64::try_from(count).unwrap_or(0);
     ProgramThread {
         thread: known.number,
         tid: known.tid,
-        // Another thread may get the id at the very time at which this one ended.
-        name: tables.names.task(known.tid, known.last.saturating_sub(1).min(tables.end_ticks)),
+        // One that executed once has its own name only in the event in which it leaves the CPU.
+        name: names.task(known.tid, known.last.min(end_ticks)),
         priority: known.priority,
         cpus: topology::list(&known.cpus).into(),
         first_ticks: known.first,

@@ -180,6 +180,12 @@ impl CpuState {
         }
     }
 
+    /// Returns since when the lost time goes on that may still become a detour, or a part of one.
+    pub(super) fn lost_since(&self) -> Option<u64> {
+        let going_on = (self.status == Status::Lost).then_some(self.since);
+        self.held.map(|(start, _)| start).into_iter().chain(going_on).min()
+    }
+
     /// Returns what it has counted for the program up to now.
     pub(super) fn counted(&self, ticks: u64) -> Counts {
         let on = if self.status == Status::Executes { ticks.saturating_sub(self.since) } else { 0 };

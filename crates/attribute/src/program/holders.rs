@@ -51,6 +51,7 @@ impl Change {
 #[derive(Debug)]
 struct Block {
     ticks: u64,
+    end_ticks: u64,
     own_ticks: u64,
     /// Who had the CPU longest in it, and for how long.
     most: Vec<(Holder, u64)>,
@@ -91,7 +92,8 @@ impl Holders {
         let most = longest_of(parts.collect());
         let Change { ticks, own_ticks, .. } = self.changes[0];
         self.changes.drain(..BLOCK);
-        let mut block = Block { ticks, own_ticks, most };
+        let end_ticks = self.changes.front().map_or(ticks, |next| next.ticks);
+        let mut block = Block { ticks, end_ticks, own_ticks, most };
         for blocks in &mut self.blocks {
             blocks.push_back(block);
             if blocks.len() <= BLOCKS {
@@ -99,8 +101,9 @@ impl Holders {
             }
             let parts: Vec<Block> = blocks.drain(..BLOCK).collect();
             let (ticks, own_ticks) = (parts[0].ticks, parts[0].own_ticks);
+            let end_ticks = parts[BLOCK - 1].end_ticks;
             let most = longest_of(parts.into_iter().flat_map(|part| part.most).collect());
-            block = Block { ticks, own_ticks, most };
+            block = Block { ticks, end_ticks, own_ticks, most };
         }
     }
 
@@ -118,7 +121,9 @@ impl Holders {
         block.unwrap_or_else(|| self.changes.front().map_or(0, |first| first.own_ticks))
     }
 
-    /// Returns who had the CPU for most of this time, and at least for how long; of equal ones the smallest.
+    /// Returns who had the CPU for most of this time, and for how long; of equal ones the smallest. That is exact where the
+    /// changes are remembered one by one. Of a block of which only a part lies in this time, that part counts for the holder
+    /// that had the CPU longest in the block, up to what it had there, then for the next.
     pub(super) fn longest(&self, from: u64, to: u64) -> (Holder, u64) {
         let after = self.changes.partition_point(|change| change.ticks < to);
         let (mut parts, mut until) = (Vec::with_capacity(4), to);
@@ -130,8 +135,14 @@ impl Holders {
             }
         }
         if until > from {
-            let blocks = self.blocks.iter().flatten().filter(|block| block.ticks >= from);
-            parts.extend(blocks.flat_map(|block| block.most.iter().copied()));
+            for block in self.blocks.iter().flatten() {
+                let mut left = block.end_ticks.min(to).saturating_sub(block.ticks.max(from));
+                for &(holder, ticks) in &block.most {
+                    let part = ticks.min(left);
+                    left -= part;
+                    parts.extend((part > 0).then_some((holder, part)));
+                }
+            }
         }
         longest_of(parts).first().copied().unwrap_or_default()
     }
@@ -188,13 +199,43 @@ mod tests {
         assert_eq!(cpu.own_until(1_000_000), 400_000);
         let before = cpu.own_until(600_000);
         assert!((200_000..=240_000).contains(&before), "up to a block: {before}");
-        // A block that begins before is left out, and changes beyond 65,536 may be forgotten.
+        // Of a block that begins before, up to all of it may count, and changes beyond 65,536 may be forgotten.
         for (from, least, most) in
-            [(0, 131_072, 400_000), (500_000, 160_000, 200_000), (999_400, 192, 240)]
+            [(0, 131_072, 400_000), (500_000, 200_000, 220_000), (999_400, 240, 288)]
         {
             let (holder, ticks) = cpu.longest(from, 1_000_000);
             assert_eq!(holder, Holder::Own(7, 0));
             assert!((least..=most).contains(&ticks), "{ticks} since {from}");
+        }
+    }
+
+    #[test]
+    fn before_the_remembered_changes_the_blocks_that_overlap_count() {
+        let mut cpu = Holders::default();
+        // Sixteen changes are a block: the long holder is the third in its block.
+        let mut ticks = 0;
+        for turn in 0..400 {
+            cpu.note(ticks, if turn % 2 == 0 { Holder::Own(7, 0) } else { Holder::Other(turn) });
+            ticks += if turn == 162 { 5_000 } else { 10 };
+        }
+        let long = 1_620..6_620;
+        for (name, from, to, least, most) in [
+            ("it had it in the whole time", long.start, long.end, 5_000, 5_000),
+            ("it had it before too", 2_000, long.end, 4_620, 4_620),
+            ("to the end of its block and beyond", 3_000, 8_000, 3_620, 4_800),
+            ("only the middle of it", 3_000, 4_000, 1_000, 1_000),
+            ("before it, in another block", 100, 400, 150, 230),
+            ("nothing after the time counts", 0, 10, 0, 10),
+        ] {
+            let (holder, held) = cpu.longest(from, to);
+            assert_eq!(holder, Holder::Own(7, 0), "case: {name}");
+            assert!((least..=most).contains(&held), "case: {name}: {held}");
+        }
+        for from in (0..ticks).step_by(37) {
+            for length in [0, 1, 25, 300, 2_500] {
+                let (_, held) = cpu.longest(from, from + length);
+                assert!(held <= length, "{held} in {length} since {from}");
+            }
         }
     }
 }

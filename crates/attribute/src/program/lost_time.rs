@@ -217,12 +217,13 @@ impl LostTime {
     }
 
     /// Begins anew on a CPU after an interval in which events of it were lost: nothing counts in it. A thread that waits on
-    /// another CPU may have gone on here and ended.
+    /// another CPU, or wherever it was woken for, may have gone on here and ended.
     fn lose(&mut self, cpu: u32, start_ticks: u64, end_ticks: u64) {
         let waiting = |(&tid, thread): (&i32, &Thread)| {
-            matches!(thread, Thread::Preempted { .. }).then_some(tid)
+            matches!(thread, Thread::Preempted { .. } | Thread::Woken { .. }).then_some(tid)
         };
-        let waiting: Vec<i32> = self.threads.iter().filter_map(waiting).collect();
+        let mut waiting: Vec<i32> = self.threads.iter().filter_map(waiting).collect();
+        waiting.sort_unstable();
         waiting.into_iter().for_each(|tid| self.forget(tid, start_ticks));
         self.threads
             .retain(|_, thread| !matches!(thread, Thread::Current { cpu: on, .. } if *on == cpu));
@@ -234,6 +235,16 @@ impl LostTime {
         self.settle(cpu, start_ticks, false);
         let over = self.cpu(cpu).forget_until(end_ticks);
         self.emit(cpu, over);
+    }
+
+    /// Returns when the first detour began that is not over, among those that may have begun at `least_ticks` or later.
+    pub(super) fn going_on_since(&self, least_ticks: u64) -> Option<u64> {
+        let on_cpus = self.cpus.values().filter_map(CpuState::lost_since);
+        let woken = self.threads.values().filter_map(|thread| match thread {
+            Thread::Woken { since } => Some(*since),
+            _ => None,
+        });
+        on_cpus.chain(woken).filter(|&since| since >= least_ticks).min()
     }
 
     /// Ends all that goes on.

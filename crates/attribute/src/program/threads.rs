@@ -43,8 +43,37 @@ pub(super) struct Known {
     pub(super) last: u64,
     pub(super) counts: Counts,
     state: State,
-    /// Its last long waits: CPU, start and end.
-    recent: VecDeque<(u32, u64, u64)>,
+    /// Its last long waits.
+    recent: VecDeque<Waited>,
+}
+
+/// A wait that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Waited {
+    cpu: u32,
+    start: u64,
+    end: u64,
+    /// As in [`Wait`].
+    own_ticks: u64,
+    holder: Holder,
+    held_ticks: u64,
+}
+
+impl Waited {
+    /// Returns the part of it from one time to another, if that takes `least` ticks or more.
+    fn part(self, (from, to): (u64, u64), least: u64, holders: &Holders) -> Option<Self> {
+        let (start, end) = (self.start.max(from), self.end.min(to));
+        let length = end.saturating_sub(start);
+        if length < least {
+            return None;
+        }
+        if (start, end) == (self.start, self.end) {
+            return Some(self); // the holders may have forgotten a time long ago
+        }
+        let own_ticks = holders.own_until(end).saturating_sub(holders.own_until(start)).min(length);
+        let (holder, held_ticks) = holders.longest(start, end);
+        Some(Self { start, end, own_ticks, holder, held_ticks, ..self })
+    }
 }
 
 /// What a thread does.
@@ -150,7 +179,7 @@ impl Threads {
 
     /// Notes that a thread begins. One that had its id has ended unseen.
     pub(super) fn born(&mut self, tid: i32, cpu: u32, ticks: u64) {
-        self.end(tid, ticks);
+        self.end(tid, ticks.saturating_sub(1)); // from now on the id has the name of the new one
         self.waits_from(tid, ticks, (DelayKind::Begun, cpu), None, None);
     }
 
@@ -216,7 +245,8 @@ impl Threads {
         let Some(known) = self.known.get_mut(&tid) else { return };
         if ticks - start >= self.least_ticks {
             known.recent.truncate(RECENT - 1);
-            known.recent.push_front((cpu, start, ticks));
+            let end = ticks;
+            known.recent.push_front(Waited { cpu, start, end, own_ticks, holder, held_ticks });
         }
         self.waits.push(Wait {
             cpu,
@@ -295,7 +325,8 @@ impl Threads {
 
     fn end(&mut self, tid: i32, ticks: u64) {
         if let Some(known) = self.known.remove(&tid) {
-            self.ended.push(Known { last: ticks, recent: VecDeque::new(), ..known });
+            let last = ticks.max(known.first);
+            self.ended.push(Known { last, recent: VecDeque::new(), ..known });
         }
     }
 
@@ -322,20 +353,19 @@ impl Threads {
     fn blocked(&mut self, tid: i32, (since, ticks): (u64, u64), by: Option<i32>) {
         let Some(waker) = by.and_then(|by| self.known.get(&by)) else { return };
         let Some(number) = self.number(tid) else { return };
-        for &(cpu, start, end) in &waker.recent {
-            let (start, end) = (start.max(since), end.min(ticks));
-            let Some(holders) = self.cpus.get(&cpu) else { continue };
-            if end.saturating_sub(start) < self.least_ticks {
+        for waited in &waker.recent {
+            let Some(holders) = self.cpus.get(&waited.cpu) else { continue };
+            let part = waited.part((since, ticks), self.least_ticks, holders);
+            let Some(Waited { cpu, start, end, own_ticks, holder, held_ticks }) = part else {
                 continue;
-            }
-            let (holder, held_ticks) = holders.longest(start, end);
+            };
             self.waits.push(Wait {
                 cpu,
                 start,
                 end,
                 thread: number,
                 kind: DelayKind::Blocked,
-                own_ticks: holders.own_until(end).saturating_sub(holders.own_until(start)),
+                own_ticks,
                 holder,
                 held_ticks,
                 waker: Some(waker.number),

@@ -11,6 +11,9 @@ const REMEMBERED: usize = 64;
 /// Number of seconds that are remembered: a wait is known when it ends.
 const SECONDS: usize = 60;
 
+/// What goes on for longer than this is not waited for, in seconds.
+const LONGEST: u64 = 10;
+
 /// Looks for what ends the recording of a program before its time, in its events as they arrive.
 ///
 /// What the tool itself takes from the program ends nothing.
@@ -99,6 +102,22 @@ impl Watch {
     #[must_use]
     pub fn met(&self) -> Option<StoppedBy> {
         self.met
+    }
+
+    /// Returns the start of what may still meet the condition at `now_ticks`: of a detour that goes on, or of a second. Of what
+    /// goes on for longer than [`LONGEST`] only the end is known.
+    #[must_use]
+    pub fn since(&self, now_ticks: u64) -> u64 {
+        let longest_ticks = LONGEST.saturating_mul(self.seconds.length_ticks);
+        let since = match self.condition {
+            StopCondition::Lost(_) => {
+                Some(self.seconds.start_of(self.seconds.now.saturating_sub(1)))
+            }
+            StopCondition::Longer(_) | StopCondition::Count(_) => {
+                self.lost_time.going_on_since(now_ticks.saturating_sub(longest_ticks))
+            }
+        };
+        since.unwrap_or(now_ticks)
     }
 
     /// Takes the next events of a CPU, with the intervals in which some were lost.
@@ -241,7 +260,11 @@ impl ToolTime {
 
 impl Seconds {
     fn end_ticks(&self) -> u64 {
-        let number = self.now.saturating_add(1);
+        self.start_of(self.now.saturating_add(1))
+    }
+
+    /// Returns the start of the second with this number.
+    fn start_of(&self, number: u64) -> u64 {
         self.start_ticks.saturating_add(self.length_ticks.saturating_mul(number))
     }
 

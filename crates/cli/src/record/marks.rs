@@ -124,7 +124,7 @@ impl MarkArgs {
         let other = others.filter_map(|word| executable(word)).find(|file| has(file));
         let Some(other) = other else { return problem };
         let remedy = format!("name the file: --mark {}:{function}", other.display());
-        Problem { remedy: remedy.into(), ..problem }
+        Problem { remedy, ..problem }
     }
 
     /// Reserves the descriptor for marks, before anything else takes its number.

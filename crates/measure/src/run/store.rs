@@ -302,8 +302,10 @@ impl Store {
     /// Begins the next part of a run of which only the last part is kept. The last one had these threads.
     pub(super) fn begin_part(&mut self, part: Part, threads: Vec<SeenThread>) {
         self.write_waiting();
+        let now_ticks = part.from_ticks;
+        let since_ticks = self.program_watch.as_ref().map_or(now_ticks, |it| it.since(now_ticks));
         if let Some(window) = &mut self.window {
-            window.begin(part, threads);
+            window.begin(part, threads, since_ticks);
         }
     }
 

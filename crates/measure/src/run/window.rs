@@ -57,7 +57,7 @@ pub(super) struct BeforeProgram {
 #[derive(Debug, Default)]
 pub(super) struct Part {
     /// When it began: all earlier rows had been read.
-    from_ticks: u64,
+    pub(super) from_ticks: u64,
     /// What the kernel had counted then; absent for the start of the run.
     before: Option<Before>,
     /// Readings of the kernel's counters then.
@@ -158,8 +158,8 @@ impl Window {
         })
     }
 
-    /// Begins the next part. The last one had these threads.
-    pub(super) fn begin(&mut self, part: Part, threads: Vec<SeenThread>) {
+    /// Begins the next part. The last one had these threads. What goes on since `since_ticks` may end the run.
+    pub(super) fn begin(&mut self, part: Part, threads: Vec<SeenThread>, since_ticks: u64) {
         let now_ticks = part.from_ticks;
         if let Some(last) = self.parts.back_mut() {
             last.threads = threads;
@@ -167,7 +167,7 @@ impl Window {
         }
         self.parts.push_back(part);
         // A detour that goes on now may be the one that ends the run, and counts from its start.
-        self.drop_before(now_ticks.saturating_sub(self.keep_ticks / PARTS));
+        self.drop_before(now_ticks.saturating_sub(self.keep_ticks / PARTS).min(since_ticks));
     }
 
     /// Drops the parts without which there is still enough time before `end_ticks`, and those that there is no memory for.
@@ -205,7 +205,9 @@ impl Window {
         let mut parts: Vec<Part> = self.parts.into();
         threads(run, &mut parts);
         let met = run.stop_on.as_ref().and_then(|stop| stop.met);
-        let met = met.filter(|met| dropped && met.start_ticks < from_ticks);
+        // A detour of a program is derived from events, of which there are none before that.
+        let reaches_back = |met: &StoppedBy| dropped && met.start_ticks < from_ticks;
+        let met = met.filter(|met| run.program.is_none() && reaches_back(met));
         let first = firsts(run, &parts, from_ticks, met);
         let start_ticks = met.map_or(from_ticks, |met| met.start_ticks);
         if let Some(first) = parts.first_mut() {

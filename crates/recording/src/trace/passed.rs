@@ -123,7 +123,8 @@ mod tests {
     fn a_write_is_a_mark_and_its_first_line_the_label() {
         let begins = MarkText::Beginning("B|frame ".into());
         let long = [b'x'; 200];
-        let cases: [(&str, &MarkText, u16, &[u8], &[&str], u64); 12] = [
+        type Case<'a> = (&'a str, &'a MarkText, u16, &'a [u8], &'a [&'a str], u64);
+        let cases: [Case<'_>; 12] = [
             ("an entry of a function", &MarkText::None, 5, b"", &[""], 0),
             ("another event", &MarkText::None, 6, b"", &[], 0),
             ("a line", &MarkText::Any, 5, b"step 7\n\0\0", &["step 7"], 0),

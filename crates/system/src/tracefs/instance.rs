@@ -203,7 +203,12 @@ impl Instance {
         let value = if on { "1" } else { "0" };
         let events = self.events.iter().map(|event| enable_file(event.spec));
         let probed = self.probed.iter().map(|event| format!("events/{event}/enable"));
-        events.chain(probed).fold(Ok(()), |result, file| result.and(self.write(&file, value)))
+        let mut result = Ok(());
+        for file in events.chain(probed) {
+            let set = self.write(&file, value); // also after one that failed
+            result = result.and(set);
+        }
+        result
     }
 
     /// Admits events to the buffer or keeps them out, while their tracepoints stay enabled.

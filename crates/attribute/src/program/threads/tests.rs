@@ -210,6 +210,84 @@ fn a_loss_ends_what_is_not_known_and_what_was_before_the_start_does_not_count() 
     }
 }
 
+#[test]
+fn who_was_woken_waits_at_most_until_a_loss() {
+    let woken = [switch(0, 0, A, SLEEPS, IDLE), waking(100, 0, X, A)];
+    let born = [
+        switch(0, 0, IDLE, RUNNABLE, B),
+        event(100, 0, EventKind::NewTask, B, [A as u64, 0, 0]),
+        switch(110, 0, B, SLEEPS, IDLE),
+    ];
+    // It has gone on where events were lost, slept there, and was woken again.
+    let after = [switch(900, 0, IDLE, RUNNABLE, X), switch(950, 0, X, SLEEPS, A)];
+    for (name, before) in [("woken", &woken[..]), ("born", &born)] {
+        for lost_on in [0, 1] {
+            let loss = Loss {
+                what: LossKind::Events,
+                cpu: lost_on,
+                start_ticks: 300 * US,
+                end_ticks: 500 * US,
+                count: 1,
+            };
+            let (waits, known, _) = play(&[before, &after].concat(), 0, &[loss]);
+            let of_a = waits.iter().filter(|wait| known[wait.thread as usize].tid == A);
+            let found: Vec<_> = of_a.map(|wait| (wait.start / US, wait.end / US)).collect();
+            assert_eq!(found, [(100, 300)], "case: {name}, a loss on CPU {lost_on}");
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_executes_once_has_the_name_with_which_it_ends() {
+    use anechoic_recording::{Name, NameKind};
+    let begun = |us, by, tid: i32| event(us, 0, EventKind::NewTask, by, [tid as u64, 0, 0]);
+    let once = [
+        switch(0, 0, IDLE, RUNNABLE, A),
+        begun(10, A, C),
+        switch(20, 0, A, RUNNABLE, C),
+        switch(90, 0, C, ZOMBIE, A),
+    ];
+    // The events that show its end were lost, and another thread has its id.
+    let again = [&once[..3], &[switch(90, 0, C, SLEEPS, A), begun(200, A, C)]].concat();
+    let name = |us: u64, name: &str| {
+        let kind = NameKind::Task;
+        Name { kind, key: C as u64, ticks: us * US, name: name.into() }
+    };
+    let names = crate::names::Names::new([name(10, "parent"), name(90, "worker")]);
+    let next = crate::names::Names::new([name(10, "parent"), name(90, "own"), name(200, "parent")]);
+    for (events, names, expected) in [(&once[..], &names, "worker"), (&again, &next, "own")] {
+        let (_, known, _) = play(events, 0, &[]);
+        let thread = |known| crate::program::by_thread::thread(known, names, END);
+        let found: Vec<_> = known.iter().map(thread).filter(|thread| thread.tid == C).collect();
+        assert_eq!(&*found[0].name, expected, "{found:?}");
+    }
+}
+
+#[test]
+fn a_wait_long_ago_keeps_who_had_the_cpu() {
+    // B waits behind X, and then the CPU changes hands 200 times before it wakes A.
+    for (name, sleeps_at, start, held) in [("whole", 50, 200, 3_000), ("cut", 1_200, 1_200, 2_000)]
+    {
+        let mut events = vec![
+            switch(0, 0, IDLE, RUNNABLE, B),
+            switch(0, 1, IDLE, RUNNABLE, A),
+            switch(sleeps_at, 1, A, SLEEPS, IDLE),
+            switch(200, 0, B, RUNNABLE, X),
+            switch(3_200, 0, X, SLEEPS, B),
+        ];
+        for turn in 0..100 {
+            let us = 3_205 + 10 * turn;
+            events.push(switch(us, 0, B, RUNNABLE, Y));
+            events.push(switch(us + 5, 0, Y, SLEEPS, B));
+        }
+        events.push(waking(4_300, 0, B, A));
+        events.sort_by_key(|event| event.ticks);
+        let blocked = rows(&events).into_iter().find(|row| row.1 == DelayKind::Blocked);
+        let expected = (A, DelayKind::Blocked, start, 3_200, 0, Holder::Other(X), held);
+        assert_eq!(blocked, Some(expected), "case: {name}");
+    }
+}
+
 /// A scheduler of two CPUs that keeps its own account.
 #[derive(Default)]
 struct Scheduler {

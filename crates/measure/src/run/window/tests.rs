@@ -39,7 +39,7 @@ fn filled(run: &Run, ms: u64) -> Window {
             let counter = Counter { name: "stat/x".into(), cpu: 0, ticks: now, value: at };
             let thread = SeenThread { tid: at as i32, ..SeenThread::default() };
             let part = Part { from_ticks: now, counters: vec![counter], ..Part::default() };
-            window.begin(part, vec![thread]);
+            window.begin(part, vec![thread], u64::MAX);
         }
         let rows = window.rows();
         for cpu in [0, 1] {
@@ -102,12 +102,27 @@ fn enough_is_kept_before_the_detour_that_ended_the_run() {
     assert_eq!(run.start_ticks, 1_850 * MS);
 }
 
+/// What goes on for longer than is kept may end the run.
+#[test]
+fn what_goes_on_is_kept_from_its_start() {
+    for (since_ticks, expected_ms) in [(u64::MAX, 1_850), (1_300 * MS, 1_200), (1_990 * MS, 1_850)]
+    {
+        let mut window = window(&run(1_000));
+        for ms in (25..1_000).step_by(25) {
+            let part = Part { from_ticks: (1_000 + ms) * MS, ..Part::default() };
+            window.begin(part, vec![], since_ticks);
+        }
+        let kept = window.parts.front().map(|part| part.from_ticks / MS);
+        assert_eq!(kept, Some(expected_ms), "{since_ticks}");
+    }
+}
+
 #[test]
 fn what_goes_on_at_the_start_is_no_measured_time() {
     let mut run = run(300);
     let mut window = window(&run);
     let from = 1_150 * MS;
-    window.begin(Part { from_ticks: from, ..Part::default() }, vec![]);
+    window.begin(Part { from_ticks: from, ..Part::default() }, vec![], u64::MAX);
     let loss = |start_us: u64, end_us: u64, what, count| Loss {
         what,
         cpu: 1,
@@ -140,7 +155,7 @@ fn a_longer_detour_than_is_kept_is_kept_whole() {
     run.trace = Some(builders::trace());
     let mut window = window(&run);
     for ms in [500, 1_000, 1_500, 1_900] {
-        window.begin(Part { from_ticks: (1_000 + ms) * MS, ..Part::default() }, vec![]);
+        window.begin(Part { from_ticks: (1_000 + ms) * MS, ..Part::default() }, vec![], u64::MAX);
     }
     window.rows().detours = vec![detour(0, 300_000, 1_690_000), detour(1, 1_950_000, 5)];
     let long = window.rows().detours[0];
@@ -165,7 +180,7 @@ fn memory_limits_what_is_kept() {
     for at in 0..1_000 {
         if window.is_over((1_000 + at) * MS) {
             let part = Part { from_ticks: (1_000 + at) * MS, ..Part::default() };
-            window.begin(part, vec![]);
+            window.begin(part, vec![], u64::MAX);
         }
         window.rows().detours.push(detour(0, at * 1_000, 10));
         let held: usize = window.parts.iter().map(|part| part.rows.detours.len()).sum();

@@ -47,6 +47,9 @@ pub(crate) fn part(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
         }
         return;
     };
+    if threads.is_empty() {
+        return; // the program was idle
+    }
     screen.part(SECTION, |part| {
         let lines: Vec<Line<'_>> = threads.iter().flat_map(Line::with_members).collect();
         let wide = view.columns() > WIDE;
