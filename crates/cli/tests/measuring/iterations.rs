@@ -3,6 +3,7 @@
 use crate::tool::{
     self, anechoic, arg, command, may_be_real_time, may_trace, noisy, signal, start, wait,
 };
+use anechoic_lab::attempt::{Wrong, ensure, one_of};
 use anechoic_lab::note;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -101,21 +102,33 @@ fn the_slow_iterations_are_those_that_the_program_saw_hit() {
     let Some(cpu) = noisy().filter(|_| may_be_real_time()) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let Some(program) = built(dir.path()) else { return };
+    // What the host takes is no event: then the program sees more than is lost.
+    one_of(3, || slow_iterations(&cpu, &program));
+}
+
+/// Records the program beside such a thread, and compares.
+fn slow_iterations(cpu: &str, program: &Path) -> Result<(), Wrong> {
+    let before = steal_jiffies();
     let thread = ["inject", "-q", "--kind", "thread", "--rate", "20hz", "--length", "2ms"];
-    let noise = start(&[&thread[..], &["--for", "10s", "--cpus", &cpu]].concat());
+    let noise = start(&[&thread[..], &["--for", "10s", "--cpus", cpu]].concat());
     std::thread::sleep(Duration::from_millis(1_000));
     let (own_ns, result) =
-        record(&["--mark", "marked"], &cpu, &program, &["function", "800", "same"]);
+        record(&["--mark", "marked"], cpu, program, &["function", "800", "same"]);
     signal(&noise, "TERM");
     wait(noise);
-    let mut sorted = own_ns.clone();
-    sorted.sort_by(f64::total_cmp);
-    let usual = sorted[200]; // others may run here too
+    // The host's speed changes: an iteration is compared with those around it.
+    let usual = |at: usize| {
+        let mut around = own_ns[at.saturating_sub(5)..(at + 6).min(own_ns.len())].to_vec();
+        around.sort_by(f64::total_cmp);
+        around[around.len() / 2]
+    };
+    let extra = |at: usize| own_ns[at] - usual(at);
     let lost = times(&result, "/lost_ns");
-    let hit: Vec<usize> = (0..own_ns.len()).filter(|&at| own_ns[at] > usual + 1.5e6).collect();
-    let found = hit.iter().filter(|&&at| lost[at] > 0.8 * (own_ns[at] - usual)).count();
+    let hit: Vec<usize> = (0..own_ns.len()).filter(|&at| extra(at) > 1.5e6).collect();
+    let found = hit.iter().filter(|&&at| lost[at] > 0.8 * extra(at)).count();
     assert!(hit.len() >= 10, "{} of {} iterations were hit", hit.len(), own_ns.len());
-    assert!(found * 100 >= hit.len() * 95, "{found} of {}", hit.len());
+    let calm = steal_jiffies() == before;
+    ensure(found * 100 >= hit.len() * 95, calm, || format!("{found} of {}", hit.len()))?;
     let by_hog = |iteration: &&Value| {
         iteration["most"]["name"] == format!("inject {cpu}")
             && number(iteration, "/lost_ns") > 1.8e6
@@ -124,14 +137,23 @@ fn the_slow_iterations_are_those_that_the_program_saw_hit() {
     let named = drawn.iter().filter(by_hog).count();
     let expected = 20.0 * own_ns.iter().sum::<f64>() / 1e9;
     // What is lost is what the program took longer.
-    let (extra, all_lost): (f64, f64) =
-        (hit.iter().map(|&at| own_ns[at] - usual).sum(), hit.iter().map(|&at| lost[at]).sum());
-    assert!((all_lost / extra - 1.0).abs() < 0.15, "{all_lost} of {extra}");
+    let (all_extra, all_lost): (f64, f64) =
+        (hit.iter().map(|&at| extra(at)).sum(), hit.iter().map(|&at| lost[at]).sum());
+    assert!((all_lost / all_extra - 1.0).abs() < 0.15, "{all_lost} of {all_extra}");
     if hit.len() as f64 > 1.2 * expected {
-        return note::not_judged("culprit and variance, because others hit more iterations");
+        note::not_judged("culprit and variance, because others hit more iterations");
+        return Ok(());
     }
     assert!((named as f64) > 0.7 * expected, "{named} of {expected:.0}, {} hit", hit.len());
     assert!(number(&result, "/explained/share") > 0.5, "{:#}", result["explained"]);
+    Ok(())
+}
+
+/// Returns what the hypervisor took from all CPUs by its own account, in steps of 10 ms.
+fn steal_jiffies() -> u64 {
+    let stat = std::fs::read_to_string("/proc/stat").expect("counters");
+    let all = stat.lines().next().expect("the sum").split_whitespace();
+    all.skip(1).nth(7).and_then(|number| number.parse().ok()).expect("a number")
 }
 
 #[test]

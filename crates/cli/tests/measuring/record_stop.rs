@@ -101,7 +101,8 @@ fn the_detour_that_ends_a_recording_is_what_the_program_saw() {
                 (held.at_ns(met.start_ticks), held.run.clock.ns(met.end_ticks - met.start_ticks));
             let late = held.run.clock.ns(held.run.end_ticks - met.end_ticks);
             let times = held.times();
-            let first = times.iter().find(|(_, took)| *took > 15_000_000).expect("it saw one");
+            let first = times.iter().find(|(_, took)| *took > 15_000_000).copied();
+            let first = first.unwrap_or_default(); // nothing, if it was held up before it began to spin
             println!("{took} ns, {first:?} by the program, {late} ns before the end");
             let agrees =
                 (start - first.0).abs() < 500_000 && (took.cast_signed() - first.1).abs() < 500_000;
