@@ -59,6 +59,12 @@ fn who_has_the_cpu_is_charged() {
         ],
     );
     check(
+        "preempted by a thread that executes another program meanwhile",
+        vec![detour(100, 300)],
+        vec![switch(100, A, 0, 45, 120), switch(300, 45, 0, A, 120)],
+        &["off: thread make | 100..300 = 200 | runnable"],
+    );
+    check(
         "an interrupt with its softirq",
         vec![detour(100, 200)],
         vec![

@@ -150,9 +150,9 @@ fn announce(args: &AbArgs, pairs: usize) {
     let least = each.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
     let least = u64::try_from(least.as_nanos()).unwrap_or(u64::MAX);
     let trials = counted(number as u64, "trial", "trials");
+    let least = if least > 0 { format!(", at least {}", long_time(least)) } else { String::new() };
     terminal::print_note(format_args!(
-        "{trials}, at least {}; Ctrl-C ends early and keeps complete pairs",
-        long_time(least)
+        "{trials}{least}; Ctrl-C ends early and keeps complete pairs"
     ));
 }
 

@@ -351,4 +351,20 @@ mod tests {
         let run = Facts { isolated: list("0-1"), nohz_full: list("4-7"), ..run() };
         assert_eq!((against("/", &run), here(&tick, &run)), (None, None));
     }
+
+    /// Of the time of a thread, what the quota held back is the quota's: 60 ms of 100 leave it 40.
+    #[test]
+    fn a_quota_is_compared_with_what_a_source_took_by_itself() {
+        for (source, detours, held_ns, expected) in [
+            (&sources::THREAD, 100, 60, true),
+            (&sources::THREAD, 100, 40, false),
+            (&sources::DEVICE_IRQ, 100, 60, false),
+            (&sources::DEVICE_IRQ, 100, 101, true),
+            (&sources::CPU_QUOTA, 100, 1_000, false),
+            (&sources::THREAD, 0, 1, true),
+        ] {
+            let row = SourceRow { detours, ..row(source, vec![]) };
+            assert_eq!(quota_took_more(held_ns, &row), expected, "{} {held_ns}", source.id);
+        }
+    }
 }

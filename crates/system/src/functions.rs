@@ -219,7 +219,7 @@ impl<'a> Elf<'a> {
         Ok(Self { file, head })
     }
 
-    /// Reads so many bytes from here.
+    /// Reads this number of bytes from here.
     fn read(&self, at: u64, length: u64) -> io::Result<Vec<u8>> {
         let whole = self.file.metadata()?.len();
         if length > MOST_BYTES || at.checked_add(length).is_none_or(|end| end > whole) {

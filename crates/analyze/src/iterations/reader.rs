@@ -10,7 +10,7 @@ use anechoic_recording::{
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Longest stretch of a thread that is looked at in one piece.
+/// A longer stretch of a thread is read in several pieces.
 const LONGEST_NS: u64 = 1_000_000_000;
 
 /// Number of stretches after which detours are forgotten that nobody needs any more.

@@ -34,7 +34,7 @@ impl Errors {
     }
 
     /// Returns those of successive values with these deviations from the line, and these deviations of the lost times from their
-    /// mean. With independent values they would have so many degrees of freedom.
+    /// mean. Independent values would have `degrees` degrees of freedom.
     pub(super) fn in_order(left: &[f64], lost: &[f64], degrees: f64) -> Self {
         let count = left.len() as f64;
         let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
@@ -46,7 +46,7 @@ impl Errors {
         let slope = largest_of_sum(left.iter().zip(lost).map(|(left, lost)| left * lost));
         let mean = largest_of_sum(left.iter().copied());
         let spread = largest_of_sum(left.iter().map(|left| left * left - all / count));
-        // A variance with so many degrees of freedom has the relative variance 2 / degrees.
+        // A variance with d degrees of freedom has the relative variance 2 / d.
         let known = if spread > 0.0 { 2.0 * all * all / spread } else { degrees };
         let factor = |found: f64, expected: f64| (found / expected).max(1.0).sqrt();
         let by_blocks = if all_lost > 0.0 { factor(slope, variance * all_lost) } else { 1.0 };
@@ -108,7 +108,7 @@ pub(super) fn may_be_chance(times: &[f64], lost: &[f64]) -> bool {
     (1 + as_well.count()) * 40 > positions
 }
 
-/// Returns the sum of the products of the times with these lost times, by their number, moved in a circle by so many.
+/// Returns the sum of the products of the times with these lost times, by their number, moved in a circle by `shift`.
 fn agreement(times: &[f64], hits: &[(usize, f64)], shift: usize) -> f64 {
     let count = times.len();
     let moved = hits.iter().map(|&(at, lost)| (at + shift, lost));

@@ -281,7 +281,7 @@ pub(super) fn explained(times: &[f64], lost: &[f64]) -> Explained {
     judge(times, lost, FEWEST, Line::new, may_be_chance)
 }
 
-/// Returns the same of successive times, which may depend on those before. Each of so many groups, one after the other, lies
+/// Returns the same of successive times, which may depend on those before. Each of `groups` groups, one after the other, lies
 /// around the common mean.
 pub(crate) fn explained_in_order(times: &[f64], lost: &[f64], groups: usize) -> Explained {
     let fit = |times: &[f64], lost: &[f64]| Line::in_order(times, lost, groups);

@@ -145,6 +145,9 @@ pub fn names() -> Names {
         name(NameKind::Task, 7, "kworker/1:1-events"),
         name(NameKind::Task, 42, "bash"),
         name(NameKind::Task, 43, "stress"),
+        name(NameKind::Task, 45, "sh"),
+        // It executed another program, and was seen with its new name when it was switched out.
+        Name { ticks: 300, ..name(NameKind::Task, 45, "make") },
         name(NameKind::Symbol, TICK, "tick_nohz_handler"),
         name(NameKind::Symbol, REFILL, "sched_cfs_period_timer"),
         name(NameKind::Symbol, PERF, "perf_swevent_hrtimer"),

@@ -102,7 +102,7 @@ fn recorded_commands_are_compared_by_their_own_times() {
     let done = trials("true", "exit 7", &[]);
     assert_eq!(done.code, Some(69), "{}", done.err);
     assert!(
-        done.is_one_clear_line() && done.err.contains("`exit 7`") && done.err.contains("7"),
+        done.is_one_clear_line() && done.err.contains("`exit 7`") && done.err.contains("status: 7"),
         "{}",
         done.err
     );

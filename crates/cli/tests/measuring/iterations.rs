@@ -212,3 +212,17 @@ fn threads_have_their_own_iterations_and_few_marks_decide_nothing() {
     assert_eq!(done.code, Some(3), "{}", done.err);
     assert!(done.err.contains("never entered marked"), "{}", done.err);
 }
+
+/// The recording ends long before the program does, which must not notice it.
+#[test]
+fn marks_are_written_without_an_error_after_the_recording() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let script = "i=0; while [ $i -lt 20 ]; do echo $i >&9 || exit 5; sleep 0.05; i=$((i+1)); done; echo all";
+    let stop = ["record", "--no-save", "-q", "--stop-on", "detours>=3", "--mark-fd=9", "--"];
+    let done = anechoic(&[&stop[..], &["sh", "-c", script]].concat());
+    assert_eq!((done.code, done.out.trim()), (Some(0), "all"), "{}", done.err);
+    assert!(done.err.contains("has its 3 detours"), "it ended before: {}", done.err);
+}

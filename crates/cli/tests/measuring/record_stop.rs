@@ -89,10 +89,12 @@ impl Held {
 fn the_detour_that_ends_a_recording_is_what_the_program_saw() {
     let _alone = tool::alone();
     let Some(cpu) = noisy() else { return };
-    for (own_code, code) in [("0", 2), ("7", 7)] {
+    // Kept is less than the detour takes: it is kept whole, with the time that the program lost in it.
+    for (keep, own_code, code) in [(None, "0", 2), (None, "7", 7), (Some("10ms"), "0", 2)] {
         one_of(4, || {
-            let stop = ["--stop-on", "detour>15ms"];
-            let held = recorded(&cpu, &stop, &["3.5", "13000", own_code], "1.5");
+            let stop = ["--stop-on", "detour>15ms", "--keep", keep.unwrap_or_default()];
+            let stop = &stop[..if keep.is_some() { 4 } else { 2 }];
+            let held = recorded(&cpu, stop, &["3.5", "13000", own_code], "1.5");
             assert_eq!(held.done.code, Some(code), "{}", held.done.err);
             assert_eq!(held.run.state, RunState::Complete, "it has what it was asked for");
             assert!(held.took >= Duration::from_millis(3_500), "{:?}", held.took);
@@ -107,6 +109,9 @@ fn the_detour_that_ends_a_recording_is_what_the_program_saw() {
             let agrees =
                 (start - first.0).abs() < 500_000 && (took.cast_signed() - first.1).abs() < 500_000;
             assert_eq!(held.summary["stopped"]["detour"]["length_ns"], took);
+            let total = &held.summary["total"];
+            let lost = ["noise", "wall_ns"].map(|key| total[key].as_f64().expect("a number"));
+            assert!(lost[0] * lost[1] > 0.99 * took as f64, "it is in the lost time: {total:#}");
             // On a busy host something may take as long before the program begins to spin.
             let calm = start >= held.begun();
             ensure(agrees && late < 300_000_000, calm, || {

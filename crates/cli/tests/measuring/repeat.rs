@@ -149,7 +149,7 @@ fn a_signal_ends_the_series_and_what_was_measured_counts() {
     assert!(fs::read_dir(dir.path()).expect("a directory").count() <= 3);
 }
 
-/// Servers and scripts end with 0 when they are told to stop: such a run has no length of its own.
+/// Servers and scripts return 0 when a signal stops them. Such a run has no length of its own.
 #[test]
 fn a_run_that_a_signal_stopped_does_not_count_though_it_succeeded() {
     let _alone = tool::alone();

@@ -28,7 +28,7 @@ use stolen::Stolen;
 const NAP: Duration = Duration::from_secs(1);
 /// The same where it does not.
 const SHORT_NAP: Duration = Duration::from_millis(20);
-/// How often it is looked whether a condition ends the recording.
+/// Pause between two looks at whether a condition ends the recording.
 const LOOK: Duration = Duration::from_millis(100);
 /// An event that happened this long ago can be read: also one whose writing was interrupted.
 const WRITTEN: Duration = Duration::from_millis(1);

@@ -353,9 +353,7 @@ fn missing(ns: u64) -> String {
 fn kept(longer_than_ns: Option<u64>) -> String {
     let known = match longer_than_ns {
         Some(ns) => format!(": limit the rate of detours longer than {}", asked(ns)),
-        None => {
-            ", and with --fifo no rate of the time before it is known: repeat without --keep".into()
-        }
+        None => ", and no rate of the time before it is known: repeat without --keep".into(),
     };
     format!(
         "only the part before the detour that ended the run is kept, which is no sample of the run{known}"

@@ -21,11 +21,11 @@ enum Own {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Hits {
     None,
-    /// One in so many, at random.
+    /// One of this number of iterations, at random.
     OneIn(f64),
     /// The same, with every hit followed by hits of the next 15 iterations.
     Bursts(f64),
-    /// Every so many.
+    /// Each time after this number of iterations.
     Every(usize),
 }
 
@@ -93,7 +93,7 @@ struct Found {
     decided: u32,
 }
 
-/// Makes so many series. The truth is the share in which the variance of the own times of these iterations and that of their
+/// Makes this number of series. The truth is the share in which the variance of the own times of these iterations and that of their
 /// lost times stand to each other.
 fn misses(kind: Kind, series: u32) -> Found {
     let Kind { count, own, hits, length, share } = kind;
