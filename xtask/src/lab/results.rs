@@ -151,26 +151,32 @@ fn shown(page: &str, rows: &[Row]) -> anyhow::Result<String> {
     Ok([before, MARKS[0], &table(rows), MARKS[1], after].concat())
 }
 
-/// Returns the results as a table: a row for each boot, a column for each check. Reasons stand below it.
+/// Returns the results as a table: a row for all kernels whose boots had the same results. Reasons stand below it.
 fn table(rows: &[Row]) -> String {
     let checks: BTreeSet<&str> = rows.iter().map(|row| &*row.check).collect();
-    let mut boots: BTreeMap<&[String; 4], BTreeMap<&str, String>> = BTreeMap::new();
+    let mut boots: BTreeMap<&[String; 4], Vec<String>> = BTreeMap::new();
     let mut reasons: Vec<String> = Vec::new();
     for row in rows {
-        let mark = match &row.verdict {
-            Verdict::Passed(_) => "✓".to_owned(),
-            Verdict::Skipped(why) => format!("skipped [{}]", reason(&mut reasons, why)),
-            Verdict::Failed(why) => format!("**failed** [{}]", reason(&mut reasons, why)),
+        let check = &row.check;
+        let shown = match &row.verdict {
+            Verdict::Passed(_) => format!("`{check}`"),
+            Verdict::Skipped(why) => {
+                format!("skipped: `{check}` [{}]", reason(&mut reasons, why))
+            }
+            Verdict::Failed(why) => {
+                format!("**failed**: `{check}` [{}]", reason(&mut reasons, why))
+            }
         };
-        boots.entry(&row.boot).or_default().insert(&row.check, mark);
+        boots.entry(&row.boot).or_default().push(shown);
     }
-    let names: Vec<_> = checks.iter().map(|check| format!("`{check}`")).collect();
-    let mut text = format!("| kernel | machine | command line | {} |\n", names.join(" | "));
-    text += &format!("|{}\n", " --- |".repeat(3 + checks.len()));
-    for ([_, release, machine, line], marks) in boots {
-        let cells: Vec<_> =
-            checks.iter().map(|check| marks.get(check).map_or("", String::as_str)).collect();
-        let _ = writeln!(text, "| {release} | {machine} | {line} | {} |", cells.join(" | "));
+    let mut alike: BTreeMap<(&str, &str, String), Vec<&str>> = BTreeMap::new();
+    for ([_, release, machine, line], shown) in &boots {
+        alike.entry((machine, line, shown.join(", "))).or_default().push(release);
+    }
+    let mut text = "| machine | command line | kernels | passed |\n".to_owned();
+    text += "| --- | --- | --- | --- |\n";
+    for ((machine, line, shown), kernels) in alike {
+        let _ = writeln!(text, "| {machine} | {line} | {} | {shown} |", kernels.join(", "));
     }
     for (why, number) in reasons.iter().zip(1..) {
         let _ = write!(text, "{}[{number}] {why}.", if number == 1 { "\n" } else { "<br>\n" });
@@ -229,17 +235,25 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_row_per_boot_and_each_reason_once() {
+    fn the_table_has_a_row_for_kernels_with_the_same_results_and_each_reason_once() {
         let expected = "\
-| kernel | machine | command line | `inject` | `kill` | `run` |
-| --- | --- | --- | --- | --- | --- |
-| 6.1.0-50-rt-amd64 | 2 CPUs | default | skipped [1] | **failed** [2] | ✓ |
+| machine | command line | kernels | passed |
+| --- | --- | --- | --- |
+| 2 CPUs | default | 7.3.4-amd64 | `run` |
+| 2 CPUs | default | 6.1.0-50-rt-amd64, 6.12.9-rt-amd64 | `run`, skipped: `inject` [1], **failed**: `kill` [2] |
 
 [1] no BPF.<br>
 [2] an instance\tis left.
 
 ";
-        let table = table(&three());
+        let with = |kernel: &str, mut row: Row| {
+            row.boot[..2].fill(kernel.to_owned());
+            row
+        };
+        let mut rows = three();
+        rows.extend(three().into_iter().map(|row| with("6.12.9-rt-amd64", row)));
+        rows.push(with("7.3.4-amd64", three().remove(0)));
+        let table = table(&rows);
         let checks = table.strip_prefix(expected).unwrap_or_else(|| panic!("{table}"));
         assert!(checks.starts_with("- `run`: "), "{checks}");
     }
