@@ -39,10 +39,6 @@ const MOST_BYTES: u64 = 1 << 20;
 /// pair is one trial of each side. Which side comes first is random (Abedi & Brecht 2017), so that drift of the host, or a
 /// rhythm of it, does not look like a difference. The result is that of `anechoic compare`.
 ///
-/// With --during a COMMAND is a workload: it runs while the noise beside it is measured, and is then ended.
-///
-/// With --record the COMMANDs are the programs to compare: each trial records one from its start to its end.
-///
 /// With --duet both sides are measured at the same time, each on one half of the CPUs, and the halves are swapped at random
 /// (Bulej et al. 2020): what happens on the whole host meets both. A COMMAND finds the CPUs of its side in $CPUS. This
 /// suits what belongs to a CPU: its governor, idle states and interrupts, and programs that are pinned to it. A setting
@@ -62,10 +58,10 @@ pub struct AbArgs {
     /// Run this at the end, and on every signal that can be caught: it puts back what the commands changed
     #[arg(long, value_name = "COMMAND")]
     after: Option<String>,
-    /// Run the commands while their side is measured, and end them then
+    /// Each command is a workload: run it while its side is measured, and end it then
     #[arg(long)]
     during: bool,
-    /// Record the commands themselves, as `anechoic record` does: which program takes longer, and which loses more?
+    /// Each command is a program to compare: record it from its start to its end, as `anechoic record` does
     #[arg(long, conflicts_with_all = ["during", "duet", "duration", "threshold", "fifo", "no_trace", "ranks"])]
     record: bool,
     /// Measure both sides at the same time, on two halves of the CPUs

@@ -31,9 +31,8 @@ pub(crate) mod started;
 
 /// Record what interrupts your own program: how much time its threads lose on each CPU, and what takes it
 ///
-/// No loop runs. The kernel's events are recorded while the program runs. They show when another thread, an interrupt or a late
-/// wake-up kept one of its threads from a CPU. It needs permission to record kernel events;
-/// `anechoic check` shows what gives it.
+/// No loop runs: the kernel's events show when another thread, an interrupt or a late wake-up kept a thread of the program
+/// from a CPU. This needs permission to record them; `anechoic check` shows what gives it.
 /// With a command the result goes to stderr, and the exit code is that of the command; it is 3 if there is no result,
 /// or if the command succeeded and the kernel counted more CPU time of it than the events show; from 64 on there is none.
 #[derive(Debug, clap::Args)]
@@ -64,7 +63,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "CONDITION", value_parser = ask::program_stop_condition, allow_hyphen_values = true, conflicts_with = "repeat")]
     stop_on: Option<StopCondition>,
     /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter more. It stays
-    /// in memory, so that the recording may wait for days
+    /// in memory, so that the command may wait for days
     #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
     keep: Option<Duration>,
     #[command(flatten)]

@@ -12,11 +12,11 @@ const VALUES: usize = 10;
 const INTRODUCTION: &str = "\
 Every command with its options, as `anechoic COMMAND --help` explains them, which also has examples. \
 Times are written like `500ms`, `10s` or `5m`, rates like `1khz`, lists of CPUs like `0-3,8`. \
-`anechoic` itself, `measure`, `suite`, `predict`, `export` and `import` begin with the options that several of their commands \
-have; each of these commands names what it has of them.\n";
+`anechoic` itself, `measure`, `suite`, `predict`, `export` and `import` begin with the options that all or some of their \
+commands have; each of these commands names what it has of the latter.\n";
 
-/// What a command names first of its parent, if there is something.
-const ALL: &str = "what all have";
+/// What is used like this is clear from the list of what a command has.
+const PLAIN_USES: [&str; 4] = ["[OPTIONS]", "<COMMAND>", "[OPTIONS] [RECORDINGS]...", "[OPTIONS] <FILE>..."];
 
 const COLOUR: &str = "- `--color WHEN`: auto, always or never, all have it; auto has colours on a terminal, unless \
 `NO_COLOR` is set or a launcher started the command\n";
@@ -118,7 +118,7 @@ fn section(entry: &Entry, homes: &Homes) -> String {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
     let mut text = format!("\n## {}\n\n{}\n", entry.name, about.unwrap_or_default());
-    if !usage.ends_with("[OPTIONS]") && !usage.ends_with("<COMMAND>") {
+    if !PLAIN_USES.iter().any(|plain| usage.ends_with(plain)) {
         let _ = write!(text, "\n`{usage}`\n");
     }
     for alias in command.get_visible_aliases() {
@@ -143,11 +143,8 @@ fn section(entry: &Entry, homes: &Homes) -> String {
     let mut shared: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in &entry.rows {
         if let Some(home) = home_of(&row) {
-            let names = shared.entry(home).or_default();
-            match homes[home][&row.name].by_all {
-                true if names.first().is_some_and(|name| name == ALL) => {}
-                true => names.insert(0, ALL.to_owned()),
-                false => names.push(short(row, &homes[home])),
+            if !homes[home][&row.name].by_all {
+                shared.entry(home).or_default().push(short(row, &homes[home]));
             }
         }
     }
