@@ -16,7 +16,8 @@ Times are written like `500ms`, `10s` or `5m`, rates like `1khz`, lists of CPUs 
 commands have; each of these commands names what it has of the latter.\n";
 
 /// What is used like this is clear from the list of what a command has.
-const PLAIN_USES: [&str; 4] = ["[OPTIONS]", "<COMMAND>", "[OPTIONS] [RECORDINGS]...", "[OPTIONS] <FILE>..."];
+const PLAIN_USES: [&str; 4] =
+    ["[OPTIONS]", "<COMMAND>", "[OPTIONS] [RECORDINGS]...", "[OPTIONS] <FILE>..."];
 
 const COLOUR: &str = "- `--color WHEN`: auto, always or never, all have it; auto has colours on a terminal, unless \
 `NO_COLOR` is set or a launcher started the command\n";
