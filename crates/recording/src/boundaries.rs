@@ -28,14 +28,14 @@ impl Boundaries {
         Self { clock: clock.clone(), start_ticks, ns_per_tick }
     }
 
-    /// Returns the clock, for lengths.
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
+    /// Returns a length in nanoseconds, rounded to the nearest.
+    pub(crate) fn length(&self, ticks: u64) -> u64 {
+        self.clock.ns(ticks)
     }
 
     /// Returns the nanoseconds from the run's start to `ticks`, rounded to the nearest; 0 for earlier ticks.
     #[must_use]
-    pub fn ns(&self, ticks: u64) -> u64 {
+    pub fn since_start(&self, ticks: u64) -> u64 {
         let ticks = ticks.saturating_sub(self.start_ticks);
         let Some(factor) = self.ns_per_tick.filter(|_| ticks < FAST_TICKS) else {
             return self.clock.ns(ticks);

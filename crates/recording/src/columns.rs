@@ -55,13 +55,13 @@ impl Encoder<'_> {
     /// Writes a column of nanoseconds since the run's start, from ticks.
     pub fn since_start(&mut self, ticks: impl Iterator<Item = u64>) -> Result<(), ParquetError> {
         let boundaries = self.boundaries;
-        self.required::<Int64Type>(ticks.map(|ticks| boundaries.ns(ticks).cast_signed()))
+        self.required::<Int64Type>(ticks.map(|ticks| boundaries.since_start(ticks).cast_signed()))
     }
 
     /// Writes a column of lengths in nanoseconds, from ticks.
     pub fn length(&mut self, ticks: impl Iterator<Item = u64>) -> Result<(), ParquetError> {
-        let clock = self.boundaries.clock();
-        self.required::<Int64Type>(ticks.map(|ticks| clock.ns(ticks).cast_signed()))
+        let boundaries = self.boundaries;
+        self.required::<Int64Type>(ticks.map(|ticks| boundaries.length(ticks).cast_signed()))
     }
 
     fn put<T: DataType>(

@@ -1,5 +1,6 @@
 //! The Rust types that a field of a row can have, and how each is stored in columns.
 
+use crate::cell::Cell;
 use crate::columns::{Copies, Decoder, Encoder, Texts};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -35,6 +36,8 @@ pub(crate) trait Field: Sized {
     ) -> Result<(), ParquetError>
     where
         Self: 'r;
+    /// Passes on the value of each of its columns.
+    fn cells(&self, each: &mut dyn FnMut(Cell<'_>));
     /// Reads the columns with these names for one row group. Returns one item per row.
     fn decode(
         input: &mut Decoder,
@@ -56,6 +59,8 @@ pub(crate) trait Scalar: Sized {
     type Reading: Default;
     /// Converts the value to the stored one.
     fn store<'r>(&'r self, kept: &mut Self::Writing<'r>) -> <Self::Stored as DataType>::T;
+    /// Returns the value for readers that do not know its type.
+    fn cell(&self) -> Cell<'_>;
     /// Converts the stored value; fails if it is invalid.
     fn load(
         stored: <Self::Stored as DataType>::T,
@@ -85,6 +90,10 @@ impl<T: Scalar> Field for T {
         out.required::<T::Stored>(values.map(|value| value.store(&mut kept)))
     }
 
+    fn cells(&self, each: &mut dyn FnMut(Cell<'_>)) {
+        each(self.cell());
+    }
+
     fn decode(
         input: &mut Decoder,
         names: &[&str],
@@ -112,6 +121,10 @@ impl<T: Scalar> Field for Option<T> {
         )
     }
 
+    fn cells(&self, each: &mut dyn FnMut(Cell<'_>)) {
+        each(self.as_ref().map_or(Cell::Absent, Scalar::cell));
+    }
+
     fn decode(
         input: &mut Decoder,
         names: &[&str],
@@ -137,6 +150,10 @@ impl Field for [u64; 3] {
         })
     }
 
+    fn cells(&self, each: &mut dyn FnMut(Cell<'_>)) {
+        self.iter().for_each(|&number| each(Cell::Unsigned(number)));
+    }
+
     fn decode(
         input: &mut Decoder,
         names: &[&str],
@@ -151,7 +168,7 @@ impl Field for [u64; 3] {
 
 /// Implements [`Scalar`] for numbers.
 macro_rules! numbers {
-    ($($type:ty as $kind:ident, $stored:ty, $store:expr, $load:expr;)*) => { $(
+    ($($type:ty as $kind:ident, $stored:ty, $cell:expr, $store:expr, $load:expr;)*) => { $(
         impl $crate::field::Scalar for $type {
             const KIND: $crate::field::Kind = $crate::field::Kind::$kind;
             type Stored = $stored;
@@ -160,6 +177,10 @@ macro_rules! numbers {
 
             fn store(&self, (): &mut ()) -> <$stored as parquet::data_type::DataType>::T {
                 $store(*self)
+            }
+
+            fn cell(&self) -> $crate::cell::Cell<'_> {
+                $cell(*self)
             }
 
             fn load(
@@ -175,9 +196,9 @@ macro_rules! numbers {
 pub(crate) use numbers;
 
 numbers! {
-    u64 as U64, Int64Type, u64::cast_signed, |stored: i64| Ok(stored.cast_unsigned());
-    u32 as U32, Int32Type, u32::cast_signed, |stored: i32| Ok(stored.cast_unsigned());
-    i32 as I32, Int32Type, |number| number, Ok;
+    u64 as U64, Int64Type, Cell::Unsigned, u64::cast_signed, |stored: i64| Ok(stored.cast_unsigned());
+    u32 as U32, Int32Type, |number| Cell::Unsigned(u64::from(number)), u32::cast_signed, |stored: i32| Ok(stored.cast_unsigned());
+    i32 as I32, Int32Type, |number| Cell::Signed(i64::from(number)), |number| number, Ok;
 }
 
 impl<T: Text> Scalar for T {
@@ -191,6 +212,10 @@ impl<T: Text> Scalar for T {
 
     fn store<'r>(&'r self, kept: &mut Copies<'r>) -> ByteArray {
         kept.get(self.text())
+    }
+
+    fn cell(&self) -> Cell<'_> {
+        Cell::Text(self.text())
     }
 
     fn load(stored: ByteArray, kept: &mut Texts) -> Result<Self, String> {

@@ -46,9 +46,11 @@
 
 #![forbid(unsafe_code)]
 
+mod aliases;
 pub mod attribution;
 mod boundaries;
 mod bounded;
+mod cell;
 pub mod check;
 mod checksums;
 pub mod clock;
@@ -106,6 +108,7 @@ mod work;
 
 pub use boundaries::Boundaries;
 pub use bounded::read_file;
+pub use cell::Cell;
 pub use checksums::sha256;
 pub use clock::Clock;
 pub use derived::{DerivedWriter, Held};
@@ -126,10 +129,10 @@ pub use program::{CLONE_THREAD, Lifetime, MarkKind, Marked, Members};
 pub use read::Rows;
 pub use recorder::Recorder;
 pub use recording::{Recording, find, find_each, readers};
-pub use row::{CpuRow, DerivedRow, Row};
+pub use row::{CpuRow, DerivedRow, EachTable, Row};
 pub use rows::{
     Activity, ActivityKind, Counter, Delay, DelayKind, Detour, Fixed, KernelEvent, LengthCount,
-    Loss, LossKind, Mark, Name, ProgramThread, Sample, Series, VictimState,
+    Loss, LossKind, Mark, Name, ProgramThread, Sample, Series, VictimState, each_table,
 };
 pub use run::Run;
 pub use stint::Stint;

@@ -1,6 +1,7 @@
 //! The parameters of a series: one column with a JSON object, so that a method can add parameters without
 //! adding columns.
 
+use crate::cell::Cell;
 use crate::columns::{Decoder, Encoder};
 use crate::field::{Field, Kind};
 use crate::parallel::Meeting;
@@ -96,6 +97,11 @@ impl Field for Parameters {
         let texts: Result<Vec<String>, _> = values.map(serde_json::to_string).collect();
         let texts = texts.map_err(|error| ParquetError::External(error.into()))?;
         out.required::<ByteArrayType>(texts.iter().map(|text| ByteArray::from(text.as_str())))
+    }
+
+    fn cells(&self, each: &mut dyn FnMut(Cell<'_>)) {
+        let text = serde_json::to_string(self).unwrap_or_default(); // numbers and texts always have one
+        each(Cell::Text(&text));
     }
 
     fn decode(

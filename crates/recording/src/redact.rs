@@ -1,5 +1,6 @@
 //! Copies a recording without what names its owner: host, command lines, paths, and threads of users.
 
+use crate::aliases::{Aliases, is_open};
 use crate::injection::{Injected, InjectionTiming};
 use crate::machine::{Machine, Setting};
 use crate::parallel::Parallel;
@@ -7,47 +8,13 @@ use crate::problem::Problem;
 use crate::program::Marked;
 use crate::recorder::Recorder;
 use crate::recording::Recording;
-use crate::row::{DerivedRow, Row};
-use crate::rows::{
-    Activity, Counter, Delay, Detour, KernelEvent, LengthCount, Loss, Mark, Name, ProgramThread,
-    Sample, Series,
-};
+use crate::row::{DerivedRow, EachTable, Row};
+use crate::rows::each_table;
 use crate::run::{NotAvailable, Program, ProgramCgroup, Run, RunState};
-use crate::scrub::{REMOVED, Scrubber};
-use crate::sources::Source;
-use crate::who::{ALIAS, CpuLimits, SeenThread};
-use crate::{NameKind, sources};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::scrub::Scrubber;
+use crate::who::{CpuLimits, REMOVED, SeenThread};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
-
-/// How the names of threads begin that are the kernel's or our own.
-const OPEN_NAMES: [&str; 24] = [
-    "kworker/",
-    "ksoftirqd/",
-    "migration/",
-    "cpuhp/",
-    "irq/",
-    "swapper/",
-    "jbd2/",
-    "watchdog/",
-    "idle_inject/",
-    "rcu_",
-    "rcub/",
-    "rcuc/",
-    "rcuog/",
-    "rcuop/",
-    "rcuos/",
-    "kswapd",
-    "kcompactd",
-    "khugepaged",
-    "khungtaskd",
-    "kthreadd",
-    "loop ",
-    "inject ",
-    "anechoic",
-    "housekeeper",
-];
 
 impl Recording {
     /// Copies the recording to `dir`, a new or empty directory, under the host name `host`; `hosts` has what stands
@@ -65,68 +32,68 @@ impl Recording {
         host: &str,
         hosts: &BTreeMap<String, String>,
     ) -> Result<(), Problem> {
-        let (run, mut threads) = (redacted(self.run(), host, hosts), Threads::default());
-        let mut copy = Recorder::create(dir, &run)?;
-        self.copy_to::<Detour>(&mut copy, |_| {})?;
-        self.copy_to::<KernelEvent>(&mut copy, |_| {})?;
-        self.copy_to::<Loss>(&mut copy, |_| {})?;
-        self.copy_to::<Counter>(&mut copy, |_| {})?;
-        self.copy_to::<LengthCount>(&mut copy, |_| {})?;
-        self.copy_to::<Sample>(&mut copy, |_| {})?;
-        self.copy_to::<Series>(&mut copy, without_directory)?;
-        self.copy_to::<Mark>(&mut copy, |mark| mark.label = Arc::from(""))?;
-        self.copy_to::<Name>(&mut copy, |name| threads.name(name))?;
-        copy.finish(&run)?;
+        let run = redacted(self.run(), host, hosts);
+        let aliases = Aliases::default();
+        let mut measured = Measured { from: self, to: Recorder::create(dir, &run)?, aliases };
+        each_table(&mut measured)?;
+        measured.to.finish(&run)?;
         let Some(attribution) = self.attribution()? else { return Ok(()) };
-        let copy = Recording::open(dir)?;
-        self.derived_to::<Activity>(&copy, |row| threads.activity(row))?;
-        self.derived_to::<ProgramThread>(&copy, |row| row.name = threads.alias(&row.name))?;
-        self.derived_to::<Delay>(&copy, |row| {
-            if row.holder.is_some_and(|tid| tid > 0) {
-                row.holder_name = threads.alias(&row.holder_name);
-            }
-        })?;
+        let (to, aliases) = (Recording::open(dir)?, measured.aliases);
+        each_table(&mut Derived { from: self, to, aliases })?;
         Ok(Recording::open(dir)?.write_attribution(&attribution)?)
     }
+}
 
-    fn derived_to<R: DerivedRow>(
-        &self,
-        copy: &Recording,
-        mut redact: impl FnMut(&mut R),
-    ) -> Result<(), Problem> {
-        let mut rows = self.rows::<R>().peekable();
-        if rows.peek().is_none() {
-            return Ok(());
-        }
-        let mut table = copy.derive::<R>()?;
-        for rows in rows {
+/// Copies the measured tables.
+struct Measured<'a> {
+    from: &'a Recording,
+    to: Recorder,
+    aliases: Aliases,
+}
+
+impl EachTable for Measured<'_> {
+    type Error = Problem;
+
+    fn table<R: Row>(&mut self) -> Result<(), Problem> {
+        for rows in self.from.rows::<R>() {
             let mut rows = rows?;
-            rows.iter_mut().for_each(&mut redact);
-            table.append(&rows)?;
+            rows.iter_mut().for_each(|row| row.redact(&mut self.aliases));
+            self.to.append(&rows)?;
         }
-        Ok(table.finish()?)
+        Ok(())
     }
 
-    fn copy_to<R: Row>(
-        &self,
-        copy: &mut Recorder,
-        mut redact: impl FnMut(&mut R),
-    ) -> Result<(), Problem> {
-        for rows in self.rows::<R>() {
-            let mut rows = rows?;
-            rows.iter_mut().for_each(&mut redact);
-            copy.append(&rows)?;
-        }
+    fn derived<R: DerivedRow>(&mut self) -> Result<(), Problem> {
         Ok(())
     }
 }
 
-/// Removes the directory from the name of a user's own function.
-fn without_directory(series: &mut Series) {
-    if series.parameters.library.is_some()
-        && let Some((_, file)) = series.variant.rsplit_once('/')
-    {
-        series.variant = file.to_owned();
+/// Copies the derived tables.
+struct Derived<'a> {
+    from: &'a Recording,
+    to: Recording,
+    aliases: Aliases,
+}
+
+impl EachTable for Derived<'_> {
+    type Error = Problem;
+
+    fn table<R: Row>(&mut self) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn derived<R: DerivedRow>(&mut self) -> Result<(), Problem> {
+        let mut rows = self.from.rows::<R>().peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        let mut table = self.to.derive::<R>()?;
+        for rows in rows {
+            let mut rows = rows?;
+            rows.iter_mut().for_each(|row| row.redact(&mut self.aliases));
+            table.append(&rows)?;
+        }
+        Ok(table.finish()?)
     }
 }
 
@@ -243,71 +210,9 @@ fn without_path(injected: &Injected) -> Injected {
     Injected { timing, ..injected.clone() }
 }
 
-/// Names that stand for those of threads, in the order in which they appear.
-#[derive(Debug, Default)]
-struct Threads(HashMap<Arc<str>, Arc<str>>);
-
-impl Threads {
-    /// Returns the name that stands for this one.
-    fn alias(&mut self, name: &str) -> Arc<str> {
-        if name.is_empty() || is_open(name) {
-            return name.into();
-        }
-        let next = self.0.len() + 1;
-        self.0.entry(name.into()).or_insert_with(|| format!("{ALIAS}{next}").into()).clone()
-    }
-
-    fn name(&mut self, name: &mut Name) {
-        if name.kind == NameKind::Task {
-            name.name = self.alias(&name.name).as_ref().into();
-        }
-    }
-
-    fn activity(&mut self, row: &mut Activity) {
-        if sources::find(&row.source).is_some_and(names_thread) {
-            row.name = self.alias(&row.name);
-        } else if row.name.starts_with("0x") {
-            row.name = REMOVED.into();
-        }
-        row.sent_by_task = row.sent_by_task.take().map(|task| self.sender(&task));
-        row.function = row.function.take().filter(|function| !function.starts_with("0x"));
-    }
-
-    /// Returns what stands for a sender: a thread, or the source and name of an interrupt in parentheses.
-    fn sender(&mut self, sender: &str) -> Arc<str> {
-        let inner = sender.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-        let source = inner.and_then(|inner| sources::find(inner.split(' ').next()?));
-        match source {
-            None => self.alias(sender),
-            Some(source) if sender.contains("0x") || names_thread(source) => {
-                format!("({})", source.id).into()
-            }
-            Some(_) => sender.into(),
-        }
-    }
-}
-
-/// Returns whether the name of a thread begins like those of the kernel and our own.
-fn is_open(name: &str) -> bool {
-    OPEN_NAMES.iter().any(|open| name.starts_with(open))
-}
-
-/// Returns whether the rows of a source have the names of threads.
-fn names_thread(source: &Source) -> bool {
-    *source == sources::THREAD || *source == sources::FAIR_SERVER
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn threads_of_users_have_numbers_and_those_of_the_kernel_their_names() {
-        let mut threads = Threads::default();
-        let names = ["secretd", "kworker/1:1", "bash", "secretd", "", "loop 1"];
-        let aliases = names.map(|name| threads.alias(name).to_string());
-        assert_eq!(aliases, ["user-1", "kworker/1:1", "user-2", "user-1", "", "loop 1"]);
-    }
 
     #[test]
     fn a_thread_of_the_kernel_remains_one_in_any_cgroup() {

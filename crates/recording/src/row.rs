@@ -1,11 +1,15 @@
 //! Defines a row type and its table from one list of fields.
 
+use crate::aliases::Aliases;
+use crate::boundaries::Boundaries;
+use crate::cell::Cell;
 use crate::columns::{Decoder, Encoder};
 use crate::table::Table;
 use parquet::errors::ParquetError;
+use std::fmt::Debug;
 
 /// A row type with its table. Sealed: the tables are those of docs/format.md.
-pub trait Row: Clone + sealed::Sealed + 'static {
+pub trait Row: Clone + Debug + sealed::Sealed + 'static {
     /// Its table.
     #[doc(hidden)]
     const TABLE: Table;
@@ -33,6 +37,11 @@ pub trait Row: Clone + sealed::Sealed + 'static {
     /// Reads one row group.
     #[doc(hidden)]
     fn decode(input: &mut Decoder) -> Result<Vec<Self>, String>;
+    /// Passes on its values in the order of the columns; `boundaries` are those of the run.
+    fn cells(&self, boundaries: &Boundaries, each: &mut dyn FnMut(Cell<'_>));
+    /// Removes what names the owner of the machine.
+    #[doc(hidden)]
+    fn redact(&mut self, aliases: &mut Aliases);
 }
 
 /// A row type whose table is split by CPU.
@@ -41,15 +50,33 @@ pub trait CpuRow: Row {}
 /// A row type whose table can be derived again from the measured ones.
 pub trait DerivedRow: Row {}
 
+/// Something to do with every table; see [`crate::each_table`].
+pub trait EachTable {
+    /// Why it may fail.
+    type Error;
+    /// Does it with the table of these rows.
+    ///
+    /// # Errors
+    /// Those of the implementation; no other table follows.
+    fn table<R: Row>(&mut self) -> Result<(), Self::Error>;
+    /// Does it with the derived table of these rows; the same as with any other unless the implementation differs.
+    ///
+    /// # Errors
+    /// As [`EachTable::table`].
+    fn derived<R: DerivedRow>(&mut self) -> Result<(), Self::Error> {
+        self.table::<R>()
+    }
+}
+
 pub(crate) mod sealed {
     /// Prevents other crates from adding tables.
     pub trait Sealed {}
 }
 
-/// Defines row types with their tables, and `TABLES`, the list of all tables.
+/// Defines row types with their tables, `TABLES`, the list of all tables, and `each_table`, which passes on the row types.
 ///
-/// After the name of a row type stand: the name of its table, whether it is measured or derived, the field of
-/// the CPU by which the table is split, the field that distinguishes rows that may overlap, the fields of the
+/// After the name of a row type stand: the name of its table, whether it is measured or derived, the function of
+/// `rows::redacted` that removes what names the owner of the machine (`nothing` does), the field of the CPU by which the table is split, the field that distinguishes rows that may overlap, the fields of the
 /// first and the last tick, and `ordered true` if rows of one CPU must not overlap.
 ///
 /// A field is a column of the same name, or the columns listed after `=`. After `as rising` its values mostly
@@ -58,6 +85,8 @@ pub(crate) mod sealed {
 macro_rules! tables {
     (@origin measured $row:ident) => {};
     (@origin derived $row:ident) => { impl DerivedRow for $row {} };
+    (@each measured $each:ident $row:ident) => { $each.table::<$row>()? };
+    (@each derived $each:ident $row:ident) => { $each.derived::<$row>()? };
     (@cpu $row:ident $cpu:ident) => { impl CpuRow for $row {} };
     (@measured measured) => { true };
     (@measured derived) => { false };
@@ -71,7 +100,7 @@ macro_rules! tables {
     (@columns $type:ty, [] $field:ident $($name:literal)+) => { &[$(Column::new::<$type>($name)),+] };
     ($(
         $(#[$attribute:meta])*
-        pub struct $row:ident: $origin:ident $table:literal
+        pub struct $row:ident: $origin:ident $table:literal, redact $redact:ident
         $(, cpu $cpu:ident)? $(, strand $strand:ident)? $(, span $first:ident $last:ident)? $(, ordered $ordered:literal)?
         {$(
             $(#[$doc:meta])*
@@ -80,6 +109,15 @@ macro_rules! tables {
     )*) => {
         /// All tables.
         pub(crate) const TABLES: &[Table] = &[$(<$row as Row>::TABLE),*];
+
+        /// Does something with every table, the measured ones first.
+        ///
+        /// # Errors
+        /// The first one of `each`.
+        pub fn each_table<E: EachTable>(each: &mut E) -> Result<(), E::Error> {
+            $(tables!(@each $origin each $row);)*
+            Ok(())
+        }
 
         $(
             $(#[$attribute])*
@@ -131,6 +169,18 @@ macro_rules! tables {
                         rows.push(Self { $($field: $field.next().ok_or("a column is too short")??,)* });
                     }
                     Ok(rows)
+                }
+
+                fn cells(&self, boundaries: &Boundaries, each: &mut dyn FnMut(Cell<'_>)) {
+                    $(
+                        Field::cells(&self.$field, each);
+                        $($(each(Cell::Unsigned(boundaries.$time(self.$ticks)));)+)?
+                    )*
+                    let _ = boundaries; // a table without times
+                }
+
+                fn redact(&mut self, aliases: &mut Aliases) {
+                    redacted::$redact(self, aliases);
                 }
             }
         )*

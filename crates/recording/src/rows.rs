@@ -2,13 +2,18 @@
 //!
 //! Times are ticks of the run's counter ([`crate::Clock`]); intervals are half open.
 
+mod redacted;
+
 use crate::EventKind;
+use crate::aliases::Aliases;
+use crate::boundaries::Boundaries;
+use crate::cell::Cell;
 use crate::columns::{Decoder, Encoder};
 use crate::event::NameKind;
 use crate::field::{Field, numbers};
 use crate::parameters::Parameters;
 use crate::policy::Policy;
-use crate::row::{CpuRow, DerivedRow, Row, tables};
+use crate::row::{CpuRow, DerivedRow, EachTable, Row, tables};
 use crate::table::{Column, Table};
 use crate::text::{open_texts, texts};
 use parquet::data_type::Int32Type;
@@ -23,7 +28,7 @@ tables! {
     /// The loop read the counter at `start_ticks` and next at `end_ticks`. The raw gap includes one iteration
     /// of the loop itself; see [`crate::run::CpuRun::shortest_gap_ticks`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Detour: measured "detours", cpu cpu, span start_ticks end_ticks, ordered true {
+    pub struct Detour: measured "detours", redact nothing, cpu cpu, span start_ticks end_ticks, ordered true {
         /// The CPU.
         cpu: u32,
         /// The last counter value before the gap.
@@ -36,7 +41,7 @@ tables! {
     ///
     /// The row of the event in [`crate::EVENTS`] defines its `args`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct KernelEvent: measured "events", cpu cpu, span ticks ticks, ordered true {
+    pub struct KernelEvent: measured "events", redact nothing, cpu cpu, span ticks ticks, ordered true {
         /// The CPU that the event happened on.
         cpu: u32,
         /// Time of the event.
@@ -51,7 +56,7 @@ tables! {
 
     /// An interval in which events or detours were lost (measured table `losses`).
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Loss: measured "losses", cpu cpu, span start_ticks end_ticks {
+    pub struct Loss: measured "losses", redact nothing, cpu cpu, span start_ticks end_ticks {
         /// What was lost.
         what: LossKind,
         /// The CPU.
@@ -71,7 +76,7 @@ tables! {
     /// `victim/run_delay_ns`; `steal_ns` (the run queue's own count, read at a timer tick); and `lengths/total_ns`, the
     /// sum of all lengths that another tool counted.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Counter: measured "counters", cpu cpu, span ticks ticks {
+    pub struct Counter: measured "counters", redact nothing, cpu cpu, span ticks ticks {
         /// Name of the counter.
         name: String,
         /// The CPU that it counts for.
@@ -86,7 +91,7 @@ tables! {
     ///
     /// Ranges of a CPU may overlap, where only some quantiles are known.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct LengthCount: measured "lengths", cpu cpu {
+    pub struct LengthCount: measured "lengths", redact nothing, cpu cpu {
         /// The CPU.
         cpu: u32,
         /// Shortest length in the range.
@@ -99,7 +104,7 @@ tables! {
 
     /// A name that events refer to (measured table `names`).
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Name: measured "names", span ticks ticks {
+    pub struct Name: measured "names", redact name, span ticks ticks {
         /// The kind of thing that is named.
         kind: NameKind,
         /// Its number: pid, address or interrupt number.
@@ -112,7 +117,7 @@ tables! {
 
     /// A mark with which a recorded program begins an iteration (measured table `marks`).
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Mark: measured "marks", cpu cpu, span ticks ticks {
+    pub struct Mark: measured "marks", redact mark, cpu cpu, span ticks ticks {
         /// The CPU that its thread was on.
         cpu: u32,
         /// Time of the mark.
@@ -129,7 +134,7 @@ tables! {
     /// unseen. Samples of ranks that meet are different: a sample is the work of one phase, and from its end
     /// to the start of the next, or to the end of the series, the rank waited for the others.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Sample: measured "samples", cpu cpu, strand series, span start_ticks end_ticks, ordered true {
+    pub struct Sample: measured "samples", redact nothing, cpu cpu, strand series, span start_ticks end_ticks, ordered true {
         /// Number of its series.
         series: u32,
         /// Number of the sample in its series, from 0; lost samples also have a number.
@@ -146,7 +151,7 @@ tables! {
 
     /// A set of samples as planned (measured table `series`). [`crate::run::Outcome`] describes how it went.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Series: measured "series" {
+    pub struct Series: measured "series", redact series {
         /// Number of the series in the recording, from 0.
         series: u32,
         /// Number of the round; series of one round ran at the same time.
@@ -176,7 +181,7 @@ tables! {
     /// The `self_ticks` of all rows of one detour add up exactly to `end - start - shortest gap` of that
     /// detour.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Activity: derived "activities", cpu cpu, span start_ticks end_ticks {
+    pub struct Activity: derived "activities", redact activity, cpu cpu, span start_ticks end_ticks {
         /// The CPU.
         cpu: u32,
         /// Start of the interval, clipped to the detour.
@@ -211,7 +216,7 @@ tables! {
 
     /// A thread of a recorded program (derived table `threads`).
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct ProgramThread: derived "threads", span first_ticks last_ticks {
+    pub struct ProgramThread: derived "threads", redact thread, span first_ticks last_ticks {
         /// Its number in this recording, from 0. Another thread may get the same thread id later.
         thread: u32,
         /// Thread id.
@@ -236,7 +241,7 @@ tables! {
     ///
     /// Delays of one CPU overlap: several threads may wait there. They are in the order in which they ended.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Delay: derived "delays", cpu cpu, span start_ticks end_ticks {
+    pub struct Delay: derived "delays", redact delay, cpu cpu, span start_ticks end_ticks {
         /// The CPU for which it waited; of a blocked thread, the one for which the thread waited that woke it.
         cpu: u32,
         /// When it could have executed.
@@ -347,7 +352,7 @@ texts! {
 }
 
 numbers! {
-    EventKind as U16, Int32Type, |kind| i32::from(kind as u16), event;
+    EventKind as U16, Int32Type, |kind| Cell::Unsigned(u64::from(kind as u16)), |kind| i32::from(kind as u16), event;
 }
 
 fn event(stored: i32) -> Result<EventKind, String> {

@@ -1,10 +1,9 @@
 //! Removes from a text what names its owner: hosts, paths, and words of the command line.
 
 use crate::run::Run;
+use crate::who::REMOVED;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands for a text that is removed.
-pub(crate) const REMOVED: &str = "(removed)";
 /// These paths, and those below them, say nothing about the owner.
 const OPEN_PATHS: [&str; 4] = ["/proc", "/sys", "/dev/cpu", "/dev/cpu_dma_latency"];
 /// Paths below this one contain the names of units, containers and jobs.

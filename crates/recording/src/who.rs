@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// How the names of threads begin in a redacted recording.
 pub(crate) const ALIAS: &str = "user-";
+/// What stands for a text that is removed from one.
+pub(crate) const REMOVED: &str = "(removed)";
 
 /// A thread that ran on a measured CPU, as /proc showed it while it lived.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

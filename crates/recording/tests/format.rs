@@ -6,11 +6,11 @@
 use anechoic_lab::sample;
 use anechoic_recording::run::{FORMAT_VERSION, RunState};
 use anechoic_recording::{
-    Activity, Counter, Detour, EVENTS, KernelEvent, LengthCount, Loss, Name, Parameters, Recording,
-    Row, Sample, Series, find,
+    Activity, EVENTS, EachTable, Parameters, Recording, Row, each_table, find,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,22 +23,23 @@ fn fixture(version: u32) -> PathBuf {
 }
 
 /// Formats every row of every table, one per line.
-fn listing(recording: &Recording) -> String {
-    fn table<R: Row + std::fmt::Debug>(recording: &Recording, text: &mut String) {
-        for row in recording.rows::<R>().flat_map(Result::unwrap) {
-            writeln!(text, "{row:?}").unwrap();
+struct Listing<'a>(&'a Recording, String);
+
+impl EachTable for Listing<'_> {
+    type Error = Infallible;
+
+    fn table<R: Row>(&mut self) -> Result<(), Infallible> {
+        for row in self.0.rows::<R>().flat_map(Result::unwrap) {
+            writeln!(self.1, "{row:?}").unwrap();
         }
+        Ok(())
     }
-    let mut text = String::new();
-    table::<Detour>(recording, &mut text);
-    table::<KernelEvent>(recording, &mut text);
-    table::<Loss>(recording, &mut text);
-    table::<Counter>(recording, &mut text);
-    table::<Name>(recording, &mut text);
-    table::<Sample>(recording, &mut text);
-    table::<Series>(recording, &mut text);
-    table::<Activity>(recording, &mut text);
-    text
+}
+
+fn listing(recording: &Recording) -> String {
+    let mut listing = Listing(recording, String::new());
+    let Ok(()) = each_table(&mut listing);
+    listing.1
 }
 
 #[test]
@@ -70,28 +71,37 @@ fn the_activities_of_the_examples_have_the_columns_of_today() {
     }
 }
 
+/// Compares the columns of a table with those that its section of the reference lists.
+struct Reference(String);
+
+impl EachTable for Reference {
+    type Error = Infallible;
+
+    fn table<R: Row>(&mut self) -> Result<(), Infallible> {
+        let table = R::TABLE;
+        let heading = format!("{}\n", table.name);
+        let section = self.0.split("\n### ").find(|section| section.starts_with(&heading));
+        let section = section.unwrap_or_else(|| panic!("docs/format.md lacks {}", table.name));
+        let section = section.split("\n## ").next().unwrap();
+        let section = section.split("\n| parameter |").next().unwrap();
+        let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+        let listed =
+            cells.flat_map(|cell| cell.split('`').step_by(2)).filter(|name| !name.is_empty());
+        let columns = table.columns().map(|column| column.name);
+        assert_eq!(listed.collect::<Vec<_>>(), columns.collect::<Vec<_>>(), "{}", table.name);
+        let part = format!("DIR/{}/part-00000.parquet", table.name);
+        let line = self.0.lines().find(|line| line.starts_with(&part)).expect("the list has it");
+        assert_eq!(line.contains(" measured"), table.measured, "{line}");
+        Ok(())
+    }
+}
+
 #[test]
 fn the_reference_lists_every_column_and_event() {
     let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
-    let reference = fs::read_to_string(reference).unwrap();
-    fn check<R: Row>(reference: &str) {
-        let table = R::TABLE;
-        let section = reference.split("\n### ").find(|section| section.starts_with(table.name));
-        let section = section.unwrap().split("\n## ").next().unwrap();
-        let section = section.split("\n| parameter |").next().unwrap();
-        let listed = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-        let columns = table.columns().map(|column| column.name);
-        assert_eq!(listed.collect::<Vec<_>>(), columns.collect::<Vec<_>>(), "{}", table.name);
-    }
-    check::<Detour>(&reference);
-    check::<KernelEvent>(&reference);
-    check::<Loss>(&reference);
-    check::<Counter>(&reference);
-    check::<LengthCount>(&reference);
-    check::<Name>(&reference);
-    check::<Sample>(&reference);
-    check::<Series>(&reference);
-    check::<Activity>(&reference);
+    let mut reference = Reference(fs::read_to_string(reference).unwrap());
+    let Ok(()) = each_table(&mut reference);
+    let reference = reference.0;
     for spec in EVENTS {
         let (number, args) = (spec.kind as u16, spec.args.join(", "));
         let row = format!("| {number} | `{}:{}` | {args} |\n", spec.system, spec.name);

@@ -3,29 +3,29 @@
 use anechoic_lab::sample;
 use anechoic_recording::run::RunState;
 use anechoic_recording::{
-    Activity, Counter, Detour, KernelEvent, Loss, Name, ProblemKind, Recorder, Recording, Row,
-    Sample, Series, find,
+    Detour, EachTable, Name, ProblemKind, Recorder, Recording, Row, each_table, find,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Reads like a careful program: opens, and reads every table to its end or first error.
-fn read_everything(dir: &Path) -> Result<(), String> {
-    let recording = Recording::open(dir).map_err(|error| error.to_string())?;
-    fn read<R: Row>(recording: &Recording) -> Result<(), String> {
-        let mut rows = recording.rows::<R>();
+/// Reads a table to its end or first error.
+struct Reader<'a>(&'a Recording);
+
+impl EachTable for Reader<'_> {
+    type Error = String;
+
+    fn table<R: Row>(&mut self) -> Result<(), String> {
+        let mut rows = self.0.rows::<R>();
         let first = rows.find_map(Result::err);
         assert!(rows.next().is_none(), "nothing follows an error or the end");
         first.map_or(Ok(()), |error| Err(error.to_string()))
     }
-    read::<Detour>(&recording)?;
-    read::<KernelEvent>(&recording)?;
-    read::<Loss>(&recording)?;
-    read::<Counter>(&recording)?;
-    read::<Name>(&recording)?;
-    read::<Sample>(&recording)?;
-    read::<Series>(&recording)?;
-    read::<Activity>(&recording)?;
+}
+
+/// Reads like a careful program: opens, and reads every table to its end or first error.
+fn read_everything(dir: &Path) -> Result<(), String> {
+    let recording = Recording::open(dir).map_err(|error| error.to_string())?;
+    each_table(&mut Reader(&recording))?;
     recording.attribution().map_err(|error| error.to_string())?;
     recording
         .rows_of_cpu::<Detour>(1)

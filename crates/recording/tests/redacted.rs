@@ -7,9 +7,11 @@ use anechoic_recording::machine::{Cache, Cpu, Setting};
 use anechoic_recording::run::{NotAvailable, OwnThread, RecordedEvent, RunState};
 use anechoic_recording::who::{CpuLimits, SeenThread};
 use anechoic_recording::{
-    Activity, ActivityKind, Counter, Loss, Name, NameKind, Policy, Recorder, Recording, Run, Series,
+    Activity, ActivityKind, Delay, DelayKind, EachTable, Mark, Name, NameKind, Policy,
+    ProgramThread, Recorder, Recording, Row, Run, each_table,
 };
 use serde_json::Value;
+use std::convert::Infallible;
 
 /// The host, another host of the job, a directory of the command, and a path.
 const SECRETS: [&str; 4] = ["zebra", "okapi", "giraffe", "badger"];
@@ -147,6 +149,8 @@ fn redacted(run: &Run) -> String {
     recorder.append(&sample::series()).unwrap();
     let name = Name { kind: NameKind::Task, key: 1, ticks: 0, name: "badger".into() };
     recorder.append(&[name]).unwrap();
+    let mark = Mark { cpu: 0, ticks: sample::START, thread: 1, label: "badger".into() };
+    recorder.append(&[mark]).unwrap();
     recorder.finish(run).unwrap();
     let recording = Recording::open(&dir).unwrap();
     let rows = [
@@ -165,16 +169,62 @@ fn redacted(run: &Run) -> String {
     let mut derived = recording.derive::<Activity>().unwrap();
     derived.append(&activities.collect::<Vec<_>>()).unwrap();
     derived.finish().unwrap();
+    let mut derived = recording.derive().unwrap();
+    derived.append(&[thread()]).unwrap();
+    derived.finish().unwrap();
+    let mut derived = recording.derive().unwrap();
+    derived.append(&[delay(Some(7), "badger"), delay(None, "interrupts")]).unwrap();
+    derived.finish().unwrap();
     recording.write_attribution(&Attribution::default()).unwrap();
     let hosts = [("zebra", "host-1"), ("okapi", "host-2")].map(|(a, b)| (a.into(), b.into()));
     recording.redact_to(&copy, "host-1", &hosts.into()).unwrap();
     let copy = Recording::open(&copy).unwrap();
-    let mut texts = serde_json::to_string(copy.run()).unwrap();
-    texts += &format!("{:?}", copy.rows::<Activity>().collect::<Vec<_>>());
-    texts += &format!("{:?}", copy.rows::<Name>().collect::<Vec<_>>());
-    texts += &format!("{:?}", copy.rows::<Counter>().collect::<Vec<_>>());
-    texts += &format!("{:?}", copy.rows::<Loss>().collect::<Vec<_>>());
-    texts + &format!("{:?}", copy.rows::<Series>().collect::<Vec<_>>())
+    let mut texts = Texts(&copy, serde_json::to_string(copy.run()).unwrap());
+    let Ok(()) = each_table(&mut texts);
+    texts.1
+}
+
+/// Adds the rows of every table.
+struct Texts<'a>(&'a Recording, String);
+
+impl EachTable for Texts<'_> {
+    type Error = Infallible;
+
+    fn table<R: Row>(&mut self) -> Result<(), Infallible> {
+        self.1 += &format!("{:?}", self.0.rows::<R>().collect::<Vec<_>>());
+        Ok(())
+    }
+}
+
+fn thread() -> ProgramThread {
+    ProgramThread {
+        thread: 0,
+        tid: 7,
+        name: "badger".into(),
+        priority: None,
+        cpus: "0".into(),
+        first_ticks: 0,
+        last_ticks: 0,
+        executed_ticks: 0,
+        interrupted_ticks: 0,
+    }
+}
+
+fn delay(holder: Option<i32>, holder_name: &str) -> Delay {
+    Delay {
+        cpu: 0,
+        start_ticks: sample::START,
+        end_ticks: sample::START,
+        thread: 0,
+        kind: DelayKind::Woken,
+        own_ticks: 0,
+        holder,
+        holder_name: holder_name.into(),
+        holder_thread: None,
+        held_ticks: 0,
+        waker_thread: None,
+        slept_ticks: None,
+    }
 }
 
 #[test]
@@ -198,8 +248,14 @@ fn no_text_of_a_redacted_copy_has_a_secret() {
             let at = texts.find(secret).map(|at| &texts[at.saturating_sub(100)..at + secret.len()]);
             assert_eq!(at, None, "{secret}");
         }
-        for stays in ["host=host-2", "hrtimer_wakeup", "\"(timer-tick)\"", "\"(timer)\"", "user-1"]
-        {
+        for stays in [
+            "host=host-2",
+            "hrtimer_wakeup",
+            "\"(timer-tick)\"",
+            "\"(timer)\"",
+            "user-1",
+            "\"interrupts\"",
+        ] {
             assert!(texts.contains(stays), "{stays}: {texts}");
         }
     }

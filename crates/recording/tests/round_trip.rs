@@ -96,7 +96,7 @@ proptest! {
         run.start_ticks = start_ticks;
         let boundaries = Boundaries::new(&run.clock, run.start_ticks);
         for ticks in ticks.into_iter().flat_map(|t| [t, start_ticks.saturating_add(t)]) {
-            prop_assert_eq!(boundaries.ns(ticks), run.clock.ns(ticks.saturating_sub(start_ticks)));
+            prop_assert_eq!(boundaries.since_start(ticks), run.clock.ns(ticks.saturating_sub(start_ticks)));
         }
     }
 }

@@ -5,7 +5,7 @@ use super::artefacts::Artefacts;
 use super::plan::Plan;
 use super::stop_watch::{OwnWork, StopWatch};
 use super::unsaved::Counted;
-use super::window::{Before, Part, Waits, Window};
+use super::window::{Before, Part, Rows, Waits, Window};
 use crate::timed::buffers::{BlockExchange, StoredSample};
 use crate::timed::sinks::LoopBuffers;
 use anechoic_attribute::program::Watch;
@@ -327,13 +327,13 @@ impl Store {
         let Some(window) = self.window.take() else { return };
         let parts = window.finish(run);
         self.recorder.begin_at(run);
-        for rows in parts {
-            self.append(&rows.names);
-            self.append(&rows.marks);
-            self.append(&rows.detours);
-            self.append(&rows.events);
-            self.append(&rows.counters);
-            self.losses(&rows.losses);
+        for Rows { names, marks, detours, events, counters, losses } in parts {
+            self.append(&names);
+            self.append(&marks);
+            self.append(&detours);
+            self.append(&events);
+            self.append(&counters);
+            self.losses(&losses);
         }
     }
 

@@ -67,17 +67,6 @@ pub(super) struct Part {
     threads: Vec<SeenThread>,
 }
 
-/// Rows that wait for the end of the run.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Rows {
-    pub(super) detours: Vec<Detour>,
-    pub(super) events: Vec<KernelEvent>,
-    pub(super) losses: Vec<Loss>,
-    pub(super) counters: Vec<Counter>,
-    pub(super) names: Vec<Name>,
-    pub(super) marks: Vec<Mark>,
-}
-
 /// A row that may wait for the end of the run.
 pub(super) trait Waits: Row {
     /// Returns where it waits; `None` if it is written at once, because no run of detours has it.
@@ -87,7 +76,23 @@ pub(super) trait Waits: Row {
 }
 
 macro_rules! waits {
-    ($($row:ident in $place:ident)*) => {
+    ($($place:ident: $row:ident,)*) => {
+        /// Rows that wait for the end of the run.
+        #[derive(Debug, Default, PartialEq)]
+        pub(super) struct Rows { $(pub(super) $place: Vec<$row>,)* }
+
+        impl Rows {
+            fn bytes(&self) -> u64 {
+                let rows = [$(size_of_val(&*self.$place)),*].iter().sum::<usize>();
+                (rows + self.names.len() * NAME_BYTES) as u64
+            }
+
+            /// Frees the memory that more rows would have used.
+            fn shrink(&mut self) {
+                $(self.$place.shrink_to_fit();)*
+            }
+        }
+
         $(impl Waits for $row {
             fn place(rows: &mut Rows) -> Option<&mut Vec<Self>> {
                 Some(&mut rows.$place)
@@ -96,7 +101,14 @@ macro_rules! waits {
     };
 }
 
-waits! { Detour in detours KernelEvent in events Loss in losses Counter in counters Name in names Mark in marks }
+waits! {
+    detours: Detour,
+    events: KernelEvent,
+    losses: Loss,
+    counters: Counter,
+    names: Name,
+    marks: Mark,
+}
 impl Waits for Series {}
 impl Waits for Sample {}
 
@@ -104,28 +116,6 @@ impl Part {
     /// Returns a part that begins now, with what the kernel has counted.
     pub(super) fn new(from_ticks: u64, before: Before, counters: Vec<Counter>) -> Self {
         Self { from_ticks, before: Some(before), counters, ..Self::default() }
-    }
-}
-
-impl Rows {
-    fn bytes(&self) -> u64 {
-        let all = size_of_val(&*self.detours)
-            + size_of_val(&*self.events)
-            + size_of_val(&*self.losses)
-            + size_of_val(&*self.counters)
-            + size_of_val(&*self.marks)
-            + self.names.len() * (size_of::<Name>() + NAME_BYTES);
-        all as u64
-    }
-
-    /// Frees the memory that more rows would have used.
-    fn shrink(&mut self) {
-        self.detours.shrink_to_fit();
-        self.events.shrink_to_fit();
-        self.losses.shrink_to_fit();
-        self.counters.shrink_to_fit();
-        self.names.shrink_to_fit();
-        self.marks.shrink_to_fit();
     }
 }
 

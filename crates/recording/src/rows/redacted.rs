@@ -1,0 +1,50 @@
+//! What names the owner of the machine in the rows of each table is removed.
+
+use super::{Activity, Delay, Mark, Name, ProgramThread, Series};
+use crate::aliases::{Aliases, names_thread};
+use crate::event::NameKind;
+use crate::sources;
+use crate::who::REMOVED;
+
+/// Leaves a row as it is that has numbers and words of the tool and the kernel only.
+pub(super) fn nothing<R>(_row: &mut R, _aliases: &mut Aliases) {}
+
+pub(super) fn name(row: &mut Name, aliases: &mut Aliases) {
+    if row.kind == NameKind::Task {
+        row.name = aliases.alias(&row.name).as_ref().into();
+    }
+}
+
+/// Removes what the program wrote.
+pub(super) fn mark(row: &mut Mark, _aliases: &mut Aliases) {
+    row.label = "".into();
+}
+
+/// Removes the directory from the name of a user's own function.
+pub(super) fn series(row: &mut Series, _aliases: &mut Aliases) {
+    if row.parameters.library.is_some()
+        && let Some((_, file)) = row.variant.rsplit_once('/')
+    {
+        row.variant = file.to_owned();
+    }
+}
+
+pub(super) fn activity(row: &mut Activity, aliases: &mut Aliases) {
+    if sources::find(&row.source).is_some_and(names_thread) {
+        row.name = aliases.alias(&row.name);
+    } else if row.name.starts_with("0x") {
+        row.name = REMOVED.into();
+    }
+    row.sent_by_task = row.sent_by_task.take().map(|task| aliases.sender(&task));
+    row.function = row.function.take().filter(|function| !function.starts_with("0x"));
+}
+
+pub(super) fn thread(row: &mut ProgramThread, aliases: &mut Aliases) {
+    row.name = aliases.alias(&row.name);
+}
+
+pub(super) fn delay(row: &mut Delay, aliases: &mut Aliases) {
+    if row.holder.is_some_and(|tid| tid > 0) {
+        row.holder_name = aliases.alias(&row.holder_name);
+    }
+}
