@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Commands that have an option before it is explained in one place: subcommands of one command, or any.
 const ENOUGH: (usize, usize) = (2, 3);
@@ -10,7 +11,7 @@ const ENOUGH: (usize, usize) = (2, 3);
 const VALUES: usize = 10;
 
 const INTRODUCTION: &str = "\
-Every command with its options, as `anechoic COMMAND --help` explains them, which also has examples. \
+Every command with its options; *more* leads to the page about it. `anechoic COMMAND --help` also has examples. \
 Times are written like `500ms`, `10s` or `5m`, rates like `1khz`, lists of CPUs like `0-3,8`. \
 `anechoic` itself, `measure`, `suite`, `predict`, `export` and `import` begin with the options that all or some of their \
 commands have; each of these commands names what it has of the latter.\n";
@@ -18,6 +19,27 @@ commands have; each of these commands names what it has of the latter.\n";
 /// What is used like this is clear from the list of what a command has.
 const PLAIN_USES: [&str; 4] =
     ["[OPTIONS]", "<COMMAND>", "[OPTIONS] [RECORDINGS]...", "[OPTIONS] <FILE>..."];
+
+/// Commands that another page explains, so that this one only repeats what they are for. A method has the page of its name.
+const EXPLAINED: &[(&str, &str)] = &[
+    ("anechoic run", "methods/detours.md"),
+    ("anechoic record", "methods/program.md"),
+    ("anechoic measure fwq", "methods/fwq-ftq.md"),
+    ("anechoic measure ftq", "methods/fwq-ftq.md"),
+    ("anechoic minimal", "howto/minimal.md"),
+    ("anechoic inject", "methods/injection.md"),
+    ("anechoic predict bsp", "methods/bsp.md"),
+    ("anechoic predict laws", "methods/prediction.md"),
+    ("anechoic predict phases", "methods/prediction.md"),
+    ("anechoic predict ticks", "methods/serial.md"),
+    ("anechoic merge", "methods/hosts.md"),
+    ("anechoic compare", "methods/comparison.md"),
+    ("anechoic ab", "howto/compare.md"),
+    ("anechoic history", "howto/compare.md"),
+    ("anechoic gate", "methods/gate.md"),
+    ("anechoic rank", "methods/comparison.md"),
+    ("anechoic sweep", "howto/sweep.md"),
+];
 
 const COLOUR: &str = "- `--color WHEN`: auto, always or never, all have it; auto has colours on a terminal, unless \
 `NO_COLOR` is set or a launcher started the command\n";
@@ -60,6 +82,12 @@ pub fn page(commands: &[(String, clap::Command)]) -> String {
         .iter()
         .map(|(name, command)| Entry { name, command, rows: rows(command) })
         .collect();
+    for (name, page) in EXPLAINED {
+        assert!(
+            entries.iter().any(|entry| entry.name == *name),
+            "{name} has {page}, but is no command"
+        );
+    }
     let homes = homes(&entries);
     let mut text = format!("{INTRODUCTION}\n## anechoic\n\n{COLOUR}{}", list(&homes, "anechoic"));
     for entry in &entries {
@@ -112,13 +140,32 @@ fn list(homes: &Homes, name: &str) -> String {
     part("All have", &all) + &part("Some have", &some)
 }
 
+/// Returns what a command is for: all that its help states, or its first line and the page that explains it.
+fn about(entry: &Entry) -> String {
+    let short = entry.command.get_about().map(ToString::to_string).unwrap_or_default();
+    let long = entry.command.get_long_about().map(ToString::to_string);
+    match explained_by(entry.name) {
+        Some(page) => format!("{short} ([more](../{page}))"),
+        None => long.unwrap_or(short),
+    }
+}
+
+/// Returns the page that explains a command, below `docs/`.
+fn explained_by(name: &str) -> Option<String> {
+    if let Some((_, page)) = EXPLAINED.iter().find(|(explained, _)| *explained == name) {
+        return Some((*page).to_owned());
+    }
+    let page = format!("methods/{}.md", name.strip_prefix("anechoic measure ")?);
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    docs.join(&page).exists().then_some(page)
+}
+
 /// Returns what the page states about one command.
 fn section(entry: &Entry, homes: &Homes) -> String {
     let command = entry.command;
-    let about = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string);
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    let mut text = format!("\n## {}\n\n{}\n", entry.name, about.unwrap_or_default());
+    let mut text = format!("\n## {}\n\n{}\n", entry.name, about(entry));
     if !PLAIN_USES.iter().any(|plain| usage.ends_with(plain)) {
         let _ = write!(text, "\n`{usage}`\n");
     }
