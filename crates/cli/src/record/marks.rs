@@ -36,7 +36,7 @@ pub(super) struct MarkArgs {
     /// as libc.so.6:write
     #[arg(long, value_name = "[FILE:]FUNCTION", conflicts_with = "repeat")]
     mark: Option<String>,
-    /// The same, with each line that the command writes to descriptor N [default: the number in ANECHOIC_MARK_FD]
+    /// The same, with each write of the command to descriptor N [default: the number in ANECHOIC_MARK_FD]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = number, conflicts_with = "repeat")]
     mark_fd: Option<i32>,
     /// The same, with each text that the program writes to the kernel's trace_marker and that begins with TEXT [default:
