@@ -391,8 +391,8 @@ fn command_reference() -> String {
 fn source_catalogue() -> String {
     let mut text = format!("# Sources of noise\n\n{GENERATED}");
     text += "What the time of a detour is charged to. The identifier is the value of the column `source` in the table \
-             `activities` of a recording. Below each source stands what reduces it, and at what price; `anechoic sources` \
-             lists the sources of a recording with this advice.\n";
+             `activities` of a recording. The list below each source has what reduces it, and at what price; \
+             `anechoic sources` lists the sources of a recording with this advice.\n";
     let classes = [
         (Class::Interrupt, "Interrupts and work deferred by them"),
         (Class::Thread, "Other threads"),
