@@ -17,7 +17,7 @@ use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stopped::{Stopped, StoppedBuilder};
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
-use crate::waits::ThreadRow;
+use crate::waits::{ThreadRow, WaitPlaces};
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::stop::StopCondition;
@@ -56,6 +56,9 @@ pub struct Summary {
     /// if the recording was attributed by an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<ThreadRow>>,
+    /// Where the threads of the recorded program lost their CPUs; absent without call stacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<WaitPlaces>,
     /// Losses by kind.
     pub losses: Vec<LossSummary>,
     /// Cost of recording events; absent if it was not measured, or too little for a verdict.
@@ -198,6 +201,7 @@ impl<'a> SummaryBuilder<'a> {
                 .then(|| self.edges.interrupts()),
             sources,
             threads: None,
+            places: None,
             losses: losses(&lost, &windows(loops, run), wall),
             tracer_cost,
             suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),

@@ -6,10 +6,12 @@ mod blocked;
 mod holder;
 mod lengths;
 mod longest;
+mod places;
 mod table;
 
 pub use holder::{Holder, HolderKind};
 pub use longest::LongWait;
+pub use places::{Calls, WaitPlace, WaitPlaces, places};
 
 pub(crate) use longest::longest_waits;
 
@@ -204,6 +206,12 @@ impl Times {
         self.count += 1;
         self.ticks = self.ticks.saturating_add(ticks);
         self.longest = self.longest.max(ticks);
+    }
+
+    fn merge(&mut self, other: Times) {
+        self.count += other.count;
+        self.ticks = self.ticks.saturating_add(other.ticks);
+        self.longest = self.longest.max(other.longest);
     }
 }
 

@@ -83,7 +83,7 @@ impl Names {
                 let Ok(irq) = u32::try_from(row.key) else { return };
                 self.irqs.insert(irq, row.name.into());
             }
-            NameKind::Program | NameKind::Cgroup => {}
+            NameKind::Program | NameKind::Cgroup | NameKind::Stack => {}
         }
     }
 

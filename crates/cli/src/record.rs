@@ -71,6 +71,10 @@ pub struct RecordArgs {
     /// Count in an iteration what all threads of the program lose, for a mark whose thread waits for others
     #[arg(long, requires = "marks")]
     mark_whole: bool,
+    /// Also record where its threads were in their code when they lost a CPU, and what followed them there was. Calls of a
+    /// program are known as far as it has frame pointers
+    #[arg(long)]
+    stacks: bool,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -109,6 +113,7 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic record --repeat 10 -- ./my-benchmark  why do its runs differ?
   sudo anechoic record --stop-on 'detour>1ms' --keep 5s -- ./my-server
                                                       the last 5 s before it is held up
+  sudo anechoic record --stacks -- ./my-server        where was it when it lost the CPU?
   sudo anechoic record -- sudo -u alice ./my-program  as another user";
 
 impl RecordArgs {
@@ -155,6 +160,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         allow_variant_tsc: args.allow_variant_tsc,
         program_cpus: online,
         mark,
+        stacks: args.stacks,
         save_every: args.save_every.unwrap_or(plan.save_every),
         stop_on: args.stop_on,
         keep: args.keep,

@@ -20,6 +20,7 @@ mod plan;
 mod program;
 mod ranks;
 mod schedule;
+mod stacks;
 mod stop_watch;
 mod store;
 mod unsaved;

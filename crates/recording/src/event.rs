@@ -20,8 +20,14 @@ texts! {
         /// The number of the hierarchy of a control group, a colon and its path, by its number, which groups of several
         /// hierarchies may have. It is used during a run and not stored.
         Cgroup = "cgroup",
+        /// A call stack, by its number: the functions from the outermost to the innermost, separated by `;`. Those of the kernel
+        /// end in [`KERNEL_FUNCTION`].
+        Stack = "stack",
     }
 }
+
+/// What the names of the kernel's functions end in, in call stacks.
+pub const KERNEL_FUNCTION: &str = "_[k]";
 
 /// A text field of an event that gives a number its name.
 #[derive(Debug, Clone, Copy)]

@@ -116,7 +116,7 @@ pub use durable::{
     create as create_file, create_dir_all, create_nothing_more, create_own_dir, replace_file,
 };
 pub use error::WriteError;
-pub use event::{EVENTS, EventKind, EventSpec, NameKind};
+pub use event::{KERNEL_FUNCTION, EVENTS, EventKind, EventSpec, NameKind};
 pub use intervals::Intervals;
 pub use loops::Loops;
 pub use losses::{Losses, LossesOf};
@@ -132,7 +132,7 @@ pub use recording::{Recording, find, find_each, readers};
 pub use row::{CpuRow, DerivedRow, EachTable, Row};
 pub use rows::{
     Activity, ActivityKind, Counter, Delay, DelayKind, Detour, Fixed, KernelEvent, LengthCount,
-    Loss, LossKind, Mark, Name, ProgramThread, Sample, Series, VictimState, each_table,
+    Loss, LossKind, Mark, Name, ProgramThread, Sample, Series, Stack, VictimState, each_table,
 };
 pub use run::Run;
 pub use stint::Stint;

@@ -128,6 +128,19 @@ tables! {
         label: Arc<str>,
     }
 
+    /// A thread of a recorded program left a CPU, or another one that it followed there (measured table `stacks`).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Stack: measured "stacks", redact nothing, cpu cpu, span ticks ticks {
+        /// The CPU.
+        cpu: u32,
+        /// When it left: up to some microseconds after the event that says so.
+        ticks: u64 as rising => ns since_start ticks,
+        /// The thread that left.
+        thread: i32,
+        /// The number of its call stack, which a row of `names` has: kind `stack`.
+        stack: u32,
+    }
+
     /// A repetition of a method (measured table `samples`).
     ///
     /// Samples of one series follow each other without a gap if nothing was lost, so that no time goes

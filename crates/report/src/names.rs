@@ -4,7 +4,7 @@ use crate::style::{plain, width};
 use crate::units::{count, cpu_list};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::memory::Outliers;
-use anechoic_analyze::waits::{Holder, HolderKind};
+use anechoic_analyze::waits::{Calls, Holder, HolderKind};
 use anechoic_recording::ActivityKind;
 use anechoic_recording::sources;
 
@@ -29,6 +29,15 @@ pub(crate) fn causes(outliers: &Outliers, run: &Facts) -> Option<String> {
 pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
     let title = sources::find(source).map_or(source, |known| known.title_on(guest));
     if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
+}
+
+/// Names the innermost calls of a thread, at most `most` of its program: `futex_do_wait (kernel) ← wait ← main`.
+pub(crate) fn calls(calls: &Calls, most: usize) -> String {
+    let kernel = calls.kernel.first().map(|call| format!("{} (kernel)", plain(call)));
+    let program = calls.program.iter().take(most).map(|call| plain(call));
+    let more = (calls.program.len() > most).then(|| "…".to_owned());
+    let named: Vec<String> = kernel.into_iter().chain(program).chain(more).collect();
+    if named.is_empty() { "code that is not known".to_owned() } else { named.join(" ← ") }
 }
 
 /// Returns which CPUs were touched: `all`, their numbers, or how many.

@@ -1,6 +1,9 @@
 //! Functions of a program or shared library, by name, and where they lie in its file.
 
+mod containing;
 mod mangled;
+
+pub use containing::names_at;
 
 use anechoic_recording::{Problem, ProblemKind, in_words};
 use std::collections::{BTreeMap, BTreeSet};

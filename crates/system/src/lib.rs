@@ -32,6 +32,7 @@ pub mod quantum;
 pub mod rights;
 pub mod rlimits;
 pub mod shared_object;
+pub mod stacks;
 mod stat;
 pub mod steal;
 pub mod tracefs;

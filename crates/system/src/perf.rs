@@ -2,6 +2,7 @@
 
 mod calls;
 mod counts;
+pub(crate) mod mappings;
 
 pub use calls::SystemCalls;
 pub use counts::{Counted, Counts};

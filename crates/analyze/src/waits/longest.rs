@@ -1,6 +1,7 @@
 //! The longest waits of a program's threads, and which threads long detours of CPUs delayed.
 
 use super::holder::{Held, Holder};
+use super::places::{self, Calls};
 use super::table::{Thread, ThreadTable};
 use crate::story::{DetourStory, Victim};
 use anechoic_recording::{Delay, DelayKind, Problem, Recording};
@@ -35,6 +36,12 @@ pub struct LongWait {
     /// The thread of the program that woke it; absent for others and interrupts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub woken_by: Option<String>,
+    /// Where it was in its code when it had left a CPU; absent if no stack was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Calls>,
+    /// Where the thread that had the CPU was in its code when it left that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_calls: Option<Calls>,
     /// Whether the thread that had the CPU, or that woke it, has a lower priority and belongs to the same program.
     pub inversion: bool,
 }
@@ -77,7 +84,10 @@ pub(crate) fn longest_waits(
     for (delayed, story) in victims.iter().zip(stories) {
         story.victim = delayed.victim(&table, story);
     }
-    Ok(kept.iter().filter_map(|(_, delay)| long_wait(delay, &table, recording)).collect())
+    let kept: Vec<Delay> = kept.into_iter().map(|(_, delay)| delay).collect();
+    let calls = places::beside(recording, &kept)?;
+    let waits = kept.iter().zip(calls);
+    Ok(waits.filter_map(|(delay, calls)| long_wait(delay, calls, &table, recording)).collect())
 }
 
 /// The threads that waited in a detour.
@@ -114,7 +124,12 @@ impl Delayed {
     }
 }
 
-fn long_wait(delay: &Delay, table: &ThreadTable, recording: &Recording) -> Option<LongWait> {
+fn long_wait(
+    delay: &Delay,
+    [calls, behind_calls]: [Option<Calls>; 2],
+    table: &ThreadTable,
+    recording: &Recording,
+) -> Option<LongWait> {
     let (run, thread) = (recording.run(), table.thread(delay.thread)?);
     let clock = &run.clock;
     let waker = delay.waker_thread.and_then(|waker| table.thread(waker));
@@ -133,6 +148,8 @@ fn long_wait(delay: &Delay, table: &ThreadTable, recording: &Recording) -> Optio
         behind_tid: delay.holder.filter(|&tid| tid > 0),
         held_ns: clock.ns(delay.held_ticks),
         woken_by: waker.map(|waker| waker.name.to_string()),
+        calls,
+        behind_calls,
         inversion: matches!((thread.priority, lower), (Some(a), Some(b)) if a < b),
     })
 }

@@ -1,6 +1,7 @@
 //! What the kernel reports while the loops run: its events, and the hypervisor's steal time.
 
 use super::plan::Plan;
+use super::stacks::Stacks;
 use super::store::Store;
 use super::window::{Before, BeforeProgram, Part};
 use anechoic_kernels::counter;
@@ -33,6 +34,7 @@ const NAMING: u32 = 200;
 #[derive(Default)]
 pub(super) struct KernelSide {
     collector: Option<Collector>,
+    stacks: Option<Stacks>,
     steal: Option<StealReader>,
     readings: Vec<StealReading>,
     /// Number of readings that the watcher already has.
@@ -75,6 +77,9 @@ impl KernelSide {
                 side.collector = Some(collector);
             }
             Err(error) => missing(run, "kernel events", error),
+        }
+        if plan.stacks {
+            side.stacks = Some(Stacks::new(plan));
         }
         let measured = plan.measured();
         if measured.is_empty() {
@@ -233,6 +238,9 @@ impl KernelSide {
 
     /// Writes all events so far.
     pub(super) fn drain(&mut self, run: &mut Run, store: &mut Store) {
+        if let Some(stacks) = &mut self.stacks {
+            stacks.read(run, store);
+        }
         let (threads, program) = (&mut self.threads, &mut run.program);
         let mut group = program.as_mut().and_then(|program| program.cgroup.as_mut());
         let mut keep = |mut batch: Batch| {
@@ -314,6 +322,29 @@ impl KernelSide {
         }
     }
 
+    /// Begins to record call stacks, if they are wanted: of this thread, and of the threads that it starts.
+    pub(super) fn start_stacks(&mut self, thread: i32, run: &mut Run) {
+        let config = config(run);
+        self.with_stacks(run, |stacks| stacks.start(config, thread));
+    }
+
+    /// Records the stacks of these threads too.
+    pub(super) fn follow_stacks(&mut self, threads: &[i32], run: &mut Run) {
+        self.with_stacks(run, |stacks| stacks.follow(threads));
+    }
+
+    fn with_stacks(
+        &mut self,
+        run: &mut Run,
+        act: impl FnOnce(&mut Stacks) -> Result<(), TraceError>,
+    ) {
+        let Some(stacks) = &mut self.stacks else { return };
+        if let Err(error) = act(stacks) {
+            missing(run, "call stacks", error);
+            self.stacks = None;
+        }
+    }
+
     /// Stops recording and writes the events that are left.
     pub(super) fn close(&mut self, run: &mut Run, store: &mut Store) {
         if let Some(since) = self.off_since.take() {
@@ -329,6 +360,9 @@ impl KernelSide {
     pub(super) fn stop(&mut self, run: &mut Run, begin: Anchor, store: &mut Store) {
         self.close(run, store);
         self.end(run);
+        if let Some(stacks) = self.stacks.take() {
+            stacks.finish(run, store);
+        }
         if let Some(mut collector) = self.collector.take() {
             let mut losses = Vec::new();
             if let Err(error) = collector.unlocated_losses(counter::ordered(), &mut losses) {
@@ -371,15 +405,21 @@ fn missing(run: &mut Run, what: &str, problem: impl Into<Problem>) {
     run.not_available.push(problem.into().not_available(what));
 }
 
-fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
+/// Returns how events are recorded: with buffers of a usual size, and times in ticks.
+fn config(run: &Run) -> Config {
     let cpus = run.machine.cpus.len().max(1) as u64;
     let share_kb = run.machine.memory_bytes / 1024 / 64 / cpus;
     let mut config =
         Config { buffer_kb: BUFFER_KB.min(share_kb).max(LEAST_BUFFER_KB), ..Config::default() };
-    config.mark = plan.mark.as_ref().map(|(event, _)| event.clone());
     if config.clock == "mono_raw" {
         config.to_ticks = Some(from_raw(Anchor::take(), run.clock.clone()));
     }
+    config
+}
+
+fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
+    let mark = plan.mark.as_ref().map(|(event, _)| event.clone());
+    let config = Config { mark, ..config(run) };
     let mut collector = Collector::prepare(Tracefs::open()?, config, &plan.traced())?;
     collector.on(counter::ordered())?;
     collector.marker().mark(); // the housekeeper

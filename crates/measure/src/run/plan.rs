@@ -27,6 +27,8 @@ pub struct Plan {
     pub program_cpus: Vec<u32>,
     /// What marks the iterations of a recorded program, and its description.
     pub mark: Option<(MarkEvent, Marked)>,
+    /// Whether to record call stacks of a recorded program.
+    pub stacks: bool,
     /// The command line, stored in the recording.
     pub command: Vec<String>,
     /// The version of the tool, stored in the recording.
@@ -56,6 +58,7 @@ impl Plan {
             left_out: Vec::new(),
             program_cpus: Vec::new(),
             mark: None,
+            stacks: false,
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             tool_version: tool_version.to_owned(),
             stop_on: None,

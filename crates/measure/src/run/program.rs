@@ -104,6 +104,7 @@ pub fn record(
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
     let mut stolen = Stolen::begin(&plan.program_cpus, run.machine.hypervisor.is_some());
+    kernel.start_stacks(own, &mut run);
     let program = match subject.mark_with(kernel.marker()).and_then(|()| subject.begin()) {
         Ok(program) => program,
         Err(problem) => {
@@ -115,6 +116,7 @@ pub fn record(
     let started_by = program.threads.is_empty().then_some(own);
     if let Some(&thread) = program.threads.first() {
         run.start_ticks = counter::ordered(); // where the account of its CPU time begins
+        kernel.follow_stacks(&program.threads, &mut run);
         kernel.limits_of_process(thread);
     }
     let counted_cpus = wanted.unwrap_or_default().to_vec();
@@ -200,7 +202,7 @@ fn watch(
         if let Some(error) = store.trouble() {
             return (counter::ordered(), RunState::Interrupted(in_words(error)));
         }
-        let looks = plan.stop_on.is_some();
+        let looks = plan.stop_on.is_some() || plan.stacks;
         let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
         let nap = if looks { nap.min(LOOK) } else { nap };
         stolen.read();

@@ -327,9 +327,10 @@ impl Store {
         let Some(window) = self.window.take() else { return };
         let parts = window.finish(run);
         self.recorder.begin_at(run);
-        for Rows { names, marks, detours, events, counters, losses } in parts {
+        for Rows { names, marks, stacks, detours, events, counters, losses } in parts {
             self.append(&names);
             self.append(&marks);
+            self.append(&stacks);
             self.append(&detours);
             self.append(&events);
             self.append(&counters);

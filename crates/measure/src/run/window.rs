@@ -9,7 +9,7 @@ use anechoic_recording::run::{CpuRun, CpuTime, Run};
 use anechoic_recording::stop::{Kept, StoppedBy};
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
-    Counter, Detour, KernelEvent, Loss, LossKind, Mark, Members, Name, Row, Sample, Series,
+    Counter, Detour, KernelEvent, Loss, LossKind, Mark, Members, Name, Row, Sample, Series, Stack,
 };
 use anechoic_system::who::{Census, Limits};
 use std::collections::{BTreeMap, VecDeque};
@@ -108,6 +108,7 @@ waits! {
     counters: Counter,
     names: Name,
     marks: Mark,
+    stacks: Stack,
 }
 impl Waits for Series {}
 impl Waits for Sample {}

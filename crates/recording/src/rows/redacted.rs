@@ -2,7 +2,7 @@
 
 use super::{Activity, Delay, Mark, Name, ProgramThread, Series};
 use crate::aliases::{Aliases, names_thread};
-use crate::event::NameKind;
+use crate::event::{KERNEL_FUNCTION, NameKind};
 use crate::sources;
 use crate::who::REMOVED;
 
@@ -10,9 +10,17 @@ use crate::who::REMOVED;
 pub(super) fn nothing<R>(_row: &mut R, _aliases: &mut Aliases) {}
 
 pub(super) fn name(row: &mut Name, aliases: &mut Aliases) {
-    if row.kind == NameKind::Task {
-        row.name = aliases.alias(&row.name).as_ref().into();
+    match row.kind {
+        NameKind::Task => row.name = aliases.alias(&row.name).as_ref().into(),
+        NameKind::Stack => row.name = calls_in_kernel(&row.name),
+        _ => {}
     }
+}
+
+/// Returns the kernel's part of a call stack.
+fn calls_in_kernel(stack: &str) -> String {
+    let kernel = stack.split(';').filter(|call| call.ends_with(KERNEL_FUNCTION));
+    kernel.collect::<Vec<_>>().join(";")
 }
 
 /// Removes what the program wrote.

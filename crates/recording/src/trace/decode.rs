@@ -4,6 +4,7 @@ use super::format::{Format, FormatField, Storage};
 use super::marks::Marks;
 use super::page::Record;
 use super::passed::{MarkText, Passed};
+use super::stacks::{RawStack, Stacks};
 use crate::event::{EventKind, EventSpec, NameKind, Role};
 use crate::rows::{KernelEvent, Mark, Name};
 use std::collections::{BTreeSet, HashMap};
@@ -173,6 +174,8 @@ pub struct EventDecoder {
     marks: Option<Marks>,
     /// Reads the marks of a recorded program.
     passed: Option<Passed>,
+    /// Reads the call stacks that follow each event.
+    stacks: Option<Stacks>,
 }
 
 impl EventDecoder {
@@ -201,6 +204,7 @@ impl EventDecoder {
             tasks: RecentNumbers::default(),
             marks: None,
             passed: None,
+            stacks: None,
         })
     }
 
@@ -213,6 +217,17 @@ impl EventDecoder {
     pub fn read_program_marks(&mut self, format: &Format, text: &MarkText) -> bool {
         self.passed = Passed::new(format, text);
         self.passed.is_some()
+    }
+
+    /// Also reads the call stacks that follow each event, which have these formats. Returns whether they have all fields.
+    pub fn read_stacks(&mut self, kernel: &Format, user: &Format) -> bool {
+        self.stacks = Stacks::new(kernel, user);
+        self.stacks.is_some()
+    }
+
+    /// Takes the stacks that were read since the last call and are whole; `all` of them at the end.
+    pub fn take_stacks(&mut self, all: bool) -> Vec<RawStack> {
+        self.stacks.as_mut().map(|stacks| stacks.take(all)).unwrap_or_default()
     }
 
     /// Takes the marks of the program that were read since the last call.
@@ -268,6 +283,9 @@ impl EventDecoder {
             if let Some(passed) = &mut self.passed {
                 passed.read(cpu, ticks, id, payload);
             }
+            if let Some(stacks) = &mut self.stacks {
+                stacks.read(cpu, id, payload);
+            }
             return;
         };
         let ticks = self.to_ticks.as_ref().map_or(record.time, |convert| convert(record.time));
@@ -283,6 +301,9 @@ impl EventDecoder {
         }
         let pid = decoder.pid.read(payload);
         self.tasks.insert(pid);
+        if let Some(stacks) = &mut self.stacks {
+            stacks.begin(cpu, ticks, pid as i32);
+        }
         let mut args = [0; 3];
         for (i, arg) in decoder.args.iter().enumerate() {
             let Some(number) = arg else { continue };

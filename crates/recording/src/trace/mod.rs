@@ -9,6 +9,7 @@ mod format;
 mod marks;
 mod page;
 mod passed;
+mod stacks;
 mod symbols;
 
 pub use decode::{EnabledEvent, EventDecoder, ToTicks};
@@ -16,4 +17,5 @@ pub use format::{Format, FormatField, Storage, page_layout};
 pub use marks::MARK;
 pub use page::{Missed, Page, PageError, PageLayout, Record, Records};
 pub use passed::MarkText;
+pub use stacks::RawStack;
 pub use symbols::{resolve_from, split_symbol, unreadable};

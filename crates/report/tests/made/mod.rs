@@ -248,6 +248,7 @@ pub fn summary() -> Summary {
         suspects: None,
         interrupts: None,
         threads: None,
+        places: None,
         suspect_threads: vec![],
         not_available: vec![],
     }

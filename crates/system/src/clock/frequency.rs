@@ -67,6 +67,16 @@ impl Anchor {
         u64::try_from(ticks).unwrap_or(0)
     }
 
+    /// Converts ticks of the counter to `CLOCK_MONOTONIC`: the reverse of [`Anchor::ticks_of_monotonic`].
+    #[must_use]
+    pub fn monotonic_of_ticks(self, end: Anchor, ticks: u64) -> u64 {
+        let span_ticks = i128::from(end.ticks.saturating_sub(self.ticks).max(1));
+        let span_ns = i128::from(end.monotonic_ns.saturating_sub(self.monotonic_ns));
+        let since_ticks = i128::from(ticks) - i128::from(self.ticks);
+        let ns = i128::from(self.monotonic_ns) + since_ticks * span_ns / span_ticks;
+        u64::try_from(ns).unwrap_or(0)
+    }
+
     /// Returns the measured rate between two anchors minus `frequency_millihertz`, in parts per million.
     ///
     /// Each anchor is accurate to about 30 ns, so over 10 s the result is accurate to about 0.006 ppm.

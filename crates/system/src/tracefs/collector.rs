@@ -10,7 +10,7 @@ use super::symbols;
 use crate::cpus;
 use crate::rlimits::allow_open_files;
 use anechoic_recording::run::{RecordedEvent, Trace};
-use anechoic_recording::trace::{EventDecoder, MarkText, PageLayout, ToTicks};
+use anechoic_recording::trace::{EventDecoder, MarkText, PageLayout, RawStack, ToTicks};
 use anechoic_recording::{Loss, Name, NameKind, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -29,6 +29,9 @@ pub struct Config {
     pub to_ticks: Option<ToTicks>,
     /// What marks the iterations of a recorded program.
     pub mark: Option<MarkEvent>,
+    /// A thread whose call stacks are recorded whenever it leaves a CPU, with those of the threads that it starts, and of what
+    /// they follow on a CPU. No other event is recorded then.
+    pub stacks: Option<i32>,
 }
 
 /// What a mark of a recorded program is.
@@ -50,7 +53,13 @@ pub(crate) const DEFAULT_CLOCK: &str =
 impl Default for Config {
     /// [`DEFAULT_CLOCK`] and 4 MiB per CPU, enough for a minute of an idle CPU at 1,000 ticks per second.
     fn default() -> Self {
-        Self { clock: DEFAULT_CLOCK.to_owned(), buffer_kb: 4096, to_ticks: None, mark: None }
+        Self {
+            clock: DEFAULT_CLOCK.to_owned(),
+            buffer_kb: 4096,
+            to_ticks: None,
+            mark: None,
+            stacks: None,
+        }
     }
 }
 
@@ -97,11 +106,21 @@ impl Collector {
         let pipe = |cpu| Pipe::open(&instance, cpu, measured.contains(&cpu));
         let pipes = cpus::online().into_iter().map(pipe).collect::<Result<_, _>>()?;
         let layout = instance.page_layout()?;
-        instance.enable_events()?;
+        match config.stacks {
+            Some(thread) => instance.enable_stacks(thread)?,
+            None => instance.enable_events()?,
+        }
         let mut decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
             .map_err(|name| TraceError::format(&name, "it has no common_pid"))?;
         if let Ok(format) = instance.format("ftrace", "print") {
             decoder.read_marks(&format);
+        }
+        if config.stacks.is_some() {
+            let [kernel, user] =
+                ["kernel_stack", "user_stack"].map(|it| instance.format("ftrace", it));
+            if !decoder.read_stacks(&kernel?, &user?) {
+                return Err(TraceError::format("stacks", "a field is missing"));
+            }
         }
         let probe = match &config.mark {
             Some(mark) => read_marks(&tracefs, mark, &mut instance, &mut decoder)?,
@@ -310,6 +329,11 @@ impl Collector {
             read = read.and(lost.map(|_| ()));
         }
         read
+    }
+
+    /// Takes the call stacks that were read and are whole; `all` of them at the end.
+    pub fn take_stacks(&mut self, all: bool) -> Vec<RawStack> {
+        self.decoder.take_stacks(all)
     }
 
     /// Returns the number of lines so far that came in one write with an earlier line, and are no marks.

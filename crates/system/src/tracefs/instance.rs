@@ -108,8 +108,41 @@ impl Instance {
     /// # Errors
     /// Fails if none could be enabled, or if the kernel's text cannot be parsed.
     pub fn enable_events(&mut self) -> Result<(), TraceError> {
+        self.enable(EVENTS)
+    }
+
+    /// Lets each switch away from this thread, from those that it starts, and to them record the calls of the thread that
+    /// leaves the CPU. No other event is enabled.
+    ///
+    /// # Errors
+    /// Fails if the kernel cannot do that.
+    pub(super) fn enable_stacks(&mut self, thread: i32) -> Result<(), TraceError> {
+        self.write("options/stacktrace", "1")?;
+        self.write("options/userstacktrace", "1")?;
+        self.write("options/event-fork", "1")?;
+        self.follow(&[thread])?;
+        self.enable(EVENTS.iter().filter(|spec| spec.kind == EventKind::Switch))
+    }
+
+    /// Adds these threads to those whose events are recorded.
+    ///
+    /// # Errors
+    /// Returns the error of the file.
+    pub(crate) fn follow(&self, threads: &[i32]) -> Result<(), TraceError> {
+        // One write takes no more than a page.
+        for threads in threads.chunks(256) {
+            let threads: Vec<String> = threads.iter().map(i32::to_string).collect();
+            self.write("set_event_pid", &threads.join(" "))?;
+        }
+        Ok(())
+    }
+
+    fn enable(
+        &mut self,
+        wanted: impl IntoIterator<Item = &'static EventSpec>,
+    ) -> Result<(), TraceError> {
         let mut first_reason = None;
-        for spec in EVENTS {
+        for spec in wanted {
             match self.format(spec.system, spec.name) {
                 Ok(format) => {
                     if spec.kind == EventKind::HrtimerStart {

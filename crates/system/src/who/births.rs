@@ -47,7 +47,7 @@ impl Births {
             match name.kind {
                 NameKind::Task => add(&mut self.names, name),
                 NameKind::Program => add(&mut self.programs, name),
-                NameKind::Symbol | NameKind::Irq | NameKind::Cgroup => {}
+                NameKind::Symbol | NameKind::Irq | NameKind::Cgroup | NameKind::Stack => {}
             }
         }
         batch.names.retain(|name| !matches!(name.kind, NameKind::Program | NameKind::Cgroup));

@@ -1,6 +1,6 @@
 //! The longest waits of the threads of a program, each with who had the CPU.
 
-use crate::names::holder;
+use crate::names::{calls, holder};
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::table::Table;
@@ -11,6 +11,8 @@ use anechoic_recording::DelayKind;
 
 /// Number of waits in a shortened table.
 const FEW: usize = 5;
+/// Number of calls that are named.
+const CALLS: usize = 4;
 
 /// Adds the longest waits, if the recording has any.
 pub(super) fn add(found: &LongestDetours, view: &View<'_>, screen: &mut Screen) {
@@ -18,7 +20,10 @@ pub(super) fn add(found: &LongestDetours, view: &View<'_>, screen: &mut Screen) 
         return;
     }
     screen.section("the longest waits of its threads, also behind threads of the same program");
-    screen.table(table(&found.waits).first(FEW, view.all, |more| format!("{more} more")));
+    let calls: Vec<String> = found.waits.iter().map(where_they_were).collect();
+    let mut table = table(&found.waits);
+    table.asides(calls.iter().map(String::as_str));
+    screen.table(table.first(FEW, view.all, |more| format!("{more} more")));
 }
 
 fn table(waits: &[LongWait]) -> Table {
@@ -30,6 +35,19 @@ fn table(waits: &[LongWait]) -> Table {
         .name("behind", behind)
         .captioned("The longest waits of the threads of the program")
         .last_takes_rest()
+}
+
+/// Returns where both threads were in their code, as far as that is known.
+fn where_they_were(wait: &LongWait) -> String {
+    let own = wait.calls.as_ref().map(|own| match wait.kind {
+        DelayKind::Preempted => format!("it was in {}", calls(own, CALLS)),
+        _ => format!("it had slept in {}", calls(own, CALLS)),
+    });
+    let other = wait
+        .behind_calls
+        .as_ref()
+        .map(|other| format!("{} left in {}", plain(&wait.behind.name), calls(other, CALLS)));
+    [own, other].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// Describes what had the CPU, and why the thread did not execute.

@@ -3,6 +3,7 @@
 pub(crate) mod cpus;
 pub(crate) mod curve;
 pub(crate) mod headline;
+mod places;
 pub(crate) mod reference;
 mod row;
 pub(crate) mod threads;
@@ -48,6 +49,7 @@ fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     cpus::add_briefly(summary, screen);
     screen.gap();
     threads::add_briefly(summary, screen);
+    places::add_briefly(summary, screen);
     if let Some(found) = &summary.sources {
         sources::add_briefly(found, run, view, screen);
         screen.gap();
@@ -69,6 +71,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     screen.gap();
     sources::part(summary, view, screen);
     threads::part(summary, view, screen);
+    places::part(summary, screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, screen);
         screen.gap();

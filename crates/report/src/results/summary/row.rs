@@ -9,7 +9,7 @@ use crate::results::row::{Print, Row};
 use crate::results::timeline::{PERIODS, TIMELINE};
 use anechoic_analyze::edges::add_edges;
 use anechoic_analyze::injection::Verdict;
-use anechoic_analyze::waits::threads;
+use anechoic_analyze::waits::{places, threads};
 use anechoic_analyze::{Readings, Summary, Wanted};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Detour, LossKind, Problem, ProblemKind, Recording, methods};
@@ -40,13 +40,14 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
     let Some(page) = input.page else {
         let mut summary = anechoic_analyze::summarize(input.one()?)?;
         add_edges(summary.interrupts.as_mut(), input.one()?);
-        summary.threads = threads(input.one()?)?;
+        (summary.threads, summary.places) = (threads(input.one()?)?, places(input.one()?)?);
         return Ok(summary);
     };
     let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };
     let mut readings = Readings::read(input.one()?, wanted, &mut |_| {})?;
     add_edges(readings.summary.interrupts.as_mut(), input.one()?);
     readings.summary.threads = threads(input.one()?)?;
+    readings.summary.places = places(input.one()?)?;
     page.add(
         readings.timeline.map(|timeline| Found::from_value(&TIMELINE, timeline, input.recordings)),
     );

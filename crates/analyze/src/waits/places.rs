@@ -1,0 +1,322 @@
+//! Where the threads of a program were in their code when they lost a CPU, from the call stacks of a recording.
+
+use super::Times;
+use super::table::ThreadTable;
+use anechoic_recording::{
+    Clock, Delay, DelayKind, Feed, KERNEL_FUNCTION, Name, NameKind, Problem, Recording, Stack,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+/// The directory of the table of stacks.
+const STACKS: &str = "stacks";
+/// Number of places that are kept.
+const PLACES: usize = 20;
+/// Largest time between a stack and the event of the same switch, in ns: each is written by itself.
+const BESIDE_NS: u64 = 50_000;
+/// How the kernel leaves a CPU. These functions say nothing about why.
+const LEAVING: [&str; 12] = [
+    "__schedule",
+    "schedule",
+    "preempt_schedule",
+    "__cond_resched",
+    "irqentry_exit",
+    "raw_irqentry_exit",
+    "exit_to_user_mode",
+    "syscall_exit_to_user_mode",
+    "do_sched_yield",
+    "__traceiter_",
+    "trace_event_",
+    "trace_buffer_",
+];
+/// How it was entered.
+const ENTERING: [&str; 9] = [
+    "entry_SYSCALL",
+    "do_syscall_64",
+    "x64_sys_call",
+    "asm_",
+    "ret_from_fork",
+    "el0",
+    "el1",
+    "do_el0",
+    "invoke_syscall",
+];
+
+/// The calls of a thread when it left a CPU, the innermost first. How the kernel switches is left out.
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct Calls {
+    /// The calls of its program; `[FILE]` where the file names no function.
+    pub program: Vec<String>,
+    /// The calls in the kernel, on top of them.
+    pub kernel: Vec<String>,
+}
+
+/// A place in its code where a program lost a CPU, or from which it came back late.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitPlace {
+    /// Where it was.
+    pub calls: Calls,
+    /// How it waited: `preempted` there, or `woken` after it had slept there.
+    pub kind: DelayKind,
+    /// Number of waits.
+    pub waits: u64,
+    /// Their time, without that in which threads of the same program executed on the CPU.
+    pub lost_ns: u64,
+    /// The longest of them.
+    pub longest_ns: u64,
+}
+
+/// Where the threads of a program lost their CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitPlaces {
+    /// The places, the largest lost time first; at most twenty.
+    pub places: Vec<WaitPlace>,
+    /// The lost time of all other places, in ns.
+    pub others_ns: u64,
+    /// The lost time of waits without a stack, in ns: threads that began, and switches whose stack was not read.
+    pub unknown_ns: u64,
+}
+
+impl Calls {
+    /// Reads a name of [`NameKind::Stack`].
+    fn parse(text: &str) -> Self {
+        let (mut program, mut kernel) = (vec![], vec![]);
+        for call in text.rsplit(';').filter(|call| !call.is_empty()) {
+            match call.strip_suffix(KERNEL_FUNCTION) {
+                Some(function) => kernel.push(function.to_owned()),
+                None => program.push(call.to_owned()),
+            }
+        }
+        let begins = |call: &String, known: &[&str]| known.iter().any(|it| call.starts_with(it));
+        let kept = kernel.iter().position(|call| !begins(call, &LEAVING)).unwrap_or(kernel.len());
+        kernel.drain(..kept);
+        let end = kernel.iter().rposition(|call| !begins(call, &ENTERING)).map_or(0, |at| at + 1);
+        kernel.truncate(end);
+        Self { program, kernel }
+    }
+}
+
+/// The numbers of the stacks of a wait: of the thread that waited, and of what left the CPU to it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Numbers {
+    pub own: Option<u32>,
+    pub holder: Option<u32>,
+}
+
+/// Reads the names of these stacks.
+pub(super) fn calls(
+    recording: &Recording,
+    wanted: &HashSet<u32>,
+) -> Result<HashMap<u32, Calls>, Problem> {
+    let mut found = HashMap::new();
+    if wanted.is_empty() {
+        return Ok(found);
+    }
+    for names in recording.rows::<Name>() {
+        for name in names?.iter().filter(|name| name.kind == NameKind::Stack) {
+            let number = u32::try_from(name.key).ok().filter(|number| wanted.contains(number));
+            found.extend(number.map(|number| (number, Calls::parse(&name.name))));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns where a program lost its CPUs; `None` if the recording has no stacks.
+///
+/// # Errors
+/// A table is damaged.
+pub fn places(recording: &Recording) -> Result<Option<WaitPlaces>, Problem> {
+    let clock = &recording.run().clock;
+    let (mut sums, mut unknown) = (HashMap::<(u32, DelayKind), Times>::new(), 0);
+    let has_stacks = with_stacks(recording, &mut |delay, stacks| {
+        if delay.kind == DelayKind::Blocked {
+            return;
+        }
+        let length = delay.end_ticks.saturating_sub(delay.start_ticks);
+        let lost = length.saturating_sub(delay.own_ticks);
+        match stacks.own {
+            Some(number) => sums.entry((number, delay.kind)).or_default().add(lost),
+            None => unknown += lost,
+        }
+    })?;
+    if !has_stacks {
+        return Ok(None);
+    }
+    let calls = calls(recording, &sums.keys().map(|(number, _)| *number).collect())?;
+    // Places in one function are one place.
+    let mut places: HashMap<(&Calls, DelayKind), Times> = HashMap::new();
+    for ((number, kind), times) in &sums {
+        match calls.get(number) {
+            Some(calls) => places.entry((calls, *kind)).or_default().merge(*times),
+            None => unknown += times.ticks,
+        }
+    }
+    let mut found: Vec<_> = places.into_iter().collect();
+    found.sort_by(|(a, first), (b, second)| second.ticks.cmp(&first.ticks).then_with(|| a.cmp(b)));
+    let others = found.iter().skip(PLACES).map(|(_, times)| times.ticks).sum();
+    let place = |((calls, kind), times): &((&Calls, DelayKind), Times)| WaitPlace {
+        calls: (*calls).clone(),
+        kind: *kind,
+        waits: times.count,
+        lost_ns: clock.ns(times.ticks),
+        longest_ns: clock.ns(times.longest),
+    };
+    Ok(Some(WaitPlaces {
+        places: found.iter().take(PLACES).map(place).collect(),
+        others_ns: clock.ns(others),
+        unknown_ns: clock.ns(unknown),
+    }))
+}
+
+/// Returns the calls at these waits: of the thread that waited, and of what left the CPU to it.
+///
+/// # Errors
+/// A table is damaged.
+pub(super) fn beside(
+    recording: &Recording,
+    waits: &[Delay],
+) -> Result<Vec<[Option<Calls>; 2]>, Problem> {
+    let key = |delay: &Delay| (delay.cpu, delay.thread, delay.start_ticks, delay.kind);
+    let wanted: HashMap<_, usize> = waits.iter().map(key).zip(0..).collect();
+    let mut numbers = vec![Numbers::default(); waits.len()];
+    with_stacks(recording, &mut |delay, stacks| {
+        if let Some(&at) = wanted.get(&key(delay)) {
+            numbers[at] = stacks;
+        }
+    })?;
+    let all = numbers.iter().flat_map(|found| [found.own, found.holder]).flatten();
+    let calls = calls(recording, &all.collect())?;
+    let named = |number: Option<u32>| calls.get(&number?).cloned();
+    Ok(numbers.iter().map(|found| [named(found.own), named(found.holder)]).collect())
+}
+
+/// Gives each wait to `each`, with its stacks. Returns whether the recording has any.
+///
+/// # Errors
+/// A table is damaged.
+pub(super) fn with_stacks(
+    recording: &Recording,
+    each: &mut dyn FnMut(&Delay, Numbers),
+) -> Result<bool, Problem> {
+    if !recording.dir().join(STACKS).is_dir() {
+        return Ok(false);
+    }
+    let table = ThreadTable::read(recording)?;
+    let mut beside = Beside::new(&recording.run().clock);
+    let mut rows = InOrder::new(recording, beside.tolerance)?;
+    let mut has_stacks = false;
+    while let Some(row) = rows.next_row()? {
+        match row {
+            Row::Stack(stack) => {
+                has_stacks = true;
+                beside.note(&stack);
+            }
+            Row::Delay(delay) => {
+                let thread = table.thread(delay.thread).map(|thread| thread.tid);
+                each(&delay, beside.stacks(&delay, thread));
+            }
+        }
+    }
+    Ok(has_stacks)
+}
+
+/// The last stacks of each thread.
+struct Beside {
+    /// How far a stack may lie from the event of its switch.
+    tolerance: u64,
+    /// The last two of each thread, the last one first.
+    last: HashMap<i32, [Option<Stack>; 2]>,
+}
+
+impl Beside {
+    fn new(clock: &Clock) -> Self {
+        Self { tolerance: clock.ticks(BESIDE_NS), last: HashMap::new() }
+    }
+
+    fn note(&mut self, stack: &Stack) {
+        let last = self.last.entry(stack.thread).or_default();
+        *last = [Some(stack.clone()), last[0].take()];
+    }
+
+    fn stacks(&self, delay: &Delay, thread: Option<i32>) -> Numbers {
+        let is_near = |a: u64, b: u64| a.abs_diff(b) <= self.tolerance;
+        let last = |thread: Option<i32>| {
+            thread.and_then(|tid| self.last.get(&tid)).into_iter().flatten().flatten()
+        };
+        // When it left the CPU before this wait.
+        let left = match delay.kind {
+            DelayKind::Preempted => Some(delay.start_ticks),
+            DelayKind::Woken => {
+                delay.slept_ticks.map(|slept| delay.start_ticks.saturating_sub(slept))
+            }
+            DelayKind::Begun | DelayKind::Blocked => None,
+        };
+        let own = left.and_then(|left| {
+            last(thread).find(|stack| is_near(stack.ticks, left) && stack.ticks < delay.end_ticks)
+        });
+        let mut holders = last(delay.holder.filter(|&tid| tid > 0));
+        let holder =
+            holders.find(|stack| stack.cpu == delay.cpu && is_near(stack.ticks, delay.end_ticks));
+        Numbers { own: own.map(|stack| stack.stack), holder: holder.map(|stack| stack.stack) }
+    }
+}
+
+enum Row {
+    Stack(Stack),
+    Delay(Delay),
+}
+
+impl Row {
+    fn is_stack(&self) -> bool {
+        matches!(self, Row::Stack(_))
+    }
+}
+
+/// Stacks and waits of all CPUs in the order of time; a wait follows the stacks beside its end.
+struct InOrder<'a> {
+    feeds: Vec<(Feed<'a, Row>, Row)>,
+    turns: BinaryHeap<Reverse<(u64, bool, usize)>>,
+    tolerance: u64,
+}
+
+impl<'a> InOrder<'a> {
+    fn new(recording: &'a Recording, tolerance: u64) -> Result<Self, Problem> {
+        let mut rows = Self { feeds: vec![], turns: BinaryHeap::new(), tolerance };
+        for cpu in recording.run().cpus.iter().map(|cpu| cpu.cpu) {
+            let stacks = recording.rows_of_cpu::<Stack>(cpu).each().map(|row| row.map(Row::Stack));
+            let delays = recording.rows_of_cpu::<Delay>(cpu).each().map(|row| row.map(Row::Delay));
+            let feeds: [Feed<'a, Row>; 2] = [Box::new(stacks), Box::new(delays)];
+            for mut feed in feeds {
+                if let Some(first) = feed.next().transpose()? {
+                    rows.turns.push(Reverse(rows.turn(&first, rows.feeds.len())));
+                    rows.feeds.push((feed, first));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn turn(&self, row: &Row, feed: usize) -> (u64, bool, usize) {
+        let ticks = match row {
+            Row::Stack(stack) => stack.ticks,
+            Row::Delay(delay) => delay.end_ticks.saturating_add(self.tolerance),
+        };
+        (ticks, !row.is_stack(), feed)
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row>, Problem> {
+        let Some(Reverse((.., feed))) = self.turns.pop() else { return Ok(None) };
+        let Some(next) = self.feeds[feed].0.next().transpose()? else {
+            // Its last row: the feed is empty, so what takes its place is not read again.
+            let empty: Feed<'a, Row> = Box::new(std::iter::empty());
+            let last = Row::Stack(Stack { cpu: 0, ticks: 0, thread: 0, stack: 0 });
+            return Ok(Some(std::mem::replace(&mut self.feeds[feed], (empty, last)).1));
+        };
+        self.turns.push(Reverse(self.turn(&next, feed)));
+        Ok(Some(std::mem::replace(&mut self.feeds[feed].1, next)))
+    }
+}

@@ -1,0 +1,63 @@
+//! The table of the places in its code where a program lost a CPU.
+
+use crate::names::calls;
+use crate::screen::{Screen, Section};
+use crate::table::Table;
+use crate::units::{count, length, time};
+use anechoic_analyze::Summary;
+use anechoic_analyze::waits::{WaitPlace, WaitPlaces};
+use anechoic_recording::DelayKind;
+
+/// Number of places in a brief table, and of their calls.
+const FEW: usize = 3;
+/// Number of calls in the full table.
+const CALLS: usize = 8;
+
+/// Its section on a page.
+const SECTION: Section =
+    Section { anchor: "places", title: "Where the program lost its CPUs", short: "Places" };
+
+/// Adds the places with most of the lost time.
+pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
+    let Some(places) = found(summary) else { return };
+    let left = places.places.len().saturating_sub(FEW);
+    screen.table(table(places, FEW).first(FEW, false, |_| format!("{left} more")));
+    screen.gap();
+}
+
+/// Adds all places.
+pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
+    let Some(places) = found(summary) else { return };
+    screen.part(SECTION, |part| {
+        part.table(table(places, CALLS));
+        part.note(
+            "where: the calls in which a thread lost its CPU, or in which it had slept before it waited for one; the innermost first. \
+             Calls of a program end where it has no frame pointers.",
+        );
+        let rest = [(places.others_ns, "at other places"), (places.unknown_ns, "at unknown places")];
+        let rest = rest.iter().filter(|(ns, _)| *ns > 0);
+        let rest: Vec<String> = rest.map(|(ns, place)| format!("{} {place}", time(*ns as f64))).collect();
+        if !rest.is_empty() {
+            part.note(&format!("lost: {}", rest.join(", ")));
+        }
+        part.gap();
+    });
+}
+
+fn found(summary: &Summary) -> Option<&WaitPlaces> {
+    summary.places.as_ref().filter(|places| !places.places.is_empty())
+}
+
+fn table(places: &WaitPlaces, most: usize) -> Table {
+    let place = move |place: &WaitPlace| {
+        let word = if place.kind == DelayKind::Preempted { "preempted in" } else { "slept in" };
+        format!("{word} {}", calls(&place.calls, most))
+    };
+    Table::with_rows(&places.places)
+        .number("lost", |place| time(place.lost_ns as f64))
+        .number("waits", |place| count(place.waits))
+        .number("longest", |place| length(place.longest_ns))
+        .name("where", place)
+        .captioned("Where the threads of the program lost their CPUs, the most lost time first")
+        .last_takes_rest()
+}
