@@ -116,7 +116,7 @@ pub use durable::{
     create as create_file, create_dir_all, create_nothing_more, create_own_dir, replace_file,
 };
 pub use error::WriteError;
-pub use event::{KERNEL_FUNCTION, EVENTS, EventKind, EventSpec, NameKind};
+pub use event::{EVENTS, EventKind, EventSpec, KERNEL_FUNCTION, NameKind};
 pub use intervals::Intervals;
 pub use loops::Loops;
 pub use losses::{Losses, LossesOf};
