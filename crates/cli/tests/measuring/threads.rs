@@ -194,23 +194,30 @@ fn shown(dir: &Path, control: i32) {
     assert!(longest.lines().any(|line| line.contains("delayed ")), "{longest}");
 }
 
-/// One thread that never waits for long, and a command that ends at once.
+/// A command that ends at once, and one that ticks interrupt. The pauses between an interrupt and what follows it count
+/// for the thread, but not for its CPU.
 #[test]
 fn a_program_of_one_thread_has_one_row() {
     let _alone = tool::alone();
     if !may_trace() {
         return;
     }
-    let dir = tempfile::tempdir().expect("a directory");
-    let done = anechoic(&["record", "-q", "-o", arg(dir.path()), "--", "true"]);
-    assert_eq!(done.code, Some(0), "{done:?}");
-    let json = summary(dir.path());
-    let rows = json["threads"].as_array().expect("threads");
-    assert_eq!(rows.len(), 1, "{rows:#?}");
-    assert_eq!((&rows[0]["name"], &rows[0]["threads"]), (&"true".into(), &1.into()));
-    let recorded = Recorded::open(dir.path());
-    let executed: u64 = recorded.threads.iter().map(|thread| thread.executed_ticks).sum();
-    let run = recorded.recording.run();
-    let ran: u64 = run.program.iter().flat_map(|p| &p.ran).map(|ran| ran.ticks).sum();
-    assert_eq!(executed, ran, "all threads together are the program");
+    const BUSY: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    for (name, command) in [("true", &["true"][..]), ("sh", &["sh", "-c", BUSY])] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let done = anechoic(&[&["record", "-q", "-o", arg(dir.path()), "--"], command].concat());
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let json = summary(dir.path());
+        let rows = json["threads"].as_array().expect("threads");
+        assert_eq!(rows.len(), 1, "{rows:#?}");
+        assert_eq!((&rows[0]["name"], &rows[0]["threads"]), (&name.into(), &1.into()));
+        let recorded = Recorded::open(dir.path());
+        let threads = recorded.threads.iter();
+        let on_cpu: u64 =
+            threads.map(|thread| thread.executed_ticks + thread.interrupted_ticks).sum();
+        let run = recorded.recording.run();
+        let ran = run.program.iter().flat_map(|program| &program.ran);
+        let counted: u64 = ran.map(|ran| ran.ticks + ran.interrupted_ticks).sum();
+        assert_eq!(on_cpu, counted, "{name}: all threads together are the program");
+    }
 }
