@@ -197,10 +197,10 @@ fn section(entry: &Entry, homes: &Homes) -> String {
     }
     let mut shared: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in &entry.rows {
-        if let Some(home) = home_of(&row) {
-            if !homes[home][&row.name].by_all {
-                shared.entry(home).or_default().push(short(row, &homes[home]));
-            }
+        if let Some(home) = home_of(&row)
+            && !homes[home][&row.name].by_all
+        {
+            shared.entry(home).or_default().push(short(row, &homes[home]));
         }
     }
     for (home, names) in shared {
