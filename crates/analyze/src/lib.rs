@@ -77,6 +77,7 @@ pub mod timeline;
 pub mod tracer;
 pub mod variance;
 pub mod waits;
+pub mod wakeup;
 
 pub use counted::{Counted, counted};
 pub use fold::Progress;
@@ -99,6 +100,7 @@ pub use summary::{Breakdown, Sources, Summary};
 pub use switch::{Switch, switch};
 pub use timeline::Timeline;
 pub use variance::{Variance, variance};
+pub use wakeup::{Wakeup, wakeup};
 
 use anechoic_recording::Clock;
 

@@ -23,3 +23,4 @@ mod spectrum_recording;
 mod subtraction;
 mod switch;
 mod tick_overhead;
+mod wakeup;

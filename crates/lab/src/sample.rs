@@ -10,6 +10,7 @@ use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
 use anechoic_recording::switch::{Partners, Ring};
+use anechoic_recording::wakeup::Sleep;
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Counter, Detour, EVENTS, Fixed, KernelEvent, Loss, Name,
     NameKind, Parameters, Recorder, Recording, Run, Sample, Series, machine::Machine,
@@ -237,6 +238,13 @@ pub fn series() -> Vec<Series> {
                 switches: cpu == 0,
             }),
             library: None,
+            sleep: cpu.is_none().then_some(Sleep {
+                interval_ns: 1_000_000,
+                offset_ns: 500_000,
+                shallow: true,
+                slack_ns: 50_000,
+                late_ns: 100_000,
+            }),
             events_off: cpu.is_none(),
         },
     };

@@ -4,9 +4,12 @@
 //! one noise. A method builds its cells in nested loops. [`crate::run`] does everything else: calibration,
 //! watching for gaps, kernel events, storage and the common start.
 
+mod threads;
+
 use crate::inject::Injection;
 use crate::kernel::Kernel;
 pub use crate::mapping::{OwnMemory, Pages};
+pub use threads::{Policy, Wake};
 use anechoic_recording::Fixed;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::parallel::Meeting;
@@ -90,6 +93,8 @@ pub enum Work {
     Watch(Watch),
     /// Takes samples of a kernel's work.
     Sample(Sample),
+    /// Sleeps, and notes when it is woken.
+    Wake(Wake),
 }
 
 /// How to watch for detours.
@@ -161,15 +166,6 @@ pub struct CoRunner {
     pub kernel: Kernel,
     /// The CPUs.
     pub cpus: Vec<u32>,
-}
-
-/// How loops are scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// SCHED_OTHER, as for a user's program.
-    Other,
-    /// SCHED_FIFO at priority 1.
-    Fifo,
 }
 
 /// What a loop does between two samples. The time of it belongs to neither sample.
@@ -297,7 +293,7 @@ impl Experiment {
     pub(crate) fn watch(&self) -> Option<Watch> {
         self.cells.iter().find_map(|cell| match cell.work {
             Work::Watch(watch) => Some(watch),
-            Work::Sample(_) => None,
+            Work::Sample(_) | Work::Wake(_) => None,
         })
     }
 
@@ -325,8 +321,12 @@ impl Cell {
     /// Creates a cell of loops that take samples, with everything else at its default.
     #[must_use]
     pub fn sampling(sample: Sample, on: Pinning) -> Self {
+        Cell::new(Work::Sample(sample), on)
+    }
+
+    fn new(work: Work, on: Pinning) -> Self {
         Cell {
-            work: Work::Sample(sample),
+            work,
             on,
             policy: Policy::Other,
             noise: None,
@@ -344,20 +344,13 @@ impl Cell {
     /// Creates a cell of loops that watch the counter.
     #[must_use]
     pub fn watching(watch: Watch, cpus: Vec<u32>) -> Self {
-        Cell {
-            work: Work::Watch(watch),
-            on: Pinning::Cpus(cpus),
-            policy: Policy::Other,
-            noise: None,
-            copies: 1,
-            co_runner: None,
-            between: Vec::new(),
-            group: 0,
-            name: None,
-            memory: None,
-            ring: None,
-            events_off: false,
-        }
+        Cell::new(Work::Watch(watch), Pinning::Cpus(cpus))
+    }
+
+    /// Creates a cell of threads that sleep and are woken.
+    #[must_use]
+    pub fn waking(wake: Wake, cpus: Vec<u32>) -> Self {
+        Cell::new(Work::Wake(wake), Pinning::Cpus(cpus))
     }
 
     /// Returns how its loops meet, if they do.
@@ -372,6 +365,7 @@ impl Cell {
     fn expected(&self) -> Duration {
         let sample = match &self.work {
             Work::Watch(watch) => return watch.duration,
+            Work::Wake(wake) => return wake.expected(),
             Work::Sample(sample) => sample,
         };
         let one = sample.amount.length().unwrap_or_default();
@@ -394,7 +388,7 @@ impl Cell {
     pub fn sample(&self) -> Option<&Sample> {
         match &self.work {
             Work::Sample(sample) => Some(sample),
-            Work::Watch(_) => None,
+            Work::Watch(_) | Work::Wake(_) => None,
         }
     }
 }
@@ -434,16 +428,6 @@ impl Pinning {
         match self {
             Pinning::Cpus(cpus) => cpus,
             Pinning::Anywhere => &[],
-        }
-    }
-}
-
-impl Policy {
-    /// Converts to the policy of a recording.
-    pub(crate) fn recorded(self) -> anechoic_recording::Policy {
-        match self {
-            Policy::Other => anechoic_recording::Policy::other(),
-            Policy::Fifo => anechoic_recording::Policy::fifo(crate::scheduling::FIFO_PRIORITY),
         }
     }
 }

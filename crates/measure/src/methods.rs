@@ -16,6 +16,7 @@ mod paging;
 mod serial;
 mod switch;
 mod tick;
+mod wakeup;
 
 use crate::experiment::{Experiment, Host};
 use anechoic_recording::Problem;
@@ -72,6 +73,7 @@ pub static METHODS: &[&Method] = &[
     &memory::METHOD,
     &paging::METHOD,
     &switch::METHOD,
+    &wakeup::METHOD,
     &bsp::METHOD,
 ];
 
@@ -173,7 +175,7 @@ mod tests {
         assert_eq!(all.len(), 3 * 2 * 2);
         assert_eq!(all[0], (vec![500], Policy::Other, "intadd"));
         assert_eq!(all[1], (vec![500], Policy::Other, "l1load"));
-        assert_eq!(all[2], (vec![500], Policy::Fifo, "intadd"));
+        assert_eq!(all[2], (vec![500], Policy::FIFO, "intadd"));
         assert_eq!(all[4], (vec![501], Policy::Other, "intadd"));
         assert!(made.cells[8..].iter().all(|cell| cell.on == Pinning::Anywhere));
     }

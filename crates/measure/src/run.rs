@@ -25,6 +25,7 @@ mod stop_watch;
 mod store;
 mod unsaved;
 mod user_work;
+mod wake_cost;
 mod window;
 
 pub use conduct::run;

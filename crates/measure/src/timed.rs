@@ -19,5 +19,6 @@ pub(crate) mod sinks;
 mod steady;
 pub(crate) mod threads;
 pub(crate) mod usage;
+pub(crate) mod waking;
 pub(crate) mod watching;
 pub(crate) mod worker;

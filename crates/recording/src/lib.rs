@@ -103,6 +103,7 @@ mod text;
 pub mod topology;
 pub mod trace;
 mod view;
+pub mod wakeup;
 pub mod who;
 mod work;
 

@@ -30,5 +30,7 @@ pub const MEMORY: &str = "memory";
 pub const PAGING: &str = "paging";
 /// A token that threads or processes on one CPU pass on.
 pub const SWITCH: &str = "switch";
+/// How late a timer wakes a thread.
+pub const WAKEUP: &str = "wakeup";
 /// Ranks that compute and meet.
 pub const BSP: &str = "bsp";

@@ -6,6 +6,7 @@ use crate::columns::{Decoder, Encoder};
 use crate::field::{Field, Kind};
 use crate::parallel::Meeting;
 use crate::switch::Ring;
+use crate::wakeup::Sleep;
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::errors::ParquetError;
 use schemars::JsonSchema;
@@ -73,6 +74,9 @@ pub struct Parameters {
     /// The file of the user's own function whose work this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<Library>,
+    /// How the thread slept before each sample, if the samples are wake-ups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Sleep>,
     /// Whether kernel events were switched off during the series, on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events_off: bool,

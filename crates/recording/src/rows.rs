@@ -145,7 +145,8 @@ tables! {
     ///
     /// Samples of one series follow each other without a gap if nothing was lost, so that no time goes
     /// unseen. Samples of ranks that meet are different: a sample is the work of one phase, and from its end
-    /// to the start of the next, or to the end of the series, the rank waited for the others.
+    /// to the start of the next, or to the end of the series, the rank waited for the others. A sample of wake-up latency
+    /// is the time from the expiry of a timer until its thread ran; the thread slept before it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Sample: measured "samples", redact nothing, cpu cpu, strand series, span start_ticks end_ticks, ordered true {
         /// Number of its series.
@@ -154,11 +155,13 @@ tables! {
         index: u64 as rising,
         /// The CPU that it ended on.
         cpu: u32,
-        /// Counter value before the work; for fixed time, the start of the window on the grid.
+        /// Counter value before the work; for fixed time, the start of the window on the grid; of a wake-up, the time for
+        /// which its timer was set.
         start_ticks: u64 as rising,
         /// Counter value after the work; for fixed time, the end of the window on the grid.
         end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
-        /// Number of units of work done in it.
+        /// Number of units of work done in it; of a wake-up, the number of expiries up to the next for which the thread
+        /// could sleep: 1, or more if it was so late that others had passed.
         count: u64,
     }
 

@@ -63,6 +63,7 @@ pub use results::suite::{
 };
 pub use results::summary::summary;
 pub use results::switch::switch;
+pub use results::wakeup::wakeup;
 pub use screen::Screen;
 pub use style::{Style, View, plain, shown};
 pub use units::{bytes, count, counted, long as long_time, more};

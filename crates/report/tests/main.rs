@@ -27,3 +27,4 @@ mod switch;
 mod threads;
 mod ticks;
 mod variance;
+mod wakeup;

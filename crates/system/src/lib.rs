@@ -24,6 +24,7 @@ pub mod cpu_time;
 pub mod cpus;
 pub mod functions;
 pub mod huge_pages;
+pub mod idle;
 pub mod init;
 pub mod machine;
 pub mod memory_nodes;

@@ -133,6 +133,7 @@ fn cell_seconds(cell: &Cell) -> f64 {
     match cell.work {
         Work::Watch(watch) => watch.duration.as_secs_f64(),
         Work::Sample(sample) => sample_seconds(&sample),
+        Work::Wake(wake) => wake.interval.as_secs_f64() * wake.expiries as f64,
     }
 }
 

@@ -29,3 +29,4 @@ mod targets;
 mod threads;
 mod top;
 mod verify;
+mod wakeup;

@@ -131,7 +131,7 @@ impl Job {
             meetings: answers.all::<&str>("meet").into_iter().filter_map(named).collect(),
             duration: answers.one("duration")?,
             work: Kernel::find(answers.one::<&str>("work")?)?,
-            policy: if answers.flag("fifo") { Policy::Fifo } else { Policy::Other },
+            policy: if answers.flag("fifo") { Policy::FIFO } else { Policy::Other },
         })
     }
 

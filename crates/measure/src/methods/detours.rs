@@ -32,7 +32,7 @@ impl Detours {
     #[must_use]
     pub fn on(self, cpus: Vec<u32>) -> Experiment {
         let watch = Watch { duration: self.duration, threshold_ns: self.threshold_ns };
-        let policy = if self.fifo { Policy::Fifo } else { Policy::Other };
+        let policy = if self.fifo { Policy::FIFO } else { Policy::Other };
         let cell = Cell { policy, noise: self.injection, ..Cell::watching(watch, cpus) };
         Experiment { alternate: self.alternate, ..Experiment::listed(methods::DETOURS, vec![cell]) }
     }

@@ -13,7 +13,7 @@ pub(super) const COUNT: Value = Value::Count { least: 0, most: u64::MAX };
 pub(super) const KERNELS: Choices = kernels;
 
 /// The names of the policies.
-fn policies() -> Vec<(&'static str, &'static str)> {
+pub(super) fn policies() -> Vec<(&'static str, &'static str)> {
     vec![("other", ""), ("fifo", "")]
 }
 
@@ -28,7 +28,7 @@ pub(super) const ONE_POLICY: OptionRow = OptionRow::new(
 
 /// Returns the policy of that name.
 pub(super) fn policy(name: &str) -> Policy {
-    if name == "fifo" { Policy::Fifo } else { Policy::Other }
+    if name == "fifo" { Policy::FIFO } else { Policy::Other }
 }
 
 /// The option that allows loops under SCHED_FIFO to take every CPU.
@@ -196,7 +196,7 @@ pub(super) fn leave_a_cpu(
     let online = cpu_list(&host.machine.online).unwrap_or_default();
     let takes_all = |cell: &Cell| {
         let cpus = cell.on.cpus();
-        cell.policy == Policy::Fifo
+        cell.policy == Policy::FIFO
             && !cpus.is_empty()
             && online.iter().all(|cpu| cpus.contains(cpu))
     };

@@ -15,8 +15,10 @@ use crate::ensemble::{Agreed, Team};
 use crate::scheduling::{LeftPolicy, leave_real_time};
 use crate::timed::arenas::Arenas;
 use crate::timed::co_runner::CoRunners;
+use crate::timed::job::Job;
 use crate::timed::place::LoopPlace;
 use crate::timed::round::{Hub, Round};
+use crate::timed::sampling::Sampling;
 use crate::timed::sinks::LoopBuffers;
 use crate::timed::worker::{Report, Worker};
 use anechoic_kernels::counter;
@@ -24,6 +26,7 @@ use anechoic_recording::run::{OwnThread, Run, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recorder, Series};
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
+use anechoic_system::idle::Shallow;
 use anechoic_system::{cpus, huge_pages, machine, memory_nodes, rlimits, tracefs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,7 +106,8 @@ pub fn run(
 /// Refuses rounds that the kernel would end: it kills a process of which a thread runs under a real-time policy for longer
 /// than RLIMIT_RTTIME allows.
 fn refuse_limited(rounds: &[Round]) -> Result<(), Problem> {
-    let real_time = |round: &&Round| round.jobs.iter().any(|(_, job)| job.fifo());
+    let spins = |job: &Job| job.priority().is_some() && job.keeps_busy();
+    let real_time = |round: &&Round| round.jobs.iter().any(|(_, job)| spins(job));
     let longest = rounds.iter().filter(real_time).map(|round| round.expected).max();
     match (longest, longest.and_then(|_| rlimits::allow_real_time())) {
         (Some(longest), Some(limit)) if limit <= longest => {
@@ -301,13 +305,13 @@ impl<'r> Loops<'r, '_> {
         let known = |(lane, &cpu)| describe::cpu(run, cpu, threads[lane]);
         run.cpus = cpus.iter().enumerate().map(known).collect();
         for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
-            if let Some(sampling) = job.sampling() {
-                let of_job = series.iter_mut().find(|series| series.series == sampling.series);
-                let of_job = of_job.expect("every job has its series");
-                of_job.tid = threads[*lane];
-                if sampling.step.kernel.params().is_some() && sampling.memory.is_none() {
-                    self.hub.pages_of(*lane).describe(&mut of_job.parameters);
-                }
+            let series = series.iter_mut().find(|series| job.series() == Some(series.series));
+            let Some(series) = series else { continue };
+            series.tid = threads[*lane];
+            let shared = |sampling: &&Sampling| sampling.memory.is_none();
+            let sampling = job.sampling().filter(shared);
+            if sampling.is_some_and(|sampling| sampling.step.kernel.params().is_some()) {
+                self.hub.pages_of(*lane).describe(&mut series.parameters);
             }
         }
         for (lane, lanes) in self.lanes.iter().enumerate() {
@@ -367,6 +371,7 @@ impl<'r> Loops<'r, '_> {
             }
             round.gate.others_done.store(plan.team.is_none(), Ordering::Release);
             kernel.keep_off(round.events_off, run, store);
+            let _shallow = round.shallow.then(Shallow::hold);
             injectors.start(round, run);
             self.co_runners.start(&round.co_runners);
             // The origin of time must stay as announced; a slow disk only delays the loops' start.

@@ -41,7 +41,7 @@ impl Ranks {
         let first = here.iter().position(|rank| rank.rank == placement.rank).unwrap_or(0);
         let parallel = placement.parallel.clone();
         let ranks = Ranks { parallel, first, cpus: placement.own_cpus(), meetings };
-        let fifo = plan.experiment.policies().contains(&Policy::Fifo);
+        let fifo = plan.experiment.policies().contains(&Policy::FIFO);
         match cpus.iter().find(|&&cpu| fifo && ranks.copies_on(cpu) > 1) {
             Some(&cpu) => {
                 let why = format!(

@@ -5,8 +5,10 @@ use super::estimates::{expected_of, is_empty, length_of, samples, way_around, wi
 use super::paces::{OnCpu, Paces};
 use super::plan::Plan;
 use super::ranks::Ranks;
+use super::wake_cost;
 use crate::experiment::{
-    Act, Amount, Cell, Experiment, Order, OwnMemory, Pages, Pinning, Policy, Sample, Samples, Work,
+    Act, Amount, Cell, Experiment, Order, OwnMemory, Pages, Pinning, Policy, Sample, Samples, Wake,
+    Work,
 };
 use crate::mapping::Mapping;
 use crate::timed::between::{Meet, PreparedAct};
@@ -14,10 +16,12 @@ use crate::timed::job::Job;
 use crate::timed::place::LoopPlace;
 use crate::timed::round::Round;
 use crate::timed::sampling::{Sampling, Step};
+use crate::timed::waking::Waking;
 use crate::timed::watching::Watching;
 use anechoic_recording::paging::Verified;
 use anechoic_recording::run::Run;
-use anechoic_recording::{Parameters, Problem, ProblemKind, Series};
+use anechoic_recording::wakeup::Sleep;
+use anechoic_recording::{Fixed, Parameters, Problem, ProblemKind, Series};
 use anechoic_system::tracefs::Tracefs;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -64,6 +68,7 @@ pub(super) fn schedule(
     run.notes.extend(experiment.notes.iter().cloned());
     run.not_available.extend(experiment.absent.iter().cloned());
     let refused = refused_pages(experiment, run)?;
+    wake_cost::check(experiment)?;
     let paces = Paces::calibrate(experiment, run, stop)?;
     let places = places(experiment);
     let mut rounds = Rounds {
@@ -80,11 +85,20 @@ pub(super) fn schedule(
         && (!plan.trace || Tracefs::open().is_err());
     in_order(experiment)
         .into_iter()
-        .filter(|cell| cell.events_off || !without_events)
+        .filter(|cell| !without_events || !repeats(cell))
         .filter(|cell| cell.memory.is_none_or(|memory| !refused.contains(&memory.pages)))
         .try_for_each(|cell| rounds.add(cell))?;
     let Rounds { rounds, series, .. } = rounds;
     Ok(Scheduled { places, rounds, series })
+}
+
+/// Returns whether a cell, where there are no events, is the same as another one. Wake-ups without events are only there to
+/// show what the events cost.
+fn repeats(cell: &Cell) -> bool {
+    match cell.work {
+        Work::Wake(_) => cell.events_off,
+        Work::Watch(_) | Work::Sample(_) => !cell.events_off,
+    }
 }
 
 /// Refuses samples that cannot be taken.
@@ -235,14 +249,20 @@ impl Rounds<'_> {
                         self.sampling(cell, sample, (on, samples, injection), (lane, cpu));
                     Job::Sample(sampling)
                 }
+                Work::Wake(wake) => {
+                    (expected, length) = (wake.expected(), Some(wake.interval));
+                    Job::Wake(self.waking(cell, wake, (lane, cpu)))
+                }
             };
             jobs.push((lane, job));
         }
         let co_runners = cell.co_runner.as_ref().map_or(Vec::new(), |runner| runner.cpus.clone());
         let events_off = cell.events_off;
+        let shallow = matches!(cell.work, Work::Wake(wake) if wake.shallow);
         self.rounds.push(Round {
             co_runners,
             events_off,
+            shallow,
             ..Round::new(jobs, expected, length, injection)
         });
         Ok(())
@@ -271,8 +291,40 @@ impl Rounds<'_> {
             cpu,
             threshold_ticks: self.run.threshold_ticks,
             slice_ticks: self.run.clock.ticks(SLICE.as_nanos() as u64),
-            fifo: policy == Policy::Fifo,
+            fifo: policy == Policy::FIFO,
         }
+    }
+
+    /// Adds the series of a thread that sleeps, and returns how it does.
+    fn waking(&mut self, cell: &Cell, wake: &Wake, (lane, cpu): Loop) -> Waking {
+        let interval_ns = u64::try_from(wake.interval.as_nanos()).unwrap_or(u64::MAX);
+        let threads = self.places.len().max(1) as u64;
+        let offset_ns = if wake.staggered { interval_ns / threads * lane as u64 } else { 0 };
+        let priority = cell.policy.priority();
+        let slack_ns = if priority.is_some() { 0 } else { wake_cost::timer_slack_ns() };
+        let late_ns = u64::try_from(wake.late.as_nanos()).unwrap_or(u64::MAX);
+        let sleep = Sleep { interval_ns, offset_ns, shallow: wake.shallow, slack_ns, late_ns };
+        let number = self.number();
+        self.series.push(Series {
+            series: number,
+            round: self.rounds.len() as u32,
+            method: self.experiment.method.to_owned(),
+            variant: "clock_nanosleep".to_owned(),
+            cpu,
+            tid: 0,
+            policy: cell.policy.recorded(),
+            fixed: Fixed::Work,
+            grain_ticks: self.run.clock.ticks(interval_ns),
+            asked: wake.expiries,
+            parameters: Parameters {
+                copies: 1,
+                sleep: Some(sleep),
+                events_off: cell.events_off,
+                ..Parameters::default()
+            },
+        });
+        let (expiries, clock) = (wake.expiries, self.run.clock.clone());
+        Waking { series: number, cpu, priority, interval_ns, offset_ns, expiries, clock }
     }
 
     /// Returns the requested length of a sample. Work that does nothing has its own, unless none was asked for: ranks that
@@ -347,7 +399,7 @@ impl Rounds<'_> {
             within: within(sample).map(|(time, least)| (self.run.clock.ticks_of(time), least)),
             maiv_ppm: sample.maiv_ppm,
             between: self.acts(cell, copies == 1),
-            fifo: cell.policy == Policy::Fifo,
+            fifo: cell.policy == Policy::FIFO,
             shares_cpu: cell.copies > 1,
             memory: cell.memory,
             ring: cell.ring,

@@ -3,7 +3,9 @@
 use super::gate::Gate;
 use super::sampling::{Ready, Sampling, Workspaces};
 use super::sinks::{Done, Sinks};
+use super::waking::{self, Waking};
 use super::watching::Watching;
+use crate::scheduling::FIFO_PRIORITY;
 use anechoic_recording::Problem;
 
 /// What a loop does in a round.
@@ -13,29 +15,45 @@ pub(crate) enum Job {
     Watch(Watching),
     /// Takes samples of a kernel's work.
     Sample(Sampling),
+    /// Sleeps, and notes when it is woken.
+    Wake(Waking),
 }
 
 impl Job {
-    /// Returns whether it runs under SCHED_FIFO.
-    pub(crate) fn fifo(&self) -> bool {
+    /// Returns its priority under SCHED_FIFO; none under the ordinary policy.
+    pub(crate) fn priority(&self) -> Option<i32> {
         match self {
-            Job::Watch(job) => job.fifo,
-            Job::Sample(job) => job.fifo,
+            Job::Watch(job) => job.fifo.then_some(FIFO_PRIORITY),
+            Job::Sample(job) => job.fifo.then_some(FIFO_PRIORITY),
+            Job::Wake(job) => job.priority,
+        }
+    }
+
+    /// Returns its series, if it has one.
+    pub(crate) fn series(&self) -> Option<u32> {
+        match self {
+            Job::Watch(_) => None,
+            Job::Sample(job) => Some(job.series),
+            Job::Wake(job) => Some(job.series),
         }
     }
 
     /// Returns how it takes samples, if it does.
     pub(crate) fn sampling(&self) -> Option<&Sampling> {
         match self {
-            Job::Watch(_) => None,
+            Job::Watch(_) | Job::Wake(_) => None,
             Job::Sample(job) => Some(job),
         }
     }
 
     /// Returns whether a loop that has ended keeps its CPU busy until the others end; not if they share its
-    /// CPU.
+    /// CPU, and not where the CPU was idle between samples.
     pub(crate) fn keeps_busy(&self) -> bool {
-        self.sampling().is_none_or(|job| !job.shares_cpu)
+        match self {
+            Job::Watch(_) => true,
+            Job::Sample(job) => !job.shares_cpu,
+            Job::Wake(_) => false,
+        }
     }
 
     /// Returns whether the loop leaves its CPU between samples.
@@ -50,7 +68,7 @@ impl Job {
 
     /// Returns whether its loops end at a common time, so that a late one is not waited for.
     pub(crate) fn ends_on_time(&self) -> bool {
-        matches!(self, Job::Watch(_))
+        matches!(self, Job::Watch(_) | Job::Wake(_))
     }
 
     /// Prepares memory and touches what the job will use.
@@ -67,6 +85,10 @@ impl Job {
                 Ok(None)
             }
             Job::Sample(job) => job.prepare(workspaces).map(Some),
+            Job::Wake(_) => {
+                waking::warm_up();
+                Ok(None)
+            }
         }
     }
 
@@ -86,6 +108,7 @@ impl Job {
         match self {
             Job::Watch(job) => Some(job.run(gate, &mut sinks.gaps)),
             Job::Sample(job) => ready.map(|ready| job.run(ready, gate, sinks)),
+            Job::Wake(job) => Some(job.run(gate, sinks)),
         }
     }
 }

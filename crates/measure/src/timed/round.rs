@@ -121,6 +121,8 @@ pub(crate) struct Round {
     pub(crate) co_runners: Vec<u32>,
     /// Whether kernel events are switched off.
     pub(crate) events_off: bool,
+    /// Whether CPUs are kept out of deep idle states.
+    pub(crate) shallow: bool,
     pub(crate) gate: Gate,
 }
 
@@ -132,8 +134,8 @@ impl Round {
         injection: Option<u32>,
     ) -> Self {
         let gate = Gate::new(jobs.len());
-        let (co_runners, events_off) = (Vec::new(), false);
-        Round { jobs, expected, grain, injection, co_runners, events_off, gate }
+        let (co_runners, events_off, shallow) = (Vec::new(), false, false);
+        Round { jobs, expected, grain, injection, co_runners, events_off, shallow, gate }
     }
 
     pub(crate) fn job_of(&self, lane: usize) -> Option<&Job> {

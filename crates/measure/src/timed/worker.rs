@@ -12,7 +12,7 @@ use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
 use crate::experiment::Pages;
 use crate::kernel::user::{self, Failure};
-use crate::scheduling::{FIFO_PRIORITY, block_signals};
+use crate::scheduling::block_signals;
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
 use anechoic_recording::paging::Allocation;
@@ -150,9 +150,9 @@ impl Worker<'_> {
             let register = counter::current_cpu();
             check_number(cpu, cpus::current(), register)?;
         }
-        if self.jobs().any(|(_, job)| job.fifo()) {
+        if let Some(priority) = self.jobs().filter_map(|(_, job)| job.priority()).max() {
             let loop_of = self.place.name();
-            cpus::set_policy(libc::SCHED_FIFO, FIFO_PRIORITY)
+            cpus::set_policy(libc::SCHED_FIFO, priority)
                 .and_then(|()| cpus::set_policy(libc::SCHED_OTHER, 0))
                 .map_err(|error| {
                     let why = format!("{loop_of}: the kernel refuses SCHED_FIFO ({error})");
@@ -179,10 +179,10 @@ impl Worker<'_> {
             Err(problem) => return self.sit_out(gate, job, &problem),
         };
         let mut allocation = ready.as_mut().and_then(|ready| ready.allocation.take());
-        sinks.begin(job.sampling().map_or(0, |job| job.series));
+        sinks.begin(job.series().unwrap_or(0));
         gate.ready.fetch_add(1, Ordering::AcqRel);
         let Before { ticks: read_ticks, usage: before, delay_ns: delay } =
-            wait_for_start(gate, job.fifo());
+            wait_for_start(gate, job.priority());
         if gate.is_called_off() {
             return None;
         }
@@ -210,7 +210,7 @@ impl Worker<'_> {
         if self.place.cpu() == Some(last_cpu) && job.keeps_busy() {
             keep_busy(gate, job);
         }
-        if job.fifo() {
+        if job.priority().is_some() {
             let _ = cpus::set_policy(libc::SCHED_OTHER, 0); // cannot fail: lowering is always allowed
         }
         sinks.flush();
@@ -255,7 +255,7 @@ impl Worker<'_> {
     /// Takes part in a round without measuring, because there is no memory for its series.
     fn sit_out(&self, gate: &Gate, job: &Job, problem: &Problem) -> Option<LoopResult> {
         gate.ready.fetch_add(1, Ordering::AcqRel);
-        wait_for_start(gate, false);
+        wait_for_start(gate, None);
         gate.done.fetch_add(1, Ordering::AcqRel);
         let sampling = job.sampling().filter(|_| !gate.is_called_off())?;
         let (series, ended) = (sampling.series, Ended::NoMemory);
@@ -313,16 +313,16 @@ struct Before {
 }
 
 /// Waits for the common start.
-fn wait_for_start(gate: &Gate, fifo: bool) -> Before {
+fn wait_for_start(gate: &Gate, priority: Option<i32>) -> Before {
     let mut start = 0;
     while start == 0 {
         start = gate.start.load(Ordering::Acquire);
         spin_loop();
     }
-    if fifo {
+    if let Some(priority) = priority {
         // The policy is raised only now, because a waiting FIFO loop would starve the thread that sets the
         // start. That it may be raised was checked in `prepare`.
-        let _ = cpus::set_policy(libc::SCHED_FIFO, FIFO_PRIORITY);
+        let _ = cpus::set_policy(libc::SCHED_FIFO, priority);
     }
     let _ = counters::own_run_delay_ns(); // touches what the next call will use
     let count_from = gate.count_from.load(Ordering::Acquire);

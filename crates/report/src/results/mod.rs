@@ -38,6 +38,7 @@ pub mod switch;
 pub mod ticks;
 pub mod timeline;
 pub mod variance;
+pub mod wakeup;
 
 pub use described::{Described, Grouping, Methods, Section};
 pub use found::{Findings, Found};
@@ -55,6 +56,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &memory::MEMORY,
     &paging::PAGING,
     &switch::SWITCH,
+    &wakeup::WAKEUP,
     &summary::SUMMARY,
     &iterations::ITERATIONS,
     &counted::COUNTED,

@@ -1,0 +1,401 @@
+//! Wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
+
+use crate::facts::Facts;
+use crate::memory::span;
+use crate::paging::Estimate;
+use crate::samples::cells::{Cells, value_at};
+use crate::samples::figures::{Point, survival};
+use crate::samples::values::Scale;
+use crate::samples::visit;
+use crate::stats::{Interval, dispersion, fewest_events, most_events};
+use anechoic_recording::run::{Outcome, Run};
+use anechoic_recording::wakeup::Sleep;
+use anechoic_recording::{Fixed, Policy, Problem, Recording, Sample, Series};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Number of the longest wake-ups that are listed.
+const WORST: usize = 5;
+/// Number of parts of a series whose late wake-ups show whether they come together.
+const PARTS: usize = 32;
+/// A quantile is given only if at least this many samples lie beyond it.
+const BEYOND: f64 = 10.0;
+
+/// How late timers woke threads.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Wakeup {
+    /// Facts of the run.
+    pub run: Facts,
+    /// Nanoseconds of one tick.
+    pub tick_ns: f64,
+    /// The scheduling policy of the threads.
+    pub policy: Policy,
+    /// How much later the kernel may let their timers expire, in nanoseconds: a part of their latency. 0 under real-time
+    /// policies.
+    pub slack_ns: u64,
+    /// A wake-up that took longer counts as late, in nanoseconds.
+    pub late_ns: u64,
+    /// The latencies, by interval, kind of idle and CPU; where several CPUs were measured, also of all together. With kernel
+    /// events they are of the wake-ups with events.
+    pub rows: Vec<Latencies>,
+    /// The longest wake-ups of these, the longest first.
+    pub worst: Vec<Worst>,
+}
+
+/// The latencies of one interval and one kind of idle on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Latencies {
+    /// Time between two expiries in nanoseconds.
+    pub interval_ns: u64,
+    /// Whether CPUs were kept out of deep idle states.
+    pub shallow: bool,
+    /// The CPU; absent for all together.
+    pub cpu: Option<u32>,
+    /// Number of wake-ups.
+    pub samples: u64,
+    /// Number of wake-ups that were measured and lost for lack of a free buffer or of disk space.
+    pub lost: u64,
+    /// Number of expiries that passed before the thread could sleep again.
+    pub overruns: u64,
+    /// The shortest latency in nanoseconds; absent without wake-ups, as are the others.
+    pub min_ns: Option<f64>,
+    /// The median in nanoseconds.
+    pub p50_ns: Option<f64>,
+    /// The 99th percentile in nanoseconds; absent for fewer than 1,000 wake-ups.
+    pub p99_ns: Option<f64>,
+    /// The 99.9th percentile in nanoseconds; absent for fewer than 10,000 wake-ups.
+    pub p999_ns: Option<f64>,
+    /// The longest in nanoseconds.
+    pub max_ns: Option<f64>,
+    /// Number of late wake-ups.
+    pub late: u64,
+    /// Their share of all wake-ups: the smallest and the largest that agree with what was counted, each with a probability of
+    /// 95 %; absent without wake-ups.
+    pub late_share: Option<Interval>,
+    /// What recording kernel events adds to the median in nanoseconds: the mean over the blocks of the difference of their
+    /// medians; absent if it was not measured.
+    pub events_ns: Option<Estimate>,
+    /// The tail: `share` of the wake-ups took `value` nanoseconds or longer.
+    pub survival: Vec<Point>,
+}
+
+/// A long wake-up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Worst {
+    /// The CPU.
+    pub cpu: u32,
+    /// When its timer was to expire, since the start of the run in nanoseconds.
+    pub at_ns: u64,
+    /// Time between two expiries in nanoseconds.
+    pub interval_ns: u64,
+    /// Whether CPUs were kept out of deep idle states.
+    pub shallow: bool,
+    /// Its latency in nanoseconds.
+    pub latency_ns: f64,
+    /// Number of expiries that passed meanwhile.
+    pub overruns: u64,
+}
+
+impl Latencies {
+    /// Returns the highest quantile that its wake-ups support, with its name: the 99.9th percentile, the 99th, or the median.
+    #[must_use]
+    pub fn highest_quantile(&self) -> Option<(&'static str, f64)> {
+        let named = [("p99.9", self.p999_ns), ("p99", self.p99_ns), ("median", self.p50_ns)];
+        named.into_iter().find_map(|(name, ns)| Some((name, ns?)))
+    }
+}
+
+impl Wakeup {
+    /// Returns the rows of all CPUs together, and those of a single CPU.
+    pub fn whole(&self) -> impl Iterator<Item = &Latencies> {
+        let several = self.rows.iter().any(|row| row.cpu.is_none());
+        self.rows.iter().filter(move |row| row.cpu.is_none() == several)
+    }
+
+    /// Returns the number of wake-ups.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.whole().map(|row| row.samples).sum()
+    }
+}
+
+/// What is measured together: interval, kind of idle and CPU.
+type Key = (u64, bool, Option<u32>);
+
+/// The wake-ups of one key.
+#[derive(Debug, Default)]
+struct Group {
+    cells: Cells,
+    samples: u64,
+    lost: u64,
+    overruns: u64,
+    /// Number of late ones in each part of the time.
+    late: Vec<f64>,
+    /// Median of each block of each CPU.
+    medians: BTreeMap<(Option<u32>, usize), f64>,
+}
+
+impl Group {
+    fn merge(&mut self, other: &mut Self) {
+        self.cells.merge(&mut other.cells);
+        self.samples += other.samples;
+        self.lost += other.lost;
+        self.overruns += other.overruns;
+        // The CPUs were measured at the same time, so that their late wake-ups may have one cause.
+        self.late.resize(self.late.len().max(other.late.len()), 0.0);
+        self.late.iter_mut().zip(&other.late).for_each(|(all, late)| *all += late);
+        self.medians.append(&mut other.medians);
+    }
+}
+
+/// A series in progress.
+struct Block<'a> {
+    series: &'a Series,
+    sleep: Sleep,
+    /// Number of the block among those of its kind.
+    number: usize,
+    cells: Cells,
+    samples: u64,
+    overruns: u64,
+    late: Vec<f64>,
+}
+
+/// Computes the latencies of a recording of wake-ups, in bounded memory.
+///
+/// # Errors
+/// A file is damaged.
+pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
+    let run = recording.run();
+    let known = recording.series()?;
+    let mut blocks = Block::all(&known);
+    let mut groups: BTreeMap<(bool, Key), Group> = BTreeMap::new();
+    let mut worst: Vec<(u64, Sample, Sleep)> = Vec::new();
+    visit(recording, &known, |at, samples| {
+        let Some(block) = &mut blocks[at] else { return };
+        let outcome = &known[at].1;
+        block.add(samples, outcome, run);
+        if !block.series.parameters.events_off {
+            worst.extend(samples.iter().map(|sample| (latency(sample), *sample, block.sleep)));
+            // The first of equal ones.
+            worst.sort_by_key(|(ticks, sample, _)| (std::cmp::Reverse(*ticks), sample.start_ticks));
+            worst.truncate(WORST);
+        }
+        if block.samples + outcome.lost >= outcome.samples {
+            blocks[at].take().into_iter().for_each(|block| block.finish(outcome, &mut groups));
+        }
+    })?;
+    for (block, (_, outcome)) in blocks.into_iter().zip(&known) {
+        block.into_iter().for_each(|block| block.finish(outcome, &mut groups));
+    }
+    let sleeps =
+        |(series, _): &(Series, Outcome)| Some((series.policy.clone(), series.parameters.sleep?));
+    let first = known.iter().find_map(sleeps);
+    let (slack_ns, late_ns) =
+        first.as_ref().map_or((0, 0), |(_, sleep)| (sleep.slack_ns, sleep.late_ns));
+    let policy = first.map_or_else(Policy::other, |(policy, _)| policy);
+
+    Ok(Wakeup {
+        tick_ns: run.clock.seconds(1) * 1e9,
+        policy,
+        slack_ns,
+        late_ns,
+        rows: rows(groups, run),
+        worst: worst.iter().map(|found| Worst::new(found, run)).collect(),
+        run: Facts::new(run, span(&known)),
+    })
+}
+
+fn latency(sample: &Sample) -> u64 {
+    sample.end_ticks.saturating_sub(sample.start_ticks)
+}
+
+impl Worst {
+    fn new((ticks, sample, sleep): &(u64, Sample, Sleep), run: &Run) -> Self {
+        Worst {
+            cpu: sample.cpu,
+            at_ns: run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks)),
+            interval_ns: sleep.interval_ns,
+            shallow: sleep.shallow,
+            latency_ns: Scale::new(Fixed::Work, &run.clock).value(*ticks as f64),
+            overruns: sample.count.saturating_sub(1),
+        }
+    }
+}
+
+impl<'a> Block<'a> {
+    /// Returns the block of each series whose samples are wake-ups.
+    fn all(known: &'a [(Series, Outcome)]) -> Vec<Option<Self>> {
+        let mut numbers: BTreeMap<(bool, Key), usize> = BTreeMap::new();
+        known.iter().map(|(series, _)| Self::next(series, &mut numbers)).collect()
+    }
+
+    /// Returns the block of a series, the next of its kind.
+    fn next(series: &'a Series, numbers: &mut BTreeMap<(bool, Key), usize>) -> Option<Self> {
+        let sleep = series.parameters.sleep?;
+        let (cells, late) = (Cells::default(), vec![0.0; PARTS]);
+        let block = Block { series, sleep, number: 0, cells, samples: 0, overruns: 0, late };
+        let next = numbers.entry(block.key()).or_default();
+        *next += 1;
+        Some(Block { number: *next, ..block })
+    }
+
+    /// Returns whether events were switched off, and what it measures.
+    fn key(&self) -> (bool, Key) {
+        let key = (self.sleep.interval_ns, self.sleep.shallow, self.series.cpu);
+        (self.series.parameters.events_off, key)
+    }
+
+    /// Adds the block to those of its kind.
+    fn finish(self, outcome: &Outcome, groups: &mut BTreeMap<(bool, Key), Group>) {
+        groups.entry(self.key()).or_default().take(self, outcome);
+    }
+
+    fn add(&mut self, samples: &[Sample], outcome: &Outcome, run: &Run) {
+        let ticks: Vec<u64> = samples.iter().map(latency).collect();
+        self.cells.add(&ticks);
+        let late_ticks = run.clock.ticks(self.sleep.late_ns);
+        for (sample, _) in samples.iter().zip(&ticks).filter(|(_, ticks)| **ticks > late_ticks) {
+            let part =
+                u128::from(sample.index) * PARTS as u128 / u128::from(outcome.samples.max(1));
+            self.late[(part as usize).min(PARTS - 1)] += 1.0;
+        }
+        self.samples += samples.len() as u64;
+        self.overruns += samples.iter().map(|sample| sample.count.saturating_sub(1)).sum::<u64>();
+    }
+}
+
+impl Group {
+    fn take(&mut self, mut block: Block<'_>, outcome: &Outcome) {
+        let median = value_at(block.cells.cells(), block.samples.div_ceil(2));
+        if block.samples > 0 {
+            self.medians.insert((block.series.cpu, block.number), median as f64);
+        }
+        self.cells.merge(&mut block.cells);
+        self.samples += block.samples;
+        self.lost += outcome.lost;
+        self.overruns += block.overruns;
+        self.late.append(&mut block.late);
+    }
+
+    /// Returns the value that this share of the wake-ups does not exceed, if enough lie beyond it.
+    fn quantile(&mut self, share: f64) -> Option<u64> {
+        let samples = self.samples as f64;
+        let enough = samples > 0.0 && (share <= 0.5 || samples * (1.0 - share) >= BEYOND - 1e-6);
+        enough.then(|| value_at(self.cells.cells(), (samples * share).ceil() as u64))
+    }
+
+    fn row(
+        &mut self,
+        (interval_ns, shallow, cpu): Key,
+        without: Option<&Group>,
+        scale: &Scale,
+    ) -> Latencies {
+        let value = |ticks: u64| scale.value(ticks as f64);
+        let late: f64 = self.late.iter().sum();
+        let samples = self.samples;
+        Latencies {
+            interval_ns,
+            shallow,
+            cpu,
+            samples,
+            lost: self.lost,
+            overruns: self.overruns,
+            min_ns: self.cells.cells().first().map(|cell| value(cell.value)),
+            p50_ns: self.quantile(0.5).map(value),
+            p99_ns: self.quantile(0.99).map(value),
+            p999_ns: self.quantile(0.999).map(value),
+            max_ns: self.cells.cells().last().map(|cell| value(cell.value)),
+            late: late as u64,
+            late_share: (samples > 0).then(|| late_share(&self.late, samples)),
+            events_ns: without.and_then(|without| self.beyond(without, scale)),
+            survival: survival(self.cells.cells(), samples, scale),
+        }
+    }
+
+    /// Returns what its medians are beyond those of the same blocks without events.
+    fn beyond(&self, without: &Group, scale: &Scale) -> Option<Estimate> {
+        let more = self
+            .medians
+            .iter()
+            .filter_map(|(block, with)| Some(scale.value(*with - *without.medians.get(block)?)));
+        Estimate::from_blocks(&more.collect::<Vec<_>>())
+    }
+}
+
+/// Returns the bounds of the share of late wake-ups, from how many were late in each of equal parts of the time.
+fn late_share(late: &[f64], samples: u64) -> Interval {
+    let all: f64 = late.iter().sum();
+    let dispersion = dispersion(late);
+    let share = |events: f64| (events / samples as f64).min(1.0);
+    Interval {
+        low: share(fewest_events(all, dispersion)),
+        high: share(most_events(all, dispersion)),
+    }
+}
+
+fn rows(mut groups: BTreeMap<(bool, Key), Group>, run: &Run) -> Vec<Latencies> {
+    let scale = Scale::new(Fixed::Work, &run.clock);
+    let mut without = groups.split_off(&(true, (0, false, None)));
+    let mut rows: Vec<Latencies> = Vec::new();
+    let (mut all, mut all_without) = (Group::default(), Group::default());
+    let mut of_several = 0;
+    let mut groups = groups.into_iter().peekable();
+    while let Some(((_, key), mut group)) = groups.next() {
+        let mut control = without.remove(&(true, key));
+        rows.push(group.row(key, control.as_ref(), &scale));
+        all.merge(&mut group);
+        control.iter_mut().for_each(|control| all_without.merge(control));
+        of_several += 1;
+        let goes_on =
+            groups.peek().is_some_and(|((_, next), _)| (next.0, next.1) == (key.0, key.1));
+        if !goes_on {
+            let (mut group, control) = (std::mem::take(&mut all), std::mem::take(&mut all_without));
+            if of_several > 1 {
+                rows.push(group.row((key.0, key.1, None), Some(&control), &scale));
+            }
+            of_several = 0;
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    /// The truth is the rate with which late wake-ups are drawn, one by one or in bursts, as a disturbance makes them.
+    #[test]
+    fn the_bounds_of_the_share_of_late_wake_ups_cover_the_true_share() {
+        const SAMPLES: u64 = 32_000;
+        let mut random = Pcg64Mcg::seed_from_u64(5);
+        for (expected, burst) in [(0.2, 1), (1.0, 1), (5.0, 1), (30.0, 1), (30.0, 5), (200.0, 10)] {
+            let truth = expected / SAMPLES as f64;
+            let (mut below, mut above) = (0, 0);
+            for _ in 0..400 {
+                let mut late = vec![0.0; PARTS * 5];
+                let parts = late.len();
+                let share = expected / f64::from(burst) / 1_000.0;
+                for _ in 0..1_000 {
+                    if random.random::<f64>() < share {
+                        late[random.random_range(0..parts)] += f64::from(burst);
+                    }
+                }
+                let bounds = late_share(&late, SAMPLES);
+                below += u32::from(truth < bounds.low);
+                above += u32::from(truth > bounds.high);
+            }
+            let most = if burst > 1 { 60 } else { 36 }; // 20 are expected of 400; bursts show only in their spread
+            assert!(
+                below <= most && above <= most,
+                "{expected} in bursts of {burst}: {below} {above}"
+            );
+        }
+        let none = late_share(&[0.0; 160], 1_000);
+        assert!(none.low == 0.0 && (none.high - 0.003).abs() < 1e-4, "the rule of three: {none:?}");
+        assert!(late_share(&[1.0; 4], 4).high <= 1.0);
+    }
+}

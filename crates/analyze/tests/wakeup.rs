@@ -1,0 +1,141 @@
+//! Wake-up latency of made-up recordings whose results are known.
+
+use anechoic_analyze::wakeup::{Latencies, Wakeup, wakeup};
+use anechoic_lab::builders::{self, clock, cpu_run};
+use anechoic_recording::run::Outcome;
+use anechoic_recording::wakeup::Sleep;
+use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Sample, Series};
+
+/// Time between two expiries in ns, which are ticks here.
+const INTERVAL: u64 = 1_000_000;
+
+/// A block: CPU, whether events were off, and latency in ns and number of expiries of each wake-up.
+type Made = (u32, bool, Vec<(u64, u64)>);
+
+fn analyzed(blocks: &[Made]) -> Wakeup {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut run = builders::run("wakeup", clock(1_000_000_000), vec![]);
+    let (mut all, mut samples, mut now) = (vec![], vec![], 1_000);
+    for (series, (cpu, events_off, taken)) in (0..).zip(blocks) {
+        let first_ticks = now;
+        for (index, &(latency, count)) in (0..).zip(taken) {
+            let (start_ticks, end_ticks) = (now, now + latency);
+            samples.push(Sample { series, index, cpu: *cpu, start_ticks, end_ticks, count });
+            now += count * INTERVAL;
+        }
+        let samples = taken.len() as u64;
+        let (last_ticks, ended) = (now, anechoic_recording::run::Ended::Complete);
+        run.outcomes.push(Outcome {
+            series,
+            first_ticks,
+            last_ticks,
+            samples,
+            ended,
+            ..Outcome::default()
+        });
+        let sleep = Sleep {
+            interval_ns: INTERVAL,
+            offset_ns: 0,
+            shallow: false,
+            slack_ns: 0,
+            late_ns: 100_000,
+        };
+        all.push(Series {
+            series,
+            round: series,
+            method: "wakeup".into(),
+            variant: "clock_nanosleep".into(),
+            cpu: Some(*cpu),
+            tid: 100,
+            policy: "fifo 80".into(),
+            fixed: Fixed::Work,
+            grain_ticks: INTERVAL,
+            asked: samples,
+            parameters: Parameters {
+                sleep: Some(sleep),
+                events_off: *events_off,
+                ..Parameters::default()
+            },
+        });
+        now += INTERVAL;
+    }
+    run.cpus = [0, 1].map(|cpu| cpu_run(cpu, (1_000, now), 0)).to_vec();
+    run.end_ticks = now;
+    samples.sort_by_key(|sample| (sample.cpu, sample.start_ticks));
+    let mut recorder = Recorder::create(dir.path(), &run).expect("a new directory");
+    recorder.append(&all).expect("in order");
+    for cpu in [0, 1] {
+        let of_cpu: Vec<Sample> =
+            samples.iter().copied().filter(|sample| sample.cpu == cpu).collect();
+        recorder.append(&of_cpu).expect("in order");
+    }
+    recorder.finish(&run).expect("there is space");
+    wakeup(&Recording::open(dir.path()).expect("just written")).expect("a result")
+}
+
+/// Latencies from 1 to `number` µs, each once, in an order without a pattern.
+fn ramp(number: u64) -> Vec<(u64, u64)> {
+    let us = (0..number).map(|at| at * 7_919 % number + 1);
+    us.map(|us| (us * 1_000, us * 1_000 / INTERVAL + 1)).collect()
+}
+
+fn row(found: &Wakeup, cpu: Option<u32>) -> &Latencies {
+    found.rows.iter().find(|row| row.cpu == cpu).expect("a row")
+}
+
+#[test]
+fn quantiles_are_those_of_the_samples_and_absent_where_these_are_too_few() {
+    let us = |us: u64| Some(us as f64 * 1e3);
+    let cases = [
+        ("none", 0, [None; 4]),
+        ("one", 1, [us(1), None, None, us(1)]),
+        ("five", 5, [us(3), None, None, us(5)]),
+        ("one too few for p99", 999, [us(500), None, None, us(999)]),
+        ("enough for p99", 1_000, [us(500), us(990), None, us(1_000)]),
+        ("enough for p99.9", 10_000, [us(5_000), us(9_900), us(9_990), us(10_000)]),
+    ];
+    for (name, number, expected) in cases {
+        let found = analyzed(&[(0, false, ramp(number))]);
+        let row = row(&found, Some(0));
+        assert_eq!([row.p50_ns, row.p99_ns, row.p999_ns, row.max_ns], expected, "case: {name}");
+        assert_eq!((row.samples, row.late), (number, number.saturating_sub(100)), "case: {name}");
+        assert_eq!(found.worst.len() as u64, number.min(5), "case: {name}");
+        assert_eq!(row.late_share.is_some(), number > 0, "case: {name}");
+        assert_eq!(row.survival.last().map(|point| point.value), expected[3], "case: {name}");
+    }
+}
+
+#[test]
+fn cpus_are_also_added_up_and_events_compared_block_by_block() {
+    let plain = |ns: u64, number: usize| vec![(ns, 1); number];
+    // The machine becomes slower; events add 2 µs in each block.
+    let blocks = [20_000, 30_000, 50_000].map(|ns| {
+        [
+            (0, false, plain(ns + 2_000, 8)),
+            (0, true, plain(ns, 2)),
+            (1, false, plain(ns + 4_000, 4)),
+            (1, true, plain(ns, 1)),
+        ]
+    });
+    let found = analyzed(&blocks.concat());
+    let [first, second, all] = [Some(0), Some(1), None].map(|cpu| row(&found, cpu));
+    assert_eq!([first.samples, second.samples, all.samples], [24, 12, 36]);
+    let added = |row: &Latencies| row.events_ns.expect("compared").value;
+    assert_eq!([added(first), added(second), added(all)], [2_000.0, 4_000.0, 3_000.0]);
+    assert_eq!((all.min_ns, all.p50_ns), (Some(22_000.0), Some(32_000.0)));
+    assert!(all.late == 0 && found.samples() == 36);
+}
+
+#[test]
+fn expiries_that_a_late_thread_missed_are_overruns_and_its_wake_up_counts() {
+    let mut taken = vec![(20_000, 1); 10];
+    taken[4] = (3_500_000, 4);
+    taken[9] = (150_000, 1);
+    let found = analyzed(&[(1, false, taken)]);
+    let row = row(&found, Some(1));
+    assert_eq!((row.samples, row.overruns, row.late), (10, 3, 2));
+    let first = found.worst[0];
+    assert_eq!((first.cpu, first.latency_ns, first.overruns), (1, 3_500_000.0, 3));
+    let share = row.late_share.expect("known");
+    assert!(share.low < 0.2 && share.high > 0.2, "{share:?}");
+}

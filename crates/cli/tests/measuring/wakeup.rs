@@ -1,0 +1,137 @@
+//! Tests that `anechoic measure wakeup` measures wake-ups: as cyclictest does, without losing an expiry, and beside a thread
+//! of higher priority that keeps the CPU.
+
+use crate::tool::{self, Done, anechoic, arg};
+use anechoic_analyze::Wakeup;
+use anechoic_analyze::wakeup::wakeup;
+use anechoic_lab::note;
+use anechoic_recording::{Recording, Sample};
+use anechoic_system::cpus;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const SHORT: [&str; 6] = ["measure", "wakeup", "--blocks", "1", "--duration", "500ms"];
+
+fn measured(dir: &Path, options: &[&str]) -> (Done, Wakeup) {
+    let done = anechoic(&[&SHORT[..], options, &["-o", arg(dir)]].concat());
+    assert!(matches!(done.code, Some(0 | 1)), "{:?}: {}", done.code, done.err);
+    let found = wakeup(&Recording::open(dir).expect("a recording")).expect("a result");
+    (done, found)
+}
+
+fn last_cpu() -> String {
+    cpus::allowed().last().expect("a CPU").to_string()
+}
+
+/// Returns cyclictest's median in µs on this CPU, if it is installed. `--laptop` leaves the idle states as they are.
+fn median_of_cyclictest(cpu: &str) -> Option<f64> {
+    let place = format!("-a{cpu}");
+    let run = ["-q", "-t1", &place, "-p80", "-m", "-i1000", "-l500", "-h", "5000", "--laptop"];
+    let output = Command::new("cyclictest").args(run).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let line = |line: &str| {
+        let (us, count) = line.split_once(' ')?;
+        Some((us.trim().parse::<f64>().ok()?, count.trim().parse::<f64>().ok()?))
+    };
+    let counts: Vec<(f64, f64)> = text.lines().filter_map(line).collect();
+    let half = counts.iter().map(|(_, count)| count).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    counts.iter().find_map(|(us, count)| {
+        let within = (half - below) / count.max(1.0);
+        below += count;
+        (below >= half && half > 0.0).then_some(us + within)
+    })
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn the_median_is_that_of_cyclictest() {
+    if !tool::may_be_real_time() {
+        return note::skipped("it needs real-time priority");
+    }
+    let _alone = tool::alone();
+    let cpu = last_cpu();
+    if median_of_cyclictest(&cpu).is_none() {
+        return note::skipped("cyclictest is not installed");
+    }
+    let options = ["--cpus", &cpu, "--no-trace", "--policy", "fifo", "--priority", "80"];
+    let own = || {
+        let dir = tempfile::tempdir().expect("a directory");
+        measured(dir.path(), &options).1.rows[0].p50_ns.expect("measured") / 1e3
+    };
+    let (mut theirs, mut ours) = (vec![], vec![]);
+    for pair in 0..7 {
+        let first = (pair % 2 == 0).then(own);
+        theirs.extend(median_of_cyclictest(&cpu));
+        ours.push(first.unwrap_or_else(own));
+    }
+    let [theirs_us, ours_us] = [middle(theirs.clone()), middle(ours.clone())];
+    println!("cyclictest {theirs:.1?}, anechoic {ours:.1?}");
+    let apart_us = (ours_us - theirs_us).abs();
+    // What cyclictest's own medians differ by, the two may differ by.
+    theirs.sort_by(f64::total_cmp);
+    let spread_us = theirs[theirs.len() - 2] - theirs[1];
+    if apart_us > (0.05 * theirs_us).max(1.0) && apart_us <= spread_us {
+        return note::not_judged(format!("cyclictest's own medians spread over {spread_us:.1} µs"));
+    }
+    assert!(apart_us <= (0.05 * theirs_us).max(1.0), "{theirs_us:.1} and {ours_us:.1} µs");
+}
+
+#[test]
+fn a_thread_of_higher_priority_makes_wake_ups_late_and_no_expiry_is_lost() {
+    if !tool::may_be_real_time() || cpus::allowed().len() < 2 {
+        return note::skipped("it needs real-time priority and two CPUs");
+    }
+    let _alone = tool::alone();
+    let cpu = last_cpu();
+    let dir = tempfile::tempdir().expect("a directory");
+    let spin =
+        ["0.1", "taskset", "-c", &cpu, "chrt", "-f", "90", "sh", "-c", "while :; do :; done"];
+    let hog = std::thread::spawn({
+        let spin = spin.map(str::to_owned);
+        move || {
+            std::thread::sleep(Duration::from_millis(1_000)); // calibration comes first
+            for _ in 0..20 {
+                let spun = Command::new("timeout").args(&spin).stderr(Stdio::null()).status();
+                spun.expect("timeout runs");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    });
+    let options = ["--cpus", &cpu, "--duration", "4s", "--policy", "fifo", "--priority", "80"];
+    let done = anechoic(&[&SHORT[..4], &options, &["-o", arg(dir.path())]].concat());
+    hog.join().expect("it ends");
+    assert!(matches!(done.code, Some(0 | 1)), "{:?}: {}", done.code, done.err);
+    let recording = Recording::open(dir.path()).expect("a recording");
+    let found = wakeup(&recording).expect("a result");
+    let (row, run) = (&found.rows[0], recording.run());
+    assert_eq!(row.samples + row.overruns, 4_000, "every expiry belongs to a wake-up: {row:?}");
+    let longest_ns = row.max_ns.expect("measured");
+    assert!((8e7..4e8).contains(&longest_ns), "one spin lasts 100 ms: {longest_ns} ns");
+    assert!(row.overruns > 79, "{row:?}");
+    // Between two samples the thread sleeps, so that it never starves another one.
+    let mut samples: Vec<Sample> = vec![];
+    recording.rows::<Sample>().for_each(|rows| samples.extend(rows.expect("readable")));
+    let slept = samples.windows(2).filter(|pair| pair[0].series == pair[1].series);
+    for pair in slept {
+        assert!(pair[1].start_ticks > pair[0].end_ticks, "{pair:?} in {}", run.method);
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_what_can() {
+    let _alone = tool::alone();
+    let done =
+        anechoic(&[&SHORT[..], &["--interval", "1us", "--policy", "other", "--no-save"]].concat());
+    assert!(done.is_one_clear_line() && done.err.contains("use --interval"), "{}", done.err);
+    let done = anechoic(&[&SHORT[..], &["--policy", "other", "--no-trace", "--no-save"]].concat());
+    assert!(matches!(done.code, Some(0 | 1)), "{:?}: {}", done.code, done.err);
+    let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("(timer slack), which is part of the latency"), "{}", done.out);
+    assert!(words.contains("wake-ups half took up to"), "{}", done.out);
+}

@@ -1,0 +1,178 @@
+//! The screen of wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
+
+mod row;
+pub(crate) mod words;
+
+pub use row::WAKEUP;
+
+use crate::certainty;
+use crate::heading;
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::results::measured::survival;
+use crate::screen::{Fact, Screen};
+use crate::style::{Tone, View};
+use crate::table::Table;
+use crate::units::{asked, count, counted, cpu_list, instant, micros, span, timestamp};
+use anechoic_analyze::Wakeup;
+use anechoic_analyze::wakeup::{Latencies, Worst};
+
+/// With more rows than this a short screen shows those with the longest wake-ups.
+const MOST_ROWS: usize = 12;
+/// Number of the longest wake-ups that a short screen lists.
+const FEW: usize = 3;
+/// What was not measured, or is not known from so few wake-ups.
+const NOTHING: &str = "–";
+
+/// Shows how late timers woke threads.
+#[must_use]
+pub fn wakeup(found: &Wakeup, view: &View<'_>) -> Screen {
+    let mut screen = heading::begun(&found.run, &what(found));
+    // A page begins with these.
+    screen.in_terminal(|terminal| {
+        words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
+    });
+    screen.section("Wake-up latency, µs");
+    screen.table(latencies(found, view));
+    screen.note(&words::columns(found));
+    if !found.worst.is_empty() {
+        screen.section("Longest wake-ups");
+        let most = if view.all { usize::MAX } else { FEW };
+        let worst: Vec<Worst> = found.worst.iter().copied().take(most).collect();
+        screen.table(longest(found, &worst));
+    }
+    let (chart, caption) = tails(found);
+    screen.on_page(|page| page.picture(chart, caption));
+    screen.gap();
+    screen.facts(facts(found));
+    screen.path_and_more(view);
+    screen.in_brief(view)
+}
+
+/// Describes the measurement.
+fn what(found: &Wakeup) -> String {
+    let mut intervals: Vec<u64> = found.rows.iter().map(|row| row.interval_ns).collect();
+    intervals.dedup();
+    let intervals: Vec<String> = intervals.into_iter().map(asked).collect();
+    let cpus = counted(found.run.cpus.len() as u64, "CPU", "CPUs");
+    format!(
+        "wakeup: a timer every {} · {cpus} ({}) · {} · {} in {} · {}",
+        intervals.join(", "),
+        cpu_list(&found.run.cpus),
+        found.policy,
+        counted(found.samples(), "wake-up", "wake-ups"),
+        span(found.run.wall_ns),
+        timestamp(&found.run.start_utc),
+    )
+}
+
+fn time(ns: Option<f64>) -> String {
+    ns.map_or_else(|| NOTHING.into(), micros)
+}
+
+/// Returns the CPU of a row, or that it is for all of them.
+fn place(cpu: Option<u32>) -> String {
+    cpu.map_or_else(|| "all".into(), |cpu| cpu.to_string())
+}
+
+fn idle(shallow: bool) -> String {
+    if shallow { "shallow" } else { "any" }.into()
+}
+
+/// Returns whether several kinds of idle were measured.
+fn compares_idle(found: &Wakeup) -> bool {
+    found.rows.iter().any(|row| row.shallow) && found.rows.iter().any(|row| !row.shallow)
+}
+
+fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
+    let mut rows: Vec<&Latencies> = found.rows.iter().collect();
+    let left_out = rows.len().saturating_sub(MOST_ROWS);
+    if left_out > 0 && !view.all {
+        let mut longest = rows.clone();
+        longest.sort_by(|a, b| b.max_ns.unwrap_or(0.0).total_cmp(&a.max_ns.unwrap_or(0.0)));
+        let least = longest[MOST_ROWS - 1].max_ns;
+        rows.retain(|row| row.max_ns >= least);
+        rows.truncate(MOST_ROWS);
+    }
+    let late = format!("> {}", asked(found.late_ns));
+    let idles = compares_idle(found);
+    let overruns = found.rows.iter().any(|row| row.overruns > 0);
+    let shown = rows.len();
+    let table = Table::with_rows(&rows)
+        .name("interval", |row| asked(row.interval_ns))
+        .some_names("idle", 0, |row| idles.then(|| idle(row.shallow)))
+        .number("CPU", |row| place(row.cpu))
+        .number("wake-ups", |row| count(row.samples))
+        .some_numbers("overruns", 1, |row| overruns.then(|| count(row.overruns)))
+        .number("p50", |row| time(row.p50_ns))
+        .number("p99", |row| time(row.p99_ns))
+        .number("p99.9", |row| time(row.p999_ns))
+        .number("max", |row| time(row.max_ns))
+        .number(&late, |row| count(row.late))
+        .number("share", |row| words::late_share(row));
+    let table = table.captioned("Wake-up latency by interval and CPU, µs");
+    match found.rows.len() - shown {
+        0 => table,
+        more => table.folded(
+            shown,
+            format!(
+                "{} with shorter ones; --all shows all",
+                counted(more as u64, "more row", "more rows")
+            ),
+        ),
+    }
+}
+
+fn longest(found: &Wakeup, worst: &[Worst]) -> Table {
+    let idles = compares_idle(found);
+    Table::with_rows(worst)
+        .number("at", |wake| instant(wake.at_ns))
+        .number("CPU", |wake| wake.cpu.to_string())
+        .name("interval", |wake| asked(wake.interval_ns))
+        .some_names("idle", 0, |wake| idles.then(|| idle(wake.shallow)))
+        .number("took", |wake| format!("{} µs", micros(wake.latency_ns)))
+        .number("overruns", |wake| count(wake.overruns))
+        .captioned("The longest wake-ups")
+}
+
+/// Returns the tails of all latencies: a curve for each interval and kind of idle, or for each CPU if there is one of these.
+fn tails(found: &Wakeup) -> (Chart, String) {
+    let whole: Vec<&Latencies> = found.whole().collect();
+    let rows = if whole.len() > 1 { whole } else { found.rows.iter().collect() };
+    let named = rows.iter().map(|row| match rows.len() {
+        1 => "all wake-ups".into(),
+        _ if found.whole().count() == 1 => format!("CPU {}", place(row.cpu)),
+        _ if compares_idle(found) => {
+            format!("{}, idle {}", asked(row.interval_ns), idle(row.shallow))
+        }
+        _ => asked(row.interval_ns),
+    });
+    let tail = |row: &&Latencies| row.survival.iter().map(|at| (at.value, at.share)).collect();
+    let points = survival::from_all(rows.iter().map(tail).collect());
+    let curves = named.zip(points).enumerate();
+    let curves =
+        curves.map(|(number, (name, points))| Curve::numbered(number, name, Draw::Line, &points));
+    let chart = Chart::new(
+        Axis::log("wake-up latency", Quantity::Time),
+        Axis::log("share of the wake-ups", Quantity::Share),
+        curves.collect(),
+    );
+    (chart.named("tails"), "Share of the wake-ups that took at least this long.".into())
+}
+
+/// Returns facts on the policy, the kernel events, losses, and what is missing.
+fn facts(found: &Wakeup) -> Vec<Fact> {
+    let lost: u64 = found.whole().map(|row| row.lost).sum();
+    let losses = match lost {
+        0 => Fact::new("losses", Tone::Good, "no wake-up was lost".to_owned()),
+        _ => {
+            Fact::new("losses", Tone::Bad, counted(lost, "wake-up was lost", "wake-ups were lost"))
+        }
+    };
+    let policy = Fact::new("policy", Tone::Plain, words::policy(found));
+    let mut facts = vec![policy];
+    facts.extend(words::events(found).map(|text| Fact::new("events", Tone::Plain, text)));
+    facts.push(losses);
+    facts.extend(certainty::not_available(&found.run.not_available));
+    facts.extend(certainty::notes(&found.run));
+    facts
+}
