@@ -9,7 +9,6 @@ mod threads;
 use crate::inject::Injection;
 use crate::kernel::Kernel;
 pub use crate::mapping::{OwnMemory, Pages};
-pub use threads::{Policy, Wake};
 use anechoic_recording::Fixed;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::parallel::Meeting;
@@ -18,6 +17,7 @@ use anechoic_recording::switch::Partners;
 pub use anechoic_recording::switch::Ring;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+pub use threads::{Policy, Wake};
 
 /// What a run measures.
 #[derive(Debug, Clone)]
