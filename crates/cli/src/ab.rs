@@ -2,6 +2,7 @@
 
 mod commands;
 mod order;
+mod orphans;
 mod trial;
 
 use crate::compare::{JobArgs, compared};

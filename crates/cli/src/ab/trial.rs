@@ -1,11 +1,12 @@
 //! One trial after the other.
 
 use super::commands::{ShellCommand, Workload};
-use super::{AbArgs, places, unfinished};
+use super::{AbArgs, orphans, places, unfinished};
 use crate::progress::Busy;
 use crate::record::started::Started;
 use crate::setup::{explained, measure_as};
 use crate::stop;
+use crate::terminal;
 use anechoic_analyze::compare::Trials;
 use anechoic_measure::run::Plan;
 use anechoic_recording::machine::Machine;
@@ -13,6 +14,7 @@ use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_report::long_time;
 use anechoic_system::machine;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -41,6 +43,8 @@ pub(super) struct Session<'a> {
     stop: &'a AtomicBool,
     commands: [ShellCommand; 2],
     begun: Instant,
+    /// Whether the command of each side is known to leave processes running.
+    left_some: [Cell<bool>; 2],
 }
 
 /// Names of the sides.
@@ -57,7 +61,11 @@ impl<'a> Session<'a> {
         let [a, b] = trials.commands.clone();
         let commands =
             [("command A", a), ("command B", b)].map(|(name, text)| ShellCommand { name, text });
-        Self { args, trials, plan, dir, stop, commands, begun: Instant::now() }
+        if trials.record {
+            orphans::adopt();
+        }
+        let (begun, left_some) = (Instant::now(), Default::default());
+        Self { args, trials, plan, dir, stop, commands, begun, left_some }
     }
 
     /// Measures all pairs. A pair that does not become complete is removed.
@@ -210,11 +218,18 @@ impl<'a> Session<'a> {
         let text = format!("exec </dev/null >/dev/null\n{}", command.text);
         let words = ["sh", "-c", &text].map(str::to_owned);
         let part = unfinished(dir);
+        let others_run = orphans::run();
         let program = Started::new(&words, Arc::clone(signal), Some(stop::newest()?));
         let recorded = program.record(self.plan, &part, self.args.setup.asked_cpus());
         let status = recorded?.ok_or_else(|| ended_early("its command was lost"))?;
         if !status.success() {
             return Err(command.failed(status, None));
+        }
+        if !others_run && orphans::run() && !self.left_some[side].replace(true) {
+            terminal::print_note(format_args!(
+                "anechoic: {} leaves processes running, which run beside the trials that follow; let it end them",
+                command.name
+            ));
         }
         self.keep(&part, dir)
     }

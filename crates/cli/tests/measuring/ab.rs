@@ -106,4 +106,12 @@ fn recorded_commands_are_compared_by_their_own_times() {
         "{}",
         done.err
     );
+
+    std::fs::remove_dir_all(&dir).expect("it is ours");
+    let done = trials("true", "sleep 3 & true", &[]);
+    let note = "command B leaves processes running";
+    assert_eq!((done.code, done.err.matches(note).count()), (Some(0), 1), "{}", done.err);
+    std::fs::remove_dir_all(&dir).expect("it is ours");
+    let done = trials("true", "sleep 0.02 & wait", &[]);
+    assert!(!done.err.contains("leaves processes"), "{}", done.err);
 }
