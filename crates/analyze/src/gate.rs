@@ -17,6 +17,7 @@ mod program;
 mod programs;
 pub mod rules;
 mod tally;
+mod waits;
 
 pub use crate::known::Doubt;
 pub use doubts::{REQUIREMENTS, Requirement, Requirements};

@@ -362,7 +362,13 @@ mod tests {
     }
 
     fn stop(met: bool) -> Stop {
-        let met = met.then_some(StoppedBy { cpu: 1, start_ticks: 5, end_ticks: 9, second: None });
+        let met = met.then_some(StoppedBy {
+            cpu: 1,
+            start_ticks: 5,
+            end_ticks: 9,
+            second: None,
+            thread: None,
+        });
         Stop { condition: StopCondition::Longer(1_000_000), met, kept: None }
     }
 }

@@ -13,7 +13,7 @@ pub use holder::{Holder, HolderKind};
 pub use longest::LongWait;
 pub use places::{Calls, WaitPlace, WaitPlaces, places};
 
-pub(crate) use longest::longest_waits;
+pub(crate) use longest::{longest_waits, wait_that_met};
 
 use blocked::Blockers;
 use holder::Held;
@@ -152,20 +152,19 @@ pub struct Member {
 /// # Errors
 /// A table is damaged.
 pub fn threads(recording: &Recording) -> Result<Option<Vec<ThreadRow>>, Problem> {
-    let run = recording.run();
-    if run.program.is_none() {
+    if !are_known(recording) {
         return Ok(None);
     }
-    let table = ThreadTable::read(recording)?;
-    // An idle program has the table too, but none of its threads executed.
-    if table.is_empty() && !recording.dir().join(THREADS).is_dir() {
-        return Ok(None);
-    }
-    let mut sums = Sums::new(run, table);
+    let mut sums = Sums::new(recording.run(), ThreadTable::read(recording)?);
     for delays in recording.rows::<Delay>() {
         delays?.iter().for_each(|delay| sums.delay(delay));
     }
     Ok(Some(sums.finish()))
+}
+
+/// Returns whether a recording has the waits of a program's threads, of which an idle program has none.
+pub(crate) fn are_known(recording: &Recording) -> bool {
+    recording.run().program.is_some() && recording.dir().join(THREADS).is_dir()
 }
 
 /// What the delays of each thread and of each pool add up to, in ticks.
@@ -230,7 +229,7 @@ impl<'a> Sums<'a> {
         if delay.kind == DelayKind::Blocked {
             let Some(number) = delay.waker_thread else { return };
             let Some(waker) = self.table.thread(number) else { return };
-            let inversion = matches!((priority, waker.priority), (Some(a), Some(b)) if a < b);
+            let inversion = is_inversion(delay, priority, waker.priority);
             pool.blocked.add(number, delay, (waker.pool, held, inversion));
             return;
         }
@@ -349,6 +348,13 @@ impl<'a> Sums<'a> {
         found.truncate(HOLDERS);
         found.into_iter().map(|(_, blocked)| blocked).collect()
     }
+}
+
+/// Returns whether the other thread of a delay, that had the CPU or woke the one that waited, had a lower priority then; in
+/// recordings without these priorities the last ones count.
+fn is_inversion(delay: &Delay, last: Option<i32>, last_of_other: Option<i32>) -> bool {
+    let then = delay.priority.zip(delay.other_priority);
+    then.or(last.zip(last_of_other)).is_some_and(|(own, other)| own < other)
 }
 
 fn behind(sums: &OfPool, clock: &Clock) -> Vec<Behind> {

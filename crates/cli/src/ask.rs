@@ -18,7 +18,7 @@ pub(crate) fn pause(text: &str) -> Result<Duration, String> {
     if is_zero { Ok(Duration::ZERO) } else { duration(text) }
 }
 
-/// Parses what ends the recording of a program before its time, like `detour>1ms` or `lost>5%`.
+/// Parses what ends the recording of a program before its time, like `detour>1ms`, `wait>1ms` or `lost>5%`.
 pub(crate) fn program_stop_condition(text: &str) -> Result<StopCondition, String> {
     text.parse()
 }
@@ -26,7 +26,7 @@ pub(crate) fn program_stop_condition(text: &str) -> Result<StopCondition, String
 /// Parses what ends a run before its time, like `detour>100us`.
 pub(crate) fn stop_condition(text: &str) -> Result<StopCondition, String> {
     match text.parse()? {
-        StopCondition::Lost(_) => Err(format!(
+        StopCondition::Lost(_) | StopCondition::Wait(_) => Err(format!(
             "'{text}' is a condition of `anechoic record`; write for example 'detour>100us' or 'detours>=100000'"
         )),
         condition => Ok(condition),

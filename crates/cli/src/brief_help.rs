@@ -15,7 +15,7 @@ const SHORT: [(&str, &str); 34] = [
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
     ("Count in an iteration what all", "Count what all threads lose"),
     ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
-    ("End the recording at the first detour", "End at 'detour>1ms', or 'lost>5%' of a second"),
+    ("End the recording at the first detour", "End at 'detour>1ms', 'wait>1ms' or 'lost>5%'"),
     ("End the run at the first detour", "End at 'detour>100us' or 'detours>=100000'"),
     ("End a series once its accumulated mean", "End a series once its mean is steady"),
     ("Four sizes of the matrix", "Four sizes of the matrix instead of nine"),

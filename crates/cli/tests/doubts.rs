@@ -112,6 +112,7 @@ fn a_run_that_reached_its_number_of_detours_is_whole() {
                 start_ticks: SECOND,
                 end_ticks: SECOND + 100,
                 second: None,
+                thread: None,
             });
             run.stop_on = Some(Stop { condition: StopCondition::Longer(1_000), met, kept });
         }

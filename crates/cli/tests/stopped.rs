@@ -26,6 +26,7 @@ fn write(dir: &Path, stopped: bool, policy: Policy) {
             start_ticks,
             end_ticks: start_ticks + 3 * SECOND / 2_000,
             second: None,
+            thread: None,
         }),
         kept: Some(Kept { asked_ns: 10_000_000_000, dropped_ns: DROPPED * 1_000_000_000 }),
     });

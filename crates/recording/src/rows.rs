@@ -282,6 +282,10 @@ tables! {
         waker_thread: Option<u32>,
         /// For how long it had slept when it was woken.
         slept_ticks: Option<u64>,
+        /// Its priority when it was switched in last, as the kernel numbers them; absent if that is not known.
+        priority: Option<i32>,
+        /// The same of the thread of the program that had the CPU, or of a blocked thread, of the one that woke it.
+        other_priority: Option<i32>,
     }
 }
 

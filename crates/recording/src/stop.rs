@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A condition that ends a run. It is written, and stored, as a user types it: `detour>100us`, `detours>=100000` or `lost>5%`.
+/// A condition that ends a run. It is written, and stored, as a user types it: `detour>100us`, `detours>=100000`, `wait>1ms` or `lost>5%`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -18,14 +18,15 @@ pub enum StopCondition {
     Count(u64),
     /// In a whole second a program lost more than this share of the time in which it wanted a CPU, in parts per million.
     Lost(u32),
+    /// A thread of a program waited for a CPU for longer than this, in ns, in which no thread of the program executed there.
+    Wait(u64),
 }
 
 /// A second in which a program wanted its CPUs for less time than this, all together, meets no condition on its share.
 pub const LEAST_WANTED: Duration = Duration::from_millis(100);
 
 /// How a condition is written.
-const EXAMPLE: &str =
-    "write for example 'detour>100us' or 'detours>=100000', and for a program also 'lost>5%'";
+const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000', and for a program also 'wait>1ms' or 'lost>5%'";
 
 impl FromStr for StopCondition {
     type Err = String;
@@ -37,11 +38,10 @@ impl FromStr for StopCondition {
             Some(than) => (than.trim(), true),
             None => (than.trim(), false),
         };
+        let ns = |text| duration(text).map(|t| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX));
         match what.trim() {
-            "detour" => {
-                let ns = duration(than)?.as_nanos();
-                Ok(Self::Longer(u64::try_from(ns).unwrap_or(u64::MAX)))
-            }
+            "detour" => Ok(Self::Longer(ns(than)?)),
+            "wait" => Ok(Self::Wait(ns(than)?)),
             "detours" => {
                 let number: u64 = than.parse().map_err(|_| wrong())?;
                 let count = if or_equal { number } else { number.saturating_add(1) };
@@ -56,15 +56,17 @@ impl FromStr for StopCondition {
 impl Display for StopCondition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Longer(ns) => {
-                // "1.5ms" and "100µs" as they are typed, without a letter that few keyboards have.
-                let length = format!("{:?}", Duration::from_nanos(*ns)).replace('µ', "u");
-                write!(f, "detour>{length}")
-            }
+            Self::Longer(ns) => write!(f, "detour>{}", typed(*ns)),
+            Self::Wait(ns) => write!(f, "wait>{}", typed(*ns)),
             Self::Count(count) => write!(f, "detours>={count}"),
             Self::Lost(ppm) => write!(f, "lost>{}%", f64::from(*ppm) / 1e4),
         }
     }
+}
+
+/// Returns a duration as it is typed: "1.5ms", and "100us" without a letter that few keyboards have.
+fn typed(ns: u64) -> String {
+    format!("{:?}", Duration::from_nanos(ns)).replace('µ', "u")
 }
 
 impl TryFrom<String> for StopCondition {
@@ -94,7 +96,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Returns whether a limit was exceeded: a detour took too long, or too much was lost.
+    /// Returns whether a limit was exceeded: a detour or a wait took too long, or too much was lost.
     #[must_use]
     pub fn exceeded(&self) -> bool {
         self.met.is_some() && !matches!(self.condition, StopCondition::Count(_))
@@ -117,10 +119,10 @@ pub struct Kept {
     pub dropped_ns: u64,
 }
 
-/// The detour that met the condition of a run: the longest of a second in which too much was lost.
+/// The detour that met the condition of a run: the longest of a second in which too much was lost; or the wait that did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoppedBy {
-    /// CPU of the detour.
+    /// CPU of the detour; of a wait the one on which the thread then executed.
     pub cpu: u32,
     /// Counter value at its start.
     pub start_ticks: u64,
@@ -129,6 +131,9 @@ pub struct StoppedBy {
     /// The second in which too much was lost; absent if the condition was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<LossySecond>,
+    /// The id of the thread that waited; absent if it is a detour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<i32>,
 }
 
 impl StoppedBy {
@@ -164,6 +169,8 @@ mod tests {
             ("detours > 99", StopCondition::Count(100), "detours>=100"),
             ("lost>5%", StopCondition::Lost(50_000), "lost>5%"),
             ("lost > 0.25 %", StopCondition::Lost(2_500), "lost>0.25%"),
+            ("wait>1ms", StopCondition::Wait(1_000_000), "wait>1ms"),
+            ("wait > 0.5us", StopCondition::Wait(500), "wait>500ns"),
         ];
         for (text, condition, written) in cases {
             assert_eq!(text.parse(), Ok(condition), "{text}");
@@ -178,7 +185,8 @@ mod tests {
     #[test]
     fn only_a_part_that_ends_with_the_awaited_detour_is_no_sample() {
         let kept = |dropped_ns| Some(Kept { asked_ns: 10, dropped_ns });
-        let met = Some(StoppedBy { cpu: 0, start_ticks: 1, end_ticks: 2, second: None });
+        let met =
+            Some(StoppedBy { cpu: 0, start_ticks: 1, end_ticks: 2, second: None, thread: None });
         let longer = StopCondition::Longer(100);
         let cases = [
             ("the part before the detour", longer, met, kept(5), true),
@@ -211,6 +219,8 @@ mod tests {
             "lost>5",
             "lost>0%",
             "lost>101%",
+            "wait>5%",
+            "waits>=5",
             "detour>1us,detours>=5",
         ];
         for text in bad {

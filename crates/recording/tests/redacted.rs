@@ -224,6 +224,8 @@ fn delay(holder: Option<i32>, holder_name: &str) -> Delay {
         held_ticks: 0,
         waker_thread: None,
         slept_ticks: None,
+        priority: None,
+        other_priority: None,
     }
 }
 
@@ -259,4 +261,19 @@ fn no_text_of_a_redacted_copy_has_a_secret() {
             assert!(texts.contains(stays), "{stays}: {texts}");
         }
     }
+}
+
+/// An idle program has tables of its threads without rows, which differ from no tables: those are not derived.
+#[test]
+fn tables_without_rows_stay_without_rows() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, copy) = (place.path().join("recording"), place.path().join("copy"));
+    let run = sample::run(RunState::Complete);
+    Recorder::create(&dir, &run).unwrap().finish(&run).unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    recording.derive::<ProgramThread>().unwrap().finish().unwrap();
+    recording.write_attribution(&Attribution::default()).unwrap();
+    recording.redact_to(&copy, "host-1", &Default::default()).unwrap();
+    let there = ["threads", "delays"].map(|table| copy.join(table).is_dir());
+    assert_eq!(there, [true, false]);
 }

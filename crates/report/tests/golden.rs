@@ -12,7 +12,9 @@ use anechoic_analyze::sources::{SourceRow, ThreadShare};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
 use anechoic_analyze::tracer::{Difference, TracerCost};
+use anechoic_analyze::waits::{Holder, HolderKind, LongWait};
 use anechoic_analyze::{Histogram, Sources, Stopped, StoppedSecond, Summary, summarize_many};
+use anechoic_recording::DelayKind;
 use anechoic_recording::Policy;
 use anechoic_recording::attribution::Alignment;
 use anechoic_recording::check::{Check, Finding, Verdict};
@@ -166,6 +168,7 @@ fn stopped() -> Stopped {
         condition: StopCondition::Longer(1_000_000),
         after_ns: Some(3_214_000_000),
         second: None,
+        wait: None,
         detour: Some(serde_json::from_value(story).expect("a story")),
         before,
         kept: None,
@@ -205,6 +208,38 @@ fn a_detour_that_ended_the_run_comes_first() {
     let counted = Stopped { condition: StopCondition::Count(9), kept: Some(kept(1)), ..stopped() };
     assert!(first(counted.clone()).ends_with("are kept."), "{}", first(counted));
     let condition = StopCondition::Lost(50_000);
+    let earlier =
+        StoppedSecond { start_ns: -600_000_000, lost_ns: 61_000_000, wanted_ns: 1_000_000_000 };
+    let earlier = first(Stopped { condition, second: Some(earlier), ..stopped() });
+    assert!(
+        earlier.starts_with(
+            "In the second that began 600 ms before the part that is kept, the program lost 6.10 %"
+        ),
+        "{earlier}"
+    );
+    let waits = StopCondition::Wait(15_000_000);
+    let unmet = Stopped { condition: waits, after_ns: None, detour: None, ..stopped() };
+    assert_eq!(first(unmet), "No thread waited longer than 15 ms for a CPU that others had.");
+    let wait = LongWait {
+        name: "worker".into(),
+        tid: 71,
+        cpu: 1,
+        start_ns: 3_214_000_000,
+        length_ns: 25_000_000,
+        kind: DelayKind::Preempted,
+        own_ns: 1_000_000,
+        behind: Holder { kind: HolderKind::OtherThread, name: "hog".into() },
+        behind_tid: Some(9),
+        held_ns: 24_000_000,
+        woken_by: None,
+        inversion: false,
+        calls: None,
+        behind_calls: None,
+    };
+    let met = |wait| first(Stopped { condition: waits, wait, ..stopped() });
+    assert!(met(None).contains("could not be saved"), "{}", met(None));
+    let words = "Thread worker (71) was preempted at 3.214 s and waited 25 ms for CPU 1 behind hog (9) and 1.0 ms behind threads of the program. That ended the run (wait>15ms).";
+    assert_eq!(met(Some(wait)), words);
     let unmet = Stopped { condition, after_ns: None, detour: None, ..stopped() };
     let words = "In no second of at least 100 ms in which the program wanted its CPUs, more than 5 % of that was lost.";
     assert_eq!(first(unmet), words);

@@ -137,12 +137,10 @@ impl Fold for GateFold<'_> {
     }
 }
 
-/// Returns the time of the charges of these kinds, or `whole_ticks` if that is more, and whether there are any.
-fn taken(charges: &[Charge], places: &[Counts], which: &[Counts], whole_ticks: u64) -> (u64, bool) {
+/// Returns the time of the charges of these kinds, and whether there are any.
+fn taken(charges: &[Charge], places: &[Counts], which: &[Counts]) -> (u64, bool) {
     let counted = charges.iter().filter(|charge| which.contains(&places[charge.place]));
-    let (ticks, any) =
-        counted.fold((0_u64, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true));
-    if any { (ticks.max(whole_ticks), true) } else { (0, false) }
+    counted.fold((0_u64, false), |sum, charge| (sum.0.saturating_add(charge.ticks), true))
 }
 
 impl Judging<'_> {
@@ -154,8 +152,7 @@ impl Judging<'_> {
         let Some(seen) = &mut self.seen else { return };
         let end_ticks = detour.view.end_ticks;
         let whole = (detour.view.lost_ticks, true);
-        let counted_whole = whole.0 * u64::from(self.rule.counts_whole().is_some());
-        let sum_of = |which: &[Counts]| taken(detour.charges, &self.places, which, counted_whole);
+        let sum_of = |which: &[Counts]| taken(detour.charges, &self.places, which);
         let certain = if self.possible.is_none() { whole } else { sum_of(&[Counts::Yes]) };
         if let (ticks, true) = certain {
             let is_long = seen.add(end_ticks, ticks);
@@ -211,8 +208,7 @@ impl Judging<'_> {
 
 fn counts(rule: &Rule, source: &Arc<str>, name: &Arc<str>) -> Counts {
     let named = rule.source.as_ref().is_none_or(|pattern| pattern.covers(source, name));
-    let of_kind = rule.counts_whole().is_none_or(|waits| waits(source));
-    match named && of_kind {
+    match named {
         true => Counts::Yes,
         false if &**source == NOT_ATTRIBUTABLE.id => Counts::Perhaps,
         false => Counts::No,

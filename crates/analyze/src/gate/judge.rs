@@ -5,6 +5,7 @@ use super::counts::Counts;
 use super::fold::GateFold;
 use super::program::ProgramRun;
 use super::rules::{Rule, Unit, judge_increase};
+use super::waits;
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
 use crate::cluster::host_name;
 use crate::compare::Comparison;
@@ -13,6 +14,7 @@ use crate::fold::{Progress, read_once};
 use crate::jobs::by_job;
 use crate::loops::watched;
 use crate::summary::{Summary, SummaryBuilder};
+use crate::waits::are_known;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::cmp::Ordering;
@@ -75,14 +77,21 @@ pub fn examine(
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
     let elapsed_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));
-    let (findings, counted) = gate.finish();
+    let (mut findings, counted) = gate.finish();
+    let has_waits = are_known(recording);
+    let waits =
+        rules.iter().zip(&mut findings).filter(|(rule, _)| rule.judges_waits() && has_waits);
+    for (rule, findings) in waits {
+        *findings = waits::findings(rule, recording)?;
+    }
     let program = run.program.as_ref().map(|program| ProgramRun {
         name: program.name.clone(),
         place: (run.machine.host.clone(), program.counted_cpus.clone()),
         elapsed_ns,
         rules: counted,
     });
-    let refused = rules.iter().map(|rule| rule.refusal(run)).collect();
+    let unknown = |rule: &Rule| (rule.judges_waits() && !has_waits).then_some(Doubt::NotAttributed);
+    let refused = rules.iter().map(|rule| rule.refusal(run).or_else(|| unknown(rule))).collect();
     let (summary, job) = (Some(summary), run.parallel.clone());
     Ok(Examined { summary, judged, findings, refused, program, job })
 }

@@ -1,9 +1,11 @@
 //! The longest waits of a program's threads, and which threads long detours of CPUs delayed.
 
 use super::holder::{Held, Holder};
+use super::is_inversion;
 use super::places::{self, Calls};
 use super::table::{Thread, ThreadTable};
 use crate::story::{DetourStory, Victim};
+use anechoic_recording::stop::StoppedBy;
 use anechoic_recording::{Delay, DelayKind, Problem, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,18 +92,47 @@ pub(crate) fn longest_waits(
     Ok(waits.filter_map(|(delay, calls)| long_wait(delay, calls, &table, recording)).collect())
 }
 
+/// Returns the wait that ended a recording; `None` if it was none, or if it could not be saved.
+///
+/// # Errors
+/// A table is damaged.
+pub(crate) fn wait_that_met(
+    recording: &Recording,
+    met: &StoppedBy,
+) -> Result<Option<LongWait>, Problem> {
+    let Some(tid) = met.thread else { return Ok(None) };
+    let table = ThreadTable::read(recording)?;
+    for delay in recording.rows_of_cpu::<Delay>(met.cpu).each() {
+        let delay = delay?;
+        let thread = table.thread(delay.thread).map(|thread| thread.tid);
+        let is_it = (delay.start_ticks, thread) == (met.start_ticks, Some(tid));
+        if is_it && delay.kind != DelayKind::Blocked {
+            let calls =
+                places::beside(recording, std::slice::from_ref(&delay))?.pop().unwrap_or_default();
+            return Ok(long_wait(&delay, calls, &table, recording));
+        }
+    }
+    Ok(None)
+}
+
 /// The threads that waited in a detour.
 #[derive(Debug, Default)]
 struct Delayed {
     count: u64,
     /// The one that waited longest in it: for how long, its number, and why.
     longest: Option<(u64, Reverse<u32>, DelayKind)>,
+    /// The numbers of those that were preempted in it, and went on elsewhere.
+    moved: Vec<u32>,
 }
 
 impl Delayed {
     fn add(&mut self, delay: &Delay, story: &DetourStory) {
         let (start, end) = story.ticks;
         let (from, to) = (delay.start_ticks.max(start), delay.end_ticks.min(end));
+        let preempted = delay.kind == DelayKind::Preempted && delay.start_ticks >= start;
+        if preempted && delay.cpu != story.cpu && from < to {
+            self.moved.push(delay.thread);
+        }
         if delay.cpu != story.cpu || delay.kind == DelayKind::Blocked || from >= to {
             return;
         }
@@ -116,7 +147,13 @@ impl Delayed {
     fn victim(&self, table: &ThreadTable, story: &DetourStory) -> Option<Victim> {
         let (thread, kind) = match self.longest {
             Some((_, number, kind)) => (table.thread(number.0)?, Some(kind)),
-            None => (table.at(story.current?, story.ticks.0)?, None),
+            None => {
+                let thread = table.at(story.current?, story.ticks.0)?;
+                let is_it =
+                    |number: &u32| table.thread(*number).is_some_and(|it| std::ptr::eq(it, thread));
+                let moved = self.moved.iter().any(is_it);
+                (thread, moved.then_some(DelayKind::Preempted))
+            }
         };
         let Thread { name, tid, .. } = thread;
         let others = self.count.saturating_sub(1);
@@ -134,8 +171,7 @@ fn long_wait(
     let clock = &run.clock;
     let waker = delay.waker_thread.and_then(|waker| table.thread(waker));
     let holder = delay.holder_thread.and_then(|holder| table.thread(holder));
-    let lower = if delay.kind == DelayKind::Blocked { waker } else { holder };
-    let lower = lower.and_then(|lower| lower.priority);
+    let other = if delay.kind == DelayKind::Blocked { waker } else { holder };
     Some(LongWait {
         name: thread.name.to_string(),
         tid: thread.tid,
@@ -150,6 +186,6 @@ fn long_wait(
         woken_by: waker.map(|waker| waker.name.to_string()),
         calls,
         behind_calls,
-        inversion: matches!((thread.priority, lower), (Some(a), Some(b)) if a < b),
+        inversion: other.is_some_and(|it| is_inversion(delay, thread.priority, it.priority)),
     })
 }

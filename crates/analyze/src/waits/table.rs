@@ -76,10 +76,6 @@ impl ThreadTable {
         self.names = self.pools.iter().map(|name| name.as_str().into()).collect();
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.threads.is_empty()
-    }
-
     /// Returns the thread with this number.
     pub(super) fn thread(&self, number: u32) -> Option<&Thread> {
         self.threads.get(&number)

@@ -1,4 +1,5 @@
 use super::*;
+use crate::story::DetourStory;
 use anechoic_lab::builders;
 use anechoic_recording::run::Program;
 use anechoic_recording::{ProgramThread, Recorder};
@@ -38,6 +39,8 @@ fn delay(thread: u32, kind: DelayKind, (from, to, tid, name, number, held): Wait
         held_ticks: held * US,
         waker_thread: None,
         slept_ticks: None,
+        priority: None,
+        other_priority: None,
     }
 }
 
@@ -176,8 +179,38 @@ fn the_longest_waits_are_in_order_with_who_had_the_cpu() {
             ("control", 500, "logger", Some(101), true),
         ]
     );
+    // At the time of the wait both had other priorities than at their end.
+    let then = Delay { priority: Some(120), other_priority: Some(89), ..delays[0].clone() };
+    let dir = tempfile::tempdir().expect("a directory");
+    let equal = recorded(dir.path(), &all, &[then]);
+    assert!(!longest_waits(&equal, 1, None, &mut []).expect("whole")[0].inversion);
     let elsewhere = longest_waits(&recording, 3, Some(&[0]), &mut []).expect("whole");
     assert!(elsewhere.is_empty());
+}
+
+/// A detour of CPU 0 begins with a thread that is preempted there and goes on on CPU 1.
+#[test]
+fn a_preempted_thread_that_goes_on_elsewhere_is_no_interrupted_one() {
+    let preempted = DelayKind::Preempted;
+    let moves = delay(0, preempted, (100, 300, 50, "hog", None, 200));
+    let late = Delay { start_ticks: 900 * US, end_ticks: 950 * US, ..moves.clone() };
+    let all = [thread(0, "worker", 120, 5), thread(1, "other", 120, 5)];
+    let cases = [
+        ("it moves", vec![moves.clone()], Some(preempted)),
+        ("it is interrupted", vec![], None),
+        ("it moves at another time", vec![late], None),
+        ("another one moves", vec![Delay { thread: 1, ..moves }], None),
+    ];
+    for (name, delays, expected) in cases {
+        let dir = tempfile::tempdir().expect("a directory");
+        let recording = recorded(dir.path(), &all, &delays);
+        let view = crate::testing::detour(100 * US, 400 * US);
+        let story = crate::story::story(&view, recording.run(), 9);
+        let mut stories = [DetourStory { current: Some(100), ..story }];
+        longest_waits(&recording, 3, None, &mut stories).expect("whole");
+        let victim = stories[0].victim.as_ref().expect("a thread");
+        assert_eq!((&*victim.name, victim.kind), ("worker", expected), "case: {name}");
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn kept_under(dir: &Path, policy: Policy, change: fn(&mut Stop)) -> Recording {
     let end_ticks = start_ticks + 1_500 * MICRO;
     let mut stop = Stop {
         condition: StopCondition::Longer(1_000_000),
-        met: Some(StoppedBy { cpu: 1, start_ticks, end_ticks, second: None }),
+        met: Some(StoppedBy { cpu: 1, start_ticks, end_ticks, second: None, thread: None }),
         kept: Some(Kept { asked_ns: 30_000_000_000, dropped_ns: 601_190_000_000_000 }),
     };
     change(&mut stop);
@@ -89,7 +89,8 @@ fn no_rate_is_known_of_what_was_dropped_before_other_conditions() {
     let dir = tempfile::tempdir().expect("a directory");
     let real_time = kept_under(&dir.path().join("fifo"), Policy::fifo(1), |_| ());
     let lost = kept(&dir.path().join("lost"), |stop| stop.condition = StopCondition::Lost(50_000));
-    for recording in [real_time, lost] {
+    let waits = kept(&dir.path().join("waits"), |stop| stop.condition = StopCondition::Wait(1_000));
+    for recording in [real_time, lost, waits] {
         for text in ["max-rate >1ms=10/h", "max-rate 1000/s", "max-detour 2ms", "max-noise 90%"] {
             let found = judge(&recording, text);
             assert_eq!(found.outcome, Outcome::Undecided, "case: {text}");

@@ -11,7 +11,7 @@ use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::{Program, RanOn, Run, RunState};
-use anechoic_recording::{Loss, Recorder, Recording};
+use anechoic_recording::{Delay, DelayKind, Loss, ProgramThread, Recorder, Recording};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -497,6 +497,9 @@ fn a_program_is_judged_by_the_time_in_which_it_wanted_its_cpu() {
     run.program = Some(Program { ran: vec![ran], ..Program::default() });
     let recording =
         two_cpus::record(&dir.path().join("one"), &run, &[("thread", even(0.5, 10e-3, SECONDS))]);
+    let gate = judged(&recording, &["max-wait 1ms"], Requirements::default());
+    assert_eq!(gate.rules[0].doubts[0].doubt, Doubt::NotAttributed, "its threads are not known");
+    let recording = with_waits(&recording, &[(1, 10_000, 0)]);
     let summary = summarize(&recording).expect("it can be read");
     assert!((summary.cpus[0].noise - 0.75).abs() < 0.001, "{}", summary.cpus[0].noise);
     use Outcome::{Fail, Pass, Undecided};
@@ -531,7 +534,42 @@ fn run_of_program(dir: &Path, name: &str, at: u64, per_second: f64) -> Recording
     run.program = Some(Program { name: name.into(), ran: vec![ran], ..Program::default() });
     let ticks = ("timer-tick", even(per_second, 100e-6, SECONDS));
     let threads = ("thread", even(0.1, 2e-3, SECONDS));
-    two_cpus::record(&dir.join(format!("{name}{at}")), &run, &[ticks, threads])
+    let recording = two_cpus::record(&dir.join(format!("{name}{at}")), &run, &[ticks, threads]);
+    // Behind others for 2 ms, and for 50 ms of which threads of the program had the CPU for 49 ms.
+    with_waits(&recording, &[(1, 2_000, 0), (1, 50_000, 49_000), (0, 10, 0)])
+}
+
+/// Adds waits of a thread: the CPU, the length and the part behind its own, in µs.
+fn with_waits(recording: &Recording, waits: &[(u32, u64, u64)]) -> Recording {
+    let us = SECOND / 1_000_000;
+    let delays = waits.iter().zip(1..).map(|(&(cpu, length, own), at)| Delay {
+        cpu,
+        start_ticks: at * SECOND,
+        end_ticks: at * SECOND + length * us,
+        thread: 0,
+        kind: DelayKind::Preempted,
+        own_ticks: own * us,
+        holder: Some(9),
+        holder_name: "hog".into(),
+        holder_thread: None,
+        held_ticks: (length - own) * us,
+        waker_thread: None,
+        slept_ticks: None,
+        priority: None,
+        other_priority: None,
+    });
+    let blocked = Delay {
+        kind: DelayKind::Blocked,
+        end_ticks: 9 * SECOND,
+        ..delays.clone().next().expect("a wait")
+    };
+    let mut delays: Vec<Delay> = delays.chain([blocked]).collect();
+    delays.sort_by_key(|delay| delay.cpu);
+    let mut table = recording.derive::<Delay>().expect("writable");
+    table.append(&delays).expect("in order");
+    table.finish().expect("written");
+    recording.derive::<ProgramThread>().expect("writable").finish().expect("written");
+    Recording::open(recording.dir()).expect("just written")
 }
 
 /// Judges a rule on these of the recordings.
@@ -581,6 +619,10 @@ fn runs_of_a_program_are_judged_together_and_each_program_by_itself() {
     assert_eq!(programs, [(Some("calm"), Some(3)), (Some("busy"), Some(3))]);
     let largest = both.rules[0].decisive().and_then(|found| found.largest_source.clone());
     assert_eq!(largest.expect("it fails").source, "timer-tick");
+    let wait = gate(&all, "max-wait 1.9ms");
+    let largest = wait.rules[0].decisive().and_then(|found| found.largest_source.clone());
+    let largest = largest.expect("it fails");
+    assert_eq!((&*largest.source, &*largest.name, largest.share), ("thread", "hog", 1.0));
     let loops = usual(&dir.path().join("loops"));
     let gate = judged(&loops, &["max-wait 1ms"], Requirements::default());
     assert_eq!(gate.rules[0].doubts[0].doubt, Doubt::NoProgram);

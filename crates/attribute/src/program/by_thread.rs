@@ -105,6 +105,8 @@ fn delay(wait: &Wait, tables: &Tables<'_>) -> Delay {
         held_ticks: wait.held_ticks,
         waker_thread: wait.waker,
         slept_ticks: wait.slept_ticks,
+        priority: wait.priority,
+        other_priority: wait.other_priority,
     }
 }
 

@@ -237,14 +237,15 @@ impl LostTime {
         self.emit(cpu, over);
     }
 
-    /// Returns when the first detour began that is not over, among those that may have begun at `least_ticks` or later.
+    /// Returns when the first detour, or wait of a thread that is followed, began that is not over, among those that may have begun at `least_ticks` or later.
     pub(super) fn going_on_since(&self, least_ticks: u64) -> Option<u64> {
         let on_cpus = self.cpus.values().filter_map(CpuState::lost_since);
         let woken = self.threads.values().filter_map(|thread| match thread {
             Thread::Woken { since } => Some(*since),
             _ => None,
         });
-        on_cpus.chain(woken).filter(|&since| since >= least_ticks).min()
+        let waits = self.by_thread.iter().flat_map(Threads::waiting_since);
+        on_cpus.chain(woken).chain(waits).filter(|&since| since >= least_ticks).min()
     }
 
     /// Ends all that goes on.

@@ -18,8 +18,9 @@ pub(super) struct Wait {
     pub(super) cpu: u32,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// The number of the thread.
+    /// The number of the thread, and its id.
     pub(super) thread: u32,
+    pub(super) tid: i32,
     pub(super) kind: DelayKind,
     /// The part in which threads of the program executed on the CPU.
     pub(super) own_ticks: u64,
@@ -29,6 +30,9 @@ pub(super) struct Wait {
     /// The number of the thread of the program that woke it.
     pub(super) waker: Option<u32>,
     pub(super) slept_ticks: Option<u64>,
+    /// The priority of the thread, and of the one of the program that had the CPU, or that woke it after it had waited itself.
+    pub(super) priority: Option<i32>,
+    pub(super) other_priority: Option<i32>,
 }
 
 /// A thread.
@@ -57,6 +61,8 @@ struct Waited {
     own_ticks: u64,
     holder: Holder,
     held_ticks: u64,
+    /// The priority at which the thread was then switched in.
+    priority: Option<i32>,
 }
 
 impl Waited {
@@ -167,6 +173,14 @@ impl Threads {
         self.waits.len() + self.ended.len()
     }
 
+    /// Returns since when each thread waits that waits for a CPU now.
+    pub(super) fn waiting_since(&self) -> impl Iterator<Item = u64> {
+        self.known.values().filter_map(|known| match known.state {
+            State::Waits(waiting) => Some(waiting.since),
+            _ => None,
+        })
+    }
+
     /// Takes the delays that are over.
     pub(super) fn take_waits(&mut self) -> Vec<Wait> {
         mem::take(&mut self.waits)
@@ -242,23 +256,34 @@ impl Threads {
         };
         let own_ticks = holders.own_until(ticks).saturating_sub(own_before).min(ticks - start);
         let (holder, held_ticks) = holders.longest(start, ticks);
+        let other_priority = match holder {
+            Holder::Own(other, number) => {
+                self.known.get(&other).filter(|it| it.number == number).and_then(|it| it.priority)
+            }
+            _ => None,
+        };
         let Some(known) = self.known.get_mut(&tid) else { return };
+        let priority = known.priority;
         if ticks - start >= self.least_ticks {
             known.recent.truncate(RECENT - 1);
             let end = ticks;
-            known.recent.push_front(Waited { cpu, start, end, own_ticks, holder, held_ticks });
+            let waited = Waited { cpu, start, end, own_ticks, holder, held_ticks, priority };
+            known.recent.push_front(waited);
         }
         self.waits.push(Wait {
             cpu,
             start,
             end: ticks,
             thread: known.number,
+            tid,
             kind: waiting.kind,
             own_ticks,
             holder,
             held_ticks,
             waker: waiting.waker,
             slept_ticks: waiting.slept_ticks,
+            priority,
+            other_priority,
         });
     }
 
@@ -352,24 +377,26 @@ impl Threads {
     /// Notes for how long the thread that wakes another one, which slept in this time, had waited itself.
     fn blocked(&mut self, tid: i32, (since, ticks): (u64, u64), by: Option<i32>) {
         let Some(waker) = by.and_then(|by| self.known.get(&by)) else { return };
-        let Some(number) = self.number(tid) else { return };
+        let Some(Known { number, priority, .. }) = self.known.get(&tid) else { return };
         for waited in &waker.recent {
             let Some(holders) = self.cpus.get(&waited.cpu) else { continue };
             let part = waited.part((since, ticks), self.least_ticks, holders);
-            let Some(Waited { cpu, start, end, own_ticks, holder, held_ticks }) = part else {
-                continue;
-            };
+            let Some(part) = part else { continue };
+            let Waited { cpu, start, end, own_ticks, holder, held_ticks, .. } = part;
             self.waits.push(Wait {
                 cpu,
                 start,
                 end,
-                thread: number,
+                thread: *number,
+                tid,
                 kind: DelayKind::Blocked,
                 own_ticks,
                 holder,
                 held_ticks,
                 waker: Some(waker.number),
                 slept_ticks: Some(ticks - since),
+                priority: *priority,
+                other_priority: part.priority,
             });
         }
     }

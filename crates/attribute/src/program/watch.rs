@@ -1,9 +1,10 @@
 //! Looks, while a program is recorded, for what ends the recording before its time.
 
 use super::lost_time::LostTime;
+use super::threads::Wait;
 use anechoic_recording::run::Run;
 use anechoic_recording::stop::{LEAST_WANTED, LossySecond, StopCondition, StoppedBy};
-use anechoic_recording::{Detour, EventKind, KernelEvent, Loss, Members};
+use anechoic_recording::{DelayKind, Detour, EventKind, KernelEvent, Loss, Members};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// Number of times at which the tool ran that are remembered for each CPU: it runs some ten times a second.
@@ -19,7 +20,7 @@ const LONGEST: u64 = 10;
 /// What the tool itself takes from the program ends nothing.
 pub struct Watch {
     condition: StopCondition,
-    /// A longer detour ends the recording.
+    /// A longer detour or wait ends the recording.
     longer_ticks: u64,
     /// The CPUs that count; empty if all do.
     counted_cpus: Vec<u32>,
@@ -73,15 +74,17 @@ impl Watch {
     pub fn new(condition: StopCondition, run: &Run) -> Option<Self> {
         let program = run.program.as_ref()?;
         let longer_ticks = match condition {
-            StopCondition::Longer(ns) => run.clock.ticks(ns),
+            StopCondition::Longer(ns) | StopCondition::Wait(ns) => run.clock.ticks(ns),
             StopCondition::Count(_) | StopCondition::Lost(_) => u64::MAX,
         };
+        let lost_time = LostTime::new(Members::new(program), &run.clock, run.start_ticks);
+        let waits = matches!(condition, StopCondition::Wait(_));
         let threads = run.own_threads.iter().map(|thread| thread.tid).collect();
         Some(Self {
             condition,
             longer_ticks,
             counted_cpus: program.counted_cpus.clone(),
-            lost_time: LostTime::new(Members::new(program), &run.clock, run.start_ticks),
+            lost_time: if waits { lost_time.by_thread() } else { lost_time },
             waiting: Vec::new(),
             tool: ToolTime { threads, since: BTreeMap::new(), ran: BTreeMap::new() },
             detours: 0,
@@ -113,7 +116,7 @@ impl Watch {
             StopCondition::Lost(_) => {
                 Some(self.seconds.start_of(self.seconds.now.saturating_sub(1)))
             }
-            StopCondition::Longer(_) | StopCondition::Count(_) => {
+            StopCondition::Longer(_) | StopCondition::Count(_) | StopCondition::Wait(_) => {
                 self.lost_time.going_on_since(now_ticks.saturating_sub(longest_ticks))
             }
         };
@@ -147,6 +150,7 @@ impl Watch {
         let found: Vec<Detour> = self.lost_time.found().collect();
         found.iter().for_each(|detour| self.count(detour));
         self.judge(&found);
+        self.judge_waits();
     }
 
     /// Looks at the rest of a recording that ended at `end_ticks`, with what still went on then.
@@ -219,13 +223,35 @@ impl Watch {
                 }
             }
             StopCondition::Lost(ppm) => self.met = self.seconds.lossy(ppm, &held, &self.tool),
-            StopCondition::Count(_) => {}
+            StopCondition::Count(_) | StopCondition::Wait(_) => {}
+        }
+    }
+
+    /// Looks for the first thread that waited too long, among the waits that are over. The time in which threads of the program
+    /// executed on the CPU does not count, nor does that of the tool.
+    fn judge_waits(&mut self) {
+        let Some(threads) = self.lost_time.threads() else { return };
+        threads.take_ended();
+        let waits = threads.take_waits();
+        let longer = waits.iter().filter(|wait| {
+            let Wait { cpu, start: start_ticks, end: end_ticks, .. } = **wait;
+            let of_others = end_ticks.saturating_sub(start_ticks).saturating_sub(wait.own_ticks);
+            let tool_ticks = self.tool.within(&Detour { cpu, start_ticks, end_ticks });
+            wait.kind != DelayKind::Blocked
+                && self.counts(cpu)
+                && of_others.saturating_sub(tool_ticks) > self.longer_ticks
+        });
+        if let Some(first) = longer.min_by_key(|wait| wait.start).filter(|_| self.met.is_none()) {
+            let (start_ticks, end_ticks) = (first.start, first.end);
+            let thread = Some(first.tid);
+            self.met =
+                Some(StoppedBy { cpu: first.cpu, start_ticks, end_ticks, second: None, thread });
         }
     }
 
     fn meet(&mut self, detour: &Detour) {
         let Detour { cpu, start_ticks, end_ticks } = *detour;
-        self.met = Some(StoppedBy { cpu, start_ticks, end_ticks, second: None });
+        self.met = Some(StoppedBy { cpu, start_ticks, end_ticks, second: None, thread: None });
     }
 }
 
@@ -336,7 +362,7 @@ impl Second {
         }
         let Detour { cpu, start_ticks: start, end_ticks } = self.longest?;
         let second = Some(LossySecond { start_ticks, lost_ticks, wanted_ticks });
-        Some(StoppedBy { cpu, start_ticks: start, end_ticks, second })
+        Some(StoppedBy { cpu, start_ticks: start, end_ticks, second, thread: None })
     }
 }
 

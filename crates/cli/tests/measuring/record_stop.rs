@@ -26,6 +26,8 @@ struct Held {
     took: Duration,
     run: Run,
     summary: Value,
+    /// The longest wait of a thread, as the gate judges it, in ns.
+    longest_wait: f64,
 }
 
 /// Records `held` on a CPU with these options, while a real-time thread spins there for 25 ms once, after this time.
@@ -47,7 +49,12 @@ fn recorded(cpu: &str, options: &[&str], words: &[&str], hog_after: &str) -> Hel
         Recording::open(&dir).unwrap_or_else(|error| panic!("{error}: {}", done.err)).run().clone();
     let summary = serde_json::from_str(&done.err);
     let summary = summary.unwrap_or_else(|error| panic!("{error}: {}", done.err));
-    Held { done, took, run, summary }
+    let gate = anechoic(&["gate", "--json", arg(&dir), "--max-wait", "1ns"]);
+    let gate: Value = serde_json::from_str(&gate.out).unwrap_or_else(|_| panic!("{}", gate.err));
+    let found = gate["rules"][0]["findings"].as_array().expect("CPUs");
+    let waits = found.iter().filter_map(|found| found["value"].as_f64());
+    let longest_wait = waits.fold(0.0, f64::max);
+    Held { done, took, run, summary, longest_wait }
 }
 
 impl Held {
@@ -90,9 +97,15 @@ fn the_detour_that_ends_a_recording_is_what_the_program_saw() {
     let _alone = tool::alone();
     let Some(cpu) = noisy() else { return };
     // Kept is less than the detour takes: it is kept whole, with the time that the program lost in it.
-    for (keep, own_code, code) in [(None, "0", 2), (None, "7", 7), (Some("10ms"), "0", 2)] {
+    for (condition, keep, own_code, code) in [
+        ("detour>15ms", None, "0", 2),
+        ("detour>15ms", None, "7", 7),
+        ("detour>15ms", Some("10ms"), "0", 2),
+        ("wait>15ms", None, "0", 2),
+        ("wait>15ms", Some("10ms"), "0", 2),
+    ] {
         one_of(4, || {
-            let stop = ["--stop-on", "detour>15ms", "--keep", keep.unwrap_or_default()];
+            let stop = ["--stop-on", condition, "--keep", keep.unwrap_or_default()];
             let stop = &stop[..if keep.is_some() { 4 } else { 2 }];
             let held = recorded(&cpu, stop, &["3.5", "13000", own_code], "1.5");
             assert_eq!(held.done.code, Some(code), "{}", held.done.err);
@@ -108,7 +121,15 @@ fn the_detour_that_ends_a_recording_is_what_the_program_saw() {
             println!("{took} ns, {first:?} by the program, {late} ns before the end");
             let agrees =
                 (start - first.0).abs() < 500_000 && (took.cast_signed() - first.1).abs() < 500_000;
-            assert_eq!(held.summary["stopped"]["detour"]["length_ns"], took);
+            let stopped = &held.summary["stopped"];
+            if condition == "wait>15ms" {
+                assert_eq!(stopped["wait"]["length_ns"], took, "{stopped:#}");
+                assert_eq!(stopped["wait"]["name"], "held", "{stopped:#}");
+                assert_eq!(stopped["wait"]["tid"], met.thread.expect("a thread"));
+            } else {
+                assert_eq!(stopped["detour"]["length_ns"], took, "{stopped:#}");
+            }
+            assert!(held.longest_wait >= 0.99 * took as f64, "the gate: {}", held.longest_wait);
             let total = &held.summary["total"];
             let lost = ["noise", "wall_ns"].map(|key| total[key].as_f64().expect("a number"));
             assert!(lost[0] * lost[1] > 0.99 * took as f64, "it is in the lost time: {total:#}");

@@ -150,7 +150,7 @@ fn finish(run: &mut Run, mut store: Store, state: RunState) -> Result<(), RunErr
     let mut met = run.stop_on.as_ref().and_then(|stop| stop.met);
     program::derive(&events, run, &mut |detours| {
         store.append(detours);
-        if let Some(met) = &mut met {
+        if let Some(met) = met.as_mut().filter(|met| met.thread.is_none()) {
             // It may have gone on after it was seen.
             let is_met =
                 |detour: &&Detour| (detour.cpu, detour.start_ticks) == (met.cpu, met.start_ticks);

@@ -46,7 +46,7 @@ impl StopWatch {
     ) -> Self {
         let longer_ticks = match condition {
             StopCondition::Longer(ns) => clock.ticks(ns),
-            StopCondition::Count(_) | StopCondition::Lost(_) => u64::MAX,
+            StopCondition::Count(_) | StopCondition::Lost(_) | StopCondition::Wait(_) => u64::MAX,
         };
         let switch_ticks = clock.ticks_of(SWITCHES);
         Self {
@@ -86,7 +86,7 @@ impl StopWatch {
                         self.suspects.push((*detour, left));
                     }
                 }
-                StopCondition::Count(_) | StopCondition::Lost(_) => {}
+                StopCondition::Count(_) | StopCondition::Lost(_) | StopCondition::Wait(_) => {}
             }
         }
     }
@@ -116,7 +116,7 @@ impl StopWatch {
 
     fn meet(&mut self, detour: &Detour) {
         let Detour { cpu, start_ticks, end_ticks } = *detour;
-        self.met = Some(StoppedBy { cpu, start_ticks, end_ticks, second: None });
+        self.met = Some(StoppedBy { cpu, start_ticks, end_ticks, second: None, thread: None });
     }
 
     /// Returns how much of a detour others than the tool took.

@@ -83,11 +83,8 @@ enum Judge {
         /// By the runs of a recorded program; absent if each is judged by itself, like other recordings.
         runs: Option<fn(&Rule, &Runs<'_>) -> Finding>,
     },
-    /// Only in recordings of a program, by the longest detour on each CPU in which one of these sources took a part.
-    Program {
-        /// Whether a detour with this source counts.
-        waits: fn(&str) -> bool,
-    },
+    /// Only in recordings of a program, by the waits of its threads.
+    Waits,
     /// By comparison with a baseline.
     Baseline,
 }
@@ -174,8 +171,11 @@ impl Rule {
         run.kept_after_stop()?;
         let known_over_ns = match run.stop_on.as_ref()?.condition {
             // Under a real-time policy, artefacts of it were longer and ended nothing.
-            StopCondition::Longer(ns) => Some(ns).filter(|_| !run.policy.is_fifo()),
-            StopCondition::Count(_) | StopCondition::Lost(_) => None,
+            StopCondition::Longer(ns) if !self.judges_waits() => {
+                Some(ns).filter(|_| !run.policy.is_fifo())
+            }
+            StopCondition::Wait(ns) if self.judges_waits() => Some(ns),
+            _ => None,
         };
         let holds = known_over_ns.is_some_and(|ns| self.counts_over_ns() >= ns);
         let doubt = Doubt::Kept { longer_than_ns: known_over_ns };
@@ -191,12 +191,11 @@ impl Rule {
         rules.iter().filter(limits).map(|other| other.limit as u64).min()
     }
 
-    /// Judges it on one CPU; absent for a rule on a baseline.
+    /// Judges it on one CPU; absent for a rule on waits or on a baseline.
     pub(super) fn judge(&self, watched: &Watched<'_>) -> Option<Finding> {
         match self.row.judge {
             Judge::Cpu { detours, .. } => Some(detours(self, watched)),
-            Judge::Program { .. } => Some(detour::judge(self, watched)),
-            Judge::Baseline => None,
+            Judge::Waits | Judge::Baseline => None,
         }
     }
 
@@ -215,21 +214,17 @@ impl Rule {
 
     /// Returns whether it counts only some sources.
     pub(super) fn selects(&self) -> bool {
-        self.source.is_some() || self.counts_whole().is_some()
+        self.source.is_some()
     }
 
-    /// Returns whether detours with a source count whole; absent if each source counts by what it took.
-    pub(super) fn counts_whole(&self) -> Option<fn(&str) -> bool> {
-        match self.row.judge {
-            Judge::Program { waits } => Some(waits),
-            _ => None,
-        }
+    /// Returns whether it judges the waits of a program's threads.
+    pub(super) fn judges_waits(&self) -> bool {
+        matches!(self.row.judge, Judge::Waits)
     }
 
     /// Returns why it cannot be judged on a recording of this run, if so.
     pub(super) fn refusal(&self, run: &Run) -> Option<Doubt> {
-        let is_for_programs = self.counts_whole().is_some();
-        let no_program = (is_for_programs && run.program.is_none()).then_some(Doubt::NoProgram);
+        let no_program = (self.judges_waits() && run.program.is_none()).then_some(Doubt::NoProgram);
         no_program.or_else(|| self.doubt_of_kept(run))
     }
 
@@ -238,7 +233,7 @@ impl Rule {
     pub(super) fn judge_counts(&self, counts: &Counts<'_>) -> Option<Result<Finding, Doubt>> {
         match self.row.judge {
             Judge::Cpu { counts: judge, .. } => Some(judge(self, counts)),
-            Judge::Program { .. } => Some(Err(Doubt::NoProgram)),
+            Judge::Waits => Some(Err(Doubt::NoProgram)),
             Judge::Baseline => None,
         }
     }

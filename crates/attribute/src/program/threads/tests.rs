@@ -415,3 +415,35 @@ fn delays_are_those_of_a_scheduler_that_keeps_its_own_account() {
         assert_eq!(executed, ran.cast_signed(), "the threads together, seed {seed}");
     }
 }
+
+/// B holds what A waits for, and has the CPU while A waits; both change their priorities afterwards.
+#[test]
+fn priorities_are_those_at_the_time_of_the_wait() {
+    let at = |priority: u64, event: KernelEvent| {
+        let [next, state, _] = event.args;
+        KernelEvent { args: [next, state, priority], ..event }
+    };
+    let events = [
+        at(89, switch(0, 0, IDLE, RUNNABLE, A)),
+        at(110, switch(100, 0, A, SLEEPS, B)),
+        at(120, switch(200, 0, B, RUNNABLE, X)),
+        at(110, switch(300, 0, X, RUNNABLE, B)), // waits for 100 µs, and then wakes A
+        waking(400, 0, B, A),
+        at(89, switch(500, 0, B, RUNNABLE, A)),
+        at(10, switch(600, 0, A, RUNNABLE, B)),
+        at(130, switch(700, 0, B, SLEEPS, A)),
+    ];
+    let (waits, ..) = play(&events, 0, &[]);
+    let found: Vec<_> = waits
+        .iter()
+        .map(|wait| (wait.tid, wait.kind, wait.priority, wait.other_priority))
+        .collect();
+    let expected = [
+        (B, DelayKind::Preempted, Some(110), None),
+        (A, DelayKind::Blocked, Some(89), Some(110)),
+        (A, DelayKind::Woken, Some(89), Some(110)),
+        (B, DelayKind::Preempted, Some(10), Some(89)),
+        (A, DelayKind::Preempted, Some(130), Some(10)),
+    ];
+    assert_eq!(found, expected);
+}

@@ -85,6 +85,66 @@ fn the_number_of_detours_ends_the_recording() {
     assert_eq!(span(met), Some((900 * MS, 900 * MS + 10)), "the last one counts at the end");
 }
 
+/// Another thread of the program.
+const B: i32 = 11;
+
+fn born(ticks: u64, tid: i32) -> KernelEvent {
+    KernelEvent { kind: EventKind::NewTask, args: [tid as u64, 0, 0], ..switch(ticks, A, 0) }
+}
+
+fn waking(ticks: u64, tid: i32) -> KernelEvent {
+    KernelEvent { kind: EventKind::Waking, args: [tid as u64, 0, 0], ..switch(ticks, OTHER, 0) }
+}
+
+#[test]
+fn the_first_longer_wait_of_a_thread_ends_the_recording() {
+    let events = preempted(OTHER, [(50 * MS, MS), (330 * MS, 2 * MS), (350 * MS, 3 * MS)]);
+    let (met, seen) = play("wait>1ms", &[], &events, 1_000 * MS).expect("it is met");
+    assert_eq!((met.start_ticks, met.end_ticks, met.thread), (330 * MS, 332 * MS, Some(A)));
+    assert_eq!(seen, 400 * MS, "although nothing came after it");
+    assert_eq!(play("wait>4ms", &[], &events, 1_000 * MS), None);
+    assert_eq!(play("wait>1ms", &[1], &events, 1_000 * MS), None, "on a CPU that does not count");
+    assert_eq!(play("wait>1ms", &[], &[], 1_000 * MS), None, "no events");
+    let tool = preempted(TOOL, [(50 * MS, 5 * MS)]);
+    assert_eq!(play("wait>1ms", &[], &tool, 1_000 * MS), None, "the tool ends nothing");
+    let last = preempted(OTHER, [(998 * MS, 4 * MS)]);
+    assert_eq!(span(play("wait>1ms", &[], &last, 1_000 * MS)), Some((998 * MS, 1_000 * MS)));
+}
+
+/// A waits for 5 ms behind B, and both for less than 1 ms behind another program; then B waits for 2.4 ms, of which A takes 1.2.
+#[test]
+fn a_wait_behind_the_programs_own_threads_ends_nothing() {
+    let us = MS / 1_000;
+    let own = [
+        switch(1, IDLE, A),
+        born(2, B),
+        switch(50 * MS, A, B),
+        switch(55 * MS, B, OTHER),
+        switch(55 * MS + 900 * us, OTHER, A),
+        switch(57 * MS + 100 * us, A, OTHER),
+        switch(57 * MS + 400 * us, OTHER, B),
+    ];
+    // B began at 2 ns and had its CPU after 50 ms, in which A executed.
+    assert_eq!(play("wait>1.3ms", &[], &own, 1_000 * MS), None);
+    let (met, _) = play("wait>1ms", &[], &own, 1_000 * MS).expect("0.9 ms and 0.3 ms of one wait");
+    assert_eq!((met.thread, met.start_ticks, met.end_ticks), (Some(B), 55 * MS, 57_400 * us));
+    let found = play("wait>850us", &[], &own, 1_000 * MS).expect("0.9 ms");
+    assert_eq!((found.0.thread, found.0.start_ticks), (Some(A), 50 * MS), "the first that began");
+}
+
+/// A wait after a waking counts from there, and one that goes on is kept from its start.
+#[test]
+fn a_woken_thread_waits_from_its_waking() {
+    let sleeps = KernelEvent { args: [OTHER as u64, 1, 120], ..switch(20 * MS, A, OTHER) };
+    let events = [switch(1, IDLE, A), sleeps, waking(30 * MS, A), switch(33 * MS, OTHER, A)];
+    let met = play("wait>2ms", &[], &events, 1_000 * MS);
+    assert_eq!(span(met), Some((30 * MS, 33 * MS)));
+    let (mut watch, run) = watch("wait>2ms", &[]);
+    watch.take(&events[..3], &[]);
+    watch.look(40 * MS, &run);
+    assert_eq!((watch.met(), watch.since(40 * MS)), (None, 30 * MS));
+}
+
 #[test]
 fn what_the_tool_takes_ends_nothing() {
     let events = preempted(TOOL, [(50 * MS, 5 * MS)]);

@@ -96,7 +96,13 @@ fn a_run_that_is_shorter_than_what_is_kept_stays_whole() {
 fn enough_is_kept_before_the_detour_that_ended_the_run() {
     let mut run = run(1_000);
     let mut window = filled(&run, 1_000);
-    let met = StoppedBy { cpu: 0, start_ticks: 1_970 * MS, end_ticks: 1_972 * MS, second: None };
+    let met = StoppedBy {
+        cpu: 0,
+        start_ticks: 1_970 * MS,
+        end_ticks: 1_972 * MS,
+        second: None,
+        thread: None,
+    };
     window.close(run.end_ticks, Some(met));
     window.finish(&mut run);
     assert_eq!(run.start_ticks, 1_850 * MS);
@@ -160,7 +166,7 @@ fn a_longer_detour_than_is_kept_is_kept_whole() {
     window.rows().detours = vec![detour(0, 300_000, 1_690_000), detour(1, 1_950_000, 5)];
     let long = window.rows().detours[0];
     let (start_ticks, end_ticks) = (long.start_ticks, long.end_ticks);
-    let met = StoppedBy { cpu: 0, start_ticks, end_ticks, second: None };
+    let met = StoppedBy { cpu: 0, start_ticks, end_ticks, second: None, thread: None };
     run.stop_on.as_mut().expect("a condition").met = Some(met);
     window.close(run.end_ticks, Some(met));
     let from = 2_500 * MS;

@@ -1,14 +1,18 @@
 //! What ended a run before its time, and what came before it.
 
+use crate::names::holder;
 use crate::results::longest;
 use crate::results::longest::stories;
 use crate::results::longest::stories::{activities, took_most};
 use crate::screen::Screen;
+use crate::style::plain;
 use crate::table::Table;
 use crate::units::{asked, count, instant, length, long, noise, span};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::longest::LongDetour;
+use anechoic_analyze::waits::{HolderKind, LongWait};
 use anechoic_analyze::{DetourStory, Stopped, StoppedSecond};
+use anechoic_recording::DelayKind;
 use anechoic_recording::stop::{LEAST_WANTED, StopCondition};
 
 /// Returns what a condition ends: a run of loops, or the recording of a program.
@@ -32,6 +36,11 @@ pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
             asked(ns),
             if run.policy.is_fifo() { " that is no artefact of --fifo" } else { "" }
         ),
+        StopCondition::Wait(ns) if stopped.found() => format!(
+            " The wait is the first over {} in {all}; all else is known of the kept part alone, which ends with it by \
+             construction.",
+            asked(ns)
+        ),
         StopCondition::Lost(_) if stopped.found() => {
             " Shares and rates are those of the kept part alone, which ends with that second by construction.".into()
         }
@@ -51,6 +60,9 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
                 format!("Apart from artefacts of --fifo, no detour was longer than {}.", asked(ns))
             }
             StopCondition::Longer(ns) => format!("No detour was longer than {}.", asked(ns)),
+            StopCondition::Wait(ns) => {
+                format!("No thread waited longer than {} for a CPU that others had.", asked(ns))
+            }
             StopCondition::Count(number) => {
                 format!("The {} ended before it had {} detours.", what_ends(run), count(number))
             }
@@ -78,6 +90,12 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
                 "A detour of {took} on CPU {cpu} at {after} ended the {what} ({condition}); {cause}."
             )
         }
+        (StopCondition::Wait(_), _) => match &stopped.wait {
+            None => format!(
+                "A wait at {after} ended the {what} ({condition}), but it could not be saved."
+            ),
+            Some(wait) => format!("{}. That ended the {what} ({condition}).", waited(wait)),
+        },
         (StopCondition::Lost(_), story) => {
             let lost = stopped.second.map_or("Too much was lost, which".into(), in_second);
             let longest = story.as_ref().map_or(String::new(), |story| {
@@ -90,11 +108,51 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
     }
 }
 
+/// Returns which thread waited, for how long, and behind whom.
+fn waited(wait: &LongWait) -> String {
+    let why = match (wait.kind, &wait.woken_by) {
+        (DelayKind::Preempted, _) => "was preempted".to_owned(),
+        (DelayKind::Begun, _) => "began".to_owned(),
+        (_, Some(by)) => format!("was woken by {}", plain(by)),
+        (_, None) => "was woken".to_owned(),
+    };
+    let part = match wait.held_ns < wait.length_ns / 10 * 9 {
+        true => format!(", {} of it", length(wait.held_ns)),
+        false => String::new(),
+    };
+    let behind = match (wait.behind.kind, wait.behind_tid) {
+        (HolderKind::Idle, _) => "while that was idle".to_owned(),
+        (HolderKind::Unknown, _) => "and it is not known why".to_owned(),
+        (_, Some(tid)) => format!("behind {} ({tid})", holder(&wait.behind)),
+        (_, None) => format!("behind {}", holder(&wait.behind)),
+    };
+    let own = match wait.own_ns {
+        0 => String::new(),
+        own_ns => format!(" and {} behind threads of the program", length(own_ns)),
+    };
+    format!(
+        "Thread {} ({}) {why} at {} and waited {} for CPU {}{part} {behind}{own}",
+        plain(&wait.name),
+        wait.tid,
+        instant(wait.start_ns),
+        length(wait.length_ns),
+        wait.cpu,
+    )
+}
+
 /// Returns how much was lost in the second that ended a recording.
 fn in_second(second: StoppedSecond) -> String {
+    let which = match u64::try_from(second.start_ns) {
+        Ok(start_ns) => format!("from {} on", instant(start_ns)),
+        Err(_) => {
+            format!(
+                "that began {} before the part that is kept",
+                length(second.start_ns.unsigned_abs())
+            )
+        }
+    };
     format!(
-        "In the second from {} on, the program lost {} of the {} in which it wanted its CPUs, which",
-        instant(second.start_ns),
+        "In the second {which}, the program lost {} of the {} in which it wanted its CPUs, which",
         noise(second.lost_ns as f64 / second.wanted_ns.max(1) as f64),
         span(second.wanted_ns),
     )
@@ -107,9 +165,10 @@ const BEFORE: usize = 3;
 pub(crate) fn add(stopped: Option<&Stopped>, run: &Facts, all: bool, screen: &mut Screen) {
     let Some(stopped) = stopped else { return };
     let Some(story) = stopped.detour.as_ref().filter(|_| stopped.found()) else { return };
-    let which = match stopped.second {
-        Some(_) => "the longest detour of that second".to_owned(),
-        None => format!("the detour that ended the {}", what_ends(run)),
+    let which = match (stopped.second, &stopped.wait) {
+        (Some(_), _) => "the longest detour of that second".to_owned(),
+        (None, Some(_)) => "the detour of its CPU in that wait".to_owned(),
+        (None, None) => format!("the detour that ended the {}", what_ends(run)),
     };
     screen.section(&format!("{which}: {}", stories::heading(story)));
     activities(story, run, all, screen);

@@ -64,7 +64,7 @@ fn behind(wait: &LongWait) -> String {
     let why = match (wait.kind, &wait.woken_by) {
         (DelayKind::Preempted, _) => "preempted".to_owned(),
         (DelayKind::Begun, _) => "just begun".to_owned(),
-        (DelayKind::Blocked, Some(by)) => format!("slept; {} waited and then woke it", plain(by)),
+        (DelayKind::Blocked, Some(by)) => format!("blocked by {}, which waited", plain(by)),
         (_, Some(by)) => format!("woken by {}", plain(by)),
         _ => "woken".to_owned(),
     };

@@ -29,7 +29,7 @@ pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
         return;
     };
     let lines: Vec<Line<'_>> = threads.iter().map(Line::whole).collect();
-    let asides: Vec<String> = threads.iter().map(inversion).collect();
+    let asides: Vec<String> = threads.iter().map(blocked_most).collect();
     let mut table = table(&lines, false);
     table.asides(asides.iter().map(String::as_str));
     let left = threads.len().saturating_sub(FEW);
@@ -67,7 +67,8 @@ const WIDE: usize = 120;
 
 const EXPLANATION: &str = "delayed by others: interrupts on top of the thread, and waiting while no thread of its program executed on that CPU. delayed by \
      own: waiting while one did; no CPU loses time by that, so it is no noise. behind: who had the CPU for most of the longest wait; \
-     wake-up: nobody, it took less than 20 µs.";
+     wake-up: nobody, it took less than 20 µs. blocked by, priority inversion: it slept until that thread woke it, which had waited meanwhile; \
+     that may have held its lock, or produced what it needed.";
 
 /// A row of the table: a thread, a pool, or a thread of a pool.
 struct Line<'a> {
@@ -148,18 +149,19 @@ impl<'a> Line<'a> {
 
 /// Returns what kept another thread of the program from waking this one.
 fn blocked(blocked: &Blocked) -> String {
-    format!(
-        "{}: {} waited {} behind {}, then woke it",
-        if blocked.inversion { "priority inversion" } else { "slept" },
-        plain(&blocked.woken_by),
-        length(blocked.waited_ns),
-        holder(&blocked.behind)
-    )
+    let (by, waited) = (plain(&blocked.woken_by), length(blocked.waited_ns));
+    let behind = holder(&blocked.behind);
+    match blocked.inversion {
+        true => format!("priority inversion: {by} waited {waited} behind {behind}"),
+        false => format!("blocked by {by}, which waited {waited} behind {behind}"),
+    }
 }
 
-/// Returns the largest priority inversion of a thread; empty without one.
-fn inversion(row: &ThreadRow) -> String {
-    row.blocked.iter().find(|found| found.inversion).map_or(String::new(), blocked)
+/// Returns the largest priority inversion of a thread, or what blocked it for more than a quarter of the time for which it waited itself; empty without one.
+fn blocked_most(row: &ThreadRow) -> String {
+    let waited_ns = row.lost_ns.saturating_add(row.own_ns);
+    let most = row.blocked.first().filter(|first| first.waited_ns > waited_ns / 4);
+    row.blocked.iter().find(|found| found.inversion).or(most).map_or(String::new(), blocked)
 }
 
 fn table(lines: &[Line<'_>], wide: bool) -> Table {
