@@ -124,6 +124,11 @@ impl<'a> Export<'a> {
         self.loops.by_cpu(self.run()).filter(|(cpu, _)| self.cpus.contains(&cpu.cpu))
     }
 
+    /// Returns whether rows of this CPU are exported: those of all, unless some were chosen.
+    pub(super) fn has(&self, cpu: u32) -> bool {
+        self.cpus.len() == self.run().cpus.len() || self.cpus.contains(&cpu)
+    }
+
     /// Returns time since the start of the run in nanoseconds.
     pub(super) fn since_start_ns(&self, ticks: u64) -> u64 {
         self.run().clock.ns(ticks.saturating_sub(self.run().start_ticks))

@@ -1,8 +1,10 @@
 //! Detours as a trace of Perfetto's TrackEvents: a track for each CPU, a slice for each detour, its activities nested in
-//! it, and an arrow from who caused one.
+//! it, and an arrow from who caused one. Of a recorded program also a track for each thread, with its waits.
 //!
 //! All packets are one sequence without interned names or clocks; a track is described before its first event. The
 //! numbers of fields are those of `trace_packet.proto`, `track_descriptor.proto` and `track_event.proto`.
+
+mod waits;
 
 use super::detours::main_source;
 use super::{Export, Format, Holds};
@@ -16,10 +18,11 @@ use std::io::{self, Write};
 /// The row of the format.
 pub(super) static FORMAT: Format = Format {
     id: "perfetto",
-    title: "a trace for Perfetto: detours with their activities on a track for each CPU",
+    title: "a trace for Perfetto: detours with their activities on a track for each CPU, waits on one for each thread",
     details: "ui.perfetto.dev and trace_processor read it. Each detour is a slice, named after what took most of it; its activities \
               are nested slices. An arrow leads to an activity from the task that sent, queued, armed or woke it, which stands on a track \
-              of the CPU where it ran. That time is not recorded: it is drawn at the start of the activity. Iterations of a recorded program are slices on a track for each thread. Times count from \
+              of the CPU where it ran. That time is not recorded: it is drawn at the start of the activity. Each thread of a recorded program has a track with its waits, \
+              which name who had the CPU, and one with its iterations if the recording has marks. Times count from \
               the start of the run.",
     extension: "pftrace",
     binary: true,
@@ -106,6 +109,7 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
         trace.describe(detours_of(cpu.0.cpu), &format!("CPU {}", cpu.0.cpu))?;
         export.detours(cpu, |detour| Ok(trace.detour(detour)?))?;
     }
+    waits::write(&mut trace)?;
     if export.run().program.as_ref().is_some_and(|program| program.marked.is_some()) {
         trace.iterations(marks(export.recording())?.0)?;
     }

@@ -12,9 +12,10 @@ mod sysjitter;
 use anechoic_lab::builders;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::options::Answers;
-use anechoic_recording::run::{CpuRun, Run};
+use anechoic_recording::run::{CpuRun, Program, Run};
 use anechoic_recording::{
-    Activity, ActivityKind as Kind, Detour, Loss, Problem, Recorder, Recording,
+    Activity, ActivityKind as Kind, Delay, DelayKind, Detour, Loss, Mark, Problem, ProgramThread,
+    Recorder, Recording, methods,
 };
 use anechoic_report::export::{FORMATS, Format};
 use std::collections::BTreeSet;
@@ -97,6 +98,68 @@ fn record(dir: &Path, losses: &[Loss]) -> Recording {
     writer.finish().expect("there is space");
     recording.write_attribution(&Attribution::default()).expect("writable");
     Recording::open(dir).expect("just written")
+}
+
+/// Writes a recording of a program: `first` and `worker` each waited twice, and `worker` was blocked by `first` meanwhile.
+fn program(dir: &Path) -> Recording {
+    let run = Run {
+        program: Some(Program::default()),
+        method: methods::PROGRAM.into(),
+        cpus: vec![0, 1].into_iter().map(|cpu| builders::cpu_run(cpu, (START, START), 0)).collect(),
+        ..run()
+    };
+    let mut recorder = Recorder::create(dir, &run).expect("a new directory");
+    let mark = |cpu, at| Mark { cpu, ticks: START + at, thread: 70, label: "a, b".into() };
+    recorder.append(&[mark(0, 100), mark(1, 900)]).expect("in order");
+    recorder.finish(&run).expect("there is space");
+    let recording = Recording::open(dir).expect("just written");
+    let mut table = recording.derive().expect("writable");
+    table.append(&[thread(1, "worker"), thread(0, "first")]).expect("in order");
+    table.finish().expect("there is space");
+    let mut table = recording.derive().expect("writable");
+    table.append(&delays()).expect("in order");
+    table.finish().expect("there is space");
+    Recording::open(dir).expect("just written")
+}
+
+fn thread(thread: u32, name: &str) -> ProgramThread {
+    ProgramThread {
+        thread,
+        tid: 70 + thread.cast_signed(),
+        name: name.into(),
+        priority: (thread == 0).then_some(-1),
+        cpus: "0-1".into(),
+        first_ticks: START,
+        last_ticks: START + 2_000,
+        executed_ticks: 500,
+        interrupted_ticks: 5,
+    }
+}
+
+fn delays() -> [Delay; 4] {
+    let row = |cpu, thread, (from, to), kind, holder, holder_name: &str| Delay {
+        cpu,
+        start_ticks: START + from,
+        end_ticks: START + to,
+        thread,
+        kind,
+        own_ticks: 0,
+        holder,
+        holder_name: holder_name.into(),
+        holder_thread: None,
+        held_ticks: to - from - 1,
+        waker_thread: None,
+        slept_ticks: None,
+        priority: None,
+        other_priority: None,
+    };
+    let blocked = row(0, 1, (300, 500), DelayKind::Blocked, Some(9), "=hog");
+    [
+        row(0, 0, (300, 500), DelayKind::Preempted, Some(9), "=hog"),
+        Delay { waker_thread: Some(0), slept_ticks: Some(280), ..blocked },
+        row(1, 1, (100, 250), DelayKind::Woken, None, "interrupts"),
+        row(1, 0, (50, 60), DelayKind::Begun, Some(0), "swapper"),
+    ]
 }
 
 fn format(id: &str) -> &'static Format {

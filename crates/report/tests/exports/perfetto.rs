@@ -1,6 +1,6 @@
 //! The trace for Perfetto, read back, by the rules that its readers expect.
 
-use super::{DETOURS, files};
+use super::{DETOURS, export_of, files, program};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A value of a field.
@@ -143,4 +143,28 @@ fn detours_are_slices_with_their_activities_inside_and_arrows_from_their_causes(
     let starts: BTreeSet<u64> = detours.map(|(_, start, ..)| start).collect();
     assert_eq!(starts, DETOURS[1].iter().map(|(start, _)| *start).collect());
     assert_eq!(arrows, [("CPU 1, causes: bash".to_owned(), "rcu_core".to_owned())]);
+}
+
+#[test]
+fn a_thread_of_a_program_has_a_track_with_its_waits_in_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = program(&dir.path().join("r"));
+    let trace = export_of(&recording, "perfetto", &[], None).expect("a trace");
+    let (slices, _) = slices(&trace[0]);
+    let found: Vec<_> = slices
+        .iter()
+        .map(|(track, name, start, end, depth)| {
+            assert_eq!(*depth, 0, "waits do not nest");
+            (track.as_str(), name.as_str(), *start, *end)
+        })
+        .collect();
+    let expected = [
+        ("first (70)", "waits while the CPU is idle", 50, 60),
+        ("first (70)", "waits behind =hog", 300, 500),
+        ("worker (71)", "waits behind interrupts", 100, 250),
+        ("worker (71)", "blocked by first, which waits behind =hog", 300, 500),
+    ];
+    assert_eq!(found, expected);
+    let trace = export_of(&recording, "perfetto", &[], Some(&[1])).expect("a trace");
+    assert_eq!(super::perfetto::slices(&trace[0]).0.len(), 2, "of CPU 1 alone");
 }
