@@ -131,7 +131,12 @@ impl Names {
 
     /// Returns the function that a name means: its name for people, and its address.
     pub(super) fn find(&self, wanted: &str) -> Result<(String, u64), Problem> {
-        let found = self.matching(wanted);
+        // Older versions of a function that is chosen at start do not stand for it.
+        let chosen = self.chosen_at_start.iter().any(|name| name == wanted);
+        let found = match chosen && !self.functions.contains_key(wanted) {
+            true => vec![],
+            false => self.matching(wanted),
+        };
         match &found[..] {
             [] => Err(self.lacks(wanted)),
             [(name, at)] => Ok((shown(name), *at)),
@@ -171,6 +176,10 @@ impl Names {
             let remedy = format!("name the library: --mark libc.so.6:{wanted}");
             return ProblemKind::Usage.problem(why, remedy);
         }
+        let versions = self.versions(wanted);
+        if !versions.is_empty() {
+            return ProblemKind::Usage.problem(missing, format!("it has {}", listed(&versions)));
+        }
         let near = self.near(wanted);
         if !self.all {
             let why = format!("{missing}; it is stripped: its functions have no names");
@@ -189,6 +198,13 @@ impl Names {
             false => format!("it has {}; {inlined}", near.join(", ")),
         };
         ProblemKind::Usage.problem(missing, remedy)
+    }
+
+    /// Returns the versions of a function of which another one is wanted.
+    fn versions(&self, wanted: &str) -> Vec<String> {
+        let Some((name, _)) = wanted.split_once('@') else { return vec![] };
+        let is_version = |known: &&String| known.split_once('@').is_some_and(|it| it.0 == name);
+        self.functions.keys().filter(is_version).cloned().collect()
     }
 
     /// Returns the names that are most like this one.
@@ -230,7 +246,13 @@ mod tests {
         }
         let several = names.find("b").expect_err("two, none of them for new programs").to_string();
         assert!(several.contains("name one of them: b@V1, b@V2"), "{several}");
-        assert!(names.find("a@V4").is_err());
+        let absent = names.find("a@V4").expect_err("no such version").to_string();
+        assert!(absent.contains("it has a@V1, a@V2, a@V3"), "{absent}");
+        names.add("e@V1".to_owned(), (false, false), 7);
+        names.add("e@@V2".to_owned(), (true, false), 8);
+        let chosen = names.find("e").expect_err("the new one is chosen at start").to_string();
+        assert!(chosen.contains("one of several functions, chosen"), "{chosen}");
+        assert_eq!(names.find("e@V1").map(|(_, at)| at), Ok(7));
         assert_eq!(names.near("d"), ["a"], "without versions");
     }
 
