@@ -181,7 +181,9 @@ mod tests {
             (32, 2, mapped(0x4800, 0, "over it")),
         ];
         let mut maps = Maps::default();
-        changes.map(|(at_ns, process, kind)| maps.note(Change { at_ns, process, kind }));
+        for (at_ns, process, kind) in changes {
+            maps.note(Change { at_ns, process, kind });
+        }
         let cases = [
             (1, 0x4010, 15, Some(("first", 0x110))),
             (1, 0x8000, 99, Some(("library", 0))),

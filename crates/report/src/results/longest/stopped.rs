@@ -122,6 +122,7 @@ fn waited(wait: &LongWait) -> String {
     };
     let behind = match (wait.behind.kind, wait.behind_tid) {
         (HolderKind::Idle, _) => "while that was idle".to_owned(),
+        (HolderKind::WakeUp, _) => "(the cost of a wake-up)".to_owned(),
         (HolderKind::Unknown, _) => "and it is not known why".to_owned(),
         (_, Some(tid)) => format!("behind {} ({tid})", holder(&wait.behind)),
         (_, None) => format!("behind {}", holder(&wait.behind)),
