@@ -3,7 +3,7 @@
 use crate::curve::CurvePoint;
 use crate::noise::{CpuNoise, TotalNoise};
 use anechoic_recording::Run;
-use anechoic_recording::run::RanOn;
+use anechoic_recording::run::{Program, RanOn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,19 @@ pub struct ProgramFacts {
     /// The kernel's account of its CPU time beside what the events show; absent if the kernel's is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
+    /// What recording it cost; absent if that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<RecordingCost>,
+}
+
+/// What recording a program cost it, as far as the writing of events did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordingCost {
+    /// Number of events that were written while one of its threads had a CPU.
+    pub events: u64,
+    /// What that cost of its CPU time, in ns: as much for each event as between two threads that woke each other, before it was
+    /// recorded.
+    pub ns: u64,
 }
 
 /// The CPU time of a program as the kernel counted it, and what its events show. All on all CPUs, in ns.
@@ -142,6 +155,15 @@ impl Rates {
     }
 }
 
+impl RecordingCost {
+    fn from_program(program: &Program) -> Option<Self> {
+        let cost = program.event_cost.filter(|cost| cost.events > 0)?;
+        let events = program.ran.iter().map(|ran| ran.events).fold(0, u64::saturating_add);
+        let ns = u128::from(events) * u128::from(cost.ns) / u128::from(cost.events);
+        Some(Self { events, ns: u64::try_from(ns).unwrap_or(u64::MAX) })
+    }
+}
+
 impl ProgramFacts {
     /// Returns what is known of the program that a run recorded, if it recorded one.
     #[must_use]
@@ -157,6 +179,7 @@ impl ProgramFacts {
                 .lived_ticks
                 .map(|[begun, ended]| run.clock.ns(ended.saturating_sub(begun))),
             account: Account::from_run(run),
+            recording: RecordingCost::from_program(program),
         })
     }
 

@@ -52,6 +52,9 @@ pub struct Program {
     /// waited, of a control group with all processes that were in it. Absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_time: Option<CpuTime>,
+    /// What recording an event cost, measured before it was recorded; absent if that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_cost: Option<EventCost>,
     /// The control group that is the program; absent for a command and for processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ProgramCgroup>,
@@ -105,6 +108,16 @@ pub struct CpuTime {
     pub steal_ns: u64,
 }
 
+/// What recording events cost, where two threads woke each other on one CPU. In a program whose caches the kernel's writing
+/// displaces, an event costs more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventCost {
+    /// Number of events.
+    pub events: u64,
+    /// How much longer the same took than without events, in ns.
+    pub ns: u64,
+}
+
 /// For how long a program executed on one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RanOn {
@@ -122,6 +135,9 @@ pub struct RanOn {
     /// kernel counts at least a part of it as CPU time of the thread.
     #[serde(default)]
     pub waking_ticks: u64,
+    /// Number of events that were recorded while a thread of the program was current, or became it.
+    #[serde(default)]
+    pub events: u64,
 }
 
 impl Program {

@@ -7,7 +7,7 @@ use crate::paging::Allocation;
 use crate::parallel::Parallel;
 use crate::policy::Policy;
 pub use crate::problem::NotAvailable;
-pub use crate::program::{CpuTime, Program, ProgramCgroup, RanOn};
+pub use crate::program::{CpuTime, EventCost, Program, ProgramCgroup, RanOn};
 use crate::stop::{Kept, Stop};
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;

@@ -18,7 +18,8 @@ pub(super) enum Status {
 /// A start and an end, in ticks.
 pub(super) type Span = (u64, u64);
 
-/// For how long a CPU executed the program, and what belongs to it in the kernel's account of its CPU time. All in ticks.
+/// For how long a CPU executed the program, and what belongs to it in the kernel's account of its CPU time. In ticks, but for the
+/// events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Executed {
     /// A thread of the program executed, and no interrupt did.
@@ -29,6 +30,8 @@ pub(super) struct Executed {
     pub(super) waking: u64,
     /// The part of `ran` that may have been before the switch to the thread, which has no event.
     pub(super) unseen: u64,
+    /// Events that were recorded meanwhile.
+    pub(super) events: u64,
 }
 
 impl Executed {
@@ -40,6 +43,7 @@ impl Executed {
             unseen_ticks: self.unseen,
             interrupted_ticks: self.interrupted,
             waking_ticks: self.waking,
+            events: self.events,
         }
     }
 }

@@ -120,6 +120,11 @@ impl LostTime {
         if event.kind.has_current_thread() {
             self.expect(cpu, ticks, event.pid);
         }
+        let is_switch_to =
+            event.kind == EventKind::Switch && self.members.has(event.args[0] as i32);
+        if self.has_begun && (is_switch_to || self.members.has(event.pid)) {
+            self.cpu(cpu).executed.events += 1;
+        }
         match event.kind.role() {
             // A work item is run by a thread of the kernel.
             Role::Enter(Handler::Work) | Role::Exit(Handler::Work) => {}

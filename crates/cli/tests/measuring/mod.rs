@@ -22,6 +22,7 @@ mod record_stop;
 mod repeat;
 mod self_test;
 mod serial;
+mod stacks;
 mod stop_on;
 mod suites;
 mod switch;

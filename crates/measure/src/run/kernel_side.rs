@@ -3,9 +3,10 @@
 use super::plan::Plan;
 use super::stacks::Stacks;
 use super::store::Store;
+use super::trial::{self, Rounds};
 use super::window::{Before, BeforeProgram, Part};
 use anechoic_kernels::counter;
-use anechoic_recording::run::Run;
+use anechoic_recording::run::{EventCost, Run};
 use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{
     Clock, Counter, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words,
@@ -331,6 +332,18 @@ impl KernelSide {
     /// Records the stacks of these threads too.
     pub(super) fn follow_stacks(&mut self, threads: &[i32], run: &mut Run) {
         self.with_stacks(run, |stacks| stacks.follow(threads));
+    }
+
+    /// Makes the rounds again that were made without events. Returns what an event cost.
+    pub(super) fn cost_of_events(&mut self, without: Option<&Rounds>) -> Option<EventCost> {
+        let (without, collector) = (without?, self.collector.as_mut()?);
+        let with = trial::make_rounds()?;
+        let (mut events, early) = (0, &mut self.early);
+        let drained = collector.drain_to(BATCH, &mut |mut batch| {
+            events += with.take(&mut batch.events);
+            early.push(batch);
+        });
+        drained.ok().and_then(|()| with.cost(without, events))
     }
 
     fn with_stacks(

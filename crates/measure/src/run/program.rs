@@ -8,6 +8,7 @@ use super::error::RunError;
 use super::kernel_side::KernelSide;
 use super::plan::Plan;
 use super::store::Store;
+use super::trial;
 use anechoic_attribute::program::{self, Watch};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuTime, DrainPolicy, Program, Run, RunState};
@@ -81,6 +82,7 @@ pub fn record(
     let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     run.policy = "other".into(); // there is no loop under another
+    let without_events = trial::make_rounds();
     let mut kernel = KernelSide::open(plan, &mut run);
     let own = cpus::thread_id();
     if run.trace.is_some() {
@@ -91,6 +93,8 @@ pub fn record(
     }
     let own = kernel.thread(own);
     run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
+    kernel.start_stacks(own, &mut run);
+    let event_cost = kernel.cost_of_events(without_events.as_ref());
     let existed = dir.exists();
     let mut recorder = Recorder::create(dir, &run)?;
     let _held = Recording::open(dir)?.hold()?; // until it ends, nobody takes it for one that was cut off
@@ -104,7 +108,6 @@ pub fn record(
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
     let mut stolen = Stolen::begin(&plan.program_cpus, run.machine.hypervisor.is_some());
-    kernel.start_stacks(own, &mut run);
     let program = match subject.mark_with(kernel.marker()).and_then(|()| subject.begin()) {
         Ok(program) => program,
         Err(problem) => {
@@ -121,7 +124,8 @@ pub fn record(
     }
     let counted_cpus = wanted.unwrap_or_default().to_vec();
     run.notes.extend(moves_unknown(&run, &program));
-    run.program = Some(Program { started_by, counted_cpus, marked: plan.marked(), ..program });
+    run.program =
+        Some(Program { started_by, counted_cpus, event_cost, marked: plan.marked(), ..program });
     let (end_ticks, state) =
         watch((plan, &snapshot), subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();

@@ -2,13 +2,15 @@
 
 use crate::screen::{Fact, InBrief};
 use crate::style::{Tone, plain};
-use crate::units::{between, counted, length};
+use crate::units::{between, counted, length, share};
 use anechoic_analyze::edges::{Edges, Interrupts};
-use anechoic_analyze::program::ProgramFacts;
+use anechoic_analyze::program::{ProgramFacts, RecordingCost};
 use std::path::Path;
 
 /// A brief screen states steal from this part of the run time on.
 const LEAST_STEAL: f64 = 0.01;
+/// A recording that costs a larger part of the run time has a line there too.
+const MUCH: f64 = 0.02;
 
 /// Returns what is known of it, in a guest or on a machine without a hypervisor.
 pub(super) fn facts(
@@ -47,7 +49,22 @@ pub(super) fn facts(
         "what firmware, a hypervisor or a slow memory bus takes counts as run time of the program";
     let below =
         Fact::new("below", Tone::Quiet, below).in_brief(InBrief::Unchecked("below the kernel"));
-    edges.into_iter().chain(steal).chain([below]).collect()
+    let cost = program.recording.map(|cost| cost_fact(cost, program.ran_ns));
+    edges.into_iter().chain(steal).chain(cost).chain([below]).collect()
+}
+
+/// Returns what recording cost the program.
+fn cost_fact(cost: RecordingCost, ran_ns: u64) -> Fact {
+    let part = cost.ns as f64 / ran_ns.max(1) as f64;
+    let text = format!(
+        "about {} of its run time ({}): {}, each at the price of events between two threads that woke each other before",
+        share(part),
+        length(cost.ns),
+        counted(cost.events, "event", "events")
+    );
+    let tone = if part < MUCH { Tone::Good } else { Tone::Warning };
+    let fact = Fact::new("recording", tone, text);
+    if part < MUCH { fact.in_brief(InBrief::Nothing) } else { fact }
 }
 
 fn more(edges: &Edges) -> String {
