@@ -52,6 +52,7 @@ fn made_up(count: u64) -> Iterations {
         threads: 1,
         ran_ns: 300_000_000,
         lived_ns: Some(400_000_000),
+        recording: None,
         account: None,
     });
     let times = (count > 0).then(|| Times {

@@ -95,6 +95,7 @@ fn summary(threads: Vec<ThreadRow>) -> Summary {
         threads: 5,
         ran_ns: 400 * MS,
         lived_ns: None,
+        recording: None,
         account: None,
     });
     summary.threads = Some(threads);

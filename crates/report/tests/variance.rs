@@ -30,6 +30,7 @@ fn runs(lost: &[f64], own: &[f64], exit_codes: &[u8]) -> Vec<Summary> {
             threads: 1,
             ran_ns: (wall - lost) as u64,
             lived_ns: Some(wall as u64),
+            recording: None,
             account: None,
         });
         summary
