@@ -71,8 +71,8 @@ pub struct RecordArgs {
     /// Count in an iteration what all threads of the program lose, for a mark whose thread waits for others
     #[arg(long, requires = "marks")]
     mark_whole: bool,
-    /// Also record where its threads were in their code when they lost a CPU, and what followed them there was. Calls of a
-    /// program are known as far as it has frame pointers
+    /// Also record the calls in which its threads lost a CPU, and those of the threads that then had it. The calls of a program
+    /// are known as far as it has frame pointers
     #[arg(long)]
     stacks: bool,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]

@@ -23,6 +23,7 @@ mod schedule;
 mod stacks;
 mod stop_watch;
 mod store;
+mod tracing;
 mod trial;
 mod unsaved;
 mod user_work;

@@ -5,7 +5,7 @@ mod elf;
 mod names;
 mod readable;
 
-pub use containing::names_at;
+pub(crate) use containing::names_at;
 
 use anechoic_recording::{Problem, ProblemKind};
 use elf::Elf;

@@ -27,6 +27,26 @@ enum Call {
     User(Place),
 }
 
+impl Call {
+    /// Returns its name, from the names of the kernel's functions and of places in files.
+    fn shown(
+        &self,
+        kernel: &HashMap<u64, String>,
+        user: &HashMap<(&CodeFile, u64), String>,
+    ) -> String {
+        const UNKNOWN: &str = "[unknown]";
+        match self {
+            Call::Kernel(address) => {
+                format!("{}{KERNEL_FUNCTION}", kernel.get(address).map_or(UNKNOWN, String::as_str))
+            }
+            Call::User(place) => {
+                let name = user.get(&(&*place.file, place.offset));
+                name.map_or(UNKNOWN, String::as_str).replace(';', ":")
+            }
+        }
+    }
+}
+
 /// Reads stacks. Dropping it removes everything it created.
 pub struct StackReader {
     collector: Collector,
@@ -165,20 +185,13 @@ impl StackReader {
             offsets.into_iter().zip(names).map(move |(offset, name)| ((file, offset), name))
         });
         let user: HashMap<(&CodeFile, u64), String> = user.collect();
-        let shown = |call: &Call| match call {
-            Call::Kernel(address) => {
-                format!(
-                    "{}{KERNEL_FUNCTION}",
-                    kernel.get(address).map_or("[unknown]", String::as_str)
-                )
-            }
-            Call::User(place) => {
-                let name = user.get(&(&*place.file, place.offset));
-                name.map_or("[unknown]", String::as_str).replace(';', ":")
-            }
-        };
         let names = unnamed.iter().map(|(number, calls)| {
-            let name = calls.iter().rev().map(shown).collect::<Vec<_>>().join(";");
+            let name = calls
+                .iter()
+                .rev()
+                .map(|call| call.shown(&kernel, &user))
+                .collect::<Vec<_>>()
+                .join(";");
             Name { kind: NameKind::Stack, key: u64::from(*number), ticks: 0, name }
         });
         (names.collect(), found)

@@ -158,18 +158,21 @@ pub fn places(recording: &Recording) -> Result<Option<WaitPlaces>, Problem> {
     let mut found: Vec<_> = places.into_iter().collect();
     found.sort_by(|(a, first), (b, second)| second.ticks.cmp(&first.ticks).then_with(|| a.cmp(b)));
     let others = found.iter().skip(PLACES).map(|(_, times)| times.ticks).sum();
-    let place = |((calls, kind), times): &((&Calls, DelayKind), Times)| WaitPlace {
-        calls: (*calls).clone(),
-        kind: *kind,
-        waits: times.count,
-        lost_ns: clock.ns(times.ticks),
-        longest_ns: clock.ns(times.longest),
-    };
     Ok(Some(WaitPlaces {
-        places: found.iter().take(PLACES).map(place).collect(),
+        places: found.iter().take(PLACES).map(|(key, times)| place(*key, times, clock)).collect(),
         others_ns: clock.ns(others),
         unknown_ns: clock.ns(unknown),
     }))
+}
+
+fn place((calls, kind): (&Calls, DelayKind), times: &Times, clock: &Clock) -> WaitPlace {
+    WaitPlace {
+        calls: calls.clone(),
+        kind,
+        waits: times.count,
+        lost_ns: clock.ns(times.ticks),
+        longest_ns: clock.ns(times.longest),
+    }
 }
 
 /// Returns the calls at these waits: of the thread that waited, and of what left the CPU to it.

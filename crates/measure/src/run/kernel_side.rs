@@ -3,26 +3,21 @@
 use super::plan::Plan;
 use super::stacks::Stacks;
 use super::store::Store;
+use super::tracing::{collector, config};
 use super::trial::{self, Rounds};
 use super::window::{Before, BeforeProgram, Part};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{EventCost, Run};
 use anechoic_recording::who::CpuLimits;
-use anechoic_recording::{
-    Clock, Counter, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words,
-};
+use anechoic_recording::{Counter, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words};
 use anechoic_system::clock::Anchor;
 use anechoic_system::counters::Snapshot;
 use anechoic_system::steal::{StealReader, StealReading};
-use anechoic_system::tracefs::{Batch, Collector, Config, Marker, TraceError, Tracefs};
+use anechoic_system::tracefs::{Batch, Collector, Marker, TraceError};
 use anechoic_system::who::{self, Census, Limits, Threads};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-/// Ring buffer of one CPU, in KiB; smaller if all buffers would exceed 1/64 of the memory.
-const BUFFER_KB: u64 = 16 * 1024;
-/// The smallest useful ring buffer.
-const LEAST_BUFFER_KB: u64 = 1024;
 /// Number of events that are decoded before they are written.
 const BATCH: usize = 128 * 1024;
 /// Pause between two looks at the limits of a program.
@@ -416,35 +411,6 @@ fn note(run: &mut Run, note: String) {
 /// Notes what is not available.
 fn missing(run: &mut Run, what: &str, problem: impl Into<Problem>) {
     run.not_available.push(problem.into().not_available(what));
-}
-
-/// Returns how events are recorded: with buffers of a usual size, and times in ticks.
-fn config(run: &Run) -> Config {
-    let cpus = run.machine.cpus.len().max(1) as u64;
-    let share_kb = run.machine.memory_bytes / 1024 / 64 / cpus;
-    let mut config =
-        Config { buffer_kb: BUFFER_KB.min(share_kb).max(LEAST_BUFFER_KB), ..Config::default() };
-    if config.clock == "mono_raw" {
-        config.to_ticks = Some(from_raw(Anchor::take(), run.clock.clone()));
-    }
-    config
-}
-
-fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
-    let mark = plan.mark.as_ref().map(|(event, _)| event.clone());
-    let config = Config { mark, ..config(run) };
-    let mut collector = Collector::prepare(Tracefs::open()?, config, &plan.traced())?;
-    collector.on(counter::ordered())?;
-    collector.marker().mark(); // the housekeeper
-    Ok(collector)
-}
-
-/// Returns a function that converts times of `CLOCK_MONOTONIC_RAW` to ticks.
-fn from_raw(anchor: Anchor, clock: Clock) -> Box<dyn Fn(u64) -> u64 + Send> {
-    Box::new(move |ns| match ns.checked_sub(anchor.raw_ns) {
-        Some(after) => anchor.ticks + clock.ticks(after),
-        None => anchor.ticks.saturating_sub(clock.ticks(anchor.raw_ns - ns)),
-    })
 }
 
 /// Converts each change of a CPU's steal to two rows: the reading before it and the reading after it.

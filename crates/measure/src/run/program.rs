@@ -11,7 +11,7 @@ use super::store::Store;
 use super::trial;
 use anechoic_attribute::program::{self, Watch};
 use anechoic_kernels::counter;
-use anechoic_recording::run::{CpuTime, DrainPolicy, Program, Run, RunState};
+use anechoic_recording::run::{CpuTime, DrainPolicy, EventCost, Program, Run, RunState};
 use anechoic_recording::{
     Detour, EventKind, Problem, ProblemKind, Recorder, Recording, WriteError, in_words,
 };
@@ -82,19 +82,7 @@ pub fn record(
     let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     run.policy = "other".into(); // there is no loop under another
-    let without_events = trial::make_rounds();
-    let mut kernel = KernelSide::open(plan, &mut run);
-    let own = cpus::thread_id();
-    if run.trace.is_some() {
-        kernel.find_loops(&[own], &mut run);
-    }
-    if run.trace.is_none() {
-        return Err(no_events(&run).into());
-    }
-    let own = kernel.thread(own);
-    run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
-    kernel.start_stacks(own, &mut run);
-    let event_cost = kernel.cost_of_events(without_events.as_ref());
+    let (mut kernel, own, event_cost) = open_kernel(plan, &mut run)?;
     let existed = dir.exists();
     let mut recorder = Recorder::create(dir, &run)?;
     let _held = Recording::open(dir)?.hold()?; // until it ends, nobody takes it for one that was cut off
@@ -145,6 +133,27 @@ pub fn record(
     run.notes.extend(machine::changes(&run.machine));
     finish(&mut run, store, state)?;
     Ok(run)
+}
+
+/// Begins to record the kernel's events. Returns also the number that this thread has in them, and what an event costs.
+fn open_kernel(
+    plan: &Plan,
+    run: &mut Run,
+) -> Result<(KernelSide, i32, Option<EventCost>), RunError> {
+    let without_events = trial::make_rounds();
+    let mut kernel = KernelSide::open(plan, run);
+    let own = cpus::thread_id();
+    if run.trace.is_some() {
+        kernel.find_loops(&[own], run);
+    }
+    if run.trace.is_none() {
+        return Err(no_events(run).into());
+    }
+    let own = kernel.thread(own);
+    run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
+    kernel.start_stacks(own, run);
+    let event_cost = kernel.cost_of_events(without_events.as_ref());
+    Ok((kernel, own, event_cost))
 }
 
 /// Derives the detours from the events on disk, and completes the recording.

@@ -27,14 +27,14 @@ pub(super) fn make_rounds() -> Option<Rounds> {
     let cpu = *cpus::allowed().first()?;
     let turn = AtomicU32::new(0);
     thread::scope(|scope| {
-        let start = |parity| {
-            let turn = &turn;
+        let turn = &turn;
+        let started = [0, 1].map(|parity| {
             thread::Builder::new().spawn_scoped(scope, move || {
                 cpus::pin(&[cpu]).ok()?;
                 Some((blocks(turn, parity)?, cpus::thread_id()))
             })
-        };
-        let [first, second] = [start(0), start(1)].map(|started| started.ok()?.join().ok()?);
+        });
+        let [first, second] = started.map(|started| started.ok()?.join().ok()?);
         let ((shortest_block_ns, first), (_, second)) = first.zip(second)?;
         Some(Rounds { shortest_block_ns, threads: [first, second] })
     })

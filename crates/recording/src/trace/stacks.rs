@@ -1,6 +1,5 @@
 //! Reads the call stacks that the kernel writes behind an event: the kernel's own part, and that of the user's program.
 
-use super::decode::Number;
 use super::format::Format;
 use std::collections::HashMap;
 
@@ -35,20 +34,25 @@ pub(super) struct Stacks {
 #[derive(Debug)]
 struct Place {
     id: u16,
-    pid: Number,
+    pid: usize,
     /// Of the kernel's calls their number, of a program's calls its process.
-    number: Number,
+    number: usize,
     calls: usize,
+}
+
+/// Reads a number of 4 bytes; 0 beyond the end.
+fn word(payload: &[u8], at: usize) -> u32 {
+    payload.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u32::from_le_bytes(*it))
 }
 
 impl Place {
     fn new(format: &Format, number: &str) -> Option<Self> {
-        let field = |name: &str| format.field(name).and_then(Number::from_field);
+        let place = |name: &str| Some(format.field(name)?.offset);
         Some(Self {
             id: format.id,
-            pid: field("common_pid")?,
-            number: field(number)?,
-            calls: format.field("caller")?.offset,
+            pid: place("common_pid")?,
+            number: place(number)?,
+            calls: place("caller")?,
         })
     }
 
@@ -77,12 +81,12 @@ impl Stacks {
     pub(super) fn read(&mut self, cpu: u32, id: u16, payload: &[u8]) {
         let Some(open) = self.open.get_mut(&cpu) else { return };
         let is_its =
-            |place: &Place| place.id == id && place.pid.read(payload) as i32 == open.thread;
+            |place: &Place| place.id == id && word(payload, place.pid) as i32 == open.thread;
         if is_its(&self.kernel) && open.kernel.is_empty() {
-            let most = self.kernel.number.read(payload) as u32;
+            let most = word(payload, self.kernel.number);
             open.kernel = self.kernel.calls(payload, most as usize);
         } else if is_its(&self.user) && open.user.is_empty() {
-            open.process = self.user.number.read(payload) as u32;
+            open.process = word(payload, self.user.number);
             open.user = self.user.calls(payload, usize::MAX);
         }
     }

@@ -69,7 +69,7 @@ impl Anchor {
 
     /// Converts ticks of the counter to `CLOCK_MONOTONIC`: the reverse of [`Anchor::ticks_of_monotonic`].
     #[must_use]
-    pub fn monotonic_of_ticks(self, end: Anchor, ticks: u64) -> u64 {
+    pub(crate) fn monotonic_of_ticks(self, end: Anchor, ticks: u64) -> u64 {
         let span_ticks = i128::from(end.ticks.saturating_sub(self.ticks).max(1));
         let span_ns = i128::from(end.monotonic_ns.saturating_sub(self.monotonic_ns));
         let since_ticks = i128::from(ticks) - i128::from(self.ticks);

@@ -21,25 +21,27 @@ struct Candidate {
 ///
 /// # Errors
 /// Fails if the file is no program of this machine, or if it is damaged.
-pub fn names_at(file: &File, offsets: &[u64]) -> Result<Vec<Option<String>>, Problem> {
+pub(crate) fn names_at(file: &File, offsets: &[u64]) -> Result<Vec<Option<String>>, Problem> {
     let elf = Elf::open(file)?;
     elf.names_at(offsets).map_err(|error| damaged(&error))
+}
+
+/// Returns where code at this offset of a file lies in memory. Of each part of the code, `code` has its start in the file, in
+/// memory, and its length.
+fn in_memory(code: &[[u64; 3]], offset: u64) -> Option<u64> {
+    let part = code
+        .iter()
+        .find(|[file, _, length]| (*file..file.saturating_add(*length)).contains(&offset))?;
+    part[1].checked_add(offset - part[0])
 }
 
 impl Elf<'_> {
     fn names_at(&self, offsets: &[u64]) -> io::Result<Vec<Option<String>>> {
         let code = self.code()?;
-        let address = |offset: u64| {
-            let within = |[file, _, length]: &&[u64; 3]| {
-                offset.checked_sub(*file).is_some_and(|by| by < *length)
-            };
-            let [file, memory, _] = code.iter().find(within)?;
-            memory.checked_add(offset - file)
-        };
         let mut wanted: Vec<(u64, usize)> = offsets
             .iter()
             .zip(0..)
-            .filter_map(|(&offset, at)| Some((address(offset)?, at)))
+            .filter_map(|(&offset, at)| Some((in_memory(&code, offset)?, at)))
             .collect();
         wanted.sort_unstable();
         let sections = self.sections()?;

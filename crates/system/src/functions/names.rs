@@ -234,7 +234,7 @@ mod tests {
 
     /// Versions as `nm -D --with-symbol-versions` prints them.
     #[test]
-    fn of_several_versions_new_programs_get_one() {
+    fn new_programs_get_one_of_several_versions() {
         let mut names = Names::default();
         for (name, at) in
             [("a@V1", 1), ("a@V2", 2), ("a@@V3", 3), ("b@V1", 4), ("b@V2", 5), ("c@V1", 6)]

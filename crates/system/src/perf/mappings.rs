@@ -277,9 +277,9 @@ mod tests {
         let mut child = std::process::Command::new("/bin/true").spawn().expect("it starts");
         child.wait().expect("it ends");
         let (changes, _) = mappings.read();
-        let mut of_child = changes.iter().filter(|change| change.process == child.id());
+        let mut own = changes.iter().filter(|change| change.process == child.id());
         let is_program = |change: &Change| matches!(&change.kind, ChangeKind::Mapped(it) if it.file.ends_with("/true"));
-        assert!(of_child.clone().any(|change| change.kind == ChangeKind::Executed), "{changes:?}");
-        assert!(of_child.any(is_program), "{changes:?}");
+        assert!(own.clone().any(|change| change.kind == ChangeKind::Executed), "{changes:?}");
+        assert!(own.any(is_program), "{changes:?}");
     }
 }

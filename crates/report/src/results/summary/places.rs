@@ -49,15 +49,16 @@ fn found(summary: &Summary) -> Option<&WaitPlaces> {
 }
 
 fn table(places: &WaitPlaces, most: usize) -> Table {
-    let place = move |place: &WaitPlace| {
-        let word = if place.kind == DelayKind::Preempted { "preempted in" } else { "slept in" };
-        format!("{word} {}", calls(&place.calls, most))
-    };
     Table::with_rows(&places.places)
         .number("lost", |place| time(place.lost_ns as f64))
         .number("waits", |place| count(place.waits))
         .number("longest", |place| length(place.longest_ns))
-        .name("where", place)
+        .name("where", move |place| place_name(place, most))
         .captioned("Where the threads of the program lost their CPUs, the most lost time first")
         .last_takes_rest()
+}
+
+fn place_name(place: &WaitPlace, most: usize) -> String {
+    let word = if place.kind == DelayKind::Preempted { "preempted in" } else { "slept in" };
+    format!("{word} {}", calls(&place.calls, most))
 }
