@@ -382,6 +382,8 @@ mod tests {
             holder_thread: None,
             held_ticks: (to - from) * US,
             waker_thread: None,
+            priority: None,
+            other_priority: None,
             slept_ticks: slept.map(|slept| slept * US),
         }
     }
