@@ -1,7 +1,7 @@
 //! The loops of a recording for which the lost time is known.
 
 use anechoic_recording::run::CpuRun;
-use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Stint};
+use anechoic_recording::{Loops, Problem, ProblemKind, Recording, Run, Stint, methods};
 
 /// Returns when the loops of a recording ran.
 ///
@@ -56,7 +56,15 @@ pub(crate) fn windows(loops: &Loops, run: &Run) -> Vec<(u32, u64, u64)> {
 
 /// Returns an error: lost time was requested, but only whole samples were timed.
 fn not_watched(recording: &Recording) -> Problem {
-    let why = "gaps inside its samples were not watched, so the lost time is unknown";
-    let remedy = "measure without --pure, or see `anechoic summary` for the samples";
+    let (why, remedy) = match &*recording.run().method {
+        methods::WAKEUP => (
+            "its threads slept between wake-ups, so there is no lost time",
+            "see `anechoic summary` for the wake-ups",
+        ),
+        _ => (
+            "gaps inside its samples were not watched, so the lost time is unknown",
+            "measure without --pure, or see `anechoic summary` for the samples",
+        ),
+    };
     ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display())
 }

@@ -1,5 +1,9 @@
 //! Wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
 
+mod causes;
+
+pub use causes::{Causes, Parts, WakeSource};
+
 use crate::facts::Facts;
 use crate::memory::span;
 use crate::paging::Estimate;
@@ -41,6 +45,8 @@ pub struct Wakeup {
     pub rows: Vec<Latencies>,
     /// The longest wake-ups of these, the longest first.
     pub worst: Vec<Worst>,
+    /// Where their time went; absent without kernel events.
+    pub causes: Option<Causes>,
 }
 
 /// The latencies of one interval and one kind of idle on one CPU.
@@ -81,7 +87,7 @@ pub struct Latencies {
 }
 
 /// A long wake-up.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Worst {
     /// The CPU.
     pub cpu: u32,
@@ -95,6 +101,12 @@ pub struct Worst {
     pub latency_ns: f64,
     /// Number of expiries that passed meanwhile.
     pub overruns: u64,
+    /// Its parts; absent if its events are not known.
+    pub parts: Option<Parts>,
+    /// Identifier of the source that took most of it; absent likewise.
+    pub source: Option<String>,
+    /// Which instance of that source.
+    pub name: Option<String>,
 }
 
 impl Latencies {
@@ -195,7 +207,7 @@ pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
         first.as_ref().map_or((0, 0), |(_, sleep)| (sleep.slack_ns, sleep.late_ns));
     let policy = first.map_or_else(Policy::other, |(policy, _)| policy);
 
-    Ok(Wakeup {
+    let mut found = Wakeup {
         tick_ns: run.clock.seconds(1) * 1e9,
         policy,
         slack_ns,
@@ -203,7 +215,10 @@ pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
         rows: rows(groups, run),
         worst: worst.iter().map(|found| Worst::new(found, run)).collect(),
         run: Facts::new(run, span(&known)),
-    })
+        causes: None,
+    };
+    causes::explain(recording, &mut found)?;
+    Ok(found)
 }
 
 fn latency(sample: &Sample) -> u64 {
@@ -219,6 +234,9 @@ impl Worst {
             shallow: sleep.shallow,
             latency_ns: Scale::new(Fixed::Work, &run.clock).value(*ticks as f64),
             overruns: sample.count.saturating_sub(1),
+            parts: None,
+            source: None,
+            name: None,
         }
     }
 }

@@ -134,7 +134,7 @@ fn expiries_that_a_late_thread_missed_are_overruns_and_its_wake_up_counts() {
     let found = analyzed(&[(1, false, taken)]);
     let row = row(&found, Some(1));
     assert_eq!((row.samples, row.overruns, row.late), (10, 3, 2));
-    let first = found.worst[0];
+    let first = &found.worst[0];
     assert_eq!((first.cpu, first.latency_ns, first.overruns), (1, 3_500_000.0, 3));
     let share = row.late_share.expect("known");
     assert!(share.low < 0.2 && share.high > 0.2, "{share:?}");

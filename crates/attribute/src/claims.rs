@@ -87,6 +87,7 @@ pub const CLAIMS: &[(&Source, ClaimOf)] = &[
     (&sources::ANECHOIC, anechoic),
     (&sources::RT_THROTTLING, rt_throttling),
     (&sources::WAKE_UP, wake_up),
+    (&sources::LATE_TIMER, late_timer),
     (&sources::SCHEDULING_DELAY, scheduling_delay),
     (&sources::CPU_QUOTA, cpu_quota),
     (&sources::FAIR_SERVER, fair_server),
@@ -241,6 +242,16 @@ fn rt_throttling(frame: &Frame, known: &RunContext) -> Option<Claim> {
 
 fn wake_up(frame: &Frame, known: &RunContext) -> Option<Claim> {
     nameless(known, frame.what == What::WakeUp)
+}
+
+fn late_timer(frame: &Frame, known: &RunContext) -> Option<Claim> {
+    match frame.what {
+        What::LateTimer { pid: 0 } => named("after idle"),
+        What::LateTimer { pid: What::NOBODY } => named("on a busy CPU"),
+        What::LateTimer { pid: ..0 } => named(known.names().none()),
+        What::LateTimer { pid } => named(format!("after {}", known.names().task(pid, frame.start))),
+        _ => None,
+    }
 }
 
 /// An idle CPU that a thread of a program waits for is only late, unless a quota may hold the thread back.

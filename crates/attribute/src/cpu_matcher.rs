@@ -24,6 +24,8 @@ struct Current {
     index: u64,
     /// The stint of its loop.
     stint: Stint,
+    /// Where it ends.
+    end: u64,
     /// Whether nothing is known about it, because events were lost or not recorded.
     dark: bool,
 }
@@ -44,6 +46,8 @@ pub(crate) struct CpuMatcher<'a> {
     blind: Intervals,
     scene: Scene,
     current: Option<Current>,
+    /// Since when the events between two wake-ups are followed; absent if its thread does not sleep between samples.
+    between: Option<u64>,
     /// Number of detours opened so far.
     detours: u64,
     /// Rows of the last detour.
@@ -67,6 +71,9 @@ impl<'a> CpuMatcher<'a> {
             let of_kind = input.losses.iter().filter(|loss| kinds.contains(&loss.what));
             Intervals::merge(of_kind.map(|loss| (loss.start_ticks, loss.end_ticks)))
         };
+        let mut scene = Scene::new(clock.ticks(SWITCH_NS));
+        let between = input.stints.iter().find(|stint| stint.sleeps).map(|stint| stint.first_ticks);
+        between.iter().for_each(|start| scene.begin_between(*start, cpu.tid));
         Ok(Self {
             dark: lost(&[LossKind::Events, LossKind::Untraced]),
             blind: lost(&[LossKind::Detours]),
@@ -77,7 +84,8 @@ impl<'a> CpuMatcher<'a> {
                 steal_read,
             ),
             track: Track::new(input.detours, tolerance)?,
-            scene: Scene::new(clock.ticks(SWITCH_NS)),
+            scene,
+            between,
             cpu: cpu.cpu,
             victim: cpu.tid,
             running: (cpu.tid, 0),
@@ -118,7 +126,11 @@ impl<'a> CpuMatcher<'a> {
         {
             causes.note(event, sender);
         }
-        if outside.is_none() && self.current.is_some_and(|detour| !detour.dark) {
+        let known = match outside {
+            None => self.current.is_some_and(|detour| !detour.dark),
+            Some(_) => self.between.is_some(),
+        };
+        if known {
             apply(&mut self.scene, event, victims, causes, labels.names(), clock);
         }
         Ok(())
@@ -156,8 +168,14 @@ impl<'a> CpuMatcher<'a> {
         // A detour outside all stints is not this loop's: it is a sample of an unpinned thread.
         self.current = Stint::around(&self.stints, start, end).map(|place| {
             let stint = self.stints[place];
-            self.scene.begin((start, end), &stint, self.running, victims);
-            Current { index, stint, dark: self.dark.touch(start, end) }
+            match self.between.filter(|_| stint.sleeps) {
+                Some(since) => {
+                    let known = !self.dark.touch(since.min(start), start);
+                    self.scene.begin_asleep((start, end), self.victim, known);
+                }
+                None => self.scene.begin((start, end), &stint, self.running, victims),
+            }
+            Current { index, stint, end, dark: self.dark.touch(start, end) }
         });
         Ok(())
     }
@@ -172,7 +190,8 @@ impl<'a> CpuMatcher<'a> {
     fn finish_detour(&mut self, labels: &Labels) -> Result<(), Problem> {
         self.track.finish();
         let Some(current) = self.current.take() else { return Ok(()) };
-        if !current.stint.watched && !current.dark && !self.scene.is_eventful() {
+        let sleeps = current.stint.sleeps;
+        if !current.stint.watched && !sleeps && !current.dark && !self.scene.is_eventful() {
             return Ok(()); // most samples
         }
         let frames = if current.dark { self.scene.whole(What::Dark) } else { self.scene.finish() };
@@ -186,10 +205,14 @@ impl<'a> CpuMatcher<'a> {
             {
                 frame.what = What::Slower;
             }
-        } else {
+        } else if !sleeps {
             drop_gaps(frames);
         }
         labels.rows(frames, DetourRef { cpu: self.cpu, detour: current.index }, &mut self.rows);
+        if let Some(since) = &mut self.between {
+            *since = current.end;
+            self.scene.begin_between(current.end, self.victim);
+        }
         self.steal.take(&mut self.rows)
     }
 

@@ -85,8 +85,14 @@ pub enum What {
         /// Its kernel priority: below 0 deadline, below 100 real-time, from 100 fair.
         priority: i32,
     },
-    /// A thread of the program was woken, and the CPU switches to it without delay.
+    /// A thread of the program, or the measured one, was woken, and the CPU switches to it without delay.
     WakeUp,
+    /// The timer that is to wake the victim has expired, and its interrupt has not come yet.
+    LateTimer {
+        /// The thread that has the CPU, if it is late; 0 is the idle thread, [`What::UNKNOWN`] one that is not known, and
+        /// [`What::NOBODY`] any, where it is no later than usual.
+        pid: i32,
+    },
     /// The CPU idles, and has not begun yet to run a thread of the program that was woken.
     Delay,
     /// Whoever has the CPU, the victim's control group has used up its CPU quota.
@@ -145,6 +151,11 @@ pub struct Frame {
 }
 
 impl What {
+    /// The thread that has the CPU is not known.
+    pub const UNKNOWN: i32 = -1;
+    /// Whichever thread has the CPU, it does not matter.
+    pub const NOBODY: i32 = -2;
+
     /// Returns whether it is an interrupt context, in which the current thread is only a bystander.
     #[must_use]
     pub(crate) fn is_interrupt(self) -> bool {

@@ -86,6 +86,7 @@ impl Labels {
                 What::Gap => ActivityKind::InnerGap,
                 What::Thread { .. }
                 | What::WakeUp
+                | What::LateTimer { .. }
                 | What::Delay
                 | What::Throttled
                 | What::Away(_) => ActivityKind::OffCpu,

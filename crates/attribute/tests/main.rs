@@ -11,4 +11,5 @@ mod scenarios;
 mod sources;
 mod stage;
 mod stints;
+mod wakeups;
 mod whole;

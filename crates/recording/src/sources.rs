@@ -189,8 +189,16 @@ sources! {
 
     /// The switch to a woken thread of a recorded program.
     WAKE_UP = source("wake-up", "wake-up", Class::Held, "scheduler",
-        "A thread of the program was woken, and the CPU switched to it without delay: what each waking costs, whatever had the CPU.",
+        "A thread was woken, and the CPU switched to it without delay: what each waking costs, whatever had the CPU.",
         &["fewer wakings: larger batches, a busy loop instead of short sleeps, or a CPU of its own for each thread"]);
+
+    /// The interrupt of a timer that comes late.
+    LATE_TIMER = source("late-timer", "late timer interrupt", Class::Beneath, "slower",
+        "The timer of a thread that was to be woken had expired, and its interrupt had not come: the CPU left its idle state, the thread named kept interrupts disabled, or the hypervisor or the hardware was late.",
+        &[
+            "after idle: shallower idle states (cpupower idle-set, /dev/cpu_dma_latency), at the cost of power; in a guest, idle=poll, which keeps the host's CPU busy",
+            "after a thread: a real-time kernel, which keeps interrupts disabled for shorter times; keep that thread off these CPUs",
+        ]);
 
     /// A CPU that idles although a thread of a recorded program wants it.
     SCHEDULING_DELAY = source("scheduling-delay", "scheduling delay", Class::Held, "scheduler",

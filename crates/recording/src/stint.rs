@@ -26,6 +26,8 @@ pub struct Stint {
     pub series: Option<u32>,
     /// Whether gaps were recorded. If not, only whole samples show when the loop was interrupted.
     pub watched: bool,
+    /// Whether its thread slept between samples, each of which is a wake-up.
+    pub sleeps: bool,
 }
 
 impl Stint {
@@ -63,6 +65,7 @@ impl Stint {
             fifo: run.policy.is_fifo(),
             series: None,
             watched: true,
+            sleeps: false,
         }
     }
 }
@@ -147,6 +150,7 @@ impl Recording {
                 fifo: series.policy.is_fifo(),
                 series: Some(series.series),
                 watched: series.parameters.step_ticks.is_some(),
+                sleeps: series.parameters.sleep.is_some(),
             })
             .collect();
         stints.sort_by_key(|stint| (stint.first_ticks, stint.last_ticks));
@@ -191,6 +195,7 @@ mod tests {
             fifo,
             series,
             watched,
+            sleeps: false,
         }
     }
 

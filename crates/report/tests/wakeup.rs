@@ -5,7 +5,7 @@ use anechoic_analyze::Wakeup;
 use anechoic_analyze::paging::Estimate;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::wakeup::{Latencies, Worst};
+use anechoic_analyze::wakeup::{Causes, Latencies, Parts, WakeSource, Worst};
 use anechoic_report::{View, schemas};
 
 fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) -> Latencies {
@@ -40,6 +40,43 @@ fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) ->
     }
 }
 
+/// Parts whose latency is 30 times this, in µs.
+fn parts(us: f64) -> Parts {
+    Parts {
+        timer_ns: us * 7e3,
+        interrupt_ns: us * 1e3,
+        scheduling_ns: us * 20e3,
+        return_ns: us * 2e3,
+    }
+}
+
+fn causes() -> Causes {
+    let sources = [
+        ("thread", "stress-1", 61.2),
+        ("late-timer", "after idle", 20.1),
+        ("wake-up", "", 9.0),
+        ("timer-tick", "", 5.2),
+        ("timer", "hrtimer_wakeup", 3.3),
+        ("softirq", "RCU", 1.2),
+    ];
+    let source = |(source, name, percent): (&str, &str, f64)| WakeSource {
+        source: source.into(),
+        name: name.into(),
+        wakeups: (percent * 100.0) as u64,
+        share: percent / 200.0,
+        share_above_p99: Some(percent / 120.0),
+        share_late: Some(percent / 100.0),
+    };
+    Causes {
+        explained: 19_990,
+        not_attributable: 10,
+        mean: Some(parts(1.2)),
+        mean_above_p99: Some(parts(3.1)),
+        mean_late: Some(parts(12.3)),
+        sources: sources.map(source).to_vec(),
+    }
+}
+
 fn usual(rows: Vec<Latencies>) -> Wakeup {
     let worst = |(number, us): (u64, f64)| Worst {
         cpu: 1,
@@ -48,6 +85,9 @@ fn usual(rows: Vec<Latencies>) -> Wakeup {
         shallow: false,
         latency_ns: us * 1e3,
         overruns: 2 / number,
+        parts: Some(parts(us / 30.0)),
+        source: Some("thread".into()),
+        name: Some(format!("stress-{number}")),
     };
     let listed = if rows.iter().any(|row| row.samples > 0) { 5 } else { 0 };
     Wakeup {
@@ -58,6 +98,7 @@ fn usual(rows: Vec<Latencies>) -> Wakeup {
         late_ns: 100_000,
         rows,
         worst: (1..=listed).map(|number| worst((number, 2_345.6 / number as f64))).collect(),
+        causes: (listed > 0).then(causes),
     }
 }
 
@@ -100,6 +141,7 @@ fn intervals_and_kinds_of_idle_on_many_cpus() {
 fn few_wake_ups_under_the_ordinary_policy_and_none() {
     let row = Latencies { overruns: 0, events_ns: None, ..latencies(1_000, false, Some(3), 700) };
     let few = usual(vec![row]);
-    golden("wakeup_few", &Wakeup { policy: "other".into(), slack_ns: 50_000, ..few });
+    golden("wakeup_few", &Wakeup { policy: "other".into(), slack_ns: 50_000, causes: None, ..few });
     golden("wakeup_nothing", &usual(vec![latencies(1_000, false, Some(3), 0)]));
+    golden("wakeup_cut_off", &usual(vec![]));
 }

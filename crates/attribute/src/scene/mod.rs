@@ -5,6 +5,7 @@
 //! cannot affect another. The same holds for a sample without recorded gaps, except that the victim may have
 //! worked whenever nothing is open.
 
+mod asleep;
 mod threads;
 
 pub(crate) use threads::{Causes, ORDINARY};
@@ -60,6 +61,8 @@ pub(crate) struct Scene {
     seen: Option<(u64, u64)>,
     /// The timer whose expiry was last seen in the open interrupt.
     expiring: u64,
+    /// Whether the victim slept when the sample began, which is its wake-up.
+    asleep: bool,
 }
 
 impl Scene {
@@ -84,6 +87,7 @@ impl Scene {
             fault: None,
             seen: None,
             expiring: 0,
+            asleep: false,
         }
     }
 
@@ -119,6 +123,7 @@ impl Scene {
         self.fault = None;
         self.seen = None;
         self.expiring = 0;
+        self.asleep = false;
     }
 
     /// Records the time of an event, before the event is applied.
@@ -339,6 +344,9 @@ impl Scene {
 
     /// Ends the detour and returns its frames: their times add up to it, and parents come before children.
     pub(crate) fn finish(&mut self) -> &mut Vec<Frame> {
+        if self.asleep {
+            return self.finish_wake_up();
+        }
         let Some((first, last)) = self.seen else { return self.whole(What::NoEvent) };
         if self.frames.iter().all(|frame| frame.what == What::Gap) {
             // There were events, but nothing that begins and ends: the victim itself was in the kernel.

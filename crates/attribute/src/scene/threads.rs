@@ -2,7 +2,7 @@
 
 use super::{Open, Scene};
 use crate::claims::FAIR_PRIORITY;
-use crate::frame::{Away, Sender, VictimState, What};
+use crate::frame::{Away, Frame, Sender, VictimState, What};
 use crate::victims::Victims;
 
 /// The context of a switch: who woke the next thread, and who stopped the victim.
@@ -75,6 +75,9 @@ impl Scene {
             self.come_back(ticks);
             return;
         }
+        if self.waits_for_timer() {
+            return self.has_cpu(pid);
+        }
         self.bystander = None;
         let unseen_since = self.seen.map_or(ticks, |(_, last)| last);
         self.suspend(unseen_since);
@@ -98,7 +101,7 @@ impl Scene {
     ///
     /// A thread that had the CPU when the victim was woken held it if it went on after the interrupt that woke the victim. If
     /// the CPU switched at once, that is what each waking costs, and nobody's fault.
-    fn come_back(&mut self, ticks: u64) {
+    pub(super) fn come_back(&mut self, ticks: u64) {
         if let Some(base) = self.off {
             self.unwind(ticks, base);
             if let Some(bystander) = self.bystander.take() {
@@ -109,6 +112,9 @@ impl Scene {
             }
         }
         self.state = VictimState::Running;
+        if self.asleep && self.stack.is_empty() && ticks < self.end {
+            self.open(ticks, What::WakeUp, None); // it returns to the user
+        }
     }
 
     /// Begins a detour in which the CPU did not execute a victim: `running` had it when a thread of the program was woken.
@@ -123,7 +129,7 @@ impl Scene {
 
     /// Returns what goes on while this thread has the CPU: an idle CPU that a woken thread waits for has not begun yet to
     /// run it.
-    fn runs(&self, running: (i32, i32)) -> What {
+    pub(super) fn runs(&self, running: (i32, i32)) -> What {
         if self.woken && running.0 == 0 { What::Delay } else { thread(running) }
     }
 
@@ -163,7 +169,7 @@ impl Scene {
         }
     }
 
-    fn off_cpu(&mut self, ticks: u64, what: What, sender: Option<Sender>) {
+    pub(super) fn off_cpu(&mut self, ticks: u64, what: What, sender: Option<Sender>) {
         self.open(ticks, what, sender);
         self.off = Some(self.stack.len() - 1);
     }
@@ -217,17 +223,28 @@ impl Scene {
     }
 
     /// Ends what the CPU does without the victim, and begins it again as `what`, with all that is open inside.
-    fn begin_again(&mut self, ticks: u64, base: usize, what: What) {
-        let inside: Vec<What> = self.stack[base + 1..].iter().map(|open| open.what).collect();
+    pub(super) fn begin_again(&mut self, ticks: u64, base: usize, what: What) {
+        let muted = self.muted().is_some();
+        let inside: Vec<(What, Option<Frame>)> = self.stack[base + 1..]
+            .iter()
+            .map(|open| (open.what, (!muted).then(|| self.frames[open.frame as usize])))
+            .collect();
         self.unwind(ticks, base);
         self.off_cpu(ticks, what, None);
-        for what in inside {
-            self.open(ticks, what, None);
+        for (what, before) in inside {
+            self.open(ticks, what, before.and_then(|frame| frame.sender));
+            let frame = self.stack.last().map(|open| open.frame as usize);
+            if let (Some(frame), Some(before)) = (frame, before) {
+                self.frames[frame].function = before.function;
+            }
         }
     }
 
     /// Wakes the victim. Its delay is then charged to what runs, or to its own wake-up if nothing does.
     pub(crate) fn wake(&mut self, ticks: u64) {
+        if let Some(base) = self.off.filter(|_| self.waits_for_timer()) {
+            return self.wake_up(ticks, base);
+        }
         if self.muted().is_none() {
             return;
         }

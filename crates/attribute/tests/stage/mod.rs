@@ -200,6 +200,7 @@ pub fn whole_run(run: &Run, cpu: &CpuRun) -> Vec<Stint> {
         fifo: run.policy.starts_with("fifo"),
         series: None,
         watched: true,
+        sleeps: false,
     }]
 }
 
@@ -213,6 +214,7 @@ pub fn stint(first_ticks: u64, last_ticks: u64, step_ticks: u64, fifo: bool) -> 
         fifo,
         series: Some(0),
         watched: step_ticks > 0,
+        sleeps: false,
     }
 }
 

@@ -5,11 +5,17 @@ use crate::tool::{self, Done, anechoic, arg};
 use anechoic_analyze::Wakeup;
 use anechoic_analyze::wakeup::wakeup;
 use anechoic_lab::note;
-use anechoic_recording::{Recording, Sample};
+use anechoic_recording::{
+    Activity, ActivityKind, EventKind, KernelEvent, Name, NameKind, Recording, Sample,
+};
 use anechoic_system::cpus;
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+/// The function of the timer with which the kernel's spins are injected.
+const SPIN: &str = "perf_swevent_hrtimer";
 
 const SHORT: [&str; 6] = ["measure", "wakeup", "--blocks", "1", "--duration", "500ms"];
 
@@ -114,6 +120,13 @@ fn a_thread_of_higher_priority_makes_wake_ups_late_and_no_expiry_is_lost() {
     let longest_ns = row.max_ns.expect("measured");
     assert!((8e7..4e8).contains(&longest_ns), "one spin lasts 100 ms: {longest_ns} ns");
     assert!(row.overruns > 79, "{row:?}");
+    if let Some(causes) = found.causes.as_ref().filter(|_| tool::may_trace()) {
+        let hog =
+            causes.sources.iter().find(|source| source.source == "thread" && source.name == "sh");
+        let share = hog.and_then(|hog| hog.share_late).expect("the spinning shell is a source");
+        assert!(share > 0.9, "{:#?}", causes.sources);
+        assert!(causes.explained + causes.not_attributable == row.samples, "{causes:#?}");
+    }
     // Between two samples the thread sleeps, so that it never starves another one.
     let mut samples: Vec<Sample> = vec![];
     recording.rows::<Sample>().for_each(|rows| samples.extend(rows.expect("readable")));
@@ -121,6 +134,85 @@ fn a_thread_of_higher_priority_makes_wake_ups_late_and_no_expiry_is_lost() {
     for pair in slept {
         assert!(pair[1].start_ticks > pair[0].end_ticks, "{pair:?} in {}", run.method);
     }
+}
+
+/// Spins of the kernel as its events show them, beside what the wake-ups that they overlap charge to them.
+#[test]
+fn spins_of_the_kernel_are_named_in_the_wake_ups_that_they_hit() {
+    if !tool::may_be_real_time() || !tool::may_trace() {
+        return note::skipped("it needs real-time priority and kernel events");
+    }
+    let _alone = tool::alone();
+    let (cpu, dir) = (last_cpu(), tempfile::tempdir().expect("a directory"));
+    for length in ["50us", "200us"] {
+        let dir = dir.path().join(length);
+        let noise =
+            ["inject", "--kind", "kernel", "--rate", "397hz", "-l", length, "--cpus", &cpu, "--"];
+        let program = env!("CARGO_BIN_EXE_anechoic");
+        let measure =
+            [program, "measure", "wakeup", "--cpus", &cpu, "--duration", "2s", "-o", arg(&dir)];
+        let done = anechoic(&[&noise[..], &measure].concat());
+        if !matches!(done.code, Some(0 | 1)) {
+            return note::skipped(format!("no noise can be injected: {}", done.err));
+        }
+        let recording = Recording::open(&dir).expect("a recording");
+        let hits = spins_and_charges(&recording, cpu.parse().expect("a number"));
+        let clock = &recording.run().clock;
+        let (hit, right): (Vec<_>, Vec<_>) = hits
+            .iter()
+            .map(|&(spun, charged)| (spun > 0, clock.ns(spun.abs_diff(charged)) <= 2_000))
+            .unzip();
+        let number = hit.iter().filter(|hit| **hit).count();
+        let wrong = right.iter().filter(|right| !**right).count();
+        println!(
+            "{length}: {number} of {} wake-ups were hit, {wrong} are off by over 2 µs",
+            hits.len()
+        );
+        assert!(number >= 20, "{length}: {number} were hit");
+        assert!(wrong * 100 <= number, "{length}: {wrong} of {number}");
+    }
+}
+
+/// Returns for each explained wake-up of `cpu` for how long a spin overlapped it, and how much is charged to it, in ticks.
+fn spins_and_charges(recording: &Recording, cpu: u32) -> Vec<(u64, u64)> {
+    let names = recording.rows::<Name>().flat_map(|rows| rows.expect("readable"));
+    let spinning: Vec<u64> = names
+        .filter(|name| name.kind == NameKind::Symbol && name.name == SPIN)
+        .map(|name| name.key)
+        .collect();
+    let (mut spins, mut open) = (vec![], None);
+    for event in recording.rows_of_cpu::<KernelEvent>(cpu).each() {
+        let event = event.expect("readable");
+        match event.kind {
+            EventKind::HrtimerEntry if spinning.contains(&event.args[1]) => {
+                open = Some((event.args[0], event.ticks));
+            }
+            EventKind::HrtimerExit => {
+                let begun = open.take_if(|(timer, _)| *timer == event.args[0]);
+                spins.extend(begun.map(|(_, begun)| (begun, event.ticks)));
+            }
+            _ => {}
+        }
+    }
+    let mut charged: HashMap<u64, (u64, bool)> = HashMap::new();
+    for row in recording.rows_of_cpu::<Activity>(cpu).each() {
+        let row = row.expect("readable");
+        let (ticks, known) = charged.entry(row.detour).or_insert((0, true));
+        *known &= row.kind != ActivityKind::NotAttributable;
+        if row.function.as_deref() == Some(SPIN) {
+            *ticks += row.self_ticks;
+        }
+    }
+    let samples = (0..).zip(recording.rows_of_cpu::<Sample>(cpu).each());
+    let both = samples.filter_map(|(number, sample)| {
+        let sample = sample.expect("readable");
+        let &(ticks, _) = charged.get(&number).filter(|(_, known)| *known)?;
+        let parts = spins.iter().map(|&(begun, ended): &(u64, u64)| {
+            ended.min(sample.end_ticks).saturating_sub(begun.max(sample.start_ticks))
+        });
+        Some((parts.sum(), ticks))
+    });
+    both.collect()
 }
 
 #[test]

@@ -258,6 +258,7 @@ fn stint(reading: &Reading) -> Stint {
         fifo: series.policy.is_fifo(),
         series: Some(series.series),
         watched: true,
+        sleeps: false,
     }
 }
 

@@ -7,19 +7,22 @@ pub use row::WAKEUP;
 
 use crate::certainty;
 use crate::heading;
+use crate::names::source_name;
 use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
 use crate::results::measured::survival;
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::Table;
-use crate::units::{asked, count, counted, cpu_list, instant, micros, span, timestamp};
+use crate::units::{asked, count, counted, cpu_list, instant, micros, number, span, timestamp};
 use anechoic_analyze::Wakeup;
-use anechoic_analyze::wakeup::{Latencies, Worst};
+use anechoic_analyze::wakeup::{Causes, Latencies, Parts, Worst};
 
 /// With more rows than this a short screen shows those with the longest wake-ups.
-const MOST_ROWS: usize = 12;
+const MOST_ROWS: usize = 5;
 /// Number of the longest wake-ups that a short screen lists.
 const FEW: usize = 3;
+/// Number of sources that a short screen lists.
+const MOST_SOURCES: usize = 5;
 /// What was not measured, or is not known from so few wake-ups.
 const NOTHING: &str = "–";
 
@@ -31,14 +34,19 @@ pub fn wakeup(found: &Wakeup, view: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| {
         words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
     });
-    screen.section("Wake-up latency, µs");
-    screen.table(latencies(found, view));
-    screen.note(&words::columns(found));
+    if !found.rows.is_empty() {
+        screen.section("Wake-up latency, µs");
+        screen.table(latencies(found, view));
+        screen.on_page(|page| page.note(&words::columns(found)));
+    }
+    if let Some(causes) = &found.causes {
+        screen.append(went(found, causes, view));
+    }
     if !found.worst.is_empty() {
         screen.section("Longest wake-ups");
         let most = if view.all { usize::MAX } else { FEW };
-        let worst: Vec<Worst> = found.worst.iter().copied().take(most).collect();
-        screen.table(longest(found, &worst));
+        let worst = &found.worst[..most.min(found.worst.len())];
+        screen.table(longest(found, worst));
     }
     let (chart, caption) = tails(found);
     screen.on_page(|page| page.picture(chart, caption));
@@ -54,11 +62,14 @@ fn what(found: &Wakeup) -> String {
     intervals.dedup();
     let intervals: Vec<String> = intervals.into_iter().map(asked).collect();
     let cpus = counted(found.run.cpus.len() as u64, "CPU", "CPUs");
+    let timer = match intervals.is_empty() {
+        true => "wake-ups by a timer".into(),
+        false => format!("a timer every {}", intervals.join(", ")),
+    };
     format!(
-        "wakeup: a timer every {} · {cpus} ({}) · {} · {} in {} · {}",
-        intervals.join(", "),
+        "wakeup: {timer} · {cpus} ({}) · {} · {} in {} · {}",
         cpu_list(&found.run.cpus),
-        found.policy,
+        found.run.policy,
         counted(found.samples(), "wake-up", "wake-ups"),
         span(found.run.wall_ns),
         timestamp(&found.run.start_utc),
@@ -123,6 +134,7 @@ fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
 }
 
 fn longest(found: &Wakeup, worst: &[Worst]) -> Table {
+    let overruns = worst.iter().any(|wake| wake.overruns > 0);
     let idles = compares_idle(found);
     Table::with_rows(worst)
         .number("at", |wake| instant(wake.at_ns))
@@ -130,8 +142,51 @@ fn longest(found: &Wakeup, worst: &[Worst]) -> Table {
         .name("interval", |wake| asked(wake.interval_ns))
         .some_names("idle", 0, |wake| idles.then(|| idle(wake.shallow)))
         .number("took", |wake| format!("{} µs", micros(wake.latency_ns)))
-        .number("overruns", |wake| count(wake.overruns))
+        .some_numbers("overruns", 1, |wake| overruns.then(|| count(wake.overruns)))
+        .some_names("most of it", 0, |wake| words::cause(found, wake))
         .captioned("The longest wake-ups")
+}
+
+/// Shows where the time of the wake-ups went: their parts, and what ran meanwhile.
+fn went(found: &Wakeup, causes: &Causes, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    let classes =
+        [("all", causes.mean), ("above p99", causes.mean_above_p99), ("late", causes.mean_late)];
+    let parts: Vec<(&str, Parts)> =
+        classes.into_iter().filter_map(|(name, parts)| Some((name, parts?))).collect();
+    if parts.is_empty() {
+        return screen;
+    }
+    let mut mean = Screen::default();
+    mean.section("Mean parts, from the expiry to the interrupt to the thread, µs");
+    mean.table(
+        Table::with_rows(&parts)
+            .name("wake-ups", |(name, _)| (*name).into())
+            .number("timer", |(_, parts)| micros(parts.timer_ns))
+            .number("interrupt", |(_, parts)| micros(parts.interrupt_ns))
+            .number("scheduling", |(_, parts)| micros(parts.scheduling_ns))
+            .number("return", |(_, parts)| micros(parts.return_ns))
+            .captioned("Mean parts of wake-ups, µs"),
+    );
+    match view.all {
+        true => screen.append(mean),
+        // A short screen has them as a fact.
+        false => screen.on_page(|page| page.append(mean)),
+    }
+    screen.section("What made wake-ups late, % of their latency");
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| NOTHING.into(), |share| number(share * 100.0));
+
+    let sources = Table::with_rows(&causes.sources)
+        .name("source", |source| source_name(&source.source, &source.name, &found.run))
+        .number("late", |source| percent(source.share_late))
+        .number("above p99", |source| percent(source.share_above_p99))
+        .number("all", |source| percent(Some(source.share)))
+        .number("wake-ups", |source| count(source.wakeups))
+        .captioned("What took the time of wake-ups, % of their latency")
+        .first(MOST_SOURCES, view.all, |left| counted(left as u64, "more source", "more sources"));
+    screen.table(sources);
+    screen
 }
 
 /// Returns the tails of all latencies: a curve for each interval and kind of idle, or for each CPU if there is one of these.
@@ -162,16 +217,14 @@ fn tails(found: &Wakeup) -> (Chart, String) {
 /// Returns facts on the policy, the kernel events, losses, and what is missing.
 fn facts(found: &Wakeup) -> Vec<Fact> {
     let lost: u64 = found.whole().map(|row| row.lost).sum();
-    let losses = match lost {
-        0 => Fact::new("losses", Tone::Good, "no wake-up was lost".to_owned()),
-        _ => {
-            Fact::new("losses", Tone::Bad, counted(lost, "wake-up was lost", "wake-ups were lost"))
-        }
-    };
-    let policy = Fact::new("policy", Tone::Plain, words::policy(found));
-    let mut facts = vec![policy];
+    let lost = (lost > 0).then(|| counted(lost, "wake-up was lost", "wake-ups were lost"));
+    let policy = (!found.rows.is_empty()).then(|| words::policy(found));
+    let mut facts: Vec<Fact> =
+        policy.into_iter().map(|text| Fact::new("policy", Tone::Plain, text)).collect();
     facts.extend(words::events(found).map(|text| Fact::new("events", Tone::Plain, text)));
-    facts.push(losses);
+    facts.extend(words::explained(found).map(|(tone, text)| Fact::new("explained", tone, text)));
+    facts.extend(words::parts(found).map(|text| Fact::new("mean parts", Tone::Plain, text)));
+    facts.extend(lost.map(|text| Fact::new("losses", Tone::Bad, text)));
     facts.extend(certainty::not_available(&found.run.not_available));
     facts.extend(certainty::notes(&found.run));
     facts

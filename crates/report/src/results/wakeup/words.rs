@@ -1,8 +1,10 @@
 //! How late timers woke threads, in words.
 
-use crate::units::{asked, count, counted, micro, number, percent_range};
+use crate::names::source_name;
+use crate::style::Tone;
+use crate::units::{asked, count, counted, micro, micros, number, percent_range, share};
 use anechoic_analyze::Wakeup;
-use anechoic_analyze::wakeup::Latencies;
+use anechoic_analyze::wakeup::{Latencies, Parts, Worst};
 
 fn us(ns: f64) -> String {
     micro(ns / 1e3)
@@ -16,6 +18,7 @@ pub(crate) fn sentences(found: &Wakeup) -> Vec<String> {
         return vec!["No wake-up was measured.".into()];
     };
     let mut sentences = vec![headline(found, worst)];
+    sentences.extend(culprit(found));
     sentences.extend(overruns(found));
     sentences.extend(idle(found));
     sentences
@@ -56,6 +59,49 @@ pub(super) fn late_share(row: &Latencies) -> String {
     }
 }
 
+/// Names what took most of the late wake-ups.
+fn culprit(found: &Wakeup) -> Option<String> {
+    let source = found.causes.as_ref()?.sources.first()?;
+    let part = share(source.share_late.filter(|share| *share > 0.0)?);
+    let name = source_name(&source.source, &source.name, &found.run);
+    Some(format!("{part} of the time of the late ones went to: {name}."))
+}
+
+/// Names what took most of a wake-up.
+pub(super) fn cause(found: &Wakeup, wake: &Worst) -> Option<String> {
+    let (source, name) = (wake.source.as_ref()?, wake.name.as_deref().unwrap_or_default());
+    Some(source_name(source, name, &found.run))
+}
+
+/// States the mean parts of all wake-ups, and of the late ones.
+pub(super) fn parts(found: &Wakeup) -> Option<String> {
+    let causes = found.causes.as_ref()?;
+    let written = |parts: Parts| {
+        let parts = [parts.timer_ns, parts.interrupt_ns, parts.scheduling_ns, parts.return_ns];
+        parts.map(micros).join(" + ")
+    };
+    let late = causes.mean_late.map(|late| format!("; late ones {}", written(late)));
+    let all = written(causes.mean?);
+    let late = late.unwrap_or_default();
+    Some(format!("timer + interrupt + scheduling + return: {all} µs{late}"))
+}
+
+/// States of how many wake-ups all parts are known.
+pub(super) fn explained(found: &Wakeup) -> Option<(Tone, String)> {
+    let causes = found.causes.as_ref()?;
+    let all = counted(causes.explained, "wake-up", "wake-ups");
+    Some(match causes.not_attributable {
+        0 => (Tone::Good, format!("the parts of all {all} add up to their latencies")),
+        unknown => (
+            Tone::Warning,
+            format!(
+                "{all}; of {} events were lost or hidden, and nothing is said about them",
+                count(unknown)
+            ),
+        ),
+    })
+}
+
 fn overruns(found: &Wakeup) -> Option<String> {
     let overruns: u64 = found.whole().map(|row| row.overruns).sum();
     let passed = counted(overruns, "further expiry", "further expiries");
@@ -94,10 +140,7 @@ pub(super) fn events(found: &Wakeup) -> Option<String> {
     let reach = cost.interval.map_or(String::new(), |within| {
         format!(" (95 %: {} to {})", number(within.low / 1e3), number(within.high / 1e3))
     });
-    Some(format!(
-        "recorded; they add {}{reach} to the median, from blocks without them",
-        us(cost.value)
-    ))
+    Some(format!("recorded; they add {}{reach} to the median", us(cost.value)))
 }
 
 /// Explains the columns.

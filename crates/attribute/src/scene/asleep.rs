@@ -1,0 +1,91 @@
+//! The wake-up of a thread that slept: from the expiry of its timer to its own reading of the counter.
+//!
+//! The time until the timer's interrupt is nobody's that merely had the CPU. From the waking on, whoever goes on instead of
+//! the thread holds it up.
+
+use super::threads::ORDINARY;
+use super::{Open, Scene};
+use crate::frame::{Frame, Sender, VictimState, What};
+
+impl Scene {
+    /// Follows events between two samples of thread `victim`, which runs when the first of them has ended at `start`.
+    pub(crate) fn begin_between(&mut self, start: u64, victim: i32) {
+        (self.start, self.end) = (start, u64::MAX);
+        (self.fifo, self.watched) = (false, true);
+        self.current = (victim, 0);
+        self.restart();
+    }
+
+    /// Begins a wake-up of `victim`. If all events since its last one are known, so are the interrupts that are still open at the
+    /// start, and who has the CPU.
+    pub(crate) fn begin_asleep(&mut self, (start, end): (u64, u64), victim: i32, known: bool) {
+        let open: Vec<(What, Option<Sender>)> = match known {
+            true => self.open_interrupts().map(|open| (open.what, None)).collect(),
+            false => Vec::new(),
+        };
+        // Some kernels hide the switches to the idle thread: then the victim seems to run.
+        let unknown = !known || self.current.0 == victim;
+        let current = if unknown { (What::UNKNOWN, ORDINARY) } else { self.current };
+        (self.start, self.end) = (start, end);
+        (self.fifo, self.watched) = (false, true);
+        self.restart();
+        (self.asleep, self.woken) = (true, true);
+        (self.state, self.current) = (VictimState::Blocked, current);
+        self.off_cpu(start, What::LateTimer { pid: current.0 }, None);
+        for (what, sender) in open {
+            self.open(start, what, sender);
+            if let What::Hrtimer { function, .. } = what {
+                self.expires(function, false);
+            }
+        }
+    }
+
+    fn open_interrupts(&self) -> impl Iterator<Item = &Open> {
+        let floor = self.off.map_or(0, |base| base + 1);
+        self.stack[floor..].iter().filter(|open| open.what.is_interrupt())
+    }
+
+    /// Returns whether the timer has expired and the victim was not woken yet.
+    pub(super) fn waits_for_timer(&self) -> bool {
+        self.asleep && self.state == VictimState::Blocked
+    }
+
+    /// Learns which thread has the CPU while the victim sleeps.
+    pub(super) fn has_cpu(&mut self, pid: i32) {
+        let was_unknown = self.current.0 == What::UNKNOWN;
+        self.current = (pid, ORDINARY);
+        if let Some(base) = self.off.filter(|_| was_unknown) {
+            let frame = self.stack[base].frame as usize;
+            self.stack[base].what = What::LateTimer { pid };
+            self.frames[frame].what = What::LateTimer { pid };
+        }
+    }
+
+    /// Wakes the victim: what has the CPU from now on holds it up, unless the CPU switches at once.
+    pub(super) fn wake_up(&mut self, ticks: u64, base: usize) {
+        self.state = VictimState::Runnable;
+        let current = self.current;
+        let what = if current.0 == What::UNKNOWN { What::Unseen } else { self.runs(current) };
+        let late = self.stack[base].frame as usize;
+        self.begin_again(ticks, base, what);
+        let late = &mut self.frames[late];
+        if current.0 > 0 && late.self_ticks <= self.switch_ticks {
+            late.what = What::LateTimer { pid: What::NOBODY };
+        }
+        self.bystander = self.stack.get(base).map(|open| open.frame);
+    }
+
+    /// Ends a wake-up. If its events are not all there, nothing is guessed.
+    pub(super) fn finish_wake_up(&mut self) -> &mut Vec<Frame> {
+        match (self.seen, self.state) {
+            (None, _) => return self.whole(What::Dark),
+            (_, VictimState::Blocked) => return self.whole(What::Unseen),
+            // The kernel hides the switch: what follows the waking is one part.
+            (_, VictimState::Runnable) => self.come_back(self.end),
+            _ => {}
+        }
+        self.unwind(self.end, 0);
+        self.advance(self.end);
+        &mut self.frames
+    }
+}

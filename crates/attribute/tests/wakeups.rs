@@ -1,0 +1,160 @@
+//! The wake-up of a thread that slept: what each part of its latency is charged to.
+
+use crate::stage::*;
+use anechoic_recording::EventKind::*;
+use anechoic_recording::{Detour, KernelEvent, Loss, Stint};
+
+/// The function of the timer of a sleeping thread.
+const WAKER: u64 = SHORT_WORK;
+
+/// The victim goes to sleep, and this thread gets the CPU.
+fn asleep(ticks: u64, next: i32) -> KernelEvent {
+    switch(ticks, VICTIM, 1, next, 120)
+}
+
+/// The timer's interrupt, which wakes the victim: entry, expiry, waking, and the exits.
+fn interrupt(from: u64, pid: i32) -> Vec<KernelEvent> {
+    vec![
+        on(from, pid, LocalTimerEntry, [236, 0, 0]),
+        on(from + 300, pid, HrtimerEntry, [0xb, WAKER, 0]),
+        on(from + 700, pid, Waking, [VICTIM as u64, 1, 0]),
+        on(from + 1_000, pid, HrtimerExit, [0xb, 0, 0]),
+        on(from + 1_500, pid, LocalTimerExit, [236, 0, 0]),
+    ]
+}
+
+/// A timer of something else, from one time to another.
+fn spin(from: u64, to: u64, pid: i32) -> Vec<KernelEvent> {
+    vec![
+        on(from, pid, LocalTimerEntry, [236, 0, 0]),
+        on(from + 100, pid, HrtimerEntry, [0xc, PERF, 0]),
+        on(to - 100, pid, HrtimerExit, [0xc, 0, 0]),
+        on(to, pid, LocalTimerExit, [236, 0, 0]),
+    ]
+}
+
+fn rows(samples: &[(u64, u64)], events: Vec<KernelEvent>, losses: Vec<Loss>) -> Vec<String> {
+    let detours: Vec<Detour> = samples.iter().map(|&(start, end)| detour(start, end)).collect();
+    let mut play = Play::new(detours, events);
+    play.stints = Some(vec![Stint { sleeps: true, ..stint(0, 1 << 40, 0, true) }]);
+    play.losses = losses;
+    let (attribution, rows) = play.attribute();
+    assert_eq!(attribution.alignment.events, 0, "events between wake-ups need not lie in them");
+    for (number, &(start, end)) in (0..).zip(samples) {
+        let parts = rows.iter().filter(|row| row.detour == number).map(|row| row.self_ticks);
+        assert_eq!(parts.sum::<u64>(), end - start, "the parts add up");
+    }
+    rows.iter().map(|row| format!("{}: {}", row.detour, words(row))).collect()
+}
+
+#[test]
+fn the_time_until_the_interrupt_is_not_charged_to_who_had_the_cpu() {
+    let mut events = vec![asleep(500, 42)];
+    events.extend(interrupt(107_000, 42));
+    events.push(switch(114_000, 42, 0, VICTIM, 19));
+    let expected = [
+        "0: off: late-timer on a busy CPU | 100000..107700 = 7000 | blocked",
+        "0: timer wb_workfn | 107000..107700 = 300 | in 0 | blocked",
+        "0: timer wb_workfn | 107300..107700 = 400 | in 1 | wb_workfn | blocked",
+        "0: off: wake-up | 107700..114000 = 5500 | runnable",
+        "0: timer wb_workfn | 107700..108500 = 500 | in 3 | runnable",
+        "0: timer wb_workfn | 107700..108000 = 300 | in 4 | wb_workfn | runnable",
+        "0: off: wake-up | 114000..115200 = 1200",
+    ];
+    assert_eq!(rows(&[(100_000, 115_200)], events, vec![]), expected);
+}
+
+#[test]
+fn a_thread_that_had_the_cpu_while_the_interrupt_was_late_is_named() {
+    let mut events = vec![asleep(500, 42)];
+    events.extend(interrupt(131_000, 42));
+    events.push(switch(140_000, 42, 0, VICTIM, 19));
+    let found = rows(&[(100_000, 141_000)], events, vec![]);
+    assert_eq!(found[0], "0: off: late-timer after bash | 100000..131700 = 31000 | blocked");
+}
+
+/// The kernel hides the switches from and to the idle thread, and nobody is blamed for an idle CPU.
+#[test]
+fn an_idle_cpu_whose_switches_are_hidden_is_no_culprit() {
+    let found = rows(&[(100_000, 125_000)], interrupt(113_000, 0), vec![]);
+    let top: Vec<&String> = found.iter().filter(|row| row.contains("off: ")).collect();
+    let expected = [
+        "0: off: late-timer after idle | 100000..113700 = 13000 | blocked",
+        "0: off: wake-up | 113700..125000 = 10500 | runnable",
+    ];
+    assert_eq!(top, expected);
+}
+
+#[test]
+fn an_interrupt_that_began_before_the_expiry_is_named_for_its_part() {
+    let mut events = vec![asleep(500, 42)];
+    events.extend(spin(50_000, 250_000, 42));
+    events.extend(interrupt(250_200, 42));
+    events.push(switch(256_000, 42, 0, VICTIM, 19));
+    let found = rows(&[(100_000, 257_000)], events, vec![]);
+    let expected = [
+        "0: off: late-timer on a busy CPU | 100000..250900 = 200 | blocked",
+        "0: timer perf_swevent_hrtimer | 100000..250000 = 100 | in 0 | blocked",
+        "0: timer perf_swevent_hrtimer | 100000..249900 = 149900 | in 1 | perf_swevent_hrtimer | blocked",
+    ];
+    assert_eq!(found[..3], expected);
+}
+
+#[test]
+fn a_thread_that_goes_on_after_the_waking_holds_it_up() {
+    let mut events = vec![asleep(500, 43)];
+    events.extend(interrupt(105_000, 43));
+    events.push(switch(305_000, 43, 1, VICTIM, 19));
+    let found = rows(&[(100_000, 306_000)], events, vec![]);
+    assert!(
+        found.contains(&"0: off: thread stress | 105700..305000 = 198500 | runnable".to_owned()),
+        "{found:#?}"
+    );
+    // Another one takes the CPU first, as its priority is higher.
+    let mut events = vec![asleep(500, 42)];
+    events.extend(interrupt(105_000, 42));
+    events.push(switch(108_000, 42, 0, 43, 9));
+    events.push(switch(208_000, 43, 1, VICTIM, 19));
+    let found = rows(&[(100_000, 209_000)], events, vec![]);
+    assert!(
+        found.contains(&"0: off: thread stress | 108000..208000 = 100000 | runnable".to_owned()),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn what_events_do_not_show_is_not_guessed() {
+    let whole = |source: &str| format!("0: dark: {source} | 100000..120000 = 20000");
+    let mut events = vec![asleep(500, 42)];
+    events.extend(interrupt(105_000, 42));
+    let cases: [(&str, Vec<KernelEvent>, Vec<Loss>, String); 3] = [
+        ("lost", events.clone(), vec![loss("events", 110_000, 111_000)], whole("not-attributable")),
+        ("none", vec![], vec![], whole("not-attributable")),
+        ("no waking", spin(101_000, 103_000, 42), vec![], whole("not-attributable unseen switch")),
+    ];
+    for (name, events, losses, expected) in cases {
+        assert_eq!(rows(&[(100_000, 120_000)], events, losses), [expected], "case: {name}");
+    }
+    // An interrupt whose exit was lost before the expiry is not carried into the wake-up.
+    let mut events = vec![asleep(500, 42), on(50_000, 42, LocalTimerEntry, [236, 0, 0])];
+    events.extend(interrupt(105_000, 42));
+    events.push(switch(110_000, 42, 0, VICTIM, 19));
+    let found = rows(&[(100_000, 111_000)], events, vec![loss("events", 60_000, 61_000)]);
+    assert_eq!(found[0], "0: off: late-timer on a busy CPU | 100000..105700 = 5000 | blocked");
+}
+
+#[test]
+fn wake_ups_follow_each_other() {
+    let mut events = vec![asleep(500, 42)];
+    for at in [100_000, 200_000] {
+        events.extend(interrupt(at + 5_000, 42));
+        events.push(switch(at + 9_000, 42, 0, VICTIM, 19));
+        events.push(asleep(at + 20_000, 42));
+    }
+    let found = rows(&[(100_000, 110_000), (200_000, 210_000)], events, vec![]);
+    let lengths = |number: &str| {
+        let own = found.iter().filter_map(|row| row.strip_prefix(number));
+        own.map(|row| row.split(" = ").last().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths("0: "), lengths("1: "), "{found:#?}");
+}
