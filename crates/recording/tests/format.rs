@@ -123,7 +123,7 @@ fn the_reference_lists_every_parameter_of_a_series() {
     let required = schema["required"].as_array().unwrap();
     let known = schema["properties"].as_object().unwrap().iter().map(|(name, schema)| {
         let plain = match name.as_str() {
-            "ring" | "library" => "object",
+            "ring" | "library" | "sleep" => "object",
             _ if schema["type"] == "boolean" => "bool",
             _ => "text",
         };
