@@ -4,6 +4,7 @@ use super::{Latencies, Wakeup, latency};
 use anechoic_recording::{Activity, ActivityKind, Problem, Recording, Sample, VictimState};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -53,6 +54,14 @@ pub struct WakeSource {
     pub share_above_p99: Option<f64>,
     /// Its share of the latency of the late ones; absent if there are none.
     pub share_late: Option<f64>,
+}
+
+impl WakeSource {
+    /// Returns its shares in the order in which they decide the rank.
+    fn shares(&self) -> [f64; CLASSES] {
+        let [late, above] = [self.share_late, self.share_above_p99];
+        [late.unwrap_or(0.0), above.unwrap_or(0.0), self.share]
+    }
 }
 
 /// The parts of a wake-up in ticks, and whether the switch was seen.
@@ -177,14 +186,8 @@ impl Adding {
         });
         let mut sources: Vec<WakeSource> = shares.collect();
         sources.sort_by(|a, b| {
-            let by = |source: &WakeSource| {
-                [source.share_late, source.share_above_p99, Some(source.share)]
-                    .map(|share| share.unwrap_or(0.0))
-            };
-            by(b)
-                .partial_cmp(&by(a))
-                .unwrap_or(std::cmp::Ordering::Equal)
-                .then_with(|| (&a.source, &a.name).cmp(&(&b.source, &b.name)))
+            let by_share = b.shares().partial_cmp(&a.shares()).unwrap_or(Ordering::Equal);
+            by_share.then_with(|| (&a.source, &a.name).cmp(&(&b.source, &b.name)))
         });
         Causes {
             explained: self.numbers[0],
