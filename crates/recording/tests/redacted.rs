@@ -147,8 +147,16 @@ fn redacted(run: &Run) -> String {
     recorder.append(&sample::counters()).unwrap();
     recorder.append(&sample::losses()).unwrap();
     recorder.append(&sample::series()).unwrap();
-    let name = Name { kind: NameKind::Task, key: 1, ticks: 0, name: "badger".into() };
-    recorder.append(&[name]).unwrap();
+    let name = |kind, key, name: &str| Name { kind, key, ticks: 0, name: name.into() };
+    let stacks = [
+        "badger;[giraffe];ksys_read_[k];schedule_[k]",
+        "badger;zebra",
+        "kthread_[k]",
+        "badger_[k;okapi[k];okapi_[k]giraffe;pipe_read_[k]",
+    ];
+    recorder.append(&[name(NameKind::Task, 1, "badger")]).unwrap();
+    let stacks = (0..).zip(stacks).map(|(key, calls)| name(NameKind::Stack, key, calls));
+    recorder.append(&stacks.collect::<Vec<_>>()).unwrap();
     let mark = Mark { cpu: 0, ticks: sample::START, thread: 1, label: "badger".into() };
     recorder.append(&[mark]).unwrap();
     recorder.finish(run).unwrap();
@@ -257,6 +265,10 @@ fn no_text_of_a_redacted_copy_has_a_secret() {
             "\"(timer)\"",
             "user-1",
             "\"interrupts\"",
+            "name: \"ksys_read_[k];schedule_[k]\"",
+            "name: \"kthread_[k]\"",
+            "name: \"pipe_read_[k]\"",
+            "name: \"\"",
         ] {
             assert!(texts.contains(stays), "{stays}: {texts}");
         }
