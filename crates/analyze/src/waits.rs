@@ -11,7 +11,10 @@ mod table;
 
 pub use holder::{Holder, HolderKind};
 pub use longest::LongWait;
-pub use places::{Calls, WaitPlace, WaitPlaces, places};
+pub use places::{
+    Calls, PoolPlace, StackNumbers, WaitPlace, WaitPlaces, places, places_of_pools, read_calls,
+    with_stacks,
+};
 
 pub(crate) use longest::{longest_waits, wait_that_met};
 

@@ -1,7 +1,7 @@
 //! `anechoic export`: where its files go, and what it refuses.
 
 use crate::tool::{Done, anechoic, arg};
-use anechoic_report::export::FORMATS;
+use anechoic_report::export::{FORMATS, Holds};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,9 @@ fn files(dir: &Path) -> Vec<String> {
 #[test]
 fn every_format_goes_to_a_file_or_to_standard_output_alike() {
     let dir = tempfile::tempdir().expect("a directory");
-    for format in FORMATS {
+    let (with_stacks, formats): (Vec<_>, Vec<_>) =
+        FORMATS.iter().partition(|format| format.holds == Holds::Stacks);
+    for format in &formats {
         let file = dir.path().join(format.id);
         let to_file = export(format.id, &[&example("before")], &["-o", arg(&file)]);
         assert_eq!((to_file.code, &*to_file.err), (Some(0), ""), "{}", format.id);
@@ -46,7 +48,13 @@ fn every_format_goes_to_a_file_or_to_standard_output_alike() {
         let written = fs::read(&file).expect("written");
         assert_eq!(printed.out, String::from_utf8_lossy(&written), "{}", format.id);
     }
-    assert_eq!(files(dir.path()).len(), FORMATS.len(), "and nothing beside them");
+    for format in with_stacks {
+        let file = dir.path().join(format.id);
+        let refused = export(format.id, &[&example("before")], &["-o", arg(&file)]);
+        assert!(refused.is_one_clear_line(), "{}", refused.err);
+        assert!(refused.err.contains("record --stacks"), "{}", refused.err);
+    }
+    assert_eq!(files(dir.path()).len(), formats.len(), "and nothing beside them");
 }
 
 #[test]

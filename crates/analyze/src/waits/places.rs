@@ -8,10 +8,12 @@ use anechoic_recording::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 
 /// The directory of the table of stacks.
 const STACKS: &str = "stacks";
+/// What stands for a thread or a call that is not known.
+const UNKNOWN: &str = "[unknown]";
 /// Number of places that are kept.
 const PLACES: usize = 20;
 /// Largest time between a stack and the event of the same switch, in ns: each is written by itself.
@@ -98,17 +100,42 @@ impl Calls {
         kernel.truncate(end);
         Self { program, kernel }
     }
+
+    /// Returns the calls as flame graphs have them: `main;read;pipe_read_[k]`, the innermost last.
+    #[must_use]
+    pub fn folded(&self) -> String {
+        let program = self.program.iter().rev().cloned();
+        let kernel = self.kernel.iter().rev().map(|call| format!("{call}{KERNEL_FUNCTION}"));
+        let calls: Vec<String> = program.chain(kernel).collect();
+        if calls.is_empty() { UNKNOWN.to_owned() } else { calls.join(";") }
+    }
 }
 
-/// The numbers of the stacks of a wait: of the thread that waited, and of what left the CPU to it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Numbers {
+/// The numbers of the stacks of a wait, where they are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StackNumbers {
+    /// Where the thread that waited had left a CPU.
     pub own: Option<u32>,
+    /// Where the thread that had the CPU left it.
     pub holder: Option<u32>,
 }
 
+/// The time that the threads of a pool lost at a place in their code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PoolPlace {
+    /// The name of the pool, or of its only thread.
+    pub pool: String,
+    /// Where it was; absent for the waits without a stack.
+    pub calls: Option<Calls>,
+    /// The time of the waits, without that in which threads of the same program executed on the CPU, in ns.
+    pub lost_ns: u64,
+}
+
 /// Reads the names of these stacks.
-pub(super) fn calls(
+///
+/// # Errors
+/// The table is damaged.
+pub fn read_calls(
     recording: &Recording,
     wanted: &HashSet<u32>,
 ) -> Result<HashMap<u32, Calls>, Problem> {
@@ -125,34 +152,50 @@ pub(super) fn calls(
     Ok(found)
 }
 
+/// What the waits add up to, by the pool of the thread, the number of the stack, and why it waited.
+type Sums = HashMap<(Option<u32>, Option<u32>, DelayKind), Times>;
+
+/// Adds up the waits on the chosen CPUs; `None` if the recording has no stacks.
+fn sums(
+    recording: &Recording,
+    table: &ThreadTable,
+    chosen: &dyn Fn(u32) -> bool,
+) -> Result<Option<(Sums, HashMap<u32, Calls>)>, Problem> {
+    if !are_recorded(recording) {
+        return Ok(None);
+    }
+    let mut sums = Sums::new();
+    let has_stacks = each_wait(recording, table, &mut |delay, stacks| {
+        if delay.kind != DelayKind::Blocked && chosen(delay.cpu) {
+            let pool = table.thread(delay.thread).map(|thread| thread.pool);
+            let length = delay.end_ticks.saturating_sub(delay.start_ticks);
+            let lost = length.saturating_sub(delay.own_ticks);
+            sums.entry((pool, stacks.own, delay.kind)).or_default().add(lost);
+        }
+        Ok(())
+    })?;
+    if !has_stacks {
+        return Ok(None);
+    }
+    let calls = read_calls(recording, &sums.keys().filter_map(|(_, number, _)| *number).collect())?;
+    Ok(Some((sums, calls)))
+}
+
 /// Returns where a program lost its CPUs; `None` if the recording has no stacks.
 ///
 /// # Errors
 /// A table is damaged.
 pub fn places(recording: &Recording) -> Result<Option<WaitPlaces>, Problem> {
     let clock = &recording.run().clock;
-    let (mut sums, mut unknown) = (HashMap::<(u32, DelayKind), Times>::new(), 0);
-    let has_stacks = with_stacks(recording, &mut |delay, stacks| {
-        if delay.kind == DelayKind::Blocked {
-            return;
-        }
-        let length = delay.end_ticks.saturating_sub(delay.start_ticks);
-        let lost = length.saturating_sub(delay.own_ticks);
-        match stacks.own {
-            Some(number) => sums.entry((number, delay.kind)).or_default().add(lost),
-            None => unknown += lost,
-        }
-    })?;
-    if !has_stacks {
-        return Ok(None);
-    }
-    let calls = calls(recording, &sums.keys().map(|(number, _)| *number).collect())?;
+    let table = ThreadTable::read(recording)?;
+    let Some((sums, calls)) = sums(recording, &table, &|_| true)? else { return Ok(None) };
     // Places in one function are one place.
     let mut places: HashMap<(&Calls, DelayKind), Times> = HashMap::new();
-    for ((number, kind), times) in &sums {
-        match calls.get(number) {
+    let mut unknown = 0;
+    for ((_, number, kind), times) in &sums {
+        match number.and_then(|number| calls.get(&number)) {
             Some(calls) => places.entry((calls, *kind)).or_default().merge(*times),
-            None => unknown += times.ticks,
+            None => unknown = u64::saturating_add(unknown, times.ticks),
         }
     }
     let mut found: Vec<_> = places.into_iter().collect();
@@ -163,6 +206,31 @@ pub fn places(recording: &Recording) -> Result<Option<WaitPlaces>, Problem> {
         others_ns: clock.ns(others),
         unknown_ns: clock.ns(unknown),
     }))
+}
+
+/// Returns where the threads of each pool lost the chosen CPUs, sorted by pool and place; `None` if the recording has no stacks.
+///
+/// # Errors
+/// A table is damaged.
+pub fn places_of_pools(
+    recording: &Recording,
+    chosen: &dyn Fn(u32) -> bool,
+) -> Result<Option<Vec<PoolPlace>>, Problem> {
+    let table = ThreadTable::read(recording)?;
+    let Some((sums, calls)) = sums(recording, &table, chosen)? else { return Ok(None) };
+    let mut places: BTreeMap<(&str, Option<&Calls>), u64> = BTreeMap::new();
+    for ((pool, number, _), times) in &sums {
+        let pool = pool.map_or(UNKNOWN, |pool| &*table.pools[pool as usize]);
+        let calls = number.and_then(|number| calls.get(&number));
+        let lost = places.entry((pool, calls)).or_default();
+        *lost = lost.saturating_add(times.ticks);
+    }
+    let found = places.into_iter().map(|((pool, calls), ticks)| PoolPlace {
+        pool: pool.to_owned(),
+        calls: calls.cloned(),
+        lost_ns: recording.run().clock.ns(ticks),
+    });
+    Ok(Some(found.collect()))
 }
 
 fn place((calls, kind): (&Calls, DelayKind), times: &Times, clock: &Clock) -> WaitPlace {
@@ -185,30 +253,41 @@ pub(super) fn beside(
 ) -> Result<Vec<[Option<Calls>; 2]>, Problem> {
     let key = |delay: &Delay| (delay.cpu, delay.thread, delay.start_ticks, delay.kind);
     let wanted: HashMap<_, usize> = waits.iter().map(key).zip(0..).collect();
-    let mut numbers = vec![Numbers::default(); waits.len()];
-    with_stacks(recording, &mut |delay, stacks| {
-        if let Some(&at) = wanted.get(&key(delay)) {
-            numbers[at] = stacks;
-        }
-    })?;
+    let mut numbers = vec![StackNumbers::default(); waits.len()];
+    if are_recorded(recording) {
+        with_stacks(recording, &mut |delay, stacks| {
+            if let Some(&at) = wanted.get(&key(delay)) {
+                numbers[at] = stacks;
+            }
+            Ok(())
+        })?;
+    }
     let all = numbers.iter().flat_map(|found| [found.own, found.holder]).flatten();
-    let calls = calls(recording, &all.collect())?;
+    let calls = read_calls(recording, &all.collect())?;
     let named = |number: Option<u32>| calls.get(&number?).cloned();
     Ok(numbers.iter().map(|found| [named(found.own), named(found.holder)]).collect())
 }
 
-/// Gives each wait to `each`, with its stacks. Returns whether the recording has any.
+fn are_recorded(recording: &Recording) -> bool {
+    recording.dir().join(STACKS).is_dir()
+}
+
+/// Gives each wait to `each`, with its stacks, in the order in which waits end. Returns whether the recording has stacks.
 ///
 /// # Errors
-/// A table is damaged.
-pub(super) fn with_stacks(
+/// A table is damaged, or `each` fails.
+pub fn with_stacks(recording: &Recording, each: &mut EachWait<'_>) -> Result<bool, Problem> {
+    each_wait(recording, &ThreadTable::read(recording)?, each)
+}
+
+/// What is done with a wait and its stacks.
+type EachWait<'a> = dyn FnMut(&Delay, StackNumbers) -> Result<(), Problem> + 'a;
+
+fn each_wait(
     recording: &Recording,
-    each: &mut dyn FnMut(&Delay, Numbers),
+    table: &ThreadTable,
+    each: &mut EachWait<'_>,
 ) -> Result<bool, Problem> {
-    if !recording.dir().join(STACKS).is_dir() {
-        return Ok(false);
-    }
-    let table = ThreadTable::read(recording)?;
     let mut beside = Beside::new(&recording.run().clock);
     let mut rows = InOrder::new(recording, beside.tolerance)?;
     let mut has_stacks = false;
@@ -220,7 +299,7 @@ pub(super) fn with_stacks(
             }
             Row::Delay(delay) => {
                 let thread = table.thread(delay.thread).map(|thread| thread.tid);
-                each(&delay, beside.stacks(&delay, thread));
+                each(&delay, beside.stacks(&delay, thread))?;
             }
         }
     }
@@ -245,7 +324,7 @@ impl Beside {
         *last = [Some(stack.clone()), last[0].take()];
     }
 
-    fn stacks(&self, delay: &Delay, thread: Option<i32>) -> Numbers {
+    fn stacks(&self, delay: &Delay, thread: Option<i32>) -> StackNumbers {
         let is_near = |a: u64, b: u64| a.abs_diff(b) <= self.tolerance;
         let last = |thread: Option<i32>| {
             thread.and_then(|tid| self.last.get(&tid)).into_iter().flatten().flatten()
@@ -264,7 +343,7 @@ impl Beside {
         let mut holders = last(delay.holder.filter(|&tid| tid > 0));
         let holder =
             holders.find(|stack| stack.cpu == delay.cpu && is_near(stack.ticks, delay.end_ticks));
-        Numbers { own: own.map(|stack| stack.stack), holder: holder.map(|stack| stack.stack) }
+        StackNumbers { own: own.map(|stack| stack.stack), holder: holder.map(|stack| stack.stack) }
     }
 }
 
@@ -341,30 +420,34 @@ mod tests {
 
     #[test]
     fn calls_are_read_without_how_the_kernel_switches() {
-        let cases: [(&str, &[&str], &[&str]); 6] = [
+        let cases: [(&str, &[&str], &[&str], &str); 6] = [
             (
                 "main;run;step;asm_sysvec_apic_timer_interrupt_[k];irqentry_exit_to_user_mode_[k];schedule_[k];__schedule_[k]",
                 &["step", "run", "main"],
                 &[],
+                "main;run;step",
             ),
             (
                 "main;read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];pipe_read_[k];schedule_[k];__schedule_[k];__traceiter_sched_switch_[k]",
                 &["read", "main"],
                 &["pipe_read", "ksys_read"],
+                "main;read;ksys_read_[k];pipe_read_[k]",
             ),
             (
                 "ret_from_fork_asm_[k];ret_from_fork_[k];kthread_[k];worker_thread_[k];schedule_[k];__schedule_[k]",
                 &[],
                 &["worker_thread", "kthread"],
+                "kthread_[k];worker_thread_[k]",
             ),
-            ("main", &["main"], &[]),
-            ("__schedule_[k]", &[], &[]),
-            ("", &[], &[]),
+            ("main", &["main"], &[], "main"),
+            ("__schedule_[k]", &[], &[], "[unknown]"),
+            ("", &[], &[], "[unknown]"),
         ];
-        for (text, program, kernel) in cases {
+        for (text, program, kernel, folded) in cases {
             let calls = Calls::parse(text);
             assert_eq!(calls.program, program, "{text}");
             assert_eq!(calls.kernel, kernel, "{text}");
+            assert_eq!(calls.folded(), folded, "{text}");
         }
     }
 
@@ -493,6 +576,19 @@ mod tests {
             [("here", Preempted, 2, 4_001_000, 2_001_000), ("there", Woken, 1, 500_000, 500_000)]
         );
         assert_eq!((found.others_ns, found.unknown_ns), (0, 1_001_000 + 100_000 + 100_000));
+        let of_pool = |chosen: &dyn Fn(u32) -> bool| -> Vec<(String, Option<String>, u64)> {
+            let found = places_of_pools(&recording, chosen).expect("it can be read");
+            let rows = found.expect("there are stacks").into_iter();
+            rows.map(|it| (it.pool, it.calls.map(|calls| calls.folded()), it.lost_ns)).collect()
+        };
+        let row = |calls: Option<&str>, ns| ("victim".to_owned(), calls.map(str::to_owned), ns);
+        let expected = [
+            row(None, found.unknown_ns),
+            row(Some("main;here"), found.places[0].lost_ns),
+            row(Some("main;there"), found.places[1].lost_ns),
+        ];
+        assert_eq!(of_pool(&|_| true), expected);
+        assert_eq!(of_pool(&|cpu| cpu == 0), []);
     }
 
     #[test]
@@ -501,6 +597,7 @@ mod tests {
         let waits = [wait(DelayKind::Preempted, 1_000, 3_000, None)];
         let recording = recorded(&dir.path().join("a"), &[], &waits);
         assert_eq!(places(&recording).expect("it can be read"), None);
+        assert_eq!(places_of_pools(&recording, &|_| true).expect("it can be read"), None);
         assert_eq!(innermost(&recording, &waits), [[None, None]]);
         let recording = recorded(&dir.path().join("b"), &[stack(1, 5, 101, 0)], &[]);
         let found = places(&recording).expect("it can be read").expect("there are stacks");

@@ -51,7 +51,7 @@ impl Format {
         let whole = Export::new(recording, self.holds == Holds::Summary, cpus, answers, progress)?;
         Ok(match self.holds {
             Holds::OneCpu => whole.by_cpu(),
-            Holds::Detours | Holds::Summary => vec![whole],
+            Holds::Detours | Holds::Stacks | Holds::Summary => vec![whole],
         })
     }
 }
@@ -63,6 +63,8 @@ pub enum Holds {
     OneCpu,
     /// The detours of all CPUs of a recording.
     Detours,
+    /// The call stacks of a program, which few recordings have.
+    Stacks,
     /// The summary of a recording.
     Summary,
 }

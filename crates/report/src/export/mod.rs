@@ -5,6 +5,7 @@
 mod bencher;
 mod csv;
 mod detours;
+mod folded;
 mod format;
 mod github;
 mod hdr_log;
@@ -30,6 +31,7 @@ pub const FORMATS: &[&Format] = &[
     &prometheus::FORMAT,
     &openmetrics::FORMAT,
     &perfetto::FORMAT,
+    &folded::FORMAT,
     &bencher::FORMAT,
     &github::FORMAT,
 ];

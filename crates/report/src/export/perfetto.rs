@@ -22,7 +22,8 @@ pub(super) static FORMAT: Format = Format {
     details: "ui.perfetto.dev and trace_processor read it. Each detour is a slice, named after what took most of it; its activities \
               are nested slices. An arrow leads to an activity from the task that sent, queued, armed or woke it, which stands on a track \
               of the CPU where it ran. That time is not recorded: it is drawn at the start of the activity. Each thread of a recorded program has a track with its waits, \
-              which name who had the CPU, and one with its iterations if the recording has marks. Times count from \
+              which name who had the CPU and, of `record --stacks`, the calls in which the thread lost its CPU (calls) and in which the \
+              other one left it (holder_calls); and one with its iterations if the recording has marks. Times count from \
               the start of the run.",
     extension: "pftrace",
     binary: true,

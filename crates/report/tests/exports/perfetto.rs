@@ -1,6 +1,7 @@
 //! The trace for Perfetto, read back, by the rules that its readers expect.
 
-use super::{DETOURS, export_of, files, program};
+use super::{DETOURS, START, delays, export_of, files, program, program_with};
+use anechoic_recording::Stack;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A value of a field.
@@ -167,4 +168,42 @@ fn a_thread_of_a_program_has_a_track_with_its_waits_in_order() {
     assert_eq!(found, expected);
     let trace = export_of(&recording, "perfetto", &[], Some(&[1])).expect("a trace");
     assert_eq!(super::perfetto::slices(&trace[0]).0.len(), 2, "of CPU 1 alone");
+}
+
+/// The arguments of each slice with calls: the name of the slice, of the argument, and its text.
+fn calls(trace: &[u8]) -> Vec<[String; 3]> {
+    let mut found = vec![];
+    for (_, packet) in fields(trace) {
+        let Value::Bytes(packet) = packet else { panic!("a trace has packets alone") };
+        let Some(event) = bytes(&fields(&packet), 11).map(|event| fields(&event)) else { continue };
+        for (field, note) in &event {
+            let (4, Value::Bytes(note)) = (field, note) else { continue };
+            let note = fields(note);
+            if name(&note, 10).contains("calls") {
+                found.push([name(&event, 23), name(&note, 10), name(&note, 6)]);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_wait_has_the_calls_of_its_thread_and_of_who_had_the_cpu() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let stack = |at, thread, stack| Stack { cpu: 0, ticks: START + at, thread, stack };
+    let stacks = [stack(301, 70, 1), stack(501, 9, 0), stack(100_000, 9, 1)];
+    let names = ["hog;burn;schedule_[k]", "main;read;pipe_read_[k]\n"];
+    let recording = program_with(&dir.path().join("r"), &delays(), &stacks, &names);
+    let trace = export_of(&recording, "perfetto", &[], None).expect("a trace");
+    let preempted = "waits behind =hog";
+    let expected = [
+        [preempted, "calls", "main;read;pipe_read_[k]?"],
+        [preempted, "holder_calls", "hog;burn"],
+        ["blocked by first, which waits behind =hog", "holder_calls", "hog;burn"],
+    ];
+    assert_eq!(calls(&trace[0]), expected);
+    let without = program(&dir.path().join("without"));
+    let without = export_of(&without, "perfetto", &[], None).expect("a trace");
+    assert_eq!(calls(&without[0]).len(), 0);
+    assert_eq!(slices(&trace[0]), slices(&without[0]), "the same waits");
 }

@@ -1,39 +1,43 @@
 //! The waits of a recorded program's threads, on a track for each thread.
 
 use super::{Trace, begin};
+use crate::style::plain;
+use anechoic_analyze::waits::{StackNumbers, read_calls, with_stacks};
 use anechoic_recording::{Delay, DelayKind, Problem, ProgramThread};
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 
-/// Number of waits that are put in order at once: those of a thread may be on several CPUs, each of which has its rows.
+/// Number of waits that are put in order at once.
 const SORTED: usize = 1 << 18;
 /// The first track of a thread: above those of all CPUs, below those of iterations.
 const FIRST: u64 = 1 << 34;
 
 /// The thread id and the name of each thread, by its number.
 type Names = BTreeMap<u32, (i32, Arc<str>)>;
+type Waits = Vec<(Delay, StackNumbers)>;
 
 pub(super) fn write(trace: &mut Trace<'_>) -> Result<(), Problem> {
     let recording = trace.export.recording();
     let threads = recording.rows::<ProgramThread>().each();
     let names = threads.map(|row| row.map(|row| (row.thread, (row.tid, row.name))));
     let names: Names = names.collect::<Result<_, _>>()?;
-    let mut waits: Vec<Delay> = vec![];
-    for rows in recording.rows::<Delay>() {
-        waits.extend(rows?.into_iter().filter(|wait| trace.export.has(wait.cpu)));
-        if waits.len() >= SORTED {
-            trace.waits(&mut waits, &names)?;
+    let mut waits: Waits = vec![];
+    with_stacks(recording, &mut |wait, stacks| {
+        if trace.export.has(wait.cpu) {
+            waits.push((wait.clone(), stacks));
         }
-    }
-    Ok(trace.waits(&mut waits, &names)?)
+        if waits.len() < SORTED { Ok(()) } else { trace.waits(&mut waits, &names) }
+    })?;
+    trace.waits(&mut waits, &names)
 }
 
 impl Trace<'_> {
     /// Writes these waits, those of each thread in time order.
-    fn waits(&mut self, waits: &mut Vec<Delay>, names: &Names) -> io::Result<()> {
-        waits.sort_by_key(|wait| (wait.thread, wait.start_ticks, wait.end_ticks));
-        for wait in waits.drain(..) {
+    fn waits(&mut self, waits: &mut Waits, names: &Names) -> Result<(), Problem> {
+        let stacks = waits.iter().flat_map(|(_, stacks)| [stacks.own, stacks.holder]);
+        let calls = read_calls(self.export.recording(), &stacks.flatten().collect())?;
+        waits.sort_by_key(|(wait, _)| (wait.thread, wait.start_ticks, wait.end_ticks));
+        for (wait, stacks) in waits.drain(..) {
             let track = FIRST + u64::from(wait.thread);
             let described = names.get(&wait.thread).map(|(tid, name)| format!("{name} ({tid})"));
             self.describe(track, &described.unwrap_or_else(|| format!("thread {}", wait.thread)))?;
@@ -52,6 +56,11 @@ impl Trace<'_> {
             }
             if !waker.is_empty() {
                 slice = slice.note("woken_by", waker);
+            }
+            for (name, number) in [("calls", stacks.own), ("holder_calls", stacks.holder)] {
+                if let Some(calls) = number.and_then(|number| calls.get(&number)) {
+                    slice = slice.note(name, &plain(&calls.folded()));
+                }
             }
             self.event(wait.start_ticks, slice)?;
             self.end(track, Some(wait.end_ticks))?;
