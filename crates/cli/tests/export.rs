@@ -1,7 +1,7 @@
 //! `anechoic export`: where its files go, and what it refuses.
 
 use crate::tool::{Done, anechoic, arg};
-use anechoic_report::export::{FORMATS, Holds};
+use anechoic_report::export::{FORMATS, Format, Holds};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,8 @@ fn files(dir: &Path) -> Vec<String> {
 #[test]
 fn every_format_goes_to_a_file_or_to_standard_output_alike() {
     let dir = tempfile::tempdir().expect("a directory");
-    let (with_stacks, formats): (Vec<_>, Vec<_>) =
-        FORMATS.iter().partition(|format| format.holds == Holds::Stacks);
+    let (with_stacks, formats): (Vec<&Format>, Vec<&Format>) =
+        FORMATS.iter().copied().partition(|format| format.holds == Holds::Stacks);
     for format in &formats {
         let file = dir.path().join(format.id);
         let to_file = export(format.id, &[&example("before")], &["-o", arg(&file)]);
