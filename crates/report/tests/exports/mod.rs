@@ -118,13 +118,7 @@ fn program_with(dir: &Path, delays: &[Delay], stacks: &[Stack], names: &[&str]) 
     let mark = |cpu, at| Mark { cpu, ticks: START + at, thread: 70, label: "a, b".into() };
     recorder.append(&[mark(0, 100), mark(1, 900)]).expect("in order");
     recorder.append(stacks).expect("in order");
-    let name = |(key, name): (u64, &&str)| Name {
-        kind: NameKind::Stack,
-        key,
-        ticks: 0,
-        name: (*name).into(),
-    };
-    recorder.append(&(0..).zip(names).map(name).collect::<Vec<_>>()).expect("in order");
+    recorder.append(&(0..).zip(names).map(stack_name).collect::<Vec<_>>()).expect("in order");
     recorder.finish(&run).expect("there is space");
     let recording = Recording::open(dir).expect("just written");
     let mut table = recording.derive().expect("writable");
@@ -134,6 +128,10 @@ fn program_with(dir: &Path, delays: &[Delay], stacks: &[Stack], names: &[&str]) 
     table.append(delays).expect("in order");
     table.finish().expect("there is space");
     Recording::open(dir).expect("just written")
+}
+
+fn stack_name((key, name): (u64, &&str)) -> Name {
+    Name { kind: NameKind::Stack, key, ticks: 0, name: (*name).into() }
 }
 
 fn thread(thread: u32, name: &str) -> ProgramThread {
