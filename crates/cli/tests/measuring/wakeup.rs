@@ -118,7 +118,7 @@ fn a_thread_of_higher_priority_makes_wake_ups_late_and_no_expiry_is_lost() {
     let (row, run) = (&found.rows[0], recording.run());
     assert_eq!(row.samples + row.overruns, 4_000, "every expiry belongs to a wake-up: {row:?}");
     let longest_ns = row.max_ns.expect("measured");
-    assert!((8e7..4e8).contains(&longest_ns), "one spin lasts 100 ms: {longest_ns} ns");
+    assert!(longest_ns > 8e7, "one spin lasts 100 ms: {longest_ns} ns");
     assert!(row.overruns > 79, "{row:?}");
     if let Some(causes) = found.causes.as_ref().filter(|_| tool::may_trace()) {
         let hog =

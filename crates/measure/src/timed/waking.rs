@@ -110,7 +110,9 @@ impl Waking {
             }
             // A reading of the clock that was interrupted must not let samples overlap.
             let start = now.ticks_at(due_ns, &self.clock).clamp(last_ticks, end);
-            let next = next_expiry(first_ns, self.interval_ns, now.ns).max(expiry + 1);
+            // Where the last wake-up is late, expiries behind the end are no part of the series.
+            let next = next_expiry(first_ns, self.interval_ns, now.ns).min(self.expiries);
+            let next = next.max(expiry + 1);
             let count = u32::try_from(next - expiry).unwrap_or(u32::MAX);
             let cpu = self.cpu.or(on).unwrap_or(0);
             if let Some(samples) = &mut sinks.samples {

@@ -76,14 +76,15 @@ pub(super) fn cause(found: &Wakeup, wake: &Worst) -> Option<String> {
 /// States the mean parts of all wake-ups, and of the late ones.
 pub(super) fn parts(found: &Wakeup) -> Option<String> {
     let causes = found.causes.as_ref()?;
-    let written = |parts: Parts| {
-        let parts = [parts.timer_ns, parts.interrupt_ns, parts.scheduling_ns, parts.return_ns];
-        parts.map(micros).join(" + ")
-    };
-    let late = causes.mean_late.map(|late| format!("; late ones {}", written(late)));
-    let all = written(causes.mean?);
+    let late = causes.mean_late.map(|late| format!("; late ones {}", sum(late)));
+    let all = sum(causes.mean?);
     let late = late.unwrap_or_default();
     Some(format!("timer + interrupt + scheduling + return: {all} µs{late}"))
+}
+
+fn sum(parts: Parts) -> String {
+    let parts = [parts.timer_ns, parts.interrupt_ns, parts.scheduling_ns, parts.return_ns];
+    parts.map(micros).join(" + ")
 }
 
 /// States of how many wake-ups all parts are known.
