@@ -78,7 +78,7 @@ impl TickParts {
     fn new(sample: &Sample, rows: &[Activity]) -> Option<Self> {
         let state = |row: &Activity, state: VictimState| &*row.victim_state == state.name();
         let top = || rows.iter().filter(|row| row.parent.is_none());
-        let waits = top().filter(|row| state(row, VictimState::Blocked)).last()?;
+        let waits = top().rfind(|row| state(row, VictimState::Blocked))?;
         let woken = waits.end_ticks;
         // The interrupt that was open when the thread was woken.
         let place = rows.iter().position(|row| std::ptr::eq(row, waits))?;
