@@ -3,7 +3,7 @@
 use crate::curve::CurvePoint;
 use crate::noise::{CpuNoise, TotalNoise};
 use anechoic_recording::Run;
-use anechoic_recording::run::{Program, RanOn};
+use anechoic_recording::run::{EventCost, Program, RanOn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,8 @@ pub struct ProgramFacts {
 pub struct RecordingCost {
     /// Number of events that were written while one of its threads had a CPU.
     pub events: u64,
-    /// What that cost of its CPU time, in ns: as much for each event as between two threads that woke each other, before it was
-    /// recorded.
+    /// What that cost of its CPU time, in ns: as much for each event, and for each stack, as between two threads that woke each
+    /// other before it was recorded.
     pub ns: u64,
 }
 
@@ -157,9 +157,15 @@ impl Rates {
 
 impl RecordingCost {
     fn from_program(program: &Program) -> Option<Self> {
-        let cost = program.event_cost.filter(|cost| cost.events > 0)?;
-        let events = program.ran.iter().map(|ran| ran.events).fold(0, u64::saturating_add);
-        let ns = u128::from(events) * u128::from(cost.ns) / u128::from(cost.events);
+        let sum = |count: fn(&RanOn) -> u64| {
+            program.ran.iter().map(count).fold(0_u64, u64::saturating_add)
+        };
+        let price = |count: u64, cost: EventCost| {
+            u128::from(count) * u128::from(cost.ns) / u128::from(cost.events.max(1))
+        };
+        let events = sum(|ran| ran.events);
+        let stacks = program.stack_cost.map_or(0, |cost| price(sum(|ran| ran.switches), cost));
+        let ns = price(events, program.event_cost?).saturating_add(stacks);
         Some(Self { events, ns: u64::try_from(ns).unwrap_or(u64::MAX) })
     }
 }

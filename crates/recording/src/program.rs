@@ -55,6 +55,9 @@ pub struct Program {
     /// What recording an event cost, measured before it was recorded; absent if that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_cost: Option<EventCost>,
+    /// What a call stack cost beside its event, likewise; absent without stacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack_cost: Option<EventCost>,
     /// The control group that is the program; absent for a command and for processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<ProgramCgroup>,
@@ -138,6 +141,9 @@ pub struct RanOn {
     /// Number of events that were recorded while a thread of the program was current, or became it.
     #[serde(default)]
     pub events: u64,
+    /// Number of switches among them.
+    #[serde(default)]
+    pub switches: u64,
 }
 
 impl Program {

@@ -34,8 +34,11 @@ pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
 /// Names the innermost calls of a thread, at most `most` of its program: `futex_do_wait (kernel) ← wait ← main`.
 pub(crate) fn calls(calls: &Calls, most: usize) -> String {
     let kernel = calls.kernel.first().map(|call| format!("{} (kernel)", plain(call)));
-    let program = calls.program.iter().take(most).map(|call| plain(call));
-    let more = (calls.program.len() > most).then(|| "…".to_owned());
+    // Functions without a name say nothing around those that have one.
+    let is_named = |call: &String| !call.starts_with('[');
+    let known = calls.program.iter().rposition(is_named).map_or(calls.program.len(), |at| at + 1);
+    let program = calls.program[..known].iter().take(most).map(|call| plain(call));
+    let more = (known > most).then(|| "…".to_owned());
     let named: Vec<String> = kernel.into_iter().chain(program).chain(more).collect();
     if named.is_empty() { "code that is not known".to_owned() } else { named.join(" ← ") }
 }

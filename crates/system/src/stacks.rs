@@ -4,20 +4,19 @@
 //! pointers: the kernel reads up to 8 calls. Each different stack is kept once.
 
 mod mapped;
+mod names;
 
 use crate::clock::Anchor;
 use crate::cpus;
-use crate::functions;
 use crate::perf::mappings::Mappings;
-use crate::tracefs::{Collector, Config, TraceError, Tracefs, symbols};
+use crate::tracefs::{Collector, Config, TraceError, Tracefs};
 use anechoic_recording::trace::RawStack;
-use anechoic_recording::{KERNEL_FUNCTION, Name, NameKind, Problem, Stack, in_words};
-use mapped::{CodeFile, Maps, Place};
-use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use anechoic_recording::{Name, NameKind, Problem, Stack, in_words};
+use mapped::{Maps, Place};
+use names::Names;
+use std::collections::HashMap;
 
-/// Largest number of different stacks. Further ones are counted and not kept.
+/// Largest number of different stacks between two lookups of names. Further ones are counted and not kept.
 const MOST_STACKS: usize = 1 << 16;
 
 /// A call of a stack.
@@ -27,34 +26,17 @@ enum Call {
     User(Place),
 }
 
-impl Call {
-    /// Returns its name, from the names of the kernel's functions and of places in files.
-    fn shown(
-        &self,
-        kernel: &HashMap<u64, String>,
-        user: &HashMap<(&CodeFile, u64), String>,
-    ) -> String {
-        const UNKNOWN: &str = "[unknown]";
-        match self {
-            Call::Kernel(address) => {
-                format!("{}{KERNEL_FUNCTION}", kernel.get(address).map_or(UNKNOWN, String::as_str))
-            }
-            Call::User(place) => {
-                let name = user.get(&(&*place.file, place.offset));
-                name.map_or(UNKNOWN, String::as_str).replace(';', ":")
-            }
-        }
-    }
-}
-
 /// Reads stacks. Dropping it removes everything it created.
 pub struct StackReader {
     collector: Collector,
     mappings: Option<Mappings>,
     maps: Maps,
     begin: Anchor,
+    /// The numbers of the stacks since the last call of [`StackReader::names`].
     numbers: HashMap<Box<[Call]>, u32>,
-    unnamed: Vec<(u32, Box<[Call]>)>,
+    /// The number of the next different stack.
+    next: u32,
+    names: Names,
     lost: u64,
     unkept: u64,
     notes: Vec<String>,
@@ -83,7 +65,8 @@ impl StackReader {
             maps: Maps::default(),
             begin: Anchor::take(),
             numbers: HashMap::new(),
-            unnamed: vec![],
+            next: 0,
+            names: Names::default(),
             lost: 0,
             unkept: 0,
             notes,
@@ -128,16 +111,15 @@ impl StackReader {
     fn row(&mut self, raw: RawStack, now: Anchor) -> Option<Stack> {
         let at_ns = self.begin.monotonic_of_ticks(now, raw.ticks);
         let calls = self.calls(&raw, at_ns);
-        let next = self.numbers.len();
         let number = match self.numbers.get(&calls) {
             Some(&number) => number,
-            None if next >= MOST_STACKS => {
+            None if self.numbers.len() >= MOST_STACKS => {
                 self.unkept += 1;
                 return None;
             }
             None => {
-                let number = next as u32;
-                self.unnamed.push((number, calls.clone()));
+                let number = self.next;
+                self.next = self.next.wrapping_add(1);
                 self.numbers.insert(calls, number);
                 number
             }
@@ -152,49 +134,27 @@ impl StackReader {
             // But for the first, it is where a call returns to: perhaps already behind its function.
             let address = address.saturating_sub(u64::from(depth > 0));
             let Some(place) = self.maps.place(raw.process, address, at_ns) else { break };
+            self.names.open(&place.file, raw.process);
             calls.push(Call::User(place));
         }
         calls.into()
     }
 
-    /// Returns the names of the stacks that have none yet.
+    /// Returns the names of the stacks since the last call. Those that follow have other numbers.
     ///
     /// # Errors
-    /// Returns why functions of the kernel have no names; their stacks then have their addresses hidden.
+    /// Returns why functions of the kernel have no names.
     pub fn names(&mut self) -> (Vec<Name>, Result<(), Problem>) {
-        let unnamed = std::mem::take(&mut self.unnamed);
-        let calls = || unnamed.iter().flat_map(|(_, calls)| calls);
-        let addresses = calls().filter_map(|call| match call {
-            Call::Kernel(address) => Some(address - 1),
-            Call::User(_) => None,
-        });
-        let (kernel, found) = match symbols::resolve(addresses) {
-            Ok(names) => {
-                (names.into_iter().map(|name| (name.key + 1, name.name)).collect(), Ok(()))
-            }
-            Err(problem) => (HashMap::new(), Err(problem)),
-        };
-        let mut places: BTreeMap<&CodeFile, Vec<u64>> = BTreeMap::new();
-        for call in calls() {
-            if let Call::User(place) = call {
-                places.entry(&*place.file).or_default().push(place.offset);
-            }
+        let numbers = std::mem::take(&mut self.numbers);
+        let found = self.names.find(numbers.keys().flatten());
+        let mut named: Vec<Name> = vec![];
+        for (calls, number) in numbers {
+            let calls: Vec<String> = calls.iter().rev().map(|call| self.names.name(call)).collect();
+            let (key, name) = (u64::from(number), calls.join(";"));
+            named.push(Name { kind: NameKind::Stack, key, ticks: 0, name });
         }
-        let user = places.into_iter().flat_map(|(file, offsets)| {
-            let names = names_in(file, &offsets);
-            offsets.into_iter().zip(names).map(move |(offset, name)| ((file, offset), name))
-        });
-        let user: HashMap<(&CodeFile, u64), String> = user.collect();
-        let names = unnamed.iter().map(|(number, calls)| {
-            let name = calls
-                .iter()
-                .rev()
-                .map(|call| call.shown(&kernel, &user))
-                .collect::<Vec<_>>()
-                .join(";");
-            Name { kind: NameKind::Stack, key: u64::from(*number), ticks: 0, name }
-        });
-        (names.collect(), found)
+        named.sort_by_key(|name| name.key);
+        (named, found)
     }
 
     fn note(&mut self, note: String) {
@@ -220,31 +180,5 @@ impl StackReader {
             ));
         }
         notes
-    }
-}
-
-/// Returns the names of the functions at these offsets, or of the file where it names none.
-fn names_in(file: &CodeFile, offsets: &[u64]) -> Vec<String> {
-    let found = open(file).and_then(|file| functions::names_at(&file, offsets).ok());
-    let found = found.unwrap_or_else(|| vec![None; offsets.len()]);
-    found.into_iter().map(|name| name.unwrap_or_else(|| file.shown())).collect()
-}
-
-/// Opens a file of code, if it is the one that was mapped.
-fn open(file: &CodeFile) -> Option<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(&file.path).ok()?;
-    let known = opened.metadata().ok()?;
-    (known.is_file() && known.ino() == file.inode).then_some(opened)
-}
-
-impl CodeFile {
-    /// Returns what stands for code without a name.
-    fn shown(&self) -> String {
-        let name = self.path.rsplit('/').next().unwrap_or_default();
-        match name.trim_end_matches(" (deleted)").trim_start_matches('[').trim_end_matches(']') {
-            "" | "anon" => "[no file]".to_owned(),
-            name => format!("[{name}]"),
-        }
     }
 }

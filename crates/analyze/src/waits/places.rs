@@ -8,7 +8,7 @@ use anechoic_recording::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 
 /// The directory of the table of stacks.
 const STACKS: &str = "stacks";
@@ -67,7 +67,7 @@ pub struct WaitPlace {
     /// Number of waits.
     pub waits: u64,
     /// Their time, without that in which threads of the same program executed on the CPU.
-    pub lost_ns: u64,
+    pub delayed_ns: u64,
     /// The longest of them.
     pub longest_ns: u64,
 }
@@ -89,7 +89,10 @@ impl Calls {
         let (mut program, mut kernel) = (vec![], vec![]);
         for call in text.rsplit(';').filter(|call| !call.is_empty()) {
             match call.strip_suffix(KERNEL_FUNCTION) {
-                Some(function) => kernel.push(function.to_owned()),
+                // What compilers made of a function is that function.
+                Some(function) => {
+                    kernel.push(function.split('.').next().unwrap_or_default().to_owned())
+                }
                 None => program.push(call.to_owned()),
             }
         }
@@ -128,7 +131,7 @@ pub struct PoolPlace {
     /// Where it was; absent for the waits without a stack.
     pub calls: Option<Calls>,
     /// The time of the waits, without that in which threads of the same program executed on the CPU, in ns.
-    pub lost_ns: u64,
+    pub delayed_ns: u64,
 }
 
 /// Reads the names of these stacks.
@@ -228,7 +231,7 @@ pub fn places_of_pools(
     let found = places.into_iter().map(|((pool, calls), ticks)| PoolPlace {
         pool: pool.to_owned(),
         calls: calls.cloned(),
-        lost_ns: recording.run().clock.ns(ticks),
+        delayed_ns: recording.run().clock.ns(ticks),
     });
     Ok(Some(found.collect()))
 }
@@ -238,7 +241,7 @@ fn place((calls, kind): (&Calls, DelayKind), times: &Times, clock: &Clock) -> Wa
         calls: calls.clone(),
         kind,
         waits: times.count,
-        lost_ns: clock.ns(times.ticks),
+        delayed_ns: clock.ns(times.ticks),
         longest_ns: clock.ns(times.longest),
     }
 }
@@ -310,8 +313,8 @@ fn each_wait(
 struct Beside {
     /// How far a stack may lie from the event of its switch.
     tolerance: u64,
-    /// The last two of each thread, the last one first.
-    last: HashMap<i32, [Option<Stack>; 2]>,
+    /// Those of each thread that may belong to a wait which ends: of the time in which that is not known yet, and the last before.
+    last: HashMap<i32, VecDeque<Stack>>,
 }
 
 impl Beside {
@@ -320,14 +323,18 @@ impl Beside {
     }
 
     fn note(&mut self, stack: &Stack) {
-        let last = self.last.entry(stack.thread).or_default();
-        *last = [Some(stack.clone()), last[0].take()];
+        let kept = self.last.entry(stack.thread).or_default();
+        kept.push_back(stack.clone());
+        let since = stack.ticks.saturating_sub(3 * self.tolerance);
+        while kept.get(1).is_some_and(|next| next.ticks < since) {
+            kept.pop_front();
+        }
     }
 
     fn stacks(&self, delay: &Delay, thread: Option<i32>) -> StackNumbers {
         let is_near = |a: u64, b: u64| a.abs_diff(b) <= self.tolerance;
         let last = |thread: Option<i32>| {
-            thread.and_then(|tid| self.last.get(&tid)).into_iter().flatten().flatten()
+            thread.and_then(|tid| self.last.get(&tid)).into_iter().flatten().rev()
         };
         // When it left the CPU before this wait.
         let left = match delay.kind {
@@ -338,11 +345,15 @@ impl Beside {
             DelayKind::Begun | DelayKind::Blocked => None,
         };
         let own = left.and_then(|left| {
-            last(thread).find(|stack| is_near(stack.ticks, left) && stack.ticks < delay.end_ticks)
+            let before = last(thread).filter(|stack| stack.ticks < delay.end_ticks);
+            before
+                .min_by_key(|stack| stack.ticks.abs_diff(left))
+                .filter(|it| is_near(it.ticks, left))
         });
-        let mut holders = last(delay.holder.filter(|&tid| tid > 0));
-        let holder =
-            holders.find(|stack| stack.cpu == delay.cpu && is_near(stack.ticks, delay.end_ticks));
+        let holders = last(delay.holder.filter(|&tid| tid > 0));
+        let holders = holders.filter(|stack| stack.cpu == delay.cpu);
+        let holder = holders.min_by_key(|stack| stack.ticks.abs_diff(delay.end_ticks));
+        let holder = holder.filter(|stack| is_near(stack.ticks, delay.end_ticks));
         StackNumbers { own: own.map(|stack| stack.stack), holder: holder.map(|stack| stack.stack) }
     }
 }
@@ -568,7 +579,9 @@ mod tests {
         let rows: Vec<_> = found
             .places
             .iter()
-            .map(|it| (it.calls.program[0].as_str(), it.kind, it.waits, it.lost_ns, it.longest_ns))
+            .map(|it| {
+                (it.calls.program[0].as_str(), it.kind, it.waits, it.delayed_ns, it.longest_ns)
+            })
             .collect();
         // Both stacks that end in `here` are one place.
         assert_eq!(
@@ -579,16 +592,33 @@ mod tests {
         let of_pool = |chosen: &dyn Fn(u32) -> bool| -> Vec<(String, Option<String>, u64)> {
             let found = places_of_pools(&recording, chosen).expect("it can be read");
             let rows = found.expect("there are stacks").into_iter();
-            rows.map(|it| (it.pool, it.calls.map(|calls| calls.folded()), it.lost_ns)).collect()
+            rows.map(|it| (it.pool, it.calls.map(|calls| calls.folded()), it.delayed_ns)).collect()
         };
         let row = |calls: Option<&str>, ns| ("victim".to_owned(), calls.map(str::to_owned), ns);
         let expected = [
             row(None, found.unknown_ns),
-            row(Some("main;here"), found.places[0].lost_ns),
-            row(Some("main;there"), found.places[1].lost_ns),
+            row(Some("main;here"), found.places[0].delayed_ns),
+            row(Some("main;there"), found.places[1].delayed_ns),
         ];
         assert_eq!(of_pool(&|_| true), expected);
         assert_eq!(of_pool(&|cpu| cpu == 0), []);
+    }
+
+    #[test]
+    fn a_thread_that_leaves_again_and_again_has_the_stack_of_each_switch() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = [1_000, 1_010, 1_020, 1_030, 1_040];
+        let stacks: Vec<Stack> =
+            at.iter().zip([0, 1, 0, 1, 0]).map(|(&at, number)| stack(1, at, 101, number)).collect();
+        let waits: Vec<Delay> =
+            at.iter().map(|&at| wait(DelayKind::Preempted, at, at + 5, None)).collect();
+        let recording = recorded(dir.path(), &stacks, &waits);
+        let found: Vec<Option<String>> =
+            innermost(&recording, &waits).into_iter().map(|[own, _]| own).collect();
+        assert_eq!(
+            found,
+            ["here", "there", "here", "there", "here"].map(|name| Some(name.to_owned()))
+        );
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) struct Executed {
     pub(super) unseen: u64,
     /// Events that were recorded meanwhile.
     pub(super) events: u64,
+    /// Switches among them.
+    pub(super) switches: u64,
 }
 
 impl Executed {
@@ -44,6 +46,7 @@ impl Executed {
             interrupted_ticks: self.interrupted,
             waking_ticks: self.waking,
             events: self.events,
+            switches: self.switches,
         }
     }
 }

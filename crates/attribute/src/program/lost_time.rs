@@ -120,10 +120,13 @@ impl LostTime {
         if event.kind.has_current_thread() {
             self.expect(cpu, ticks, event.pid);
         }
-        let is_switch_to =
-            event.kind == EventKind::Switch && self.members.has(event.args[0] as i32);
-        if self.has_begun && (is_switch_to || self.members.has(event.pid)) {
-            self.cpu(cpu).executed.events += 1;
+        let is_switch = event.kind == EventKind::Switch;
+        let is_its_own =
+            self.members.has(event.pid) || is_switch && self.members.has(event.args[0] as i32);
+        if self.has_begun && is_its_own {
+            let executed = &mut self.cpu(cpu).executed;
+            executed.events += 1;
+            executed.switches += u64::from(is_switch);
         }
         match event.kind.role() {
             // A work item is run by a thread of the kernel.

@@ -34,7 +34,7 @@ fn places(summary: &Value) -> Vec<(String, Vec<String>, u64)> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let place = |place: &Value| {
         let calls = place["calls"]["program"].as_array().expect("calls");
-        let lost = place["lost_ns"].as_u64().expect("a time");
+        let lost = place["delayed_ns"].as_u64().expect("a time");
         (text(&place["kind"]), calls.iter().map(text).collect(), lost)
     };
     places.iter().map(place).collect()
@@ -127,7 +127,7 @@ fn two_threads(found: &Value) {
         .as_array()
         .expect("places")
         .iter()
-        .map(|place| ns(&place["lost_ns"]))
+        .map(|place| ns(&place["delayed_ns"]))
         .sum();
     let (others, unknown) = (ns(&places["others_ns"]), ns(&places["unknown_ns"]));
     let threads = found["threads"].as_array().expect("threads");

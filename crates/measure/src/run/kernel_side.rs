@@ -140,6 +140,9 @@ impl KernelSide {
         if let Some(collector) = &mut self.collector {
             store.append(&collector.forget());
         }
+        if let Some(stacks) = &mut self.stacks {
+            stacks.begin_part(run, store);
+        }
         self.threads.forget();
         let threads = std::mem::take(&mut run.threads);
         let from_ticks = counter::ordered();
@@ -318,27 +321,40 @@ impl KernelSide {
         }
     }
 
-    /// Begins to record call stacks, if they are wanted: of this thread, and of the threads that it starts.
-    pub(super) fn start_stacks(&mut self, thread: i32, run: &mut Run) {
-        let config = config(run);
-        self.with_stacks(run, |stacks| stacks.start(config, thread));
-    }
-
     /// Records the stacks of these threads too.
     pub(super) fn follow_stacks(&mut self, threads: &[i32], run: &mut Run) {
         self.with_stacks(run, |stacks| stacks.follow(threads));
     }
 
-    /// Makes the rounds again that were made without events. Returns what an event cost.
-    pub(super) fn cost_of_events(&mut self, without: Option<&Rounds>) -> Option<EventCost> {
-        let (without, collector) = (without?, self.collector.as_mut()?);
-        let with = trial::make_rounds()?;
+    /// Makes the rounds again that were made without events, and once more with stacks, which it starts if they are wanted: of
+    /// `thread`, and of the threads that it starts. Returns what an event cost, and what a stack did.
+    pub(super) fn begin_costs(
+        &mut self,
+        without: Option<&Rounds>,
+        thread: i32,
+        run: &mut Run,
+    ) -> [Option<EventCost>; 2] {
+        let with = without.and_then(|_| trial::make_rounds());
+        let events = self.events_in_rounds(with.as_ref());
+        let config = config(run);
+        self.with_stacks(run, |stacks| stacks.start(config, thread));
+        let with_stacks = self.stacks.as_ref().and_then(|_| trial::make_rounds());
+        self.events_in_rounds(with_stacks.as_ref());
+        let event =
+            with.as_ref().zip(without).and_then(|(with, without)| with.cost(without, events));
+        let stack = with_stacks.as_ref().zip(with.as_ref());
+        [event, stack.and_then(|(more, with)| more.cost(with, trial::SWITCHES))]
+    }
+
+    /// Reads the events so far; returns how many of them the rounds made.
+    fn events_in_rounds(&mut self, rounds: Option<&Rounds>) -> u64 {
         let (mut events, early) = (0, &mut self.early);
-        let drained = collector.drain_to(BATCH, &mut |mut batch| {
-            events += with.take(&mut batch.events);
+        let (Some(rounds), Some(collector)) = (rounds, self.collector.as_mut()) else { return 0 };
+        let read = collector.drain_to(BATCH, &mut |mut batch| {
+            events += rounds.take(&mut batch.events);
             early.push(batch);
         });
-        drained.ok().and_then(|()| with.cost(without, events))
+        if read.is_ok() { events } else { 0 }
     }
 
     fn with_stacks(

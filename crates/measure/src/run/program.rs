@@ -82,7 +82,7 @@ pub fn record(
     let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     run.policy = "other".into(); // there is no loop under another
-    let (mut kernel, own, event_cost) = open_kernel(plan, &mut run)?;
+    let (mut kernel, own, [event_cost, stack_cost]) = open_kernel(plan, &mut run)?;
     let existed = dir.exists();
     let mut recorder = Recorder::create(dir, &run)?;
     let _held = Recording::open(dir)?.hold()?; // until it ends, nobody takes it for one that was cut off
@@ -112,8 +112,14 @@ pub fn record(
     }
     let counted_cpus = wanted.unwrap_or_default().to_vec();
     run.notes.extend(moves_unknown(&run, &program));
-    run.program =
-        Some(Program { started_by, counted_cpus, event_cost, marked: plan.marked(), ..program });
+    run.program = Some(Program {
+        started_by,
+        counted_cpus,
+        event_cost,
+        stack_cost,
+        marked: plan.marked(),
+        ..program
+    });
     let (end_ticks, state) =
         watch((plan, &snapshot), subject, &mut kernel, &mut stolen, &mut run, &mut store);
     let cpu_time = subject.cpu_time();
@@ -135,11 +141,12 @@ pub fn record(
     Ok(run)
 }
 
-/// Begins to record the kernel's events. Returns also the number that this thread has in them, and what an event costs.
+/// Begins to record the kernel's events. Returns also the number that this thread has in them, and what an event and
+/// a stack cost.
 fn open_kernel(
     plan: &Plan,
     run: &mut Run,
-) -> Result<(KernelSide, i32, Option<EventCost>), RunError> {
+) -> Result<(KernelSide, i32, [Option<EventCost>; 2]), RunError> {
     let without_events = trial::make_rounds();
     let mut kernel = KernelSide::open(plan, run);
     let own = cpus::thread_id();
@@ -151,9 +158,8 @@ fn open_kernel(
     }
     let own = kernel.thread(own);
     run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
-    kernel.start_stacks(own, run);
-    let event_cost = kernel.cost_of_events(without_events.as_ref());
-    Ok((kernel, own, event_cost))
+    let costs = kernel.begin_costs(without_events.as_ref(), own, run);
+    Ok((kernel, own, costs))
 }
 
 /// Derives the detours from the events on disk, and completes the recording.

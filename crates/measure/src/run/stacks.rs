@@ -15,7 +15,7 @@ const BUFFER_PART: u64 = 2;
 /// The stacks of a run.
 pub(super) struct Stacks {
     reader: Option<StackReader>,
-    /// How often names are looked up and saved; never before the end if only the last part of the run is kept.
+    /// How often names are looked up and saved; absent if only the last part of the run is kept: then with each part.
     name_every: Option<Duration>,
     named: Instant,
 }
@@ -46,6 +46,11 @@ impl Stacks {
             self.write_names(run, store);
             self.named = Instant::now();
         }
+    }
+
+    /// Names the stacks so far, so that those that follow need none of these names.
+    pub(super) fn begin_part(&mut self, run: &mut Run, store: &mut Store) {
+        self.write_names(run, store);
     }
 
     /// Writes the last stacks, and the names of all that have none.

@@ -13,6 +13,8 @@ use std::time::Instant;
 const ROUNDS: u32 = 50;
 /// Number of blocks, of which the shortest counts: what else goes on does not lengthen all of them.
 const BLOCKS: u32 = 30;
+/// Number of switches between the two threads.
+pub(super) const SWITCHES: u64 = 2 * ROUNDS as u64 * BLOCKS as u64;
 /// A thread that waited for so long gives up.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
@@ -76,10 +78,11 @@ impl Rounds {
         made
     }
 
-    /// Returns what `events` events cost that these rounds made, beside the same rounds `without` them.
+    /// Returns what `events` events cost that these rounds made, beside the same rounds `without` them; `None` if these were not
+    /// longer, because something else disturbed the others.
     pub(super) fn cost(&self, without: &Rounds, events: u64) -> Option<EventCost> {
         let more_ns = self.shortest_block_ns.saturating_sub(without.shortest_block_ns);
-        (events > 0).then_some(EventCost { events, ns: more_ns * u64::from(BLOCKS) })
+        (events > 0 && more_ns > 0).then_some(EventCost { events, ns: more_ns * u64::from(BLOCKS) })
     }
 }
 
@@ -105,7 +108,7 @@ mod tests {
         let longer = Rounds { shortest_block_ns: rounds.shortest_block_ns + 700, ..rounds };
         let cost = longer.cost(&rounds, 60).expect("there are events");
         assert_eq!((cost.events, cost.ns), (60, 700 * u64::from(BLOCKS)));
-        assert_eq!(rounds.cost(&longer, 60).expect("there are events").ns, 0);
+        assert_eq!(rounds.cost(&longer, 60), None);
         assert_eq!(longer.cost(&rounds, 0), None);
     }
 }

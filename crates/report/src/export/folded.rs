@@ -30,7 +30,7 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     let recording = export.recording();
     let places = places_of_pools(recording, &|cpu| export.has(cpu))?;
     for place in places.ok_or_else(|| no_stacks(recording))? {
-        let lost_us = place.lost_ns.saturating_add(500) / 1_000;
+        let lost_us = place.delayed_ns.saturating_add(500) / 1_000;
         if lost_us > 0 {
             let pool = place.pool.replace(';', ":");
             let calls = place.calls.as_ref().map_or_else(|| NO_STACK.to_owned(), Calls::folded);

@@ -44,7 +44,7 @@ fn lost_time_of_waits_is_folded_by_pool_and_place() {
     assert_eq!(text(None), format!("first;main;run;step 1300\n{of_worker}"));
     assert_eq!(text(Some(&[1])), of_worker);
     let places = places(&recording).expect("it can be read").expect("it has stacks");
-    let sum: u64 = places.places.iter().map(|place| place.lost_ns).sum();
+    let sum: u64 = places.places.iter().map(|place| place.delayed_ns).sum();
     assert_eq!((sum + places.others_ns, places.unknown_ns), (1_340_400, 7_400));
 }
 

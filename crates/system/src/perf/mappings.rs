@@ -38,7 +38,7 @@ pub(crate) enum ChangeKind {
     Forked(u32),
     /// It executes another program, and maps nothing yet.
     Executed,
-    /// It, or one of its threads, ended.
+    /// Its first thread ended.
     Ended,
 }
 
@@ -53,6 +53,10 @@ pub(crate) struct Mapped {
     pub offset: u64,
     /// The number of the file in its file system; 0 if it is none.
     pub inode: u64,
+    /// Which file with that number it is; 0 if that is not known.
+    pub generation: u64,
+    /// The device of the file system: its larger and its smaller number.
+    pub device: (u32, u32),
     /// The file's path, or what the kernel calls it.
     pub file: String,
 }
@@ -110,6 +114,8 @@ fn change(kind: u32, flags: u32, body: &[u8]) -> Option<Change> {
                 length: long(body, 16),
                 offset: long(body, 24),
                 inode: long(body, 40),
+                generation: long(body, 48),
+                device: (word(body, 32), word(body, 36)),
                 file: String::from_utf8_lossy(name).into_owned(),
             };
             (last(8)?, ChangeKind::Mapped(mapped))
@@ -118,7 +124,8 @@ fn change(kind: u32, flags: u32, body: &[u8]) -> Option<Change> {
         PERF_RECORD_FORK if process != word(body, 4) => {
             (long(body, 16), ChangeKind::Forked(word(body, 4)))
         }
-        PERF_RECORD_EXIT => (long(body, 16), ChangeKind::Ended),
+        // Where its first thread ends before the others, what it maps is read again.
+        PERF_RECORD_EXIT if process == word(body, 8) => (long(body, 16), ChangeKind::Ended),
         PERF_RECORD_COMM if flags & PERF_RECORD_MISC_COMM_EXEC != 0 => {
             (last(8)?, ChangeKind::Executed)
         }
@@ -235,6 +242,7 @@ mod tests {
             record(PERF_RECORD_COMM, exec, &named),
             record(PERF_RECORD_MMAP2, 0, &mapped.concat()),
             record(PERF_RECORD_EXIT, 0, &child),
+            record(PERF_RECORD_EXIT, 0, &words(&[7, 6, 8, 6, 400, 0])),
             record(PERF_RECORD_MMAP2, 0, &[]),
             record(PERF_RECORD_COMM, exec, &[]),
             record(77, 0, &[]),
@@ -250,6 +258,8 @@ mod tests {
             length: 0x2000,
             offset: 0x3000,
             inode: 99,
+            generation: 0,
+            device: (1, 2),
             file: "/bin/true".into(),
         };
         let expected = [

@@ -1,7 +1,7 @@
 //! What each process maps as code, at each time.
 
 use crate::perf::mappings::{Change, ChangeKind, Mapped};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::sync::Arc;
 
@@ -18,12 +18,16 @@ pub(super) struct Place {
 pub(super) struct CodeFile {
     /// Its path, or what the kernel calls it: `[vdso]`.
     pub path: String,
-    /// Its number in its file system.
+    /// Its number in its file system, and which file with that number it is.
     pub inode: u64,
+    pub generation: u64,
+    /// The device of the file system: its larger and its smaller number.
+    pub device: (u32, u32),
 }
 
 #[derive(Debug, Clone)]
 struct Part {
+    since_ns: u64,
     start: u64,
     end: u64,
     offset: u64,
@@ -51,7 +55,7 @@ pub(super) struct Maps {
     processes: HashMap<u32, Process>,
     /// Processes that ended before the last call of [`Maps::forget_ended`].
     ended: Vec<u32>,
-    files: HashMap<(String, u64), Arc<CodeFile>>,
+    files: HashSet<Arc<CodeFile>>,
 }
 
 impl Maps {
@@ -59,7 +63,7 @@ impl Maps {
     pub(super) fn note(&mut self, change: Change) {
         let Change { at_ns, process, kind } = change;
         match kind {
-            ChangeKind::Mapped(mapped) => self.map(process, mapped),
+            ChangeKind::Mapped(mapped) => self.map(process, mapped, at_ns),
             ChangeKind::Executed => {
                 let known = self.processes.entry(process).or_default();
                 known.whole = true;
@@ -82,15 +86,18 @@ impl Maps {
         }
     }
 
-    fn map(&mut self, process: u32, mapped: Mapped) {
-        let key = (mapped.file, mapped.inode);
-        let new = || Arc::new(CodeFile { path: key.0.clone(), inode: key.1 });
-        let file = match self.files.get(&key) {
+    fn map(&mut self, process: u32, mapped: Mapped, since_ns: u64) {
+        let Mapped { file: path, inode, generation, device, .. } = mapped;
+        let file = Arc::new(CodeFile { path, inode, generation, device });
+        let file = match self.files.get(&file) {
             Some(known) => Arc::clone(known),
-            None => self.files.entry(key.clone()).or_insert_with(new).clone(),
+            None => {
+                self.files.insert(Arc::clone(&file));
+                file
+            }
         };
         let end = mapped.start.saturating_add(mapped.length);
-        let part = Part { start: mapped.start, end, offset: mapped.offset, file };
+        let part = Part { since_ns, start: mapped.start, end, offset: mapped.offset, file };
         let programs = &mut self.processes.entry(process).or_default().programs;
         if programs.is_empty() {
             programs.push(Program::default());
@@ -116,8 +123,10 @@ impl Maps {
     fn known(&self, process: u32, address: u64, at_ns: u64) -> Option<Place> {
         let programs = &self.processes.get(&process)?.programs;
         let program = programs.iter().rev().find(|it| it.since_ns <= at_ns).or(programs.first())?;
-        // What was mapped last replaces what was mapped there before.
-        let part = program.parts.iter().rev().find(|it| (it.start..it.end).contains(&address))?;
+        // What is mapped replaces what was mapped there before.
+        let mut there =
+            program.parts.iter().rev().filter(|it| (it.start..it.end).contains(&address));
+        let part = there.clone().find(|it| it.since_ns <= at_ns).or(there.next_back())?;
         let offset = (address - part.start).saturating_add(part.offset);
         Some(Place { file: Arc::clone(&part.file), offset })
     }
@@ -125,7 +134,7 @@ impl Maps {
     /// Reads what a process maps that was there before anything was recorded.
     fn read(&mut self, process: u32) {
         let text = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
-        text.lines().filter_map(mapped_by).for_each(|mapped| self.map(process, mapped));
+        text.lines().filter_map(mapped_by).for_each(|mapped| self.map(process, mapped, 0));
         self.processes.entry(process).or_default().whole = true;
     }
 
@@ -146,7 +155,7 @@ impl Maps {
 fn mapped_by(line: &str) -> Option<Mapped> {
     let mut words = line.splitn(6, ' ');
     let (range, access, offset) = (words.next()?, words.next()?, words.next()?);
-    let (_device, inode) = (words.next()?, words.next()?);
+    let (device, inode) = (words.next()?.split_once(':')?, words.next()?);
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = range.split_once('-')?;
     let (start, end) = (hex(start)?, hex(end)?);
@@ -157,6 +166,8 @@ fn mapped_by(line: &str) -> Option<Mapped> {
         length: end.checked_sub(start)?,
         offset: hex(offset)?,
         inode: inode.parse().ok()?,
+        generation: 0,
+        device: (hex(device.0)? as u32, hex(device.1)? as u32),
         file,
     })
 }
@@ -166,7 +177,15 @@ mod tests {
     use super::*;
 
     fn mapped(start: u64, offset: u64, file: &str) -> ChangeKind {
-        ChangeKind::Mapped(Mapped { start, length: 0x1000, offset, inode: 1, file: file.into() })
+        ChangeKind::Mapped(Mapped {
+            start,
+            length: 0x1000,
+            offset,
+            inode: 1,
+            generation: 0,
+            device: (1, 2),
+            file: file.into(),
+        })
     }
 
     #[test]
@@ -179,6 +198,7 @@ mod tests {
             (30, 2, ChangeKind::Executed),
             (31, 2, mapped(0x4000, 0x200, "second")),
             (32, 2, mapped(0x4800, 0, "over it")),
+            (60, 2, mapped(0x4800, 0, "and later")),
         ];
         let mut maps = Maps::default();
         for (at_ns, process, kind) in changes {
@@ -191,6 +211,7 @@ mod tests {
             (2, 0x8000, 25, None),
             (2, 0x4010, 40, Some(("second", 0x210))),
             (2, 0x4810, 40, Some(("over it", 0x10))),
+            (2, 0x4810, 60, Some(("and later", 0x10))),
             (2, 0x5800, 40, None),
             (1, 0x4010, 5, Some(("first", 0x110))),
         ];
@@ -199,7 +220,7 @@ mod tests {
             let found = place.as_ref().map(|place| (&*place.file.path, place.offset));
             assert_eq!(found, expected, "{process} {address:#x} {at_ns}");
         }
-        maps.note(Change { at_ns: 50, process: 2, kind: ChangeKind::Ended });
+        maps.note(Change { at_ns: 70, process: 2, kind: ChangeKind::Ended });
         maps.forget_ended();
         assert!(maps.place(2, 0x4010, 40).is_some(), "the rest of its stacks may come");
         maps.forget_ended();
@@ -221,7 +242,10 @@ mod tests {
         let line = "7f0000001000-7f0000003000 r-xp 00002000 fe:00 77                         /a dir/lib.so (deleted)";
         let found = mapped_by(line).expect("it is code");
         assert_eq!((found.start, found.length, found.offset), (0x7f00_0000_1000, 0x2000, 0x2000));
-        assert_eq!((found.inode, &*found.file), (77, "/a dir/lib.so (deleted)"));
+        assert_eq!(
+            (found.inode, found.device, &*found.file),
+            (77, (0xfe, 0), "/a dir/lib.so (deleted)")
+        );
         for wrong in ["", "1-0 r-xp 0 0:0 0", "0-1 rw-p 0 0:0 0 /a", "x-y r-xp 0 0:0 0"] {
             assert_eq!(mapped_by(wrong), None, "{wrong}");
         }

@@ -318,8 +318,14 @@ fn what_was_before_the_start_shows_who_does_what_then() {
 /// What the kernel counts as CPU time of the program, beside what its threads executed.
 #[test]
 fn what_belongs_to_the_kernels_account_is_counted_apart() {
-    let executed =
-        |ran, interrupted, waking, unseen| Executed { ran, interrupted, waking, unseen, events: 0 };
+    let executed = |ran, interrupted, waking, unseen| Executed {
+        ran,
+        interrupted,
+        waking,
+        unseen,
+        events: 0,
+        switches: 0,
+    };
     let rows: Vec<(&str, Vec<KernelEvent>, Executed)> = vec![
         (
             "an interrupt with its softirq, on top of the program",
@@ -381,7 +387,11 @@ fn what_belongs_to_the_kernels_account_is_counted_apart() {
         let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
         events.iter().for_each(|event| lost_time.event(event));
         lost_time.finish(SECOND);
-        let ran = lost_time.ran().find(|ran| ran.cpu == 0).map(|ran| RanOn { events: 0, ..ran });
+        let ran = lost_time.ran().find(|ran| ran.cpu == 0).map(|ran| RanOn {
+            events: 0,
+            switches: 0,
+            ..ran
+        });
         assert_eq!(ran, Some(expected.on(0)), "case: {name}");
     }
 }
@@ -398,6 +408,7 @@ fn what_a_thread_waited_before_the_start_does_not_count() {
     [woken, begins, ends].iter().for_each(|event| lost_time.event(event));
     lost_time.finish(SECOND);
     let ran = lost_time.ran().find(|ran| ran.cpu == 0);
-    let expected = Executed { ran: 2 * MS, interrupted: 0, waking: 2 * MS, unseen: 0, events: 2 };
+    let expected =
+        Executed { ran: 2 * MS, interrupted: 0, waking: 2 * MS, unseen: 0, events: 2, switches: 2 };
     assert_eq!(ran, Some(expected.on(0)));
 }

@@ -10,6 +10,8 @@ use anechoic_recording::DelayKind;
 
 /// Number of places in a brief table, and of their calls.
 const FEW: usize = 3;
+/// A larger part of the delays at unknown places than one in so many is stated.
+const UNKNOWN: u64 = 10;
 /// Number of calls in the full table.
 const CALLS: usize = 8;
 
@@ -17,11 +19,17 @@ const CALLS: usize = 8;
 const SECTION: Section =
     Section { anchor: "places", title: "Where the program lost its CPUs", short: "Places" };
 
-/// Adds the places with most of the lost time.
+/// Adds the places with the longest delays.
 pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
     let Some(places) = found(summary) else { return };
     let left = places.places.len().saturating_sub(FEW);
     screen.table(table(places, FEW).first(FEW, false, |_| format!("{left} more")));
+    let all = places.places.iter().map(|place| place.delayed_ns).sum::<u64>();
+    let all = all.saturating_add(places.others_ns).saturating_add(places.unknown_ns);
+    if places.unknown_ns > all / UNKNOWN {
+        let (unknown, all) = (time(places.unknown_ns as f64), time(all as f64));
+        screen.note(&format!("{unknown} of {all} were delays at places that are not known."));
+    }
     screen.gap();
 }
 
@@ -31,14 +39,14 @@ pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
     screen.part(SECTION, |part| {
         part.table(table(places, CALLS));
         part.note(
-            "where: the calls in which a thread lost its CPU, or in which it had slept before it waited for one; the innermost first. \
+            "delayed: by others, added up over all threads. where: the calls in which a thread lost its CPU, or in which it had slept before it waited for one; the innermost first. \
              Calls of a program end where it has no frame pointers.",
         );
         let rest = [(places.others_ns, "at other places"), (places.unknown_ns, "at unknown places")];
         let rest = rest.iter().filter(|(ns, _)| *ns > 0);
         let rest: Vec<String> = rest.map(|(ns, place)| format!("{} {place}", time(*ns as f64))).collect();
         if !rest.is_empty() {
-            part.note(&format!("lost: {}", rest.join(", ")));
+            part.note(&format!("delayed: {}", rest.join(", ")));
         }
         part.gap();
     });
@@ -50,11 +58,11 @@ fn found(summary: &Summary) -> Option<&WaitPlaces> {
 
 fn table(places: &WaitPlaces, most: usize) -> Table {
     Table::with_rows(&places.places)
-        .number("lost", |place| time(place.lost_ns as f64))
+        .number("delayed", |place| time(place.delayed_ns as f64))
         .number("waits", |place| count(place.waits))
         .number("longest", |place| length(place.longest_ns))
         .name("where", move |place| place_name(place, most))
-        .captioned("Where the threads of the program lost their CPUs, the most lost time first")
+        .captioned("Where the threads of the program lost their CPUs, the longest delay first")
         .last_takes_rest()
 }
 
