@@ -70,6 +70,7 @@ fn causes() -> Causes {
     Causes {
         explained: 19_990,
         not_attributable: 10,
+        unknown_share_late: 0.25,
         mean: Some(parts(1.2)),
         mean_above_p99: Some(parts(3.1)),
         mean_late: Some(parts(12.3)),

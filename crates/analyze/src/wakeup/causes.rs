@@ -16,6 +16,8 @@ pub struct Causes {
     pub explained: u64,
     /// Number of wake-ups with kernel events of which some were lost or hidden: nothing is said about them.
     pub not_attributable: u64,
+    /// The part of the time of all late wake-ups that these have: it is not known where it went.
+    pub unknown_share_late: f64,
     /// The mean parts of all wake-ups that are explained; absent if there are none.
     pub mean: Option<Parts>,
     /// The mean parts of those above the 99th percentile of their CPU and interval; absent if there are none.
@@ -131,6 +133,8 @@ pub(super) struct Adding {
     ticks: [u64; CLASSES],
     parts: [TickParts; CLASSES],
     not_attributable: u64,
+    /// Time of the late ones among them.
+    unknown_late_ticks: u64,
     sources: HashMap<(Arc<str>, Arc<str>), Taken>,
 }
 
@@ -147,6 +151,7 @@ impl Adding {
         let parts = TickParts::new(sample, rows).filter(|_| known && own == latency(sample));
         let Some(parts) = parts else {
             self.not_attributable += 1;
+            self.unknown_late_ticks += if classes[2] { latency(sample) } else { 0 };
             return None;
         };
         let mut of_sample: BTreeMap<(Arc<str>, Arc<str>), u64> = BTreeMap::new();
@@ -192,6 +197,10 @@ impl Adding {
         Causes {
             explained: self.numbers[0],
             not_attributable: self.not_attributable,
+            unknown_share_late: crate::share(
+                self.unknown_late_ticks,
+                self.unknown_late_ticks.saturating_add(self.ticks[2]),
+            ),
             mean: mean(0),
             mean_above_p99: mean(1),
             mean_late: mean(2),

@@ -18,11 +18,11 @@ use anechoic_analyze::Wakeup;
 use anechoic_analyze::wakeup::{Causes, Latencies, Parts, Worst};
 
 /// With more rows than this a short screen shows those with the longest wake-ups.
-const MOST_ROWS: usize = 5;
+const MOST_ROWS: usize = 4;
 /// Number of the longest wake-ups that a short screen lists.
 const FEW: usize = 3;
 /// Number of sources that a short screen lists.
-const MOST_SOURCES: usize = 5;
+const MOST_SOURCES: usize = 3;
 /// What was not measured, or is not known from so few wake-ups.
 const NOTHING: &str = "–";
 
@@ -96,18 +96,17 @@ fn compares_idle(found: &Wakeup) -> bool {
 
 fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
     let mut rows: Vec<&Latencies> = found.rows.iter().collect();
-    let left_out = rows.len().saturating_sub(MOST_ROWS);
-    if left_out > 0 && !view.all {
-        let mut longest = rows.clone();
-        longest.sort_by(|a, b| b.max_ns.unwrap_or(0.0).total_cmp(&a.max_ns.unwrap_or(0.0)));
-        let least = longest[MOST_ROWS - 1].max_ns;
-        rows.retain(|row| row.max_ns >= least);
-        rows.truncate(MOST_ROWS);
+    if rows.len() > MOST_ROWS && !view.all {
+        // First those of all CPUs, then those with the longest wake-ups; these stay in their order.
+        let rank = |row: &Latencies| (row.cpu.is_none(), row.max_ns.unwrap_or(0.0));
+        let mut ranked = rows.clone();
+        ranked.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
+        let shown = &ranked[..MOST_ROWS];
+        rows.sort_by_key(|row| !shown.iter().any(|kept| std::ptr::eq(*kept, *row)));
     }
     let late = format!("> {}", asked(found.late_ns));
     let idles = compares_idle(found);
     let overruns = found.rows.iter().any(|row| row.overruns > 0);
-    let shown = rows.len();
     let table = Table::with_rows(&rows)
         .name("interval", |row| asked(row.interval_ns))
         .some_names("idle", 0, |row| idles.then(|| idle(row.shallow)))
@@ -121,16 +120,12 @@ fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
         .number(&late, |row| count(row.late))
         .number("share", |row| words::late_share(row));
     let table = table.captioned("Wake-up latency by interval and CPU, µs");
-    match found.rows.len() - shown {
-        0 => table,
-        more => table.folded(
-            shown,
-            format!(
-                "{} with shorter ones; --all shows all",
-                counted(more as u64, "more row", "more rows")
-            ),
-        ),
-    }
+    table.first(MOST_ROWS, view.all, |more| {
+        format!(
+            "{} with shorter ones; --all shows all",
+            counted(more as u64, "more row", "more rows")
+        )
+    })
 }
 
 fn longest(found: &Wakeup, worst: &[Worst]) -> Table {

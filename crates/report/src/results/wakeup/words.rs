@@ -6,6 +6,9 @@ use crate::units::{asked, count, counted, micro, micros, number, percent_range, 
 use anechoic_analyze::Wakeup;
 use anechoic_analyze::wakeup::{Latencies, Parts, Worst};
 
+/// A smaller part of the late time that is unknown is left out of a sentence.
+const LITTLE: f64 = 0.01;
+
 fn us(ns: f64) -> String {
     micro(ns / 1e3)
 }
@@ -59,12 +62,26 @@ pub(super) fn late_share(row: &Latencies) -> String {
     }
 }
 
-/// Names what took most of the late wake-ups.
+/// Names what took most of the late wake-ups, unless more of their time is unknown.
 fn culprit(found: &Wakeup) -> Option<String> {
-    let source = found.causes.as_ref()?.sources.first()?;
-    let part = share(source.share_late.filter(|share| *share > 0.0)?);
-    let name = source_name(&source.source, &source.name, &found.run);
-    Some(format!("{part} of the time of the late ones went to: {name}."))
+    let causes = found.causes.as_ref()?;
+    let unknown = causes.unknown_share_late;
+    let lost = "events of these wake-ups were lost or hidden";
+    let known = causes.sources.first().and_then(|source| {
+        let part = source.share_late? * (1.0 - unknown);
+        let name = source_name(&source.source, &source.name, &found.run);
+        (part > unknown)
+            .then(|| format!("{} of the time of the late ones went to: {name}.", share(part)))
+    });
+    match known {
+        Some(known) if unknown < LITTLE => Some(known),
+        Some(known) => Some(format!("{known} Of {} it is not known: {lost}.", share(unknown))),
+        None if unknown > 0.0 => Some(format!(
+            "Where {} of the time of the late ones went is not known: {lost}.",
+            share(unknown)
+        )),
+        None => None,
+    }
 }
 
 /// Names what took most of a wake-up.
@@ -90,6 +107,9 @@ fn sum(parts: Parts) -> String {
 /// States of how many wake-ups all parts are known.
 pub(super) fn explained(found: &Wakeup) -> Option<(Tone, String)> {
     let causes = found.causes.as_ref()?;
+    if causes.explained + causes.not_attributable == 0 {
+        return None;
+    }
     let all = counted(causes.explained, "wake-up", "wake-ups");
     Some(match causes.not_attributable {
         0 => (Tone::Good, format!("the parts of all {all} add up to their latencies")),
@@ -138,10 +158,23 @@ pub(super) fn policy(found: &Wakeup) -> String {
 pub(super) fn events(found: &Wakeup) -> Option<String> {
     let row = found.whole().find(|row| row.events_ns.is_some())?;
     let cost = row.events_ns?;
-    let reach = cost.interval.map_or(String::new(), |within| {
-        format!(" (95 %: {} to {})", number(within.low / 1e3), number(within.high / 1e3))
-    });
-    Some(format!("recorded; they add {}{reach} to the median", us(cost.value)))
+    let whose = match found.whole().count() {
+        1 => String::new(),
+        _ => format!(" of the wake-ups every {}{}", asked(row.interval_ns), kind(found, row)),
+    };
+    let bounds = cost.interval.map(|within| [within.low, within.high].map(|ns| number(ns / 1e3)));
+    Some(match bounds {
+        None => format!("recorded; they add {} to the median{whose}", us(cost.value)),
+        Some([low, high]) if cost.value > 0.0 => {
+            format!(
+                "recorded; they add {} (95 %: {low} to {high}) to the median{whose}",
+                us(cost.value)
+            )
+        }
+        Some([low, high]) => format!(
+            "recorded; what they add to the median{whose} was too little to measure (95 %: {low} to {high} µs)"
+        ),
+    })
 }
 
 /// Explains the columns.
