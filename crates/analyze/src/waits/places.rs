@@ -158,12 +158,15 @@ pub fn read_calls(
 /// What the waits add up to, by the pool of the thread, the number of the stack, and why it waited.
 type Sums = HashMap<(Option<u32>, Option<u32>, DelayKind), Times>;
 
+/// The calls of stacks, by their numbers.
+type CallsByNumber = HashMap<u32, Calls>;
+
 /// Adds up the waits on the chosen CPUs; `None` if the recording has no stacks.
 fn sums(
     recording: &Recording,
     table: &ThreadTable,
     chosen: &dyn Fn(u32) -> bool,
-) -> Result<Option<(Sums, HashMap<u32, Calls>)>, Problem> {
+) -> Result<Option<(Sums, CallsByNumber)>, Problem> {
     if !are_recorded(recording) {
         return Ok(None);
     }
