@@ -130,10 +130,14 @@ fn as_the_kernel_counts(recorded: &Recorded, printed: &Printed) {
     let later = (waits - count) * longest;
     let tolerance = delayed / 100 + MS / 5;
     assert!(delayed <= waited + tolerance, "{found}");
-    assert!(waited <= delayed + tolerance + switches + later, "{found}");
+    // Where a CPU comes late out of idle, the kernel counts the thread as executing from its waking on.
+    let counted_as_executed = executed.saturating_sub(on_cpu);
+    let most = delayed + tolerance + switches + later + counted_as_executed;
+    assert!(waited <= most, "{found}");
     let tolerance = executed / 100 + MS;
     assert!(executed <= on_cpu + tolerance + switches, "{found}");
-    assert!(on_cpu <= executed + tolerance, "{found}");
+    // What it does after it has printed its account counts here only.
+    assert!(on_cpu <= executed + tolerance + MS, "{found}");
 }
 
 /// The logger delays `control` each time. Where the logger itself came late, the test does not know the culprit.
