@@ -208,6 +208,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn recording_costs_the_price_of_each_event_and_stack() {
+        let price = |events, ns| Some(EventCost { events, ns });
+        let ran = |cpu, events, switches| RanOn { cpu, events, switches, ..RanOn::default() };
+        let cost = |event_cost, stack_cost, ran: &[RanOn]| {
+            let program =
+                Program { event_cost, stack_cost, ran: ran.to_vec(), ..Program::default() };
+            RecordingCost::from_program(&program).map(|cost| (cost.events, cost.ns))
+        };
+        let both = [ran(0, 1_000, 100), ran(1, 500, 50)];
+        assert_eq!(cost(price(3_000, 900_000), None, &both), Some((1_500, 450_000)));
+        // 300 ns an event and 4 µs a switch.
+        assert_eq!(cost(price(3_000, 900_000), price(10, 40_000), &both), Some((1_500, 1_050_000)));
+        assert_eq!(cost(price(3_000, 900_000), None, &[]), Some((0, 0)));
+        assert_eq!(
+            cost(None, price(10, 40_000), &both),
+            None,
+            "the price of an event is not known"
+        );
+        assert_eq!(cost(price(0, 1), None, &[ran(0, u64::MAX, 0)]), Some((u64::MAX, u64::MAX)));
+    }
+
+    #[test]
     fn the_kernel_may_count_between_the_least_and_the_most_that_events_show() {
         let ms = 1_000_000;
         let account = |kernel_ms: u64, steal_ms: u64| Account {

@@ -7,14 +7,13 @@ mod holder;
 mod lengths;
 mod longest;
 mod places;
+mod stacks;
 mod table;
 
 pub use holder::{Holder, HolderKind};
 pub use longest::LongWait;
-pub use places::{
-    Calls, PoolPlace, StackNumbers, WaitPlace, WaitPlaces, places, places_of_pools, read_calls,
-    with_stacks,
-};
+pub use places::{Calls, PoolPlace, WaitPlace, WaitPlaces, places, places_of_pools, read_calls};
+pub use stacks::{StackNumbers, with_stacks};
 
 pub(crate) use longest::{longest_waits, wait_that_met};
 

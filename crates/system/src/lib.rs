@@ -26,6 +26,7 @@ pub mod functions;
 pub mod huge_pages;
 pub mod idle;
 pub mod init;
+mod little_endian;
 pub mod machine;
 pub mod memory_nodes;
 pub mod perf;

@@ -16,7 +16,7 @@ const PRIORITY: i32 = 80;
 const LONGEST: Duration = Duration::from_secs(1);
 /// Blocks in which several things are measured alternately.
 const BLOCKS: u64 = 5;
-/// One wake-up without kernel events for each of so many with them shows what the events cost.
+/// Number of wake-ups with kernel events for each one without, which shows what the events cost.
 const CONTROL: u64 = 4;
 /// The smallest number of expiries in a block.
 const LEAST: u64 = 1;

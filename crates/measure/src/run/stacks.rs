@@ -15,7 +15,7 @@ const BUFFER_PART: u64 = 2;
 /// The stacks of a run.
 pub(super) struct Stacks {
     reader: Option<StackReader>,
-    /// How often names are looked up and saved; absent if only the last part of the run is kept: then with each part.
+    /// Time between two lookups of names. Absent if only the last part of the run is kept: each part then has its own.
     name_every: Option<Duration>,
     named: Instant,
 }

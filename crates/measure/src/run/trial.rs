@@ -15,7 +15,7 @@ const ROUNDS: u32 = 50;
 const BLOCKS: u32 = 30;
 /// Number of switches between the two threads.
 pub(super) const SWITCHES: u64 = 2 * ROUNDS as u64 * BLOCKS as u64;
-/// A thread that waited for so long gives up.
+/// Longest time for which a thread waits for the other one.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// How long the rounds took, and who made them.

@@ -1,6 +1,7 @@
 //! Reads the names and places of functions from an ELF file of 64 bits, whatever its headers claim, in bounded memory.
 
 use super::names::Names;
+use crate::little_endian::{half, long, word};
 use anechoic_recording::{Problem, ProblemKind, in_words};
 use std::collections::HashMap;
 use std::fs::File;
@@ -290,17 +291,4 @@ fn interpreter(file: &File) -> Option<String> {
     let is_env = interpreter.ends_with("/env");
     let program = words.find(|word| is_env && !word.starts_with('-') && !word.contains('='));
     Some(program.unwrap_or(interpreter).to_owned())
-}
-
-/// Reads numbers of 2, 4 and 8 bytes; 0 beyond the end.
-fn half(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u16::from_le_bytes(*it))
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u32::from_le_bytes(*it))
-}
-
-fn long(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u64::from_le_bytes(*it))
 }

@@ -53,7 +53,7 @@ fn rank(name: &str, wanted: &Wanted<'_>) -> Option<u8> {
     Some(rank + is_copy)
 }
 
-/// A name that is looked for.
+/// The name of a function to find.
 struct Wanted<'a> {
     name: &'a str,
     /// The last identifier in it, without parameters and type arguments; empty if it may be written in another way.

@@ -3,6 +3,7 @@
 //! Layout of the records: `PERF_RECORD_*` in `include/uapi/linux/perf_event.h`.
 
 use super::{open, software};
+use crate::little_endian::{half, long, word};
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_DUMMY, PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK, PERF_RECORD_LOST,
     PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_MMAP2, PERF_SAMPLE_TIME, perf_event_mmap_page,
@@ -132,18 +133,6 @@ fn change(kind: u32, flags: u32, body: &[u8]) -> Option<Change> {
         _ => return None,
     };
     Some(Change { at_ns, process, kind })
-}
-
-fn half(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u16::from_le_bytes(*it))
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u32::from_le_bytes(*it))
-}
-
-fn long(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u64::from_le_bytes(*it))
 }
 
 /// The records of one CPU.

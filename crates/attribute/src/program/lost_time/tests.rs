@@ -412,3 +412,41 @@ fn what_a_thread_waited_before_the_start_does_not_count() {
         Executed { ran: 2 * MS, interrupted: 0, waking: 2 * MS, unseen: 0, events: 2, switches: 2 };
     assert_eq!(ran, Some(expected.on(0)));
 }
+
+/// An event is written in the time of the program if one of its threads is current, or becomes it.
+#[test]
+fn events_count_while_a_thread_of_the_program_is_current() {
+    let rows: [(&str, Vec<KernelEvent>, (u64, u64)); 4] = [
+        ("no event of it", vec![switch(MS, IDLE, RUNNABLE, OTHER)], (0, 0)),
+        (
+            "it comes and goes",
+            vec![switch(MS, IDLE, RUNNABLE, A), switch(2 * MS, A, SLEEPS, OTHER)],
+            (2, 2),
+        ),
+        (
+            "a tick on top of it, and one on top of another thread",
+            [
+                vec![switch(MS, IDLE, RUNNABLE, A)],
+                tick(2 * MS, A, 100).to_vec(),
+                vec![switch(3 * MS, A, RUNNABLE, OTHER)],
+                tick(4 * MS, OTHER, 100).to_vec(),
+            ]
+            .concat(),
+            (2 + tick(0, A, 0).len() as u64, 2),
+        ),
+        (
+            "another thread wakes it",
+            vec![waking(MS, OTHER, A), switch(2 * MS, OTHER, SLEEPS, A)],
+            (1, 1),
+        ),
+    ];
+    for (name, events, expected) in rows {
+        let program = Program { threads: vec![A, B], ..Program::default() };
+        let clock = builders::clock(1_000_000_000);
+        let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
+        events.iter().for_each(|event| lost_time.event(event));
+        lost_time.finish(SECOND);
+        let ran = lost_time.ran().find(|ran| ran.cpu == 0).unwrap_or_default();
+        assert_eq!((ran.events, ran.switches), expected, "case: {name}");
+    }
+}

@@ -10,7 +10,7 @@ use anechoic_recording::DelayKind;
 
 /// Number of places in a brief table, and of their calls.
 const FEW: usize = 3;
-/// A larger part of the delays at unknown places than one in so many is stated.
+/// Delays at unknown places are stated if they are more than one part in this many.
 const UNKNOWN: u64 = 10;
 /// Number of calls in the full table.
 const CALLS: usize = 8;
