@@ -11,8 +11,8 @@ const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
 /// How texts begin that have no short beginning, and what stands for them.
-const SHORT: [(&str, &str); 36] = [
-    ("Also record the calls in which", "Record also the calls in its code"),
+const SHORT: [(&str, &str); 38] = [
+    ("Also record the calls in which", "Show where in its code it lost a CPU"),
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
     ("Count in an iteration what all", "Count what all threads lose"),
     ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
@@ -36,6 +36,8 @@ const SHORT: [(&str, &str); 36] = [
     ("Record these running processes", "Record these running processes: 12,34"),
     ("Serial port to which", "Serial port to which the recording is sent"),
     ("Shortest time for which each CPU", "Shortest time watched for a verdict"),
+    ("The same, with each text", "The same by texts in the trace_marker"),
+    ("The same, with each write", "The same by writes to a descriptor"),
     ("Time for the expiries", "Time for one interval and one kind of idle"),
     ("Time for the repetitions", "Time for one experiment on one working set"),
     ("Time for the samples of one ring", "Time for the samples of one ring"),

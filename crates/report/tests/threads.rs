@@ -3,10 +3,12 @@
 use crate::made;
 use crate::schema::validate;
 use anechoic_analyze::Summary;
-use anechoic_analyze::program::ProgramFacts;
+use anechoic_analyze::program::{ProgramFacts, RecordingCost};
 use anechoic_analyze::waits::{
-    Behind, Blocked, Holder, HolderKind, LongestWait, Member, ThreadRow,
+    Behind, Blocked, Calls, Holder, HolderKind, LongestWait, Member, ThreadRow, WaitPlace,
+    WaitPlaces,
 };
+use anechoic_recording::DelayKind;
 use anechoic_report::View;
 use anechoic_report::results::Found;
 use anechoic_report::results::summary::SUMMARY;
@@ -135,4 +137,70 @@ fn the_most_delayed_threads_come_first_and_all_on_request() {
     let one = summary(threads().split_off(1)[..1].to_vec());
     assert!(!text(&one, false).contains("more\n\nwhat took"), "one thread has no more");
     assert!(!text(&summary(vec![]), false).contains("delayed by"), "no thread, no table");
+}
+
+#[test]
+fn places_are_named_by_their_calls_and_what_is_not_known_is_stated() {
+    let calls = |program: &[&str], kernel: &[&str]| {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Calls { program: owned(program), kernel: owned(kernel) }
+    };
+    let place = |calls, kind, waits, delayed_ns| WaitPlace {
+        calls,
+        kind,
+        waits,
+        delayed_ns,
+        longest_ns: delayed_ns / 2,
+    };
+    let deep = ["a", "b\u{1b}[31m", "c", "d", "e", "f", "g", "h", "[libc.so.6]"];
+    let places = vec![
+        place(
+            calls(&["step", "run", "main", "[libc.so.6]"], &[]),
+            DelayKind::Preempted,
+            20,
+            40 * MS,
+        ),
+        place(calls(&["read", "main"], &["pipe_read", "ksys_read"]), DelayKind::Woken, 7, 9 * MS),
+        place(calls(&deep, &[]), DelayKind::Preempted, 2, MS),
+        place(calls(&[], &[]), DelayKind::Preempted, 1, 10 * US),
+    ];
+    let mut made = summary(threads());
+    made.places = Some(WaitPlaces { places, others_ns: 0, unknown_ns: 30 * MS });
+    let (brief, all) = (text(&made, false), text(&made, true));
+    let lines = [
+        " 40 ms     20    20 ms  preempted in step ← run ← main\n",
+        "9.0 ms      7   4.5 ms  slept in pipe_read (kernel) ← read ← main\n",
+        "1.0 ms      2   500 µs  preempted in a ← b",
+    ];
+    for line in lines {
+        assert!(brief.contains(line) && all.contains(line), "{line}\n{brief}{all}");
+    }
+    assert!(
+        brief.contains("1 more\n30 ms of 80 ms were delays at places that are not known."),
+        "{brief}"
+    );
+    assert!(
+        all.contains("preempted in code that is not known")
+            && all.contains("30 ms at unknown places"),
+        "{all}"
+    );
+    assert!(!brief.contains('\u{1b}') && !all.contains('\u{1b}'));
+    made.places.iter_mut().for_each(|places| places.unknown_ns = MS);
+    assert!(!text(&made, false).contains("not known"));
+}
+
+#[test]
+fn what_recording_cost_is_in_brief_where_it_is_much() {
+    let mut made = summary(threads());
+    let cost = |made: &mut Summary, ns| {
+        let recording = Some(RecordingCost { events: 1_000, ns });
+        made.run.program.iter_mut().for_each(|program| program.recording = recording);
+        (text(made, false), text(made, true))
+    };
+    let (brief, all) = cost(&mut made, 20 * MS); // of 400 ms
+    let stated = "about 5.0 % of its run time (20 ms): 1,000 events";
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined(&brief).contains(stated) && joined(&all).contains(stated), "{brief}{all}");
+    let (brief, all) = cost(&mut made, 4 * MS);
+    assert!(!brief.contains("of its run time") && all.contains("of its run time"), "{brief}{all}");
 }

@@ -14,8 +14,8 @@ pub(super) static FORMAT: Format = Format {
     id: "folded",
     title: "folded stacks for flame graphs: where the threads of a program lost their CPUs",
     details: "speedscope, flamegraph.pl and inferno read it. Each line is a place: the thread or the pool of threads, its calls from \
-              the outermost to the innermost, those of the kernel with _[k] at their end, and the lost time of the waits there in µs: that in \
-              which a thread waited for a CPU and no thread of the program executed on it. A place with less than half a µs has no \
+              the outermost to the innermost, those of the kernel with _[k] at their end, and the time in \
+              µs in which a thread waited there for a CPU and no thread of the program executed on it. A place with less than half a µs has no \
               line. [no stack] stands for waits whose calls are not known. Only recordings of `record --stacks` have calls.",
     extension: "folded",
     binary: false,

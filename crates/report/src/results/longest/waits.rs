@@ -43,10 +43,10 @@ fn where_they_were(wait: &LongWait) -> String {
         DelayKind::Preempted => format!("it was in {}", calls(own, CALLS)),
         _ => format!("it had slept in {}", calls(own, CALLS)),
     });
-    let other = wait
-        .behind_calls
-        .as_ref()
-        .map(|other| format!("{} left in {}", plain(&wait.behind.name), calls(other, CALLS)));
+    // What did not hold it up has no name: then it was a wake-up.
+    let named = wait.behind_calls.as_ref().filter(|_| !wait.behind.name.is_empty());
+    let other =
+        named.map(|other| format!("{} left in {}", plain(&wait.behind.name), calls(other, CALLS)));
     [own, other].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
