@@ -158,3 +158,56 @@ fn wake_ups_follow_each_other() {
     };
     assert_eq!(lengths("0: "), lengths("1: "), "{found:#?}");
 }
+
+/// Both threads are woken in one interrupt, and the kernel hides the switch from the idle thread to the other.
+#[test]
+fn a_thread_that_took_an_idle_cpu_unseen_is_named_from_the_interrupt_on() {
+    let signs: [(&str, KernelEvent); 2] = [
+        ("its switch", switch(405_000, 43, 1, VICTIM, 19)),
+        ("an interrupt on top of it", on(300_000, 43, LocalTimerEntry, [236, 0, 0])),
+    ];
+    for (name, sign) in signs {
+        let mut events = interrupt(105_000, 0);
+        events.push(on(106_100, 0, HrtimerEntry, [0xd, WAKER, 0]));
+        events.push(on(106_200, 0, Waking, [43, 1, 0]));
+        events.push(on(106_300, 0, HrtimerExit, [0xd, 0, 0]));
+        events.sort_by_key(|event| event.ticks);
+        events.push(sign);
+        if sign.kind == LocalTimerEntry {
+            events.push(on(301_000, 43, LocalTimerExit, [236, 0, 0]));
+            events.push(on(404_000, 43, HrtimerStart, [0xd, WAKER, 0]));
+            events.push(switch(405_000, 43, 1, VICTIM, 19));
+        }
+        let found = rows(&[(100_000, 406_000)], events, vec![]);
+        let hog = |row: &&String| row.contains("thread stress");
+        let ran: Vec<&String> = found.iter().filter(hog).collect();
+        let expected = match sign.kind {
+            Switch => "0: off: thread stress | 106500..405000 = 298500 | runnable",
+            _ => "0: off: thread stress | 106500..405000 = 297500 | runnable",
+        };
+        assert_eq!(ran, [expected], "case: {name}: {found:#?}");
+        assert!(!found.iter().any(|row| row.contains("unseen")), "case: {name}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_stopped_thread_is_not_late_because_of_its_timer() {
+    let stop = KernelEvent { pid: 43, ..on(20_000, 43, Signal, [VICTIM as u64, 19, 0]) };
+    for (name, current) in [("idle", 0), ("busy", 43)] {
+        let events = vec![
+            asleep(500, 43),
+            stop,
+            on(20_100, 43, Waking, [VICTIM as u64, 1, 0]),
+            switch(21_000, 43, 0, VICTIM, 19),
+            switch(22_000, VICTIM, 4, current, 120),
+            on(300_000, current, Waking, [VICTIM as u64, 1, 0]),
+            switch(304_000, current, 0, VICTIM, 19),
+        ];
+        let found = rows(&[(100_000, 305_000)], events, vec![]);
+        assert!(
+            found[0].contains("stop") && found[0].contains("100000..300000 = 200000"),
+            "case: {name}: {found:#?}"
+        );
+        assert!(!found.iter().any(|row| row.contains("late-timer")), "case: {name}: {found:#?}");
+    }
+}

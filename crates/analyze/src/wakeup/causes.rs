@@ -80,7 +80,8 @@ impl TickParts {
     fn new(sample: &Sample, rows: &[Activity]) -> Option<Self> {
         let state = |row: &Activity, state: VictimState| &*row.victim_state == state.name();
         let top = || rows.iter().filter(|row| row.parent.is_none());
-        let waits = top().rfind(|row| state(row, VictimState::Blocked))?;
+        let not_yet = [VictimState::Blocked, VictimState::Stopped];
+        let waits = top().rfind(|row| not_yet.iter().any(|not_yet| state(row, *not_yet)))?;
         let woken = waits.end_ticks;
         // The interrupt that was open when the thread was woken.
         let place = rows.iter().position(|row| std::ptr::eq(row, waits))?;

@@ -5,7 +5,7 @@
 
 use super::threads::ORDINARY;
 use super::{Open, Scene};
-use crate::frame::{Frame, Sender, VictimState, What};
+use crate::frame::{Away, Frame, Sender, VictimState, What};
 
 impl Scene {
     /// Follows events between two samples of thread `victim`, which runs when the first of them has ended at `start`.
@@ -26,11 +26,18 @@ impl Scene {
         // Some kernels hide the switches to the idle thread: then the victim seems to run.
         let unknown = !known || self.current.0 == victim;
         let current = if unknown { (What::UNKNOWN, ORDINARY) } else { self.current };
+        let stopped = self.stopped().filter(|_| known);
         (self.start, self.end) = (start, end);
         (self.fifo, self.watched) = (false, true);
         self.restart();
         (self.asleep, self.woken) = (true, true);
-        (self.state, self.current) = (VictimState::Blocked, current);
+        self.current = current;
+        if let Some((what, sender)) = stopped {
+            // Its timer is off: it looks at the time when it is continued.
+            self.state = VictimState::Stopped;
+            return self.off_cpu(start, what, sender);
+        }
+        self.state = VictimState::Blocked;
         self.off_cpu(start, What::LateTimer { pid: current.0 }, None);
         for (what, sender) in open {
             self.open(start, what, sender);
@@ -38,6 +45,14 @@ impl Scene {
                 self.expires(function, false);
             }
         }
+    }
+
+    /// Returns what stopped the victim, if it is stopped.
+    fn stopped(&self) -> Option<(What, Option<Sender>)> {
+        let base = self.stack[self.off?];
+        let is_stopped = matches!(base.what, What::Away(Away::Stopped { .. } | Away::Traced));
+        (is_stopped && self.state == VictimState::Stopped)
+            .then(|| (base.what, self.frames[base.frame as usize].sender))
     }
 
     fn open_interrupts(&self) -> impl Iterator<Item = &Open> {
@@ -79,7 +94,7 @@ impl Scene {
     pub(super) fn finish_wake_up(&mut self) -> &mut Vec<Frame> {
         match (self.seen, self.state) {
             (None, _) => return self.whole(What::Dark),
-            (_, VictimState::Blocked) => return self.whole(What::Unseen),
+            (_, VictimState::Blocked | VictimState::Stopped) => return self.whole(What::Unseen),
             // The kernel hides the switch: what follows the waking is one part.
             (_, VictimState::Runnable) => self.come_back(self.end),
             _ => {}

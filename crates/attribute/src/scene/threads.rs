@@ -79,6 +79,9 @@ impl Scene {
             return self.has_cpu(pid);
         }
         self.bystander = None;
+        if let Some(base) = self.off.filter(|base| self.has_left_idle(*base)) {
+            return self.ran_since_idle(base, pid);
+        }
         let unseen_since = self.seen.map_or(ticks, |(_, last)| last);
         self.suspend(unseen_since);
         self.current = (pid, ORDINARY);
@@ -95,6 +98,27 @@ impl Scene {
         }
         self.state = VictimState::Runnable;
         self.off_cpu(ticks, thread(self.current), None);
+    }
+
+    /// Returns whether the idle thread, whose switches some kernels hide, had the CPU last, and nothing is open in it.
+    fn has_left_idle(&self, base: usize) -> bool {
+        let alone = self.stack.len() == base + 1 && self.muted().is_none();
+        alone && self.current.0 == 0 && self.state == VictimState::Runnable
+    }
+
+    /// Charges the time since the last interrupt to thread `pid`: no CPU idles while a thread waits for it, and the switches of
+    /// all other threads are seen.
+    fn ran_since_idle(&mut self, base: usize, pid: i32) {
+        let idle = self.stack[base].frame;
+        let inside = self.frames.iter().rev().find(|frame| frame.parent == Some(idle));
+        let since = inside.map_or(self.frames[idle as usize].start, |frame| frame.end);
+        let moved = self.at.saturating_sub(since);
+        let before = &mut self.frames[idle as usize].self_ticks;
+        *before = before.saturating_sub(moved);
+        self.at = since;
+        self.unwind(since, base);
+        self.current = (pid, ORDINARY);
+        self.off_cpu(since, thread(self.current), None);
     }
 
     /// Switches the victim in.
@@ -250,9 +274,9 @@ impl Scene {
         }
         self.state = VictimState::Runnable;
         if let Some(base) = self.off
-            && self.current.0 != 0
+            && (self.current.0 != 0 || self.asleep)
         {
-            self.begin_again(ticks, base, thread(self.current));
+            self.begin_again(ticks, base, self.runs(self.current));
         }
     }
 }

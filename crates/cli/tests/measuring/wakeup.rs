@@ -4,6 +4,7 @@
 use crate::tool::{self, Done, anechoic, arg};
 use anechoic_analyze::Wakeup;
 use anechoic_analyze::wakeup::wakeup;
+use anechoic_kernels::counter;
 use anechoic_lab::note;
 use anechoic_recording::{
     Activity, ActivityKind, EventKind, KernelEvent, Name, NameKind, Recording, Sample,
@@ -226,4 +227,77 @@ fn what_cannot_be_measured_is_refused_with_what_can() {
     let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("(timer slack), which is part of the latency"), "{}", done.out);
     assert!(words.contains("wake-ups half took up to"), "{}", done.out);
+}
+
+/// A thread that keeps its CPU for 300 µs every 5.37 ms, and the counter when it began and ended each time.
+fn hog(cpu: u32, policy: i32, priority: i32) -> Vec<(u64, u64)> {
+    cpus::pin(&[cpu]).expect("pinned");
+    cpus::set_policy(policy, priority).expect("real-time priority");
+    let clock = anechoic_system::clock::calibrate(&[], true).expect("a clock");
+    let length = clock.ticks(300_000);
+    let begun = std::time::Instant::now();
+    let mut ran = vec![];
+    while begun.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_micros(5_370));
+        let start = counter::ordered();
+        let end = loop {
+            let now = counter::ordered();
+            if now - start > length {
+                break now;
+            }
+        };
+        ran.push((start, end));
+    }
+    ran
+}
+
+/// The hog's own log is the truth here: it is named in the wake-ups that it delayed, and in no other.
+#[test]
+fn a_thread_of_higher_priority_is_named_in_the_wake_ups_that_it_delayed() {
+    if !tool::may_be_real_time() || !tool::may_trace() || cpus::allowed().len() < 2 {
+        return note::skipped("it needs real-time priority, kernel events and two CPUs");
+    }
+    let _alone = tool::alone();
+    let (cpu, dir) = (last_cpu(), tempfile::tempdir().expect("a directory"));
+    let number: u32 = cpu.parse().expect("a number");
+    let thread = std::thread::Builder::new().name("busy-hog".to_owned());
+    let log = thread.spawn(move || hog(number, libc::SCHED_FIFO, 90)).expect("a thread");
+    let options = ["--cpus", &cpu, "--duration", "3s", "--policy", "fifo", "--priority", "80"];
+    let done = anechoic(&[&SHORT[..4], &options, &["-o", arg(dir.path())]].concat());
+    assert!(matches!(done.code, Some(0 | 1)), "{:?}: {}", done.code, done.err);
+    let log = log.join().expect("it ends");
+    let recording = Recording::open(dir.path()).expect("a recording");
+    let found = wakeup(&recording).expect("a result");
+    let clock = &recording.run().clock;
+    let mut charged: HashMap<u64, (u64, bool)> = HashMap::new();
+    for row in recording.rows_of_cpu::<Activity>(number).each() {
+        let row = row.expect("readable");
+        let (ticks, known) = charged.entry(row.detour).or_insert((0, true));
+        *known &= row.kind != ActivityKind::NotAttributable;
+        *ticks += if &*row.name == "busy-hog" { row.self_ticks } else { 0 };
+    }
+    let (mut hit, mut named, mut wrong, mut unknown) = (0, 0, 0, 0);
+    for (sample, at) in recording.rows_of_cpu::<Sample>(number).each().zip(0..) {
+        let sample = sample.expect("readable");
+        let Some(&(ticks, known)) = charged.get(&at) else { continue };
+        let overlap = log.iter().map(|&(start, end)| {
+            end.min(sample.end_ticks).saturating_sub(start.max(sample.start_ticks))
+        });
+        let (overlap_ns, charged_ns) = (clock.ns(overlap.sum()), clock.ns(ticks));
+        let events = found.causes.is_some() && known;
+        unknown += u32::from(!known && overlap_ns > 50_000);
+        // What it takes to switch to the hog and away from it is not in its own log.
+        hit += u32::from(events && overlap_ns > 50_000);
+        named +=
+            u32::from(events && overlap_ns > 50_000 && charged_ns.abs_diff(overlap_ns) < 30_000);
+        wrong += u32::from(events && overlap_ns == 0 && charged_ns > 30_000);
+    }
+    println!(
+        "{hit} hit, {named} named, {wrong} wrong, {unknown} of unknown cause (with those without events)"
+    );
+    assert!(hit >= 50, "{hit} wake-ups were hit");
+    assert!(named * 100 >= hit * 99, "{named} of {hit}");
+    assert_eq!(wrong, 0, "wake-ups that it did not hit are charged to it");
+    let causes = found.causes.expect("events");
+    assert!(causes.not_attributable * 100 <= causes.explained, "{causes:#?}");
 }
