@@ -342,32 +342,34 @@ impl LostTime {
 
     /// Handles an event of thread `tid`. If that is not the thread switched in last, a switch was missed.
     ///
-    /// Some kernels do not report the switches of a CPU's idle thread. A thread that was woken began there between the last
-    /// event of the CPU and this one: that time counts as executed and is stated apart.
+    /// Some kernels do not report the switches from a CPU's idle thread, or from some others. A thread of the program came or left
+    /// between the last event of the CPU and this one: that time counts as executed and is stated apart. An idle CPU may be
+    /// without events for long, so that a thread which was preempted before begins there only now.
     fn expect(&mut self, cpu: u32, ticks: u64, tid: i32) {
         let before = self.cpu(cpu).current;
         if before == Some(tid) {
             return;
         }
-        if let Some(gone) = before
-            && matches!(self.threads.get(&gone), Some(Thread::Current { cpu: on, .. }) if *on == cpu)
-        {
-            self.forget(gone, ticks);
+        let seen = self.cpu(cpu).seen.max(self.cpu(cpu).counted_from).min(ticks);
+        let mut begun = ticks;
+        let left = before.and_then(|gone| self.threads.get(&gone));
+        if matches!(left, Some(Thread::Current { cpu: on, .. }) if *on == cpu) {
+            before.into_iter().for_each(|gone| self.forget(gone, ticks));
+            self.cpu(cpu).executed.unseen += ticks - seen;
+        } else if self.members.has(tid) && before.is_some_and(|gone| gone != IDLE) {
+            begun = seen;
         }
-        let idled = before == Some(IDLE);
         self.cpu(cpu).exit_all();
         self.cpu(cpu).current = Some(tid);
-        let mut begun = ticks;
         if self.members.has(tid) {
             let woken = self.arrive(tid, cpu, ticks);
-            if let Some(since) = woken.filter(|_| idled) {
-                let state = self.cpu(cpu);
-                begun = state.seen.max(since).max(state.counted_from).min(ticks);
-                state.executed.unseen += ticks - begun;
-                state.switch(begun, woken);
-                let over = state.waited(since, begun);
+            if let Some(since) = woken.filter(|_| before == Some(IDLE) || begun < ticks) {
+                begun = seen.max(since).min(ticks);
+                self.cpu(cpu).switch(begun, woken);
+                let over = self.cpu(cpu).waited(since, begun);
                 self.emit(cpu, over);
             }
+            self.cpu(cpu).executed.unseen += ticks - begun;
         }
         self.settle(cpu, begun, false);
     }

@@ -380,6 +380,37 @@ fn what_belongs_to_the_kernels_account_is_counted_apart() {
             .concat(),
             executed(MS - 5_000, 0, 3_000, MS - 5_000),
         ),
+        (
+            "another thread whose switches are not reported, and that preempts it",
+            [
+                vec![switch(MS, IDLE, RUNNABLE, A), switch(2 * MS, A, RUNNABLE, OTHER)],
+                tick(3 * MS, OTHER, 1_000).to_vec(),
+                tick(5 * MS, A, 1_000).to_vec(),
+                vec![switch(6 * MS, A, SLEEPS, IDLE)],
+            ]
+            .concat(),
+            executed(4 * MS - 2_000, 1_000, 0, 2 * MS - 1_000),
+        ),
+        (
+            "another thread whose switches are not reported, and that had the CPU when it was woken",
+            [
+                vec![switch(MS, A, SLEEPS, OTHER), waking(2 * MS, OTHER, A)],
+                tick(3 * MS, A, 1_000).to_vec(),
+                vec![switch(4 * MS, A, SLEEPS, IDLE)],
+            ]
+            .concat(),
+            executed(2 * MS - 1_000, 1_000, 0, MS),
+        ),
+        (
+            "its own switches are not reported",
+            [
+                vec![switch(MS, IDLE, RUNNABLE, A)],
+                tick(2 * MS, A, 1_000).to_vec(),
+                tick(4 * MS, OTHER, 1_000).to_vec(),
+            ]
+            .concat(),
+            executed(3 * MS - 1_000, 1_000, 0, 2 * MS - 1_000),
+        ),
     ];
     for (name, events, expected) in rows {
         let program = Program { threads: vec![A], ..Program::default() };
