@@ -130,10 +130,12 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// Returns the rates in a run, if it recorded a program.
+    /// Returns the rates in a run, if it recorded a program: over the time from its start to its end, or over all of the
+    /// recording where it ran before or after that.
     pub(crate) fn in_run(run: &Run) -> Option<Self> {
-        let elapsed = run.end_ticks.saturating_sub(run.start_ticks);
-        run.program.as_ref().map(|_| Self { elapsed_s: run.clock.seconds(elapsed) })
+        let program = run.program.as_ref()?;
+        let [begun, ended] = program.lived_ticks.unwrap_or([run.start_ticks, run.end_ticks]);
+        Some(Self { elapsed_s: run.clock.seconds(ended.saturating_sub(begun)) })
     }
 
     /// Returns the rate on one CPU of something that came `count` times on `cpus` CPUs; 0 in a run without length.

@@ -97,3 +97,34 @@ fn what_cannot_be_exported_is_refused_in_one_line() {
     }
     assert!(files(dir.path()).is_empty());
 }
+
+/// The rows of a measured CPU are those of all that have its number. Events come from other CPUs, too.
+#[test]
+fn every_table_has_the_rows_of_the_chosen_cpu_alone() {
+    for (recording, cpu, table, column) in [
+        ("before", "1", "detours", 2),
+        ("before", "1", "events", 0),
+        ("before", "1", "counters", 1),
+        ("before", "1", "activities", 0),
+        ("bsp", "1", "samples", 2),
+        ("bsp", "1", "series", 4),
+    ] {
+        let rows = |cpus: &[&str]| {
+            let done = export("csv", &[&example(recording)], &[&["--table", table], cpus].concat());
+            assert_eq!((done.code, &*done.err), (Some(0), ""), "{table}");
+            done.out.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let is_of_cpu = |row: &&String| row.split(',').nth(column) == Some(cpu);
+        let all = rows(&[]);
+        let own: Vec<&String> = all.iter().filter(is_of_cpu).collect();
+        assert!(!own.is_empty(), "{table}");
+        assert_eq!(rows(&["--cpus", cpu]).iter().collect::<Vec<_>>(), own, "{table}");
+    }
+    let refused = export("csv", &[&example("before")], &["--table", "names", "--cpus", "1"]);
+    assert_eq!((refused.code, refused.is_one_clear_line()), (Some(64), true), "{}", refused.err);
+    // It lost nothing, and has no samples.
+    let losses = export("csv", &[&example("before")], &["--table", "losses"]);
+    assert_eq!((losses.code, losses.out.lines().count()), (Some(0), 1), "{}", losses.out);
+    let samples = export("csv", &[&example("before")], &["--table", "samples"]);
+    assert_eq!((samples.code, samples.is_one_clear_line()), (Some(65), true), "{}", samples.err);
+}

@@ -146,6 +146,8 @@ fn places_are_named_by_their_calls_and_what_is_not_known_is_stated() {
         Calls { program: owned(program), kernel: owned(kernel) }
     };
     let place = |calls, kind, waits, delayed_ns| WaitPlace {
+        thread: Some("control".into()),
+        other_threads: 0,
         calls,
         kind,
         waits,
@@ -165,7 +167,7 @@ fn places_are_named_by_their_calls_and_what_is_not_known_is_stated() {
         place(calls(&[], &[]), DelayKind::Preempted, 1, 10 * US),
     ];
     let mut made = summary(threads());
-    made.places = Some(WaitPlaces { places, others_ns: 0, unknown_ns: 30 * MS });
+    made.places = Some(WaitPlaces { places, others_ns: 0, unknown_ns: 30 * MS, cut_short_ns: 0 });
     let (brief, all) = (text(&made, false), text(&made, true));
     let lines = [
         " 40 ms     20    20 ms  preempted in step ← run ← main\n",

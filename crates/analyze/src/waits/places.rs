@@ -8,12 +8,27 @@ use anechoic_recording::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What stands for a thread or a call that is not known.
 const UNKNOWN: &str = "[unknown]";
 /// Number of places that are kept.
 const PLACES: usize = 20;
+/// Functions with which a thread of a program begins.
+const BEGINNINGS: [&str; 9] = [
+    "main",
+    "_start",
+    "__libc_start_main",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+    "runtime.main",
+    "runtime.goexit",
+];
+/// Number of calls of a program that the kernel is asked to follow.
+const MOST_CALLS: usize = 8;
 /// How the kernel leaves a CPU. These functions say nothing about why.
 const LEAVING: [&str; 12] = [
     "__schedule",
@@ -53,9 +68,29 @@ pub struct Calls {
     pub kernel: Vec<String>,
 }
 
+impl Calls {
+    /// Returns whether the program's calls end before the function with which a thread begins: it has no frame pointers.
+    #[must_use]
+    pub fn end_early(&self) -> bool {
+        let begins =
+            |call: &String| BEGINNINGS.contains(&&**call) || call.ends_with("lang_start_internal");
+        // The C library has no frame pointers as distributions build it: what it calls first is called by its file.
+        let by_library = self.program.len() > 1
+            && self.program.last().is_some_and(|call| call.starts_with("[libc"));
+        let is_full = self.program.len() >= MOST_CALLS;
+        !(self.program.is_empty() || is_full || by_library || self.program.iter().any(begins))
+    }
+}
+
 /// A place in its code where a program lost a CPU, or from which it came back late.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitPlace {
+    /// The threads that lost most there: their name, or that of their pool. Absent in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Number of other pools and threads that lost a CPU there too.
+    #[serde(default)]
+    pub other_threads: u64,
     /// Where it was.
     pub calls: Calls,
     /// How it waited: `preempted` there, or `woken` after it had slept there.
@@ -77,6 +112,10 @@ pub struct WaitPlaces {
     pub others_ns: u64,
     /// The lost time of waits without a stack, in ns: threads that began, and switches whose stack was not read.
     pub unknown_ns: u64,
+    /// The part of the lost time at known places whose calls in the program end before the function with which a thread
+    /// begins, in ns: code without frame pointers.
+    #[serde(default)]
+    pub cut_short_ns: u64,
 }
 
 impl Calls {
@@ -183,21 +222,28 @@ pub fn places(recording: &Recording) -> Result<Option<WaitPlaces>, Problem> {
     let table = ThreadTable::read(recording)?;
     let Some((sums, calls)) = sums(recording, &table, &|_| true)? else { return Ok(None) };
     // Places in one function are one place.
-    let mut places: HashMap<(&Calls, DelayKind), Times> = HashMap::new();
-    let mut unknown = 0;
-    for ((_, number, kind), times) in &sums {
+    let mut places: HashMap<(&Calls, DelayKind), AtPlace> = HashMap::new();
+    let (mut unknown, mut cut_short) = (0_u64, 0_u64);
+    for ((pool, number, kind), times) in &sums {
         match number.and_then(|number| calls.get(&number)) {
-            Some(calls) => places.entry((calls, *kind)).or_default().merge(*times),
-            None => unknown = u64::saturating_add(unknown, times.ticks),
+            Some(calls) => {
+                cut_short =
+                    cut_short.saturating_add(if calls.end_early() { times.ticks } else { 0 });
+                places.entry((calls, *kind)).or_default().add(*pool, *times);
+            }
+            None => unknown = unknown.saturating_add(times.ticks),
         }
     }
     let mut found: Vec<_> = places.into_iter().collect();
-    found.sort_by(|(a, first), (b, second)| second.ticks.cmp(&first.ticks).then_with(|| a.cmp(b)));
-    let others = found.iter().skip(PLACES).map(|(_, times)| times.ticks).sum();
+    found.sort_by(|(a, first), (b, second)| {
+        second.all.ticks.cmp(&first.all.ticks).then_with(|| a.cmp(b))
+    });
+    let others = found.iter().skip(PLACES).map(|(_, at)| at.all.ticks).sum();
     Ok(Some(WaitPlaces {
-        places: found.iter().take(PLACES).map(|(key, times)| place(*key, times, clock)).collect(),
+        places: found.iter().take(PLACES).map(|(key, at)| place(*key, at, &table, clock)).collect(),
         others_ns: clock.ns(others),
         unknown_ns: clock.ns(unknown),
+        cut_short_ns: clock.ns(cut_short),
     }))
 }
 
@@ -226,13 +272,39 @@ pub fn places_of_pools(
     Ok(Some(found.collect()))
 }
 
-fn place((calls, kind): (&Calls, DelayKind), times: &Times, clock: &Clock) -> WaitPlace {
+/// The waits at one place.
+#[derive(Default)]
+struct AtPlace {
+    all: Times,
+    /// The lost time of each pool, in ticks.
+    pools: BTreeMap<Option<u32>, u64>,
+}
+
+impl AtPlace {
+    fn add(&mut self, pool: Option<u32>, times: Times) {
+        self.all.merge(times);
+        let ticks = self.pools.entry(pool).or_default();
+        *ticks = ticks.saturating_add(times.ticks);
+    }
+}
+
+fn place(
+    (calls, kind): (&Calls, DelayKind),
+    at: &AtPlace,
+    table: &ThreadTable,
+    clock: &Clock,
+) -> WaitPlace {
+    // Of several with the same time, the first by number.
+    let most = at.pools.iter().max_by_key(|(pool, ticks)| (**ticks, Reverse(**pool)));
+    let pool = most.and_then(|(pool, _)| *pool);
     WaitPlace {
+        thread: pool.map(|pool| table.pools[pool as usize].to_string()),
+        other_threads: at.pools.len().saturating_sub(1) as u64,
         calls: calls.clone(),
         kind,
-        waits: times.count,
-        delayed_ns: clock.ns(times.ticks),
-        longest_ns: clock.ns(times.longest),
+        waits: at.all.count,
+        delayed_ns: clock.ns(at.all.ticks),
+        longest_ns: clock.ns(at.all.longest),
     }
 }
 

@@ -181,6 +181,9 @@ const WRAPPERS: [&str; 17] = [
 /// Their options whose value may look like a program, such as the name of a user.
 const WITH_VALUE: [&str; 6] = ["-u", "-U", "-g", "-o", "-s", "-k"];
 const SHELLS: [&str; 3] = ["bash", "dash", "sh"];
+/// What shells do themselves although there is a program of that name.
+const BUILTINS: [&str; 10] =
+    ["[", "cd", "echo", "false", "kill", "printf", "pwd", "test", "true", "umask"];
 
 /// Returns the word of a command that is its program, or the next one that is a program if that only starts another one.
 pub(super) fn program(command: &[String], is_program: impl Fn(&str) -> bool) -> &str {
@@ -215,7 +218,13 @@ fn run_by_shell<'a>(rest: &[&'a str], is_program: &dyn Fn(&str) -> bool) -> Opti
     // Words of redirections alone, as `ab` puts before a command.
     let is_command = |text: &&str| !text.trim().is_empty() && !text.starts_with("exec <");
     let mut commands = rest[at].split(['\n', ';', '|', '&']).filter(is_command);
-    let words: Vec<&str> = commands.next()?.split_whitespace().collect();
+    let mut words: Vec<&str> = commands.next()?.split_whitespace().collect();
+    if words.first() == Some(&"exec") {
+        words.remove(0);
+    }
+    if BUILTINS.contains(words.first()?) {
+        return None;
+    }
     let program = named_program(&words, is_program);
     (commands.next().is_none() && is_program(program)).then_some(program)
 }
@@ -275,9 +284,14 @@ mod tests {
             ("-c", "nice -n 5 /opt/my-bench; true", "sh"),
             ("-c", "for i in 1 2; do ./run; done", "sh"),
             ("-c", "", "sh"),
+            ("-c", "exec", "sh"),
+            ("-c", "exec ./run 3", "run"),
+            ("-c", "kill -9 $$", "sh"),
+            ("-c", "nice kill -9 1", "kill"),
         ] {
             let script = ["sh", option, text].map(str::to_owned);
-            let is_program = |word: &str| ["nice", "./run", "/opt/my-bench"].contains(&word);
+            let is_program =
+                |word: &str| ["nice", "kill", "./run", "/opt/my-bench"].contains(&word);
             assert_eq!(name(&script, is_program), expected, "{text}");
         }
         assert!(is_executable("sh") && is_executable("/bin/sh"));

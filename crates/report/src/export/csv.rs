@@ -5,7 +5,7 @@ use super::{Export, Format, Holds};
 use crate::style::plain;
 use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::{
-    Boundaries, Cell, Detour, EachTable, Problem, ProblemKind, Recording, Row, each_table,
+    Boundaries, Cell, Detour, EachTable, Problem, ProblemKind, Recording, Row, each_table, topology,
 };
 use std::convert::Infallible;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub(super) static FORMAT: Format = Format {
     details: "Spreadsheets, R and every data frame read it, so it has no comments: doubts about the run are stated on stderr. The columns are start_ns since the start of the run, duration_ns \
               without the loop's own iteration, cpu, and source and name of what took most of the detour, which are empty \
               without attribution; a name that begins like a formula (= + - @) has an apostrophe in front. Rows are sorted by CPU, then by time. \
-              --table writes the rows of another table of the recording, in their order there: docs/format.md describes the columns. `threads` and \
+              --table writes the rows of another table of the recording, in their order there (with --cpus those of these CPUs, and threads that executed on them): docs/format.md describes the columns. `threads` and \
               `delays` have the threads of a recorded program and each time in which one waited, and `marks` its marks.",
     extension: "csv",
     binary: false,
@@ -74,19 +74,26 @@ impl EachTable for Rows<'_> {
         }
         let recording = self.export.recording();
         let boundaries = Boundaries::new(&recording.run().clock, recording.run().start_ticks);
-        if !recording.dir().join(self.table).is_dir() {
+        if !recording.dir().join(self.table).is_dir() && !may_be_empty(self.table, recording) {
             return Err(is_absent(self.table, recording));
         }
         let names: Vec<&str> = R::TABLE.columns().map(|column| column.name).collect();
+        let chosen = self.export.chosen();
+        let place = names.iter().position(|name| ["cpu", "cpus"].contains(name));
+        if chosen.is_some() && place.is_none() {
+            return Err(has_no_cpus(self.table));
+        }
         write!(self.out, "{}\r\n", names.join(","))?;
         let mut line = String::new();
         for row in recording.rows::<R>().each() {
             let row = row?;
-            if row.cpu().is_some_and(|cpu| !self.export.has(cpu)) {
-                continue;
-            }
             line.clear();
+            let (mut at, mut is_chosen) = (0, true);
             row.cells(&boundaries, &mut |cell| {
+                if let (Some(cpus), true) = (chosen, Some(at) == place) {
+                    is_chosen = has_any(cell, cpus);
+                }
+                at += 1;
                 match cell {
                     Cell::Text(text) => line.push_str(&quoted(text)),
                     number => line.push_str(&number.to_string()),
@@ -94,10 +101,40 @@ impl EachTable for Rows<'_> {
                 line.push(',');
             });
             line.pop();
-            write!(self.out, "{line}\r\n")?;
+            if is_chosen {
+                write!(self.out, "{line}\r\n")?;
+            }
         }
         Ok(())
     }
+}
+
+/// Returns whether a cell with a CPU, or a list of CPUs, has one of these.
+fn has_any(cell: Cell<'_>, cpus: &[u32]) -> bool {
+    match cell {
+        Cell::Text(list) => {
+            topology::ranges(list).any(|range| cpus.iter().any(|cpu| range.contains(cpu)))
+        }
+        Cell::Unsigned(number) => cpus.iter().any(|&cpu| u64::from(cpu) == number),
+        Cell::Signed(_) | Cell::Absent => false,
+    }
+}
+
+/// Returns whether a recording without this table had nothing to write into it.
+fn may_be_empty(table: &str, recording: &Recording) -> bool {
+    let (run, program) = (recording.run(), recording.run().program.as_ref());
+    match table {
+        "losses" => true,
+        "events" | "names" => run.trace.is_some(),
+        "marks" => program.is_some_and(|program| program.marked.is_some()),
+        "stacks" => program.is_some_and(|program| program.stack_cost.is_some()),
+        _ => false,
+    }
+}
+
+fn has_no_cpus(table: &str) -> Problem {
+    let why = format!("the rows of the table {table} belong to no CPU");
+    ProblemKind::Usage.problem(why, "leave out --cpus")
 }
 
 fn is_absent(table: &str, recording: &Recording) -> Problem {

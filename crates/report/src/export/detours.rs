@@ -24,6 +24,8 @@ pub struct Export<'a> {
     pub answers: &'a Answers,
     loops: Arc<Loops>,
     cpus: Vec<u32>,
+    /// Whether the user chose these CPUs.
+    are_chosen: bool,
     notes: Arc<[String]>,
     /// The word for each note.
     reasons: Arc<[&'static str]>,
@@ -69,12 +71,24 @@ impl<'a> Export<'a> {
         let (reasons, notes): (Vec<&'static str>, Vec<String>) = notes.into_iter().unzip();
         let (reasons, notes) = (reasons.into(), notes.into());
         let all: Vec<u32> = recording.run().cpus.iter().map(|cpu| cpu.cpu).collect();
+        let are_chosen = cpus.is_some();
         let cpus = match cpus {
             None => all,
             Some(asked) => chosen(recording, &all, asked)?,
         };
         let read = Cell::new(0);
-        Ok(Self { recording, answers, loops, cpus, notes, reasons, summary, progress, read })
+        Ok(Self {
+            recording,
+            answers,
+            loops,
+            cpus,
+            are_chosen,
+            notes,
+            reasons,
+            summary,
+            progress,
+            read,
+        })
     }
 
     /// Returns each CPU as a file of its own.
@@ -126,7 +140,12 @@ impl<'a> Export<'a> {
 
     /// Returns whether rows of this CPU are exported: those of all, unless some were chosen.
     pub(super) fn has(&self, cpu: u32) -> bool {
-        self.cpus.len() == self.run().cpus.len() || self.cpus.contains(&cpu)
+        self.chosen().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// Returns the CPUs that the user chose, if any were.
+    pub(super) fn chosen(&self) -> Option<&[u32]> {
+        self.are_chosen.then_some(&self.cpus)
     }
 
     /// Returns time since the start of the run in nanoseconds.

@@ -107,10 +107,13 @@ fn program_sentences(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
         return vec![format!("{name} ran for {ran} and lost nothing on {cpus}.")];
     };
     let first = format!(
-        "{name} ran for {ran} on {cpus} and was held up for another {}: {} of the time in which it wanted a CPU, in {} from start to end.",
+        "{name} ran for {ran} on {cpus} and was held up for another {}: {} of the time in which it wanted a CPU, in {}.",
         span(lost_ns.round() as u64),
         noise(summary.total.noise),
-        span(run.wall_ns),
+        match program.wall_ns(run.wall_ns) {
+            Some(ns) => format!("{} from start to end", span(ns)),
+            None => format!("{} of recording", span(run.wall_ns)),
+        },
     );
     vec![first, source_and_lengths(summary, lengths)]
 }
