@@ -28,7 +28,7 @@ fn record(marks: &[&str], cpu: &str, program: &Path, args: &[&str]) -> (Vec<f64>
     let dir = tempfile::tempdir().expect("a directory");
     let options = [&["record", "-q", "-o", arg(dir.path())], marks].concat();
     let own = ["--", "taskset", "-c", cpu, arg(program)];
-    let done = anechoic(&[&options[..], &own, args].concat());
+    let done = tool::preferred(&[&options[..], &own, args].concat());
     assert_eq!(done.code, Some(0), "{}", done.err);
     let own_ns = done.out.lines().map(|line| line.parse().expect("a number")).collect();
     (own_ns, result(dir.path()))

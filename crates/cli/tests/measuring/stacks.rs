@@ -19,10 +19,18 @@ fn recorded(dir: &Path, cpu: &str, target: &[&str]) -> Value {
     let record = dir.join("record");
     let _ = std::fs::remove_dir_all(&record);
     let hog = dir.join("program");
-    let hog =
-        spawn(Command::new("timeout").args(["20", "taskset", "-c", cpu, arg(&hog), "1500", "hog"]));
+    let hog = spawn(Command::new("timeout").args([
+        "20",
+        "taskset",
+        "-c",
+        cpu,
+        arg(&hog),
+        "19000",
+        "hog",
+    ]));
     let words = ["record", "--stacks", "-q", "-o", arg(&record)];
     let done = anechoic(&[&words[..], target].concat());
+    tool::signal(&hog, "TERM");
     wait(hog);
     assert_eq!(done.code, Some(0), "{done:?}");
     summary(&record)

@@ -17,6 +17,11 @@ pub use anechoic_lab::turn::alone;
 /// The binary under test.
 pub const ANECHOIC: &str = env!("CARGO_BIN_EXE_anechoic");
 
+/// Starts an ordinary process that all others of the host hardly delay: in a session of its own, which the kernel prefers
+/// (autogroup, where there is one).
+pub const PREFERRED: [&str; 6] =
+    ["setsid", "-w", "sh", "-c", "echo -15 2>&- >/proc/self/autogroup; exec \"$@\"", "sh"];
+
 /// The output and result of one call.
 #[derive(Debug)]
 pub struct Done {
@@ -36,6 +41,11 @@ impl Done {
 /// Runs `anechoic` with these arguments.
 pub fn anechoic(args: &[&str]) -> Done {
     command(ANECHOIC, args)
+}
+
+/// Runs `anechoic` and what it starts so that others of the host hardly delay them.
+pub fn preferred(args: &[&str]) -> Done {
+    command(PREFERRED[0], &[&PREFERRED[1..], &[ANECHOIC], args].concat())
 }
 
 /// Runs any command.
