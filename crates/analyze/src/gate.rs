@@ -15,6 +15,7 @@ mod pattern;
 mod program;
 #[cfg(test)]
 mod programs;
+mod releases;
 pub mod rules;
 mod tally;
 mod waits;

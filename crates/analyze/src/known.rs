@@ -124,6 +124,8 @@ pub enum Doubt {
     },
     /// The rule is for recordings of a program, and none was recorded.
     NoProgram,
+    /// The rule is for threads that timers release, and the recording has none.
+    NoReleases,
     /// A recording beside this one could not be read.
     Unread,
     /// One side of the comparison has a single run, which does not show how much runs differ.

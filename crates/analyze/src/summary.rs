@@ -17,7 +17,7 @@ use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stopped::{Stopped, StoppedBuilder};
 use crate::suspects::{Suspect, suspects};
 use crate::tracer::{TracedTicks, TracerCost, alternates};
-use crate::waits::{ThreadRow, WaitPlaces};
+use crate::waits::{Releases, ThreadRow, WaitPlaces};
 use anechoic_recording::attribution::{Alignment, Attribution};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::stop::StopCondition;
@@ -56,6 +56,10 @@ pub struct Summary {
     /// if the recording was attributed by an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<ThreadRow>>,
+    /// How late timers released the threads of the recorded program; absent without one, in results of several recordings, and
+    /// in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub releases: Option<Releases>,
     /// Where the threads of the recorded program lost their CPUs; absent without call stacks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<WaitPlaces>,
@@ -202,6 +206,7 @@ impl<'a> SummaryBuilder<'a> {
             sources,
             threads: None,
             places: None,
+            releases: None,
             losses: losses(&lost, &windows(loops, run), wall),
             tracer_cost,
             suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),

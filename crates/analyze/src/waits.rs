@@ -7,13 +7,17 @@ mod holder;
 mod lengths;
 mod longest;
 mod places;
+mod releases;
 mod stacks;
 mod table;
 
 pub use holder::{Holder, HolderKind};
 pub use longest::LongWait;
 pub use places::{Calls, PoolPlace, WaitPlace, WaitPlaces, places, places_of_pools, read_calls};
+pub use releases::{LateBy, OVERRUN, ReleaseParts, ReleaseRow, Releases, SLACK, releases};
 pub use stacks::{StackNumbers, with_stacks};
+
+pub(crate) use releases::releases_are_known;
 
 pub(crate) use longest::{longest_waits, wait_that_met};
 

@@ -12,28 +12,28 @@ const GENERATION: usize = 1 << 16;
 ///
 /// It is deterministic: what it forgets depends only on the calls.
 #[derive(Debug)]
-struct Recent<K, V> {
+pub(crate) struct Recent<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
 }
 
 impl<K: Eq + Hash, V: Copy> Recent<K, V> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { young: HashMap::new(), old: HashMap::new() }
     }
 
-    fn set(&mut self, key: K, value: V) {
+    pub(crate) fn set(&mut self, key: K, value: V) {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(key, value);
     }
 
-    fn get(&self, key: &K) -> Option<V> {
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
         self.young.get(key).or_else(|| self.old.get(key)).copied()
     }
 
-    fn take(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
         let old = self.old.remove(key);
         self.young.remove(key).or(old)
     }

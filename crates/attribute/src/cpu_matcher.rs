@@ -57,7 +57,7 @@ pub(crate) struct CpuMatcher<'a> {
 
 /// From the end of an interrupt that woke a thread to the switch to it, if nothing delays it: 5 to 10 µs in a guest, and
 /// more with an exit to the hypervisor.
-const SWITCH_NS: u64 = 20_000;
+pub(crate) const SWITCH_NS: u64 = 20_000;
 
 impl<'a> CpuMatcher<'a> {
     pub(crate) fn new(

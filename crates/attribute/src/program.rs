@@ -4,6 +4,7 @@ mod by_thread;
 mod cpu_state;
 mod holders;
 mod lost_time;
+mod releases;
 mod threads;
 mod watch;
 

@@ -75,6 +75,9 @@ pub struct RecordArgs {
     /// are known as far as it has frame pointers
     #[arg(long)]
     stacks: bool,
+    /// A thread that a timer released is late after this time [default: 100us]
+    #[arg(long, value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
+    late: Option<Duration>,
     /// CPUs whose lost time counts, for example 1 or 2-5 [default: all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -114,6 +117,7 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic record --stop-on 'detour>1ms' --keep 5s -- ./my-server
                                                       the last 5 s before it is held up
   sudo anechoic record --stacks -- ./my-server        where was it when it lost the CPU?
+  sudo anechoic record --late 50us -- ./my-controller are its periodic threads released in time?
   sudo anechoic record -- sudo -u alice ./my-program  as another user";
 
 impl RecordArgs {
@@ -161,6 +165,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         program_cpus: online,
         mark,
         stacks: args.stacks,
+        late: args.late,
         save_every: args.save_every.unwrap_or(plan.save_every),
         stop_on: args.stop_on,
         keep: args.keep,

@@ -196,7 +196,8 @@ const CGROUP: NameField = NameField {
 };
 const IRQ_NAME: NameField = NameField::new(NameKind::Irq, "irq", "name");
 
-// `ipi_send_cpumask` becomes one event per CPU of its mask, with that CPU as the first argument.
+// `ipi_send_cpumask` becomes one event per CPU of its mask, with that CPU as the first argument. `hrtimer_start` becomes a second
+// event where the timer may expire later than asked for.
 events! {
     LocalTimerEntry = 1, "irq_vectors", "local_timer_entry", &["vector"], &[], &[], Enter(OfVector(LocalTimer)), ["LOC"];
     LocalTimerExit = 2, "irq_vectors", "local_timer_exit", &["vector"], &[], &[], Exit(OfVector(LocalTimer)), [];
@@ -244,6 +245,7 @@ events! {
     TimerEntry = 63, "timer", "timer_expire_entry", &["timer", "function", "now"], &["function"], &[], Enter(Timer), [];
     TimerExit = 64, "timer", "timer_expire_exit", &["timer"], &[], &[], Exit(Timer), [];
     TimerStart = 65, "timer", "timer_start", &["timer", "function", "expires"], &["function"], &[], Cause, [];
+    HrtimerSoft = 66, "timer", "hrtimer_start", &["hrtimer", "softexpires"], &[], &[], Cause, [];
     WorkQueue = 70, "workqueue", "workqueue_queue_work", &["work", "function", "cpu"], &["function"], &[], Cause, [];
     WorkStart = 71, "workqueue", "workqueue_execute_start", &["work", "function"], &["function"], &[], Enter(Work), [];
     WorkEnd = 72, "workqueue", "workqueue_execute_end", &["work", "function"], &["function"], &[], Exit(Work), [];

@@ -133,7 +133,8 @@ pub use recording::{Recording, find, find_each, readers};
 pub use row::{CpuRow, DerivedRow, EachTable, Row};
 pub use rows::{
     Activity, ActivityKind, Counter, Delay, DelayKind, Detour, Fixed, KernelEvent, LengthCount,
-    Loss, LossKind, Mark, Name, ProgramThread, Sample, Series, Stack, VictimState, each_table,
+    Loss, LossKind, Mark, Name, ProgramThread, Release, Sample, Series, Stack, VictimState,
+    each_table,
 };
 pub use run::Run;
 pub use stint::Stint;

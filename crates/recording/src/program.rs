@@ -23,6 +23,9 @@ const ENDED: u64 = 0x30;
 /// The lowest priority, as the kernel numbers them, of threads that are not real-time.
 const ORDINARY: i32 = 100;
 
+/// The usual limit of the latency of a release.
+const LATE_NS: u64 = 100_000;
+
 /// A recorded program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
@@ -64,9 +67,20 @@ pub struct Program {
     /// What marks its iterations, if something does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked: Option<Marked>,
+    /// A thread that a timer released has come late after more than this time, in ns; absent for the usual limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
     /// Whether its detours were derived after the recording was killed, up to its last save.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived_after_kill: bool,
+}
+
+impl Program {
+    /// Returns after which time a released thread has come late, in ns: 100 µs if nothing else was asked for.
+    #[must_use]
+    pub fn late_after_ns(&self) -> u64 {
+        self.late_ns.unwrap_or(LATE_NS)
+    }
 }
 
 /// A control group, whose threads and those of the groups below it are a recorded program while they are in it.

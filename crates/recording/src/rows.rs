@@ -287,6 +287,41 @@ tables! {
         /// The same of the thread of the program that had the CPU, or of a blocked thread, of the one that woke it.
         other_priority: Option<i32>,
     }
+
+    /// A timer woke a thread of a recorded program (derived table `releases`).
+    ///
+    /// They are in the order in which they ended.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Release: derived "releases", redact release, cpu cpu, span due_ticks end_ticks {
+        /// The CPU on which the thread then executed.
+        cpu: u32,
+        /// When the timer was to expire.
+        due_ticks: u64 as rising,
+        /// When the thread had a CPU.
+        end_ticks: u64 as rising => due_ns since_start due_ticks end_ns since_start end_ticks,
+        /// The number of the thread in the table `threads`.
+        thread: u32,
+        /// When the timer was set: after `due_ticks` if that time had passed by then.
+        armed_ticks: u64 as rising,
+        /// How much later than `due_ticks` the kernel could let it expire.
+        slack_ticks: u64 => slack_ns length slack_ticks,
+        /// When it expired.
+        expired_ticks: u64 as rising,
+        /// The CPU on which it expired.
+        timer_cpu: u32,
+        /// When that woke the thread.
+        woken_ticks: u64 as rising,
+        /// How much later than `end_ticks` it may have had the CPU, because the switch to it was not reported.
+        unseen_ticks: u64,
+        /// `due_ticks` of the release of the thread before this one; absent for its first.
+        previous_ticks: Option<u64>,
+        /// Identifier of the source that took most of the time after the slack.
+        source: Arc<str>,
+        /// Which instance of it: device, softirq vector, thread; empty if there is only one.
+        name: Arc<str>,
+        /// How much that took.
+        source_ticks: u64 => source_ns length source_ticks,
+    }
 }
 
 texts! {

@@ -8,7 +8,7 @@ use anechoic_recording::run::{NotAvailable, OwnThread, RecordedEvent, RunState};
 use anechoic_recording::who::{CpuLimits, SeenThread};
 use anechoic_recording::{
     Activity, ActivityKind, Delay, DelayKind, EachTable, Mark, Name, NameKind, Policy,
-    ProgramThread, Recorder, Recording, Row, Run, each_table,
+    ProgramThread, Recorder, Recording, Release, Row, Run, each_table,
 };
 use serde_json::Value;
 use std::convert::Infallible;
@@ -183,6 +183,10 @@ fn redacted(run: &Run) -> String {
     let mut derived = recording.derive().unwrap();
     derived.append(&[delay(Some(7), "badger"), delay(None, "interrupts")]).unwrap();
     derived.finish().unwrap();
+    let mut derived = recording.derive().unwrap();
+    let late = [("thread", "badger"), ("late-timer", "after badger"), ("late-timer", "after idle")];
+    derived.append(&late.map(|(source, name)| release(source, name))).unwrap();
+    derived.finish().unwrap();
     recording.write_attribution(&Attribution::default()).unwrap();
     let hosts = [("zebra", "host-1"), ("okapi", "host-2")].map(|(a, b)| (a.into(), b.into()));
     recording.redact_to(&copy, "host-1", &hosts.into()).unwrap();
@@ -237,6 +241,25 @@ fn delay(holder: Option<i32>, holder_name: &str) -> Delay {
     }
 }
 
+fn release(source: &str, name: &str) -> Release {
+    Release {
+        cpu: 0,
+        due_ticks: sample::START,
+        end_ticks: sample::START,
+        thread: 0,
+        armed_ticks: 0,
+        slack_ticks: 0,
+        expired_ticks: 0,
+        timer_cpu: 0,
+        woken_ticks: 0,
+        unseen_ticks: 0,
+        previous_ticks: None,
+        source: source.into(),
+        name: name.into(),
+        source_ticks: 0,
+    }
+}
+
 #[test]
 fn no_text_of_a_redacted_copy_has_a_secret() {
     let mut filled = serde_json::to_value(run()).unwrap();
@@ -265,6 +288,8 @@ fn no_text_of_a_redacted_copy_has_a_secret() {
             "\"(timer)\"",
             "user-1",
             "\"interrupts\"",
+            "\"after idle\"",
+            "\"after user-",
             "name: \"ksys_read_[k];schedule_[k]\"",
             "name: \"kthread_[k]\"",
             "name: \"pipe_read_[k]\"",

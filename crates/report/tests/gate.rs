@@ -192,6 +192,7 @@ fn every_doubt_has_words() {
         Doubt::FewRunsOfProgram { runs: 1 },
         Doubt::CpuTime { missing_ns: 81_000_000 },
         Doubt::NoProgram,
+        Doubt::NoReleases,
         Doubt::Unread,
         Doubt::OneRun,
         Doubt::Successive,

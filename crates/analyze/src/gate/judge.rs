@@ -4,6 +4,7 @@ use super::by_program;
 use super::counts::Counts;
 use super::fold::GateFold;
 use super::program::ProgramRun;
+use super::releases;
 use super::rules::{Rule, Unit, judge_increase};
 use super::waits;
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
@@ -14,7 +15,7 @@ use crate::fold::{Progress, read_once};
 use crate::jobs::by_job;
 use crate::loops::watched;
 use crate::summary::{Summary, SummaryBuilder};
-use crate::waits::are_known;
+use crate::waits::{are_known, releases_are_known};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::cmp::Ordering;
@@ -84,16 +85,33 @@ pub fn examine(
     for (rule, findings) in waits {
         *findings = waits::findings(rule, recording)?;
     }
+    let has_releases = releases_are_known(recording);
+    let releases =
+        rules.iter().zip(&mut findings).filter(|(rule, _)| rule.judges_releases() && has_releases);
+    for (rule, findings) in releases {
+        *findings = releases::findings(rule, recording)?;
+    }
     let program = run.program.as_ref().map(|program| ProgramRun {
         name: program.name.clone(),
         place: (run.machine.host.clone(), program.counted_cpus.clone()),
         elapsed_ns,
         rules: counted,
     });
-    let unknown = |rule: &Rule| (rule.judges_waits() && !has_waits).then_some(Doubt::NotAttributed);
-    let refused = rules.iter().map(|rule| rule.refusal(run).or_else(|| unknown(rule))).collect();
+    let judged_rules = rules.iter().zip(&findings);
+    let refused = judged_rules
+        .map(|(rule, findings)| rule.refusal(run).or_else(|| unknown(rule, findings, has_waits)));
+    let refused = refused.collect();
     let (summary, job) = (Some(summary), run.parallel.clone());
     Ok(Examined { summary, judged, findings, refused, program, job })
+}
+
+/// Returns why a rule on the threads of a program cannot be judged that found nothing, if so.
+fn unknown(rule: &Rule, findings: &[Finding], has_waits: bool) -> Option<Doubt> {
+    match rule {
+        _ if rule.judges_waits() && !has_waits => Some(Doubt::NotAttributed),
+        _ if rule.judges_releases() && findings.is_empty() => Some(Doubt::NoReleases),
+        _ => None,
+    }
 }
 
 /// Judges rules on the CPUs of a recording that has only counts by length.

@@ -11,7 +11,7 @@ use anechoic_lab::two_cpus::{self, MICRO, SECOND};
 use anechoic_recording::attribution::{Alignment, Attribution, Audit};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::{Program, RanOn, Run, RunState};
-use anechoic_recording::{Delay, DelayKind, Loss, ProgramThread, Recorder, Recording};
+use anechoic_recording::{Delay, DelayKind, Loss, ProgramThread, Recorder, Recording, Release};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -626,6 +626,56 @@ fn runs_of_a_program_are_judged_together_and_each_program_by_itself() {
     let loops = usual(&dir.path().join("loops"));
     let gate = judged(&loops, &["max-wait 1ms"], Requirements::default());
     assert_eq!(gate.rules[0].doubts[0].doubt, Doubt::NoProgram);
+}
+
+/// Adds releases of a thread: the latency, and how much later it may have had its CPU, in µs.
+fn with_releases(recording: &Recording, releases: &[(u64, u64)]) -> Recording {
+    let us = SECOND / 1_000_000;
+    let rows = releases.iter().zip(1..).map(|(&(latency, unseen), at)| Release {
+        cpu: 1,
+        due_ticks: at * SECOND,
+        end_ticks: at * SECOND + latency * us,
+        thread: 0,
+        armed_ticks: at * SECOND - us,
+        slack_ticks: 0,
+        expired_ticks: at * SECOND + us,
+        timer_cpu: 1,
+        woken_ticks: at * SECOND + us,
+        unseen_ticks: unseen * us,
+        previous_ticks: None,
+        source: "thread".into(),
+        name: "hog".into(),
+        source_ticks: latency * us,
+    });
+    let mut table = recording.derive::<Release>().expect("writable");
+    table.append(&rows.collect::<Vec<_>>()).expect("in order");
+    table.finish().expect("written");
+    Recording::open(recording.dir()).expect("just written")
+}
+
+#[test]
+fn the_longest_release_decides_and_none_proves_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = run_of_program(dir.path(), "control", 1, 1.0);
+    use Outcome::{Fail, Pass, Undecided};
+    let judge = |recording: &Recording| {
+        judged(recording, &["max-release 500us"], Requirements::default()).rules.remove(0)
+    };
+    let older = judge(&recording);
+    assert_eq!((older.outcome, &older.doubts[0].doubt), (Undecided, &Doubt::NoReleases));
+    for (releases, expected) in [
+        (&[][..], Undecided),
+        (&[(400, 0), (90, 0)], Pass),
+        (&[(90, 0), (600, 0)], Fail),
+        (&[(400, 200)], Undecided), // the switch was not reported
+        (&[(600, 200)], Fail),
+    ] {
+        let rule = judge(&with_releases(&recording, releases));
+        assert_eq!(rule.outcome, expected, "{releases:?}: {rule:?}");
+        let largest = rule.decisive().and_then(|found| found.largest_source.clone());
+        let named = largest.is_some_and(|it| (&*it.source, &*it.name) == ("thread", "hog"));
+        assert_eq!(named, expected == Fail, "{rule:?}");
+    }
 }
 
 #[test]

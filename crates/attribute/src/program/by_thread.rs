@@ -1,11 +1,14 @@
 //! Writes the tables of the threads of a program and of their delays.
 
 use super::holders::Holder;
+use super::releases::Releases;
 use super::threads::{Known, Threads, Wait};
 use super::{BATCH, lost_time, play};
+use crate::label::Labels;
 use crate::names::Names;
 use anechoic_recording::{
-    Delay, DerivedWriter, Problem, ProgramThread, Recording, WriteError, topology,
+    Delay, DerivedWriter, EventKind, Loss, Problem, ProgramThread, Recording, Release, Run,
+    WriteError, topology,
 };
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ const TAKEN: usize = 4_096;
 /// The name of the holder of a CPU on which interrupts ran.
 const INTERRUPTS: &str = "interrupts";
 
-/// Derives the tables `threads` and `delays` of a recorded program from its events, replacing older ones. Without a program
+/// Derives the tables `threads`, `delays` and `releases` of a recorded program from its events, replacing older ones. Without a program
 /// nothing happens.
 ///
 /// They are not part of the detours of the CPUs: while a thread of the program executes on a CPU, the others that wait there
@@ -22,12 +25,16 @@ const INTERRUPTS: &str = "interrupts";
 ///
 /// # Errors
 /// Fails if a measured table is damaged or a derived one cannot be written. Older tables then stay.
-pub(crate) fn derive_threads(recording: &Recording, names: &Names) -> Result<(), Problem> {
+pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Result<(), Problem> {
     let run = recording.run();
     if run.program.is_none() {
         return Ok(());
     }
     let mut lost_time = lost_time(recording, run)?.by_thread();
+    let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
+    let labels = Labels::new(run, Arc::clone(names));
+    let mut releases = Releases::new(&labels, &run.clock, run.start_ticks, losses);
+    let has_releases = has_releases(run);
     let mut tables = Tables {
         names,
         none: "".into(),
@@ -37,15 +44,34 @@ pub(crate) fn derive_threads(recording: &Recording, names: &Names) -> Result<(),
         threads: vec![],
         delay_table: recording.derive()?,
         thread_table: recording.derive()?,
+        releases: vec![],
+        release_table: recording.derive()?,
     };
-    play(recording, run, &mut lost_time, &mut |event, lost_time| match lost_time.threads() {
-        Some(threads) if event.is_none() || threads.found() >= TAKEN => {
-            Ok(tables.take(threads, event.is_none())?)
+    play(recording, run, &mut lost_time, &mut |event, lost_time| {
+        let (members, threads) = lost_time.by_number();
+        let Some(threads) = threads else { return Ok(()) };
+        if let Some(event) = event.filter(|_| has_releases) {
+            tables.releases.extend(releases.event(event, members, |tid| threads.number(tid)));
         }
-        _ => Ok(()),
+        let enough = threads.found() >= TAKEN || tables.releases.len() >= BATCH;
+        if event.is_none() || enough {
+            tables.take(threads, event.is_none())?;
+        }
+        Ok(())
     })?;
     tables.delay_table.finish()?;
+    if has_releases {
+        tables.release_table.finish()?;
+    }
     Ok(tables.thread_table.finish()?)
+}
+
+/// Returns whether the events of a run show for which time a thread had set its timer; older recordings have only the latest
+/// time at which the kernel had to let it expire.
+fn has_releases(run: &Run) -> bool {
+    let events = run.trace.iter().flat_map(|trace| &trace.events);
+    let has = |kind: EventKind| events.clone().any(|event| event.number == kind as u16);
+    has(EventKind::HrtimerSoft) && has(EventKind::HrtimerEntry)
 }
 
 struct Tables<'a> {
@@ -57,6 +83,8 @@ struct Tables<'a> {
     threads: Vec<ProgramThread>,
     delay_table: DerivedWriter<Delay>,
     thread_table: DerivedWriter<ProgramThread>,
+    releases: Vec<Release>,
+    release_table: DerivedWriter<Release>,
 }
 
 impl Tables<'_> {
@@ -76,6 +104,11 @@ impl Tables<'_> {
         if self.threads.len() >= BATCH || last {
             self.thread_table.append(&self.threads)?;
             self.threads.clear();
+        }
+        if self.releases.len() >= BATCH || last {
+            self.releases.sort_by_key(|release| release.cpu); // stable, as above
+            self.release_table.append(&self.releases)?;
+            self.releases.clear();
         }
         Ok(())
     }

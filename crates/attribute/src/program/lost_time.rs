@@ -98,9 +98,9 @@ impl LostTime {
         Self { by_thread: Some(threads), ..self }
     }
 
-    /// Returns what is known of each thread, if they are followed.
-    pub(super) fn threads(&mut self) -> Option<&mut Threads> {
-        self.by_thread.as_mut()
+    /// Returns which threads belong to the program, and what is known of each, if they are followed.
+    pub(super) fn by_number(&mut self) -> (&Members, Option<&mut Threads>) {
+        (&self.members, self.by_thread.as_mut())
     }
 
     /// Adds intervals in which something was lost, in any order. They must be known before the events that follow them.

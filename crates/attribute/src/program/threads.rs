@@ -419,7 +419,7 @@ impl Threads {
     }
 
     /// Returns the number of a thread of the program.
-    fn number(&self, tid: i32) -> Option<u32> {
+    pub(super) fn number(&self, tid: i32) -> Option<u32> {
         self.known.get(&tid).map(|known| known.number)
     }
 

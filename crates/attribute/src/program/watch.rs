@@ -230,7 +230,7 @@ impl Watch {
     /// Looks for the first thread that waited too long, among the waits that are over. The time in which threads of the program
     /// executed on the CPU does not count, nor does that of the tool.
     fn judge_waits(&mut self) {
-        let Some(threads) = self.lost_time.threads() else { return };
+        let Some(threads) = self.lost_time.by_number().1 else { return };
         threads.take_ended();
         let waits = threads.take_waits();
         let longer = waits.iter().filter(|wait| {

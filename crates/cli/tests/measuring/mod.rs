@@ -20,6 +20,7 @@ mod own_work;
 mod paging;
 mod record;
 mod record_stop;
+mod releases;
 mod repeat;
 mod self_test;
 mod serial;

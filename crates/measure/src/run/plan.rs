@@ -29,6 +29,8 @@ pub struct Plan {
     pub mark: Option<(MarkEvent, Marked)>,
     /// Whether to record call stacks of a recorded program.
     pub stacks: bool,
+    /// After which time a thread of a recorded program has come late that a timer released; the usual one if absent.
+    pub late: Option<Duration>,
     /// The command line, stored in the recording.
     pub command: Vec<String>,
     /// The version of the tool, stored in the recording.
@@ -59,6 +61,7 @@ impl Plan {
             program_cpus: Vec::new(),
             mark: None,
             stacks: false,
+            late: None,
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             tool_version: tool_version.to_owned(),
             stop_on: None,

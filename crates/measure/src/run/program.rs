@@ -118,6 +118,7 @@ pub fn record(
         event_cost,
         stack_cost,
         marked: plan.marked(),
+        late_ns: plan.late.map(|late| u64::try_from(late.as_nanos()).unwrap_or(u64::MAX)),
         ..program
     });
     let (end_ticks, state) =

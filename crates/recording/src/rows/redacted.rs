@@ -1,10 +1,11 @@
 //! What names the owner of the machine in the rows of each table is removed.
 
-use super::{Activity, Delay, Mark, Name, ProgramThread, Series};
+use super::{Activity, Delay, Mark, Name, ProgramThread, Release, Series};
 use crate::aliases::{Aliases, names_thread};
 use crate::event::{KERNEL_FUNCTION, NameKind};
 use crate::sources;
 use crate::who::REMOVED;
+use std::sync::Arc;
 
 /// Leaves a row as it is that has numbers and words of the tool and the kernel only.
 pub(super) fn nothing<R>(_row: &mut R, _aliases: &mut Aliases) {}
@@ -38,13 +39,25 @@ pub(super) fn series(row: &mut Series, _aliases: &mut Aliases) {
 }
 
 pub(super) fn activity(row: &mut Activity, aliases: &mut Aliases) {
-    if sources::find(&row.source).is_some_and(names_thread) {
-        row.name = aliases.alias(&row.name);
-    } else if row.name.starts_with("0x") {
-        row.name = REMOVED.into();
-    }
+    row.name = instance(&row.source, &row.name, aliases);
     row.sent_by_task = row.sent_by_task.take().map(|task| aliases.sender(&task));
     row.function = row.function.take().filter(|function| !function.starts_with("0x"));
+}
+
+/// Returns the name of an instance of a source, if that is neither a thread nor an address.
+fn instance(source: &str, name: &Arc<str>, aliases: &mut Aliases) -> Arc<str> {
+    let late_after = name.strip_prefix("after ").filter(|_| source == sources::LATE_TIMER.id);
+    match late_after {
+        Some("idle") => Arc::clone(name),
+        Some(thread) => format!("after {}", aliases.alias(thread)).into(),
+        None if sources::find(source).is_some_and(names_thread) => aliases.alias(name),
+        None if name.starts_with("0x") => REMOVED.into(),
+        None => Arc::clone(name),
+    }
+}
+
+pub(super) fn release(row: &mut Release, aliases: &mut Aliases) {
+    row.name = instance(&row.source, &row.name, aliases);
 }
 
 pub(super) fn thread(row: &mut ProgramThread, aliases: &mut Aliases) {

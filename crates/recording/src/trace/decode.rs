@@ -113,6 +113,8 @@ struct Decoder {
     names: Vec<NamePlace>,
     /// A CPU mask that is expanded to one event per CPU, with the CPU as the first argument.
     cpus: Option<Bytes>,
+    /// When a timer was asked to expire, which becomes an event of its own if it may be later.
+    soft: Option<Number>,
 }
 
 impl Decoder {
@@ -146,7 +148,9 @@ impl Decoder {
             }
         }
         let pid = format.field("common_pid").and_then(Number::from_field)?;
+        let soft = format.field("softexpires").and_then(Number::from_field);
         Some(Self {
+            soft: soft.filter(|_| spec.kind == EventKind::HrtimerStart),
             kind: spec.kind,
             is_cause: spec.role == Role::Cause,
             pid,
@@ -185,7 +189,9 @@ impl EventDecoder {
     /// Returns the event whose format lacks `common_pid`, as `system:name`.
     pub fn new(events: &[EnabledEvent], to_ticks: Option<ToTicks>) -> Result<Self, String> {
         let (mut by_id, mut absent) = (Vec::new(), Vec::new());
-        for EnabledEvent { spec, format } in events {
+        // The second event of a timer is decoded with the first.
+        let own = events.iter().filter(|event| event.spec.kind != EventKind::HrtimerSoft);
+        for EnabledEvent { spec, format } in own {
             let id = usize::from(format.id);
             if by_id.len() <= id {
                 by_id.resize_with(id + 1, || None);
@@ -317,7 +323,14 @@ impl EventDecoder {
         }
         let event = KernelEvent { cpu, ticks, kind: decoder.kind, pid: pid as i32, args };
         match decoder.cpus {
-            None => out.push(event),
+            None => {
+                out.push(event);
+                let soft = decoder.soft.map(|soft| soft.read(payload));
+                if let Some(soft) = soft.filter(|soft| *soft != args[2]) {
+                    let args = [args[0], soft, 0];
+                    out.push(KernelEvent { kind: EventKind::HrtimerSoft, args, ..event });
+                }
+            }
             Some(mask) => out.extend(
                 set_bits(mask.read(payload))
                     .map(|target| KernelEvent { args: [target, args[1], args[2]], ..event }),

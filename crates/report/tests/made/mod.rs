@@ -249,6 +249,7 @@ pub fn summary() -> Summary {
         interrupts: None,
         threads: None,
         places: None,
+        releases: None,
         suspect_threads: vec![],
         not_available: vec![],
     }

@@ -4,6 +4,7 @@ mod detour;
 mod increase;
 mod noise;
 mod rate;
+mod release;
 mod wait;
 
 pub(super) use increase::judge as judge_increase;
@@ -21,8 +22,14 @@ use serde::Serialize;
 use std::fmt;
 
 /// All rules.
-pub static RULES: &[&RuleRow] =
-    &[&noise::NOISE, &detour::DETOUR, &wait::WAIT, &rate::RATE, &increase::INCREASE];
+pub static RULES: &[&RuleRow] = &[
+    &noise::NOISE,
+    &detour::DETOUR,
+    &wait::WAIT,
+    &release::RELEASE,
+    &rate::RATE,
+    &increase::INCREASE,
+];
 
 /// Longest threshold at which noise and rates of all detours are judged: shorter than what the kernel's interrupts take.
 const HIGHEST_THRESHOLD_NS: u64 = 1_000;
@@ -85,6 +92,8 @@ enum Judge {
     },
     /// Only in recordings of a program, by the waits of its threads.
     Waits,
+    /// Only in recordings of a program, by how late timers released its threads.
+    Releases,
     /// By comparison with a baseline.
     Baseline,
 }
@@ -171,7 +180,7 @@ impl Rule {
         run.kept_after_stop()?;
         let known_over_ns = match run.stop_on.as_ref()?.condition {
             // Under a real-time policy, artefacts of it were longer and ended nothing.
-            StopCondition::Longer(ns) if !self.judges_waits() => {
+            StopCondition::Longer(ns) if !self.judges_threads() => {
                 Some(ns).filter(|_| !run.policy.is_fifo())
             }
             StopCondition::Wait(ns) if self.judges_waits() => Some(ns),
@@ -195,7 +204,7 @@ impl Rule {
     pub(super) fn judge(&self, watched: &Watched<'_>) -> Option<Finding> {
         match self.row.judge {
             Judge::Cpu { detours, .. } => Some(detours(self, watched)),
-            Judge::Waits | Judge::Baseline => None,
+            Judge::Waits | Judge::Releases | Judge::Baseline => None,
         }
     }
 
@@ -222,9 +231,20 @@ impl Rule {
         matches!(self.row.judge, Judge::Waits)
     }
 
+    /// Returns whether it judges how late timers released a program's threads.
+    pub(super) fn judges_releases(&self) -> bool {
+        matches!(self.row.judge, Judge::Releases)
+    }
+
+    /// Returns whether it judges only threads of a program.
+    fn judges_threads(&self) -> bool {
+        self.judges_waits() || self.judges_releases()
+    }
+
     /// Returns why it cannot be judged on a recording of this run, if so.
     pub(super) fn refusal(&self, run: &Run) -> Option<Doubt> {
-        let no_program = (self.judges_waits() && run.program.is_none()).then_some(Doubt::NoProgram);
+        let no_program =
+            (self.judges_threads() && run.program.is_none()).then_some(Doubt::NoProgram);
         no_program.or_else(|| self.doubt_of_kept(run))
     }
 
@@ -233,7 +253,7 @@ impl Rule {
     pub(super) fn judge_counts(&self, counts: &Counts<'_>) -> Option<Result<Finding, Doubt>> {
         match self.row.judge {
             Judge::Cpu { counts: judge, .. } => Some(judge(self, counts)),
-            Judge::Waits => Some(Err(Doubt::NoProgram)),
+            Judge::Waits | Judge::Releases => Some(Err(Doubt::NoProgram)),
             Judge::Baseline => None,
         }
     }

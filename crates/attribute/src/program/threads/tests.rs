@@ -44,7 +44,7 @@ fn play(events: &[KernelEvent], start: u64, losses: &[Loss]) -> (Vec<Wait>, Vec<
     lost_time.losses(losses.iter().cloned());
     events.iter().for_each(|event| lost_time.event(event));
     lost_time.finish(END);
-    let threads = lost_time.threads().expect("followed");
+    let threads = lost_time.by_number().1.expect("followed");
     let (waits, mut known) = (threads.take_waits(), threads.take_ended());
     known.sort_by_key(|known| known.number);
     (waits, known, lost_time)

@@ -259,6 +259,14 @@ const FEW_RUNS_OF_PROGRAM: &str = "three runs or more show how much the runs of 
 /// Why a rule does not apply.
 const NO_PROGRAM: &str = "only a recorded program waits for a CPU (`anechoic record`); --max-detour limits the detours of a CPU";
 
+/// Why nothing is known of how late timers released threads.
+const NO_RELEASES: &str = "no timer released a thread of a recorded program, or the recording was made by an older version";
+
+/// Returns why a rule on the threads of a program cannot be judged.
+fn lacks_threads(doubt: &Doubt) -> &'static str {
+    if *doubt == Doubt::NoReleases { NO_RELEASES } else { NO_PROGRAM }
+}
+
 /// Why sides that were measured far apart prove nothing.
 const ONE_SESSION: &str = "more than ten minutes lie between the sides, and nothing shows how much the host changes by itself \
                            in that time: measure both in turn (`anechoic ab`), or each in several sessions";
@@ -308,7 +316,7 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
             format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
         }
         Doubt::FewRunsOfProgram { .. } => FEW_RUNS_OF_PROGRAM.into(),
-        Doubt::NoProgram => NO_PROGRAM.into(),
+        Doubt::NoProgram | Doubt::NoReleases => lacks_threads(doubt).into(),
         Doubt::CpuTime { missing_ns } => missing(*missing_ns),
         Doubt::Unread => "a recording could not be read".into(),
         Doubt::OneRun => ONE_RUN.into(),

@@ -5,6 +5,7 @@ pub(crate) mod curve;
 pub(crate) mod headline;
 mod places;
 pub(crate) mod reference;
+mod releases;
 mod row;
 pub(crate) mod threads;
 
@@ -49,6 +50,7 @@ fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     cpus::add_briefly(summary, screen);
     screen.gap();
     threads::add_briefly(summary, screen);
+    releases::add_briefly(summary, screen);
     places::add_briefly(summary, screen);
     if let Some(found) = &summary.sources {
         sources::add_briefly(found, run, view, screen);
@@ -71,6 +73,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     screen.gap();
     sources::part(summary, view, screen);
     threads::part(summary, view, screen);
+    releases::part(summary, screen);
     places::part(summary, screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, screen);

@@ -9,7 +9,7 @@ use crate::results::row::{Print, Row};
 use crate::results::timeline::{PERIODS, TIMELINE};
 use anechoic_analyze::edges::add_edges;
 use anechoic_analyze::injection::Verdict;
-use anechoic_analyze::waits::{places, threads};
+use anechoic_analyze::waits::{places, releases, threads};
 use anechoic_analyze::{Readings, Summary, Wanted};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Detour, LossKind, Problem, ProblemKind, Recording, methods};
@@ -41,6 +41,7 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
         let mut summary = anechoic_analyze::summarize(input.one()?)?;
         add_edges(summary.interrupts.as_mut(), input.one()?);
         (summary.threads, summary.places) = (threads(input.one()?)?, places(input.one()?)?);
+        summary.releases = releases(input.one()?)?;
         return Ok(summary);
     };
     let wanted = Wanted { timeline: Some(page.budget), periods: MOST_CPUS };
@@ -48,6 +49,7 @@ fn compute(input: &Input<'_>) -> Result<Summary, Problem> {
     add_edges(readings.summary.interrupts.as_mut(), input.one()?);
     readings.summary.threads = threads(input.one()?)?;
     readings.summary.places = places(input.one()?)?;
+    readings.summary.releases = releases(input.one()?)?;
     page.add(
         readings.timeline.map(|timeline| Found::from_value(&TIMELINE, timeline, input.recordings)),
     );

@@ -1,0 +1,170 @@
+//! When timers woke the threads of a program, and how long after the time for which these had set them.
+//!
+//! A thread that is woken while the function of a timer runs was released by it. That is so for all ways to sleep until a
+//! time: the kernel's own sleeps and timeouts, timerfd, and timers that send signals.
+
+mod explained;
+mod timers;
+
+use crate::label::Labels;
+use anechoic_recording::event::{Handler, Role};
+use anechoic_recording::{Clock, EventKind, KernelEvent, Loss, LossKind, Members, Release};
+use explained::Explained;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use timers::{Expiry, Timers};
+
+/// A release that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    tid: i32,
+    timer: Expiry,
+    woken: u64,
+    /// The CPU that the thread then had, and since when; up to so much later if the switch to it was not reported.
+    cpu: u32,
+    end: u64,
+    unseen: u64,
+}
+
+/// A thread that was released and does not execute yet.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    timer: Expiry,
+    woken: u64,
+    /// The CPU that it still had when it was woken, because it was only about to sleep.
+    on: Option<u32>,
+}
+
+/// Finds the releases of a program's threads in the events of all CPUs, which come in time order.
+pub(super) struct Releases<'a> {
+    start_ticks: u64,
+    /// The intervals in which events were lost, the next one last.
+    losses: Vec<Loss>,
+    timers: Timers,
+    pending: HashMap<i32, Pending>,
+    /// When the last event of each CPU came.
+    seen: BTreeMap<u32, u64>,
+    /// For when the timer of the last release of each thread was set, by the number of the thread.
+    previous: HashMap<u32, u64>,
+    explained: Explained<'a>,
+}
+
+impl<'a> Releases<'a> {
+    /// Begins to find the releases whose timers were to expire at `start_ticks` or later.
+    pub(super) fn new(
+        labels: &'a Labels,
+        clock: &'a Clock,
+        start_ticks: u64,
+        mut losses: Vec<Loss>,
+    ) -> Self {
+        losses.retain(|loss| loss.what == LossKind::Events);
+        losses.sort_by_key(|loss| Reverse(loss.start_ticks));
+        Self {
+            start_ticks,
+            losses,
+            timers: Timers::new(clock),
+            pending: HashMap::new(),
+            seen: BTreeMap::new(),
+            previous: HashMap::new(),
+            explained: Explained::new(labels, clock),
+        }
+    }
+
+    /// Processes the next event, after which these are the threads of the program; returns a release that is over. `number`
+    /// returns the number of a thread of the program.
+    pub(super) fn event(
+        &mut self,
+        event: &KernelEvent,
+        members: &Members,
+        number: impl Fn(i32) -> Option<u32>,
+    ) -> Option<Release> {
+        while let Some(loss) = self.losses.pop_if(|loss| loss.start_ticks < event.ticks) {
+            self.pending.clear();
+            self.timers.lose();
+            self.explained.lose(loss.cpu);
+        }
+        self.timers.event(event);
+        self.explained.event(event);
+        let found = self.arrives(event);
+        if event.kind == EventKind::Waking {
+            self.wakes(event, members);
+        }
+        self.seen.insert(event.cpu, event.ticks);
+        let found = found.filter(|found| found.timer.due >= self.start_ticks)?;
+        Some(self.row(&found, number(found.tid)?))
+    }
+
+    /// Notes the thread that is woken, if a timer does it.
+    fn wakes(&mut self, event: &KernelEvent, members: &Members) {
+        let tid = event.args[0] as i32;
+        if let Some(timer) = self.timers.expiring(event.cpu, event.pid)
+            && members.has(tid)
+        {
+            let on = (event.pid == tid).then_some(event.cpu);
+            let pending = Pending { timer, woken: event.ticks, on };
+            let known = self.pending.entry(tid).or_insert(pending);
+            if known.woken < timer.armed {
+                *known = pending; // it has executed in between, which no event shows
+            }
+        }
+    }
+
+    /// Returns the release that ends with this event, if one does.
+    fn arrives(&mut self, event: &KernelEvent) -> Option<Found> {
+        if self.pending.is_empty() {
+            return None;
+        }
+        let (cpu, ticks) = (event.cpu, event.ticks);
+        if event.kind == EventKind::Switch
+            && let Some(pending) = self.pending.get_mut(&event.pid).filter(|it| it.on == Some(cpu))
+        {
+            pending.on = None; // preempted when it was about to sleep, or to go on
+            return None;
+        }
+        let next = event.args[0] as i32;
+        if event.kind == EventKind::Switch && self.pending.contains_key(&next) {
+            return self.finish(next, (cpu, ticks), 0);
+        }
+        let pending = self.pending.get(&event.pid)?;
+        let over = matches!(event.kind.role(), Role::Exit(Handler::Vector(_) | Handler::Irq));
+        match pending.on {
+            Some(on) if on == cpu && over => self.finish(event.pid, (cpu, ticks), 0),
+            Some(_) => None,
+            // The switch to it was not reported: it lies between the last event of the CPU and this one.
+            None => {
+                let seen = self.seen.get(&cpu).copied().unwrap_or(pending.woken);
+                let begun = seen.max(pending.woken).min(ticks);
+                self.finish(event.pid, (cpu, begun), ticks - begun)
+            }
+        }
+    }
+
+    fn finish(&mut self, tid: i32, (cpu, end): (u32, u64), unseen: u64) -> Option<Found> {
+        let Pending { timer, woken, .. } = self.pending.remove(&tid)?;
+        Some(Found { tid, timer, woken, cpu, end, unseen })
+    }
+
+    fn row(&mut self, found: &Found, thread: u32) -> Release {
+        let (source, name, source_ticks) = self.explained.most(found);
+        let timer = &found.timer;
+        Release {
+            cpu: found.cpu,
+            due_ticks: timer.due,
+            end_ticks: found.end,
+            thread,
+            armed_ticks: timer.armed,
+            slack_ticks: timer.slack,
+            expired_ticks: timer.expired,
+            timer_cpu: timer.cpu,
+            woken_ticks: found.woken,
+            unseen_ticks: found.unseen,
+            previous_ticks: self.previous.insert(thread, timer.due),
+            source,
+            name,
+            source_ticks,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+use super::*;
+use crate::names::Names;
+use anechoic_lab::builders;
+use anechoic_recording::run::Program;
+use anechoic_recording::{Name, NameKind};
+use std::sync::Arc;
+
+/// Threads of the program, and another one.
+const A: i32 = 10;
+const B: i32 = 11;
+const HOG: i32 = 50;
+const IDLE: i32 = 0;
+const SLEEPS: u64 = 1;
+/// A time is in µs, at 1 GHz; the clock of the timers is this much ahead of the counter.
+const US: u64 = 1_000;
+const AHEAD_US: u64 = 1_000_000;
+
+fn event(us: u64, cpu: u32, kind: EventKind, pid: i32, args: [u64; 3]) -> KernelEvent {
+    KernelEvent { cpu, ticks: us * US, kind, pid, args }
+}
+
+fn switch(us: u64, cpu: u32, prev: i32, state: u64, next: i32) -> KernelEvent {
+    event(us, cpu, EventKind::Switch, prev, [next as u64, state, 120])
+}
+
+fn waking(us: u64, cpu: u32, by: i32, tid: i32) -> KernelEvent {
+    event(us, cpu, EventKind::Waking, by, [tid as u64, 0, 0])
+}
+
+/// Sets timer 7 to this time.
+fn set(us: u64, cpu: u32, by: i32, due: u64) -> KernelEvent {
+    event(us, cpu, EventKind::HrtimerStart, by, [7, 0, (due + AHEAD_US) * US])
+}
+
+/// The interrupt of a timer on top of a thread: its entry at a time, expiry and waking of a thread each 1 µs later, and its exit.
+fn expiry(us: u64, cpu: u32, on: i32, wakes: i32) -> Vec<KernelEvent> {
+    use EventKind::{HrtimerEntry, HrtimerExit, LocalTimerEntry, LocalTimerExit};
+    vec![
+        event(us, cpu, LocalTimerEntry, on, [0; 3]),
+        event(us + 1, cpu, HrtimerEntry, on, [7, 0, (us + 1 + AHEAD_US) * US]),
+        waking(us + 2, cpu, on, wakes),
+        event(us + 3, cpu, HrtimerExit, on, [7, 0, 0]),
+        event(us + 4, cpu, LocalTimerExit, on, [0; 3]),
+    ]
+}
+
+fn play(events: &[KernelEvent], start_us: u64, losses: &[Loss]) -> Vec<Release> {
+    let program = Program { threads: vec![A, B], ..Program::default() };
+    let mut run = builders::run("record", builders::clock(1_000_000_000), vec![]);
+    run.program = Some(program.clone());
+    let name = Name { kind: NameKind::Task, key: HOG as u64, ticks: 0, name: "hog".into() };
+    let labels = Labels::new(&run, Arc::new(Names::new([name])));
+    let mut releases = Releases::new(&labels, &run.clock, start_us * US, losses.to_vec());
+    let members = Members::new(&program);
+    let number = |tid: i32| Some((tid - A) as u32);
+    events.iter().filter_map(|event| releases.event(event, &members, number)).collect()
+}
+
+/// CPU, due, armed, expired, woken, end, unseen; in µs.
+type Row = (u32, [u64; 6]);
+
+fn rows(releases: &[Release]) -> Vec<Row> {
+    let row = |row: &Release| {
+        let ticks =
+            [row.due_ticks, row.armed_ticks, row.expired_ticks, row.woken_ticks, row.end_ticks];
+        let [due, armed, expired, woken, end] = ticks.map(|ticks| ticks / US);
+        (row.cpu, [due, armed, expired, woken, end, row.unseen_ticks / US])
+    };
+    releases.iter().map(row).collect()
+}
+
+#[test]
+fn a_release_is_from_the_time_asked_for_to_the_switch() {
+    let asleep = |due| vec![set(10, 0, A, due), switch(12, 0, A, SLEEPS, IDLE)];
+    let whole = |parts: [Vec<KernelEvent>; 3]| parts.concat();
+    let fires = expiry(105, 0, IDLE, A);
+    let late = [100, 10, 106, 107, 120, 0];
+    let cases: [(&str, Vec<KernelEvent>, Vec<Row>); 9] = [
+        (
+            "on time",
+            whole([asleep(100), fires.clone(), vec![switch(120, 0, IDLE, 0, A)]]),
+            vec![(0, late)],
+        ),
+        (
+            "on another CPU",
+            whole([asleep(100), fires.clone(), vec![switch(120, 1, IDLE, 0, A)]]),
+            vec![(1, late)],
+        ),
+        (
+            "the switch is not reported",
+            whole([
+                asleep(100),
+                fires.clone(),
+                vec![event(130, 0, EventKind::PageFaultUser, A, [0; 3])],
+            ]),
+            vec![(0, [100, 10, 106, 107, 109, 21])],
+        ),
+        (
+            "the time had passed, and it still has the CPU",
+            whole([vec![set(100, 0, A, 40)], expiry(105, 0, A, A), vec![]]),
+            vec![(0, [40, 100, 106, 107, 109, 0])],
+        ),
+        (
+            "and it is preempted before it goes on",
+            whole([
+                vec![set(100, 0, A, 40)],
+                expiry(105, 0, A, A)[..4].to_vec(),
+                vec![switch(108, 0, A, 0, HOG), switch(150, 0, HOG, 0, A)],
+            ]),
+            vec![(0, [40, 100, 106, 107, 150, 0])],
+        ),
+        (
+            "another thread wakes it before",
+            whole([asleep(100), vec![waking(50, 1, B, A)], vec![switch(60, 0, IDLE, 0, A)]]),
+            vec![],
+        ),
+        (
+            "it wakes no thread of the program",
+            whole([asleep(100), expiry(105, 0, IDLE, HOG), vec![switch(120, 0, IDLE, 0, HOG)]]),
+            vec![],
+        ),
+        (
+            "nobody knows when it was set",
+            whole([vec![], fires.clone(), vec![switch(120, 0, IDLE, 0, A)]]),
+            vec![],
+        ),
+        ("it does not get a CPU", whole([asleep(100), fires, vec![]]), vec![]),
+    ];
+    for (name, events, expected) in cases {
+        assert_eq!(rows(&play(&events, 0, &[])), expected, "case: {name}");
+    }
+}
+
+#[test]
+fn nothing_is_said_where_events_were_lost_or_before_the_start() {
+    let mut events = vec![set(10, 0, A, 100), switch(12, 0, A, SLEEPS, IDLE)];
+    events.extend(expiry(105, 0, IDLE, A));
+    events.push(switch(120, 0, IDLE, 0, A));
+    let loss = |us: u64, cpu: u32| Loss {
+        what: LossKind::Events,
+        cpu,
+        start_ticks: us * US,
+        end_ticks: us * US + 1,
+        count: 1,
+    };
+    for (name, start, losses, expected) in [
+        ("before the start", 101, vec![], 0),
+        ("lost after the timer was set, on another CPU", 0, vec![loss(50, 1)], 0),
+        ("lost after the waking", 0, vec![loss(110, 0)], 0),
+        ("lost before", 0, vec![loss(5, 0)], 1),
+    ] {
+        assert_eq!(play(&events, start, &losses).len(), expected, "case: {name}");
+    }
+}
+
+/// The truth is who runs in the made-up events.
+#[test]
+fn what_took_most_of_a_release_is_named() {
+    let begin = |on: i32| vec![set(10, 0, A, 100), switch(12, 0, A, SLEEPS, on)];
+    let irq = |us, enters| {
+        let kind = if enters { EventKind::IrqEntry } else { EventKind::IrqExit };
+        event(us, 0, kind, IDLE, [3, 0, 0])
+    };
+    let cases = [
+        (
+            "a short one",
+            [begin(IDLE), expiry(101, 0, IDLE, A), vec![switch(115, 0, IDLE, 0, A)]],
+            ("wake-up", "", 15),
+        ),
+        (
+            "another thread goes on",
+            [begin(HOG), expiry(101, 0, HOG, A), vec![switch(900, 0, HOG, 0, A)]],
+            ("thread", "hog", 795),
+        ),
+        (
+            "another thread on the CPU where it goes on",
+            [
+                [vec![switch(5, 1, IDLE, 0, HOG)], begin(IDLE)].concat(),
+                expiry(101, 0, IDLE, A),
+                vec![switch(900, 1, HOG, 0, A)],
+            ],
+            ("thread", "hog", 797),
+        ),
+        (
+            "another interrupt before that of the timer",
+            [
+                [begin(IDLE), vec![irq(90, true), irq(300, false)]].concat(),
+                expiry(301, 0, IDLE, A),
+                vec![switch(310, 0, IDLE, 0, A)],
+            ],
+            ("device-irq", "irq 3", 200),
+        ),
+    ];
+    for (name, events, (source, which, us)) in cases {
+        let found = play(&events.concat(), 0, &[]);
+        let [release] = &found[..] else { panic!("case: {name}: {found:?}") };
+        let most = (&*release.source, &*release.name, release.source_ticks / US);
+        assert_eq!(most, (source, which, us), "case: {name}");
+    }
+}
+
+#[test]
+fn each_release_knows_the_one_before() {
+    let mut events = Vec::new();
+    for turn in 1..4 {
+        let at = 1_000 * turn;
+        events.extend([set(at - 900, 0, A, at), switch(at - 890, 0, A, SLEEPS, IDLE)]);
+        events.extend(expiry(at + 1, 0, IDLE, A));
+        events.push(switch(at + 10, 0, IDLE, 0, A));
+    }
+    let before: Vec<_> = play(&events, 0, &[]).iter().map(|row| row.previous_ticks).collect();
+    assert_eq!(before, [None, Some(1_000 * US), Some(2_000 * US)]);
+}

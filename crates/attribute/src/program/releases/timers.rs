@@ -1,0 +1,166 @@
+//! High-resolution timers: when each that expires was to do so, in ticks of the counter.
+
+use crate::causes::Recent;
+use anechoic_recording::event::{Handler, Role};
+use anechoic_recording::{Clock, EventKind, KernelEvent};
+use std::collections::BTreeMap;
+
+/// The clocks of two timers differ by less than this, in ns, if they are one clock that was read twice in one interrupt.
+const ONE_CLOCK_NS: u64 = 1_000_000_000;
+
+/// A timer that expires, of which it is known when it was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Expiry {
+    /// The CPU on which it expires.
+    pub(super) cpu: u32,
+    /// When it was to expire, and how much later the kernel could let it.
+    pub(super) due: u64,
+    pub(super) slack: u64,
+    /// When it was set, and when it expired.
+    pub(super) armed: u64,
+    pub(super) expired: u64,
+}
+
+/// Follows the timers of all CPUs.
+#[derive(Debug)]
+pub(super) struct Timers {
+    clock: Clock,
+    /// The timers that are set and have not expired, by address.
+    armed: Recent<u64, Armed>,
+    cpus: BTreeMap<u32, OnCpu>,
+}
+
+/// When a timer was set, in ticks, and to what, in ns of its clock.
+#[derive(Debug, Clone, Copy)]
+struct Armed {
+    ticks: u64,
+    expires_ns: u64,
+    asked_ns: u64,
+}
+
+#[derive(Debug, Default)]
+struct OnCpu {
+    /// A clock of the timers as the kernel read it in this interrupt, and the counter then.
+    read: Option<(u64, u64)>,
+    /// The timers whose functions run, each on top of this thread or in it, the innermost last.
+    expiring: Vec<(u64, i32, Option<Expiry>)>,
+}
+
+impl Timers {
+    pub(super) fn new(clock: &Clock) -> Self {
+        Self { clock: clock.clone(), armed: Recent::new(), cpus: BTreeMap::new() }
+    }
+
+    /// Processes the next event.
+    pub(super) fn event(&mut self, event: &KernelEvent) {
+        let (ticks, [timer, second, third]) = (event.ticks, event.args);
+        match (event.kind, event.kind.role()) {
+            (EventKind::HrtimerStart, _) => {
+                self.armed.set(timer, Armed { ticks, expires_ns: third, asked_ns: third });
+            }
+            (EventKind::HrtimerSoft, _) => {
+                if let Some(armed) = self.armed.get(&timer) {
+                    self.armed.set(timer, Armed { asked_ns: second, ..armed });
+                }
+            }
+            (EventKind::HrtimerEntry, _) => self.expires(event, (timer, third)),
+            (EventKind::HrtimerExit, _) => {
+                let expiring = &mut self.cpus.entry(event.cpu).or_default().expiring;
+                let place = expiring.iter().rposition(|(open, ..)| *open == timer);
+                expiring.truncate(place.unwrap_or_default());
+            }
+            (_, Role::Exit(Handler::Vector(_) | Handler::Irq | Handler::Softirq)) => {
+                self.cpus.entry(event.cpu).or_default().read = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// The kernel reads its clock `now_ns` once for all timers that expire together: just before the function of the first. What
+    /// those of earlier ones take lies between the reading and this event.
+    fn expires(&mut self, event: &KernelEvent, (timer, now_ns): (u64, u64)) {
+        let (cpu, ticks) = (event.cpu, event.ticks);
+        let on_cpu = self.cpus.entry(cpu).or_default();
+        let same = |&(ns, _): &(u64, u64)| ns == now_ns || ns.abs_diff(now_ns) > ONE_CLOCK_NS;
+        let read = on_cpu.read.filter(same).map_or(ticks, |(_, read)| read);
+        on_cpu.read = Some((now_ns, read));
+        let expiry = self.armed.take(&timer).map(|armed| Expiry {
+            cpu,
+            due: read.saturating_sub(self.clock.ticks(now_ns.saturating_sub(armed.asked_ns))),
+            slack: self.clock.ticks(armed.expires_ns.saturating_sub(armed.asked_ns)),
+            armed: armed.ticks,
+            expired: ticks,
+        });
+        on_cpu.expiring.retain(|(open, ..)| *open != timer); // its end was not seen
+        on_cpu.expiring.push((timer, event.pid, expiry));
+    }
+
+    /// Returns the timer whose function runs on a CPU while this thread has it, if it is known when that was set. Kernels in
+    /// which functions of timers run in threads may preempt these.
+    pub(super) fn expiring(&self, cpu: u32, pid: i32) -> Option<Expiry> {
+        let (_, on, expiry) = self.cpus.get(&cpu)?.expiring.last()?;
+        expiry.filter(|_| *on == pid)
+    }
+
+    /// Forgets all timers: events of one CPU were lost, which may have set any of them.
+    pub(super) fn lose(&mut self) {
+        *self = Self::new(&self.clock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders;
+
+    fn event(ticks: u64, kind: EventKind, args: [u64; 3]) -> KernelEvent {
+        KernelEvent { cpu: 0, ticks, kind, pid: 7, args }
+    }
+
+    /// A tick is a ns. Each case has what happens before timer 5 expires at 1,500, and when it was to do so.
+    #[test]
+    fn when_a_timer_was_to_expire() {
+        use EventKind::{HrtimerEntry, HrtimerExit, HrtimerSoft, HrtimerStart, LocalTimerExit};
+        let start = event(100, HrtimerStart, [5, 0, 9_000]);
+        let soft = event(100, HrtimerSoft, [5, 8_600, 0]);
+        let other = |now| event(1_400, HrtimerEntry, [6, 0, now]);
+        let other_exit = event(1_450, HrtimerExit, [6, 0, 0]);
+        let irq_exit = event(1_460, LocalTimerExit, [0; 3]);
+        let far = 5 * ONE_CLOCK_NS;
+        type Case<'a> = (&'a str, &'a [KernelEvent], Option<(u64, u64)>);
+        let cases: [Case<'_>; 9] = [
+            ("never set", &[], None),
+            ("set", &[start], Some((1_400, 0))),
+            ("asked for earlier", &[start, soft], Some((1_000, 400))),
+            ("only the second event", &[soft], None),
+            (
+                "behind another timer, read once",
+                &[start, other(9_100), other_exit],
+                Some((1_300, 0)),
+            ),
+            ("read again", &[start, other(9_050), other_exit], Some((1_400, 0))),
+            ("another clock", &[start, other(far), other_exit], Some((1_300, 0))),
+            ("another interrupt", &[start, other(far), other_exit, irq_exit], Some((1_400, 0))),
+            ("it has expired before", &[start, event(900, HrtimerEntry, [5, 0, 9_000])], None),
+        ];
+        for (name, before, expected) in cases {
+            let mut timers = Timers::new(&builders::clock(1_000_000_000));
+            before.iter().for_each(|event| timers.event(event));
+            timers.event(&event(1_500, HrtimerEntry, [5, 0, 9_100]));
+            let found = timers.expiring(0, 7);
+            assert_eq!(found.map(|it| (it.due, it.slack)), expected, "case: {name}");
+            assert_eq!(timers.expiring(0, 8), None, "case: {name}, in another thread");
+            timers.event(&event(1_600, HrtimerExit, [5, 0, 0]));
+            assert_eq!(timers.expiring(0, 7), None, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_after_a_loss() {
+        let mut timers = Timers::new(&builders::clock(1_000_000_000));
+        timers.event(&event(100, EventKind::HrtimerStart, [5, 0, 9_000]));
+        timers.lose();
+        timers.event(&event(1_500, EventKind::HrtimerEntry, [5, 0, 9_100]));
+        assert_eq!(timers.expiring(0, 7), None);
+    }
+}

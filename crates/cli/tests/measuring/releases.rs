@@ -1,0 +1,202 @@
+//! Tests what `anechoic record` shows of threads that timers wake, against what a program measured itself, and a thread of higher
+//! priority that wrote down when it had the CPU.
+
+use crate::tool::{
+    self, anechoic, arg, command, may_be_real_time, may_trace, spawn, summary, wait,
+};
+use anechoic_analyze::waits::ReleaseRow;
+use anechoic_lab::note;
+use anechoic_recording::{ProgramThread, Recording, Release, sources};
+use anechoic_system::cpus;
+use std::path::Path;
+use std::process::Command;
+
+/// A program whose threads sleep on timers, and measure how late they were.
+const PROGRAM: &str = include_str!("releases.c");
+
+/// Most by which both may differ, in µs, beside the return to the program.
+const APART_US: f64 = 2.0;
+
+/// A thread, the time for which it had set its timer and the time after it, in ns, and the counter then.
+type Measured = (String, [u64; 3]);
+
+/// Releases of one thread in the order in which they ended.
+struct Recorded {
+    releases: Vec<Release>,
+    us: Box<dyn Fn(u64) -> f64>,
+}
+
+impl Recorded {
+    fn open(dir: &Path, name: &str) -> Self {
+        let recording = Recording::open(dir).expect("a recording");
+        let threads = recording.rows::<ProgramThread>().flat_map(|rows| rows.expect("rows"));
+        let named = threads.filter(|thread| &*thread.name == name).map(|thread| thread.thread);
+        let [thread] = named.collect::<Vec<_>>()[..] else { panic!("one thread is {name}") };
+        let rows = recording.rows::<Release>().flat_map(|rows| rows.expect("rows"));
+        let mut releases: Vec<Release> = rows.filter(|row| row.thread == thread).collect();
+        releases.sort_by_key(|row| row.end_ticks);
+        let clock = recording.run().clock.clone();
+        Self { releases, us: Box::new(move |ticks| clock.seconds(ticks) * 1e6) }
+    }
+
+    /// Returns by how much each latency differs from the program's own, less the time from the end of the release to the
+    /// reading of the program; only where the switch was reported.
+    fn apart(&self, measured: &[[u64; 3]]) -> Vec<f64> {
+        let apart = measured.iter().filter_map(|&[due_ns, at_ns, counter]| {
+            let after = self.releases.partition_point(|row| row.end_ticks <= counter);
+            let row = &self.releases[after.checked_sub(1)?];
+            let [own, back] =
+                [row.end_ticks - row.due_ticks, counter - row.end_ticks].map(&self.us);
+            let theirs = (at_ns - due_ns) as f64 / 1e3;
+            (row.unseen_ticks == 0).then_some((theirs - back - own).abs())
+        });
+        apart.collect()
+    }
+
+    /// Returns how many releases the spins delayed for more than 100 µs and most of their time, how many of them name the hog, and how many name it
+    /// that met less than 20 µs of them.
+    fn blame(&self, spins: &[[u64; 2]]) -> [usize; 3] {
+        let met = |row: &Release| {
+            let part = |[from, to]: &[u64; 2]| {
+                row.end_ticks.min(*to).saturating_sub(row.due_ticks.max(*from))
+            };
+            (self.us)(spins.iter().map(part).sum())
+        };
+        let names = |row: &Release| &*row.source == sources::THREAD.id && &*row.name == "hog";
+        let most = |row: &Release| 2.0 * met(row) > (self.us)(row.end_ticks - row.due_ticks);
+        let hit = self.releases.iter().filter(|row| met(row) > 100.0 && most(row));
+        let right = hit.clone().filter(|row| names(row)).count();
+        let elsewhere = self.releases.iter().filter(|row| met(row) < 20.0 && names(row));
+        [hit.count(), right, elsewhere.count()]
+    }
+}
+
+fn numbers<const N: usize>(line: &str) -> [u64; N] {
+    let numbers = line.split(' ').map(|word| word.parse().expect("a number"));
+    numbers.collect::<Vec<_>>().try_into().expect("as many")
+}
+
+fn measured(line: &str) -> Measured {
+    let (name, rest) = line.split_once(' ').expect("a name");
+    (name.to_owned(), numbers(rest))
+}
+
+#[test]
+fn latencies_are_those_of_the_program_and_the_hog_is_named() {
+    let _alone = tool::alone();
+    if !may_trace() || !may_be_real_time() {
+        return;
+    }
+    if !cfg!(target_arch = "x86_64") {
+        return note::skipped("the program reads the counter of x86-64");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let (source, program) = (dir.path().join("releases.c"), dir.path().join("releases"));
+    std::fs::write(&source, PROGRAM).expect("a file");
+    if command("cc", &["-O2", "-pthread", "-o", arg(&program), arg(&source)]).code != Some(0) {
+        return note::skipped("there is no C compiler");
+    }
+    let (program, record, spun) =
+        (arg(&program), dir.path().join("record"), dir.path().join("spins"));
+    let cpu = cpus::allowed()[0].to_string();
+    let hog = ["20", "taskset", "-c", &cpu, program, "hog", "70", arg(&spun)];
+    let hog = spawn(Command::new("timeout").args(hog));
+    let target = ["timeout", "20", "taskset", "-c", &cpu, program, "run"];
+    let done = anechoic(&[&["record", "-q", "-o", arg(&record), "--"], &target[..]].concat());
+    assert_eq!(wait(hog).code, Some(0));
+    assert!(matches!(done.code, Some(0 | 3)), "{done:?}");
+    let own: Vec<Measured> = done.out.lines().map(measured).collect();
+    let spins = std::fs::read_to_string(&spun).expect("the hog's file");
+    let spins: Vec<[u64; 2]> = spins.lines().map(numbers).collect();
+    let shown = shown(&record);
+    let (mut hit, mut right) = (0, 0);
+    for (name, period_ns) in
+        [("nanosleep", 1e6), ("ordinary", 2e6), ("timerfd", 1.5e6), ("poll", 0.0)]
+    {
+        let recorded = Recorded::open(&record, name);
+        let of_thread = own.iter().filter(|(thread, _)| thread == name);
+        let own: Vec<[u64; 3]> = of_thread.map(|(_, times)| *times).collect();
+        let (number, counted) = (own.len(), recorded.releases.len());
+        assert!(100 * counted >= 99 * number && counted <= number, "{name}: {counted} of {number}");
+        let row = shown.iter().find(|row| row.name == name).expect("a row");
+        assert_eq!(row.releases, counted as u64, "{row:?}");
+        agrees(name, &recorded.apart(&own), number);
+        let found = row.period_ns.unwrap_or(0.0);
+        // The program computes the end of a timeout before the kernel does, and each begins when the one before was over.
+        let periodic = name != "poll";
+        assert!(!periodic || (found / period_ns - 1.0).abs() < 0.001, "{name}: {found} ns");
+        let [hits, rights, elsewhere] = recorded.blame(&spins);
+        println!("{name}: {hits} delayed by the hog, {rights} name it, {elsewhere} others do");
+        assert_eq!(elsewhere, 0, "{name}");
+        (hit, right) = (hit + hits, right + rights);
+    }
+    if hit < 10 {
+        return note::not_judged(format!("the hog hit {hit} releases only"));
+    }
+    assert!(100 * right >= 99 * hit, "{right} of {hit}");
+}
+
+/// Both agree in 99 % of the releases; of a timeout the program knows the end only roughly.
+fn agrees(name: &str, apart: &[f64], number: usize) {
+    if apart.len() < number / 2 {
+        return note::not_judged(format!("{name}: most switches were not reported"));
+    }
+    let far = apart.iter().filter(|us| **us > APART_US).count();
+    println!("{name}: {far} of {} are more than {APART_US} µs apart", apart.len());
+    let most = if name == "poll" { apart.len() / 20 } else { apart.len() / 100 };
+    if far > most && far <= apart.len() / 10 {
+        return note::not_judged(format!(
+            "{name}: {far} of {} are off, on a busy host",
+            apart.len()
+        ));
+    }
+    assert!(far <= most, "{name}: {far} of {}", apart.len());
+}
+
+/// Returns the rows of the summary, which also has them on its screen.
+fn shown(record: &Path) -> Vec<ReleaseRow> {
+    let screen = anechoic(&["summary", "--all", arg(record)]).out;
+    assert!(screen.contains("nanosleep ") && screen.contains("late by"), "{screen}");
+    rows(record)
+}
+
+fn rows(record: &Path) -> Vec<ReleaseRow> {
+    let rows = summary(record)["releases"]["rows"].take();
+    serde_json::from_value(rows).expect("rows of releases")
+}
+
+/// What runs without a timer has no releases, and nothing is said of periods after a few sleeps.
+#[test]
+fn programs_that_do_not_sleep_on_timers_have_no_releases() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    for (script, most) in [
+        ("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done", 0),
+        (":", 0),
+        ("sleep 0.01; sleep 0.02; sleep 0.01", 1),
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let record = dir.path().join("record");
+        let done = anechoic(&[
+            "record",
+            "-q",
+            "-o",
+            arg(&record),
+            "--",
+            "timeout",
+            "5",
+            "sh",
+            "-c",
+            script,
+        ]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let rows = rows(&record);
+        let slept = rows.iter().filter(|row| row.name == "sleep").collect::<Vec<_>>();
+        assert_eq!(slept.len(), most, "{script}: {rows:?}");
+        for row in slept {
+            assert_eq!((row.releases, row.period_ns), (3, None), "{row:?}");
+        }
+    }
+}
