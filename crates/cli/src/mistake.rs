@@ -154,7 +154,8 @@ impl<'a> Place<'a> {
         if typed == "--work" && words.contains(" measure ") {
             let what =
                 format!("`{words}` takes no --work, because its result is about its own kernels");
-            let remedy = "measure another function with fwq, ftq, tick, loops or interference";
+            let remedy =
+                "measure another function with fwq, ftq, tick, loops, serial or interference";
             return (what, remedy.to_owned());
         }
         let what = format!("`{words}` has no option {typed}");

@@ -359,7 +359,7 @@ fn what_is_no_work_is_refused() {
         assert_eq!(done.code, Some(64), "{}", done.err);
         assert!(done.err.contains("exclude each other") && done.err.contains(own), "{}", done.err);
     }
-    for method in ["memory", "serial", "paging"] {
+    for method in ["memory", "switch", "paging"] {
         let done = anechoic(&["measure", method, "--work", "./kernel.so:step"]);
         assert_eq!(done.code, Some(64), "{}", done.err);
         assert!(done.err.contains("about its own kernels"), "{}", done.err);

@@ -3,7 +3,7 @@
 //! The measurement repeats in several blocks, each in a different order, so that a change of the host is not
 //! mistaken for an effect of the interrupts.
 
-use super::Method;
+use super::{Method, frame};
 use crate::experiment::{Amount, Cell, Experiment, Host, Order, Pinning, Sample, Samples};
 use crate::inject::Injection;
 use crate::kernel::Kernel;
@@ -24,6 +24,8 @@ const SORT: &str = "sort";
 const GRAIN: Duration = Duration::from_micros(100);
 /// Samples of each of these two, in all blocks together.
 const SAMPLES: u64 = 5_000;
+/// Length of one repetition of another work.
+const REPETITION: Duration = Duration::from_millis(5);
 /// Bytes to sort if the size of the cache is not known.
 const USUAL_BYTES: u64 = 256 << 10;
 /// Seed of the order of rates, the same in every run.
@@ -34,9 +36,10 @@ pub(super) static METHOD: Method = Method {
     source: "Tsafrir 2007",
     about: "Serial tick model: what timer interrupts cost a sort, at several added rates and for several copies",
     details: "On one CPU: null system calls, a watched loop that records the parts of an interrupt, and sorts of an array that \
-              fills half of the L2 cache. Shows the fitted model, like `anechoic predict ticks` for a recording.",
+              fills half of the L2 cache, or another work. Shows the fitted model, like `anechoic predict ticks` for a recording.",
     examples: "  anechoic measure serial                             about a minute on the last CPU
-  anechoic measure serial --rates none,1khz,10khz --copies 1 --cpus 1",
+  anechoic measure serial --rates none,1khz,10khz --copies 1 --cpus 1
+  anechoic measure serial --work ./matrix.so:step     what interrupts cost your own function",
     options: &[OPTIONS],
     one_cpu: true,
     needs_events: Some("measuring the direct cost of an interrupt needs kernel events"),
@@ -57,10 +60,16 @@ static OPTIONS: &[OptionRow] = &[
         "copies",
         Value::Count { least: 1, most: 64 },
         "N",
-        "Numbers of copies of the sort that run at the same time, measured alternately",
+        "Numbers of copies of the work that run at the same time, measured alternately",
     )
     .many()
     .default("1,2,4,8"),
+    OptionRow::new(
+        "work",
+        Value::Work(frame::KERNELS),
+        "KERNEL",
+        "Work whose time is measured instead of the sort, in repetitions of 5 ms: your own function, ./FILE.so:FUNCTION, or another work kernel",
+    ),
     OptionRow::new(
         "blocks",
         Value::Count { least: 1, most: 10_000 },
@@ -72,7 +81,7 @@ static OPTIONS: &[OptionRow] = &[
         "sort-time",
         Value::Duration,
         "TIME",
-        "Duration of the sorts of one rate and one number of copies in one block",
+        "Duration of the work of one rate and one number of copies in one block",
     )
     .default("300ms"),
 ];
@@ -91,13 +100,16 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let trap = Sample { watched: false, ..Sample::filling(Kernel::find(TRAP)?, GRAIN, beside) };
     let watched = Sample::filling(Kernel::find(WATCHED)?, GRAIN, beside);
     let half = l2_bytes(&host.machine, cpu).map(|bytes| bytes / 2).filter(|&bytes| bytes > 0);
-    let sort = Sample {
-        kernel: Kernel::on_memory(SORT, Params { bytes: half.unwrap_or(USUAL_BYTES) })?,
-        amount: Amount::Pass,
-        samples: Samples::Fill(answers.one("sort-time")?),
-        maiv_ppm: None,
-        watched: false,
+    let own: Option<&'static str> = answers.given("work");
+    let work = match own {
+        Some(name) => repeated(name)?,
+        None => Sample {
+            kernel: Kernel::on_memory(SORT, Params { bytes: half.unwrap_or(USUAL_BYTES) })?,
+            amount: Amount::Pass,
+            ..trap
+        },
     };
+    let work = Sample { samples: Samples::Fill(answers.one("sort-time")?), watched: false, ..work };
     let on = |sample| Cell::sampling(sample, Pinning::Cpus(vec![cpu]));
 
     let mut cells = vec![on(trap)];
@@ -107,11 +119,12 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     for (group, &copies) in (2..).zip(&copies) {
         for noise in &noises {
             let copies = copies as u32; // 64 at most
-            cells.push(Cell { noise: noise.clone(), copies, group, ..on(sort) });
+            cells.push(Cell { noise: noise.clone(), copies, group, ..on(work) });
         }
     }
     let unknown = "the size of the L2 cache is not known, so the sorted array has";
-    let note = half.is_none().then(|| format!("{unknown} {} KiB", USUAL_BYTES >> 10));
+    let note =
+        (half.is_none() && own.is_none()).then(|| format!("{unknown} {} KiB", USUAL_BYTES >> 10));
     Ok(Experiment {
         blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
         order: Order::Shuffled { seed: SEED },
@@ -119,6 +132,16 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         notes: note.into_iter().collect(),
         ..Experiment::listed(METHOD.id, cells)
     })
+}
+
+/// Returns repetitions of a work other than the sort.
+fn repeated(name: &'static str) -> Result<Sample, Problem> {
+    if [TRAP, WATCHED].contains(&name) {
+        let why = format!("{name} is measured beside the work, to know what an interrupt takes");
+        let remedy = "name another work kernel, or your own function: --work ./FILE.so:FUNCTION";
+        return Err(ProblemKind::Usage.problem(why, remedy));
+    }
+    Ok(Sample::filling(Kernel::find(name)?, REPETITION, 1))
 }
 
 /// Returns the added interrupts by rising rate, each rate once, starting with none.

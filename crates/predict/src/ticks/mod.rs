@@ -28,6 +28,7 @@ pub use outcome::{
 };
 pub use pairs::{Estimators, Pair, Shares};
 pub use recorded::table_of;
+pub use recorded_rounds::is_work;
 pub use scheduler::{Estimate, Scheduler, SchedulerCost};
 pub use table::{
     BlockTime, Costs, HandlerMode, MOST_POINTS, Origin, Point, Processor, RateFrom, SeenCost, Table,

@@ -2,7 +2,7 @@
 
 use super::recorded_costs::costs;
 use super::recorded_rates::Arrivals;
-use super::recorded_rounds::{Round, SORT, SeriesOutcome, lacks, rounds};
+use super::recorded_rounds::{Round, SeriesOutcome, is_work, lacks, rounds};
 use super::recorded_scheduler::scheduler;
 use super::table::{BlockTime, MOST_PAIRS, MOST_POINTS, Origin, Point, Processor, RateFrom, Table};
 use anechoic_analyze::facts::Facts;
@@ -16,6 +16,9 @@ const METHOD: &str = methods::SERIAL;
 
 /// If the rate exceeds the requested one by this factor and by 1/s, something else adds interrupts.
 const STRANGE: f64 = 1.05;
+
+/// The usual work.
+const SORT: &str = "sort";
 
 /// Returns the times of sorts under each rate of added interrupts, and the cost of these and of the kernel's own tick.
 ///
@@ -35,7 +38,7 @@ pub fn table_of(recording: &Recording) -> Result<Table, Problem> {
         return Err(ProblemKind::Data.problem(why, remedy));
     }
     let known = recording.series()?;
-    let sorts = || known.iter().filter(|(series, _)| series.variant == SORT);
+    let sorts = || known.iter().filter(|(series, _)| is_work(series));
     let cpus: BTreeSet<u32> = sorts().filter_map(|(series, _)| series.cpu).collect();
     let mut processors = vec![];
     for cpu in cpus {
@@ -88,6 +91,10 @@ fn processor(
             "more interrupts came than requested: something else samples with a cpu-clock event"
                 .into(),
         );
+    }
+    let other = known.iter().find(|(series, _)| is_work(series) && series.variant != SORT);
+    if let Some((series, _)) = other {
+        notes.push(format!("a sort stands for one repetition of {}", series.variant));
     }
     let wrong: u64 = known.iter().map(|(_, outcome)| outcome.wrong).fold(0, u64::saturating_add);
     if wrong > 0 {

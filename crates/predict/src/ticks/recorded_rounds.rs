@@ -5,8 +5,14 @@ use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::{Problem, ProblemKind, Recording, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Name of the work whose time is modelled.
-pub(super) const SORT: &str = "sort";
+/// Names of the kernels that are measured beside the work: the null system call, and the loop that records interrupts.
+const BESIDE: [&str; 2] = ["trap", "intadd-chain"];
+
+/// Returns whether a series of `anechoic measure serial` is of the work whose time is modelled: sorts, or another work.
+#[must_use]
+pub fn is_work(series: &Series) -> bool {
+    !BESIDE.contains(&&*series.variant)
+}
 
 /// A series with its outcome.
 pub(super) type SeriesOutcome = (Series, Outcome);
@@ -31,7 +37,7 @@ pub(super) fn lacks(recording: &Recording, why: &str, remedy: &str) -> Problem {
 /// Returns the completed rounds of sorts by start, and notes on what was left out.
 pub(super) fn rounds(recording: &Recording, known: &[SeriesOutcome]) -> (Vec<Round>, Vec<String>) {
     let mut by_round: BTreeMap<u32, Vec<&SeriesOutcome>> = BTreeMap::new();
-    for one in known.iter().filter(|(series, _)| series.variant == SORT) {
+    for one in known.iter().filter(|(series, _)| is_work(series)) {
         by_round.entry(one.0.round).or_default().push(one);
     }
     let (all, kinds) =

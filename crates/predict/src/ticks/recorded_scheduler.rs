@@ -4,7 +4,7 @@
 
 use super::recorded_costs::{TICK, us_per_tick};
 use super::recorded_rates::unseen;
-use super::recorded_rounds::{Round, SORT, SeriesOutcome};
+use super::recorded_rounds::{Round, SeriesOutcome, is_work};
 use super::scheduler::{RoundCost, Scheduler};
 use anechoic_analyze::stats::quantile;
 use anechoic_recording::{
@@ -41,7 +41,7 @@ pub(super) fn scheduler(
         let why = "kernel events were lost or switched off in each round without added interrupts";
         return Ok(Scheduler::none(why));
     }
-    let sorts = known.iter().filter(|(series, _)| series.variant == SORT);
+    let sorts = known.iter().filter(|(series, _)| is_work(series));
     let mut seeing = Seeing {
         functions,
         tids: sorts.map(|(series, _)| series.tid).collect(),

@@ -17,8 +17,8 @@ use crate::screen::Screen;
 use crate::style::View;
 use anechoic_analyze::injection::Verdict;
 use anechoic_predict::ticks::{
-    Linearity, Model as TickModel, OPTIONS, Origin, ProcessorModel, Table, model, read_files,
-    table_of,
+    Linearity, Model as TickModel, OPTIONS, Origin, ProcessorModel, Table, is_work, model,
+    read_files, table_of,
 };
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
@@ -27,8 +27,6 @@ use std::path::PathBuf;
 
 /// The method whose recordings it is computed from.
 const METHOD: &[&str] = &[methods::SERIAL];
-/// The series of the work whose time is modelled.
-const SORT: &str = "sort";
 
 /// The row of the result.
 pub static TICKS: Row<TickModel> = Row {
@@ -167,7 +165,7 @@ fn measured(recording: &Recording) -> Result<Verdict, Problem> {
     let mut sorts = 0;
     for (series, outcome) in &recording.series()? {
         whole &= outcome.ended == Ended::Complete && outcome.wrong == 0 && outcome.lost == 0;
-        sorts += if series.variant == SORT { outcome.samples } else { 0 };
+        sorts += if is_work(series) { outcome.samples } else { 0 };
     }
     Ok(match (sorts, whole) {
         (0, _) => Verdict::Nothing,
