@@ -20,6 +20,11 @@ pub(super) trait Target {
     /// Returns it as it is now, and begins to count its CPU time.
     fn begin(&mut self) -> Result<Program, Problem>;
 
+    /// Returns the processes whose descendants it is; none for a control group.
+    fn processes(&self) -> Vec<i32> {
+        vec![]
+    }
+
     /// Returns a file that becomes readable when the target may have ended.
     fn end(&self) -> Option<BorrowedFd<'_>>;
 
@@ -51,6 +56,10 @@ impl<T: Target> Subject for Running<T> {
         let program = self.target.begin()?;
         self.end = self.time.and_then(|time| Instant::now().checked_add(time));
         Ok(program)
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        self.target.processes()
     }
 
     fn end(&self) -> Option<BorrowedFd<'_>> {
@@ -105,6 +114,10 @@ impl Target for Processes {
         let tree = who::tree(&self.pids)?;
         self.time = TreeTime::begin(&self.pids);
         Ok(Program { name: tree.name, threads: tree.threads, ..Program::default() })
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        self.pids.clone()
     }
 
     fn end(&self) -> Option<BorrowedFd<'_>> {

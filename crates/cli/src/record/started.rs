@@ -168,6 +168,10 @@ impl Subject for Started<'_> {
         Some(CpuTime { ns: time.as_nanos() as u64, resolution_ns: 0, steal_ns: 0 })
     }
 
+    fn processes(&self) -> Vec<i32> {
+        self.child.iter().map(|child| child.id().cast_signed()).collect()
+    }
+
     fn exit_code(&self) -> Option<u8> {
         self.status.map(command::exit_code)
     }

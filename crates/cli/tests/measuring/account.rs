@@ -160,10 +160,21 @@ fn the_kernel_counts_the_same_cpu_time() {
 
 /// Records a command; returns what it printed, and the account, which must agree.
 fn recorded(name: &str, command: &[&str], unlike: &mut Vec<String>) -> (Done, Value) {
+    let (done, account, _) = recorded_with_limits(name, command, unlike);
+    (done, account)
+}
+
+/// The same, with the quota.
+fn recorded_with_limits(
+    name: &str,
+    command: &[&str],
+    unlike: &mut Vec<String>,
+) -> (Done, Value, Value) {
     let dir = tempfile::tempdir().expect("a directory");
     let done = anechoic(&[&["record", "-q", "-o", arg(dir.path()), "--"], command].concat());
     assert!(matches!(done.code, Some(0 | 3)), "case: {name}: {done:?}");
-    let account = summary(dir.path())["run"]["program"]["account"].take();
+    let mut run = summary(dir.path())["run"].take();
+    let (account, limits) = (run["program"]["account"].take(), run["limits"].take());
     let ms = |key: &str| number(&account[key]) / 1e6;
     let (kernel, waking) = (ms("kernel_ns"), ms("waking_ns"));
     let current = ms("executed_ns") + ms("interrupted_ns");
@@ -173,7 +184,7 @@ fn recorded(name: &str, command: &[&str], unlike: &mut Vec<String>) -> (Done, Va
     if !(least..=most).contains(&current) {
         unlike.push(format!("{name}: {account:#}"));
     }
-    (done, account)
+    (done, account, limits)
 }
 
 /// Compares the kernel's account with what the program read itself just before its end.
@@ -241,13 +252,16 @@ fn a_program_with_a_quota_is_held_up_by_it() {
     }
     let Some(group) = Group::with_quota() else { return };
     let enter = format!("open({:?}, 'w').write(str(os.getpid()))", group.processes());
-    let program = format!("{HEAD}{enter}\nend += 0.7\nwhile time.monotonic() < end: pass");
+    let program = format!("{HEAD}{enter}\nend += 2.7\nwhile time.monotonic() < end: pass");
     let mut unlike = vec![];
-    let (done, account) = recorded("a quota", &["python3", "-c", &program], &mut unlike);
+    let (done, account, limits) =
+        recorded_with_limits("a quota", &["python3", "-c", &program], &mut unlike);
     counted_itself("a quota", &done, &account, &mut unlike);
     assert_eq!(unlike, Vec::<String>::new());
     let kernel = number(&account["kernel_ns"]) / 1e9;
-    assert!((0.15..0.5).contains(&kernel), "a fifth of 1.2 s, and what it used before: {kernel} s");
+    assert!((0.15..0.9).contains(&kernel), "a fifth of 3.2 s, and what it used before: {kernel} s");
+    assert_eq!(limits["limited"], arg(group.path()), "it entered that group itself");
+    assert!(number(&limits["throttled_ns"]) > 0.5e9, "{limits:#}");
 }
 
 /// A neighbour runs while the quota holds the program back. The quota is charged with as much as the kernel counts. `record` is

@@ -113,12 +113,14 @@ impl KernelSide {
     }
 
     /// Reads the limits again if that was not done within a second: of a control group that is removed, the last counts are
-    /// kept. Returns them since the start of the run.
-    pub(super) fn look_at_limits(&mut self) -> Option<CpuLimits> {
-        let before = &self.before.limits;
+    /// kept, and those of the groups in which these processes and their descendants are now are added. Returns them since the
+    /// start of the run.
+    pub(super) fn look_at_limits(&mut self, processes: &[i32]) -> Option<CpuLimits> {
+        let before = &mut self.before.limits;
         let (last, at) = self.limits.get_or_insert_with(|| (before.clone(), Instant::now()));
         if at.elapsed() >= LIMITS_AGAIN {
             (*last, *at) = (last.read_again(), Instant::now());
+            last.join(processes, before);
         }
         last.since(before)
     }

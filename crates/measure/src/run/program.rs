@@ -50,6 +50,11 @@ pub trait Subject {
     /// Fails if it cannot be started or has ended.
     fn begin(&mut self) -> Result<Program, Problem>;
 
+    /// Returns the processes whose descendants it is, as far as they are known.
+    fn processes(&self) -> Vec<i32> {
+        vec![]
+    }
+
     /// Returns what can be read once it has ended, if there is such a thing.
     fn end(&self) -> Option<BorrowedFd<'_>>;
 
@@ -229,7 +234,7 @@ fn watch(
         let to_save = plan.save_every.saturating_sub(saved.elapsed());
         let nap = subject.left().map_or(nap, |left| left.min(nap)).min(to_save);
         kernel.wait_for(nap, subject.end());
-        run.limits = kernel.look_at_limits();
+        run.limits = kernel.look_at_limits(&subject.processes());
         let save = saved.elapsed() >= plan.save_every;
         if save || looks || kernel.half_full() {
             run.drain = DrainPolicy::HighWater;

@@ -1,5 +1,6 @@
 //! The CPU quota of the cgroup of a process, and how long its threads and those of the machine waited for CPUs.
 
+use super::tree::numbers;
 use crate::machine::{Root, cgroup};
 use anechoic_recording::who::CpuLimits;
 use std::path::Path;
@@ -14,7 +15,12 @@ pub struct Limits {
     limited: Vec<Limited>,
     waited_ns: Option<u64>,
     machine_waited_ns: Option<u64>,
+    /// The lists of cgroups that processes were found in, as /proc shows them.
+    seen: Vec<String>,
 }
+
+/// Number of files that a look at the descendants of processes reads at most.
+const LOOKED_AT: usize = 256;
 
 /// A cgroup with a quota.
 #[derive(Debug, Clone)]
@@ -46,10 +52,38 @@ impl Limits {
 
     fn read_again_in(&self, root: &Root) -> Self {
         let now = Self::read_at(root, self.cgroup.clone(), self.own.clone());
-        let removed = |known: &&Limited| !root.exists(&known.directory);
-        let removed = self.limited.iter().filter(removed).cloned(); // they come first, because groups below others are
-        let limited = removed.chain(now.limited).collect();
-        Self { limited, waited_ns: now.waited_ns.or(self.waited_ns), ..now }
+        let has = |known: &&Limited| now.limited.iter().any(|it| it.directory == known.directory);
+        let again = |known: &Limited| match limited(root, &known.directory) {
+            None if !root.exists(&known.directory) => Some(known.clone()),
+            found => found,
+        };
+        // They come first, because groups below others are.
+        let others = self.limited.iter().filter(|known| !has(known)).filter_map(again);
+        let limited = others.chain(now.limited.iter().cloned()).collect();
+        let waited_ns = now.waited_ns.or(self.waited_ns);
+        Self { limited, waited_ns, seen: self.seen.clone(), ..now }
+    }
+
+    /// Adds the cgroups with a quota in which these processes or their descendants are now. Those that are new count from now
+    /// on: `before` gets them, too.
+    pub fn join(&mut self, processes: &[i32], before: &mut Self) {
+        self.join_in(&Root::live(), processes, before);
+    }
+
+    fn join_in(&mut self, root: &Root, processes: &[i32], before: &mut Self) {
+        for process in with_descendants(root, processes) {
+            let Some(groups) = root.read(&format!("/proc/{process}/cgroup")) else { continue };
+            if self.seen.contains(&groups) {
+                continue;
+            }
+            self.seen.push(groups);
+            for group in Self::read_of(root, &process.to_string()).limited {
+                if !self.limited.iter().any(|known| known.directory == group.directory) {
+                    before.limited.push(group.clone());
+                    self.limited.push(group);
+                }
+            }
+        }
     }
 
     fn read_in(root: &Root) -> Self {
@@ -71,6 +105,7 @@ impl Limits {
             waited_ns: own.iter().find_map(|place| waited(&place.directory())),
             own,
             machine_waited_ns: root.read("/proc/pressure/cpu").and_then(|text| some_ns(&text)),
+            seen: vec![],
         }
     }
 
@@ -101,6 +136,24 @@ impl Limits {
             || found.machine_waited_ns.is_some();
         any.then_some(found)
     }
+}
+
+/// Returns processes and their descendants, as far as a bounded number of files shows them.
+fn with_descendants(root: &Root, processes: &[i32]) -> Vec<i32> {
+    let (mut found, mut left, mut at) = (processes.to_vec(), LOOKED_AT, 0);
+    while let Some(&process) = found.get(at) {
+        at += 1;
+        for task in numbers(root, &format!("/proc/{process}/task")) {
+            if left == 0 {
+                return found;
+            }
+            left -= 1;
+            let children = root.read(&format!("/proc/{process}/task/{task}/children"));
+            let children = children.unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|child| child.parse::<i32>().ok()));
+        }
+    }
+    found
 }
 
 /// Returns the cgroups with a quota from that place up, the nearest first.
@@ -210,6 +263,32 @@ mod tests {
         assert_eq!(found.throttled_ns, Some(30_000));
         let gone = Limits::read_of(&after, "7");
         assert_eq!(gone.since(&gone), None);
+    }
+
+    /// The program enters a group itself, or a child of it does.
+    #[test]
+    fn the_quota_of_another_cgroup_counts_from_when_a_process_is_found_there() {
+        let own = ("proc/7/cgroup", "0::/own\n");
+        let child = ("proc/7/task/7/children", "8 ");
+        let task = ("proc/8/task/8/children", "");
+        let inside = ("proc/8/cgroup", "0::/a\n");
+        let quota = ("cg/a/cpu.max", "20000 100000\n");
+        let stat = |text| ("cg/a/cpu.stat", text);
+        let none = ("cg/own/cpu.max", "max 100000\n");
+        let (_one, first) = Root::tree(&[V2, own, none, quota, stat("throttled_usec 100\n")]);
+        let there = [V2, own, child, task, inside, none, quota];
+        let (_two, second) = Root::tree(&[&there[..], &[stat("throttled_usec 130\n")]].concat());
+        let (_three, third) = Root::tree(&[&there[..], &[stat("throttled_usec 180\n")]].concat());
+        let mut before = Limits::read_of(&first, "7");
+        let mut last = before.read_again_in(&first);
+        last.join_in(&first, &[7], &mut before);
+        assert_eq!(last.since(&before).and_then(|found| found.limited), None);
+        last = last.read_again_in(&second);
+        last.join_in(&second, &[7], &mut before);
+        last = last.read_again_in(&third);
+        last.join_in(&third, &[7], &mut before);
+        let found = last.since(&before).expect("a quota");
+        assert_eq!((found.limited.as_deref(), found.throttled_ns), (Some("/cg/a"), Some(50_000)));
     }
 
     #[test]

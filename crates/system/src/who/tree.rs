@@ -74,7 +74,7 @@ pub(crate) fn processes(root: &Root, pids: &[i32]) -> BTreeSet<i32> {
     processes
 }
 
-fn numbers(root: &Root, path: &str) -> Vec<i32> {
+pub(super) fn numbers(root: &Root, path: &str) -> Vec<i32> {
     root.names(path).into_iter().filter_map(|name| name.parse().ok()).collect()
 }
 
