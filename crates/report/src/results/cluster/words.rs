@@ -6,6 +6,7 @@ use crate::units::{counted, length, noise, noise_certainty, share};
 use anechoic_analyze::cluster::{
     Cluster, ClusterNoise, FindingKind, HostDifference, Job, NOISIER, Outlier, Outliers,
 };
+use anechoic_recording::methods;
 
 /// Largest number of outliers that are listed.
 const NAMED: usize = 8;
@@ -42,12 +43,18 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
     let total = &found.total;
     let who = hosts_and_cpus(total.hosts, total.cpus);
     let least = if total.lost_detours > 0 { "at least " } else { "" };
-    let first = format!(
-        "{who} lost {least}{} of {} time{}.",
-        noise(total.noise),
-        if total.hosts == 1 { "its" } else { "their" },
-        noise_certainty(total.noise, total.interval, total.at_least),
-    );
+    let lost = format!("{least}{}", noise(total.noise));
+    let first = match found.methods == [methods::PROGRAM] {
+        // Parts of a run are not alike, so that their spread gives no interval.
+        true => format!(
+            "On {who} the recorded programs lost {lost} of the time in which they wanted a CPU."
+        ),
+        false => format!(
+            "{who} lost {lost} of {} time{}.",
+            if total.hosts == 1 { "its" } else { "their" },
+            noise_certainty(total.noise, total.interval, total.at_least),
+        ),
+    };
     let mut second = String::new();
     if let Some(row) = found.sources.as_ref().and_then(|sources| sources.rows.first()) {
         let name = title_of(&row.source, &row.name, is_guest(found));
