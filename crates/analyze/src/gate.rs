@@ -19,12 +19,14 @@ mod releases;
 pub mod rules;
 mod tally;
 mod waits;
+mod wakeups;
 
 pub use crate::known::Doubt;
 pub use doubts::{REQUIREMENTS, Requirement, Requirements};
 pub use judge::{Examined, conclude, examine};
 pub use pattern::SourcePattern;
 pub use rules::{RULES, Rule, RuleRow, Unit};
+pub use wakeups::JudgedWakeups;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -132,13 +134,16 @@ pub struct Finding {
     pub at_least: f64,
     /// The true value is below this with a probability of 95 % or more, for a comparison 97.5 %; absent if unknown.
     pub at_most: Option<f64>,
-    /// Number of detours that count; for a comparison the number of runs.
+    /// Number of detours that count, or of wake-ups; for a comparison the number of runs.
     pub events: u64,
     /// Number of detours that may count as well: they were lost or are not attributable, or their length is known too
     /// roughly.
     pub uncertain: u64,
     /// Time for which the CPU was watched, with what was not kept of it where that counts; of all together the sum.
     pub wall_ns: u64,
+    /// The wake-ups that were judged; absent for a finding on detours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wakeups: Option<JudgedWakeups>,
     /// How long a CPU must be watched to decide the rule, if the noise stays as it is; absent if decided or unknown.
     pub needed_ns: Option<u64>,
     /// Why it cannot be passed; absent if it can.

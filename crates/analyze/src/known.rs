@@ -126,6 +126,8 @@ pub enum Doubt {
     NoProgram,
     /// The rule is for threads that timers release, and the recording has none.
     NoReleases,
+    /// The rule is for recordings of wake-ups, and this is none.
+    NoWakeups,
     /// A recording beside this one could not be read.
     Unread,
     /// One side of the comparison has a single run, which does not show how much runs differ.

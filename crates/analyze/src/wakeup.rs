@@ -1,8 +1,11 @@
 //! Wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
 
 mod causes;
+pub mod kind;
+pub mod rows;
 
 pub use causes::{Causes, Parts, WakeSource};
+pub use kind::Kind;
 
 use crate::facts::Facts;
 use crate::memory::span;
@@ -11,7 +14,7 @@ use crate::samples::cells::{Cells, value_at};
 use crate::samples::figures::{Point, survival};
 use crate::samples::values::Scale;
 use crate::samples::visit;
-use crate::stats::{Interval, dispersion, fewest_events, most_events};
+use crate::stats::{Interval, dispersion, fewest_events, mean, most_events};
 use anechoic_recording::run::{Outcome, Run};
 use anechoic_recording::wakeup::Sleep;
 use anechoic_recording::{Fixed, Policy, Problem, Recording, Sample, Series};
@@ -22,7 +25,7 @@ use std::collections::BTreeMap;
 /// Number of the longest wake-ups that are listed.
 const WORST: usize = 5;
 /// Number of parts of a series whose late wake-ups show whether they come together.
-const PARTS: usize = 32;
+pub(crate) const PARTS: usize = 32;
 /// A quantile is given only if at least this many samples lie beyond it.
 const BEYOND: f64 = 10.0;
 
@@ -79,6 +82,10 @@ pub struct Latencies {
     /// Their share of all wake-ups: the smallest and the largest that agree with what was counted, each with a probability of
     /// 95 %; absent without wake-ups.
     pub late_share: Option<Interval>,
+    /// How far late wake-ups come together: the variance of their number divided by that of independent ones, at least 1.
+    pub late_dispersion: f64,
+    /// The median of each block of time in nanoseconds, of all CPUs together the mean of theirs.
+    pub p50_of_blocks_ns: Vec<f64>,
     /// What recording kernel events adds to the median in nanoseconds: the mean over the blocks of the difference of their
     /// medians; absent if it was not measured.
     pub events_ns: Option<Estimate>,
@@ -110,6 +117,12 @@ pub struct Worst {
 }
 
 impl Latencies {
+    /// Returns how the threads slept.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        Kind { interval_ns: self.interval_ns, shallow: self.shallow }
+    }
+
     /// Returns the highest quantile that its wake-ups support, with its name: the 99.9th percentile, the 99th, or the median.
     #[must_use]
     pub fn highest_quantile(&self) -> Option<(&'static str, f64)> {
@@ -121,8 +134,10 @@ impl Latencies {
 impl Wakeup {
     /// Returns the rows of all CPUs together, and those of a single CPU.
     pub fn whole(&self) -> impl Iterator<Item = &Latencies> {
-        let several = self.rows.iter().any(|row| row.cpu.is_none());
-        self.rows.iter().filter(move |row| row.cpu.is_none() == several)
+        let is_all =
+            |row: &Latencies, other: &Latencies| other.cpu.is_none() && other.kind() == row.kind();
+        let alone = move |row: &Latencies| !self.rows.iter().any(|other| is_all(row, other));
+        self.rows.iter().filter(move |row| row.cpu.is_none() || alone(row))
     }
 
     /// Returns the number of wake-ups.
@@ -221,8 +236,15 @@ pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
     Ok(found)
 }
 
-fn latency(sample: &Sample) -> u64 {
+/// Returns the latency of a wake-up in ticks.
+pub(crate) fn latency(sample: &Sample) -> u64 {
     sample.end_ticks.saturating_sub(sample.start_ticks)
+}
+
+/// Returns in which of the equal parts of its block a wake-up lies, by its number.
+pub(crate) fn part_of_block(sample: &Sample, block: &Outcome) -> usize {
+    let part = u128::from(sample.index) * PARTS as u128 / u128::from(block.samples.max(1));
+    (part as usize).min(PARTS - 1)
 }
 
 impl Worst {
@@ -274,9 +296,7 @@ impl<'a> Block<'a> {
         self.cells.add(&ticks);
         let late_ticks = run.clock.ticks(self.sleep.late_ns);
         for (sample, _) in samples.iter().zip(&ticks).filter(|(_, ticks)| **ticks > late_ticks) {
-            let part =
-                u128::from(sample.index) * PARTS as u128 / u128::from(outcome.samples.max(1));
-            self.late[(part as usize).min(PARTS - 1)] += 1.0;
+            self.late[part_of_block(sample, outcome)] += 1.0;
         }
         self.samples += samples.len() as u64;
         self.overruns += samples.iter().map(|sample| sample.count.saturating_sub(1)).sum::<u64>();
@@ -326,9 +346,24 @@ impl Group {
             max_ns: self.cells.cells().last().map(|cell| value(cell.value)),
             late: late as u64,
             late_share: (samples > 0).then(|| late_share(&self.late, samples)),
+            late_dispersion: dispersion(&self.late),
+            p50_of_blocks_ns: self
+                .medians_of_blocks()
+                .into_iter()
+                .map(|at| scale.value(at))
+                .collect(),
             events_ns: without.and_then(|without| self.beyond(without, scale)),
             survival: survival(self.cells.cells(), samples, scale),
         }
+    }
+
+    /// Returns the median of each block, a mean over CPUs.
+    fn medians_of_blocks(&self) -> Vec<f64> {
+        let mut blocks: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for ((_, block), median) in &self.medians {
+            blocks.entry(*block).or_default().push(*median);
+        }
+        blocks.values().filter_map(|medians| mean(medians)).collect()
     }
 
     /// Returns what its medians are beyond those of the same blocks without events.

@@ -1,10 +1,14 @@
 //! Wake-up latency of made-up recordings whose results are known.
 
+use anechoic_analyze::gate::{
+    Doubt, Gate, Outcome as Decided, RULES, Requirements, conclude, examine,
+};
 use anechoic_analyze::wakeup::{Latencies, Wakeup, wakeup};
 use anechoic_lab::builders::{self, clock, cpu_run};
 use anechoic_recording::run::Outcome;
 use anechoic_recording::wakeup::Sleep;
 use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Sample, Series};
+use std::path::Path;
 
 /// Time between two expiries in ns, which are ticks here.
 const INTERVAL: u64 = 1_000_000;
@@ -14,6 +18,11 @@ type Made = (u32, bool, Vec<(u64, u64)>);
 
 fn analyzed(blocks: &[Made]) -> Wakeup {
     let dir = tempfile::tempdir().expect("a directory");
+    wakeup(&recorded(dir.path(), blocks, &[])).expect("a result")
+}
+
+/// Writes a recording of these blocks, and how many wake-ups of the first ones were lost.
+fn recorded(dir: &Path, blocks: &[Made], lost: &[u64]) -> Recording {
     let mut run = builders::run("wakeup", clock(1_000_000_000), vec![]);
     let (mut all, mut samples, mut now) = (vec![], vec![], 1_000);
     for (series, (cpu, events_off, taken)) in (0..).zip(blocks) {
@@ -30,6 +39,7 @@ fn analyzed(blocks: &[Made]) -> Wakeup {
             first_ticks,
             last_ticks,
             samples,
+            lost: lost.get(series as usize).copied().unwrap_or(0),
             ended,
             ..Outcome::default()
         });
@@ -62,7 +72,7 @@ fn analyzed(blocks: &[Made]) -> Wakeup {
     run.cpus = [0, 1].map(|cpu| cpu_run(cpu, (1_000, now), 0)).to_vec();
     run.end_ticks = now;
     samples.sort_by_key(|sample| (sample.cpu, sample.start_ticks));
-    let mut recorder = Recorder::create(dir.path(), &run).expect("a new directory");
+    let mut recorder = Recorder::create(dir, &run).expect("a new directory");
     recorder.append(&all).expect("in order");
     for cpu in [0, 1] {
         let of_cpu: Vec<Sample> =
@@ -70,7 +80,7 @@ fn analyzed(blocks: &[Made]) -> Wakeup {
         recorder.append(&of_cpu).expect("in order");
     }
     recorder.finish(&run).expect("there is space");
-    wakeup(&Recording::open(dir.path()).expect("just written")).expect("a result")
+    Recording::open(dir).expect("just written")
 }
 
 /// Latencies from 1 to `number` µs, each once, in an order without a pattern.
@@ -138,4 +148,69 @@ fn expiries_that_a_late_thread_missed_are_overruns_and_its_wake_up_counts() {
     assert_eq!((first.cpu, first.latency_ns, first.overruns), (1, 3_500_000.0, 3));
     let share = row.late_share.expect("known");
     assert!(share.low < 0.2 && share.high > 0.2, "{share:?}");
+}
+
+/// Judges a rule, on 3,000 wake-ups of 20 µs on each CPU besides these, of which so many were lost.
+fn gate(rule: &str, blocks: &[Made], lost: u64) -> Gate {
+    let dir = tempfile::tempdir().expect("a directory");
+    let plain = [0, 1].map(|cpu| (cpu, false, vec![(20_000, 1); 3_000]));
+    let recording = recorded(dir.path(), &[&plain, blocks].concat(), &[lost]);
+    let (id, limit) = rule.split_once(' ').expect("a rule and its limit");
+    let rule = RULES.iter().find(|row| row.id == id).expect(id).read(limit).expect(limit);
+    let (rules, required) = ([rule], Requirements::default());
+    let examined = examine(&recording, &rules, &required, &mut |_| ()).expect("a readable table");
+    conclude(vec![examined], &rules, required, None, vec![])
+}
+
+#[test]
+fn a_gate_judges_every_wake_up_of_each_cpu() {
+    let (pass, undecided, fail) = (Decided::Pass, Decided::Undecided, Decided::Fail);
+    let late = |cpu, events_off, number| vec![(cpu, events_off, vec![(60_000, 1); number])];
+    let cases = [
+        ("max-wakeup 50us", vec![], 0, pass, 0, 0),
+        ("max-wakeup 50us", vec![], 1, undecided, 0, 0),
+        ("max-wakeup 50us", late(1, false, 1), 0, fail, 1, 1),
+        // Those without events are wake-ups too.
+        ("max-wakeup 50us", late(1, true, 3), 0, fail, 1, 3),
+        ("max-wakeup 60us", late(1, true, 3), 0, pass, 1, 0),
+        ("max-late >50us=1/1000", vec![], 0, pass, 0, 0),
+        ("max-late >50us=1/1e6", vec![], 0, undecided, 0, 0),
+        ("max-late >50us=1/1000", vec![], 1, undecided, 0, 0),
+        ("max-late >50us=0.1%", late(0, false, 12), 0, undecided, 0, 12),
+        ("max-late >50us=0.1%", late(1, false, 300), 0, fail, 1, 300),
+        ("max-late >60us=0.1%", late(1, false, 300), 0, pass, 0, 0),
+    ];
+    for (rule, blocks, lost, expected, cpu, events) in cases {
+        let gate = gate(rule, &blocks, lost);
+        let decisive = gate.rules[0].decisive().expect("both CPUs were judged");
+        assert_eq!(gate.outcome, expected, "{rule}, {lost} lost: {gate:#?}");
+        assert_eq!((decisive.cpu, decisive.events), (Some(cpu), events), "{rule}: {gate:#?}");
+        let samples: u64 =
+            gate.rules[0].findings.iter().filter_map(|f| Some(f.wakeups?.samples)).sum();
+        let more: usize = blocks.iter().map(|(.., taken)| taken.len()).sum();
+        assert_eq!(samples, 6_000 + more as u64, "{rule}");
+    }
+}
+
+#[test]
+fn rules_on_lost_time_are_not_judged_on_wake_ups_nor_few_of_these() {
+    let cases = [
+        ("max-noise 99%", vec![], Doubt::Latencies),
+        ("max-rate >50us=1/s", vec![], Doubt::Latencies),
+        ("max-detour 1s", vec![], Doubt::Latencies),
+        ("max-wait 1s", vec![], Doubt::NoProgram),
+    ];
+    for (rule, blocks, doubt) in cases {
+        let gate = gate(rule, &blocks, 0);
+        assert_eq!(gate.outcome, Decided::Undecided, "{rule}");
+        assert_eq!(gate.rules[0].doubts[0].doubt, doubt, "{rule}");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = recorded(dir.path(), &[(0, false, vec![])], &[]);
+    let rule = RULES.iter().find(|row| row.id == "max-wakeup").expect("listed").read("1s");
+    let (rules, required) = ([rule.expect("a limit")], Requirements::default());
+    let examined = examine(&recording, &rules, &required, &mut |_| ()).expect("a readable table");
+    let gate = conclude(vec![examined], &rules, required, None, vec![]);
+    assert_eq!(gate.outcome, Decided::Undecided);
+    assert_eq!(gate.rules[0].doubts[0].doubt, Doubt::NotMeasured { cpu: Some(0) });
 }

@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Does the noise stay within limits? For continuous integration and acceptance tests: pass, fail or undecided
+/// Does the noise, or the lateness of wake-ups, stay within limits? For continuous integration and acceptance tests: pass, fail or undecided
 ///
 /// A rule must hold on every CPU of every recording: the worst decides. It passes only where the recordings show that it
 /// holds, with 95 % confidence, and fails where they show that it does not; in between it is undecided. No rule passes
@@ -34,6 +34,7 @@ use std::process::ExitCode;
     mut_arg("all", |arg| arg.help("Also show what was found on every CPU")),
     after_help = "Examples:\n  anechoic run -d 30s -o now && anechoic gate now --max-noise 1% --max-detour 200us\n  \
                   anechoic gate now --max-rate 'thread:*=5/s' --max-rate '>50us=1/min' --junit gate.xml\n  \
+                  anechoic gate wakeups --max-wakeup 200us --max-late '>50us=1/1e6'   # `anechoic measure wakeup`\n  \
                   anechoic gate now --config gate.toml --markdown \"$GITHUB_STEP_SUMMARY\"\n  \
                   anechoic gate now --baseline main --max-increase 10%   # both with `anechoic run --repeat 5`\n\n\
                   A file of rules has the same names: max-noise = \"1%\", max-rate = [\"thread:*=5/s\", \">50us=1/min\"]. \
@@ -214,9 +215,9 @@ fn with_baseline(
 ) -> Result<Comparison, Problem> {
     let after: Vec<&Recording> = examined.iter().map(|(recording, _)| *recording).collect();
     let summaries_after = examined.iter().map(|(recording, result)| {
-        let why = "it has only counts by length, which are not compared with a baseline";
+        let why = "it shows no lost time that could be compared with a baseline";
         let remedy =
-            "limit what was counted (--max-noise, --max-detour), or measure with `anechoic run`";
+            "limit what it shows (--max-detour, --max-wakeup), or measure with `anechoic run`";
         let refused = || ProblemKind::Usage.problem(why, remedy).about(recording.dir().display());
         result.summary.clone().ok_or_else(refused)
     });

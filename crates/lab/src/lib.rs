@@ -10,3 +10,4 @@ pub mod sample;
 pub mod trains;
 pub mod turn;
 pub mod two_cpus;
+pub mod wakeups;

@@ -1,8 +1,10 @@
 //! The screen of a gate, its Markdown and its JUnit XML.
 
 use anechoic_analyze::gate::{
-    Doubt, Doubtful, Finding, Gate, Judged, LargestSource, Outcome, Requirements, RuleOutcome, Unit,
+    Doubt, Doubtful, Finding, Gate, Judged, JudgedWakeups, LargestSource, Outcome, Requirements,
+    RuleOutcome, Unit,
 };
+use anechoic_analyze::wakeup::Kind;
 use anechoic_report::{View, gate, gate_junit, gate_markdown};
 
 const SECOND: u64 = 1_000_000_000;
@@ -20,6 +22,7 @@ fn finding(cpu: u32, outcome: Outcome, value: f64, bounds: (f64, f64), events: u
         events,
         uncertain: 0,
         wall_ns: 10 * SECOND,
+        wakeups: None,
         needed_ns: None,
         doubt: None,
         largest_source: None,
@@ -172,6 +175,45 @@ fn the_screen_has_a_line_for_each_rule() {
     insta::assert_snapshot!("gate_all", gate(&one, &all).to_text(&all));
 }
 
+/// Rules on wake-ups with every outcome; those of the first are of two intervals.
+#[test]
+fn wake_ups_are_judged_by_number() {
+    use Outcome::{Fail, Pass, Undecided};
+    let of_kind = |interval_ns, samples, finding: Finding| {
+        let kind = Some(Kind { interval_ns, shallow: false });
+        Finding { wakeups: Some(JudgedWakeups { samples, kind }), ..finding }
+    };
+    let usual = |samples, finding| of_kind(1_000_000, samples, finding);
+    let longest = |findings| rule("max-wakeup", "50us", Unit::Nanoseconds, 50_000.0, findings);
+    let late =
+        |limit, findings| rule("max-late", ">50us=1/1e6", Unit::WakeupShare, limit, findings);
+    let stress = LargestSource { source: "thread".into(), name: "stress-1".into(), share: 0.713 };
+    let slow = Finding {
+        largest_source: Some(stress),
+        ..usual(5_991, finding(1, Fail, 2_355_412.0, (2.3e6, 2.3e6), 21))
+    };
+    let lost =
+        Finding { uncertain: 3, at_most: None, ..finding(0, Undecided, 31e3, (31e3, 0.0), 0) };
+    let needed = Finding {
+        needed_ns: Some(3_000 * SECOND),
+        ..finding(1, Undecided, 0.0, (0.0, 2.996e-6), 0)
+    };
+    let rules = vec![
+        longest(vec![of_kind(100_000, 60_000, finding(0, Pass, 3e4, (3e4, 3e4), 0)), slow]),
+        longest(vec![usual(60_000, finding(1, Pass, 31_400.0, (31_400.0, 31_400.0), 0))]),
+        longest(vec![usual(60_000, lost)]),
+        late(1e-6, vec![usual(4_000_000, finding(1, Pass, 0.0, (0.0, 7.5e-7), 0))]),
+        late(1e-6, vec![usual(1_000_000, needed)]),
+        late(1e-6, vec![usual(5_991, finding(1, Fail, 0.003_505, (0.001_44, 0.007), 21))]),
+        late(0.5, vec![usual(100, finding(1, Fail, 0.9, (0.77, 1.0), 90))]),
+    ];
+    let judged = Gate { rules, recordings: vec![judged("wakeup")], unread: vec![], ..every_kind() };
+    insta::assert_snapshot!(
+        "gate_wakeups",
+        gate(&judged, &View::default()).to_text(&View::default())
+    );
+}
+
 #[test]
 fn every_doubt_has_words() {
     let doubts = [
@@ -193,6 +235,8 @@ fn every_doubt_has_words() {
         Doubt::CpuTime { missing_ns: 81_000_000 },
         Doubt::NoProgram,
         Doubt::NoReleases,
+        Doubt::NoWakeups,
+        Doubt::Latencies,
         Doubt::Unread,
         Doubt::OneRun,
         Doubt::Successive,

@@ -29,6 +29,8 @@ fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) ->
             low: if late > 0 { 0.000_8 } else { 0.0 },
             high: if late > 0 { 0.001_3 } else { 0.004 },
         }),
+        late_dispersion: 1.5,
+        p50_of_blocks_ns: us(base).into_iter().collect(),
         events_ns: (samples > 0).then_some(Estimate {
             value: 1_620.0,
             interval: Some(Interval { low: 1_210.0, high: 2_030.0 }),

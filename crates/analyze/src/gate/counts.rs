@@ -59,6 +59,7 @@ impl Counts<'_> {
             events: number.at_least,
             uncertain: number.at_most.saturating_sub(number.at_least),
             wall_ns: self.wall_ns,
+            wakeups: None,
             needed_ns: None,
             doubt: None,
             largest_source: None,

@@ -61,7 +61,7 @@ pub static REQUIREMENTS: &[Requirement] = &[
 ];
 
 /// Returns whether a doubt keeps a recording from passing a gate.
-fn concerns_gates(doubt: &Doubt) -> bool {
+pub(super) fn concerns_gates(doubt: &Doubt) -> bool {
     // Injected noise is to be judged, and a rule decides for itself whether an ended run is a sample for it.
     !matches!(doubt, Doubt::Injected | Doubt::EndedByEvent { .. })
 }

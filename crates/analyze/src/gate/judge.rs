@@ -6,8 +6,8 @@ use super::fold::GateFold;
 use super::program::ProgramRun;
 use super::releases;
 use super::rules::{Rule, Unit, judge_increase};
-use super::waits;
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
+use super::{waits, wakeups};
 use crate::cluster::host_name;
 use crate::compare::Comparison;
 use crate::counted::{Ranges, ranges};
@@ -40,7 +40,7 @@ pub struct Examined {
 ///
 /// # Errors
 ///
-/// The recording is not one of `anechoic run`, or a file is damaged.
+/// The recording is of another method than those that it judges, or a file is damaged.
 pub fn examine(
     recording: &Recording,
     rules: &[Rule],
@@ -51,10 +51,15 @@ pub fn examine(
     if methods::COUNTED.contains(&&*run.method) {
         return examine_counts(recording, rules, requirements);
     }
+    if run.method == methods::WAKEUP {
+        return wakeups::examine(recording, rules, requirements);
+    }
     if !methods::WHOLE.contains(&&*run.method) {
         let why = format!("it is a recording of `measure {}`", run.method);
-        let problem = ProblemKind::Usage
-            .problem(why, "the gate judges those of `anechoic run` and `anechoic record`");
+        let problem = ProblemKind::Usage.problem(
+            why,
+            "the gate judges those of `anechoic run`, `anechoic record` and `measure wakeup`",
+        );
         return Err(problem.about(recording.dir().display()));
     }
     let loops = watched(recording)?;

@@ -130,6 +130,7 @@ impl<'a> Runs<'a> {
             events: self.seen.events,
             uncertain: self.possible.events.saturating_sub(self.seen.events),
             wall_ns: self.elapsed_ns(),
+            wakeups: None,
             needed_ns: None,
             doubt: self
                 .are_few()

@@ -72,6 +72,7 @@ pub(super) fn findings(rule: &Rule, recording: &Recording) -> Result<Vec<Finding
             events: found.long,
             uncertain: 0,
             wall_ns: run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks)),
+            wakeups: None,
             needed_ns: None,
             doubt: None,
             largest_source: found.largest_source().filter(|_| outcome == Outcome::Fail),

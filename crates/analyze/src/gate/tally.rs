@@ -103,6 +103,7 @@ impl Watched<'_> {
             events: self.seen.events,
             uncertain: (self.possible.events - self.seen.events).saturating_add(self.lost_detours),
             wall_ns: self.clock.ns(self.wall_ticks),
+            wakeups: None,
             needed_ns: None,
             doubt: None,
             largest_source: None,

@@ -86,6 +86,7 @@ fn finding(rule: &Rule, recording: &Recording, cpu: u32) -> Result<Finding, Prob
         events: waits.long,
         uncertain: 0,
         wall_ns: wall_ns.saturating_add(rule.unseen_ns(run)),
+        wakeups: None,
         needed_ns: None,
         doubt: None,
         largest_source: waits.largest_source().filter(|_| outcome == Outcome::Fail),

@@ -1,12 +1,12 @@
 //! Where the time of wake-ups went: the parts from the timer to the thread, and what ran meanwhile, by source.
 
-use super::{Latencies, Wakeup, latency};
-use anechoic_recording::{Activity, ActivityKind, Problem, Recording, Sample, VictimState};
+use super::kind::Kind;
+use super::{Latencies, Wakeup, Worst, latency, rows};
+use anechoic_recording::{Activity, Problem, Recording, Sample, VictimState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
-use std::iter::Peekable;
 use std::sync::Arc;
 
 /// Where the time of the wake-ups went.
@@ -39,6 +39,14 @@ pub struct Parts {
     pub scheduling_ns: f64,
     /// From the switch until the thread ran.
     pub return_ns: f64,
+}
+
+impl Parts {
+    /// Returns the latency.
+    #[must_use]
+    pub fn sum_ns(&self) -> f64 {
+        self.timer_ns + self.interrupt_ns + self.scheduling_ns + self.return_ns
+    }
 }
 
 /// What a source took of the wake-ups.
@@ -147,9 +155,7 @@ impl Adding {
         rows: &[Activity],
         classes: [bool; CLASSES],
     ) -> Option<(TickParts, Arc<str>, Arc<str>)> {
-        let known = rows.iter().all(|row| row.kind != ActivityKind::NotAttributable);
-        let own: u64 = rows.iter().map(|row| row.self_ticks).sum();
-        let parts = TickParts::new(sample, rows).filter(|_| known && own == latency(sample));
+        let parts = TickParts::new(sample, rows).filter(|_| rows::are_known(sample, rows));
         let Some(parts) = parts else {
             self.not_attributable += 1;
             self.unknown_late_ticks += if classes[2] { latency(sample) } else { 0 };
@@ -163,7 +169,7 @@ impl Adding {
         let in_class = (0..CLASSES).filter(|&class| classes[class]);
         for class in in_class.clone() {
             self.numbers[class] += 1;
-            self.ticks[class] += own;
+            self.ticks[class] += latency(sample);
             self.parts[class].add(parts);
         }
         let most = of_sample.iter().max_by_key(|(_, ticks)| **ticks).map(|(key, _)| key.clone());
@@ -219,64 +225,32 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
     if run.trace.is_none() {
         return Ok(());
     }
-    let series: HashMap<u32, _> =
-        recording.series()?.into_iter().map(|(series, _)| (series.series, series)).collect();
     let late_ticks = run.clock.ticks(found.late_ns);
     let mut adding = Adding::default();
-    for cpu in &run.cpus {
-        let mut activities = recording.rows_of_cpu::<Activity>(cpu.cpu).each().peekable();
-        for (number, sample) in (0_u64..).zip(recording.rows_of_cpu::<Sample>(cpu.cpu).each()) {
-            let sample = sample?;
-            let rows = rows_of(number, &mut activities)?;
-            let Some(series) = series.get(&sample.series) else { continue };
-            let Some(sleep) = series.parameters.sleep.filter(|_| !series.parameters.events_off)
-            else {
-                continue;
-            };
-            let ticks = latency(&sample);
-            let key = (series.cpu, sleep.interval_ns, sleep.shallow);
-            let same = |row: &&Latencies| (row.cpu, row.interval_ns, row.shallow) == key;
-            let p99 = found.rows.iter().find(same).and_then(|row| row.p99_ns);
-            let above = p99.is_some_and(|p99_ns| ticks as f64 * found.tick_ns > p99_ns);
-            let added = adding.add(&sample, &rows, [true, above, ticks > late_ticks]);
-            let at_ns = run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks));
-            let worst = found
-                .worst
-                .iter_mut()
-                .find(|worst| worst.cpu == sample.cpu && worst.at_ns == at_ns);
-            if let (Some(worst), Some((parts, source, name))) = (worst, added) {
-                worst.parts = parts.mean(1, found.tick_ns);
-                worst.source = Some(source.to_string());
-                worst.name = Some(name.to_string());
-            }
+    rows::each(recording, |woken| {
+        let (sample, kind) = (woken.sample, Kind::from(&woken.sleep));
+        let ticks = latency(sample);
+        let same = |row: &&Latencies| row.cpu == woken.series.cpu && row.kind() == kind;
+        let p99 = found.rows.iter().find(same).and_then(|row| row.p99_ns);
+        let above = p99.is_some_and(|p99_ns| ticks as f64 * found.tick_ns > p99_ns);
+        let added = adding.add(sample, woken.rows, [true, above, ticks > late_ticks]);
+        let at_ns = run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks));
+        let is_same = |worst: &&mut Worst| worst.cpu == sample.cpu && worst.at_ns == at_ns;
+        let worst = found.worst.iter_mut().find(is_same);
+        if let (Some(worst), Some((parts, source, name))) = (worst, added) {
+            worst.parts = parts.mean(1, found.tick_ns);
+            worst.source = Some(source.to_string());
+            worst.name = Some(name.to_string());
         }
-    }
+    })?;
     found.causes = Some(adding.finish(found.tick_ns));
     Ok(())
-}
-
-/// Takes the rows of this sample of a CPU.
-fn rows_of(
-    number: u64,
-    activities: &mut Peekable<impl Iterator<Item = Result<Activity, Problem>>>,
-) -> Result<Vec<Activity>, Problem> {
-    let mut rows = Vec::new();
-    loop {
-        match activities.peek() {
-            Some(Ok(next)) if next.detour > number => return Ok(rows),
-            None => return Ok(rows),
-            _ => {}
-        }
-        let Some(row) = activities.next().transpose()? else { return Ok(rows) };
-        if row.detour == number {
-            rows.push(row);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_recording::ActivityKind;
     use anechoic_recording::VictimState::{Blocked, Runnable, Running};
 
     /// A row: source, start, end, self time, the row around it, the thread's state.

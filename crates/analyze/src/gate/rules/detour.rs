@@ -35,7 +35,7 @@ pub(super) fn judge(rule: &Rule, watched: &Watched<'_>) -> Finding {
 }
 
 /// Latencies are judged too: the longest wake-up.
-fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
+pub(super) fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
     let longest = counts.longest();
     let [at_least, at_most] = [longest.at_least, longest.at_most].map(|ns| ns as f64);
     Ok(Finding {

@@ -38,6 +38,7 @@ pub(in crate::gate) fn judge(rule: &Rule, comparison: &Comparison) -> Finding {
         events: comparison.after.runs,
         uncertain: 0,
         wall_ns: comparison.after.wall_ns.saturating_mul(comparison.after.runs),
+        wakeups: None,
         needed_ns: None,
         doubt: doubt
             .or_else(|| (outcome == Outcome::Undecided).then_some(Doubt::FewRuns { planned })),

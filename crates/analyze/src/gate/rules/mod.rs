@@ -2,10 +2,12 @@
 
 mod detour;
 mod increase;
+mod late;
 mod noise;
 mod rate;
 mod release;
 mod wait;
+mod wakeup;
 
 pub(super) use increase::judge as judge_increase;
 
@@ -13,10 +15,11 @@ use super::counts::Counts;
 use super::pattern::SourcePattern;
 use super::program::Runs;
 use super::tally::Watched;
+use super::wakeups::Woken;
 use super::{Doubt, Finding};
-use anechoic_recording::Run;
 use anechoic_recording::options::duration;
 use anechoic_recording::stop::StopCondition;
+use anechoic_recording::{Run, methods};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -28,6 +31,8 @@ pub static RULES: &[&RuleRow] = &[
     &wait::WAIT,
     &release::RELEASE,
     &rate::RATE,
+    &wakeup::WAKEUP,
+    &late::LATE,
     &increase::INCREASE,
 ];
 
@@ -63,6 +68,8 @@ pub enum Unit {
     Nanoseconds,
     /// Detours per second and CPU.
     PerSecond,
+    /// A share of the wake-ups, from 0 to 1.
+    WakeupShare,
     /// An increase, relative to the noise before: 0.1 for 10 %.
     Increase,
 }
@@ -76,6 +83,8 @@ pub enum Scope {
     Source,
     /// A pattern of sources, and a length.
     SourceAndLength,
+    /// A length, which it needs.
+    Length,
 }
 
 /// How a rule is judged.
@@ -94,6 +103,13 @@ enum Judge {
     Waits,
     /// Only in recordings of a program, by how late timers released its threads.
     Releases,
+    /// Only in recordings of wake-ups, on each CPU.
+    Wakeups {
+        /// By its wake-ups.
+        wakeups: fn(&Rule, &Woken) -> Finding,
+        /// By what another tool counted; or why it cannot be judged.
+        counts: fn(&Rule, &Counts<'_>) -> Result<Finding, Doubt>,
+    },
     /// By comparison with a baseline.
     Baseline,
 }
@@ -131,8 +147,13 @@ impl RuleRow {
         if self.scope == Scope::Limit && given.contains('=') {
             return Err(format!("'{given}': it takes only a limit"));
         }
-        if self.scope != Scope::SourceAndLength && length.is_some() {
-            return Err(format!("'{given}': only max-rate takes a length"));
+        let takes_length = matches!(self.scope, Scope::SourceAndLength | Scope::Length);
+        if !takes_length && length.is_some() {
+            return Err(format!("'{given}': only max-rate and max-late take a length"));
+        }
+        let has_source = !source.trim().is_empty();
+        if self.scope == Scope::Length && (length.is_none() || has_source) {
+            return Err(format!("'{given}': write it as '>50us=1/1e6'"));
         }
         let nanoseconds =
             |text| duration(text).map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
@@ -204,7 +225,15 @@ impl Rule {
     pub(super) fn judge(&self, watched: &Watched<'_>) -> Option<Finding> {
         match self.row.judge {
             Judge::Cpu { detours, .. } => Some(detours(self, watched)),
-            Judge::Waits | Judge::Releases | Judge::Baseline => None,
+            Judge::Waits | Judge::Releases | Judge::Wakeups { .. } | Judge::Baseline => None,
+        }
+    }
+
+    /// Judges it on the wake-ups of one kind on one CPU; absent for a rule on anything else.
+    pub(super) fn judge_wakeups(&self, woken: &Woken) -> Option<Finding> {
+        match self.row.judge {
+            Judge::Wakeups { wakeups, .. } => Some(wakeups(self, woken)),
+            _ => None,
         }
     }
 
@@ -241,11 +270,22 @@ impl Rule {
         self.judges_waits() || self.judges_releases()
     }
 
+    /// Returns whether it judges wake-ups.
+    pub(super) fn judges_wakeups(&self) -> bool {
+        matches!(self.row.judge, Judge::Wakeups { .. })
+    }
+
     /// Returns why it cannot be judged on a recording of this run, if so.
     pub(super) fn refusal(&self, run: &Run) -> Option<Doubt> {
         let no_program =
             (self.judges_threads() && run.program.is_none()).then_some(Doubt::NoProgram);
-        no_program.or_else(|| self.doubt_of_kept(run))
+        let is_of_wakeups = run.method == methods::WAKEUP;
+        let other = match self.judges_wakeups() {
+            true if !is_of_wakeups => Some(Doubt::NoWakeups),
+            false if is_of_wakeups => no_program.or(Some(Doubt::Latencies)),
+            _ => no_program,
+        };
+        other.or_else(|| self.doubt_of_kept(run))
     }
 
     /// Judges it on what another tool counted on one CPU, or returns why it cannot be judged; absent for a rule on a
@@ -253,6 +293,8 @@ impl Rule {
     pub(super) fn judge_counts(&self, counts: &Counts<'_>) -> Option<Result<Finding, Doubt>> {
         match self.row.judge {
             Judge::Cpu { counts: judge, .. } => Some(judge(self, counts)),
+            Judge::Wakeups { .. } if !counts.latencies => Some(Err(Doubt::NoWakeups)),
+            Judge::Wakeups { counts: judge, .. } => Some(judge(self, counts)),
             Judge::Waits | Judge::Releases => Some(Err(Doubt::NoProgram)),
             Judge::Baseline => None,
         }
@@ -283,13 +325,17 @@ mod tests {
             Ok((rule.source.map(|pattern| pattern.to_string()), rule.longer_than_ns, rule.limit))
         };
         let thread = || Some("thread:*".to_owned());
-        let cases: [(&str, &str, Read); 20] = [
+        let cases: [(&str, &str, Read); 28] = [
             ("max-noise", "0.1%", Ok((None, None, 0.001))),
             ("max-noise", " thread:* = 0.5 % ", Ok((thread(), None, 0.005))),
             ("max-noise", "0.1", Err("'0.1' is not a percentage".into())),
             ("max-noise", "-1%", Err("'-1%' is not a percentage".into())),
             ("max-noise", "nan%", Err("is not a percentage".into())),
-            ("max-noise", "thread:*>1us=1%", Err("only max-rate takes a length".into())),
+            (
+                "max-noise",
+                "thread:*>1us=1%",
+                Err("only max-rate and max-late take a length".into()),
+            ),
             ("max-noise", "tread=1%", Err("did you mean thread?".into())),
             ("max-detour", "50us", Ok((None, None, 50_000.0))),
             ("max-detour", "thread:*=1ms", Ok((thread(), None, 1e6))),
@@ -302,6 +348,14 @@ mod tests {
             ("max-rate", "1/year", Err("'1/year' is not a rate".into())),
             ("max-rate", "", Err("'' is not a rate".into())),
             ("max-rate", ">50=1/s", Err("'50' is not a duration".into())),
+            ("max-wakeup", "50us", Ok((None, None, 50_000.0))),
+            ("max-wakeup", "thread=50us", Err("it takes only a limit".into())),
+            ("max-late", ">50us=1/1e6", Ok((None, Some(50_000), 1e-6))),
+            ("max-late", " > 1ms = 0.01 %", Ok((None, Some(1_000_000), 1e-4))),
+            ("max-late", "0.01%", Err("write it as '>50us=1/1e6'".into())),
+            ("max-late", "thread>50us=1%", Err("write it as '>50us=1/1e6'".into())),
+            ("max-late", ">50us=0/5", Err("'0/5' is not a share".into())),
+            ("max-late", ">50us=101%", Err("'101%' is not a share".into())),
             ("max-increase", "150%", Ok((None, None, 1.5))),
             ("max-increase", "thread:*=10%", Err("it takes only a limit".into())),
         ];

@@ -89,8 +89,14 @@ fn rates(runs: &Runs<'_>, events: fn(&Counted) -> u64) -> Vec<f64> {
 
 /// Returns how long to watch a CPU to show that this many events in these seconds are within the limit, if their rate
 /// stays the same; absent if that takes a million times as long.
-fn needed_ns(limit: f64, (events, dispersion): (f64, f64), seconds: f64) -> Option<u64> {
-    let shows = |times: f64| most_events(events * times, dispersion) <= limit * seconds * times;
+fn needed_ns(limit: f64, events: (f64, f64), seconds: f64) -> Option<u64> {
+    needed_times(limit * seconds, events).map(|times| (times * seconds * 1e9) as u64)
+}
+
+/// Returns how many times as long to measure to show that events, this many until now with this dispersion, are fewer than
+/// `limit` in each of these times; absent if that takes a million times as long.
+pub(super) fn needed_times(limit: f64, (events, dispersion): (f64, f64)) -> Option<f64> {
+    let shows = |times: f64| most_events(events * times, dispersion) <= limit * times;
     let (mut low, mut high) = (1.0, MOST_TIMES);
     if !shows(high) {
         return None;
@@ -99,7 +105,7 @@ fn needed_ns(limit: f64, (events, dispersion): (f64, f64), seconds: f64) -> Opti
         let middle = f64::sqrt(low * high);
         if shows(middle) { high = middle } else { low = middle }
     }
-    Some((high * seconds * 1e9) as u64)
+    Some(high)
 }
 
 /// Reads a rate, `10/s`, `6/min`, `1/h`, `2/d` or `250hz`, per second.

@@ -116,11 +116,11 @@ fn name(rule: &RuleOutcome) -> String {
 }
 
 /// Returns where a finding is, or of which program; nothing if it is of all.
-fn place(finding: &Finding, found: &Gate) -> Option<String> {
+fn place(rule: &RuleOutcome, finding: &Finding, found: &Gate) -> Option<String> {
     if let Some(program) = &finding.program {
         return Some(clip(&plain(program), NAME));
     }
-    let cpu = format!("CPU {}", finding.cpu?);
+    let cpu = format!("CPU {}{}", finding.cpu?, words::kind(rule, finding));
     let recording = finding.recording.and_then(|index| recording(index, found));
     Some(recording.map_or(cpu.clone(), |name| format!("{cpu} of {name}")))
 }
@@ -144,7 +144,7 @@ fn recording(index: u64, found: &Gate) -> Option<String> {
 fn findings(rule: &RuleOutcome, found: &Gate) -> Table {
     let write = |value: f64| quantity(rule.unit, value);
     let rows: Rows<'_, Finding> = Table::with_rows(&rule.findings);
-    rows.name("where", |finding| place(finding, found).unwrap_or_else(|| "all runs".into()))
+    rows.name("where", |finding| place(rule, finding, found).unwrap_or_else(|| "all runs".into()))
         .number("measured", |finding| write(finding.value))
         .number("at least", |finding| write(finding.at_least))
         .some_numbers("at most", 0, |finding| finding.at_most.map(write))

@@ -1,5 +1,10 @@
 //! The reason for the outcome of a rule, in words.
 
+mod wakeups;
+
+pub(super) use wakeups::kind;
+use wakeups::one_in;
+
 use super::{place, recording};
 use crate::names::title_of;
 use crate::style::plain;
@@ -28,6 +33,7 @@ pub(super) fn quantity(unit: Unit, value: f64) -> String {
         Unit::Share => noise(value),
         Unit::Nanoseconds => length(value as u64),
         Unit::PerSecond => per_time(value),
+        Unit::WakeupShare => one_in(value),
         Unit::Increase => change(value),
     }
 }
@@ -55,17 +61,23 @@ fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let words = match rule.unit {
         _ if of_program.is_some() => over_runs(rule, finding, of_program.unwrap_or_default(), gate),
         Unit::Share => share(rule, finding, gate),
-        Unit::Nanoseconds => longest(rule, finding, gate),
+        Unit::Nanoseconds => match &finding.wakeups {
+            Some(wakeups) => wakeups::longest(rule, finding, wakeups),
+            None => longest(rule, finding, gate),
+        },
+        Unit::WakeupShare => wakeups::late(finding, gate),
         Unit::PerSecond => rate(rule, finding, gate),
         Unit::Increase => increase(finding),
     };
-    let place = place(finding, gate).map(|place| format!("{place}: ")).unwrap_or_default();
+    let place = place(rule, finding, gate).map(|place| format!("{place}: ")).unwrap_or_default();
     let exceeded = rule.findings.iter().filter(|one| one.outcome == Outcome::Fail).count();
     let others = match (rule.outcome, rule.findings.len()) {
         (Outcome::Fail, all) if all > 1 && of_program.is_some() => {
             format!("; exceeded by {exceeded} of {all} programs")
         }
-        (Outcome::Fail, all) if all > 1 && gate.recordings.len() > 1 => {
+        (Outcome::Fail, all)
+            if all > 1 && (gate.recordings.len() > 1 || wakeups::kinds(rule).len() > 1) =>
+        {
             format!("; exceeded in {exceeded} of {all} places")
         }
         (Outcome::Fail, all) if all > 1 => format!("; exceeded on {exceeded} of {all} CPUs"),
@@ -267,6 +279,13 @@ fn lacks_threads(doubt: &Doubt) -> &'static str {
     if *doubt == Doubt::NoReleases { NO_RELEASES } else { NO_PROGRAM }
 }
 
+/// Why other rules do not apply to wake-ups.
+const LATENCIES: &str =
+    "how late threads were woken is no lost time: limit it with --max-wakeup or --max-late";
+
+/// Why a rule on wake-ups does not apply.
+const NO_WAKEUPS: &str = "only `measure wakeup` and cyclictest measure wake-ups; --max-detour limits the detours of a CPU";
+
 /// Why sides that were measured far apart prove nothing.
 const ONE_SESSION: &str = "more than ten minutes lie between the sides, and nothing shows how much the host changes by itself \
                            in that time: measure both in turn (`anechoic ab`), or each in several sessions";
@@ -282,7 +301,8 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
         Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
         Doubt::NoTime => "its length is not known (`import --duration`)".into(),
         Doubt::Kept { longer_than_ns } => kept(*longer_than_ns),
-        Doubt::Latencies => "latencies of wake-ups were counted, which are no lost time".into(),
+        Doubt::Latencies => LATENCIES.into(),
+        Doubt::NoWakeups => NO_WAKEUPS.into(),
         Doubt::TooShort { wall_ns } => {
             format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))
         }

@@ -1,5 +1,6 @@
 //! The screen of wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
 
+pub(crate) mod kinds;
 mod row;
 pub(crate) mod words;
 
@@ -85,7 +86,7 @@ fn place(cpu: Option<u32>) -> String {
     cpu.map_or_else(|| "all".into(), |cpu| cpu.to_string())
 }
 
-fn idle(shallow: bool) -> String {
+pub(crate) fn idle(shallow: bool) -> String {
     if shallow { "shallow" } else { "any" }.into()
 }
 

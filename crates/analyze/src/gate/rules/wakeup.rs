@@ -1,0 +1,31 @@
+//! `max-wakeup`: the longest wake-up.
+
+use super::{Judge, Rule, RuleRow, Scope, Unit, detour};
+use crate::gate::wakeups::Woken;
+use crate::gate::{Finding, Outcome};
+use anechoic_recording::options::duration;
+
+/// The rule.
+pub(super) static WAKEUP: RuleRow = RuleRow {
+    id: "max-wakeup",
+    value_name: "TIME",
+    help: "Recordings of `measure wakeup` and of cyclictest: longest wake-up: 50us",
+    scope: Scope::Limit,
+    unit: Unit::Nanoseconds,
+    limit: |text| duration(text).map(|time| time.as_nanos() as f64),
+    judge: Judge::Wakeups { wakeups: judge, counts: detour::judge_counts },
+};
+
+/// Judges the longest wake-up of the recording, as [`detour::judge`] does.
+fn judge(rule: &Rule, woken: &Woken) -> Finding {
+    let value = woken.longest_ns as f64;
+    // One that was lost may have had any length.
+    let at_most = (woken.lost == 0).then_some(value);
+    Finding {
+        outcome: Outcome::from_bounds(rule.limit, value, at_most),
+        value,
+        at_least: value,
+        at_most,
+        ..woken.finding()
+    }
+}
