@@ -152,7 +152,7 @@ fn targets(
             let why = format!("{} files would be written", exports.len());
             let fewer = match format.holds {
                 Holds::OneCpu => "one recording and one of its CPUs (--cpus)",
-                Holds::Detours | Holds::Stacks | Holds::Summary => "one recording",
+                Holds::Detours | Holds::Stacks | Holds::Summary | Holds::Wakeups => "one recording",
             };
             let remedy = format!("name a directory for them (-o), or {fewer}");
             Err(ProblemKind::Usage.problem(why, remedy))
@@ -189,6 +189,7 @@ fn names(
         if let (Holds::OneCpu, Some((cpu, _))) = (format.holds, export.cpus().next()) {
             name.push(format!("-cpu{}", cpu.cpu));
         }
+        name.push(export.suffix());
         name.push(format!(".{}", format.extension));
         PathBuf::from(name)
     })

@@ -22,6 +22,7 @@ pub(super) static FORMAT: Format = Format {
     binary: false,
     holds: Holds::Summary,
     loops_only: false,
+    wakeups: false,
     options: &[],
     examples: "  anechoic export bencher before -o bmf.json\n  bencher run --adapter json --file bmf.json",
     write,

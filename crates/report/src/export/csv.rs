@@ -23,6 +23,7 @@ pub(super) static FORMAT: Format = Format {
     binary: false,
     holds: Holds::Detours,
     loops_only: false,
+    wakeups: false,
     options: OPTIONS,
     examples: "  anechoic export csv before -o detours.csv\n  anechoic export csv before --cpus 1 | head\n  anechoic export csv before --table activities -o activities.csv",
     write,

@@ -1,8 +1,10 @@
 //! What one exported file is written of, and how formats read it: one detour after the other, in bounded memory.
 
 use super::notes::{Note, notes};
+use super::wakeups::Wakeups;
+use crate::results::wakeup::kinds;
 use crate::style::plain;
-use anechoic_analyze::competition::{competition, competition_in};
+use anechoic_analyze::competition::{Competition, competition, competition_in};
 use anechoic_analyze::{Progress, Summary, summarize, watched};
 use anechoic_recording::options::Answers;
 use anechoic_recording::run::CpuRun;
@@ -19,19 +21,21 @@ const STEP: u64 = 1 << 16;
 
 /// A part of a recording that becomes one file.
 pub struct Export<'a> {
-    recording: &'a Recording,
+    pub(super) recording: &'a Recording,
     /// The answers to the options of the format.
     pub answers: &'a Answers,
     loops: Arc<Loops>,
-    cpus: Vec<u32>,
+    pub(super) cpus: Vec<u32>,
     /// Whether the user chose these CPUs.
     are_chosen: bool,
+    /// The wake-ups that it holds; absent for detours.
+    pub(super) wakeups: Option<Wakeups>,
     notes: Arc<[String]>,
     /// The word for each note.
     reasons: Arc<[&'static str]>,
     /// The summary of the recording, for formats that hold one.
     summary: Option<Summary>,
-    progress: &'a dyn Fn(Progress),
+    pub(super) progress: &'a dyn Fn(Progress),
     read: Cell<u64>,
 }
 
@@ -61,12 +65,25 @@ impl<'a> Export<'a> {
         answers: &'a Answers,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Self, Problem> {
-        let loops = Arc::new(watched(recording)?);
+        let loops = watched(recording)?;
         let summary = if summarized { Some(summarize(recording)?) } else { None };
         let competition = match &summary {
             Some(summary) => competition(summary),
             None => competition_in(recording)?,
         };
+        let whole = Self::bare(recording, (loops, competition), cpus, answers, progress)?;
+        Ok(Self { summary, ..whole })
+    }
+
+    /// Returns a recording with these loops, whose CPUs something may have had, as one file.
+    pub(super) fn bare(
+        recording: &'a Recording,
+        (loops, competition): (Loops, Option<Competition>),
+        cpus: Option<&[u32]>,
+        answers: &'a Answers,
+        progress: &'a dyn Fn(Progress),
+    ) -> Result<Self, Problem> {
+        let loops = Arc::new(loops);
         let notes: Vec<Note> = notes(recording, &loops, competition)?;
         let (reasons, notes): (Vec<&'static str>, Vec<String>) = notes.into_iter().unzip();
         let (reasons, notes) = (reasons.into(), notes.into());
@@ -77,18 +94,25 @@ impl<'a> Export<'a> {
             Some(asked) => chosen(recording, &all, asked)?,
         };
         let read = Cell::new(0);
+        let (summary, wakeups) = (None, None);
         Ok(Self {
             recording,
             answers,
             loops,
             cpus,
             are_chosen,
+            wakeups,
             notes,
             reasons,
             summary,
             progress,
             read,
         })
+    }
+
+    /// Returns the same file with these wake-ups instead of detours.
+    pub(super) fn with_wakeups(self, wakeups: Wakeups) -> Self {
+        Self { wakeups: Some(wakeups), ..self }
     }
 
     /// Returns each CPU as a file of its own.
@@ -99,6 +123,7 @@ impl<'a> Export<'a> {
             notes: self.notes.clone(),
             reasons: self.reasons.clone(),
             summary: None,
+            wakeups: None,
             read: Cell::new(0),
             ..self
         };
@@ -161,7 +186,8 @@ impl<'a> Export<'a> {
             run.tool_version, run.machine.host, run.method, run.start_utc
         );
         let notes = self.notes.iter().map(|note| format!("note: {note}"));
-        std::iter::once(origin).chain(notes).map(|line| one_line(&line))
+        let kind = self.kind().map(|kind| format!("wake-ups {}", kinds::whole_name(kind)));
+        std::iter::once(origin).chain(kind).chain(notes).map(|line| one_line(&line))
     }
 
     /// Passes the detours of a CPU to `each`, in time order, with their activities if the recording is attributed.
@@ -182,6 +208,15 @@ impl<'a> Export<'a> {
         self.pass(self.recording.bare_detours_of(cpu.cpu, stints), each)
     }
 
+    /// Counts one more of what is read, and reports progress.
+    pub(super) fn count(&self, expected: u64) {
+        let read = self.read.get();
+        self.read.set(read + 1);
+        if read.is_multiple_of(STEP) {
+            (self.progress)(Progress { read, expected });
+        }
+    }
+
     fn pass(
         &self,
         mut detours: JoinedDetours<'_>,
@@ -189,11 +224,7 @@ impl<'a> Export<'a> {
     ) -> Result<(), Problem> {
         let total = self.cpus().map(|(cpu, _)| cpu.detours).fold(0, u64::saturating_add);
         while let Some(detour) = detours.next_detour()? {
-            let read = self.read.get();
-            self.read.set(read + 1);
-            if read.is_multiple_of(STEP) {
-                (self.progress)(Progress { read, expected: total });
-            }
+            self.count(total);
             each(&detour)?;
         }
         Ok(())

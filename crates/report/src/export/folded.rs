@@ -21,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     binary: false,
     holds: Holds::Stacks,
     loops_only: false,
+    wakeups: false,
     options: &[],
     examples: "  anechoic export folded slow -o slow.folded\n  anechoic export folded slow | flamegraph.pl --countname us > slow.svg",
     write,

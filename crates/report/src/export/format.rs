@@ -3,7 +3,7 @@
 use super::Export;
 use anechoic_analyze::Progress;
 use anechoic_recording::options::{Answers, OptionRow};
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use std::io::Write;
 
 /// An export format.
@@ -23,6 +23,8 @@ pub struct Format {
     pub holds: Holds,
     /// Whether what it holds is the noise of a CPU, which a recorded program does not show.
     pub loops_only: bool,
+    /// Whether it also holds the wake-ups of `measure wakeup`.
+    pub wakeups: bool,
     /// Its own options.
     pub options: &'static [OptionRow],
     /// Examples for the help, one a line.
@@ -48,11 +50,44 @@ impl Format {
             let remedy = "`anechoic run` measures that; csv, hdr-log, hgrm and perfetto hold the detours of a program";
             return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
         }
+        if recording.run().method == methods::WAKEUP {
+            return self.of_wakeups(recording, cpus, answers, progress);
+        }
+        if self.holds == Holds::Wakeups {
+            let why = "it is no recording of wake-ups, which this format holds";
+            let remedy = "`anechoic measure wakeup` measures them";
+            return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
+        }
         let whole = Export::new(recording, self.holds == Holds::Summary, cpus, answers, progress)?;
         Ok(match self.holds {
             Holds::OneCpu => whole.by_cpu(),
-            Holds::Detours | Holds::Stacks | Holds::Summary => vec![whole],
+            _ => vec![whole],
         })
+    }
+
+    /// Returns the files that it makes of a recording of wake-ups.
+    fn of_wakeups<'a>(
+        &self,
+        recording: &'a Recording,
+        cpus: Option<&[u32]>,
+        answers: &'a Answers,
+        progress: &'a dyn Fn(Progress),
+    ) -> Result<Vec<Export<'a>>, Problem> {
+        if !self.wakeups {
+            let why = "it is a recording of wake-ups, which this format does not hold";
+            let remedy = "cyclictest, hdr-log, hgrm, openmetrics, perfetto and prometheus do";
+            return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
+        }
+        let whole = Export::of_wakeups(recording, cpus, answers, progress)?;
+        Ok(match self.holds {
+            Holds::Detours | Holds::Wakeups if !self.has_times() => whole.by_kind()?,
+            _ => vec![whole],
+        })
+    }
+
+    /// Returns whether a file shows when each thing was.
+    fn has_times(&self) -> bool {
+        self.binary
     }
 }
 
@@ -63,6 +98,8 @@ pub enum Holds {
     OneCpu,
     /// The detours of all CPUs of a recording.
     Detours,
+    /// The wake-ups of one kind, on all CPUs; of several kinds, each has a file of its own.
+    Wakeups,
     /// The call stacks of a program, which few recordings have.
     Stacks,
     /// The summary of a recording.

@@ -16,6 +16,7 @@ pub(super) static FORMAT: Format = Format {
     binary: false,
     holds: Holds::Summary,
     loops_only: false,
+    wakeups: false,
     options: &[],
     examples: "  anechoic export github-benchmark before -o benchmark.json",
     write,

@@ -21,12 +21,13 @@ pub(super) static FORMAT: Format = Format {
     id: "hdr-log",
     title: "HdrHistogram's interval log (V2, deflated)",
     details: "HistogramLogProcessor, HistogramLogAnalyzer and the libraries of HdrHistogram in Java, Python and Rust read it. \
-              Values are the durations of detours in nanoseconds. Each CPU is a tag (cpu0); its lines are intervals of one \
+              Values are the durations of detours, or of wake-ups, in nanoseconds. Each CPU is a tag (cpu0); its lines are intervals of one \
               second, or longer where more than 20,000 would be needed. An interval without detours has no line.",
     extension: "hlog",
     binary: false,
     holds: Holds::Detours,
     loops_only: false,
+    wakeups: true,
     options: &[],
     examples: "  anechoic export hdr-log before -o before.hlog",
     write,
@@ -40,13 +41,13 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     for (cpu, stints) in export.cpus() {
         let tag = format!("cpu{}", cpu.cpu);
         let (mut histogram, mut current) = (empty(), 0);
-        export.bare_detours((cpu, stints), |detour| {
-            let number = (export.since_start_ns(detour.start_ticks) / interval_ns).min(MOST_LINES);
+        export.lengths((cpu, stints), |start_ticks, ticks| {
+            let number = (export.since_start_ns(start_ticks) / interval_ns).min(MOST_LINES);
             if number != current {
                 lines.extend(line(&mut histogram, &tag, current, interval)?);
                 current = number;
             }
-            record(&mut histogram, clock.ns(detour.lost_ticks));
+            record(&mut histogram, clock.ns(ticks));
             Ok(())
         })?;
         lines.extend(line(&mut histogram, &tag, current, interval)?);

@@ -15,12 +15,13 @@ const STEPS_PER_HALF: u32 = 5;
 pub(super) static FORMAT: Format = Format {
     id: "hgrm",
     title: "HdrHistogram's percentile distribution (.hgrm)",
-    details: "HdrHistogram's plotter (plotFiles.html) and the tools of wrk2 draw it. Values are the durations of detours in \
-              microseconds, of all exported CPUs together.",
+    details: "HdrHistogram's plotter (plotFiles.html) and the tools of wrk2 draw it. Values are the durations of detours, or of \
+              wake-ups, in microseconds, of all exported CPUs together.",
     extension: "hgrm",
     binary: false,
     holds: Holds::Detours,
     loops_only: false,
+    wakeups: true,
     options: &[],
     examples: "  anechoic export hgrm before -o before.hgrm",
     write,
@@ -39,8 +40,8 @@ pub(super) fn record(histogram: &mut Histogram<u64>, value: u64) {
 fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     let (clock, mut histogram) = (&export.run().clock, empty());
     for cpu in export.cpus() {
-        export.bare_detours(cpu, |detour| {
-            record(&mut histogram, clock.ns(detour.lost_ticks));
+        export.lengths(cpu, |_, ticks| {
+            record(&mut histogram, clock.ns(ticks));
             Ok(())
         })?;
     }

@@ -4,6 +4,7 @@
 
 mod bencher;
 mod csv;
+mod cyclictest;
 mod detours;
 mod folded;
 mod format;
@@ -16,6 +17,7 @@ mod openmetrics;
 mod perfetto;
 mod prometheus;
 mod sysjitter;
+mod wakeups;
 
 pub use detours::Export;
 pub use format::{Format, Holds};
@@ -28,6 +30,7 @@ pub const FORMATS: &[&Format] = &[
     &hdr_log::FORMAT,
     &hgrm::FORMAT,
     &sysjitter::FORMAT,
+    &cyclictest::FORMAT,
     &prometheus::FORMAT,
     &openmetrics::FORMAT,
     &perfetto::FORMAT,

@@ -15,6 +15,7 @@ pub(super) static FORMAT: Format = Format {
     binary: false,
     holds: Holds::OneCpu,
     loops_only: true,
+    wakeups: false,
     options: &[],
     examples: "  anechoic export netgauge before --cpus 1 -o noise.txt\n  LogGOPSim --noise-trace noise.txt -f schedule.bin",
     write,

@@ -14,6 +14,7 @@ pub(super) static FORMAT: Format = Format {
     binary: false,
     holds: Holds::Summary,
     loops_only: false,
+    wakeups: true,
     options: OPTIONS,
     examples: "  anechoic export openmetrics before --per-cpu -o before.om",
     write: |export, out| Ok(text(&families(export)?, out)?),

@@ -5,6 +5,7 @@
 //! numbers of fields are those of `trace_packet.proto`, `track_descriptor.proto` and `track_event.proto`.
 
 mod waits;
+mod wakeups;
 
 use super::detours::main_source;
 use super::{Export, Format, Holds};
@@ -19,7 +20,7 @@ use std::io::{self, Write};
 pub(super) static FORMAT: Format = Format {
     id: "perfetto",
     title: "a trace for Perfetto: detours with their activities on a track for each CPU, waits on one for each thread",
-    details: "ui.perfetto.dev and trace_processor read it. Each detour is a slice, named after what took most of it; its activities \
+    details: "ui.perfetto.dev and trace_processor read it. Each detour or wake-up is a slice, named after what took most of it; its activities \
               are nested slices. An arrow leads to an activity from the task that sent, queued, armed or woke it, which stands on a track \
               of the CPU where it ran. That time is not recorded: it is drawn at the start of the activity. Each thread of a recorded program has a track with its waits, \
               which name who had the CPU and, of `record --stacks`, the calls in which the thread lost its CPU (calls) and in which the \
@@ -29,6 +30,7 @@ pub(super) static FORMAT: Format = Format {
     binary: true,
     holds: Holds::Detours,
     loops_only: false,
+    wakeups: true,
     options: &[],
     examples: "  anechoic export perfetto before -o before.pftrace",
     write,
@@ -106,6 +108,9 @@ struct Trace<'a> {
 fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     let mut trace = Trace { export, out, described: BTreeSet::new(), arrow: 0 };
     trace.begin()?;
+    if let Some(wakeups) = &export.wakeups {
+        return trace.wakeups(wakeups);
+    }
     for cpu in export.cpus() {
         trace.describe(detours_of(cpu.0.cpu), &format!("CPU {}", cpu.0.cpu))?;
         export.detours(cpu, |detour| Ok(trace.detour(detour)?))?;
@@ -155,7 +160,12 @@ impl Trace<'_> {
         let track = detours_of(detour.cpu);
         let (source, name) = main_source(detour.activities);
         let title = if source.is_empty() { "detour".into() } else { self.title(source, name) };
-        let whole = begin(track, &title, source);
+        self.slice(detour, begin(track, &title, source))
+    }
+
+    /// Writes a slice of a CPU with the activities in it, of which `whole` is the beginning.
+    fn slice(&mut self, detour: &DetourView<'_>, whole: Message) -> io::Result<()> {
+        let track = detours_of(detour.cpu);
         self.event(detour.start_ticks, whole)?;
         let mut ends = vec![detour.end_ticks];
         let mut reached = detour.start_ticks;

@@ -19,11 +19,13 @@ pub(super) static FORMAT: Format = Format {
               whole; -o does so. The metrics are the noise of the run with its interval, the number and length of detours, and \
               what each source took; they have no timestamps. What makes the measurement doubtful is a metric for each reason. Sources by \
               name are the 20 that took most, without numbers of CPUs, and all others together. --per-cpu adds a label. \
+              Of wake-ups the metrics are their latencies by interval and kind of idle, and what made them late. \
               Metrics of a recorded program are its own times, with its name as a label: none is the noise of a CPU.",
     extension: "prom",
     binary: false,
     holds: Holds::Summary,
     loops_only: false,
+    wakeups: true,
     options: OPTIONS,
     examples: "  anechoic export prometheus before -o /var/lib/node_exporter/anechoic.prom --force",
     write: |export, out| Ok(text(&families(export)?, out)?),
@@ -38,9 +40,9 @@ pub(super) static OPTIONS: &[OptionRow] = &[OptionRow::new(
 )];
 
 /// Largest number of sources with a metric by name.
-const NAMED: usize = 20;
+pub(super) const NAMED: usize = 20;
 /// Stands for all other sources.
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 /// A metric with its samples.
 pub(super) struct Family {
@@ -66,24 +68,29 @@ pub(super) struct Sample {
 }
 
 /// Returns a gauge.
-fn gauge(name: &'static str, help: &'static str, samples: Vec<Sample>) -> Family {
+pub(super) fn gauge(name: &'static str, help: &'static str, samples: Vec<Sample>) -> Family {
     Family { name, kind: Kind::Gauge, help, samples }
 }
 
 /// Returns a sample without labels.
-fn bare(value: f64) -> Sample {
+pub(super) fn bare(value: f64) -> Sample {
     Sample { suffix: "", labels: vec![], value }
 }
 
 /// Returns a sample with one label.
-fn labelled(label: &'static str, text: impl ToString, value: f64) -> Sample {
+pub(super) fn labelled(label: &'static str, text: impl ToString, value: f64) -> Sample {
     Sample { labels: vec![(label, text.to_string())], ..bare(value) }
 }
 
 /// Returns the metrics of a recording.
 pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
-    let summary = export.summary()?;
     let mut families = Vec::from(run_families(export));
+    if let Some(found) = export.found_wakeups()? {
+        families.extend(super::wakeups::families(&found, export.answers.flag("per-cpu")));
+        families.retain(|family| !family.samples.is_empty());
+        return Ok(families);
+    }
+    let summary = export.summary()?;
     match &summary.run.program {
         Some(program) => families.extend(program_families(&summary, program)),
         None => {

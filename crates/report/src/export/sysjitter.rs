@@ -18,6 +18,7 @@ pub(super) static FORMAT: Format = Format {
     binary: false,
     holds: Holds::Detours,
     loops_only: true,
+    wakeups: false,
     options: &[],
     examples: "  anechoic export sysjitter before | column -t",
     write,

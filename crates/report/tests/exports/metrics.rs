@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Reads samples as `name{labels} value`, and checks what both formats ask: each family is described once, before its
 /// samples, which follow it without others between; no sample comes twice; the text ends with a line feed.
-fn samples(text: &str) -> Vec<(String, f64)> {
+pub(super) fn samples(text: &str) -> Vec<(String, f64)> {
     assert!(text.ends_with('\n'));
     let (mut families, mut seen, mut samples) = (BTreeSet::new(), BTreeSet::new(), vec![]);
     let mut family = "";

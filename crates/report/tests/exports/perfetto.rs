@@ -67,11 +67,11 @@ fn name(fields: &[(u64, Value)], field: u64) -> String {
 }
 
 /// A slice: its track, name, start and end, and how deep it is nested.
-type Slice = (String, String, u64, u64, usize);
+pub(super) type Slice = (String, String, u64, u64, usize);
 
 /// Reads a trace and checks the rules: one sequence, whose state is cleared first; a track is described before its
 /// events; times of a track do not run back; slices nest, and all end; an arrow has one beginning and one end.
-fn slices(trace: &[u8]) -> (Vec<Slice>, Vec<(String, String)>) {
+pub(super) fn slices(trace: &[u8]) -> (Vec<Slice>, Vec<(String, String)>) {
     let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
     let mut open: BTreeMap<u64, Vec<(String, u64)>> = BTreeMap::new();
     let mut reached: BTreeMap<u64, u64> = BTreeMap::new();
