@@ -17,6 +17,7 @@ mod ranks;
 mod result;
 mod sessions;
 mod trials;
+pub mod wakeups;
 
 pub use contrast::FEWEST_PAIRS;
 pub use on_file::OnFile;
@@ -204,7 +205,12 @@ fn refuse(names: &[String; 2], runs: [&[ComparedRun<'_>]; 2]) -> Result<(), Prob
         for compared in side {
             if !methods::WHOLE.contains(&&*compared.run.method) {
                 let why = format!("{name} has a recording of `measure {}`", compared.run.method);
-                let remedy = "compare recordings of `anechoic run`; `anechoic rank` compares samples of fixed work or time";
+                let remedy = match &*compared.run.method {
+                    methods::WAKEUP => "compare recordings of wake-ups with each other",
+                    _ => {
+                        "compare recordings of `anechoic run`; `anechoic rank` compares samples of fixed work or time"
+                    }
+                };
                 return Err(ProblemKind::Usage.problem(why, remedy));
             }
             if compared.summary.total.wall_ns == 0 {

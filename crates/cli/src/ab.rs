@@ -15,13 +15,15 @@ use crate::terminal;
 use crate::{ask, exit, stop};
 use anechoic_analyze::compare::Trials;
 use anechoic_analyze::history::flaws;
-use anechoic_measure::experiment::Experiment;
+use anechoic_measure::experiment::{Experiment, Host};
+use anechoic_measure::methods::find;
 use anechoic_measure::run::Plan;
+use anechoic_recording::options::Answers;
 use anechoic_recording::{
     Problem, ProblemKind, Recording, create_dir_all, methods, read_file, replace_file,
 };
 use anechoic_report::{counted, long_time};
-use anechoic_system::cpus;
+use anechoic_system::{cpus, machine};
 use commands::PutBack;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,7 +40,8 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Each COMMAND is run by the shell (sh -c) before each trial of its side. It changes a setting and ends; then the noise is
 /// measured as `anechoic run` measures it. Each command must undo what the other one did; '' stands for no command. A
 /// pair is one trial of each side. Which side comes first is random (Abedi & Brecht 2017), so that drift of the host, or a
-/// rhythm of it, does not look like a difference. The result is that of `anechoic compare`.
+/// rhythm of it, does not look like a difference. The result is that of `anechoic compare`. With --wakeup the latency of
+/// wake-ups is measured and compared.
 ///
 /// With --duet both sides are measured at the same time, each on one half of the CPUs, and the halves are swapped at random
 /// (Bulej et al. 2020): what happens on the whole host meets both. A COMMAND finds the CPUs of its side in $CPUS. This
@@ -65,6 +68,9 @@ pub struct AbArgs {
     /// Each command is a program to compare: record it from its start to its end, as `anechoic record` does
     #[arg(long, conflicts_with_all = ["during", "duet", "duration", "threshold", "fifo", "no_trace", "ranks"])]
     record: bool,
+    /// Measure wake-ups instead of noise, as `anechoic measure wakeup` does, for --duration
+    #[arg(long, conflicts_with_all = ["record", "duet", "threshold", "fifo", "ranks"])]
+    wakeup: bool,
     /// Measure both sides at the same time, on two halves of the CPUs
     #[arg(long, conflicts_with = "ranks")]
     duet: bool,
@@ -98,6 +104,7 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic ab 'systemctl start irqbalance' 'systemctl stop irqbalance' --after 'systemctl start irqbalance' -d 5s
   anechoic ab --during '' 'while :; do ls -R /usr; done' --pairs 20   what a workload costs
   sudo anechoic ab --record './bench --old' './bench --new'           which is faster, apart from the noise?
+  sudo anechoic ab --wakeup 'cpupower idle-set -E' 'cpupower idle-set -D 0'     what idle states cost a wake-up
   sudo anechoic ab --duet 'cpupower -c $CPUS idle-set -D 0' 'cpupower -c $CPUS idle-set -E' --cpus 2-3
   anechoic ab --show anechoic-2026... --html ab.html                  the same trials again, as a page
 
@@ -111,12 +118,13 @@ pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
     }
     let cpus = args.setup.cpus();
     let trials = order::plan(args, &cpus)?;
-    let plan = match args.record {
-        true => Plan {
+    let plan = match (args.record, args.wakeup) {
+        (true, _) => Plan {
             program_cpus: cpus::online(),
             ..args.setup.plan(Experiment::listed(methods::PROGRAM, vec![]))
         },
-        false => args.setup.plan(args.watch.detours(&cpus)?.on(cpus)),
+        (_, true) => args.setup.plan(wakeups(args.watch.duration, cpus)?),
+        _ => args.setup.plan(args.watch.detours(&cpus)?.on(cpus)),
     };
     let stop = stop::flag()?;
     let place = args.setup.place()?;
@@ -134,6 +142,14 @@ pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
         return Err(Problem::called_off());
     }
     Ok(ExitCode::from(show(args, dir, trials)?.max(back)))
+}
+
+/// Returns how to measure wake-ups for so long, with the other options of `measure wakeup` as they are by default.
+fn wakeups(duration: Duration, cpus: Vec<u32>) -> Result<Experiment, Problem> {
+    let method = find(methods::WAKEUP).ok_or_else(Problem::called_off)?;
+    let duration = format!("{}ns", duration.as_nanos());
+    let answers = Answers::read(&method.all_options(), &[("duration", &duration)])?;
+    (method.experiment)(&answers, &Host { cpus, machine: machine::describe() })
 }
 
 /// Says how many trials there are and how long they take at least.

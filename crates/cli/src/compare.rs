@@ -6,13 +6,15 @@ use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
 use crate::sides::Sides;
+use anechoic_analyze::compare::wakeups::{WakeupRun, compare_wakeups};
 use anechoic_analyze::compare::{Beside, ComparedRun, Trials, compare};
 use anechoic_analyze::history::History;
 use anechoic_analyze::threads::in_order_at_most;
-use anechoic_analyze::{Summary, summarize};
+use anechoic_analyze::{Summary, Wakeup, summarize, wakeup};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use anechoic_report::results::Found;
 use anechoic_report::results::compare::{COMPARE, job_costs};
+use anechoic_report::results::compare_wakeups::COMPARE_WAKEUPS;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,12 +30,14 @@ const MOST_AT_ONCE: usize = 4;
 /// (--history). If the runs of both sides alternate in time, as those of `anechoic ab` do, neighbours are compared in
 /// pairs, so that drift of the host does not look like a change. In a guest, time below the kernel is a control: if it
 /// moved, the verdict is "unproven". It is also "unproven" if the runs of each side were measured together, and the two
-/// sides more than ten minutes apart.
+/// sides more than ten minutes apart. Recordings of `anechoic measure wakeup` are compared by median, 99th percentile and
+/// share of late wake-ups.
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("json", |arg| arg.help("Print JSON (schema/compare.schema.json)")),
+    mut_arg("json", |arg| arg.help("Print JSON (schema/compare.schema.json; of wake-ups compare-wakeups.schema.json)")),
     after_help = "Examples:\n  anechoic run --repeat 5 -d 5s -o before\n  sysctl kernel.numa_balancing=0\n  \
                   anechoic run --repeat 5 -d 5s -o after\n  anechoic compare before after --html change.html\n  \
+                  anechoic compare wake1,wake2,wake3 wake4,wake5,wake6          # of `anechoic measure wakeup`\n  \
                   anechoic compare a1,a2,a3 b1,b2,b3 --ranks 1000 --grain 1ms   # and the cost for a job\n  \
                   anechoic compare today yesterday --history /data/nightly      # one run on each side\n\n\
                   Exits with 0 if there is a verdict, also that no change is shown, with 3 if there is none (one run on a \
@@ -105,6 +109,15 @@ pub(crate) fn compared(
     history: Option<&History>,
 ) -> Result<Found, Problem> {
     before.iter().chain(&after).try_for_each(|recording| refuse_counts(recording))?;
+    let is_of_wakeups = |recording: &&Recording| recording.run().method == methods::WAKEUP;
+    if before.iter().chain(&after).all(is_of_wakeups) {
+        if job_args.ranks.is_some() || history.is_some() {
+            let why =
+                "--ranks and --history are for the noise of recordings, and these are of wake-ups";
+            return Err(ProblemKind::Usage.problem(why, "leave them out"));
+        }
+        return compared_wakeups(names, [before, after], trials);
+    }
     let all = [&before[..], &after].concat();
     let busy = Busy::steps("comparing", all.len() as u64, false);
     let read = in_order_at_most(MOST_AT_ONCE, all.len(), |at| {
@@ -124,6 +137,28 @@ pub(crate) fn compared(
         Beside { job: job.as_ref(), trials, history },
     )?;
     Ok(Found::from_value(&COMPARE, compared, &all))
+}
+
+/// Compares recordings of wake-ups.
+fn compared_wakeups(
+    names: [String; 2],
+    sides: [Vec<&Recording>; 2],
+    trials: Option<&Trials>,
+) -> Result<Found, Problem> {
+    let all = sides.concat();
+    let busy = Busy::steps("comparing", all.len() as u64, false);
+    let read = in_order_at_most(MOST_AT_ONCE, all.len(), |at| {
+        let found = wakeup(all[at]);
+        busy.step();
+        found
+    });
+    let results = read.into_iter().collect::<Result<Vec<Wakeup>, Problem>>()?;
+    let pairs = all.iter().zip(&results);
+    let runs: Vec<WakeupRun<'_>> =
+        pairs.map(|(recording, found)| WakeupRun { run: recording.run(), found }).collect();
+    let (before, after) = runs.split_at(sides[0].len());
+    let found = compare_wakeups(names, [before, after], trials)?;
+    Ok(Found::from_value(&COMPARE_WAKEUPS, found, &all))
 }
 
 /// Refuses what another tool counted by length: it has neither causes nor the times that intervals come from.

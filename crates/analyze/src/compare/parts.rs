@@ -9,15 +9,9 @@ use std::collections::BTreeSet;
 pub(super) fn differences(rows: &[[Vec<f64>; 2]], design: &Design) -> Vec<Difference> {
     let contrasts: Vec<Option<Contrast>> =
         rows.iter().map(|row| Contrast::new(row, design)).collect();
-    let probability = |at: usize| contrasts[at].as_ref().map_or(1.0, Contrast::probability);
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|a, b| probability(*a).total_cmp(&probability(*b)));
-    // Holm 1979: the smallest probability times the number of all, the next times one less, until one fails.
-    let tests = order.iter().zip((1..=rows.len()).rev());
-    let clear: BTreeSet<usize> = tests
-        .take_while(|(at, tests)| probability(**at) * *tests as f64 <= LEVEL)
-        .map(|(at, _)| *at)
-        .collect();
+    let probability =
+        |contrast: &Option<Contrast>| contrast.as_ref().map_or(1.0, Contrast::probability);
+    let clear = clear_of(&contrasts.iter().map(probability).collect::<Vec<f64>>());
     let difference = |(at, row): (usize, &[Vec<f64>; 2])| Difference {
         before: mean(&row[0]).unwrap_or_default(),
         after: mean(&row[1]).unwrap_or_default(),
@@ -25,6 +19,18 @@ pub(super) fn differences(rows: &[[Vec<f64>; 2]], design: &Design) -> Vec<Differ
         clear: clear.contains(&at),
     };
     rows.iter().enumerate().map(difference).collect()
+}
+
+/// Returns the places of the tests with these probabilities that are significant among all.
+pub(super) fn clear_of(probabilities: &[f64]) -> BTreeSet<usize> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
+    // Holm 1979: the smallest probability times the number of all, the next times one less, until one fails.
+    let tests = order.iter().zip((1..=probabilities.len()).rev());
+    tests
+        .take_while(|(at, tests)| probabilities[**at] * *tests as f64 <= LEVEL)
+        .map(|(at, _)| *at)
+        .collect()
 }
 
 /// Returns one value of each run.

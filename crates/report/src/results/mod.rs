@@ -7,6 +7,7 @@
 pub mod bsp;
 pub mod cluster;
 pub mod compare;
+pub mod compare_wakeups;
 pub mod counted;
 mod described;
 mod found;
@@ -77,6 +78,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &sweep::SWEEP,
     &suite::SUITE,
     &compare::COMPARE,
+    &compare_wakeups::COMPARE_WAKEUPS,
     &history::HISTORY,
     &gate::GATE,
     &list::LIST,

@@ -19,8 +19,9 @@ use crate::units::counted;
 use anechoic_analyze::compare::{Comparison, Side, SourceChange};
 use certainty::certainty;
 use sentences::sentences;
-use tables::{cpus, differences, lengths, points, settings, side_heads, sides, sources};
-use trials::commands;
+pub(in crate::results) use tables::differences;
+use tables::{cpus, lengths, points, settings, side_heads, sides, sources};
+pub(in crate::results) use trials::{commands, not_complete};
 use warnings::warnings;
 
 /// Widest name in a table.

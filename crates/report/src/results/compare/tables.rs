@@ -62,7 +62,7 @@ pub(super) fn points(difference: f64) -> String {
 }
 
 /// Returns the noise before and after, the difference with its interval, and whether it is clear.
-pub(super) fn differences<'a, T>(
+pub(in crate::results) fn differences<'a, T>(
     items: &'a [T],
     head: &str,
     name: impl Fn(&T) -> String,

@@ -6,7 +6,7 @@ use crate::units::{count, counted, cpu_list};
 use anechoic_analyze::compare::Trials;
 
 /// Returns the commands of both sides, and how the trials followed each other.
-pub(super) fn commands(trials: &Trials) -> Vec<Fact> {
+pub(in crate::results) fn commands(trials: &Trials) -> Vec<Fact> {
     let [a, b] = trials.commands.each_ref().map(|command| match command.trim() {
         "" => "no command".to_owned(),
         command => plain(command),
@@ -31,7 +31,7 @@ pub(super) fn commands(trials: &Trials) -> Vec<Fact> {
 }
 
 /// Returns that the trials ended early, if they did.
-pub(super) fn not_complete(trials: &Trials) -> Option<String> {
+pub(in crate::results) fn not_complete(trials: &Trials) -> Option<String> {
     (!trials.all_complete()).then(|| {
         format!(
             "The trials ended early: {} of {} pairs are complete, and only these count. If they were ended because of what they \

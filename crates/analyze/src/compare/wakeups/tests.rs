@@ -1,0 +1,199 @@
+//! Simulated runs whose differences are known.
+
+use super::*;
+use crate::wakeup::wakeup;
+use anechoic_lab::wakeups::{Block, record};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+/// Number of comparisons of each case.
+const COMPARISONS: u64 = 300;
+/// 5 %, and three standard errors of the simulation.
+const MOST_WRONG: u64 = 15 + 11;
+/// Number of blocks of a run, and of wake-ups of a block.
+const BLOCKS: usize = 5;
+const WAKEUPS: usize = 100;
+
+/// How runs are drawn.
+#[derive(Clone, Copy)]
+struct Law {
+    /// Delay of all wake-ups, in ns.
+    delay_ns: f64,
+    /// Standard deviation of what all wake-ups of a run have in common, in ns.
+    between_runs_ns: f64,
+    /// Mean number of late wake-ups of a run, in bursts of this many.
+    late: f64,
+    burst: u64,
+}
+
+const SAME: Law = Law { delay_ns: 0.0, between_runs_ns: 700.0, late: 2.0, burst: 1 };
+
+fn normal(random: &mut Pcg64Mcg) -> f64 {
+    (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
+}
+
+/// Returns the run at this second, and its wake-ups: 20 µs and an exponential time of 5 µs on average.
+fn run(
+    (run, found): &(Run, Wakeup),
+    law: Law,
+    second: usize,
+    random: &mut Pcg64Mcg,
+) -> (Run, Wakeup) {
+    let (mut run, mut found) = (run.clone(), found.clone());
+    run.start_utc = format!("2026-01-01T00:00:{second:02}Z");
+    let common = 20_000.0 + law.delay_ns + law.between_runs_ns * normal(random);
+    let mut whole = vec![];
+    let mut medians = vec![];
+    for _ in 0..BLOCKS {
+        let mut block: Vec<f64> =
+            (0..WAKEUPS).map(|_| common - 5_000.0 * (1.0 - random.random::<f64>()).ln()).collect();
+        block.sort_by(f64::total_cmp);
+        medians.push(block[WAKEUPS / 2 - 1]);
+        whole.append(&mut block);
+    }
+    whole.sort_by(f64::total_cmp);
+    let (mut late, mut at) = (0, 0.0);
+    loop {
+        at -= (1.0 - random.random::<f64>()).ln() * law.burst as f64 / law.late;
+        if at.is_nan() || at >= 1.0 {
+            break;
+        }
+        late += law.burst;
+    }
+    let row = &mut found.rows[0];
+    row.samples = whole.len() as u64;
+    (row.p50_ns, row.p99_ns) =
+        (Some(whole[whole.len() / 2 - 1]), Some(whole[whole.len() * 99 / 100 - 1]));
+    (row.late, row.late_dispersion, row.p50_of_blocks_ns) = (late, law.burst as f64, medians);
+    (run, found)
+}
+
+/// Compares so many runs of each law, in turns or one side after the other.
+fn compared(
+    template: &(Run, Wakeup),
+    laws: [Law; 2],
+    runs: usize,
+    in_turns: bool,
+    random: &mut Pcg64Mcg,
+) -> WakeupComparison {
+    let second = |side: usize, at: usize| if in_turns { 2 * at + side } else { side * runs + at };
+    let sides = [0, 1].map(|side| {
+        (0..runs).map(|at| run(template, laws[side], second(side, at), random)).collect::<Vec<_>>()
+    });
+    let sides = sides
+        .each_ref()
+        .map(|side| side.iter().map(|(run, found)| WakeupRun { run, found }).collect::<Vec<_>>());
+    let names = ["before", "after"].map(str::to_owned);
+    compare_wakeups(names, [&sides[0], &sides[1]], None).expect("they are alike")
+}
+
+fn template() -> (Run, Wakeup) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = record(dir.path(), &[Block::new(0, vec![20_000; 10])]);
+    (recording.run().clone(), wakeup(&recording).expect("readable"))
+}
+
+#[test]
+fn runs_of_one_setting_differ_no_more_often_than_stated() {
+    let (template, mut random) = (template(), Pcg64Mcg::seed_from_u64(37));
+    let laws = [
+        ("usual", SAME),
+        ("no late ones", Law { late: 0.0, ..SAME }),
+        ("few late ones", Law { late: 0.3, ..SAME }),
+        ("bursts", Law { late: 20.0, burst: 10, ..SAME }),
+        ("runs alike", Law { between_runs_ns: 0.0, ..SAME }),
+        ("runs unlike", Law { between_runs_ns: 20_000.0, ..SAME }),
+    ];
+    for (name, law) in laws {
+        for (runs, in_turns) in [(3, true), (3, false), (6, true), (6, false)] {
+            let wrong = (0..COMPARISONS).filter(|_| {
+                let found = compared(&template, [law; 2], runs, in_turns, &mut random);
+                assert!(matches!(found.verdict, WakeupVerdict::Changed | WakeupVerdict::NotShown));
+                found.verdict == WakeupVerdict::Changed
+            });
+            let wrong = wrong.count() as u64;
+            assert!(wrong <= MOST_WRONG, "{name}, {runs} runs, in turns {in_turns}: {wrong}");
+        }
+    }
+}
+
+#[test]
+fn a_delay_is_found_and_its_interval_holds_it() {
+    let (template, mut random) = (template(), Pcg64Mcg::seed_from_u64(1));
+    let delayed = Law { delay_ns: 3_000.0, ..SAME };
+    for (runs, in_turns, least) in [(4, true, 0.7), (8, true, 0.99), (8, false, 0.99)] {
+        let (mut found, mut held) = (0, 0);
+        for _ in 0..COMPARISONS {
+            let result = compared(&template, [SAME, delayed], runs, in_turns, &mut random);
+            let median = result.rows[0].p50_ns.expect("measured");
+            let within = median.interval.expect("several runs");
+            found += u64::from(median.clear && median.after > median.before);
+            held += u64::from(within.low <= 3_000.0 && 3_000.0 <= within.high);
+        }
+        let share = |number: u64| number as f64 / COMPARISONS as f64;
+        assert!(share(found) >= least, "{runs} runs, in turns {in_turns}: {found} found");
+        assert!(share(held) >= 0.95 - 0.038, "{runs} runs, in turns {in_turns}: {held} held");
+    }
+}
+
+#[test]
+fn many_more_late_ones_are_found_and_a_few_more_are_not() {
+    let (template, mut random) = (template(), Pcg64Mcg::seed_from_u64(2));
+    let late = |late: f64| Law { late, ..SAME };
+    for (before, after, range) in
+        [(2.0, 40.0, 0.9..=1.0), (0.0, 20.0, 0.8..=1.0), (0.3, 1.0, 0.0..=0.3)]
+    {
+        let found = (0..COMPARISONS).filter(|_| {
+            compared(&template, [late(before), late(after)], 5, true, &mut random).rows[0]
+                .late
+                .clear
+        });
+        let share = found.count() as f64 / COMPARISONS as f64;
+        assert!(range.contains(&share), "{before} and {after} a run: {share}");
+    }
+}
+
+#[test]
+fn one_run_on_a_side_makes_no_verdict() {
+    let (template, mut random) = (template(), Pcg64Mcg::seed_from_u64(3));
+    let alike = Law { between_runs_ns: 0.0, ..SAME };
+    let differs = |law: Law, random: &mut Pcg64Mcg| {
+        let found = compared(&template, [alike, law], 1, true, random);
+        assert!(found.by_blocks && found.rows[0].p99_ns.expect("measured").interval.is_none());
+        match found.verdict {
+            WakeupVerdict::OneRunDiffers => true,
+            WakeupVerdict::OneRun => false,
+            verdict => panic!("{verdict:?}"),
+        }
+    };
+    let wrong = (0..COMPARISONS).filter(|_| differs(alike, &mut random)).count() as u64;
+    assert!(wrong <= MOST_WRONG, "{wrong} of {COMPARISONS}");
+    let delayed = Law { delay_ns: 3_000.0, ..alike };
+    let found = (0..COMPARISONS).filter(|_| differs(delayed, &mut random)).count() as u64;
+    assert!(found > COMPARISONS * 9 / 10, "{found} of {COMPARISONS}");
+}
+
+#[test]
+fn what_has_nothing_in_common_is_refused() {
+    let other = {
+        let dir = tempfile::tempdir().expect("a directory");
+        let block = Block { shallow: true, ..Block::new(0, vec![20_000; 10]) };
+        let recording = record(dir.path(), &[block]);
+        (recording.run().clone(), wakeup(&recording).expect("readable"))
+    };
+    let (first, names) = (template(), ["before", "after"].map(str::to_owned));
+    let (a, b, mut c) = (first.clone(), other, first);
+    c.1.late_ns = 50_000;
+    let refused = |before: &(Run, Wakeup), after: Option<&(Run, Wakeup)>| {
+        let before = [WakeupRun { run: &before.0, found: &before.1 }];
+        let after: Vec<WakeupRun<'_>> =
+            after.into_iter().map(|made| WakeupRun { run: &made.0, found: &made.1 }).collect();
+        compare_wakeups(names.clone(), [&before, &after], None).map(|found| found.verdict)
+    };
+    let why = |result: Result<WakeupVerdict, Problem>| result.expect_err("refused").to_string();
+    assert!(why(refused(&a, None)).contains("after has no runs"));
+    assert!(why(refused(&a, Some(&b))).contains("no interval and kind of idle in common"));
+    assert!(why(refused(&a, Some(&c))).contains("different limits"));
+    assert_eq!(refused(&a, Some(&a)).ok(), Some(WakeupVerdict::OneRun));
+}
