@@ -299,6 +299,10 @@ fn shared_method<'r>(configurations: &[Configuration<'r>]) -> Result<&'r str, Pr
         let remedy = "measure all configurations with the same method and options";
         return Err(usage("the methods of the recordings differ", remedy));
     };
+    if method == methods::WAKEUP {
+        let why = "wake-ups are no work whose noise or time could be ranked";
+        return Err(usage(why, "`anechoic compare` compares two settings of them"));
+    }
     Ok(method)
 }
 

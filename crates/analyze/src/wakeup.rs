@@ -2,10 +2,13 @@
 
 mod causes;
 pub mod kind;
+pub mod longest;
 pub mod rows;
+pub mod stages;
 
 pub use causes::{Causes, Parts, WakeSource};
 pub use kind::Kind;
+pub use stages::{Band, Link, Stage, StageTail};
 
 use crate::facts::Facts;
 use crate::memory::span;
@@ -53,7 +56,7 @@ pub struct Wakeup {
 }
 
 /// The latencies of one interval and one kind of idle on one CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Latencies {
     /// Time between two expiries in nanoseconds.
     pub interval_ns: u64,
@@ -114,6 +117,8 @@ pub struct Worst {
     pub source: Option<String>,
     /// Which instance of that source.
     pub name: Option<String>,
+    /// What went on in it, in time order: the activities that took most; empty if its events are not known.
+    pub chain: Vec<Link>,
 }
 
 impl Latencies {
@@ -259,6 +264,7 @@ impl Worst {
             parts: None,
             source: None,
             name: None,
+            chain: vec![],
         }
     }
 }

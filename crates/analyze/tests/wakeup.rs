@@ -3,6 +3,7 @@
 use anechoic_analyze::gate::{
     Doubt, Gate, Outcome as Decided, RULES, Requirements, conclude, examine,
 };
+use anechoic_analyze::wakeup::longest::{Chosen, LongestWakeups, longest_wakeups};
 use anechoic_analyze::wakeup::{Latencies, Wakeup, wakeup};
 use anechoic_lab::builders::{self, clock, cpu_run};
 use anechoic_recording::run::Outcome;
@@ -213,4 +214,30 @@ fn rules_on_lost_time_are_not_judged_on_wake_ups_nor_few_of_these() {
     let gate = conclude(vec![examined], &rules, required, None, vec![]);
     assert_eq!(gate.outcome, Decided::Undecided);
     assert_eq!(gate.rules[0].doubts[0].doubt, Doubt::NotMeasured { cpu: Some(0) });
+}
+
+#[test]
+fn the_longest_wake_ups_come_first_and_only_of_chosen_cpus() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let blocks = [
+        (0, false, vec![(20_000, 1), (900_000, 1), (30_000, 1)]),
+        (1, false, vec![(2_500_000, 3), (40_000, 1)]),
+        // Without events nothing is known of it.
+        (0, true, vec![(5_000_000, 6)]),
+    ];
+    let recording = recorded(dir.path(), &blocks, &[]);
+    let chosen = Chosen { most: 3, activities: 16, cpus: None, without: &[] };
+    let found = longest_wakeups(&recording, &chosen).expect("readable");
+    let lengths = |found: &LongestWakeups| -> Vec<u64> {
+        found.wakeups.iter().map(|long| long.story.length_ns).collect()
+    };
+    assert_eq!((found.total, lengths(&found)), (5, vec![2_500_000, 900_000, 40_000]));
+    assert_eq!((found.wakeups[0].overruns, found.wakeups[0].parts), (2, None));
+    let on = Chosen { cpus: Some(&[0]), ..chosen };
+    let found = longest_wakeups(&recording, &on).expect("readable");
+    assert_eq!((found.total, lengths(&found)), (3, vec![900_000, 30_000, 20_000]));
+    let absent = Chosen { cpus: Some(&[7]), ..chosen };
+    assert!(longest_wakeups(&recording, &absent).is_err(), "CPU 7 was not measured");
+    let without = Chosen { without: &["thread"], ..chosen };
+    assert!(longest_wakeups(&recording, &without).is_err(), "no sources are known");
 }

@@ -2,10 +2,12 @@
 
 use crate::inputs::InputArgs;
 use crate::options::{answers, arguments};
-use crate::show::{ShowArgs, each};
-use anechoic_recording::Problem;
+use crate::show::{ShowArgs, each_by};
 use anechoic_recording::options::Answers;
+use anechoic_recording::{Problem, Recording, methods};
+use anechoic_report::results::AnyRow;
 use anechoic_report::results::longest::{LONGEST, OPTIONS};
+use anechoic_report::results::longest_wakeups::LONGEST_WAKEUPS;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::process::ExitCode;
 
@@ -17,8 +19,7 @@ pub struct LongestArgs {
     answers: Answers,
 }
 
-const ABOUT: &str =
-    "Show what happened in the longest detours: what ran, when, for how long, and who caused it";
+const ABOUT: &str = "Show what happened in the longest detours or wake-ups: what ran, when, for how long, and who caused it";
 
 const EXAMPLES: &str = "Examples:
   anechoic longest anechoic-20261121T080000 -n 3
@@ -30,7 +31,7 @@ impl Args for LongestArgs {
         let command = InputArgs::augment_args(command).args(arguments(OPTIONS));
         ShowArgs::augment_args(command)
             .mut_arg("json", |arg| {
-                arg.help("Print JSON (schema/longest.schema.json), one document per recording")
+                arg.help("Print JSON (schema/longest.schema.json; of wake-ups longest-wakeups.schema.json), one document per recording")
             })
             .mut_arg("all", |arg| {
                 arg.help("Show what happened in each, not only in the first ones")
@@ -60,5 +61,11 @@ impl FromArgMatches for LongestArgs {
 }
 
 pub fn run(args: &LongestArgs) -> Result<ExitCode, Problem> {
-    each(&LONGEST, Some(&args.answers), &args.input.open()?, args.show.printer()?)
+    let row = |recording: &Recording| -> &'static dyn AnyRow {
+        match &*recording.run().method {
+            methods::WAKEUP => &LONGEST_WAKEUPS,
+            _ => &LONGEST,
+        }
+    };
+    each_by(row, Some(&args.answers), &args.input.open()?, args.show.printer()?)
 }

@@ -244,12 +244,23 @@ pub fn each(
     row: &'static dyn AnyRow,
     answers: Option<&Answers>,
     inputs: &Inputs,
+    printer: Printer,
+) -> Result<ExitCode, Problem> {
+    each_by(|_| row, answers, inputs, printer)
+}
+
+/// Shows for each recording the result that `row` chooses, with the answers to its options if it has any.
+pub fn each_by(
+    row: impl Fn(&Recording) -> &'static dyn AnyRow,
+    answers: Option<&Answers>,
+    inputs: &Inputs,
     mut printer: Printer,
 ) -> Result<ExitCode, Problem> {
     let mut worst = inputs.report_unread();
     for recording in &inputs.recordings {
         let busy = Busy::with("adding up", false);
-        let found = row.compute(&Input { answers, ..Input::from_recordings(&[recording]) });
+        let found =
+            row(recording).compute(&Input { answers, ..Input::from_recordings(&[recording]) });
         drop(busy);
         worst = worst.max(printer.print_result(found, Some(recording.dir()))?);
     }

@@ -5,7 +5,7 @@ use anechoic_analyze::Wakeup;
 use anechoic_analyze::paging::Estimate;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::wakeup::{Causes, Latencies, Parts, WakeSource, Worst};
+use anechoic_analyze::wakeup::{Band, Causes, Latencies, Parts, WakeSource, Worst};
 use anechoic_report::{View, schemas};
 
 fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) -> Latencies {
@@ -76,6 +76,8 @@ fn causes() -> Causes {
         mean: Some(parts(1.2)),
         mean_above_p99: Some(parts(3.1)),
         mean_late: Some(parts(12.3)),
+        stages: vec![],
+        bands: vec![Band { above: 0.0, wakeups: 9, mean: parts(1.0) }],
         sources: sources.map(source).to_vec(),
     }
 }
@@ -91,6 +93,7 @@ fn usual(rows: Vec<Latencies>) -> Wakeup {
         parts: Some(parts(us / 30.0)),
         source: Some("thread".into()),
         name: Some(format!("stress-{number}")),
+        chain: vec![],
     };
     let listed = if rows.iter().any(|row| row.samples > 0) { 5 } else { 0 };
     Wakeup {

@@ -1,8 +1,10 @@
 //! Where the time of wake-ups went: the parts from the timer to the thread, and what ran meanwhile, by source.
 
 use super::kind::Kind;
+use super::stages::{Band, STAGES, StageTail, Stages, chain};
 use super::{Latencies, Wakeup, Worst, latency, rows};
-use anechoic_recording::{Activity, Problem, Recording, Sample, VictimState};
+use crate::samples::values::Scale;
+use anechoic_recording::{Activity, Fixed, Problem, Recording, Sample, VictimState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -24,6 +26,10 @@ pub struct Causes {
     pub mean_above_p99: Option<Parts>,
     /// The mean parts of the late ones; absent if there are none.
     pub mean_late: Option<Parts>,
+    /// How long each stage took, in all that are explained; empty if there are none.
+    pub stages: Vec<StageTail>,
+    /// The mean parts of short and of long ones, the shortest first.
+    pub bands: Vec<Band>,
     /// What the time went to, the largest part of the late ones first, then of those above the 99th percentile, then of all.
     pub sources: Vec<WakeSource>,
 }
@@ -85,7 +91,7 @@ pub(super) struct TickParts {
 
 impl TickParts {
     /// Splits a wake-up with these rows; absent if they do not show when the thread was woken.
-    fn new(sample: &Sample, rows: &[Activity]) -> Option<Self> {
+    pub(super) fn new(sample: &Sample, rows: &[Activity]) -> Option<Self> {
         let state = |row: &Activity, state: VictimState| &*row.victim_state == state.name();
         let top = || rows.iter().filter(|row| row.parent.is_none());
         let not_yet = [VictimState::Blocked, VictimState::Stopped];
@@ -106,7 +112,18 @@ impl TickParts {
         })
     }
 
-    fn add(&mut self, other: Self) {
+    /// Returns the time of each stage.
+    pub(super) fn stages(&self) -> [u64; STAGES.len()] {
+        [self.timer, self.interrupt, self.scheduling, self.back]
+    }
+
+    /// Returns parts with these times.
+    #[cfg(test)]
+    pub(super) fn from_stages([timer, interrupt, scheduling, back]: [u64; STAGES.len()]) -> Self {
+        TickParts { timer, interrupt, scheduling, back }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
         self.timer += other.timer;
         self.interrupt += other.interrupt;
         self.scheduling += other.scheduling;
@@ -211,6 +228,8 @@ impl Adding {
             mean: mean(0),
             mean_above_p99: mean(1),
             mean_late: mean(2),
+            stages: vec![],
+            bands: vec![],
             sources,
         }
     }
@@ -226,14 +245,19 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
         return Ok(());
     }
     let late_ticks = run.clock.ticks(found.late_ns);
-    let mut adding = Adding::default();
+    let (mut adding, mut stages) = (Adding::default(), Stages::default());
     rows::each(recording, |woken| {
         let (sample, kind) = (woken.sample, Kind::from(&woken.sleep));
         let ticks = latency(sample);
         let same = |row: &&Latencies| row.cpu == woken.series.cpu && row.kind() == kind;
-        let p99 = found.rows.iter().find(same).and_then(|row| row.p99_ns);
-        let above = p99.is_some_and(|p99_ns| ticks as f64 * found.tick_ns > p99_ns);
+        let row = found.rows.iter().find(same);
+        let above = row
+            .and_then(|row| row.p99_ns)
+            .is_some_and(|p99_ns| ticks as f64 * found.tick_ns > p99_ns);
         let added = adding.add(sample, woken.rows, [true, above, ticks > late_ticks]);
+        if let (Some(row), Some((parts, ..))) = (row, &added) {
+            stages.add(ticks, *parts, row, found.tick_ns);
+        }
         let at_ns = run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks));
         let is_same = |worst: &&mut Worst| worst.cpu == sample.cpu && worst.at_ns == at_ns;
         let worst = found.worst.iter_mut().find(is_same);
@@ -241,9 +265,14 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
             worst.parts = parts.mean(1, found.tick_ns);
             worst.source = Some(source.to_string());
             worst.name = Some(name.to_string());
+            worst.chain = chain(sample, woken.rows, found.tick_ns);
         }
     })?;
-    found.causes = Some(adding.finish(found.tick_ns));
+    found.causes = Some(Causes {
+        stages: stages.tails(&Scale::new(Fixed::Work, &run.clock)),
+        bands: stages.bands(found.tick_ns),
+        ..adding.finish(found.tick_ns)
+    });
     Ok(())
 }
 

@@ -22,6 +22,7 @@ pub mod laws;
 pub mod list;
 pub mod live;
 pub mod longest;
+pub mod longest_wakeups;
 pub mod measured;
 pub mod memory;
 mod model;
@@ -67,6 +68,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &laws::LAWS,
     &sources::SOURCES,
     &longest::LONGEST,
+    &longest_wakeups::LONGEST_WAKEUPS,
     &histogram::HISTOGRAM,
     &repeat::REPEAT,
     &variance::VARIANCE,

@@ -18,7 +18,7 @@ use anechoic_analyze::compare::wakeups::{
 use anechoic_analyze::wakeup::Kind;
 
 /// Widest name in a table.
-const NAME: usize = 28;
+const NAME: usize = 34;
 /// Number of sources that a short screen shows.
 const MOST_SOURCES: usize = 5;
 
@@ -28,11 +28,7 @@ pub fn compare_wakeups(found: &WakeupComparison, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     let side = |side: &WakeupSide| {
         let name = clip(&plain(&side.name), NAME);
-        format!(
-            "{name} ({}, {})",
-            counted(side.runs, "run", "runs"),
-            counted(side.wakeups, "wake-up", "wake-ups")
-        )
+        format!("{name} ({})", counted(side.runs, "run", "runs"))
     };
     screen.in_terminal(|terminal| {
         let [before, after] = [&found.before, &found.after].map(side);

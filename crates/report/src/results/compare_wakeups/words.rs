@@ -2,7 +2,9 @@
 
 use super::{name, share};
 use crate::units::{asked, between, count, micro, micros};
-use anechoic_analyze::compare::wakeups::{WakeupChange, WakeupComparison, WakeupVerdict};
+use anechoic_analyze::compare::wakeups::{
+    LateShare, WakeupChange, WakeupComparison, WakeupVerdict,
+};
 use anechoic_analyze::compare::{Difference, Order};
 
 /// Number of differences that the headline names.
@@ -49,12 +51,15 @@ fn differing(found: &WakeupComparison) -> Vec<String> {
             all.extend(clear.map(|difference| moved(what, &whose(row, found), &difference)));
         }
         if row.late.clear {
+            let [before, after] = [&row.late.before, &row.late.after];
+            let part = |side: &LateShare| side.late as f64 / side.wakeups.max(1) as f64;
             all.push(format!(
-                "Of the wake-ups{} {} were later than {} after {}.",
+                "{} wake-ups{} were later than {}: {}, {} before.",
+                if part(after) > part(before) { "More" } else { "Fewer" },
                 whose(row, found),
-                share(&row.late.after),
                 asked(found.late_ns),
-                share(&row.late.before)
+                share(after),
+                share(before)
             ));
         }
     }

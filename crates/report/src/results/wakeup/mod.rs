@@ -1,5 +1,6 @@
 //! The screen of wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
 
+mod charts;
 pub(crate) mod kinds;
 mod row;
 pub(crate) mod words;
@@ -9,8 +10,6 @@ pub use row::WAKEUP;
 use crate::certainty;
 use crate::heading;
 use crate::names::source_name;
-use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
-use crate::results::measured::survival;
 use crate::screen::{Fact, Screen};
 use crate::style::{Tone, View};
 use crate::table::Table;
@@ -49,8 +48,14 @@ pub fn wakeup(found: &Wakeup, view: &View<'_>) -> Screen {
         let worst = &found.worst[..most.min(found.worst.len())];
         screen.table(longest(found, worst));
     }
-    let (chart, caption) = tails(found);
-    screen.on_page(|page| page.picture(chart, caption));
+    screen.on_page(|page| {
+        let causes = found.causes.as_ref();
+        let (tails, of_all) = charts::tails(found);
+        page.picture(tails, of_all);
+        let explained = [causes.and_then(charts::stages), causes.and_then(charts::bands)];
+        let pictures = explained.into_iter().chain([charts::longest(found)]).flatten();
+        pictures.for_each(|(chart, caption)| page.picture(chart, caption));
+    });
     screen.gap();
     screen.facts(facts(found));
     screen.path_and_more(view);
@@ -183,31 +188,6 @@ fn went(found: &Wakeup, causes: &Causes, view: &View<'_>) -> Screen {
         .first(MOST_SOURCES, view.all, |left| counted(left as u64, "more source", "more sources"));
     screen.table(sources);
     screen
-}
-
-/// Returns the tails of all latencies: a curve for each interval and kind of idle, or for each CPU if there is one of these.
-fn tails(found: &Wakeup) -> (Chart, String) {
-    let whole: Vec<&Latencies> = found.whole().collect();
-    let rows = if whole.len() > 1 { whole } else { found.rows.iter().collect() };
-    let named = rows.iter().map(|row| match rows.len() {
-        1 => "all wake-ups".into(),
-        _ if found.whole().count() == 1 => format!("CPU {}", place(row.cpu)),
-        _ if compares_idle(found) => {
-            format!("{}, idle {}", asked(row.interval_ns), idle(row.shallow))
-        }
-        _ => asked(row.interval_ns),
-    });
-    let tail = |row: &&Latencies| row.survival.iter().map(|at| (at.value, at.share)).collect();
-    let points = survival::from_all(rows.iter().map(tail).collect());
-    let curves = named.zip(points).enumerate();
-    let curves =
-        curves.map(|(number, (name, points))| Curve::numbered(number, name, Draw::Line, &points));
-    let chart = Chart::new(
-        Axis::log("wake-up latency", Quantity::Time),
-        Axis::log("share of the wake-ups", Quantity::Share),
-        curves.collect(),
-    );
-    (chart.named("tails"), "Share of the wake-ups that took at least this long.".into())
 }
 
 /// Returns facts on the policy, the kernel events, losses, and what is missing.

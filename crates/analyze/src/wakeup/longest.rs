@@ -1,0 +1,135 @@
+//! The longest wake-ups, each with what happened in it, in order.
+
+use super::causes::{Parts, TickParts};
+use super::kind::Kind;
+use super::{latency, rows};
+use crate::facts::Facts;
+use crate::memory::span;
+use crate::readings::not_attributed;
+use crate::story::{DetourStory, name_threads, story};
+use anechoic_recording::{DetourView, Problem, ProblemKind, Recording};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// The longest wake-ups of a recording.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LongestWakeups {
+    /// The run.
+    pub run: Facts,
+    /// Number of wake-ups among which they are the longest.
+    pub total: u64,
+    /// The CPUs that were chosen; absent if all count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Vec<u32>>,
+    /// Identifiers of the sources without which wake-ups were chosen; empty if all count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+    /// Number of wake-ups of these CPUs that were left out because they contain such a source.
+    pub left_out: u64,
+    /// The wake-ups, sorted by decreasing length.
+    pub wakeups: Vec<LongWakeup>,
+}
+
+/// One of the longest wake-ups.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LongWakeup {
+    /// How its thread slept.
+    pub kind: Kind,
+    /// Number of expiries that passed meanwhile.
+    pub overruns: u64,
+    /// Its parts; absent if not all of its time is known.
+    pub parts: Option<Parts>,
+    /// What happened in it, from the programmed expiry on.
+    pub story: DetourStory,
+}
+
+/// Which wake-ups are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen<'a> {
+    /// Number of wake-ups.
+    pub most: usize,
+    /// Number of activities of each, those that took most.
+    pub activities: usize,
+    /// Only those on these CPUs; absent if all count.
+    pub cpus: Option<&'a [u32]>,
+    /// Only those without these sources, by identifier.
+    pub without: &'a [&'a str],
+}
+
+/// Returns the longest wake-ups of a recording, each with what happened in it.
+///
+/// # Errors
+/// A file is damaged, a CPU was not measured, or sources are to be left out and the recording has no attribution.
+pub fn longest_wakeups(
+    recording: &Recording,
+    chosen: &Chosen<'_>,
+) -> Result<LongestWakeups, Problem> {
+    let run = recording.run();
+    let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
+    if let Some(absent) = chosen.cpus.into_iter().flatten().find(|cpu| !measured.contains(cpu)) {
+        let why = format!("CPU {absent} was not measured in {}", recording.dir().display());
+        return Err(ProblemKind::Usage.problem(why, format!("it has the CPUs {measured:?}")));
+    }
+    let facts = Facts::new(run, span(&recording.series()?));
+    if !chosen.without.is_empty() && recording.attribution()?.is_none() {
+        return Err(not_attributed(recording, &facts));
+    }
+    let (mut total, mut left_out) = (0, 0);
+    let mut kept: Vec<(Reverse<u64>, u64, LongWakeup)> = vec![];
+    rows::each(recording, |woken| {
+        if chosen.cpus.is_some_and(|cpus| !cpus.contains(&woken.sample.cpu)) {
+            return;
+        }
+        if woken.rows.iter().any(|row| chosen.without.contains(&&*row.source)) {
+            left_out += 1;
+            return;
+        }
+        total += 1;
+        let rank = (Reverse(latency(woken.sample)), woken.sample.start_ticks);
+        let place = kept.partition_point(|(length, start, _)| (*length, *start) < rank);
+        if place < chosen.most {
+            let view = view(woken);
+            let long = LongWakeup {
+                kind: Kind::from(&woken.sleep),
+                overruns: woken.sample.count.saturating_sub(1),
+                parts: parts(woken, run.clock.seconds(1) * 1e9),
+                story: story(&view, run, chosen.activities),
+            };
+            kept.insert(place, (rank.0, rank.1, long));
+            kept.truncate(chosen.most);
+        }
+    })?;
+    let mut wakeups: Vec<LongWakeup> = kept.into_iter().map(|(.., long)| long).collect();
+    let mut stories: Vec<DetourStory> = wakeups.iter().map(|long| long.story.clone()).collect();
+    name_threads(&mut stories, recording)?;
+    wakeups.iter_mut().zip(stories).for_each(|(long, story)| long.story = story);
+    Ok(LongestWakeups {
+        run: facts,
+        total,
+        cpus: chosen.cpus.map(<[u32]>::to_vec),
+        without: chosen.without.iter().map(|id| (*id).to_owned()).collect(),
+        left_out,
+        wakeups,
+    })
+}
+
+/// Returns a wake-up as what stories are told of.
+fn view<'a>(woken: &rows::Explained<'a>) -> DetourView<'a> {
+    let sample = woken.sample;
+    DetourView {
+        cpu: sample.cpu,
+        index: sample.index,
+        start_ticks: sample.start_ticks,
+        end_ticks: sample.end_ticks,
+        lost_ticks: latency(sample),
+        stint: 0,
+        activities: woken.rows,
+    }
+}
+
+/// Returns the parts of a wake-up; absent if not all of its time is known.
+fn parts(woken: &rows::Explained<'_>, tick_ns: f64) -> Option<Parts> {
+    let known = rows::are_known(woken.sample, woken.rows);
+    TickParts::new(woken.sample, woken.rows).filter(|_| known)?.mean(1, tick_ns)
+}

@@ -1,0 +1,173 @@
+//! How long the stages of wake-ups take: their tails, and their part of short and of long wake-ups.
+
+use super::Latencies;
+use super::causes::{Parts, TickParts};
+use crate::samples::cells::Cells;
+use crate::samples::figures::{Point, survival};
+use crate::samples::values::Scale;
+use anechoic_recording::{Activity, Sample};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// Number of activities of a chain, those that took most.
+const CHAIN: usize = 12;
+
+/// A stage of a wake-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// From the programmed expiry to the interrupt.
+    Timer,
+    /// From there until the interrupt woke the thread.
+    Interrupt,
+    /// From the waking to the switch to the thread.
+    Scheduling,
+    /// From the switch until the thread ran.
+    Return,
+}
+
+/// All stages in order.
+pub const STAGES: [Stage; 4] = [Stage::Timer, Stage::Interrupt, Stage::Scheduling, Stage::Return];
+
+impl Parts {
+    /// Returns the time of a stage in nanoseconds.
+    #[must_use]
+    pub fn stage_ns(&self, stage: Stage) -> f64 {
+        match stage {
+            Stage::Timer => self.timer_ns,
+            Stage::Interrupt => self.interrupt_ns,
+            Stage::Scheduling => self.scheduling_ns,
+            Stage::Return => self.return_ns,
+        }
+    }
+}
+
+/// The tail of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct StageTail {
+    /// The stage.
+    pub stage: Stage,
+    /// In `share` of the wake-ups it took `value` nanoseconds or longer.
+    pub survival: Vec<Point>,
+}
+
+/// The wake-ups of a range of latencies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Band {
+    /// They are longer than this quantile of those of their CPU and interval, from 0 to 1, up to the next band.
+    pub above: f64,
+    /// Number of these of which every part is known.
+    pub wakeups: u64,
+    /// Their mean parts.
+    pub mean: Parts,
+}
+
+/// An activity during a wake-up.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Link {
+    /// Its start in nanoseconds since the programmed expiry.
+    pub start_ns: f64,
+    /// Its end likewise.
+    pub end_ns: f64,
+    /// Identifier of its source.
+    pub source: String,
+    /// Which instance of that source; empty if there is only one.
+    pub name: String,
+    /// Kernel function, if known.
+    pub function: Option<String>,
+    /// CPU of the thread that armed, queued, sent or woke it, if known.
+    pub sent_by_cpu: Option<u32>,
+}
+
+/// Adds up the stages of wake-ups.
+#[derive(Debug, Default)]
+pub(super) struct Stages {
+    wakeups: u64,
+    cells: [Cells; STAGES.len()],
+    bands: [(u64, TickParts); QUANTILES.len()],
+}
+
+/// The quantiles at which bands begin.
+const QUANTILES: [f64; 4] = [0.0, 0.5, 0.99, 0.999];
+
+impl Stages {
+    /// Adds a wake-up with these parts, one of the wake-ups of `row`.
+    pub(super) fn add(&mut self, ticks: u64, parts: TickParts, row: &Latencies, tick_ns: f64) {
+        self.wakeups += 1;
+        for (cells, ticks) in self.cells.iter_mut().zip(parts.stages()) {
+            cells.add(&[ticks]);
+        }
+        let ns = ticks as f64 * tick_ns;
+        let begin = [Some(0.0), row.p50_ns, row.p99_ns, row.p999_ns];
+        let is_above = |limit: &Option<f64>| limit.is_some_and(|limit| ns > limit);
+        let band = begin.iter().rposition(is_above).unwrap_or(0);
+        self.bands[band].0 += 1;
+        self.bands[band].1.add(parts);
+    }
+
+    pub(super) fn tails(&mut self, scale: &Scale) -> Vec<StageTail> {
+        let samples = self.wakeups;
+        let tail = |(stage, cells): (Stage, &mut Cells)| StageTail {
+            stage,
+            survival: survival(cells.cells(), samples, scale),
+        };
+        STAGES.into_iter().zip(&mut self.cells).map(tail).collect()
+    }
+
+    pub(super) fn bands(&self, tick_ns: f64) -> Vec<Band> {
+        let bands = QUANTILES.into_iter().zip(self.bands);
+        bands
+            .filter_map(|(above, (wakeups, parts))| {
+                Some(Band { above, wakeups, mean: parts.mean(wakeups, tick_ns)? })
+            })
+            .collect()
+    }
+}
+
+/// Returns what went on in a wake-up, in time order: the activities that took most.
+pub(super) fn chain(sample: &Sample, rows: &[Activity], tick_ns: f64) -> Vec<Link> {
+    let mut longest: Vec<&Activity> = rows.iter().filter(|row| row.self_ticks > 0).collect();
+    longest.sort_by_key(|row| Reverse(row.self_ticks));
+    longest.truncate(CHAIN);
+    longest.sort_by_key(|row| (row.start_ticks, Reverse(row.end_ticks)));
+    let ns = |ticks: u64| ticks.saturating_sub(sample.start_ticks) as f64 * tick_ns;
+    let link = |row: &&Activity| Link {
+        start_ns: ns(row.start_ticks),
+        end_ns: ns(row.end_ticks.min(sample.end_ticks)),
+        source: row.source.to_string(),
+        name: row.name.to_string(),
+        function: row.function.as_deref().map(str::to_owned),
+        sent_by_cpu: row.sent_by_cpu,
+    };
+    longest.iter().map(link).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_are_those_of_the_quantiles_of_the_row_and_add_up() {
+        let row = |p99_ns, p999_ns| Latencies {
+            p50_ns: Some(10.0),
+            p99_ns,
+            p999_ns,
+            ..Latencies::default()
+        };
+        let mut stages = Stages::default();
+        for ticks in [5, 10, 11, 50, 51, 90, 91] {
+            let parts = TickParts::from_stages([ticks - 3, 1, 1, 1]);
+            stages.add(ticks, parts, &row(Some(50.0), Some(90.0)), 1.0);
+        }
+        let found: Vec<(f64, u64)> =
+            stages.bands(1.0).iter().map(|band| (band.above, band.wakeups)).collect();
+        assert_eq!(found, [(0.0, 2), (0.5, 2), (0.99, 2), (0.999, 1)]);
+        let sums: f64 = stages.bands(1.0).iter().map(|b| b.mean.sum_ns() * b.wakeups as f64).sum();
+        assert!((sums - 308.0).abs() < 1e-9, "{sums}");
+        let mut few = Stages::default();
+        few.add(500, TickParts::from_stages([497, 1, 1, 1]), &row(None, None), 1.0);
+        assert_eq!(few.bands(1.0).iter().map(|band| band.above).collect::<Vec<_>>(), [0.5]);
+        assert!(Stages::default().bands(1.0).is_empty());
+    }
+}
