@@ -1,12 +1,14 @@
 //! Wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
 
 mod causes;
+mod idle;
 pub mod kind;
 pub mod longest;
 pub mod rows;
 pub mod stages;
 
 pub use causes::{Causes, Parts, WakeSource};
+pub use idle::IdleLatency;
 pub use kind::Kind;
 pub use stages::{Band, Link, Stage, StageTail};
 

@@ -116,6 +116,7 @@ fn happen(
             let causes = scene::Causes { waker: causes.take_waker(next.0), stop: causes.stop };
             scene.switch(ticks, (event.pid, second), next, causes, victims);
         }
+        EventKind::CpuIdle => scene.idles(first),
         _ => {}
     }
 }

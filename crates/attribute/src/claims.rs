@@ -6,6 +6,7 @@ use crate::names::Names;
 use anechoic_recording::EventKind;
 use anechoic_recording::run::Run;
 use anechoic_recording::sources::{self, SOFTIRQS, Source};
+use anechoic_recording::wakeup::{AFTER_IDLE, IdleState};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 pub struct RunContext {
     names: Arc<Names>,
     own: HashMap<i32, Arc<str>>,
+    idle_states: Vec<IdleState>,
     /// Whether expirations of timers were recorded.
     expirations: bool,
     /// Whether the kernel may have a fair server.
@@ -37,7 +39,8 @@ impl RunContext {
         let fair_server = run.machine.has_fair_server() != Some(false);
         let has_quota = run.limits.as_ref().is_some_and(|limits| limits.quota_us.is_some());
         let without_quota = run.program.is_some() && !has_quota;
-        Self { names, own, expirations, fair_server, without_quota }
+        let idle_states = run.idle_states.clone();
+        Self { names, own, idle_states, expirations, fair_server, without_quota }
     }
 
     /// Returns the names of the run's numbers.
@@ -50,6 +53,14 @@ impl RunContext {
     #[must_use]
     pub(crate) fn has_expirations(&self) -> bool {
         self.expirations
+    }
+
+    /// Returns the name of an idle state of a CPU.
+    #[must_use]
+    pub(crate) fn idle_state(&self, cpu: u32, state: u8) -> Option<Arc<str>> {
+        let known =
+            |known: &&IdleState| known.state == u32::from(state) && known.cpus.contains(&cpu);
+        self.idle_states.iter().find(known).map(|known| known.name.as_str().into())
     }
 
     /// Returns the role of thread `tid`, if it belongs to the tool.
@@ -246,10 +257,12 @@ fn wake_up(frame: &Frame, known: &RunContext) -> Option<Claim> {
 
 fn late_timer(frame: &Frame, known: &RunContext) -> Option<Claim> {
     match frame.what {
-        What::LateTimer { pid: 0 } => named("after idle"),
-        What::LateTimer { pid: What::NOBODY } => named("on a busy CPU"),
-        What::LateTimer { pid: ..0 } => named(known.names().none()),
-        What::LateTimer { pid } => named(format!("after {}", known.names().task(pid, frame.start))),
+        What::LateTimer { pid: 0, .. } => named(AFTER_IDLE),
+        What::LateTimer { pid: What::NOBODY, .. } => named("on a busy CPU"),
+        What::LateTimer { pid: ..0, .. } => named(known.names().none()),
+        What::LateTimer { pid, .. } => {
+            named(format!("after {}", known.names().task(pid, frame.start)))
+        }
         _ => None,
     }
 }

@@ -92,6 +92,8 @@ pub enum What {
         /// The thread that has the CPU, if it is late; 0 is the idle thread, [`What::UNKNOWN`] one that is not known, and
         /// [`What::NOBODY`] any, where it is no later than usual.
         pid: i32,
+        /// The idle state in which the CPU was, if events show it.
+        idle: Option<u8>,
     },
     /// The CPU idles, and has not begun yet to run a thread of the program that was woken.
     Delay,

@@ -109,7 +109,12 @@ impl Labels {
             kind,
             source: label.source,
             name: label.name,
-            function: label.function,
+            function: match frame.what {
+                What::LateTimer { idle: Some(state), .. } => {
+                    self.known.idle_state(place.cpu, state)
+                }
+                _ => label.function,
+            },
             victim_state: Arc::clone(&self.states[frame.state as usize]),
             sent_by_cpu: frame.sender.map(|sender| sender.cpu),
             sent_by_task: frame.sender.map(|sender| self.sender(sender)),

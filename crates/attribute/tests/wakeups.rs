@@ -2,6 +2,7 @@
 
 use crate::stage::*;
 use anechoic_recording::EventKind::*;
+use anechoic_recording::wakeup::IdleState;
 use anechoic_recording::{Detour, KernelEvent, Loss, Stint};
 
 /// The function of the timer of a sleeping thread.
@@ -210,4 +211,47 @@ fn a_stopped_thread_is_not_late_because_of_its_timer() {
         );
         assert!(!found.iter().any(|row| row.contains("late-timer")), "case: {name}: {found:#?}");
     }
+}
+
+#[test]
+fn the_idle_state_that_the_cpu_left_is_named() {
+    let enters = |ticks, state| on(ticks, 0, CpuIdle, [state, 0, 0]);
+    let leaves = |ticks| enters(ticks, u64::from(u32::MAX));
+    let first = |events: Vec<KernelEvent>, losses| {
+        let mut play = Play::new(vec![detour(100_000, 125_000)], events);
+        play.stints = Some(vec![Stint { sleeps: true, ..stint(0, 1 << 40, 0, true) }]);
+        play.losses = losses;
+        let state = |state, name: &str, cpus: &[u32]| IdleState {
+            state,
+            name: name.into(),
+            exit_latency_us: None,
+            cpus: cpus.into(),
+        };
+        play.run.idle_states =
+            vec![state(0, "POLL", &[1]), state(2, "C6", &[1]), state(2, "C10", &[0])];
+        let (_, rows) = play.attribute();
+        (rows[0].name.to_string(), rows[0].function.as_deref().map(str::to_owned))
+    };
+    let after = |events: Vec<KernelEvent>, losses| {
+        let mut all = events;
+        all.extend(interrupt(113_000, 0));
+        first(all, losses)
+    };
+    let idle = |state: Option<&str>| ("after idle".to_owned(), state.map(str::to_owned));
+    assert_eq!(
+        after(vec![enters(600, 0), leaves(900), enters(950, 2), leaves(112_800)], vec![]),
+        idle(Some("C6"))
+    );
+    assert_eq!(after(vec![enters(600, 2), leaves(90_000)], vec![]), idle(None), "it left before");
+    assert_eq!(
+        after(vec![enters(600, 7), leaves(112_800)], vec![]),
+        idle(None),
+        "a state without a name"
+    );
+    let lost = vec![loss("events", 700, 800)];
+    assert_eq!(
+        after(vec![enters(600, 2), leaves(112_800)], lost),
+        idle(None),
+        "events in between were lost"
+    );
 }

@@ -100,6 +100,7 @@ pub fn run(method: &str, clock: Clock, cpus: Vec<CpuRun>) -> Run {
         parallel: None,
         self_test: None,
         trace: None,
+        idle_states: Vec::new(),
         steal_readings: false,
         not_available: vec![],
         notes: vec![],

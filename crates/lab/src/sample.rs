@@ -57,6 +57,7 @@ pub fn run(state: RunState) -> Run {
         self_test: None,
         own_threads: Vec::new(),
         trace: None,
+        idle_states: Vec::new(),
         steal_readings: false,
         not_available: Vec::new(),
         notes: vec!["made by a test".into()],

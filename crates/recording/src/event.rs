@@ -253,6 +253,7 @@ events! {
     NewTask = 81, "task", "task_newtask", &["pid", "clone_flags"], &[], &[TASK], Cause, [];
     Exec = 82, "sched", "sched_process_exec", &["pid", "old_pid"], &[], &[PROGRAM], Cause, [];
     CgroupAttach = 83, "cgroup", "cgroup_attach_task", &["pid", "dst_id", "dst_root"], &[], &[CGROUP], Cause, [];
+    CpuIdle = 84, "power", "cpu_idle", &["state"], &[], &[], Instant, [];
 }
 
 const fn first(counted: &[&'static str]) -> Option<&'static str> {

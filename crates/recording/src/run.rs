@@ -9,6 +9,7 @@ use crate::policy::Policy;
 pub use crate::problem::NotAvailable;
 pub use crate::program::{CpuTime, EventCost, Program, ProgramCgroup, RanOn};
 use crate::stop::{Kept, Stop};
+use crate::wakeup::IdleState;
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -262,6 +263,9 @@ pub struct Run {
     pub self_test: Option<SelfTest>,
     /// How kernel events were recorded; absent if they were not available.
     pub trace: Option<Trace>,
+    /// The idle states of the measured CPUs, if the events record which one a CPU enters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_states: Vec<IdleState>,
     /// Whether `counters` contains steal readings of each timer tick.
     pub steal_readings: bool,
     /// What was not available, and why.

@@ -18,3 +18,20 @@ pub struct Sleep {
     /// A wake-up that took longer counts as late, in ns.
     pub late_ns: u64,
 }
+
+/// The name of the late timers (source [`crate::sources::LATE_TIMER`]) of CPUs that were idle; the function of their rows is the
+/// idle state, if known.
+pub const AFTER_IDLE: &str = "after idle";
+
+/// An idle state of CPUs, as the kernel's driver describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleState {
+    /// Its number in `power:cpu_idle`.
+    pub state: u32,
+    /// Its name, such as `C6`.
+    pub name: String,
+    /// How long leaving it takes at most, in µs; absent if the driver does not say.
+    pub exit_latency_us: Option<u64>,
+    /// The CPUs that have it so.
+    pub cpus: Vec<u32>,
+}

@@ -5,7 +5,7 @@ use anechoic_analyze::Wakeup;
 use anechoic_analyze::paging::Estimate;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::wakeup::{Band, Causes, Latencies, Parts, WakeSource, Worst};
+use anechoic_analyze::wakeup::{Band, Causes, IdleLatency, Latencies, Parts, WakeSource, Worst};
 use anechoic_report::{View, schemas};
 
 fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) -> Latencies {
@@ -52,6 +52,17 @@ fn parts(us: f64) -> Parts {
     }
 }
 
+fn idle_state(state: Option<&str>, promised_ns: Option<f64>, wakeups: u64, ns: f64) -> IdleLatency {
+    IdleLatency {
+        state: state.map(str::to_owned),
+        promised_ns,
+        wakeups,
+        timer_p50_ns: ns,
+        timer_max_ns: ns * 3.0,
+        p50_ns: ns + 15_000.0,
+    }
+}
+
 fn causes() -> Causes {
     let sources = [
         ("thread", "stress-1", 61.2),
@@ -78,6 +89,11 @@ fn causes() -> Causes {
         mean_late: Some(parts(12.3)),
         stages: vec![],
         bands: vec![Band { above: 0.0, wakeups: 9, mean: parts(1.0) }],
+        idle: vec![
+            idle_state(Some("C1"), Some(2_000.0), 3_000, 3_400.0),
+            idle_state(Some("C6"), Some(133_000.0), 500, 92_000.0),
+            idle_state(None, None, 12, 95_000.0),
+        ],
         sources: sources.map(source).to_vec(),
     }
 }

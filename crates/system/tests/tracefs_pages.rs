@@ -358,7 +358,7 @@ fn capture() {
     let mut roots = entries.map(|entry| entry.unwrap().path());
     let root = roots.find(|path| path.to_str().unwrap().contains(&prefix)).unwrap();
     let mut pipe = instance.open_pipe(0).unwrap();
-    instance.enable_events().unwrap();
+    instance.enable_events(true).unwrap();
     let fields = |path: &Path| {
         let mut text = vec![0; 1 << 16];
         let length = fs::File::open(path).unwrap().read(&mut text).unwrap();

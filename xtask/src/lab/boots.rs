@@ -24,6 +24,7 @@ const EVERYWHERE: &[&str] = &[
     "container",
     "no-bpf",
     "osnoise",
+    "timerlat",
 ];
 const ALL: &[&str] = &["6.1", "6.1-rt", "6.12", "6.12-rt", "6.12-rt-arm64", "newest", "newest-rt"];
 
@@ -57,7 +58,7 @@ const EXACT: Row = Row {
     checks: EVERYWHERE,
 };
 /// The fast part (`make lab-fast`): events, and the exact truth.
-const FAST: &[Row] = &[Row { checks: &["check", "run", "osnoise"], ..EXACT }];
+const FAST: &[Row] = &[Row { checks: &["check", "run", "osnoise", "timerlat"], ..EXACT }];
 /// What the rows of machines with two CPUs and more have in common.
 const TWO: Row = Row { kernels: &["6.12", "6.12-rt"], machine: "2 CPUs", ..EXACT };
 

@@ -13,6 +13,7 @@ mod no_bpf;
 mod old_recordings;
 mod osnoise;
 mod run;
+mod timerlat;
 mod unprivileged;
 mod what_is_possible;
 
@@ -51,6 +52,7 @@ pub const CHECKS: &[Check] = &[
     container::CHECK,
     no_bpf::CHECK,
     osnoise::CHECK,
+    timerlat::CHECK,
 ];
 
 /// No boot lacks what the check needs.

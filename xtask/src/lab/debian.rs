@@ -16,7 +16,8 @@ const SUITES: &[&str] = &["bookworm", "bookworm-backports", "trixie", "trixie-ba
 /// The packages of a check's programs and of their libraries, of the oldest suite: they run with the C library of that
 /// system and of all newer ones. Each with the directory that has what is needed of it.
 const PROGRAMS: &[(&str, &[[&str; 2]])] = &[
-    ("osnoise", &[["rtla", "./usr"], ["libtracefs1", "./usr"], ["libtraceevent1", "./usr"]]),
+    ("osnoise", RTLA),
+    ("timerlat", RTLA),
     (
         "kexec",
         &[
@@ -32,6 +33,9 @@ const PROGRAMS: &[(&str, &[[&str; 2]])] = &[
         ],
     ),
 ];
+/// What has `rtla`, which starts the kernel's tracers.
+const RTLA: &[[&str; 2]] =
+    &[["rtla", "./usr"], ["libtracefs1", "./usr"], ["libtraceevent1", "./usr"]];
 /// What a machine of another architecture starts with, which this one's own programs cannot be: a shell, what takes
 /// capabilities away, and the libraries of the programs of every check.
 const SYSTEM: &[[&str; 2]] = &[

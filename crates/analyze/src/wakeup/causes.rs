@@ -1,5 +1,6 @@
 //! Where the time of wake-ups went: the parts from the timer to the thread, and what ran meanwhile, by source.
 
+use super::idle::{IdleLatency, IdleStates};
 use super::kind::Kind;
 use super::stages::{Band, STAGES, StageTail, Stages, chain};
 use super::{Latencies, Wakeup, Worst, latency, rows};
@@ -30,6 +31,8 @@ pub struct Causes {
     pub stages: Vec<StageTail>,
     /// The mean parts of short and of long ones, the shortest first.
     pub bands: Vec<Band>,
+    /// How late wake-ups were by the idle state that their CPU left; empty if no event shows such a state.
+    pub idle: Vec<IdleLatency>,
     /// What the time went to, the largest part of the late ones first, then of those above the 99th percentile, then of all.
     pub sources: Vec<WakeSource>,
 }
@@ -162,6 +165,7 @@ pub(super) struct Adding {
     /// Time of the late ones among them.
     unknown_late_ticks: u64,
     sources: HashMap<(Arc<str>, Arc<str>), Taken>,
+    idle: IdleStates,
 }
 
 impl Adding {
@@ -230,6 +234,7 @@ impl Adding {
             mean_late: mean(2),
             stages: vec![],
             bands: vec![],
+            idle: self.idle.finish(tick_ns),
             sources,
         }
     }
@@ -257,6 +262,7 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
         let added = adding.add(sample, woken.rows, [true, above, ticks > late_ticks]);
         if let (Some(row), Some((parts, ..))) = (row, &added) {
             stages.add(ticks, *parts, row, found.tick_ns);
+            adding.idle.add(sample, woken.rows, parts.timer, run);
         }
         let at_ns = run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks));
         let is_same = |worst: &&mut Worst| worst.cpu == sample.cpu && worst.at_ns == at_ns;

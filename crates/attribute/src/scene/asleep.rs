@@ -25,7 +25,12 @@ impl Scene {
         };
         // Some kernels hide the switches to the idle thread: then the victim seems to run.
         let unknown = !known || self.current.0 == victim;
-        let current = if unknown { (What::UNKNOWN, ORDINARY) } else { self.current };
+        self.idle = self.idle.filter(|_| known);
+        let current = match (self.idle, unknown) {
+            (Some(_), _) => (0, ORDINARY),
+            (None, true) => (What::UNKNOWN, ORDINARY),
+            (None, false) => self.current,
+        };
         let stopped = self.stopped().filter(|_| known);
         (self.start, self.end) = (start, end);
         (self.fifo, self.watched) = (false, true);
@@ -38,7 +43,7 @@ impl Scene {
             return self.off_cpu(start, what, sender);
         }
         self.state = VictimState::Blocked;
-        self.off_cpu(start, What::LateTimer { pid: current.0 }, None);
+        self.off_cpu(start, What::LateTimer { pid: current.0, idle: self.idle }, None);
         for (what, sender) in open {
             self.open(start, what, sender);
             if let What::Hrtimer { function, .. } = what {
@@ -53,6 +58,11 @@ impl Scene {
         let is_stopped = matches!(base.what, What::Away(Away::Stopped { .. } | Away::Traced));
         (is_stopped && self.state == VictimState::Stopped)
             .then(|| (base.what, self.frames[base.frame as usize].sender))
+    }
+
+    /// The CPU enters this idle state, or leaves the one in which it is.
+    pub(crate) fn idles(&mut self, state: u64) {
+        self.idle = u8::try_from(state).ok();
     }
 
     fn open_interrupts(&self) -> impl Iterator<Item = &Open> {
@@ -71,8 +81,8 @@ impl Scene {
         self.current = (pid, ORDINARY);
         if let Some(base) = self.off.filter(|_| was_unknown) {
             let frame = self.stack[base].frame as usize;
-            self.stack[base].what = What::LateTimer { pid };
-            self.frames[frame].what = What::LateTimer { pid };
+            let what = What::LateTimer { pid, idle: None };
+            (self.stack[base].what, self.frames[frame].what) = (what, what);
         }
     }
 
@@ -85,7 +95,7 @@ impl Scene {
         self.begin_again(ticks, base, what);
         let late = &mut self.frames[late];
         if current.0 > 0 && late.self_ticks <= self.switch_ticks {
-            late.what = What::LateTimer { pid: What::NOBODY };
+            late.what = What::LateTimer { pid: What::NOBODY, idle: None };
         }
         self.bystander = self.stack.get(base).map(|open| open.frame);
     }

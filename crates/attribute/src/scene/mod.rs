@@ -63,6 +63,8 @@ pub(crate) struct Scene {
     expiring: u64,
     /// Whether the victim slept when the sample began, which is its wake-up.
     asleep: bool,
+    /// The idle state in which the CPU is, also between samples.
+    idle: Option<u8>,
 }
 
 impl Scene {
@@ -88,6 +90,7 @@ impl Scene {
             seen: None,
             expiring: 0,
             asleep: false,
+            idle: None,
         }
     }
 

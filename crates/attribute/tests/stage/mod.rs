@@ -133,6 +133,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
             missing: vec![],
             alternate_ns: None,
         }),
+        idle_states: Vec::new(),
         steal_readings: false,
         not_available: vec![],
         notes: vec![],

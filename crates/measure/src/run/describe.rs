@@ -62,6 +62,7 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
         self_test: self_test::last(&machine, &plan.tool_version),
         own_threads: own.into_iter().flatten().collect(),
         trace: None,
+        idle_states: Vec::new(),
         steal_readings: false,
         not_available: out_of_reach(plan).into_iter().collect(),
         notes: Vec::new(),

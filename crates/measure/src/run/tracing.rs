@@ -2,8 +2,8 @@
 
 use super::plan::Plan;
 use anechoic_kernels::counter;
-use anechoic_recording::Clock;
 use anechoic_recording::run::Run;
+use anechoic_recording::{Clock, methods};
 use anechoic_system::clock::Anchor;
 use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
 
@@ -30,7 +30,9 @@ pub(super) fn config(run: &Run) -> Config {
 /// Returns what prevents it, with its remedy.
 pub(super) fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError> {
     let mark = plan.mark.as_ref().map(|(event, _)| event.clone());
-    let config = Config { mark, ..config(run) };
+    // Where threads sleep between samples, what their CPUs do meanwhile is part of the result.
+    let idle = run.method == methods::WAKEUP;
+    let config = Config { mark, idle, ..config(run) };
     let mut collector = Collector::prepare(Tracefs::open()?, config, &plan.traced())?;
     collector.on(counter::ordered())?;
     collector.marker().mark(); // the housekeeper

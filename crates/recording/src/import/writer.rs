@@ -311,6 +311,7 @@ pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
         parallel: None,
         self_test: None,
         trace: None,
+        idle_states: Vec::new(),
         steal_readings: false,
         not_available: vec![NotAvailable {
             what: "causes".into(),

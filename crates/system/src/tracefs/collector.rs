@@ -27,6 +27,8 @@ pub struct Config {
     pub buffer_kb: u64,
     /// Converts times of that clock to ticks; absent if they already are ticks (`x86-tsc`).
     pub to_ticks: Option<ToTicks>,
+    /// Whether the idle states that CPUs enter and leave are recorded.
+    pub idle: bool,
     /// What marks the iterations of a recorded program.
     pub mark: Option<MarkEvent>,
     /// A thread whose call stacks are recorded whenever it leaves a CPU, with those of the threads that it starts, and of what
@@ -58,6 +60,7 @@ impl Default for Config {
             buffer_kb: 4096,
             to_ticks: None,
             mark: None,
+            idle: false,
             stacks: None,
         }
     }
@@ -108,7 +111,7 @@ impl Collector {
         let layout = instance.page_layout()?;
         match config.stacks {
             Some(thread) => instance.enable_stacks(thread)?,
-            None => instance.enable_events()?,
+            None => instance.enable_events(config.idle)?,
         }
         let mut decoder = EventDecoder::new(instance.events(), config.to_ticks.take())
             .map_err(|name| TraceError::format(&name, "it has no common_pid"))?;

@@ -103,12 +103,13 @@ impl Instance {
         }
     }
 
-    /// Enables all events of [`EVENTS`] that this kernel has. [`Instance::missing`] lists the others.
+    /// Enables all events of [`EVENTS`] that this kernel has, those of idle CPUs only with `idle`. [`Instance::missing`] lists those
+    /// that it lacks.
     ///
     /// # Errors
     /// Fails if none could be enabled, or if the kernel's text cannot be parsed.
-    pub fn enable_events(&mut self) -> Result<(), TraceError> {
-        self.enable(EVENTS)
+    pub fn enable_events(&mut self, idle: bool) -> Result<(), TraceError> {
+        self.enable(EVENTS.iter().filter(|spec| idle || spec.kind != EventKind::CpuIdle))
     }
 
     /// Lets each switch away from this thread, from those that it starts, and to them record the calls of the thread that
@@ -382,7 +383,7 @@ mod tests {
             probed: None,
             is_written: false,
         };
-        let problem = Problem::from(instance.enable_events().expect_err("it has no events"));
+        let problem = Problem::from(instance.enable_events(true).expect_err("it has no events"));
         assert!(problem.why.contains("can be enabled here (cannot read "), "{problem}");
         assert_eq!(problem.remedy, "check the path");
         assert_eq!(instance.missing().len(), EVENTS.len());

@@ -217,6 +217,7 @@ fn description() -> Run {
         parallel: None,
         self_test: None,
         trace: None,
+        idle_states: Vec::new(),
         steal_readings: false,
         not_available: vec![no_kernel],
         notes: vec![],

@@ -187,7 +187,28 @@ fn went(found: &Wakeup, causes: &Causes, view: &View<'_>) -> Screen {
         .captioned("What took the time of wake-ups, % of their latency")
         .first(MOST_SOURCES, view.all, |left| counted(left as u64, "more source", "more sources"));
     screen.table(sources);
+    if !causes.idle.is_empty() {
+        let mut idle = Screen::default();
+        idle.section("Wake-ups by the idle state that their CPU left, µs");
+        idle.table(by_idle_state(causes));
+        match view.all {
+            true => screen.append(idle),
+            // A short screen has the medians as a fact.
+            false => screen.on_page(|page| page.append(idle)),
+        }
+    }
     screen
+}
+
+fn by_idle_state(causes: &Causes) -> Table {
+    Table::with_rows(&causes.idle)
+        .name("idle state", |idle| words::idle_state(idle).into())
+        .number("exit promised", |idle| time(idle.promised_ns))
+        .number("wake-ups", |idle| count(idle.wakeups))
+        .number("timer p50", |idle| micros(idle.timer_p50_ns))
+        .number("timer max", |idle| micros(idle.timer_max_ns))
+        .number("wake-up p50", |idle| micros(idle.p50_ns))
+        .captioned("Wake-ups by the idle state that their CPU left, µs; timer: from the expiry to the interrupt")
 }
 
 /// Returns facts on the policy, the kernel events, losses, and what is missing.
@@ -200,6 +221,7 @@ fn facts(found: &Wakeup) -> Vec<Fact> {
     facts.extend(words::events(found).map(|text| Fact::new("events", Tone::Plain, text)));
     facts.extend(words::explained(found).map(|(tone, text)| Fact::new("explained", tone, text)));
     facts.extend(words::parts(found).map(|text| Fact::new("mean parts", Tone::Plain, text)));
+    facts.extend(words::idle_states(found).map(|text| Fact::new("idle states", Tone::Plain, text)));
     facts.extend(lost.map(|text| Fact::new("losses", Tone::Bad, text)));
     facts.extend(certainty::not_available(&found.run.not_available));
     facts.extend(certainty::notes(&found.run));

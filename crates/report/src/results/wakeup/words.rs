@@ -4,7 +4,7 @@ use crate::names::source_name;
 use crate::style::Tone;
 use crate::units::{asked, count, counted, micro, micros, number, percent_range, share};
 use anechoic_analyze::Wakeup;
-use anechoic_analyze::wakeup::{Latencies, Parts, Worst};
+use anechoic_analyze::wakeup::{IdleLatency, Latencies, Parts, Worst};
 
 /// A smaller part of the late time that is unknown is left out of a sentence.
 const LITTLE: f64 = 0.01;
@@ -97,6 +97,20 @@ pub(super) fn parts(found: &Wakeup) -> Option<String> {
     let all = sum(causes.mean?);
     let late = late.unwrap_or_default();
     Some(format!("timer + interrupt + scheduling + return: {all} µs{late}"))
+}
+
+/// Returns the name of an idle state.
+pub(super) fn idle_state(idle: &IdleLatency) -> &str {
+    idle.state.as_deref().unwrap_or("not known")
+}
+
+/// States how late timers were after each idle state.
+pub(super) fn idle_states(found: &Wakeup) -> Option<String> {
+    let states = &found.causes.as_ref()?.idle;
+    let took =
+        states.iter().map(|idle| format!("{} {}", idle_state(idle), micros(idle.timer_p50_ns)));
+    let took: Vec<String> = took.collect();
+    (!took.is_empty()).then(|| format!("after {} µs (median timer part)", took.join(", ")))
 }
 
 fn sum(parts: Parts) -> String {
