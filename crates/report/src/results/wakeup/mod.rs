@@ -193,7 +193,6 @@ fn went(found: &Wakeup, causes: &Causes, view: &View<'_>) -> Screen {
         idle.table(by_idle_state(causes));
         match view.all {
             true => screen.append(idle),
-            // A short screen has the medians as a fact.
             false => screen.on_page(|page| page.append(idle)),
         }
     }
@@ -221,7 +220,6 @@ fn facts(found: &Wakeup) -> Vec<Fact> {
     facts.extend(words::events(found).map(|text| Fact::new("events", Tone::Plain, text)));
     facts.extend(words::explained(found).map(|(tone, text)| Fact::new("explained", tone, text)));
     facts.extend(words::parts(found).map(|text| Fact::new("mean parts", Tone::Plain, text)));
-    facts.extend(words::idle_states(found).map(|text| Fact::new("idle states", Tone::Plain, text)));
     facts.extend(lost.map(|text| Fact::new("losses", Tone::Bad, text)));
     facts.extend(certainty::not_available(&found.run.not_available));
     facts.extend(certainty::notes(&found.run));

@@ -104,15 +104,6 @@ pub(super) fn idle_state(idle: &IdleLatency) -> &str {
     idle.state.as_deref().unwrap_or("not known")
 }
 
-/// States how late timers were after each idle state.
-pub(super) fn idle_states(found: &Wakeup) -> Option<String> {
-    let states = &found.causes.as_ref()?.idle;
-    let took =
-        states.iter().map(|idle| format!("{} {}", idle_state(idle), micros(idle.timer_p50_ns)));
-    let took: Vec<String> = took.collect();
-    (!took.is_empty()).then(|| format!("after {} µs (median timer part)", took.join(", ")))
-}
-
 fn sum(parts: Parts) -> String {
     let parts = [parts.timer_ns, parts.interrupt_ns, parts.scheduling_ns, parts.return_ns];
     parts.map(micros).join(" + ")
