@@ -20,13 +20,14 @@ pub mod rules;
 mod tally;
 mod waits;
 mod wakeups;
+mod woken;
 
 pub use crate::known::Doubt;
 pub use doubts::{REQUIREMENTS, Requirement, Requirements};
 pub use judge::{Examined, conclude, examine};
 pub use pattern::SourcePattern;
 pub use rules::{RULES, Rule, RuleRow, Unit};
-pub use wakeups::JudgedWakeups;
+pub use woken::JudgedWakeups;
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -7,10 +7,10 @@ pub mod longest;
 pub mod rows;
 pub mod stages;
 
-pub use causes::{Causes, Parts, WakeSource};
+pub use causes::{Band, Causes, Parts, WakeSource};
 pub use idle::IdleLatency;
 pub use kind::Kind;
-pub use stages::{Band, Link, Stage, StageTail};
+pub use stages::{Link, Stage, StageTail};
 
 use crate::facts::Facts;
 use crate::memory::span;

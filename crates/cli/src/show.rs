@@ -250,7 +250,7 @@ pub fn each(
 }
 
 /// Shows for each recording the result that `row` chooses, with the answers to its options if it has any.
-pub fn each_by(
+pub(crate) fn each_by(
     row: impl Fn(&Recording) -> &'static dyn AnyRow,
     answers: Option<&Answers>,
     inputs: &Inputs,

@@ -246,7 +246,7 @@ struct Tested {
 
 impl Unit<'_> {
     /// Returns the row of this kind in each run: of a CPU, or of all together.
-    fn of_runs(&self, kind: Kind, cpu: Option<u32>) -> Option<[Vec<&Latencies>; 2]> {
+    fn rows_of_runs(&self, kind: Kind, cpu: Option<u32>) -> Option<[Vec<&Latencies>; 2]> {
         let [before, after] = self.sides.each_ref().map(|side| {
             side.iter().map(|run| row_of(run.found, kind, cpu)).collect::<Option<Vec<_>>>()
         });
@@ -270,7 +270,7 @@ impl Unit<'_> {
     }
 
     fn tested(&self, kind: Kind, cpu: Option<u32>) -> Option<Tested> {
-        let runs = self.of_runs(kind, cpu)?;
+        let runs = self.rows_of_runs(kind, cpu)?;
         let medians = match self.by_blocks {
             false => quantiles(&runs, |row| row.p50_ns),
             true => Some(

@@ -52,7 +52,10 @@ pub fn examine(
         return examine_counts(recording, rules, requirements);
     }
     if run.method == methods::WAKEUP {
-        return wakeups::examine(recording, rules, requirements);
+        let (judged, findings) = wakeups::examine(recording, rules, requirements)?;
+        let refused = rules.iter().map(|rule| rule.refusal(run)).collect();
+        let job = run.parallel.clone();
+        return Ok(Examined { summary: None, judged, findings, refused, program: None, job });
     }
     if !methods::WHOLE.contains(&&*run.method) {
         let why = format!("it is a recording of `measure {}`", run.method);

@@ -2,7 +2,7 @@
 
 use super::idle::{IdleLatency, IdleStates};
 use super::kind::Kind;
-use super::stages::{Band, STAGES, StageTail, Stages, chain};
+use super::stages::{STAGES, Stage, StageTail, Stages, chain};
 use super::{Latencies, Wakeup, Worst, latency, rows};
 use crate::samples::values::Scale;
 use anechoic_recording::{Activity, Fixed, Problem, Recording, Sample, VictimState};
@@ -50,7 +50,29 @@ pub struct Parts {
     pub return_ns: f64,
 }
 
+/// The wake-ups of a range of latencies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Band {
+    /// They are longer than this quantile of those of their CPU and interval, from 0 to 1, up to the next band.
+    pub above: f64,
+    /// Number of these of which every part is known.
+    pub wakeups: u64,
+    /// Their mean parts.
+    pub mean: Parts,
+}
+
 impl Parts {
+    /// Returns the time of a stage in nanoseconds.
+    #[must_use]
+    pub fn stage_ns(&self, stage: Stage) -> f64 {
+        match stage {
+            Stage::Timer => self.timer_ns,
+            Stage::Interrupt => self.interrupt_ns,
+            Stage::Scheduling => self.scheduling_ns,
+            Stage::Return => self.return_ns,
+        }
+    }
+
     /// Returns the latency.
     #[must_use]
     pub fn sum_ns(&self) -> f64 {
@@ -116,17 +138,16 @@ impl TickParts {
     }
 
     /// Returns the time of each stage.
-    pub(super) fn stages(&self) -> [u64; STAGES.len()] {
+    fn stages(&self) -> [u64; STAGES.len()] {
         [self.timer, self.interrupt, self.scheduling, self.back]
     }
 
     /// Returns parts with these times.
-    #[cfg(test)]
-    pub(super) fn from_stages([timer, interrupt, scheduling, back]: [u64; STAGES.len()]) -> Self {
+    fn from_stages([timer, interrupt, scheduling, back]: [u64; STAGES.len()]) -> Self {
         TickParts { timer, interrupt, scheduling, back }
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.timer += other.timer;
         self.interrupt += other.interrupt;
         self.scheduling += other.scheduling;
@@ -142,6 +163,14 @@ impl TickParts {
             scheduling_ns: ns(self.scheduling),
             return_ns: ns(self.back),
         })
+    }
+}
+
+impl Band {
+    /// Returns the band that begins at a quantile, with so many wake-ups and these sums of their stages.
+    fn new((above, wakeups, sums): (f64, u64, [u64; STAGES.len()]), tick_ns: f64) -> Option<Self> {
+        let mean = TickParts::from_stages(sums).mean(wakeups, tick_ns)?;
+        Some(Self { above, wakeups, mean })
     }
 }
 
@@ -261,7 +290,7 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
             .is_some_and(|p99_ns| ticks as f64 * found.tick_ns > p99_ns);
         let added = adding.add(sample, woken.rows, [true, above, ticks > late_ticks]);
         if let (Some(row), Some((parts, ..))) = (row, &added) {
-            stages.add(ticks, *parts, row, found.tick_ns);
+            stages.add(ticks, parts.stages(), row, found.tick_ns);
             adding.idle.add(sample, woken.rows, parts.timer, run);
         }
         let at_ns = run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks));
@@ -276,7 +305,7 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
     })?;
     found.causes = Some(Causes {
         stages: stages.tails(&Scale::new(Fixed::Work, &run.clock)),
-        bands: stages.bands(found.tick_ns),
+        bands: stages.bands().filter_map(|band| Band::new(band, found.tick_ns)).collect(),
         ..adding.finish(found.tick_ns)
     });
     Ok(())

@@ -1,7 +1,6 @@
 //! How long the stages of wake-ups take: their tails, and their part of short and of long wake-ups.
 
 use super::Latencies;
-use super::causes::{Parts, TickParts};
 use crate::samples::cells::Cells;
 use crate::samples::figures::{Point, survival};
 use crate::samples::values::Scale;
@@ -30,19 +29,6 @@ pub enum Stage {
 /// All stages in order.
 pub const STAGES: [Stage; 4] = [Stage::Timer, Stage::Interrupt, Stage::Scheduling, Stage::Return];
 
-impl Parts {
-    /// Returns the time of a stage in nanoseconds.
-    #[must_use]
-    pub fn stage_ns(&self, stage: Stage) -> f64 {
-        match stage {
-            Stage::Timer => self.timer_ns,
-            Stage::Interrupt => self.interrupt_ns,
-            Stage::Scheduling => self.scheduling_ns,
-            Stage::Return => self.return_ns,
-        }
-    }
-}
-
 /// The tail of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StageTail {
@@ -50,17 +36,6 @@ pub struct StageTail {
     pub stage: Stage,
     /// In `share` of the wake-ups it took `value` nanoseconds or longer.
     pub survival: Vec<Point>,
-}
-
-/// The wake-ups of a range of latencies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Band {
-    /// They are longer than this quantile of those of their CPU and interval, from 0 to 1, up to the next band.
-    pub above: f64,
-    /// Number of these of which every part is known.
-    pub wakeups: u64,
-    /// Their mean parts.
-    pub mean: Parts,
 }
 
 /// An activity during a wake-up.
@@ -85,7 +60,7 @@ pub struct Link {
 pub(super) struct Stages {
     wakeups: u64,
     cells: [Cells; STAGES.len()],
-    bands: [(u64, TickParts); QUANTILES.len()],
+    bands: [(u64, [u64; STAGES.len()]); QUANTILES.len()],
 }
 
 /// The quantiles at which bands begin.
@@ -93,9 +68,15 @@ const QUANTILES: [f64; 4] = [0.0, 0.5, 0.99, 0.999];
 
 impl Stages {
     /// Adds a wake-up with these parts, one of the wake-ups of `row`.
-    pub(super) fn add(&mut self, ticks: u64, parts: TickParts, row: &Latencies, tick_ns: f64) {
+    pub(super) fn add(
+        &mut self,
+        ticks: u64,
+        stages: [u64; STAGES.len()],
+        row: &Latencies,
+        tick_ns: f64,
+    ) {
         self.wakeups += 1;
-        for (cells, ticks) in self.cells.iter_mut().zip(parts.stages()) {
+        for (cells, ticks) in self.cells.iter_mut().zip(stages) {
             cells.add(&[ticks]);
         }
         let ns = ticks as f64 * tick_ns;
@@ -103,7 +84,7 @@ impl Stages {
         let is_above = |limit: &Option<f64>| limit.is_some_and(|limit| ns > limit);
         let band = begin.iter().rposition(is_above).unwrap_or(0);
         self.bands[band].0 += 1;
-        self.bands[band].1.add(parts);
+        self.bands[band].1.iter_mut().zip(stages).for_each(|(sum, ticks)| *sum += ticks);
     }
 
     pub(super) fn tails(&mut self, scale: &Scale) -> Vec<StageTail> {
@@ -115,13 +96,11 @@ impl Stages {
         STAGES.into_iter().zip(&mut self.cells).map(tail).collect()
     }
 
-    pub(super) fn bands(&self, tick_ns: f64) -> Vec<Band> {
+    /// Returns for each band with wake-ups the quantile at which it begins, their number, and the sum of each stage in ticks.
+    pub(super) fn bands(&self) -> impl Iterator<Item = (f64, u64, [u64; STAGES.len()])> {
         let bands = QUANTILES.into_iter().zip(self.bands);
-        bands
-            .filter_map(|(above, (wakeups, parts))| {
-                Some(Band { above, wakeups, mean: parts.mean(wakeups, tick_ns)? })
-            })
-            .collect()
+        let with_number = bands.map(|(above, (number, sums))| (above, number, sums));
+        with_number.filter(|(_, number, _)| *number > 0)
     }
 }
 
@@ -157,17 +136,16 @@ mod tests {
         };
         let mut stages = Stages::default();
         for ticks in [5, 10, 11, 50, 51, 90, 91] {
-            let parts = TickParts::from_stages([ticks - 3, 1, 1, 1]);
-            stages.add(ticks, parts, &row(Some(50.0), Some(90.0)), 1.0);
+            stages.add(ticks, [ticks - 3, 1, 1, 1], &row(Some(50.0), Some(90.0)), 1.0);
         }
         let found: Vec<(f64, u64)> =
-            stages.bands(1.0).iter().map(|band| (band.above, band.wakeups)).collect();
+            stages.bands().map(|(above, wakeups, _)| (above, wakeups)).collect();
         assert_eq!(found, [(0.0, 2), (0.5, 2), (0.99, 2), (0.999, 1)]);
-        let sums: f64 = stages.bands(1.0).iter().map(|b| b.mean.sum_ns() * b.wakeups as f64).sum();
-        assert!((sums - 308.0).abs() < 1e-9, "{sums}");
+        let sum: u64 = stages.bands().flat_map(|(.., sums)| sums).sum();
+        assert_eq!(sum, 308);
         let mut few = Stages::default();
-        few.add(500, TickParts::from_stages([497, 1, 1, 1]), &row(None, None), 1.0);
-        assert_eq!(few.bands(1.0).iter().map(|band| band.above).collect::<Vec<_>>(), [0.5]);
-        assert!(Stages::default().bands(1.0).is_empty());
+        few.add(500, [497, 1, 1, 1], &row(None, None), 1.0);
+        assert_eq!(few.bands().map(|(above, ..)| above).collect::<Vec<_>>(), [0.5]);
+        assert!(Stages::default().bands().next().is_none());
     }
 }

@@ -1,7 +1,10 @@
 //! What one exported file is written of, and how formats read it: one detour after the other, in bounded memory.
 
+mod wakeups;
+
+pub(super) use wakeups::Wakeups;
+
 use super::notes::{Note, notes};
-use super::wakeups::Wakeups;
 use crate::results::wakeup::kinds;
 use crate::style::plain;
 use anechoic_analyze::competition::{Competition, competition, competition_in};

@@ -51,7 +51,7 @@ impl Format {
             return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
         }
         if recording.run().method == methods::WAKEUP {
-            return self.of_wakeups(recording, cpus, answers, progress);
+            return self.wakeup_exports(recording, cpus, answers, progress);
         }
         if self.holds == Holds::Wakeups {
             let why = "it is no recording of wake-ups, which this format holds";
@@ -66,7 +66,7 @@ impl Format {
     }
 
     /// Returns the files that it makes of a recording of wake-ups.
-    fn of_wakeups<'a>(
+    fn wakeup_exports<'a>(
         &self,
         recording: &'a Recording,
         cpus: Option<&[u32]>,
@@ -78,7 +78,7 @@ impl Format {
             let remedy = "cyclictest, hdr-log, hgrm, openmetrics, perfetto and prometheus do";
             return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
         }
-        let whole = Export::of_wakeups(recording, cpus, answers, progress)?;
+        let whole = Export::from_wakeups(recording, cpus, answers, progress)?;
         Ok(match self.holds {
             Holds::Detours | Holds::Wakeups if !self.has_times() => whole.by_kind()?,
             _ => vec![whole],

@@ -17,7 +17,6 @@ mod openmetrics;
 mod perfetto;
 mod prometheus;
 mod sysjitter;
-mod wakeups;
 
 pub use detours::Export;
 pub use format::{Format, Holds};

@@ -1,5 +1,7 @@
 //! Metrics of a recording in Prometheus' text format 0.0.4, as node_exporter's textfile collector reads it.
 
+mod wakeups;
+
 use super::{Export, Format, Holds, REASONS};
 use crate::style::plain;
 use anechoic_analyze::noise::CpuNoise;
@@ -86,7 +88,7 @@ pub(super) fn labelled(label: &'static str, text: impl ToString, value: f64) -> 
 pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
     let mut families = Vec::from(run_families(export));
     if let Some(found) = export.found_wakeups()? {
-        families.extend(super::wakeups::families(&found, export.answers.flag("per-cpu")));
+        families.extend(wakeups::families(&found, export.answers.flag("per-cpu")));
         families.retain(|family| !family.samples.is_empty());
         return Ok(families);
     }

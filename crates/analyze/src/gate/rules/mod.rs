@@ -15,7 +15,7 @@ use super::counts::Counts;
 use super::pattern::SourcePattern;
 use super::program::Runs;
 use super::tally::Watched;
-use super::wakeups::Woken;
+use super::woken::Woken;
 use super::{Doubt, Finding};
 use anechoic_recording::options::duration;
 use anechoic_recording::stop::StopCondition;

@@ -1,7 +1,7 @@
 //! `max-wakeup`: the longest wake-up.
 
 use super::{Judge, Rule, RuleRow, Scope, Unit, detour};
-use crate::gate::wakeups::Woken;
+use crate::gate::woken::Woken;
 use crate::gate::{Finding, Outcome};
 use anechoic_recording::options::duration;
 

@@ -1,8 +1,7 @@
 //! Wake-ups, each a slice of its CPU.
 
 use super::{Trace, begin, detours_of};
-use crate::export::detours::main_source;
-use crate::export::wakeups::Wakeups;
+use crate::export::detours::{Wakeups, main_source};
 use crate::results::wakeup::kinds;
 use anechoic_analyze::wakeup::{Kind, rows};
 use anechoic_recording::{DetourView, Problem};

@@ -283,6 +283,11 @@ fn lacks_threads(doubt: &Doubt) -> &'static str {
 const LATENCIES: &str =
     "how late threads were woken is no lost time: limit it with --max-wakeup or --max-late";
 
+/// Returns why a rule does not apply to wake-ups, or to nothing else.
+fn about_wakeups(doubt: &Doubt) -> &'static str {
+    if *doubt == Doubt::NoWakeups { NO_WAKEUPS } else { LATENCIES }
+}
+
 /// Why a rule on wake-ups does not apply.
 const NO_WAKEUPS: &str = "only `measure wakeup` and cyclictest measure wake-ups; --max-detour limits the detours of a CPU";
 
@@ -301,8 +306,7 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
         Doubt::NotMeasured { cpu: None } => "nothing was measured".into(),
         Doubt::NoTime => "its length is not known (`import --duration`)".into(),
         Doubt::Kept { longer_than_ns } => kept(*longer_than_ns),
-        Doubt::Latencies => LATENCIES.into(),
-        Doubt::NoWakeups => NO_WAKEUPS.into(),
+        Doubt::Latencies | Doubt::NoWakeups => about_wakeups(doubt).into(),
         Doubt::TooShort { wall_ns } => {
             format!("it lasts {} of {} (--min-time)", span(*wall_ns), span(required.min_time_ns))
         }

@@ -9,8 +9,8 @@ use crate::style::listed;
 use crate::units::{asked, count, length};
 use anechoic_analyze::Wakeup;
 use anechoic_analyze::samples::figures::Point;
-use anechoic_analyze::wakeup::stages::{Band, STAGES, Stage};
-use anechoic_analyze::wakeup::{Causes, Latencies, Worst};
+use anechoic_analyze::wakeup::stages::{STAGES, Stage};
+use anechoic_analyze::wakeup::{Band, Causes, Latencies, Worst};
 
 /// Half of the width of a bar.
 const HALF: f64 = 0.4;
