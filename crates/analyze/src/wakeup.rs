@@ -7,7 +7,7 @@ pub mod longest;
 pub mod rows;
 pub mod stages;
 
-pub use causes::{Band, Causes, Parts, WakeSource};
+pub use causes::{Band, Causes, MeanParts, Parts, WakeSource};
 pub use idle::IdleLatency;
 pub use kind::Kind;
 pub use stages::{Link, Stage, StageTail};
@@ -21,7 +21,7 @@ use crate::samples::values::Scale;
 use crate::samples::visit;
 use crate::stats::{Interval, dispersion, fewest_events, mean, most_events};
 use anechoic_recording::run::{Outcome, Run};
-use anechoic_recording::wakeup::Sleep;
+use anechoic_recording::wakeup::{Sleep, Waker, WakingCall};
 use anechoic_recording::{Fixed, Policy, Problem, Recording, Sample, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,6 +48,8 @@ pub struct Wakeup {
     pub slack_ns: u64,
     /// A wake-up that took longer counts as late, in nanoseconds.
     pub late_ns: u64,
+    /// Size of the memory that the threads read after each wake-up, in bytes; absent if they did not.
+    pub working_set_bytes: Option<u64>,
     /// The latencies, by interval, kind of idle and CPU; where several CPUs were measured, also of all together. With kernel
     /// events they are of the wake-ups with events.
     pub rows: Vec<Latencies>,
@@ -64,8 +66,12 @@ pub struct Latencies {
     pub interval_ns: u64,
     /// Whether CPUs were kept out of deep idle states.
     pub shallow: bool,
+    /// The system call by which another thread woke them; absent where a timer did.
+    pub call: Option<WakingCall>,
     /// The CPU; absent for all together.
     pub cpu: Option<u32>,
+    /// The CPU of the thread that woke them; absent for all together, and where a timer did.
+    pub waker_cpu: Option<u32>,
     /// Number of wake-ups.
     pub samples: u64,
     /// Number of wake-ups that were measured and lost for lack of a free buffer or of disk space.
@@ -94,6 +100,11 @@ pub struct Latencies {
     /// What recording kernel events adds to the median in nanoseconds: the mean over the blocks of the difference of their
     /// medians; absent if it was not measured.
     pub events_ns: Option<Estimate>,
+    /// How long a pass over the working set took just after a wake-up, in nanoseconds: the middle of the medians of the blocks;
+    /// absent without one.
+    pub pass_ns: Option<f64>,
+    /// The same at once again, with the caches as the first pass left them.
+    pub pass_again_ns: Option<f64>,
     /// The tail: `share` of the wake-ups took `value` nanoseconds or longer.
     pub survival: Vec<Point>,
 }
@@ -109,6 +120,8 @@ pub struct Worst {
     pub interval_ns: u64,
     /// Whether CPUs were kept out of deep idle states.
     pub shallow: bool,
+    /// What woke it by which call; absent where a timer did.
+    pub waker: Option<Waker>,
     /// Its latency in nanoseconds.
     pub latency_ns: f64,
     /// Number of expiries that passed meanwhile.
@@ -127,7 +140,7 @@ impl Latencies {
     /// Returns how the threads slept.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        Kind { interval_ns: self.interval_ns, shallow: self.shallow }
+        Kind { interval_ns: self.interval_ns, shallow: self.shallow, call: self.call }
     }
 
     /// Returns the highest quantile that its wake-ups support, with its name: the 99.9th percentile, the 99th, or the median.
@@ -154,18 +167,21 @@ impl Wakeup {
     }
 }
 
-/// What is measured together: interval, kind of idle and CPU.
-type Key = (u64, bool, Option<u32>);
+/// What is measured together: a kind on one CPU.
+type Key = (Kind, Option<u32>);
 
 /// The wake-ups of one key.
 #[derive(Debug, Default)]
 struct Group {
     cells: Cells,
+    waker_cpu: Option<u32>,
     samples: u64,
     lost: u64,
     overruns: u64,
     /// Number of late ones in each part of the time.
     late: Vec<f64>,
+    /// How long passes over the working set took in each block, in ticks: after a wake-up, and again.
+    passes: [Vec<u64>; 2],
     /// Median of each block of each CPU.
     medians: BTreeMap<(Option<u32>, usize), f64>,
 }
@@ -180,6 +196,7 @@ impl Group {
         self.late.resize(self.late.len().max(other.late.len()), 0.0);
         self.late.iter_mut().zip(&other.late).for_each(|(all, late)| *all += late);
         self.medians.append(&mut other.medians);
+        self.passes.iter_mut().zip(&mut other.passes).for_each(|(all, some)| all.append(some));
     }
 }
 
@@ -234,6 +251,7 @@ pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
         policy,
         slack_ns,
         late_ns,
+        working_set_bytes: known.iter().find_map(|(one, _)| one.parameters.working_set_bytes),
         rows: rows(groups, run),
         worst: worst.iter().map(|found| Worst::new(found, run)).collect(),
         run: Facts::new(run, span(&known)),
@@ -261,6 +279,7 @@ impl Worst {
             at_ns: run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks)),
             interval_ns: sleep.interval_ns,
             shallow: sleep.shallow,
+            waker: sleep.waker,
             latency_ns: Scale::new(Fixed::Work, &run.clock).value(*ticks as f64),
             overruns: sample.count.saturating_sub(1),
             parts: None,
@@ -290,8 +309,7 @@ impl<'a> Block<'a> {
 
     /// Returns whether events were switched off, and what it measures.
     fn key(&self) -> (bool, Key) {
-        let key = (self.sleep.interval_ns, self.sleep.shallow, self.series.cpu);
-        (self.series.parameters.events_off, key)
+        (self.series.parameters.events_off, (Kind::from(&self.sleep), self.series.cpu))
     }
 
     /// Adds the block to those of its kind.
@@ -318,9 +336,13 @@ impl Group {
             self.medians.insert((block.series.cpu, block.number), median as f64);
         }
         self.cells.merge(&mut block.cells);
+        self.waker_cpu = block.sleep.waker.map(|waker| waker.cpu);
         self.samples += block.samples;
         self.lost += outcome.lost;
         self.overruns += block.overruns;
+        let passes = outcome.passes.map(|one| [one.woken_ticks, one.again_ticks]);
+        let each = self.passes.iter_mut().zip(passes.into_iter().flatten());
+        each.for_each(|(all, one)| all.push(one));
         self.late.append(&mut block.late);
     }
 
@@ -333,17 +355,23 @@ impl Group {
 
     fn row(
         &mut self,
-        (interval_ns, shallow, cpu): Key,
+        (Kind { interval_ns, shallow, call }, cpu): Key,
         without: Option<&Group>,
         scale: &Scale,
     ) -> Latencies {
         let value = |ticks: u64| scale.value(ticks as f64);
         let late: f64 = self.late.iter().sum();
         let samples = self.samples;
+        let [pass_ns, pass_again_ns] = self.passes.each_mut().map(|blocks| {
+            blocks.sort_unstable();
+            blocks.get(blocks.len() / 2).copied().map(value)
+        });
         Latencies {
             interval_ns,
             shallow,
+            call,
             cpu,
+            waker_cpu: self.waker_cpu,
             samples,
             lost: self.lost,
             overruns: self.overruns,
@@ -361,6 +389,8 @@ impl Group {
                 .map(|at| scale.value(at))
                 .collect(),
             events_ns: without.and_then(|without| self.beyond(without, scale)),
+            pass_ns,
+            pass_again_ns,
             survival: survival(self.cells.cells(), samples, scale),
         }
     }
@@ -397,7 +427,7 @@ fn late_share(late: &[f64], samples: u64) -> Interval {
 
 fn rows(mut groups: BTreeMap<(bool, Key), Group>, run: &Run) -> Vec<Latencies> {
     let scale = Scale::new(Fixed::Work, &run.clock);
-    let mut without = groups.split_off(&(true, (0, false, None)));
+    let mut without = groups.split_off(&(true, (Kind::FIRST, None)));
     let mut rows: Vec<Latencies> = Vec::new();
     let (mut all, mut all_without) = (Group::default(), Group::default());
     let mut of_several = 0;
@@ -408,12 +438,11 @@ fn rows(mut groups: BTreeMap<(bool, Key), Group>, run: &Run) -> Vec<Latencies> {
         all.merge(&mut group);
         control.iter_mut().for_each(|control| all_without.merge(control));
         of_several += 1;
-        let goes_on =
-            groups.peek().is_some_and(|((_, next), _)| (next.0, next.1) == (key.0, key.1));
+        let goes_on = groups.peek().is_some_and(|((_, next), _)| next.0 == key.0);
         if !goes_on {
             let (mut group, control) = (std::mem::take(&mut all), std::mem::take(&mut all_without));
             if of_several > 1 {
-                rows.push(group.row((key.0, key.1, None), Some(&control), &scale));
+                rows.push(group.row((key.0, None), Some(&control), &scale));
             }
             of_several = 0;
         }

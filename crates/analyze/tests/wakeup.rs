@@ -50,6 +50,7 @@ fn recorded(dir: &Path, blocks: &[Made], lost: &[u64]) -> Recording {
             shallow: false,
             slack_ns: 0,
             late_ns: 100_000,
+            waker: None,
         };
         all.push(Series {
             series,

@@ -99,6 +99,7 @@ pub const CLAIMS: &[(&Source, ClaimOf)] = &[
     (&sources::RT_THROTTLING, rt_throttling),
     (&sources::WAKE_UP, wake_up),
     (&sources::LATE_TIMER, late_timer),
+    (&sources::WAKING_CALL, waking_call),
     (&sources::SCHEDULING_DELAY, scheduling_delay),
     (&sources::CPU_QUOTA, cpu_quota),
     (&sources::FAIR_SERVER, fair_server),
@@ -265,6 +266,10 @@ fn late_timer(frame: &Frame, known: &RunContext) -> Option<Claim> {
         }
         _ => None,
     }
+}
+
+fn waking_call(frame: &Frame, known: &RunContext) -> Option<Claim> {
+    nameless(known, matches!(frame.what, What::WakingCall { .. }))
 }
 
 /// An idle CPU that a thread of a program waits for is only late, unless a quota may hold the thread back.

@@ -171,7 +171,9 @@ impl<'a> CpuMatcher<'a> {
             match self.between.filter(|_| stint.sleeps) {
                 Some(since) => {
                     let known = !self.dark.touch(since.min(start), start);
-                    self.scene.begin_asleep((start, end), self.victim, known);
+                    let call = stint.waker_cpu.map(|cpu| cpu != self.cpu);
+                    let call = call.map(|elsewhere| What::WakingCall { elsewhere });
+                    self.scene.begin_asleep((start, end), self.victim, known, call);
                 }
                 None => self.scene.begin((start, end), &stint, self.running, victims),
             }
@@ -252,8 +254,14 @@ impl<'a> CpuMatcher<'a> {
     }
 
     /// Records that the victim of this CPU was woken, here or elsewhere.
-    pub(crate) fn wake(&mut self, ticks: u64) {
-        self.scene.wake(ticks);
+    pub(crate) fn wake(&mut self, event: &KernelEvent, labels: &Labels) -> Result<(), Problem> {
+        // An event elsewhere may be the first of a wake-up.
+        self.settle(event.ticks, labels, Victims::Loop(self.victim))?;
+        if event.cpu == self.cpu {
+            self.scene.wakes_here(event.pid);
+        }
+        self.scene.wake(event.ticks);
+        Ok(())
     }
 
     /// Returns whether the event is a timer rearming itself from its own interrupt.

@@ -163,7 +163,7 @@ impl<'a> Engine<'a> {
         if event.kind == EventKind::Waking
             && let Some(index) = self.lane_of_victim.get(&(event.args[0] as i32))
         {
-            self.lanes[*index].wake(event.ticks);
+            self.lanes[*index].wake(event, &self.labels)?;
         }
         if let Some(program) = &mut self.program {
             program.event(event);

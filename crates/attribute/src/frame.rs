@@ -95,6 +95,11 @@ pub enum What {
         /// The idle state in which the CPU was, if events show it.
         idle: Option<u8>,
     },
+    /// A thread has begun the system call that is to wake the victim, which has not been woken yet.
+    WakingCall {
+        /// Whether it does so on another CPU, so that what happens on the victim's is no part of it.
+        elsewhere: bool,
+    },
     /// The CPU idles, and has not begun yet to run a thread of the program that was woken.
     Delay,
     /// Whoever has the CPU, the victim's control group has used up its CPU quota.

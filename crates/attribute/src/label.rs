@@ -87,6 +87,7 @@ impl Labels {
                 What::Thread { .. }
                 | What::WakeUp
                 | What::LateTimer { .. }
+                | What::WakingCall { .. }
                 | What::Delay
                 | What::Throttled
                 | What::Away(_) => ActivityKind::OffCpu,

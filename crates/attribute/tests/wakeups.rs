@@ -35,9 +35,19 @@ fn spin(from: u64, to: u64, pid: i32) -> Vec<KernelEvent> {
 }
 
 fn rows(samples: &[(u64, u64)], events: Vec<KernelEvent>, losses: Vec<Loss>) -> Vec<String> {
+    rows_woken(None, samples, events, losses)
+}
+
+/// The same where a thread on this CPU wakes the victim.
+fn rows_woken(
+    waker_cpu: Option<u32>,
+    samples: &[(u64, u64)],
+    events: Vec<KernelEvent>,
+    losses: Vec<Loss>,
+) -> Vec<String> {
     let detours: Vec<Detour> = samples.iter().map(|&(start, end)| detour(start, end)).collect();
     let mut play = Play::new(detours, events);
-    play.stints = Some(vec![Stint { sleeps: true, ..stint(0, 1 << 40, 0, true) }]);
+    play.stints = Some(vec![Stint { sleeps: true, waker_cpu, ..stint(0, 1 << 40, 0, true) }]);
     play.losses = losses;
     let (attribution, rows) = play.attribute();
     assert_eq!(attribution.alignment.events, 0, "events between wake-ups need not lie in them");
@@ -254,4 +264,69 @@ fn the_idle_state_that_the_cpu_left_is_named() {
         idle(None),
         "events in between were lost"
     );
+}
+
+/// The sample begins when thread 42 is about to make the call.
+#[test]
+fn a_call_on_the_same_cpu_lasts_until_the_waking_and_what_interrupts_it_is_named() {
+    let waking = on(103_000, 42, Waking, [VICTIM as u64, 1, 0]);
+    let mut events = vec![asleep(500, 42)];
+    events.extend(spin(100_500, 102_000, 42));
+    events.extend([waking, switch(105_000, 42, 0, VICTIM, 19)]);
+    let expected = [
+        "0: off: waking-call | 100000..103000 = 1500 | blocked",
+        "0: timer perf_swevent_hrtimer | 100500..102000 = 200 | in 0 | blocked",
+        "0: timer perf_swevent_hrtimer | 100600..101900 = 1300 | in 1 | perf_swevent_hrtimer | blocked",
+        "0: off: wake-up | 103000..105000 = 2000 | runnable",
+        "0: off: wake-up | 105000..106000 = 1000",
+    ];
+    assert_eq!(rows_woken(Some(1), &[(100_000, 106_000)], events, vec![]), expected);
+    // Where no event came before, the waking itself shows who has the CPU.
+    let events = vec![waking, switch(105_000, 42, 0, VICTIM, 19)];
+    let found = rows_woken(Some(1), &[(100_000, 106_000)], events, vec![loss("events", 1, 2)]);
+    assert_eq!(found[1], "0: off: wake-up | 103000..105000 = 2000 | runnable");
+    // The caller goes on: it is not preempted.
+    let events = vec![asleep(500, 42), waking, switch(153_000, 42, 1, VICTIM, 19)];
+    let found = rows_woken(Some(1), &[(100_000, 154_000)], events, vec![]);
+    assert_eq!(found[1], "0: off: thread bash | 103000..153000 = 50000 | runnable");
+}
+
+/// What happens on the CPU of the victim before it is woken from another one did not keep it.
+#[test]
+fn a_call_on_another_cpu_is_charged_whole_and_what_is_open_at_the_waking_delays() {
+    let waking = far(103_000, 45, Waking, [VICTIM as u64, 1, 0]);
+    let top = |found: Vec<String>| {
+        let kept = |row: &String| !row.contains(" = 0 ");
+        found.into_iter().filter(kept).collect::<Vec<_>>()
+    };
+    // The kernel hides the switches of the idle thread: no event at all on the CPU of the victim.
+    let expected = [
+        "0: off: waking-call | 100000..103000 = 3000 | blocked",
+        "0: off: wake-up | 103000..110000 = 7000 | runnable",
+    ];
+    assert_eq!(rows_woken(Some(0), &[(100_000, 110_000)], vec![waking], vec![]), expected);
+    let mut events = vec![asleep(500, 0), waking];
+    events.extend(spin(100_500, 102_000, 0));
+    events.push(switch(109_000, 0, 0, VICTIM, 19));
+    let expected = [
+        "0: off: waking-call | 100000..103000 = 3000 | blocked",
+        "0: off: wake-up | 103000..109000 = 6000 | runnable",
+        "0: off: wake-up | 109000..110000 = 1000",
+    ];
+    assert_eq!(top(rows_woken(Some(0), &[(100_000, 110_000)], events, vec![])), expected);
+    // An interrupt that goes on beyond the waking is named from there on.
+    let mut events = vec![asleep(500, 0), waking];
+    events.extend(spin(101_000, 203_000, 0));
+    events.push(switch(206_000, 0, 0, VICTIM, 19));
+    let expected = [
+        "0: off: waking-call | 100000..103000 = 3000 | blocked",
+        "0: off: wake-up | 103000..206000 = 3000 | runnable",
+        "0: timer perf_swevent_hrtimer | 103000..203000 = 100 | in 3 | runnable",
+        "0: timer perf_swevent_hrtimer | 103000..202900 = 99900 | in 4 | perf_swevent_hrtimer | runnable",
+        "0: off: wake-up | 206000..207000 = 1000",
+    ];
+    assert_eq!(top(rows_woken(Some(0), &[(100_000, 207_000)], events, vec![])), expected);
+    // Without the waking nothing is known.
+    let found = rows_woken(Some(0), &[(100_000, 110_000)], spin(101_000, 102_000, 0), vec![]);
+    assert_eq!(found, ["0: dark: not-attributable unseen switch | 100000..110000 = 10000"]);
 }

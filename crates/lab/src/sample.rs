@@ -10,7 +10,7 @@ use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Meeting, Parallel, Rank};
 use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
 use anechoic_recording::switch::{Partners, Ring};
-use anechoic_recording::wakeup::Sleep;
+use anechoic_recording::wakeup::{Sleep, Waker, WakingCall};
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Counter, Detour, EVENTS, Fixed, KernelEvent, Loss, Name,
     NameKind, Parameters, Recorder, Recording, Run, Sample, Series, machine::Machine,
@@ -245,6 +245,7 @@ pub fn series() -> Vec<Series> {
                 shallow: true,
                 slack_ns: 50_000,
                 late_ns: 100_000,
+                waker: Some(Waker { call: WakingCall::Pipe, cpu: 1 }),
             }),
             events_off: cpu.is_none(),
         },

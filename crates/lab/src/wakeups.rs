@@ -87,6 +87,7 @@ fn series(series: u32, block: &Block) -> Series {
         shallow: block.shallow,
         slack_ns: 0,
         late_ns: 100_000,
+        waker: None,
     };
     Series {
         series,

@@ -40,6 +40,8 @@ pub struct Experiment {
     pub absent: Vec<NotAvailable>,
     /// The pages of the kernels' workspaces.
     pub pages: Pages,
+    /// The CPU of the thread that wakes the one of each measured CPU, where it is another.
+    pub wakers: BTreeMap<u32, u32>,
     /// The NUMA node of all memory, if one was asked for. Otherwise each loop has memory near its CPU.
     pub memory_node: Option<u32>,
 }
@@ -248,6 +250,7 @@ impl Experiment {
             notes: Vec::new(),
             absent: Vec::new(),
             pages: Pages::default(),
+            wakers: BTreeMap::new(),
             memory_node: None,
         }
     }

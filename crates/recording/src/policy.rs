@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 const OTHER: &str = "other";
 const FIFO: &str = "fifo";
+const DEADLINE: &str = "deadline";
 
-/// A scheduling policy in a recording: `other`, `fifo PRIORITY`, or several of these.
+/// A scheduling policy in a recording: `other`, `fifo PRIORITY`, `deadline`, or several of these.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -25,6 +26,12 @@ impl Policy {
         Self(format!("{FIFO} {priority}"))
     }
 
+    /// Returns the policy `SCHED_DEADLINE`.
+    #[must_use]
+    pub fn deadline() -> Self {
+        Self(DEADLINE.to_owned())
+    }
+
     /// Combines several policies that are used one after the other.
     #[must_use]
     pub fn several(policies: &[Self]) -> Self {
@@ -36,6 +43,12 @@ impl Policy {
     #[must_use]
     pub fn is_fifo(&self) -> bool {
         self.0.starts_with(FIFO)
+    }
+
+    /// Returns whether it is the policy `SCHED_DEADLINE`.
+    #[must_use]
+    pub fn is_deadline(&self) -> bool {
+        self.0 == DEADLINE
     }
 
     /// Returns whether it is the policy of ordinary threads.

@@ -96,6 +96,9 @@ pub struct Outcome {
     /// was not alone on its CPU. Recordings of before have 2 µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_threshold_ticks: Option<u64>,
+    /// How long its thread took to read its working set after a wake-up; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<crate::wakeup::Passes>,
     /// Events of its thread that were counted during the series, by name; those of the kernel include what interrupts did on
     /// its account. Without names where nothing could be counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -154,7 +157,7 @@ pub enum Ended {
 pub struct OwnThread {
     /// Thread id.
     pub tid: i32,
-    /// What the thread does: `housekeeper`, `screen`, `preempting thread`, `partner in the ring`, `unpinned loop`, `copy of the
+    /// What the thread does: `housekeeper`, `screen`, `preempting thread`, `partner in the ring`, `waking thread`, `unpinned loop`, `copy of the
     /// work`; `main` or `writer` in recordings of other versions.
     pub role: String,
     /// Its scheduling policy, if it is not that of ordinary threads.
@@ -165,6 +168,9 @@ pub struct OwnThread {
 impl OwnThread {
     /// The role of a thread that preempts a loop between its samples.
     pub const PREEMPTING: &'static str = "preempting thread";
+
+    /// The role of a thread that wakes the one of a measured CPU.
+    pub const WAKING: &'static str = "waking thread";
 
     /// Describes an ordinary thread.
     #[must_use]

@@ -200,6 +200,11 @@ sources! {
             "after a thread: a real-time kernel, which keeps interrupts disabled for shorter times; keep that thread off these CPUs",
         ]);
 
+    /// The system call with which one thread wakes another.
+    WAKING_CALL = source("waking-call", "waking call", Class::Held, "scheduler",
+        "A thread had begun the system call that wakes the measured one (futex, pipe, eventfd), and had not woken it yet: the call's own work, and what interrupted it on the CPU of the caller.",
+        &["a cheaper call: a futex costs less than a pipe; keep interrupts and other threads off the CPU that wakes"]);
+
     /// A CPU that idles although a thread of a recorded program wants it.
     SCHEDULING_DELAY = source("scheduling-delay", "scheduling delay", Class::Held, "scheduler",
         "The CPU idled although a thread of the program could run there: it woke up from its idle state, or the scheduler moved the thread.",

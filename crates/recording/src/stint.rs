@@ -28,6 +28,8 @@ pub struct Stint {
     pub watched: bool,
     /// Whether its thread slept between samples, each of which is a wake-up.
     pub sleeps: bool,
+    /// The CPU of the thread that wakes it, if its own timer does not.
+    pub waker_cpu: Option<u32>,
 }
 
 impl Stint {
@@ -66,6 +68,7 @@ impl Stint {
             series: None,
             watched: true,
             sleeps: false,
+            waker_cpu: None,
         }
     }
 }
@@ -151,6 +154,7 @@ impl Recording {
                 series: Some(series.series),
                 watched: series.parameters.step_ticks.is_some(),
                 sleeps: series.parameters.sleep.is_some(),
+                waker_cpu: series.parameters.sleep.and_then(|sleep| Some(sleep.waker?.cpu)),
             })
             .collect();
         stints.sort_by_key(|stint| (stint.first_ticks, stint.last_ticks));
@@ -196,6 +200,7 @@ mod tests {
             series,
             watched,
             sleeps: false,
+            waker_cpu: None,
         }
     }
 

@@ -17,6 +17,56 @@ pub struct Sleep {
     pub slack_ns: u64,
     /// A wake-up that took longer counts as late, in ns.
     pub late_ns: u64,
+    /// What wakes the thread, if its own timer does not: each of its samples then begins when that is about to make the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waker: Option<Waker>,
+}
+
+/// How long a thread took to read its working set once, in ticks: medians of the last wake-ups of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Passes {
+    /// Just after the wake-up.
+    pub woken_ticks: u64,
+    /// At once again, with the caches as the first pass left them.
+    pub again_ticks: u64,
+}
+
+/// A thread that wakes the one of a series at each expiry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waker {
+    /// How it does.
+    pub call: WakingCall,
+    /// Its CPU.
+    pub cpu: u32,
+}
+
+/// A system call that wakes a thread.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum WakingCall {
+    /// `futex` with `FUTEX_WAKE`; the thread sleeps in `FUTEX_WAIT`.
+    Futex,
+    /// `write` of a byte to a pipe; the thread sleeps in `read`.
+    Pipe,
+    /// `write` to an eventfd; the thread sleeps in `read`.
+    Eventfd,
+}
+
+impl WakingCall {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Futex, Self::Pipe, Self::Eventfd];
+
+    /// Returns its name: `futex`, `pipe`, `eventfd`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Futex => "futex",
+            Self::Pipe => "pipe",
+            Self::Eventfd => "eventfd",
+        }
+    }
 }
 
 /// The name of the late timers (source [`crate::sources::LATE_TIMER`]) of CPUs that were idle; the function of their rows is the

@@ -22,7 +22,8 @@ fn fixture(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/format-{version}"))
 }
 
-/// Formats every row of every table, one per line.
+/// Formats every row of every table, one per line, without what is absent: a parameter that a later version adds changes
+/// nothing.
 struct Listing<'a>(&'a Recording, String);
 
 impl EachTable for Listing<'_> {
@@ -30,7 +31,10 @@ impl EachTable for Listing<'_> {
 
     fn table<R: Row>(&mut self) -> Result<(), Infallible> {
         for row in self.0.rows::<R>().flat_map(Result::unwrap) {
-            writeln!(self.1, "{row:?}").unwrap();
+            let text = format!("{row:?}");
+            let is_absent = |field: &&str| field.ends_with(": None") && !field.contains('{');
+            let fields: Vec<&str> = text.split(", ").filter(|field| !is_absent(field)).collect();
+            writeln!(self.1, "{}", fields.join(", ")).unwrap();
         }
         Ok(())
     }

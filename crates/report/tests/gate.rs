@@ -180,7 +180,7 @@ fn the_screen_has_a_line_for_each_rule() {
 fn wake_ups_are_judged_by_number() {
     use Outcome::{Fail, Pass, Undecided};
     let of_kind = |interval_ns, samples, finding: Finding| {
-        let kind = Some(Kind { interval_ns, shallow: false });
+        let kind = Some(Kind { interval_ns, shallow: false, call: None });
         Finding { wakeups: Some(JudgedWakeups { samples, kind }), ..finding }
     };
     let usual = |samples, finding| of_kind(1_000_000, samples, finding);

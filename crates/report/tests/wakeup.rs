@@ -5,7 +5,10 @@ use anechoic_analyze::Wakeup;
 use anechoic_analyze::paging::Estimate;
 use anechoic_analyze::samples::figures::Point;
 use anechoic_analyze::stats::Interval;
-use anechoic_analyze::wakeup::{Band, Causes, IdleLatency, Latencies, Parts, WakeSource, Worst};
+use anechoic_analyze::wakeup::{
+    Band, Causes, IdleLatency, Latencies, MeanParts, Parts, WakeSource, Worst,
+};
+use anechoic_recording::wakeup::{Waker, WakingCall};
 use anechoic_report::{View, schemas};
 
 fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) -> Latencies {
@@ -15,7 +18,9 @@ fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) ->
     Latencies {
         interval_ns: interval_us * 1_000,
         shallow,
+        call: None,
         cpu,
+        waker_cpu: None,
         samples,
         lost: 0,
         overruns: late / 3,
@@ -35,6 +40,8 @@ fn latencies(interval_us: u64, shallow: bool, cpu: Option<u32>, samples: u64) ->
             value: 1_620.0,
             interval: Some(Interval { low: 1_210.0, high: 2_030.0 }),
         }),
+        pass_ns: us(84.2),
+        pass_again_ns: us(31.5),
         survival: vec![
             Point { value: base * 1e3, share: 1.0 },
             Point { value: base * 3e3, share: 0.001 },
@@ -47,6 +54,7 @@ fn parts(us: f64) -> Parts {
     Parts {
         timer_ns: us * 7e3,
         interrupt_ns: us * 1e3,
+        call_ns: 0.0,
         scheduling_ns: us * 20e3,
         return_ns: us * 2e3,
     }
@@ -94,6 +102,7 @@ fn causes() -> Causes {
             idle_state(Some("C6"), Some(133_000.0), 500, 92_000.0),
             idle_state(None, None, 12, 95_000.0),
         ],
+        by_call: vec![],
         sources: sources.map(source).to_vec(),
     }
 }
@@ -104,6 +113,7 @@ fn usual(rows: Vec<Latencies>) -> Wakeup {
         at_ns: 1_234_567_890 * number,
         interval_ns: 1_000_000,
         shallow: false,
+        waker: None,
         latency_ns: us * 1e3,
         overruns: 2 / number,
         parts: Some(parts(us / 30.0)),
@@ -118,6 +128,7 @@ fn usual(rows: Vec<Latencies>) -> Wakeup {
         policy: "fifo 80".into(),
         slack_ns: 0,
         late_ns: 100_000,
+        working_set_bytes: None,
         rows,
         worst: (1..=listed).map(|number| worst((number, 2_345.6 / number as f64))).collect(),
         causes: (listed > 0).then(causes),
@@ -166,4 +177,25 @@ fn few_wake_ups_under_the_ordinary_policy_and_none() {
     golden("wakeup_few", &Wakeup { policy: "other".into(), slack_ns: 50_000, causes: None, ..few });
     golden("wakeup_nothing", &usual(vec![latencies(1_000, false, Some(3), 0)]));
     golden("wakeup_cut_off", &usual(vec![]));
+}
+
+#[test]
+fn timers_and_calls_from_another_cpu() {
+    let called = |call: Option<WakingCall>| Latencies {
+        call,
+        waker_cpu: call.map(|_| 0),
+        ..latencies(1_000, false, Some(1), 2_000)
+    };
+    let calls = [None, Some(WakingCall::Futex), Some(WakingCall::Pipe)];
+    let mut found = usual(calls.map(called).to_vec());
+    found.working_set_bytes = Some(1 << 20);
+    found.worst[0].waker = Some(Waker { call: WakingCall::Futex, cpu: 0 });
+    let by_call = Parts { timer_ns: 0.0, interrupt_ns: 0.0, call_ns: 1_400.0, ..parts(1.2) };
+    let mean = |call: Option<WakingCall>| MeanParts {
+        call,
+        mean: if call.is_some() { by_call } else { parts(1.2) },
+    };
+    let causes = found.causes.as_mut().expect("some");
+    causes.by_call = calls.map(mean).to_vec();
+    golden("wakeup_calls", &found);
 }

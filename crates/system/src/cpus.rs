@@ -293,6 +293,28 @@ pub fn set_policy(policy: i32, sched_priority: i32) -> io::Result<()> {
     }
 }
 
+/// Gives the calling thread the policy SCHED_DEADLINE: so much of its CPU in each period, in ns, which is its deadline, too.
+///
+/// # Errors
+/// Returns the kernel's error: it refuses threads that are pinned to fewer CPUs than a scheduling domain has.
+pub fn set_deadline(runtime_ns: u64, period_ns: u64) -> io::Result<()> {
+    // SAFETY: a zeroed attribute is valid.
+    let zeroed: libc::sched_attr = unsafe { std::mem::zeroed() };
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_DEADLINE as u32,
+        sched_runtime: runtime_ns,
+        sched_deadline: period_ns,
+        sched_period: period_ns,
+        ..zeroed
+    };
+    // SAFETY: the attribute is valid and changes only the calling thread.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -68,7 +68,7 @@ mod tests {
     use rand_pcg::rand_core::SeedableRng;
 
     fn woken(samples: u64, late: Vec<f64>) -> Woken {
-        let kind = Kind { interval_ns: 1_000_000, shallow: false };
+        let kind = Kind { interval_ns: 1_000_000, shallow: false, call: None };
         let (longest_ns, wall_ns) = (60_000, samples * 1_000_000);
         Woken { cpu: 0, kind, wall_ns, samples, lost: 0, longest_ns, late }
     }

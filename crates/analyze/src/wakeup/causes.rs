@@ -5,6 +5,7 @@ use super::kind::Kind;
 use super::stages::{STAGES, Stage, StageTail, Stages, chain};
 use super::{Latencies, Wakeup, Worst, latency, rows};
 use crate::samples::values::Scale;
+use anechoic_recording::wakeup::WakingCall;
 use anechoic_recording::{Activity, Fixed, Problem, Recording, Sample, VictimState};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,17 +34,31 @@ pub struct Causes {
     pub bands: Vec<Band>,
     /// How late wake-ups were by the idle state that their CPU left; empty if no event shows such a state.
     pub idle: Vec<IdleLatency>,
+    /// The mean parts of all that are explained, for each of several things that wake.
+    pub by_call: Vec<MeanParts>,
     /// What the time went to, the largest part of the late ones first, then of those above the 99th percentile, then of all.
     pub sources: Vec<WakeSource>,
 }
 
-/// The parts of a wake-up in nanoseconds, which add up to its latency.
+/// The mean parts of wake-ups by one call, or by timers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct MeanParts {
+    /// The call; absent for timers.
+    pub call: Option<WakingCall>,
+    /// Their mean parts.
+    pub mean: Parts,
+}
+
+/// The parts of a wake-up in nanoseconds, which add up to its latency. One by another thread's call begins with the call, and
+/// has no timer and no interrupt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Parts {
     /// From the programmed expiry to the interrupt.
     pub timer_ns: f64,
     /// From there until the interrupt woke the thread.
     pub interrupt_ns: f64,
+    /// From the moment before another thread's waking call until that had woken the thread.
+    pub call_ns: f64,
     /// From the waking to the switch to the thread. Where the kernel hides the switch, also the return.
     pub scheduling_ns: f64,
     /// From the switch until the thread ran.
@@ -68,6 +83,7 @@ impl Parts {
         match stage {
             Stage::Timer => self.timer_ns,
             Stage::Interrupt => self.interrupt_ns,
+            Stage::Call => self.call_ns,
             Stage::Scheduling => self.scheduling_ns,
             Stage::Return => self.return_ns,
         }
@@ -76,7 +92,7 @@ impl Parts {
     /// Returns the latency.
     #[must_use]
     pub fn sum_ns(&self) -> f64 {
-        self.timer_ns + self.interrupt_ns + self.scheduling_ns + self.return_ns
+        self.timer_ns + self.interrupt_ns + self.call_ns + self.scheduling_ns + self.return_ns
     }
 }
 
@@ -110,13 +126,14 @@ impl WakeSource {
 pub(super) struct TickParts {
     timer: u64,
     interrupt: u64,
+    call: u64,
     scheduling: u64,
     back: u64,
 }
 
 impl TickParts {
-    /// Splits a wake-up with these rows; absent if they do not show when the thread was woken.
-    pub(super) fn new(sample: &Sample, rows: &[Activity]) -> Option<Self> {
+    /// Splits a wake-up with these rows, by a timer or by a call; absent if they do not show when the thread was woken.
+    pub(super) fn new(sample: &Sample, rows: &[Activity], by_call: bool) -> Option<Self> {
         let state = |row: &Activity, state: VictimState| &*row.victim_state == state.name();
         let top = || rows.iter().filter(|row| row.parent.is_none());
         let not_yet = [VictimState::Blocked, VictimState::Stopped];
@@ -129,9 +146,14 @@ impl TickParts {
         let interrupt = opened.map(|row| row.start_ticks).min().unwrap_or(woken);
         let back = top().find(|row| state(row, VictimState::Running)).map(|row| row.start_ticks);
         let switched = back.unwrap_or(sample.end_ticks);
+        let (timer, interrupt, call) = match by_call {
+            true => (0, 0, woken.checked_sub(sample.start_ticks)?),
+            false => (interrupt.checked_sub(sample.start_ticks)?, woken.checked_sub(interrupt)?, 0),
+        };
         Some(TickParts {
-            timer: interrupt.checked_sub(sample.start_ticks)?,
-            interrupt: woken.checked_sub(interrupt)?,
+            timer,
+            interrupt,
+            call,
             scheduling: switched.checked_sub(woken)?,
             back: sample.end_ticks.checked_sub(switched)?,
         })
@@ -139,17 +161,18 @@ impl TickParts {
 
     /// Returns the time of each stage.
     fn stages(&self) -> [u64; STAGES.len()] {
-        [self.timer, self.interrupt, self.scheduling, self.back]
+        [self.timer, self.interrupt, self.call, self.scheduling, self.back]
     }
 
     /// Returns parts with these times.
-    fn from_stages([timer, interrupt, scheduling, back]: [u64; STAGES.len()]) -> Self {
-        TickParts { timer, interrupt, scheduling, back }
+    fn from_stages([timer, interrupt, call, scheduling, back]: [u64; STAGES.len()]) -> Self {
+        TickParts { timer, interrupt, call, scheduling, back }
     }
 
     fn add(&mut self, other: Self) {
         self.timer += other.timer;
         self.interrupt += other.interrupt;
+        self.call += other.call;
         self.scheduling += other.scheduling;
         self.back += other.back;
     }
@@ -160,6 +183,7 @@ impl TickParts {
         (number > 0).then(|| Parts {
             timer_ns: ns(self.timer),
             interrupt_ns: ns(self.interrupt),
+            call_ns: ns(self.call),
             scheduling_ns: ns(self.scheduling),
             return_ns: ns(self.back),
         })
@@ -195,6 +219,7 @@ pub(super) struct Adding {
     unknown_late_ticks: u64,
     sources: HashMap<(Arc<str>, Arc<str>), Taken>,
     idle: IdleStates,
+    by_call: BTreeMap<Option<WakingCall>, (u64, TickParts)>,
 }
 
 impl Adding {
@@ -204,8 +229,10 @@ impl Adding {
         sample: &Sample,
         rows: &[Activity],
         classes: [bool; CLASSES],
+        call: Option<WakingCall>,
     ) -> Option<(TickParts, Arc<str>, Arc<str>)> {
-        let parts = TickParts::new(sample, rows).filter(|_| rows::are_known(sample, rows));
+        let parts =
+            TickParts::new(sample, rows, call.is_some()).filter(|_| rows::are_known(sample, rows));
         let Some(parts) = parts else {
             self.not_attributable += 1;
             self.unknown_late_ticks += if classes[2] { latency(sample) } else { 0 };
@@ -222,6 +249,9 @@ impl Adding {
             self.ticks[class] += latency(sample);
             self.parts[class].add(parts);
         }
+        let (number, sum) = self.by_call.entry(call).or_default();
+        *number += 1;
+        sum.add(parts);
         let most = of_sample.iter().max_by_key(|(_, ticks)| **ticks).map(|(key, _)| key.clone());
         for (key, ticks) in of_sample {
             let taken = self.sources.entry(key).or_default();
@@ -233,6 +263,10 @@ impl Adding {
     }
 
     pub(super) fn finish(self, tick_ns: f64) -> Causes {
+        let several = self.by_call.len() > 1;
+        let by_call = self.by_call.iter().filter(|_| several).filter_map(|(call, sum)| {
+            Some(MeanParts { call: *call, mean: sum.1.mean(sum.0, tick_ns)? })
+        });
         let mean = |class: usize| self.parts[class].mean(self.numbers[class], tick_ns);
         let shares = self.sources.iter().map(|((source, name), taken)| {
             let share = |class: usize| crate::share(taken.ticks[class], self.ticks[class]);
@@ -264,6 +298,7 @@ impl Adding {
             stages: vec![],
             bands: vec![],
             idle: self.idle.finish(tick_ns),
+            by_call: by_call.collect(),
             sources,
         }
     }
@@ -288,7 +323,7 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
         let above = row
             .and_then(|row| row.p99_ns)
             .is_some_and(|p99_ns| ticks as f64 * found.tick_ns > p99_ns);
-        let added = adding.add(sample, woken.rows, [true, above, ticks > late_ticks]);
+        let added = adding.add(sample, woken.rows, [true, above, ticks > late_ticks], kind.call);
         if let (Some(row), Some((parts, ..))) = (row, &added) {
             stages.add(ticks, parts.stages(), row, found.tick_ns);
             adding.idle.add(sample, woken.rows, parts.timer, run);
@@ -360,7 +395,7 @@ mod tests {
 
     #[test]
     fn parts_end_where_the_rows_show_it_and_add_up() {
-        let whole = TickParts { timer: 40, interrupt: 10, scheduling: 30, back: 20 };
+        let whole = TickParts { timer: 40, interrupt: 10, call: 0, scheduling: 30, back: 20 };
         let cases: [(&str, &[Made], Option<TickParts>); 5] = [
             ("all", &WHOLE, Some(whole)),
             // The last row is missing, so not all of the time is known.
@@ -372,14 +407,14 @@ mod tests {
                     ("late-timer", 100, 150, 50, None, Blocked),
                     ("wake-up", 150, 200, 50, None, Runnable),
                 ],
-                Some(TickParts { timer: 50, interrupt: 0, scheduling: 50, back: 0 }),
+                Some(TickParts { timer: 50, scheduling: 50, ..TickParts::default() }),
             ),
             ("lost", &[("not-attributable", 100, 200, 100, None, Running)], None),
         ];
         for (name, made, expected) in cases {
             let rows: Vec<Activity> = made.iter().map(activity).collect();
             let mut adding = Adding::default();
-            let found = adding.add(&sample(200), &rows, [true, false, false]);
+            let found = adding.add(&sample(200), &rows, [true, false, false], None);
             assert_eq!(found.map(|(parts, ..)| parts), expected, "case: {name}");
             let counted = (adding.numbers[0], adding.not_attributable);
             assert_eq!(counted, if expected.is_some() { (1, 0) } else { (0, 1) }, "case: {name}");
@@ -394,8 +429,8 @@ mod tests {
             activity(&("thread", 150, 1_100, 950, None, Runnable)),
         ];
         let mut adding = Adding::default();
-        adding.add(&sample(200), &rows, [true, false, false]);
-        adding.add(&sample(1_100), &late, [true, false, true]);
+        adding.add(&sample(200), &rows, [true, false, false], None);
+        adding.add(&sample(1_100), &late, [true, false, true], None);
         let found = adding.finish(1.0);
         assert_eq!((found.explained, found.not_attributable), (2, 0));
         let thread = &found.sources[0];

@@ -1,6 +1,6 @@
 //! How threads slept and were woken: only wake-ups of one kind are alike.
 
-use anechoic_recording::wakeup::Sleep;
+use anechoic_recording::wakeup::{Sleep, WakingCall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,10 +11,18 @@ pub struct Kind {
     pub interval_ns: u64,
     /// Whether CPUs were kept out of deep idle states.
     pub shallow: bool,
+    /// The system call by which another thread woke them; absent where a timer did.
+    pub call: Option<WakingCall>,
+}
+
+impl Kind {
+    /// The kind before all others.
+    pub(super) const FIRST: Self = Self { interval_ns: 0, shallow: false, call: None };
 }
 
 impl From<&Sleep> for Kind {
     fn from(sleep: &Sleep) -> Self {
-        Self { interval_ns: sleep.interval_ns, shallow: sleep.shallow }
+        let call = sleep.waker.map(|waker| waker.call);
+        Self { interval_ns: sleep.interval_ns, shallow: sleep.shallow, call }
     }
 }

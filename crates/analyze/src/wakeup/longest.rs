@@ -131,5 +131,7 @@ fn view<'a>(woken: &rows::Explained<'a>) -> DetourView<'a> {
 /// Returns the parts of a wake-up; absent if not all of its time is known.
 fn parts(woken: &rows::Explained<'_>, tick_ns: f64) -> Option<Parts> {
     let known = rows::are_known(woken.sample, woken.rows);
-    TickParts::new(woken.sample, woken.rows).filter(|_| known)?.mean(1, tick_ns)
+    TickParts::new(woken.sample, woken.rows, woken.sleep.waker.is_some())
+        .filter(|_| known)?
+        .mean(1, tick_ns)
 }

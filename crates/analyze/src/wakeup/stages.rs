@@ -20,6 +20,8 @@ pub enum Stage {
     Timer,
     /// From there until the interrupt woke the thread.
     Interrupt,
+    /// From another thread's waking call until it woke the thread.
+    Call,
     /// From the waking to the switch to the thread.
     Scheduling,
     /// From the switch until the thread ran.
@@ -27,7 +29,8 @@ pub enum Stage {
 }
 
 /// All stages in order.
-pub const STAGES: [Stage; 4] = [Stage::Timer, Stage::Interrupt, Stage::Scheduling, Stage::Return];
+pub const STAGES: [Stage; 5] =
+    [Stage::Timer, Stage::Interrupt, Stage::Call, Stage::Scheduling, Stage::Return];
 
 /// The tail of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -136,7 +139,7 @@ mod tests {
         };
         let mut stages = Stages::default();
         for ticks in [5, 10, 11, 50, 51, 90, 91] {
-            stages.add(ticks, [ticks - 3, 1, 1, 1], &row(Some(50.0), Some(90.0)), 1.0);
+            stages.add(ticks, [ticks - 3, 1, 0, 1, 1], &row(Some(50.0), Some(90.0)), 1.0);
         }
         let found: Vec<(f64, u64)> =
             stages.bands().map(|(above, wakeups, _)| (above, wakeups)).collect();
@@ -144,7 +147,7 @@ mod tests {
         let sum: u64 = stages.bands().flat_map(|(.., sums)| sums).sum();
         assert_eq!(sum, 308);
         let mut few = Stages::default();
-        few.add(500, [497, 1, 1, 1], &row(None, None), 1.0);
+        few.add(500, [497, 1, 0, 1, 1], &row(None, None), 1.0);
         assert_eq!(few.bands().map(|(above, ..)| above).collect::<Vec<_>>(), [0.5]);
         assert!(Stages::default().bands().next().is_none());
     }

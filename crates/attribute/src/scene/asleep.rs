@@ -1,4 +1,5 @@
-//! The wake-up of a thread that slept: from the expiry of its timer to its own reading of the counter.
+//! The wake-up of a thread that slept: from the expiry of its timer, or from another thread's call, to its own reading of the
+//! counter.
 //!
 //! The time until the timer's interrupt is nobody's that merely had the CPU. From the waking on, whoever goes on instead of
 //! the thread holds it up.
@@ -17,19 +18,27 @@ impl Scene {
     }
 
     /// Begins a wake-up of `victim`. If all events since its last one are known, so are the interrupts that are still open at the
-    /// start, and who has the CPU.
-    pub(crate) fn begin_asleep(&mut self, (start, end): (u64, u64), victim: i32, known: bool) {
+    /// start, and who has the CPU. `call` is the waking call that it waits for, if not for its timer.
+    pub(crate) fn begin_asleep(
+        &mut self,
+        (start, end): (u64, u64),
+        victim: i32,
+        known: bool,
+        call: Option<What>,
+    ) {
         let open: Vec<(What, Option<Sender>)> = match known {
             true => self.open_interrupts().map(|open| (open.what, None)).collect(),
             false => Vec::new(),
         };
         // Some kernels hide the switches to the idle thread: then the victim seems to run.
-        let unknown = !known || self.current.0 == victim;
+        let hidden = self.current.0 == victim;
         self.idle = self.idle.filter(|_| known);
-        let current = match (self.idle, unknown) {
-            (Some(_), _) => (0, ORDINARY),
-            (None, true) => (What::UNKNOWN, ORDINARY),
-            (None, false) => self.current,
+        let current = match call {
+            _ if self.idle.is_some() => (0, ORDINARY),
+            _ if known && !hidden => self.current,
+            // No interrupt of a timer will show that the CPU is idle.
+            Some(What::WakingCall { elsewhere: true }) if known => (0, ORDINARY),
+            _ => (What::UNKNOWN, ORDINARY),
         };
         let stopped = self.stopped().filter(|_| known);
         (self.start, self.end) = (start, end);
@@ -43,7 +52,8 @@ impl Scene {
             return self.off_cpu(start, what, sender);
         }
         self.state = VictimState::Blocked;
-        self.off_cpu(start, What::LateTimer { pid: current.0, idle: self.idle }, None);
+        let late = What::LateTimer { pid: current.0, idle: self.idle };
+        self.off_cpu(start, call.unwrap_or(late), None);
         for (what, sender) in open {
             self.open(start, what, sender);
             if let What::Hrtimer { function, .. } = what {
@@ -79,10 +89,18 @@ impl Scene {
     pub(super) fn has_cpu(&mut self, pid: i32) {
         let was_unknown = self.current.0 == What::UNKNOWN;
         self.current = (pid, ORDINARY);
-        if let Some(base) = self.off.filter(|_| was_unknown) {
+        let late = |base: &usize| matches!(self.stack[*base].what, What::LateTimer { .. });
+        if let Some(base) = self.off.filter(late).filter(|_| was_unknown) {
             let frame = self.stack[base].frame as usize;
             let what = What::LateTimer { pid, idle: None };
             (self.stack[base].what, self.frames[frame].what) = (what, what);
+        }
+    }
+
+    /// Learns from the waking itself which thread has the CPU, if nothing showed it before.
+    pub(crate) fn wakes_here(&mut self, pid: i32) {
+        if self.waits_for_timer() && self.current.0 == What::UNKNOWN {
+            self.has_cpu(pid);
         }
     }
 
@@ -92,12 +110,25 @@ impl Scene {
         let current = self.current;
         let what = if current.0 == What::UNKNOWN { What::Unseen } else { self.runs(current) };
         let late = self.stack[base].frame as usize;
+        self.see(ticks);
         self.begin_again(ticks, base, what);
+        if self.frames[late].what == (What::WakingCall { elsewhere: true }) {
+            self.take_inner(late);
+        }
         let late = &mut self.frames[late];
-        if current.0 > 0 && late.self_ticks <= self.switch_ticks {
+        let timer = matches!(late.what, What::LateTimer { .. });
+        if timer && current.0 > 0 && late.self_ticks <= self.switch_ticks {
             late.what = What::LateTimer { pid: What::NOBODY, idle: None };
         }
         self.bystander = self.stack.get(base).map(|open| open.frame);
+    }
+
+    /// Charges to this ended frame all that went on inside it.
+    fn take_inner(&mut self, outer: usize) {
+        let end = self.frames[outer].end;
+        let inner = self.frames[outer + 1..].iter_mut().filter(|frame| frame.start < end);
+        let taken: u64 = inner.map(|frame| std::mem::take(&mut frame.self_ticks)).sum();
+        self.frames[outer].self_ticks += taken;
     }
 
     /// Ends a wake-up. If its events are not all there, nothing is guessed.

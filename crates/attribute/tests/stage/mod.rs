@@ -202,6 +202,7 @@ pub fn whole_run(run: &Run, cpu: &CpuRun) -> Vec<Stint> {
         series: None,
         watched: true,
         sleeps: false,
+        waker_cpu: None,
     }]
 }
 
@@ -216,6 +217,7 @@ pub fn stint(first_ticks: u64, last_ticks: u64, step_ticks: u64, fifo: bool) -> 
         series: Some(0),
         watched: step_ticks > 0,
         sleeps: false,
+        waker_cpu: None,
     }
 }
 

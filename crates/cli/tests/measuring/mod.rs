@@ -33,3 +33,4 @@ mod threads;
 mod top;
 mod verify;
 mod wakeup;
+mod wakeup_calls;

@@ -1,5 +1,6 @@
 //! How the threads of a cell are scheduled, and how they sleep.
 
+use anechoic_recording::wakeup::WakingCall;
 use std::time::Duration;
 
 /// How loops are scheduled.
@@ -9,6 +10,8 @@ pub enum Policy {
     Other,
     /// SCHED_FIFO at this priority.
     Fifo(i32),
+    /// SCHED_DEADLINE, with the interval of a wake-up as period and deadline.
+    Deadline,
 }
 
 impl Policy {
@@ -20,13 +23,14 @@ impl Policy {
         match self {
             Policy::Other => anechoic_recording::Policy::other(),
             Policy::Fifo(priority) => anechoic_recording::Policy::fifo(priority),
+            Policy::Deadline => anechoic_recording::Policy::deadline(),
         }
     }
 
-    /// Returns the real-time priority; none for an ordinary policy.
+    /// Returns the priority under SCHED_FIFO; none for another policy.
     pub(crate) fn priority(self) -> Option<i32> {
         match self {
-            Policy::Other => None,
+            Policy::Other | Policy::Deadline => None,
             Policy::Fifo(priority) => Some(priority),
         }
     }
@@ -45,12 +49,25 @@ pub struct Wake {
     pub shallow: bool,
     /// A wake-up that takes longer counts as late.
     pub late: Duration,
+    /// The system call by which another thread wakes it, if its own timer does not.
+    pub call: Option<WakingCall>,
+    /// The size of the memory that it reads after each wake-up, in bytes; 0 for none.
+    pub set_bytes: u64,
 }
 
+/// Another thread, which is to wake the one of a cell, is ready this long after the start.
+const READY: Duration = Duration::from_millis(1);
+
 impl Wake {
-    /// Returns how long it takes: the time of the expiries, and one interval in which all threads begin.
+    /// Returns the time from the start to the first expiry.
+    pub(crate) fn lead(&self) -> Duration {
+        let ready = self.call.map_or(Duration::ZERO, |_| READY);
+        self.interval.max(ready)
+    }
+
+    /// Returns how long it takes: the time of the expiries, and the time before them.
     pub(crate) fn expected(&self) -> Duration {
-        let intervals = self.expiries.saturating_add(1);
-        self.interval.saturating_mul(u32::try_from(intervals).unwrap_or(u32::MAX))
+        let expiries = u32::try_from(self.expiries).unwrap_or(u32::MAX);
+        self.interval.saturating_mul(expiries).saturating_add(self.lead())
     }
 }

@@ -62,7 +62,7 @@ fn accesses() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Parses a size in bytes: `0`, `64k`, `4m`.
-fn bytes(text: &str) -> Result<Vec<u64>, String> {
+pub(super) fn bytes(text: &str) -> Result<Vec<u64>, String> {
     let text = text.trim();
     let (digits, unit) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),

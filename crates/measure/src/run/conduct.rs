@@ -64,6 +64,7 @@ pub fn run(
     let left = leave_real_time();
     let measured = plan.experiment.cpus();
     cpus::verify(&measured)?;
+    cpus::verify(&plan.experiment.wakers.values().copied().collect::<Vec<_>>())?;
     let clock = clock::calibrate(&measured, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     if let Some(policy) = left.as_ref().map(LeftPolicy::name) {

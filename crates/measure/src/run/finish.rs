@@ -101,6 +101,7 @@ fn outcome(seen: &LoopResult) -> Option<Outcome> {
         ended: series.ended,
         step_ticks: series.step_ticks,
         wait_threshold_ticks: series.wait_threshold_ticks,
+        passes: series.passes,
         counts: seen.counts.clone(),
     })
 }
@@ -157,13 +158,24 @@ fn own_faults<'a>(seen: impl Iterator<Item = &'a LoopResult>) -> u64 {
 /// Notes problems of one CPU's loop.
 fn notes_of(run: &mut Run, lane: usize, seen: &[&LoopResult], forks: bool) {
     let cpu = run.cpus[lane].cpu;
-    if let Some(moved) = seen.iter().find(|seen| seen.last_cpu != cpu) {
-        let at = run.clock.seconds(moved.last_ticks.saturating_sub(run.start_ticks));
-        let what = match cpus::online().contains(&cpu) {
-            true => format!("the loop of CPU {cpu} was moved to another CPU"),
-            false => format!("CPU {cpu} went offline"),
-        };
-        run.notes.push(format!("{what} after {at:.1} s; its results end there"));
+    if let Some(place) = seen.iter().position(|seen| seen.last_cpu != cpu) {
+        let after = |ticks: u64| run.clock.seconds(ticks.saturating_sub(run.start_ticks));
+        let at = after(seen[place].last_ticks);
+        let back = seen[place..].iter().find(|seen| seen.last_cpu == cpu);
+        let online = cpus::online().contains(&cpu);
+        run.notes.push(match (back, online) {
+            (Some(back), _) => format!(
+                "CPU {cpu} was offline, or its loop was moved to another one, from {at:.1} s to {:.1} s after the start: it has no \
+                 results of that time",
+                after(back.first_ticks)
+            ),
+            (None, true) => format!(
+                "the loop of CPU {cpu} was moved to another CPU after {at:.1} s; its results end there"
+            ),
+            (None, false) => {
+                format!("CPU {cpu} went offline after {at:.1} s; its results end there")
+            }
+        });
     }
     if seen.iter().any(|seen| seen.jumped_back) {
         run.notes.push(format!("the counter of CPU {cpu} jumped back; its results are doubtful"));

@@ -2,6 +2,7 @@
 
 use crate::kernel::user;
 use crate::timed::round::Hub;
+use anechoic_recording::run::OwnThread;
 use anechoic_system::cpus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -64,9 +65,13 @@ impl<'r> Patience<'r> {
     }
 }
 
-/// Moves the threads of `lanes` to other CPUs, where they see that they must end, and ends the user's functions in them.
+/// Moves the threads of `lanes`, and those that wake them, to other CPUs, where they see that they must end, and ends the user's
+/// functions in them.
 pub(super) fn release(hub: &Hub, lanes: impl Iterator<Item = (usize, Option<u32>)>) {
     let home = cpus::allowed();
+    for waker in hub.beside().iter().filter(|thread| thread.role == OwnThread::WAKING) {
+        let _ = cpus::pin_thread(waker.tid, &home);
+    }
     for (lane, cpu) in lanes {
         let tid = hub.thread_of(lane);
         if let (Some(cpu), true) = (cpu, tid > 0) {

@@ -92,7 +92,7 @@ impl Plan {
     }
 
     /// Returns the CPUs whose kernel events belong to this run: the measured ones, those with injected noise,
-    /// those that loops migrate to between two samples, and those of a recorded program.
+    /// those that loops migrate to between two samples or are woken from, and those of a recorded program.
     pub(super) fn traced(&self) -> Vec<u32> {
         let injections = self.experiment.injections();
         let injected = injections.into_iter().flat_map(|injection| injection.cpus.clone());
@@ -102,8 +102,9 @@ impl Plan {
             _ => None,
         });
         let program = self.program_cpus.iter().copied();
-        let all: BTreeSet<u32> =
-            self.measured().into_iter().chain(injected).chain(visited).chain(program).collect();
+        let wakers = self.experiment.wakers.values().copied();
+        let beside = injected.chain(visited).chain(wakers).chain(program);
+        let all: BTreeSet<u32> = self.measured().into_iter().chain(beside).collect();
         all.into_iter().collect()
     }
 

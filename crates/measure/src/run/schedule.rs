@@ -1,5 +1,7 @@
 //! Converts an experiment to rounds: which loop does what, at the same time as which others.
 
+mod waking;
+
 use super::error::no_samples;
 use super::estimates::{expected_of, is_empty, length_of, samples, way_around, within};
 use super::paces::{OnCpu, Paces};
@@ -7,8 +9,7 @@ use super::plan::Plan;
 use super::ranks::Ranks;
 use super::wake_cost;
 use crate::experiment::{
-    Act, Amount, Cell, Experiment, Order, OwnMemory, Pages, Pinning, Policy, Sample, Samples, Wake,
-    Work,
+    Act, Amount, Cell, Experiment, Order, OwnMemory, Pages, Pinning, Policy, Sample, Samples, Work,
 };
 use crate::mapping::Mapping;
 use crate::timed::between::{Meet, PreparedAct};
@@ -16,16 +17,17 @@ use crate::timed::job::Job;
 use crate::timed::place::LoopPlace;
 use crate::timed::round::Round;
 use crate::timed::sampling::{Sampling, Step};
-use crate::timed::waking::Waking;
 use crate::timed::watching::Watching;
+use crate::timed::working_set::WorkingSet;
 use anechoic_recording::paging::Verified;
 use anechoic_recording::run::Run;
-use anechoic_recording::wakeup::Sleep;
-use anechoic_recording::{Fixed, Parameters, Problem, ProblemKind, Series};
+use anechoic_recording::{Parameters, Problem, ProblemKind, Series};
 use anechoic_system::tracefs::Tracefs;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -79,6 +81,7 @@ pub(super) fn schedule(
         places: &places,
         series: Vec::new(),
         rounds: Vec::new(),
+        sets: BTreeMap::new(),
     };
     // Where there are no events, a cell with them would be the same as the one without.
     let without_events = experiment.cells.iter().any(|cell| cell.events_off)
@@ -220,6 +223,8 @@ struct Rounds<'a> {
     places: &'a [LoopPlace],
     series: Vec<Series>,
     rounds: Vec<Round>,
+    /// The working set of each lane that wakes up.
+    sets: BTreeMap<usize, Arc<WorkingSet>>,
 }
 
 /// A loop of a cell: its lane, and the CPU that it is pinned to.
@@ -251,7 +256,7 @@ impl Rounds<'_> {
                 }
                 Work::Wake(wake) => {
                     (expected, length) = (wake.expected(), Some(wake.interval));
-                    Job::Wake(self.waking(cell, wake, (lane, cpu)))
+                    Job::Wake(self.waking(cell, wake, (lane, cpu))?)
                 }
             };
             jobs.push((lane, job));
@@ -293,38 +298,6 @@ impl Rounds<'_> {
             slice_ticks: self.run.clock.ticks(SLICE.as_nanos() as u64),
             fifo: policy == Policy::FIFO,
         }
-    }
-
-    /// Adds the series of a thread that sleeps, and returns how it does.
-    fn waking(&mut self, cell: &Cell, wake: &Wake, (lane, cpu): Loop) -> Waking {
-        let interval_ns = u64::try_from(wake.interval.as_nanos()).unwrap_or(u64::MAX);
-        let threads = self.places.len().max(1) as u64;
-        let offset_ns = if wake.staggered { interval_ns / threads * lane as u64 } else { 0 };
-        let priority = cell.policy.priority();
-        let slack_ns = if priority.is_some() { 0 } else { wake_cost::timer_slack_ns() };
-        let late_ns = u64::try_from(wake.late.as_nanos()).unwrap_or(u64::MAX);
-        let sleep = Sleep { interval_ns, offset_ns, shallow: wake.shallow, slack_ns, late_ns };
-        let number = self.number();
-        self.series.push(Series {
-            series: number,
-            round: self.rounds.len() as u32,
-            method: self.experiment.method.to_owned(),
-            variant: "clock_nanosleep".to_owned(),
-            cpu,
-            tid: 0,
-            policy: cell.policy.recorded(),
-            fixed: Fixed::Work,
-            grain_ticks: self.run.clock.ticks(interval_ns),
-            asked: wake.expiries,
-            parameters: Parameters {
-                copies: 1,
-                sleep: Some(sleep),
-                events_off: cell.events_off,
-                ..Parameters::default()
-            },
-        });
-        let (expiries, clock) = (wake.expiries, self.run.clock.clone());
-        Waking { series: number, cpu, priority, interval_ns, offset_ns, expiries, clock }
     }
 
     /// Returns the requested length of a sample. Work that does nothing has its own, unless none was asked for: ranks that

@@ -81,6 +81,7 @@ impl Sampling {
             ended,
             step_ticks,
             wait_threshold_ticks: between.wait_threshold_ticks(),
+            passes: None,
         };
         Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
     }

@@ -3,10 +3,12 @@
 use super::gate::Gate;
 use super::sampling::{Ready, Sampling, Workspaces};
 use super::sinks::{Done, Sinks};
+use super::waker::Calls;
 use super::waking::{self, Waking};
 use super::watching::Watching;
 use crate::scheduling::FIFO_PRIORITY;
 use anechoic_recording::Problem;
+use std::sync::Arc;
 
 /// What a loop does in a round.
 #[derive(Debug)]
@@ -35,6 +37,14 @@ impl Job {
             Job::Watch(_) => None,
             Job::Sample(job) => Some(job.series),
             Job::Wake(job) => Some(job.series),
+        }
+    }
+
+    /// Returns what it shares with the thread that wakes it, if one does.
+    pub(crate) fn calls(&self) -> Option<&Arc<Calls>> {
+        match self {
+            Job::Watch(_) | Job::Sample(_) => None,
+            Job::Wake(job) => job.waker.as_ref().map(|(_, calls)| calls),
         }
     }
 

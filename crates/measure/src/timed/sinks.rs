@@ -4,6 +4,7 @@ use super::buffers::{BlockExchange, Sink, StoredSample};
 use super::place::LoopPlace;
 use anechoic_kernels::detour::{Gap, Watch};
 use anechoic_recording::run::Ended;
+use anechoic_recording::wakeup::Passes;
 
 /// The buffers of one loop.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub(crate) struct SeriesResult {
     pub(crate) step_ticks: Option<u64>,
     /// The longest time between two counter reads of a wait for other ranks that was no detour.
     pub(crate) wait_threshold_ticks: Option<u64>,
+    /// How long the passes over the working set took after a wake-up.
+    pub(crate) passes: Option<Passes>,
 }
 
 /// What a job returns.

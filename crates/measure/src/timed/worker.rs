@@ -10,6 +10,7 @@ use super::round::{Hub, Round};
 use super::sampling::Workspaces;
 use super::sinks::{Done, LoopBuffers, SeriesResult, Sinks};
 use super::usage::Usage;
+use super::waker::Waker;
 use crate::experiment::Pages;
 use crate::kernel::user::{self, Failure};
 use crate::scheduling::block_signals;
@@ -92,14 +93,14 @@ impl Worker<'_> {
             gaps: Sink::new(&lanes.gaps, cpu),
             samples: lanes.samples.as_ref().map(|lane| Sink::new(lane, cpu)),
         };
-        let workspaces = prepared.and_then(|()| self.workspaces());
+        let workspaces = prepared.and_then(|()| Ok((self.waker()?, self.workspaces()?)));
         self.hub.marker.mark();
-        let workspaces = workspaces.and_then(|mut workspaces| {
+        let workspaces = workspaces.and_then(|(waker, mut workspaces)| {
             self.warm_up(&mut workspaces, &mut sinks);
             let failure = user::failure().map(|why| why.problem("before anything was measured"));
-            failure.map_or(Ok(workspaces), Err)
+            failure.map_or(Ok((waker, workspaces)), Err)
         });
-        let mut workspaces = workspaces.inspect_err(|_| self.hub.prepared(true))?;
+        let (_waker, mut workspaces) = workspaces.inspect_err(|_| self.hub.prepared(true))?;
         let mut seen = Vec::with_capacity(self.rounds.len());
         let counting = Counting::open(self.jobs().map(|(_, job)| job), self.is_guest);
         self.hub.prepared(false);
@@ -128,6 +129,16 @@ impl Worker<'_> {
         self.hub.obtained(self.lane, workspaces.obtained());
         self.hub.take_its_cpu(workspaces.threads());
         Ok(workspaces)
+    }
+
+    /// Starts the thread that wakes this one, if a job needs it.
+    fn waker(&self) -> Result<Option<Waker>, Problem> {
+        let Some((calls, job)) = self.jobs().find_map(|(_, job)| Some((job.calls()?, job))) else {
+            return Ok(None);
+        };
+        let waker = Waker::spawn(calls, &self.hub.marker)?;
+        self.hub.take_its_cpu(vec![waker.thread(job.priority())]);
+        Ok(Some(waker))
     }
 
     /// Runs the loop of each kernel once, on its smallest workspace.

@@ -259,6 +259,7 @@ fn stint(reading: &Reading) -> Stint {
         series: Some(series.series),
         watched: true,
         sleeps: false,
+        waker_cpu: None,
     }
 }
 

@@ -95,7 +95,7 @@ impl<'a> Explained<'a> {
         for event in before {
             apply(&mut scene, event, victims, &mut causes, names, self.clock);
         }
-        scene.begin_asleep((from, until), found.tid, true);
+        scene.begin_asleep((from, until), found.tid, true, None);
         if from >= found.woken {
             scene.wake(from);
         }

@@ -64,6 +64,7 @@ fn with_kind(row: &Latencies, per_cpu: bool, samples: Vec<Sample>) -> Vec<Sample
         ("interval_seconds", (row.interval_ns as f64 / 1e9).to_string()),
         ("idle", crate::results::wakeup::idle(row.shallow)),
     ];
+    labels.extend(row.call.map(|call| ("woken_by", call.name().to_owned())));
     labels.extend(row.cpu.filter(|_| per_cpu).map(|cpu| ("cpu", cpu.to_string())));
     let with =
         |sample: Sample| Sample { labels: [labels.clone(), sample.labels].concat(), ..sample };

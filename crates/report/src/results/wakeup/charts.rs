@@ -1,6 +1,6 @@
 //! The figures of wake-ups: tails of all, tails by stage, stages by band of latency, and the longest one.
 
-use super::{compares_idle, idle, place};
+use super::{compares_idle, has_calls, idle, place, words};
 use crate::names::source_name;
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
@@ -20,6 +20,7 @@ fn name(stage: Stage) -> &'static str {
     match stage {
         Stage::Timer => "timer",
         Stage::Interrupt => "interrupt",
+        Stage::Call => "call",
         Stage::Scheduling => "scheduling",
         Stage::Return => "return",
     }
@@ -32,10 +33,11 @@ pub(super) fn tails(found: &Wakeup) -> (Chart, String) {
     let named = rows.iter().map(|row| match rows.len() {
         1 => "all wake-ups".into(),
         _ if found.whole().count() == 1 => format!("CPU {}", place(row.cpu)),
-        _ if compares_idle(found) => {
-            format!("{}, idle {}", asked(row.interval_ns), idle(row.shallow))
+        _ => {
+            let call = has_calls(found).then(|| format!(", {}", words::name(row.call)));
+            let idle = compares_idle(found).then(|| format!(", idle {}", idle(row.shallow)));
+            asked(row.interval_ns) + &idle.unwrap_or_default() + &call.unwrap_or_default()
         }
-        _ => asked(row.interval_ns),
     });
     let chart = by_length(named.zip(rows.iter().map(|row| &row.survival[..])));
     (chart.named("tails"), "Share of the wake-ups that took at least this long.".into())
@@ -72,7 +74,9 @@ pub(super) fn bands(causes: &Causes) -> Option<(Chart, String)> {
     let bands: Vec<(f64, &Band)> = bands.filter(|(_, band)| band.mean.sum_ns() > 0.0).collect();
     let names = bands.iter().map(|(at, band)| Place { at: *at, name: band_name(band) });
     // The last stage reaches to the top, and each earlier one is drawn over it.
-    let stacked = STAGES.iter().enumerate().rev().map(|(number, stage)| {
+    let occurs = |stage: &Stage| bands.iter().any(|(_, band)| band.mean.stage_ns(*stage) > 0.0);
+    let all = STAGES.iter().enumerate().rev().filter(|(_, stage)| occurs(stage));
+    let stacked = all.map(|(number, stage)| {
         let height = |band: &Band| {
             let below = STAGES[..=number].iter().map(|stage| band.mean.stage_ns(*stage));
             below.sum::<f64>() / band.mean.sum_ns()
@@ -144,5 +148,5 @@ fn parts(worst: &Worst) -> Vec<(String, f64, f64)> {
         reached += parts.stage_ns(*stage);
         (name(*stage).to_owned(), start, reached)
     };
-    STAGES.iter().map(row).collect()
+    STAGES.iter().map(row).filter(|(_, start, end)| end > start).collect()
 }

@@ -1,4 +1,4 @@
-//! The screen of wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
+//! The screen of wake-up latency: how late threads were woken, by interval, kind of idle, what wakes and CPU.
 
 mod charts;
 pub(crate) mod kinds;
@@ -15,7 +15,8 @@ use crate::style::{Tone, View};
 use crate::table::Table;
 use crate::units::{asked, count, counted, cpu_list, instant, micros, number, span, timestamp};
 use anechoic_analyze::Wakeup;
-use anechoic_analyze::wakeup::{Causes, Latencies, Parts, Worst};
+use anechoic_analyze::wakeup::{Causes, Latencies, Worst};
+use anechoic_recording::wakeup::WakingCall;
 
 /// With more rows than this a short screen shows those with the longest wake-ups.
 const MOST_ROWS: usize = 4;
@@ -67,14 +68,22 @@ fn what(found: &Wakeup) -> String {
     let mut intervals: Vec<u64> = found.rows.iter().map(|row| row.interval_ns).collect();
     intervals.dedup();
     let intervals: Vec<String> = intervals.into_iter().map(asked).collect();
-    let cpus = counted(found.run.cpus.len() as u64, "CPU", "CPUs");
-    let timer = match intervals.is_empty() {
-        true => "wake-ups by a timer".into(),
-        false => format!("a timer every {}", intervals.join(", ")),
+    let cpus = match found.run.cpus.len() {
+        0 => "any CPU".to_owned(),
+        number => {
+            format!("{} ({})", counted(number as u64, "CPU", "CPUs"), cpu_list(&found.run.cpus))
+        }
+    };
+    let mut calls: Vec<Option<WakingCall>> = found.rows.iter().map(|row| row.call).collect();
+    calls.sort_unstable();
+    calls.dedup();
+    let calls: Vec<&str> = calls.into_iter().map(words::by).collect();
+    let wakes = match intervals.is_empty() {
+        true => "no wake-ups".into(),
+        false => format!("{} every {}", calls.join(", "), intervals.join(", ")),
     };
     format!(
-        "wakeup: {timer} · {cpus} ({}) · {} · {} in {} · {}",
-        cpu_list(&found.run.cpus),
+        "wakeup: {wakes} · {cpus} · {} · {} in {} · {}",
         found.run.policy,
         counted(found.samples(), "wake-up", "wake-ups"),
         span(found.run.wall_ns),
@@ -100,6 +109,16 @@ fn compares_idle(found: &Wakeup) -> bool {
     found.rows.iter().any(|row| row.shallow) && found.rows.iter().any(|row| !row.shallow)
 }
 
+/// Returns whether another thread's call woke some of the threads.
+fn has_calls(found: &Wakeup) -> bool {
+    found.rows.iter().any(|row| row.call.is_some())
+}
+
+/// Returns the CPU from which the threads of a row were woken.
+fn from(waker_cpu: Option<u32>) -> String {
+    waker_cpu.map_or_else(|| NOTHING.into(), |cpu| cpu.to_string())
+}
+
 fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
     let mut rows: Vec<&Latencies> = found.rows.iter().collect();
     if rows.len() > MOST_ROWS && !view.all {
@@ -112,11 +131,14 @@ fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
     }
     let late = format!("> {}", asked(found.late_ns));
     let idles = compares_idle(found);
+    let calls = has_calls(found);
     let overruns = found.rows.iter().any(|row| row.overruns > 0);
     let table = Table::with_rows(&rows)
         .name("interval", |row| asked(row.interval_ns))
         .some_names("idle", 0, |row| idles.then(|| idle(row.shallow)))
+        .some_names("woken by", 0, |row| calls.then(|| words::name(row.call).into()))
         .number("CPU", |row| place(row.cpu))
+        .some_numbers("from", 1, |row| calls.then(|| from(row.waker_cpu)))
         .number("wake-ups", |row| count(row.samples))
         .some_numbers("overruns", 1, |row| overruns.then(|| count(row.overruns)))
         .number("p50", |row| time(row.p50_ns))
@@ -136,12 +158,13 @@ fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
 
 fn longest(found: &Wakeup, worst: &[Worst]) -> Table {
     let overruns = worst.iter().any(|wake| wake.overruns > 0);
-    let idles = compares_idle(found);
+    let (idles, calls) = (compares_idle(found), has_calls(found));
     Table::with_rows(worst)
         .number("at", |wake| instant(wake.at_ns))
         .number("CPU", |wake| wake.cpu.to_string())
         .name("interval", |wake| asked(wake.interval_ns))
         .some_names("idle", 0, |wake| idles.then(|| idle(wake.shallow)))
+        .some_names("woken by", 0, |wake| calls.then(|| words::waker(wake.waker)))
         .number("took", |wake| format!("{} µs", micros(wake.latency_ns)))
         .some_numbers("overruns", 1, |wake| overruns.then(|| count(wake.overruns)))
         .some_names("most of it", 0, |wake| words::cause(found, wake))
@@ -151,20 +174,19 @@ fn longest(found: &Wakeup, worst: &[Worst]) -> Table {
 /// Shows where the time of the wake-ups went: their parts, and what ran meanwhile.
 fn went(found: &Wakeup, causes: &Causes, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    let classes =
-        [("all", causes.mean), ("above p99", causes.mean_above_p99), ("late", causes.mean_late)];
-    let parts: Vec<(&str, Parts)> =
-        classes.into_iter().filter_map(|(name, parts)| Some((name, parts?))).collect();
+    let parts = words::classes(causes);
     if parts.is_empty() {
         return screen;
     }
     let mut mean = Screen::default();
-    mean.section("Mean parts, from the expiry to the interrupt to the thread, µs");
+    mean.section("Mean parts, from the expiry or the waking call to the thread, µs");
+    let calls = has_calls(found);
     mean.table(
         Table::with_rows(&parts)
-            .name("wake-ups", |(name, _)| (*name).into())
+            .name("wake-ups", |(name, _)| name.clone())
             .number("timer", |(_, parts)| micros(parts.timer_ns))
             .number("interrupt", |(_, parts)| micros(parts.interrupt_ns))
+            .some_numbers("call", 1, |(_, parts)| calls.then(|| micros(parts.call_ns)))
             .number("scheduling", |(_, parts)| micros(parts.scheduling_ns))
             .number("return", |(_, parts)| micros(parts.return_ns))
             .captioned("Mean parts of wake-ups, µs"),
@@ -220,6 +242,8 @@ fn facts(found: &Wakeup) -> Vec<Fact> {
     facts.extend(words::events(found).map(|text| Fact::new("events", Tone::Plain, text)));
     facts.extend(words::explained(found).map(|(tone, text)| Fact::new("explained", tone, text)));
     facts.extend(words::parts(found).map(|text| Fact::new("mean parts", Tone::Plain, text)));
+    let passes = words::working_set(found);
+    facts.extend(passes.map(|text| Fact::new("working set", Tone::Plain, text)));
     facts.extend(lost.map(|text| Fact::new("losses", Tone::Bad, text)));
     facts.extend(certainty::not_available(&found.run.not_available));
     facts.extend(certainty::notes(&found.run));

@@ -1,4 +1,4 @@
-//! Wake-up latency: how late timers woke threads.
+//! Wake-up latency: how late threads were woken.
 
 use super::words::sentences;
 use crate::results::Input;
@@ -17,7 +17,7 @@ pub static WAKEUP: Row<Wakeup> = Row {
     in_report: Methods::Only(METHOD),
     section: Some(Section {
         anchor: methods::WAKEUP,
-        title: "How late timers wake threads",
+        title: "How late threads are woken",
         short: "Wake-ups",
     }),
     compute: Some(compute),

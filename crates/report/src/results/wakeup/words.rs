@@ -1,10 +1,12 @@
-//! How late timers woke threads, in words.
+//! How late threads were woken, in words.
 
 use crate::names::source_name;
+use crate::results::memory::words::size;
 use crate::style::Tone;
 use crate::units::{asked, count, counted, micro, micros, number, percent_range, share};
 use anechoic_analyze::Wakeup;
-use anechoic_analyze::wakeup::{IdleLatency, Latencies, Parts, Worst};
+use anechoic_analyze::wakeup::{Causes, IdleLatency, Latencies, Parts, Worst};
+use anechoic_recording::wakeup::{Waker, WakingCall};
 
 /// A smaller part of the late time that is unknown is left out of a sentence.
 const LITTLE: f64 = 0.01;
@@ -30,7 +32,8 @@ pub(crate) fn sentences(found: &Wakeup) -> Vec<String> {
 fn headline(found: &Wakeup, row: &Latencies) -> String {
     let mut text = format!("Of {}", counted(row.samples, "wake-up", "wake-ups"));
     if found.whole().count() > 1 {
-        text += &format!(" by a timer every {}{}", asked(row.interval_ns), kind(found, row));
+        let by = by(row.call);
+        text += &format!(" by {by} every {}{}", asked(row.interval_ns), kind(found, row));
     }
     text += &row.p50_ns.map_or(String::new(), |ns| format!(" half took up to {}", us(ns)));
     if let Some((name, ns)) = row.highest_quantile().filter(|(name, _)| *name != "median") {
@@ -90,13 +93,9 @@ pub(super) fn cause(found: &Wakeup, wake: &Worst) -> Option<String> {
     Some(source_name(source, name, &found.run))
 }
 
-/// States the mean parts of all wake-ups, and of the late ones.
-pub(super) fn parts(found: &Wakeup) -> Option<String> {
-    let causes = found.causes.as_ref()?;
-    let late = causes.mean_late.map(|late| format!("; late ones {}", sum(late)));
-    let all = sum(causes.mean?);
-    let late = late.unwrap_or_default();
-    Some(format!("timer + interrupt + scheduling + return: {all} µs{late}"))
+/// Names what wakes, in a sentence.
+pub(super) fn by(call: Option<WakingCall>) -> &'static str {
+    call.map_or("a timer", WakingCall::name)
 }
 
 /// Returns the name of an idle state.
@@ -104,9 +103,52 @@ pub(super) fn idle_state(idle: &IdleLatency) -> &str {
     idle.state.as_deref().unwrap_or("not known")
 }
 
-fn sum(parts: Parts) -> String {
-    let parts = [parts.timer_ns, parts.interrupt_ns, parts.scheduling_ns, parts.return_ns];
-    parts.map(micros).join(" + ")
+/// Names what wakes.
+pub(super) fn name(call: Option<WakingCall>) -> &'static str {
+    call.map_or("timer", WakingCall::name)
+}
+
+/// Names what woke a thread, and from where.
+pub(super) fn waker(waker: Option<Waker>) -> String {
+    waker.map_or_else(
+        || name(None).into(),
+        |Waker { call, cpu }| format!("{}, CPU {cpu}", call.name()),
+    )
+}
+
+/// Returns the mean parts of all wake-ups, those by each of several things that wake, those above p99, and the late ones.
+pub(super) fn classes(causes: &Causes) -> Vec<(String, Parts)> {
+    let rare = [("above p99", causes.mean_above_p99), ("late", causes.mean_late)];
+    let rare = rare.into_iter().filter_map(|(name, parts)| Some((name.to_owned(), parts?)));
+    let each = causes.by_call.iter().map(|one| (format!("by {}", by(one.call)), one.mean));
+    causes.mean.map(|all| ("all".to_owned(), all)).into_iter().chain(each).chain(rare).collect()
+}
+
+/// States the mean parts of all wake-ups and of the late ones, or those of each of several things that wake.
+pub(super) fn parts(found: &Wakeup) -> Option<String> {
+    let causes = found.causes.as_ref()?;
+    let call = found.rows.first().is_some_and(|row| row.call.is_some());
+    if causes.by_call.is_empty() {
+        let late = causes.mean_late.map(|late| format!("; late ones {}", sum(late, call)));
+        let all = sum(causes.mean?, call);
+        return Some(format!("{}: {all} µs{}", stages(call), late.unwrap_or_default()));
+    }
+    let each = causes.by_call.iter().map(|one| {
+        let call = one.call.is_some();
+        format!("{}, {}: {}", name(one.call), stages(call), sum(one.mean, call))
+    });
+    Some(each.collect::<Vec<_>>().join("; ") + " µs")
+}
+
+fn stages(by_call: bool) -> &'static str {
+    if by_call { "call + scheduling + return" } else { "timer + interrupt + scheduling + return" }
+}
+
+fn sum(parts: Parts, by_call: bool) -> String {
+    let first = [parts.timer_ns, parts.interrupt_ns];
+    let first = if by_call { vec![parts.call_ns] } else { first.to_vec() };
+    let parts = first.into_iter().chain([parts.scheduling_ns, parts.return_ns]);
+    parts.map(micros).collect::<Vec<_>>().join(" + ")
 }
 
 /// States of how many wake-ups all parts are known.
@@ -131,13 +173,19 @@ pub(super) fn explained(found: &Wakeup) -> Option<(Tone, String)> {
 fn overruns(found: &Wakeup) -> Option<String> {
     let overruns: u64 = found.whole().map(|row| row.overruns).sum();
     let passed = counted(overruns, "further expiry", "further expiries");
-    (overruns > 0).then(|| format!("{passed} passed before a thread could sleep again."))
+    let how = match super::has_calls(found) {
+        true => "without a wake-up",
+        false => "before a thread could sleep again",
+    };
+    (overruns > 0).then(|| format!("{passed} passed {how}."))
 }
 
 /// Compares the kinds of idle at the shortest interval that has both.
 fn idle(found: &Wakeup) -> Option<String> {
     found.whole().filter(|row| row.shallow).find_map(|shallow| {
-        let same = |row: &&Latencies| !row.shallow && row.interval_ns == shallow.interval_ns;
+        let same = |row: &&Latencies| {
+            !row.shallow && (row.interval_ns, row.call) == (shallow.interval_ns, shallow.call)
+        };
         let (any_ns, shallow_ns) = (found.whole().find(same)?.p50_ns?, shallow.p50_ns?);
         Some(format!(
             "Without deep idle states the median is {} instead of {} (every {}).",
@@ -150,13 +198,37 @@ fn idle(found: &Wakeup) -> Option<String> {
 
 /// States the scheduling policy, and the timer slack of ordinary threads.
 pub(super) fn policy(found: &Wakeup) -> String {
+    if found.policy.is_deadline() {
+        return "SCHED_DEADLINE, with the interval as period and deadline".into();
+    }
     if !found.policy.is_other() {
         return format!("SCHED_FIFO ({})", found.policy);
+    }
+    if found.slack_ns == 0 {
+        return "ordinary".into();
     }
     let slack = asked(found.slack_ns);
     format!(
         "ordinary; the kernel may let its timers expire up to {slack} late (timer slack), which is part of the latency"
     )
+}
+
+/// States how long a pass over the working set takes after a wake-up, and at once again.
+pub(super) fn working_set(found: &Wakeup) -> Option<String> {
+    let memory = size(found.working_set_bytes?);
+    let several = found.whole().count() > 1;
+    let each = found.whole().filter_map(|row| {
+        let [woken_ns, again_ns] = [row.pass_ns?, row.pass_again_ns?];
+        let whose = several.then(|| {
+            let by = super::has_calls(found).then(|| format!(" by {}", by(row.call)));
+            let by = by.unwrap_or_default();
+            format!("{by} every {}{}", asked(row.interval_ns), kind(found, row))
+        });
+        let whose = whose.unwrap_or_default();
+        Some(format!("{} after a wake-up{whose}, {} at once again", us(woken_ns), us(again_ns)))
+    });
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| format!("{memory} read in {} (medians)", each.join("; ")))
 }
 
 /// States what recording kernel events costs.
@@ -187,7 +259,8 @@ pub(super) fn columns(found: &Wakeup) -> String {
     let events =
         if found.whole().any(|row| row.events_ns.is_some()) { ", with kernel events" } else { "" };
     format!(
-        "From the programmed expiry of a timer until the thread that it woke read the counter{events}. p99 needs 1,000 wake-ups, p99.9 \
+        "From the programmed expiry of a timer, or from the waking call of another thread, until the thread that it woke read the \
+         counter{events}. p99 needs 1,000 wake-ups, p99.9 \
          10,000. Share: of late ones in %, from the smallest to the largest that agree with their number (95 % each)."
     )
 }
