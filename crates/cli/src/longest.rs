@@ -60,12 +60,13 @@ impl FromArgMatches for LongestArgs {
     }
 }
 
+fn row(recording: &Recording) -> &'static dyn AnyRow {
+    match &*recording.run().method {
+        methods::WAKEUP => &LONGEST_WAKEUPS,
+        _ => &LONGEST,
+    }
+}
+
 pub fn run(args: &LongestArgs) -> Result<ExitCode, Problem> {
-    let row = |recording: &Recording| -> &'static dyn AnyRow {
-        match &*recording.run().method {
-            methods::WAKEUP => &LONGEST_WAKEUPS,
-            _ => &LONGEST,
-        }
-    };
     each_by(row, Some(&args.answers), &args.input.open()?, args.show.printer()?)
 }

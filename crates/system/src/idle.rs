@@ -39,6 +39,10 @@ pub fn states(cpus: &[u32]) -> Vec<IdleState> {
     states_below(&Root::live(), cpus)
 }
 
+fn key(state: &IdleState) -> (u32, &str, Option<u64>) {
+    (state.state, &state.name, state.exit_latency_us)
+}
+
 fn states_below(root: &Root, cpus: &[u32]) -> Vec<IdleState> {
     let mut found: Vec<IdleState> = Vec::new();
     for &cpu in cpus {
@@ -49,10 +53,7 @@ fn states_below(root: &Root, cpus: &[u32]) -> Vec<IdleState> {
             let (Some(state), Some(name)) = (number, name) else { continue };
             let exit_latency_us = root.number(&format!("{directory}/{entry}/latency"));
             let new = IdleState { state, name, exit_latency_us, cpus: vec![cpu] };
-            let same = |known: &&mut IdleState| {
-                (known.state, &known.name, known.exit_latency_us)
-                    == (new.state, &new.name, new.exit_latency_us)
-            };
+            let same = |known: &&mut IdleState| key(known) == key(&new);
             match found.iter_mut().find(same) {
                 Some(known) => known.cpus.push(cpu),
                 None => found.push(new),

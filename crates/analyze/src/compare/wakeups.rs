@@ -166,14 +166,9 @@ pub fn compare_wakeups(
     let unit = Unit { sides: &sides, design: &design, by_blocks };
     let rows = unit.rows(&kinds, if other_cpus { &[] } else { &first });
     let verdict = verdict(&rows, &unit);
-    let side = |name: &String, runs: &[WakeupRun<'_>]| WakeupSide {
-        name: name.clone(),
-        runs: runs.len() as u64,
-        wakeups: runs.iter().map(|run| run.found.samples()).sum(),
-    };
     Ok(WakeupComparison {
-        before: side(&names[0], &sides[0]),
-        after: side(&names[1], &sides[1]),
+        before: WakeupSide::new(&names[0], sides[0]),
+        after: WakeupSide::new(&names[1], sides[1]),
         verdict,
         order: design.order(),
         by_blocks,
@@ -305,18 +300,6 @@ impl Unit<'_> {
         let number = runs.each_ref().map(|side| sum(side, |row| row.late));
         let wakeups = runs.each_ref().map(|side| sum(side, |row| row.samples));
         let dispersion = runs.iter().flatten().map(|row| row.late_dispersion).fold(1.0, f64::max);
-        let share = |at: usize| LateShare {
-            wakeups: wakeups[at],
-            late: number[at],
-            share: (wakeups[at] > 0).then(|| {
-                let part = |events: f64| (events / wakeups[at] as f64).min(1.0);
-                let late = number[at] as f64;
-                Interval {
-                    low: part(fewest_events(late, dispersion)),
-                    high: part(most_events(late, dispersion)),
-                }
-            }),
-        };
         let [x, y] = number.map(|late| late as f64 / dispersion);
         let part = wakeups[1] as f64 / (wakeups[0] + wakeups[1]).max(1) as f64;
         let more =
@@ -328,8 +311,8 @@ impl Unit<'_> {
         let by_runs = Contrast::new(&roots, self.design).filter(|_| !self.by_blocks);
         let by_runs = by_runs.map_or(0.0, |contrast| contrast.probability());
         LateChange {
-            before: share(0),
-            after: share(1),
+            before: LateShare::new(number[0], wakeups[0], dispersion),
+            after: LateShare::new(number[1], wakeups[1], dispersion),
             probability: by_number.max(by_runs),
             clear: false,
         }
@@ -337,28 +320,15 @@ impl Unit<'_> {
 
     /// Returns what the sources took of a wake-up in each run.
     fn sources(&self) -> Vec<WakeSourceChange> {
-        let taken = |run: &WakeupRun<'_>| -> Option<BTreeMap<(String, String), f64>> {
-            let causes = run.found.causes.as_ref()?;
-            let mean_ns = causes.mean?.sum_ns();
-            let mut taken = BTreeMap::new();
-            for source in &causes.sources {
-                let name = folded(&source.source, &source.name);
-                *taken.entry((source.source.clone(), name)).or_default() += source.share * mean_ns;
-            }
-            Some(taken)
-        };
         let taken =
-            self.sides.each_ref().map(|side| side.iter().map(taken).collect::<Option<Vec<_>>>());
+            self.sides.each_ref().map(|side| side.iter().map(taken_ns).collect::<Option<Vec<_>>>());
         let [Some(before), Some(after)] = taken else { return vec![] };
         let names: BTreeSet<_> = before.iter().chain(&after).flat_map(BTreeMap::keys).collect();
-        let values = |name| {
-            [&before, &after].map(|side| {
-                side.iter()
-                    .map(|taken| taken.get(name).copied().unwrap_or(0.0))
-                    .collect::<Vec<f64>>()
-            })
+        let of_name = |side: &[Taken], name| -> Vec<f64> {
+            side.iter().map(|taken| taken.get(name).copied().unwrap_or(0.0)).collect()
         };
-        let rows: Vec<[Vec<f64>; 2]> = names.iter().map(|name| values(name)).collect();
+        let rows: Vec<[Vec<f64>; 2]> =
+            names.iter().map(|name| [&before, &after].map(|side| of_name(side, name))).collect();
         let found = names.into_iter().zip(differences(&rows, self.design));
         let mut found: Vec<WakeSourceChange> = found
             .map(|((source, name), difference)| WakeSourceChange {
@@ -397,6 +367,42 @@ fn both_means(values: &[Vec<f64>; 2]) -> [f64; 2] {
 }
 
 /// Finds the clear differences among all of these.
+/// What each source took of a wake-up on average, in nanoseconds.
+type Taken = BTreeMap<(String, String), f64>;
+
+/// Returns what the sources took in a run; none without their events.
+fn taken_ns(run: &WakeupRun<'_>) -> Option<Taken> {
+    let causes = run.found.causes.as_ref()?;
+    let mean_ns = causes.mean?.sum_ns();
+    let mut taken = Taken::new();
+    for source in &causes.sources {
+        let name = folded(&source.source, &source.name);
+        *taken.entry((source.source.clone(), name)).or_default() += source.share * mean_ns;
+    }
+    Some(taken)
+}
+
+impl WakeupSide {
+    fn new(name: &str, runs: &[WakeupRun<'_>]) -> Self {
+        WakeupSide {
+            name: name.to_owned(),
+            runs: runs.len() as u64,
+            wakeups: runs.iter().map(|run| run.found.samples()).sum(),
+        }
+    }
+}
+
+impl LateShare {
+    fn new(late: u64, wakeups: u64, dispersion: f64) -> Self {
+        let part = |events: f64| (events / wakeups as f64).min(1.0);
+        let share = (wakeups > 0).then(|| Interval {
+            low: part(fewest_events(late as f64, dispersion)),
+            high: part(most_events(late as f64, dispersion)),
+        });
+        LateShare { wakeups, late, share }
+    }
+}
+
 fn finished(tested: Vec<Tested>) -> Vec<WakeupChange> {
     let mut probabilities = vec![];
     for row in &tested {

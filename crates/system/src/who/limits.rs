@@ -30,6 +30,16 @@ struct Limited {
     throttled_ns: u64,
 }
 
+impl Limited {
+    /// Reads it once more; a group that is gone stays as it was.
+    fn again(&self, root: &Root) -> Option<Self> {
+        match limited(root, &self.directory) {
+            None if !root.exists(&self.directory) => Some(self.clone()),
+            found => found,
+        }
+    }
+}
+
 impl Limits {
     /// Reads the counts of this process's cgroup and those above it.
     #[must_use]
@@ -53,12 +63,8 @@ impl Limits {
     fn read_again_in(&self, root: &Root) -> Self {
         let now = Self::read_at(root, self.cgroup.clone(), self.own.clone());
         let has = |known: &&Limited| now.limited.iter().any(|it| it.directory == known.directory);
-        let again = |known: &Limited| match limited(root, &known.directory) {
-            None if !root.exists(&known.directory) => Some(known.clone()),
-            found => found,
-        };
         // They come first, because groups below others are.
-        let others = self.limited.iter().filter(|known| !has(known)).filter_map(again);
+        let others = self.limited.iter().filter(|known| !has(known)).filter_map(|known| known.again(root));
         let limited = others.chain(now.limited.iter().cloned()).collect();
         let waited_ns = now.waited_ns.or(self.waited_ns);
         Self { limited, waited_ns, seen: self.seen.clone(), ..now }

@@ -40,11 +40,7 @@ fn skipped(boot: &Boot) -> Option<&'static str> {
 fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     evidence.succeeded()?;
     let [interrupt_ns, thread_ns] = medians(&evidence.text("rtla")?)?;
-    let number = |file: &str, place: &str| {
-        let found = evidence.json(file)?;
-        let value = found.pointer(place).and_then(Value::as_f64);
-        value.with_context(|| format!("{file} lacks {place}"))
-    };
+    let number = |file, place| number(evidence, file, place);
     let timer_ns = number("events.json", "/causes/mean/timer_ns")?;
     let latency_ns = number("bare.json", "/rows/0/p50_ns")?;
     for file in ["bare.json", "events.json"] {
@@ -62,6 +58,12 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     Ok(both)
 }
 
+fn number(evidence: &Evidence<'_>, file: &str, place: &str) -> anyhow::Result<f64> {
+    let found = evidence.json(file)?;
+    let value = found.pointer(place).and_then(Value::as_f64);
+    value.with_context(|| format!("{file} lacks {place}"))
+}
+
 /// Returns the medians of interrupt and thread in the tracer's histogram, whose rows are `NS INTERRUPTS THREADS`.
 fn medians(histogram: &str) -> anyhow::Result<[f64; 2]> {
     let rows = histogram.lines().filter_map(|line| {
@@ -70,17 +72,19 @@ fn medians(histogram: &str) -> anyhow::Result<[f64; 2]> {
         <[f64; 3]>::try_from(numbers).ok()
     });
     let rows: Vec<[f64; 3]> = rows.collect();
-    let median = |column: usize| {
-        let half = rows.iter().map(|row| row[column]).sum::<f64>() / 2.0;
-        let mut below = 0.0;
-        let reaches = |row: &&[f64; 3]| {
-            below += row[column];
-            half > 0.0 && below >= half
-        };
-        let row = rows.iter().find(reaches).context("rtla counted nothing")?;
-        anyhow::Ok(row[0] + BUCKET_NS / 2.0)
-    };
-    Ok([median(1)?, median(2)?])
+    Ok([median(&rows, 1)?, median(&rows, 2)?])
+}
+
+fn median(rows: &[[f64; 3]], column: usize) -> anyhow::Result<f64> {
+    let half = rows.iter().map(|row| row[column]).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    for row in rows {
+        below += row[column];
+        if half > 0.0 && below >= half {
+            return Ok(row[0] + BUCKET_NS / 2.0);
+        }
+    }
+    anyhow::bail!("rtla counted nothing")
 }
 
 #[cfg(test)]
