@@ -19,7 +19,7 @@ use crate::samples::cells::{Cells, value_at};
 use crate::samples::figures::{Point, survival};
 use crate::samples::values::Scale;
 use crate::samples::visit;
-use crate::stats::{Interval, dispersion, fewest_events, mean, most_events};
+use crate::stats::{Interval, dispersion, mean, share_of_events};
 use anechoic_recording::run::{Outcome, Run};
 use anechoic_recording::wakeup::{Sleep, Waker, WakingCall};
 use anechoic_recording::{Fixed, Policy, Problem, Recording, Sample, Series};
@@ -232,7 +232,7 @@ pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
             worst.sort_by_key(|(ticks, sample, _)| (std::cmp::Reverse(*ticks), sample.start_ticks));
             worst.truncate(WORST);
         }
-        if block.samples + outcome.lost >= outcome.samples {
+        if block.samples.saturating_add(outcome.lost) >= outcome.samples {
             blocks[at].take().into_iter().for_each(|block| block.finish(outcome, &mut groups));
         }
     })?;
@@ -337,9 +337,9 @@ impl Group {
         }
         self.cells.merge(&mut block.cells);
         self.waker_cpu = block.sleep.waker.map(|waker| waker.cpu);
-        self.samples += block.samples;
-        self.lost += outcome.lost;
-        self.overruns += block.overruns;
+        self.samples = self.samples.saturating_add(block.samples);
+        self.lost = self.lost.saturating_add(outcome.lost);
+        self.overruns = self.overruns.saturating_add(block.overruns);
         let passes = outcome.passes.map(|one| [one.woken_ticks, one.again_ticks]);
         let each = self.passes.iter_mut().zip(passes.into_iter().flatten());
         each.for_each(|(all, one)| all.push(one));
@@ -381,7 +381,7 @@ impl Group {
             p999_ns: self.quantile(0.999).map(value),
             max_ns: self.cells.cells().last().map(|cell| value(cell.value)),
             late: late as u64,
-            late_share: (samples > 0).then(|| late_share(&self.late, samples)),
+            late_share: (samples > 0).then(|| share_of_events(&self.late, samples)),
             late_dispersion: dispersion(&self.late),
             p50_of_blocks_ns: self
                 .medians_of_blocks()
@@ -411,17 +411,6 @@ impl Group {
             .iter()
             .filter_map(|(block, with)| Some(scale.value(*with - *without.medians.get(block)?)));
         Estimate::from_blocks(&more.collect::<Vec<_>>())
-    }
-}
-
-/// Returns the bounds of the share of late wake-ups, from how many were late in each of equal parts of the time.
-fn late_share(late: &[f64], samples: u64) -> Interval {
-    let all: f64 = late.iter().sum();
-    let dispersion = dispersion(late);
-    let share = |events: f64| (events / samples as f64).min(1.0);
-    Interval {
-        low: share(fewest_events(all, dispersion)),
-        high: share(most_events(all, dispersion)),
     }
 }
 
@@ -474,7 +463,7 @@ mod tests {
                         late[random.random_range(0..parts)] += f64::from(burst);
                     }
                 }
-                let bounds = late_share(&late, SAMPLES);
+                let bounds = share_of_events(&late, SAMPLES);
                 below += u32::from(truth < bounds.low);
                 above += u32::from(truth > bounds.high);
             }
@@ -484,8 +473,8 @@ mod tests {
                 "{expected} in bursts of {burst}: {below} {above}"
             );
         }
-        let none = late_share(&[0.0; 160], 1_000);
+        let none = share_of_events(&[0.0; 160], 1_000);
         assert!(none.low == 0.0 && (none.high - 0.003).abs() < 1e-4, "the rule of three: {none:?}");
-        assert!(late_share(&[1.0; 4], 4).high <= 1.0);
+        assert!(share_of_events(&[1.0; 4], 4).high <= 1.0);
     }
 }

@@ -1,17 +1,18 @@
 //! Did wake-up latency change? Runs of `measure wakeup` before and after a change, with the run as the unit.
 
+mod sources;
+
 use super::contrast::{Contrast, Design};
-use super::parts::{clear_of, differences};
+use super::parts::clear_of;
 use super::{ChangedSetting, Difference, Order, Trials, Values, changed, notes};
 use crate::cluster::settings;
-use crate::folded::folded;
 use crate::history::flaws;
 use crate::stats::{Interval, fewest_events, mean, most_events, probability_of_more};
 use crate::wakeup::{Kind, Latencies, Wakeup};
 use anechoic_recording::{Problem, ProblemKind, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Fewest blocks of a recording that show how much its blocks differ.
 const FEWEST_BLOCKS: usize = 3;
@@ -167,8 +168,8 @@ pub fn compare_wakeups(
     let rows = unit.rows(&kinds, if other_cpus { &[] } else { &first });
     let verdict = verdict(&rows, &unit);
     Ok(WakeupComparison {
-        before: WakeupSide::new(&names[0], sides[0]),
-        after: WakeupSide::new(&names[1], sides[1]),
+        before: WakeupSide::new(&names[0], &sides[0]),
+        after: WakeupSide::new(&names[1], &sides[1]),
         verdict,
         order: design.order(),
         by_blocks,
@@ -317,31 +318,6 @@ impl Unit<'_> {
             clear: false,
         }
     }
-
-    /// Returns what the sources took of a wake-up in each run.
-    fn sources(&self) -> Vec<WakeSourceChange> {
-        let taken =
-            self.sides.each_ref().map(|side| side.iter().map(taken_ns).collect::<Option<Vec<_>>>());
-        let [Some(before), Some(after)] = taken else { return vec![] };
-        let names: BTreeSet<_> = before.iter().chain(&after).flat_map(BTreeMap::keys).collect();
-        let of_name = |side: &[Taken], name| -> Vec<f64> {
-            side.iter().map(|taken| taken.get(name).copied().unwrap_or(0.0)).collect()
-        };
-        let rows: Vec<[Vec<f64>; 2]> =
-            names.iter().map(|name| [&before, &after].map(|side| of_name(side, name))).collect();
-        let found = names.into_iter().zip(differences(&rows, self.design));
-        let mut found: Vec<WakeSourceChange> = found
-            .map(|((source, name), difference)| WakeSourceChange {
-                source: source.clone(),
-                name: name.clone(),
-                difference,
-            })
-            .collect();
-        let size =
-            |change: &WakeSourceChange| (change.difference.after - change.difference.before).abs();
-        found.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        found
-    }
 }
 
 /// Returns the row of this kind: of a CPU, or of all together.
@@ -366,20 +342,12 @@ fn both_means(values: &[Vec<f64>; 2]) -> [f64; 2] {
     values.each_ref().map(|side| mean(side).unwrap_or_default())
 }
 
-/// Finds the clear differences among all of these.
-/// What each source took of a wake-up on average, in nanoseconds.
-type Taken = BTreeMap<(String, String), f64>;
-
-/// Returns what the sources took in a run; none without their events.
-fn taken_ns(run: &WakeupRun<'_>) -> Option<Taken> {
-    let causes = run.found.causes.as_ref()?;
-    let mean_ns = causes.mean?.sum_ns();
-    let mut taken = Taken::new();
-    for source in &causes.sources {
-        let name = folded(&source.source, &source.name);
-        *taken.entry((source.source.clone(), name)).or_default() += source.share * mean_ns;
+impl WakeupChange {
+    /// Returns whether anything of it differs beyond chance.
+    fn is_clear(&self) -> bool {
+        let quantiles = [&self.p50_ns, &self.p99_ns];
+        self.late.clear || quantiles.into_iter().flatten().any(|difference| difference.clear)
     }
-    Some(taken)
 }
 
 impl WakeupSide {
@@ -403,6 +371,7 @@ impl LateShare {
     }
 }
 
+/// Finds the clear differences among all of these.
 fn finished(tested: Vec<Tested>) -> Vec<WakeupChange> {
     let mut probabilities = vec![];
     for row in &tested {
@@ -438,11 +407,7 @@ fn finished(tested: Vec<Tested>) -> Vec<WakeupChange> {
 
 /// Returns the verdict from the rows of all CPUs together.
 fn verdict(rows: &[WakeupChange], unit: &Unit<'_>) -> WakeupVerdict {
-    let clear = |row: &WakeupChange| {
-        let quantiles = [&row.p50_ns, &row.p99_ns];
-        row.late.clear || quantiles.into_iter().flatten().any(|difference| difference.clear)
-    };
-    let differs = rows.iter().filter(|row| row.cpu.is_none()).any(clear);
+    let differs = rows.iter().filter(|row| row.cpu.is_none()).any(WakeupChange::is_clear);
     match (unit.by_blocks, differs) {
         (true, true) => WakeupVerdict::OneRunDiffers,
         (true, false) => WakeupVerdict::OneRun,

@@ -23,6 +23,11 @@ pub(super) struct Counts<'a> {
 }
 
 impl Counts<'_> {
+    /// Returns how many were counted.
+    pub(super) fn all(&self) -> u64 {
+        self.ranges.iter().fold(0_u64, |sum, (_, _, count)| sum.saturating_add(count))
+    }
+
     /// Returns how many were longer than this.
     pub(super) fn longer_than(&self, ns: u64) -> Within<u64> {
         Within {

@@ -87,17 +87,13 @@ pub fn examine(
     };
     let elapsed_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));
     let (mut findings, counted) = gate.finish();
-    let has_waits = are_known(recording);
-    let waits =
-        rules.iter().zip(&mut findings).filter(|(rule, _)| rule.judges_waits() && has_waits);
-    for (rule, findings) in waits {
-        *findings = waits::findings(rule, recording)?;
-    }
-    let has_releases = releases_are_known(recording);
-    let releases =
-        rules.iter().zip(&mut findings).filter(|(rule, _)| rule.judges_releases() && has_releases);
-    for (rule, findings) in releases {
-        *findings = releases::findings(rule, recording)?;
+    let (has_waits, has_releases) = (are_known(recording), releases_are_known(recording));
+    for (rule, findings) in rules.iter().zip(&mut findings) {
+        if rule.judges_waits() && has_waits {
+            *findings = waits::findings(rule, recording)?;
+        } else if rule.judges_releases() && has_releases {
+            *findings = releases::findings(rule, recording)?;
+        }
     }
     let program = run.program.as_ref().map(|program| ProgramRun {
         name: program.name.clone(),

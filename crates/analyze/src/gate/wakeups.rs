@@ -16,23 +16,27 @@ use anechoic_recording::{ActivityKind, Problem, Recording, Series};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// CPU, and how its thread slept.
-type Key = (u32, Kind);
+/// CPU, absent for a thread that the scheduler put on any, and how the thread slept.
+type Key = (Option<u32>, Kind);
 
 /// The wake-ups of one kind on one CPU.
 #[derive(Debug, Default)]
 struct Group {
     samples: u64,
     lost: u64,
+    overruns: u64,
     longest_ticks: u64,
     /// For each rule how many count in each part of each block.
     late: Vec<Vec<f64>>,
+    /// For each rule the time of those that count.
+    late_ticks: Vec<u64>,
 }
 
 impl Group {
     /// Begins a block of which so many were lost.
     fn begin(&mut self, rules: usize, lost: u64) {
-        self.lost += lost;
+        self.lost = self.lost.saturating_add(lost);
+        self.late_ticks.resize(rules, 0);
         self.late.resize(rules, vec![]);
         self.late.iter_mut().for_each(|late| late.extend([0.0; PARTS]));
     }
@@ -50,21 +54,22 @@ pub(super) fn examine(
     let (run, known) = (recording.run(), recording.series()?);
     let wall_ns = run.clock.ns(span(&known));
     let groups = groups(recording, &known, rules)?;
-    let judge = |(at, rule): (usize, &Rule)| {
-        let woken =
-            groups.iter().filter(|(_, group)| group.samples > 0).map(|(key, group)| Woken {
-                cpu: key.0,
-                kind: key.1,
-                wall_ns,
-                samples: group.samples,
-                lost: group.lost,
-                longest_ns: run.clock.ns(group.longest_ticks),
-                late: group.late[at].clone(),
-            });
-        woken.filter_map(|woken| rule.judge_wakeups(&woken)).collect()
-    };
-    let mut findings: Vec<Vec<Finding>> = rules.iter().enumerate().map(judge).collect();
-    name_sources(recording, rules, &mut findings)?;
+    let mut findings: Vec<Vec<Finding>> = Vec::new();
+    for (at, rule) in rules.iter().enumerate() {
+        let measured = groups.iter().filter(|(_, group)| group.samples > 0);
+        let woken = measured.map(|(key, group)| Woken {
+            cpu: key.0,
+            kind: key.1,
+            wall_ns,
+            samples: group.samples,
+            lost: group.lost,
+            overruns: group.overruns,
+            longest_ns: run.clock.ns(group.longest_ticks),
+            late: group.late[at].clone(),
+        });
+        findings.push(woken.filter_map(|woken| rule.judge_wakeups(&woken)).collect());
+    }
+    name_sources(recording, rules, &groups, &mut findings)?;
     let judged = Judged {
         path: recording.dir().display().to_string(),
         host: host_name(recording),
@@ -89,7 +94,7 @@ fn groups(
 ) -> Result<BTreeMap<Key, Group>, Problem> {
     let clock = &recording.run().clock;
     let limits: Vec<u64> = rules.iter().map(|rule| clock.ticks(rule.counts_over_ns())).collect();
-    let key = |series: &Series| Some((series.cpu?, Kind::from(&series.parameters.sleep?)));
+    let key = |series: &Series| Some((series.cpu, Kind::from(&series.parameters.sleep?)));
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     // The first part of each block.
     let mut first = vec![0; known.len()];
@@ -107,8 +112,11 @@ fn groups(
             let ticks = latency(sample);
             group.longest_ticks = group.longest_ticks.max(ticks);
             let part = first[at] + part_of_block(sample, outcome);
-            let counting = group.late.iter_mut().zip(&limits).filter(|(_, limit)| ticks > **limit);
-            counting.for_each(|(late, _)| late[part] += 1.0);
+            group.overruns = group.overruns.saturating_add(sample.count.saturating_sub(1));
+            for rule in (0..limits.len()).filter(|&rule| ticks > limits[rule]) {
+                group.late[rule][part] += 1.0;
+                group.late_ticks[rule] = group.late_ticks[rule].saturating_add(ticks);
+            }
         }
     })?;
     Ok(groups)
@@ -125,7 +133,7 @@ fn doubts(
     let mut doubts: Vec<Doubt> = doubt_of_state(run).into_iter().collect();
     let without = groups.iter().find(|(_, group)| group.samples == 0);
     match without {
-        Some(((cpu, _), _)) => doubts.push(Doubt::NotMeasured { cpu: Some(*cpu) }),
+        Some(((cpu, _), _)) => doubts.push(Doubt::NotMeasured { cpu: *cpu }),
         None if groups.is_empty() => doubts.push(Doubt::NotMeasured { cpu: None }),
         None => doubts.extend(requirements.too_short(wall_ns)),
     }
@@ -141,6 +149,7 @@ fn doubts(
 fn name_sources(
     recording: &Recording,
     rules: &[Rule],
+    groups: &BTreeMap<Key, Group>,
     findings: &mut [Vec<Finding>],
 ) -> Result<(), Problem> {
     let run = recording.run();
@@ -153,7 +162,7 @@ fn name_sources(
         rules.iter().map(|rule| run.clock.ticks(rule.counts_over_ns())).collect();
     rows::each(recording, |woken| {
         let ticks = latency(woken.sample);
-        let key = (woken.sample.cpu, Kind::from(&woken.sleep));
+        let key = (woken.series.cpu, Kind::from(&woken.sleep));
         for rule in (0..limits.len()).filter(|&rule| ticks > limits[rule]) {
             taken.entry((rule, key)).or_default().add(woken);
         }
@@ -161,37 +170,36 @@ fn name_sources(
     for (rule, findings) in findings.iter_mut().enumerate() {
         for finding in findings.iter_mut().filter(|finding| failed(finding)) {
             let kind = finding.wakeups.and_then(|wakeups| wakeups.kind);
-            let key = finding.cpu.zip(kind);
-            let taken = key.and_then(|key| taken.get(&(rule, key)));
-            finding.largest_source = taken.and_then(Taken::largest);
+            let Some(key) = kind.map(|kind| (finding.cpu, kind)) else { continue };
+            // Of all that count: nothing is known of those without events.
+            let whole_ticks = groups.get(&key).map_or(0, |group| group.late_ticks[rule]);
+            let taken = taken.get(&(rule, key));
+            finding.largest_source = taken.and_then(|taken| taken.largest(whole_ticks));
         }
     }
     Ok(())
 }
 
-/// What each source took of wake-ups.
+/// What each source took of wake-ups, in ticks.
 #[derive(Debug, Default)]
-struct Taken {
-    whole_ticks: u64,
-    by_source: BTreeMap<(Arc<str>, Arc<str>), u64>,
-}
+struct Taken(BTreeMap<(Arc<str>, Arc<str>), u64>);
 
 impl Taken {
     fn add(&mut self, woken: &rows::Explained<'_>) {
-        self.whole_ticks = self.whole_ticks.saturating_add(latency(woken.sample));
         let known = woken.rows.iter().filter(|row| row.kind != ActivityKind::NotAttributable);
         for row in known.filter(|row| row.self_ticks > 0) {
             let key = (Arc::clone(&row.source), Arc::clone(&row.name));
-            *self.by_source.entry(key).or_default() += row.self_ticks;
+            let taken = self.0.entry(key).or_default();
+            *taken = taken.saturating_add(row.self_ticks);
         }
     }
 
-    fn largest(&self) -> Option<LargestSource> {
-        let largest = self.by_source.iter().rev().max_by_key(|(_, ticks)| **ticks);
+    fn largest(&self, whole_ticks: u64) -> Option<LargestSource> {
+        let largest = self.0.iter().rev().max_by_key(|(_, ticks)| **ticks);
         largest.map(|((source, name), ticks)| LargestSource {
             source: source.to_string(),
             name: name.to_string(),
-            share: crate::share(*ticks, self.whole_ticks),
+            share: crate::share(*ticks, whole_ticks),
         })
     }
 }

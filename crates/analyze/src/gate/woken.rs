@@ -17,13 +17,16 @@ pub struct JudgedWakeups {
 /// The wake-ups of one kind on one CPU, as a rule sees them.
 #[derive(Debug, Clone)]
 pub(super) struct Woken {
-    pub(super) cpu: u32,
+    /// The CPU; absent for a thread that the scheduler put on any.
+    pub(super) cpu: Option<u32>,
     pub(super) kind: Kind,
     /// For how long the recording lasted.
     pub(super) wall_ns: u64,
     pub(super) samples: u64,
     /// Number that were measured and not stored.
     pub(super) lost: u64,
+    /// Number of further expiries that passed before the thread could sleep again.
+    pub(super) overruns: u64,
     pub(super) longest_ns: u64,
     /// Number that count in each part of the time.
     pub(super) late: Vec<f64>,
@@ -39,7 +42,7 @@ impl Woken {
     pub(super) fn finding(&self) -> Finding {
         Finding {
             recording: None,
-            cpu: Some(self.cpu),
+            cpu: self.cpu,
             program: None,
             runs: None,
             outcome: Outcome::Undecided,
@@ -70,7 +73,7 @@ mod tests {
     fn woken(samples: u64, late: Vec<f64>) -> Woken {
         let kind = Kind { interval_ns: 1_000_000, shallow: false, call: None };
         let (longest_ns, wall_ns) = (60_000, samples * 1_000_000);
-        Woken { cpu: 0, kind, wall_ns, samples, lost: 0, longest_ns, late }
+        Woken { cpu: Some(0), kind, wall_ns, samples, lost: 0, overruns: 0, longest_ns, late }
     }
 
     fn rule(given: &str) -> Rule {
@@ -149,12 +152,10 @@ mod tests {
                 }
                 let woken = woken(samples, parts);
                 let truth = expected / samples as f64;
-                let outcome = |limit: f64| {
-                    let rule = Rule { limit, ..rule("max-late >50us=1/1e6") };
-                    rule.judge_wakeups(&woken).expect("it judges wake-ups").outcome
-                };
-                wrong[0] += u32::from(outcome(truth * 1.000_001) == Outcome::Fail);
-                wrong[1] += u32::from(outcome(truth * 0.999_999) == Outcome::Pass);
+                let rule = |limit: f64| Rule { limit, ..rule("max-late >50us=1/1e6") };
+                let judged = |limit| rule(limit).judge_wakeups(&woken).expect("judged").outcome;
+                wrong[0] += u32::from(judged(truth * 1.000_001) == Outcome::Fail);
+                wrong[1] += u32::from(judged(truth * 0.999_999) == Outcome::Pass);
             }
             // 5 %, and three standard errors of the simulation.
             assert!(wrong.iter().all(|number| *number <= 71), "{expected}: {wrong:?} of {RUNS}");

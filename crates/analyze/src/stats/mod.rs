@@ -10,7 +10,9 @@ mod student;
 pub(crate) use batches::Batches;
 pub(crate) use correlation::{inflation, successive, unbiased};
 pub(crate) use gamma::{UNSEEN, highest_mean, lowest_mean};
-pub(crate) use poisson::{dispersion, fewest_events, fewest_in_sum, most_events, most_in_sum};
+pub(crate) use poisson::{
+    dispersion, fewest_events, fewest_in_sum, most_events, most_in_sum, share_of_events,
+};
 pub(crate) use spread::carriers;
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};

@@ -2,6 +2,7 @@
 //!
 //! Bounds of numbers hold with a probability of 95 % on their side, those of sums with 97.5 %. Without any event the upper bound of a number is 3 / time, the "rule of three".
 
+use super::Interval;
 use super::gamma::{gamma_quantile, highest_mean, lowest_mean};
 use super::spread::Spread;
 
@@ -21,6 +22,16 @@ pub(crate) fn fewest_events(count: f64, dispersion: f64) -> f64 {
         return 0.0;
     }
     gamma_quantile(1.0 - CONFIDENCE, count / dispersion) * dispersion
+}
+
+/// Returns the bounds of the share of `all` that are events, from how many were in each of equal parts of the time.
+pub(crate) fn share_of_events(events: &[f64], all: u64) -> Interval {
+    let (number, dispersion) = (events.iter().sum(), dispersion(events));
+    let share = |events: f64| (events / all as f64).min(1.0);
+    Interval {
+        low: share(fewest_events(number, dispersion)),
+        high: share(most_events(number, dispersion)),
+    }
 }
 
 /// Returns the variance of a number of events divided by that of independent ones, at least 1, from the counts in equal

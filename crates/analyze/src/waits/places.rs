@@ -71,7 +71,7 @@ pub struct Calls {
 impl Calls {
     /// Returns whether the program's calls end before the function with which a thread begins: it has no frame pointers.
     #[must_use]
-    pub fn end_early(&self) -> bool {
+    fn end_early(&self) -> bool {
         let begins =
             |call: &String| BEGINNINGS.contains(&&**call) || call.ends_with("lang_start_internal");
         // The C library has no frame pointers as distributions build it: what it calls first is called by its file.

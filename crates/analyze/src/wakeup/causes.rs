@@ -235,7 +235,8 @@ impl Adding {
             TickParts::new(sample, rows, call.is_some()).filter(|_| rows::are_known(sample, rows));
         let Some(parts) = parts else {
             self.not_attributable += 1;
-            self.unknown_late_ticks += if classes[2] { latency(sample) } else { 0 };
+            let late = if classes[2] { latency(sample) } else { 0 };
+            self.unknown_late_ticks = self.unknown_late_ticks.saturating_add(late);
             return None;
         };
         let mut of_sample: BTreeMap<(Arc<str>, Arc<str>), u64> = BTreeMap::new();
@@ -246,7 +247,7 @@ impl Adding {
         let in_class = (0..CLASSES).filter(|&class| classes[class]);
         for class in in_class.clone() {
             self.numbers[class] += 1;
-            self.ticks[class] += latency(sample);
+            self.ticks[class] = self.ticks[class].saturating_add(latency(sample));
             self.parts[class].add(parts);
         }
         let (number, sum) = self.by_call.entry(call).or_default();
@@ -315,17 +316,17 @@ pub(super) fn explain(recording: &Recording, found: &mut Wakeup) -> Result<(), P
     }
     let late_ticks = run.clock.ticks(found.late_ns);
     let (mut adding, mut stages) = (Adding::default(), Stages::default());
+    let scale = Scale::new(Fixed::Work, &run.clock);
     rows::each(recording, |woken| {
         let (sample, kind) = (woken.sample, Kind::from(&woken.sleep));
         let ticks = latency(sample);
         let same = |row: &&Latencies| row.cpu == woken.series.cpu && row.kind() == kind;
         let row = found.rows.iter().find(same);
-        let above = row
-            .and_then(|row| row.p99_ns)
-            .is_some_and(|p99_ns| ticks as f64 * found.tick_ns > p99_ns);
+        let above =
+            row.and_then(|row| row.p99_ns).is_some_and(|p99_ns| scale.value(ticks as f64) > p99_ns);
         let added = adding.add(sample, woken.rows, [true, above, ticks > late_ticks], kind.call);
         if let (Some(row), Some((parts, ..))) = (row, &added) {
-            stages.add(ticks, parts.stages(), row, found.tick_ns);
+            stages.add(scale.value(ticks as f64), parts.stages(), row);
             adding.idle.add(sample, woken.rows, parts.timer, run);
         }
         let at_ns = run.clock.ns(sample.start_ticks.saturating_sub(run.start_ticks));

@@ -97,22 +97,22 @@ mod tests {
         }
     }
 
+    fn sample(cpu: u32, end_ticks: u64) -> Sample {
+        Sample { series: 0, index: 0, cpu, start_ticks: 0, end_ticks, count: 1 }
+    }
+
     /// Wake-ups of 1 to 9 and of 100 to 900 ticks until the interrupt, whose medians are known.
     #[test]
     fn medians_are_of_the_wake_ups_of_a_state() {
         let mut run = builders::run("wakeup", builders::clock(500_000_000), vec![]);
-        let state = |us| IdleState {
-            state: 2,
-            name: "C6".into(),
-            exit_latency_us: Some(us),
-            cpus: vec![if us > 200 { 1 } else { 0 }],
-        };
-        run.idle_states = vec![state(133), state(890)];
+        for (cpu, us) in [(0, 133), (1, 890)] {
+            let (state, name) = (2, "C6".to_owned());
+            let state = IdleState { state, name, exit_latency_us: Some(us), cpus: vec![cpu] };
+            run.idle_states.push(state);
+        }
         let mut states = IdleStates::default();
         let mut add = |cpu, name, state, timer| {
-            let sample =
-                Sample { series: 0, index: 0, cpu, start_ticks: 0, end_ticks: timer + 7, count: 1 };
-            states.add(&sample, &[row(cpu, name, state)], timer, &run);
+            states.add(&sample(cpu, timer + 7), &[row(cpu, name, state)], timer, &run);
         };
         for ticks in 1..=9 {
             add(0, AFTER_IDLE, Some("C6"), ticks * 100);
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn nothing_is_said_where_no_state_is_known() {
         let mut states = IdleStates::default();
-        let sample = Sample { series: 0, index: 0, cpu: 0, start_ticks: 0, end_ticks: 9, count: 1 };
+        let sample = sample(0, 9);
         states.add(
             &sample,
             &[row(0, AFTER_IDLE, None)],

@@ -21,9 +21,9 @@ pub struct Explained<'a> {
 
 /// Returns whether these rows explain all of a wake-up.
 pub(crate) fn are_known(sample: &Sample, rows: &[Activity]) -> bool {
-    let own: u64 = rows.iter().map(|row| row.self_ticks).sum();
+    let own = rows.iter().try_fold(0_u64, |sum, row| sum.checked_add(row.self_ticks));
     let known = rows.iter().all(|row| row.kind != ActivityKind::NotAttributable);
-    known && own == latency(sample)
+    known && own == Some(latency(sample))
 }
 
 /// Passes each wake-up to `take`, in time order on each CPU, without those of blocks without events between others with them:

@@ -70,19 +70,12 @@ pub(super) struct Stages {
 const QUANTILES: [f64; 4] = [0.0, 0.5, 0.99, 0.999];
 
 impl Stages {
-    /// Adds a wake-up with these parts, one of the wake-ups of `row`.
-    pub(super) fn add(
-        &mut self,
-        ticks: u64,
-        stages: [u64; STAGES.len()],
-        row: &Latencies,
-        tick_ns: f64,
-    ) {
+    /// Adds a wake-up of this latency with these parts, one of the wake-ups of `row`.
+    pub(super) fn add(&mut self, ns: f64, stages: [u64; STAGES.len()], row: &Latencies) {
         self.wakeups += 1;
         for (cells, ticks) in self.cells.iter_mut().zip(stages) {
             cells.add(&[ticks]);
         }
-        let ns = ticks as f64 * tick_ns;
         let begin = [Some(0.0), row.p50_ns, row.p99_ns, row.p999_ns];
         let is_above = |limit: &Option<f64>| limit.is_some_and(|limit| ns > limit);
         let band = begin.iter().rposition(is_above).unwrap_or(0);
@@ -91,12 +84,12 @@ impl Stages {
     }
 
     pub(super) fn tails(&mut self, scale: &Scale) -> Vec<StageTail> {
-        let samples = self.wakeups;
-        let tail = |(stage, cells): (Stage, &mut Cells)| StageTail {
-            stage,
-            survival: survival(cells.cells(), samples, scale),
-        };
-        STAGES.into_iter().zip(&mut self.cells).map(tail).collect()
+        let mut tails = Vec::new();
+        for (stage, cells) in STAGES.into_iter().zip(&mut self.cells) {
+            let survival = survival(cells.cells(), self.wakeups, scale);
+            tails.push(StageTail { stage, survival });
+        }
+        tails
     }
 
     /// Returns for each band with wake-ups the quantile at which it begins, their number, and the sum of each stage in ticks.
@@ -113,16 +106,21 @@ pub(super) fn chain(sample: &Sample, rows: &[Activity], tick_ns: f64) -> Vec<Lin
     longest.sort_by_key(|row| Reverse(row.self_ticks));
     longest.truncate(CHAIN);
     longest.sort_by_key(|row| (row.start_ticks, Reverse(row.end_ticks)));
-    let ns = |ticks: u64| ticks.saturating_sub(sample.start_ticks) as f64 * tick_ns;
-    let link = |row: &&Activity| Link {
-        start_ns: ns(row.start_ticks),
-        end_ns: ns(row.end_ticks.min(sample.end_ticks)),
-        source: row.source.to_string(),
-        name: row.name.to_string(),
-        function: row.function.as_deref().map(str::to_owned),
-        sent_by_cpu: row.sent_by_cpu,
-    };
-    longest.iter().map(link).collect()
+    longest.into_iter().map(|row| Link::new(sample, row, tick_ns)).collect()
+}
+
+impl Link {
+    fn new(sample: &Sample, row: &Activity, tick_ns: f64) -> Self {
+        let ns = |ticks: u64| ticks.saturating_sub(sample.start_ticks) as f64 * tick_ns;
+        Link {
+            start_ns: ns(row.start_ticks),
+            end_ns: ns(row.end_ticks.min(sample.end_ticks)),
+            source: row.source.to_string(),
+            name: row.name.to_string(),
+            function: row.function.as_deref().map(str::to_owned),
+            sent_by_cpu: row.sent_by_cpu,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +137,8 @@ mod tests {
         };
         let mut stages = Stages::default();
         for ticks in [5, 10, 11, 50, 51, 90, 91] {
-            stages.add(ticks, [ticks - 3, 1, 0, 1, 1], &row(Some(50.0), Some(90.0)), 1.0);
+            let parts = [ticks - 3, 1, 0, 1, 1];
+            stages.add(ticks as f64, parts, &row(Some(50.0), Some(90.0)));
         }
         let found: Vec<(f64, u64)> =
             stages.bands().map(|(above, wakeups, _)| (above, wakeups)).collect();
@@ -147,7 +146,7 @@ mod tests {
         let sum: u64 = stages.bands().flat_map(|(.., sums)| sums).sum();
         assert_eq!(sum, 308);
         let mut few = Stages::default();
-        few.add(500, [497, 1, 0, 1, 1], &row(None, None), 1.0);
+        few.add(500.0, [497, 1, 0, 1, 1], &row(None, None));
         assert_eq!(few.bands().map(|(above, ..)| above).collect::<Vec<_>>(), [0.5]);
         assert!(Stages::default().bands().next().is_none());
     }

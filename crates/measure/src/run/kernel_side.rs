@@ -3,18 +3,15 @@
 use super::plan::Plan;
 use super::stacks::Stacks;
 use super::store::Store;
-use super::tracing::{collector, config};
+use super::tracing::{collector, config, describe};
 use super::trial::{self, Rounds};
 use super::window::{Before, BeforeProgram, Part};
 use anechoic_kernels::counter;
-use anechoic_recording::run::{EventCost, RecordedEvent, Run};
+use anechoic_recording::run::{EventCost, Run};
 use anechoic_recording::who::CpuLimits;
-use anechoic_recording::{
-    Counter, EventKind, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words,
-};
+use anechoic_recording::{Counter, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words};
 use anechoic_system::clock::Anchor;
 use anechoic_system::counters::Snapshot;
-use anechoic_system::idle;
 use anechoic_system::steal::{StealReader, StealReading};
 use anechoic_system::tracefs::{Batch, Collector, Marker, TraceError};
 use anechoic_system::who::{self, Census, Limits, Threads};
@@ -68,15 +65,7 @@ impl KernelSide {
         }
         match collector(plan, run) {
             Ok(collector) => {
-                let alternate_ns = plan.experiment.alternate.map(|period| period.as_nanos() as u64);
-                run.trace = Some(anechoic_recording::run::Trace {
-                    alternate_ns,
-                    ..collector.description()
-                });
-                let idle = |event: &RecordedEvent| event.number == EventKind::CpuIdle as u16;
-                if run.trace.iter().flat_map(|trace| &trace.events).any(idle) {
-                    run.idle_states = idle::states(&plan.measured());
-                }
+                describe(&collector, plan, run);
                 side.collector = Some(collector);
             }
             Err(error) => missing(run, "kernel events", error),

@@ -2,9 +2,10 @@
 
 use super::plan::Plan;
 use anechoic_kernels::counter;
-use anechoic_recording::run::Run;
-use anechoic_recording::{Clock, methods};
+use anechoic_recording::run::{Run, Trace};
+use anechoic_recording::{Clock, EventKind, methods};
 use anechoic_system::clock::Anchor;
+use anechoic_system::idle;
 use anechoic_system::tracefs::{Collector, Config, TraceError, Tracefs};
 
 /// Ring buffer of one CPU, in KiB; smaller if all buffers would exceed 1/64 of the memory.
@@ -37,6 +38,16 @@ pub(super) fn collector(plan: &Plan, run: &Run) -> Result<Collector, TraceError>
     collector.on(counter::ordered())?;
     collector.marker().mark(); // the housekeeper
     Ok(collector)
+}
+
+/// Describes in `run` how events are recorded.
+pub(super) fn describe(collector: &Collector, plan: &Plan, run: &mut Run) {
+    let alternate_ns = plan.experiment.alternate.map(|period| period.as_nanos() as u64);
+    let trace = Trace { alternate_ns, ..collector.description() };
+    if trace.events.iter().any(|event| event.number == EventKind::CpuIdle as u16) {
+        run.idle_states = idle::states(&plan.measured());
+    }
+    run.trace = Some(trace);
 }
 
 /// Returns a function that converts times of `CLOCK_MONOTONIC_RAW` to ticks.

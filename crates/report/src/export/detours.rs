@@ -120,7 +120,11 @@ impl<'a> Export<'a> {
 
     /// Returns each CPU as a file of its own.
     pub(super) fn by_cpu(self) -> Vec<Self> {
-        let one_cpu = |&cpu: &u32| Self {
+        self.cpus.iter().map(|cpu| self.one_cpu(*cpu)).collect()
+    }
+
+    fn one_cpu(&self, cpu: u32) -> Self {
+        Self {
             cpus: vec![cpu],
             loops: self.loops.clone(),
             notes: self.notes.clone(),
@@ -128,9 +132,8 @@ impl<'a> Export<'a> {
             summary: None,
             wakeups: None,
             read: Cell::new(0),
-            ..self
-        };
-        self.cpus.iter().map(one_cpu).collect()
+            ..*self
+        }
     }
 
     /// Returns the recording.

@@ -64,7 +64,8 @@ impl Limits {
         let now = Self::read_at(root, self.cgroup.clone(), self.own.clone());
         let has = |known: &&Limited| now.limited.iter().any(|it| it.directory == known.directory);
         // They come first, because groups below others are.
-        let others = self.limited.iter().filter(|known| !has(known)).filter_map(|known| known.again(root));
+        let others =
+            self.limited.iter().filter(|known| !has(known)).filter_map(|known| known.again(root));
         let limited = others.chain(now.limited.iter().cloned()).collect();
         let waited_ns = now.waited_ns.or(self.waited_ns);
         Self { limited, waited_ns, seen: self.seen.clone(), ..now }

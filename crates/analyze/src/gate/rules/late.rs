@@ -51,20 +51,22 @@ impl Late {
 
 fn judge(rule: &Rule, woken: &Woken) -> Finding {
     let seen = woken.number() as f64;
+    // Each expiry that passed while the thread was late, or whose wake-up was lost, may have been late.
+    let uncertain = woken.lost.saturating_add(woken.overruns);
     let late = Late {
-        events: [seen, seen + woken.lost as f64],
+        events: [seen, seen + uncertain as f64],
         dispersion: dispersion(&woken.late),
-        samples: woken.samples.saturating_add(woken.lost),
+        samples: woken.samples.saturating_add(uncertain),
         wall_ns: woken.wall_ns,
     };
-    late.judge(rule, woken.finding())
+    late.judge(rule, Finding { uncertain, ..woken.finding() })
 }
 
 /// They are taken to be independent, because their times are not known.
 fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
     let length_ns = rule.longer_than_ns.unwrap_or(0);
     let number = counts.longer_than(length_ns);
-    let samples = counts.ranges.iter().fold(0_u64, |sum, (_, _, count)| sum.saturating_add(count));
+    let samples = counts.all();
     if samples == 0 {
         return Err(Doubt::NotMeasured { cpu: Some(counts.cpu) });
     }

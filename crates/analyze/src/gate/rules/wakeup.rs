@@ -1,8 +1,9 @@
 //! `max-wakeup`: the longest wake-up.
 
 use super::{Judge, Rule, RuleRow, Scope, Unit, detour};
+use crate::gate::counts::Counts;
 use crate::gate::woken::Woken;
-use crate::gate::{Finding, Outcome};
+use crate::gate::{Doubt, Finding, JudgedWakeups, Outcome};
 use anechoic_recording::options::duration;
 
 /// The rule.
@@ -13,7 +14,7 @@ pub(super) static WAKEUP: RuleRow = RuleRow {
     scope: Scope::Limit,
     unit: Unit::Nanoseconds,
     limit: |text| duration(text).map(|time| time.as_nanos() as f64),
-    judge: Judge::Wakeups { wakeups: judge, counts: detour::judge_counts },
+    judge: Judge::Wakeups { wakeups: judge, counts: judge_counts },
 };
 
 /// Judges the longest wake-up of the recording, as [`detour::judge`] does.
@@ -28,4 +29,14 @@ fn judge(rule: &Rule, woken: &Woken) -> Finding {
         at_most,
         ..woken.finding()
     }
+}
+
+/// Judges the longest of the wake-ups that another tool counted on a CPU.
+fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
+    let samples = counts.all();
+    if samples == 0 {
+        return Err(Doubt::NotMeasured { cpu: Some(counts.cpu) });
+    }
+    let wakeups = Some(JudgedWakeups { samples, kind: None });
+    Ok(Finding { wakeups, ..detour::judge_counts(rule, counts)? })
 }

@@ -23,7 +23,8 @@ pub(in crate::export) struct Wakeups {
 impl Wakeups {
     fn read(recording: &Recording) -> Result<Self, Problem> {
         let known = recording.series()?;
-        let number = known.iter().map(|(_, outcome)| outcome.samples).sum();
+        let number =
+            known.iter().fold(0_u64, |sum, (_, outcome)| sum.saturating_add(outcome.samples));
         let reported = |series: &Series| !series.parameters.events_off;
         let series = known.into_iter().map(|(series, _)| series).filter(reported);
         let series = series.map(|series| (series.series, series)).collect();
@@ -67,12 +68,13 @@ impl<'a> Export<'a> {
             let wakeups = Wakeups { kind: kinds.first().copied(), ..all.clone() };
             return Ok(vec![self.with_wakeups(wakeups)]);
         }
-        let of_kind = |kind: Kind| {
+        let mut files = Vec::new();
+        for kind in kinds {
             let whole =
                 Self::from_wakeups(self.recording, Some(&self.cpus), self.answers, self.progress)?;
-            Ok(whole.with_wakeups(Wakeups { kind: Some(kind), ..all.clone() }))
-        };
-        kinds.into_iter().map(of_kind).collect()
+            files.push(whole.with_wakeups(Wakeups { kind: Some(kind), ..all.clone() }));
+        }
+        Ok(files)
     }
 
     /// Returns the kind of its wake-ups; absent for detours, and for several kinds.
@@ -112,11 +114,9 @@ impl<'a> Export<'a> {
     /// Returns the series of the wake-ups on a CPU.
     pub(in crate::export) fn series_of(&self, cpu: u32) -> Option<&Series> {
         let wakeups = self.wakeups.as_ref()?;
-        let is_one = |series: &&Series| {
-            let kind = series.parameters.sleep.map(|sleep| Kind::from(&sleep));
-            series.cpu == Some(cpu) && (wakeups.kind.is_none() || wakeups.kind == kind)
-        };
-        wakeups.series.values().find(is_one)
+        let kind = |series: &Series| series.parameters.sleep.map(|sleep| Kind::from(&sleep));
+        let is_kind = |series: &Series| wakeups.kind.is_none() || wakeups.kind == kind(series);
+        wakeups.series.values().find(|series| series.cpu == Some(cpu) && is_kind(series))
     }
 
     /// Returns the result of its wake-ups; absent for detours.

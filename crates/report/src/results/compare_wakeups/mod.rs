@@ -22,14 +22,14 @@ const NAME: usize = 34;
 /// Number of sources that a short screen shows.
 const MOST_SOURCES: usize = 5;
 
+fn side(side: &WakeupSide) -> String {
+    format!("{} ({})", clip(&plain(&side.name), NAME), counted(side.runs, "run", "runs"))
+}
+
 /// Shows whether wake-up latency changed, and what took more or less of it.
 #[must_use]
 pub fn compare_wakeups(found: &WakeupComparison, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    let side = |side: &WakeupSide| {
-        let name = clip(&plain(&side.name), NAME);
-        format!("{name} ({})", counted(side.runs, "run", "runs"))
-    };
     screen.in_terminal(|terminal| {
         let [before, after] = [&found.before, &found.after].map(side);
         terminal.heading(&format!("comparison of wake-ups: {before} · {after}"));
@@ -95,21 +95,19 @@ struct Line {
 
 fn lines(found: &WakeupComparison, all: bool) -> Vec<Line> {
     let shown = found.rows.iter().filter(|row| all || row.cpu.is_none());
-    let line = |row: &WakeupChange| {
-        let quantiles = [("median", row.p50_ns), ("99 %", row.p99_ns)];
-        let whose = name(row, found);
-        quantiles
-            .into_iter()
-            .filter_map(move |(quantile, difference)| {
-                let name = match &*whose {
-                    "all" => quantile.to_owned(),
-                    whose => format!("{quantile}, {whose}"),
-                };
-                Some(Line { name, difference: difference? })
-            })
-            .collect::<Vec<_>>()
-    };
-    shown.flat_map(line).collect()
+    shown.flat_map(|row| lines_of_row(row, &name(row, found))).collect()
+}
+
+fn lines_of_row(row: &WakeupChange, whose: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (quantile, difference) in [("median", row.p50_ns), ("99 %", row.p99_ns)] {
+        let name = match whose {
+            "all" => quantile.to_owned(),
+            whose => format!("{quantile}, {whose}"),
+        };
+        lines.extend(difference.map(|difference| Line { name, difference }));
+    }
+    lines
 }
 
 fn latencies(lines: &[Line], found: &WakeupComparison) -> Table {

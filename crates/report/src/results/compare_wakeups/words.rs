@@ -24,6 +24,10 @@ pub(super) fn sentences(found: &WakeupComparison) -> Vec<String> {
             "No verdict: one run on a side does not show how much runs differ. These recordings differ by more than the \
              variation within them."
         }
+        WakeupVerdict::OneRun if !found.rows.iter().any(shows_variation) => {
+            "No verdict: one run on a side does not show how much runs differ, and these recordings have too few blocks to show \
+             how much they vary within."
+        }
         WakeupVerdict::OneRun => {
             "No verdict: one run on a side does not show how much runs differ. These recordings do not differ by more than \
              the variation within them."
@@ -39,6 +43,10 @@ pub(super) fn sentences(found: &WakeupComparison) -> Vec<String> {
         sentences.extend(reach(found));
     }
     sentences
+}
+
+fn shows_variation(row: &WakeupChange) -> bool {
+    row.p50_ns.is_some_and(|median| median.interval.is_some())
 }
 
 /// Returns a sentence for each clear difference of all CPUs together.

@@ -65,7 +65,7 @@ fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
             Some(wakeups) => wakeups::longest(rule, finding, wakeups),
             None => longest(rule, finding, gate),
         },
-        Unit::WakeupShare => wakeups::late(finding, gate),
+        Unit::WakeupShare => wakeups::late(rule, finding, gate),
         Unit::PerSecond => rate(rule, finding, gate),
         Unit::Increase => increase(finding),
     };

@@ -77,11 +77,8 @@ pub(super) fn bands(causes: &Causes) -> Option<(Chart, String)> {
     let occurs = |stage: &Stage| bands.iter().any(|(_, band)| band.mean.stage_ns(*stage) > 0.0);
     let all = STAGES.iter().enumerate().rev().filter(|(_, stage)| occurs(stage));
     let stacked = all.map(|(number, stage)| {
-        let height = |band: &Band| {
-            let below = STAGES[..=number].iter().map(|stage| band.mean.stage_ns(*stage));
-            below.sum::<f64>() / band.mean.sum_ns()
-        };
-        let points: Vec<(f64, f64)> = bands.iter().map(|(at, band)| (*at, height(band))).collect();
+        let points = bands.iter().map(|(at, band)| (*at, share_below(band, number)));
+        let points: Vec<(f64, f64)> = points.collect();
         let spans = points.iter().map(|(at, _)| (at - HALF, at + HALF)).collect();
         Curve::numbered(number, name(*stage).into(), Draw::Bars, &points)
             .recolored(palette::curve_color(number))
@@ -97,6 +94,12 @@ pub(super) fn bands(causes: &Causes) -> Option<(Chart, String)> {
         listed(&means)
     );
     (!bands.is_empty()).then(|| (chart.named("parts"), caption))
+}
+
+/// Returns the share of a band's latency that the stages up to this one take.
+fn share_below(band: &Band, number: usize) -> f64 {
+    let below = STAGES[..=number].iter().map(|stage| band.mean.stage_ns(*stage));
+    below.sum::<f64>() / band.mean.sum_ns()
 }
 
 /// Names a band by its quantile.
@@ -116,10 +119,6 @@ pub(super) fn longest(found: &Wakeup) -> Option<(Chart, String)> {
         (source_name(&link.source, &link.name, &found.run), link.start_ns, link.end_ns)
     }));
     let heights: Vec<f64> = (1..=rows.len()).rev().map(|height| height as f64).collect();
-    let ends = |rows: &[(String, f64, f64)], heights: &[f64]| -> Vec<(f64, f64)> {
-        let rows = rows.iter().zip(heights);
-        rows.flat_map(|((_, start, end), y)| [(*start, *y), (*end, *y)]).collect()
-    };
     let (parts, activities) = rows.split_at(number_of_parts);
     let (upper, lower) = heights.split_at(number_of_parts);
     let curves = [("part", ends(parts, upper)), ("activity", ends(activities, lower))];
@@ -137,6 +136,12 @@ pub(super) fn longest(found: &Wakeup) -> Option<(Chart, String)> {
         count(u64::from(worst.cpu))
     );
     Some((chart, caption))
+}
+
+/// Returns both ends of each row at its height.
+fn ends(rows: &[(String, f64, f64)], heights: &[f64]) -> Vec<(f64, f64)> {
+    let rows = rows.iter().zip(heights);
+    rows.flat_map(|((_, start, end), y)| [(*start, *y), (*end, *y)]).collect()
 }
 
 /// Returns name, start and end of each part of a wake-up.

@@ -27,7 +27,7 @@ pub(in crate::results::gate) fn one_in(share: f64) -> String {
     match share {
         0.0 => "none".into(),
         _ if share > 0.1 => format!("{:.1} %", share * 100.0),
-        _ => format!("1 in {}", count((1.0 / share) as u64)),
+        _ => format!("1 in {}", count((1.0 / share).round() as u64)),
     }
 }
 
@@ -48,6 +48,8 @@ pub(super) fn longest(rule: &RuleOutcome, finding: &Finding, wakeups: &JudgedWak
                 one_in(rarer.min(1.0))
             )
         }
+        // A doubt that is stated elsewhere.
+        Outcome::Undecided if finding.uncertain == 0 => format!("{longest} in {samples}"),
         Outcome::Undecided => {
             let number = counted(finding.uncertain, "that was", "that were");
             format!("{longest}, but {number} lost may be longer")
@@ -56,21 +58,29 @@ pub(super) fn longest(rule: &RuleOutcome, finding: &Finding, wakeups: &JudgedWak
 }
 
 /// Returns the share of the late wake-ups.
-pub(super) fn late(finding: &Finding, gate: &Gate) -> String {
+pub(super) fn late(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let samples = finding.wakeups.map_or(0, |wakeups| wakeups.samples);
     let samples = counted(samples, "wake-up", "wake-ups");
     let seen = match finding.events {
         0 => format!("none of {samples}"),
         events => format!("{} of {samples} ({})", count(events), one_in(finding.value)),
     };
-    let kind =
-        if is_of_counts(finding, gate) { "in a range that contains the length" } else { "lost" };
+    let kind = if is_of_counts(finding, gate) {
+        "in a range that contains the length"
+    } else {
+        "lost or passed meanwhile"
+    };
     let uncertain = match (finding.outcome, finding.uncertain) {
         (Outcome::Fail, _) | (_, 0) => String::new(),
         (_, number) => format!(" and {} that are {kind}", count(number)),
     };
     let enough = match (finding.outcome, finding.needed_ns) {
         (Outcome::Undecided, Some(needed)) => format!("; measure for {} or longer", span(needed)),
+        // A doubt that is stated elsewhere.
+        (Outcome::Undecided, None) if finding.at_least > rule.limit => String::new(),
+        (Outcome::Undecided, None) if finding.value > rule.limit => {
+            "; over the limit, but perhaps by chance".into()
+        }
         (Outcome::Undecided, None) if finding.uncertain > 0 => "; these may be too many".into(),
         (Outcome::Undecided, None) => "; too close to the limit to decide".into(),
         _ => String::new(),
