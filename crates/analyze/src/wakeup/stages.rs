@@ -129,12 +129,8 @@ mod tests {
 
     #[test]
     fn bands_are_those_of_the_quantiles_of_the_row_and_add_up() {
-        let row = |p99_ns, p999_ns| Latencies {
-            p50_ns: Some(10.0),
-            p99_ns,
-            p999_ns,
-            ..Latencies::default()
-        };
+        let median = || Latencies { p50_ns: Some(10.0), ..Latencies::default() };
+        let row = |p99_ns, p999_ns| Latencies { p99_ns, p999_ns, ..median() };
         let mut stages = Stages::default();
         for ticks in [5, 10, 11, 50, 51, 90, 91] {
             let parts = [ticks - 3, 1, 0, 1, 1];

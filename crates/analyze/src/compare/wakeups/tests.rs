@@ -179,6 +179,18 @@ fn one_run_on_a_side_makes_no_verdict() {
     assert!(found > COMPARISONS * 4 / 5, "{found} of {COMPARISONS}");
 }
 
+/// Compares one run with another, or with none.
+fn verdict(
+    before: &(Run, Wakeup),
+    after: Option<&(Run, Wakeup)>,
+) -> Result<WakeupVerdict, Problem> {
+    let names = ["before", "after"].map(str::to_owned);
+    let before = [WakeupRun { run: &before.0, found: &before.1 }];
+    let after = after.into_iter().map(|made| WakeupRun { run: &made.0, found: &made.1 });
+    let after: Vec<WakeupRun<'_>> = after.collect();
+    compare_wakeups(names, [&before, &after], None).map(|found| found.verdict)
+}
+
 #[test]
 fn what_has_nothing_in_common_is_refused() {
     let other = {
@@ -187,18 +199,12 @@ fn what_has_nothing_in_common_is_refused() {
         let recording = record(dir.path(), &[block]);
         (recording.run().clone(), wakeup(&recording).expect("readable"))
     };
-    let (first, names) = (template(), ["before", "after"].map(str::to_owned));
+    let first = template();
     let (a, b, mut c) = (first.clone(), other, first);
     c.1.late_ns = 50_000;
-    let refused = |before: &(Run, Wakeup), after: Option<&(Run, Wakeup)>| {
-        let before = [WakeupRun { run: &before.0, found: &before.1 }];
-        let after: Vec<WakeupRun<'_>> =
-            after.into_iter().map(|made| WakeupRun { run: &made.0, found: &made.1 }).collect();
-        compare_wakeups(names.clone(), [&before, &after], None).map(|found| found.verdict)
-    };
     let why = |result: Result<WakeupVerdict, Problem>| result.expect_err("refused").to_string();
-    assert!(why(refused(&a, None)).contains("after has no runs"));
-    assert!(why(refused(&a, Some(&b))).contains("no interval and kind of idle in common"));
-    assert!(why(refused(&a, Some(&c))).contains("different limits"));
-    assert_eq!(refused(&a, Some(&a)).ok(), Some(WakeupVerdict::OneRun));
+    assert!(why(verdict(&a, None)).contains("after has no runs"));
+    assert!(why(verdict(&a, Some(&b))).contains("no interval and kind of idle in common"));
+    assert!(why(verdict(&a, Some(&c))).contains("different limits"));
+    assert_eq!(verdict(&a, Some(&a)).ok(), Some(WakeupVerdict::OneRun));
 }
