@@ -274,23 +274,23 @@ impl Unit<'_> {
                     .map(|side| side.iter().flat_map(|row| row.p50_of_blocks_ns.clone()).collect()),
             ),
         };
-        let enough = |values: &[Vec<f64>; 2]| {
-            !self.by_blocks || values.iter().all(|side| side.len() >= FEWEST_BLOCKS)
-        };
-        let contrast = |values: Option<&[Vec<f64>; 2]>| {
-            let values = values.filter(|values| enough(values))?;
-            Some((Contrast::new(values, self.design)?, both_means(values)))
-        };
         let whole_medians = quantiles(&runs, |row| row.p50_ns);
         let p99 = quantiles(&runs, |row| row.p99_ns);
-        let p99_contrast = contrast(p99.as_ref().filter(|_| !self.by_blocks));
+        let p99_contrast =
+            p99.as_ref().filter(|_| !self.by_blocks).and_then(|p99| self.contrast(p99));
         Some(Tested {
             kind,
             cpu,
-            contrasts: [contrast(medians.as_ref()), p99_contrast],
+            contrasts: [medians.as_ref().and_then(|medians| self.contrast(medians)), p99_contrast],
             means: [whole_medians.as_ref().map(both_means), p99.as_ref().map(both_means)],
             late: self.late(&runs),
         })
+    }
+
+    /// Returns how the sides differ, with the mean of each; absent for too few blocks.
+    fn contrast(&self, values: &[Vec<f64>; 2]) -> Option<(Contrast, [f64; 2])> {
+        let enough = !self.by_blocks || values.iter().all(|side| side.len() >= FEWEST_BLOCKS);
+        enough.then(|| Some((Contrast::new(values, self.design)?, both_means(values))))?
     }
 
     /// Compares the shares of late wake-ups.
@@ -380,11 +380,8 @@ fn finished(tested: Vec<Tested>) -> Vec<WakeupChange> {
         probabilities.push(row.late.probability);
     }
     let clear = clear_of(&probabilities);
-    let mut next = 0;
-    let mut is_clear = || {
-        next += 1;
-        clear.contains(&(next - 1))
-    };
+    let mut each = (0..probabilities.len()).map(|at| clear.contains(&at));
+    let mut is_clear = || each.next().unwrap_or(false);
     let mut rows = vec![];
     for Tested { kind, cpu, contrasts, means, late } in tested {
         let [p50_ns, p99_ns] = [0, 1].map(|at| match (&contrasts[at], means[at]) {
