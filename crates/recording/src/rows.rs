@@ -313,7 +313,8 @@ tables! {
         woken_ticks: u64 as rising,
         /// How much later than `end_ticks` it may have had the CPU, because the switch to it was not reported.
         unseen_ticks: u64,
-        /// `due_ticks` of the release of the thread before this one; absent for its first.
+        /// `due_ticks` of the release of the thread before this one; absent for its first, after a loss of events, and if something
+        /// other than a timer has woken the thread in between.
         previous_ticks: Option<u64>,
         /// Identifier of the source that took most of the time after the slack.
         source: Arc<str>,

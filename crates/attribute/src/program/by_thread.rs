@@ -53,6 +53,9 @@ pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Resul
         if let Some(event) = event.filter(|_| has_releases) {
             tables.releases.extend(releases.event(event, members, |tid| threads.number(tid)));
         }
+        if event.is_none() && has_releases {
+            tables.releases.extend(releases.finish(run.end_ticks));
+        }
         let enough = threads.found() >= TAKEN || tables.releases.len() >= BATCH;
         if event.is_none() || enough {
             tables.take(threads, event.is_none())?;
@@ -71,7 +74,7 @@ pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Resul
 fn has_releases(run: &Run) -> bool {
     let events = run.trace.iter().flat_map(|trace| &trace.events);
     let has = |kind: EventKind| events.clone().any(|event| event.number == kind as u16);
-    has(EventKind::HrtimerSoft) && has(EventKind::HrtimerEntry)
+    [EventKind::HrtimerSoft, EventKind::HrtimerEntry, EventKind::HrtimerExit].into_iter().all(has)
 }
 
 struct Tables<'a> {

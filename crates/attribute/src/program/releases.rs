@@ -18,6 +18,8 @@ use timers::{Expiry, Timers};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
     tid: i32,
+    /// The number of the thread.
+    thread: u32,
     timer: Expiry,
     woken: u64,
     /// The CPU that the thread then had, and since when; up to so much later if the switch to it was not reported.
@@ -29,10 +31,14 @@ struct Found {
 /// A thread that was released and does not execute yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
+    /// The number of the thread.
+    thread: u32,
     timer: Expiry,
     woken: u64,
     /// The CPU that it still had when it was woken, because it was only about to sleep.
     on: Option<u32>,
+    /// Nothing else executed where it was woken.
+    on_idle: bool,
 }
 
 /// Finds the releases of a program's threads in the events of all CPUs, which come in time order.
@@ -40,11 +46,14 @@ pub(super) struct Releases<'a> {
     start_ticks: u64,
     /// The intervals in which events were lost, the next one last.
     losses: Vec<Loss>,
+    /// Those that go on.
+    lost: Vec<Loss>,
     timers: Timers,
     pending: HashMap<i32, Pending>,
     /// When the last event of each CPU came.
     seen: BTreeMap<u32, u64>,
-    /// For when the timer of the last release of each thread was set, by the number of the thread.
+    /// For when the timer of the last release of each thread was set, by the number of the thread; absent if something else
+    /// has woken it since.
     previous: HashMap<u32, u64>,
     explained: Explained<'a>,
 }
@@ -62,6 +71,7 @@ impl<'a> Releases<'a> {
         Self {
             start_ticks,
             losses,
+            lost: vec![],
             timers: Timers::new(clock),
             pending: HashMap::new(),
             seen: BTreeMap::new(),
@@ -78,34 +88,71 @@ impl<'a> Releases<'a> {
         members: &Members,
         number: impl Fn(i32) -> Option<u32>,
     ) -> Option<Release> {
-        while let Some(loss) = self.losses.pop_if(|loss| loss.start_ticks < event.ticks) {
-            self.pending.clear();
-            self.timers.lose();
-            self.explained.lose(loss.cpu);
-        }
+        self.lose(event.ticks);
         self.timers.event(event);
         self.explained.event(event);
         let found = self.arrives(event);
         if event.kind == EventKind::Waking {
-            self.wakes(event, members);
+            self.wakes(event, members, number);
         }
         self.seen.insert(event.cpu, event.ticks);
         let found = found.filter(|found| found.timer.due >= self.start_ticks)?;
-        Some(self.row(&found, number(found.tid)?))
+        Some(self.row(&found))
+    }
+
+    /// Returns the releases that are not over when the recording ends. Where a thread may have had its CPU all the while, this
+    /// is unseen.
+    pub(super) fn finish(&mut self, end_ticks: u64) -> Vec<Release> {
+        self.lose(end_ticks);
+        let pending = std::mem::take(&mut self.pending).into_iter();
+        let found = pending.map(|(tid, Pending { thread, timer, woken, on, on_idle })| {
+            let seen = self.seen.get(&timer.cpu).copied().unwrap_or(woken);
+            let end = match on {
+                Some(_) => woken,
+                None if on_idle => seen.max(woken),
+                None => end_ticks,
+            };
+            Found { tid, thread, timer, woken, cpu: timer.cpu, end, unseen: end_ticks - end }
+        });
+        let mut found: Vec<Found> =
+            found.filter(|found| found.timer.due >= self.start_ticks).collect();
+        found.sort_by_key(|found| (found.end, found.tid));
+        found.iter().map(|found| self.row(found)).collect()
+    }
+
+    /// Forgets what events may have changed that were lost before `ticks`.
+    fn lose(&mut self, ticks: u64) {
+        while let Some(loss) = self.losses.pop_if(|loss| loss.start_ticks < ticks) {
+            self.lost.push(loss);
+        }
+        if self.lost.is_empty() {
+            return;
+        }
+        self.pending.clear();
+        self.previous.clear();
+        self.timers.lose();
+        self.lost.iter().for_each(|loss| self.explained.lose(loss.cpu));
+        self.lost.retain(|loss| loss.end_ticks >= ticks);
     }
 
     /// Notes the thread that is woken, if a timer does it.
-    fn wakes(&mut self, event: &KernelEvent, members: &Members) {
+    fn wakes(
+        &mut self,
+        event: &KernelEvent,
+        members: &Members,
+        number: impl Fn(i32) -> Option<u32>,
+    ) {
         let tid = event.args[0] as i32;
-        if let Some(timer) = self.timers.expiring(event.cpu, event.pid)
-            && members.has(tid)
-        {
-            let on = (event.pid == tid).then_some(event.cpu);
-            let pending = Pending { timer, woken: event.ticks, on };
-            let known = self.pending.entry(tid).or_insert(pending);
-            if known.woken < timer.armed {
-                *known = pending; // it has executed in between, which no event shows
-            }
+        let Some(thread) = number(tid).filter(|_| members.has(tid)) else { return };
+        let Some(timer) = self.timers.expiring(event.cpu, event.pid) else {
+            self.previous.remove(&thread); // it was no longer busy with that release
+            return;
+        };
+        let on = (event.pid == tid).then_some(event.cpu);
+        let pending = Pending { thread, timer, woken: event.ticks, on, on_idle: event.pid == 0 };
+        let known = self.pending.entry(tid).or_insert(pending);
+        if known.woken < timer.armed {
+            *known = pending; // it has executed in between, which no event shows
         }
     }
 
@@ -114,51 +161,57 @@ impl<'a> Releases<'a> {
         if self.pending.is_empty() {
             return None;
         }
-        let (cpu, ticks) = (event.cpu, event.ticks);
+        let (cpu, ticks, next) = (event.cpu, event.ticks, event.args[0] as i32);
         if event.kind == EventKind::Switch
             && let Some(pending) = self.pending.get_mut(&event.pid).filter(|it| it.on == Some(cpu))
         {
+            if event.args[1] & 0xff != 0 {
+                let woken = pending.woken; // it went on at some time, and sleeps again
+                return self.end(event.pid, (cpu, woken), ticks - woken);
+            }
             pending.on = None; // preempted when it was about to sleep, or to go on
-            return None;
+            return self.end(next, (cpu, ticks), 0);
         }
-        let next = event.args[0] as i32;
         if event.kind == EventKind::Switch && self.pending.contains_key(&next) {
-            return self.finish(next, (cpu, ticks), 0);
+            return self.end(next, (cpu, ticks), 0);
         }
         let pending = self.pending.get(&event.pid)?;
-        let over = matches!(event.kind.role(), Role::Exit(Handler::Vector(_) | Handler::Irq));
+        let over = matches!(
+            event.kind.role(),
+            Role::Exit(Handler::Vector(_) | Handler::Irq | Handler::Softirq)
+        );
         match pending.on {
-            Some(on) if on == cpu && over => self.finish(event.pid, (cpu, ticks), 0),
+            Some(on) if on == cpu && over => self.end(event.pid, (cpu, ticks), 0),
             Some(_) => None,
             // The switch to it was not reported: it lies between the last event of the CPU and this one.
             None => {
                 let seen = self.seen.get(&cpu).copied().unwrap_or(pending.woken);
                 let begun = seen.max(pending.woken).min(ticks);
-                self.finish(event.pid, (cpu, begun), ticks - begun)
+                self.end(event.pid, (cpu, begun), ticks - begun)
             }
         }
     }
 
-    fn finish(&mut self, tid: i32, (cpu, end): (u32, u64), unseen: u64) -> Option<Found> {
-        let Pending { timer, woken, .. } = self.pending.remove(&tid)?;
-        Some(Found { tid, timer, woken, cpu, end, unseen })
+    fn end(&mut self, tid: i32, (cpu, end): (u32, u64), unseen: u64) -> Option<Found> {
+        let Pending { thread, timer, woken, .. } = self.pending.remove(&tid)?;
+        Some(Found { tid, thread, timer, woken, cpu, end, unseen })
     }
 
-    fn row(&mut self, found: &Found, thread: u32) -> Release {
+    fn row(&mut self, found: &Found) -> Release {
         let (source, name, source_ticks) = self.explained.most(found);
         let timer = &found.timer;
         Release {
             cpu: found.cpu,
             due_ticks: timer.due,
             end_ticks: found.end,
-            thread,
+            thread: found.thread,
             armed_ticks: timer.armed,
             slack_ticks: timer.slack,
             expired_ticks: timer.expired,
             timer_cpu: timer.cpu,
             woken_ticks: found.woken,
             unseen_ticks: found.unseen,
-            previous_ticks: self.previous.insert(thread, timer.due),
+            previous_ticks: self.previous.insert(found.thread, timer.due),
             source,
             name,
             source_ticks,

@@ -47,7 +47,8 @@ impl<'a> Explained<'a> {
     /// Returns what took most of a release that has just ended, from the time on at which the kernel had to let the timer expire.
     pub(super) fn most(&self, found: &Found) -> Taken {
         let timer = &found.timer;
-        let from = (timer.due + timer.slack).min(timer.expired).max(timer.armed).min(found.woken);
+        let latest = timer.due.saturating_add(timer.slack);
+        let from = latest.min(timer.expired).max(timer.armed).min(found.woken);
         let whole = found.end.saturating_sub(from);
         if whole <= self.clock.ticks(SWITCH_NS) {
             return (sources::WAKE_UP.id.into(), "".into(), whole);

@@ -13,6 +13,8 @@ const IDLE: i32 = 0;
 const SLEEPS: u64 = 1;
 /// A time is in µs, at 1 GHz; the clock of the timers is this much ahead of the counter.
 const US: u64 = 1_000;
+/// When the recording ends.
+const END_US: u64 = 9_000;
 const AHEAD_US: u64 = 1_000_000;
 
 fn event(us: u64, cpu: u32, kind: EventKind, pid: i32, args: [u64; 3]) -> KernelEvent {
@@ -53,7 +55,10 @@ fn play(events: &[KernelEvent], start_us: u64, losses: &[Loss]) -> Vec<Release> 
     let mut releases = Releases::new(&labels, &run.clock, start_us * US, losses.to_vec());
     let members = Members::new(&program);
     let number = |tid: i32| Some((tid - A) as u32);
-    events.iter().filter_map(|event| releases.event(event, &members, number)).collect()
+    let mut found: Vec<Release> =
+        events.iter().filter_map(|event| releases.event(event, &members, number)).collect();
+    found.extend(releases.finish(END_US * US));
+    found
 }
 
 /// CPU, due, armed, expired, woken, end, unseen; in µs.
@@ -75,7 +80,7 @@ fn a_release_is_from_the_time_asked_for_to_the_switch() {
     let whole = |parts: [Vec<KernelEvent>; 3]| parts.concat();
     let fires = expiry(105, 0, IDLE, A);
     let late = [100, 10, 106, 107, 120, 0];
-    let cases: [(&str, Vec<KernelEvent>, Vec<Row>); 9] = [
+    let cases: [(&str, Vec<KernelEvent>, Vec<Row>); 13] = [
         (
             "on time",
             whole([asleep(100), fires.clone(), vec![switch(120, 0, IDLE, 0, A)]]),
@@ -124,7 +129,47 @@ fn a_release_is_from_the_time_asked_for_to_the_switch() {
             whole([vec![], fires.clone(), vec![switch(120, 0, IDLE, 0, A)]]),
             vec![],
         ),
-        ("it does not get a CPU", whole([asleep(100), fires, vec![]]), vec![]),
+        (
+            "it does not get a CPU that is idle, or that is not reported",
+            whole([asleep(100), fires, vec![]]),
+            vec![(0, [100, 10, 106, 107, 109, END_US - 109])],
+        ),
+        (
+            "it does not get a CPU that another thread has",
+            whole([asleep(100), expiry(105, 0, HOG, A), vec![]]),
+            vec![(0, [100, 10, 106, 107, END_US, 0])],
+        ),
+        (
+            "the function of the timer runs in a softirq",
+            whole([
+                vec![set(100, 0, A, 40)],
+                expiry(105, 0, A, A)[..4].to_vec(),
+                vec![event(110, 0, EventKind::SoftirqExit, A, [1, 0, 0])],
+            ]),
+            vec![(0, [40, 100, 106, 107, 110, 0])],
+        ),
+        (
+            "the end of its interrupt is not reported",
+            whole([
+                vec![set(100, 0, A, 40)],
+                expiry(105, 0, A, A)[..4].to_vec(),
+                vec![switch(150, 0, A, SLEEPS, HOG)],
+            ]),
+            vec![(0, [40, 100, 106, 107, 107, 43])],
+        ),
+        (
+            "the slack has no end",
+            whole([
+                vec![
+                    event(10, 0, EventKind::HrtimerStart, A, [7, 0, u64::MAX]),
+                    event(10, 0, EventKind::HrtimerSoft, A, [7, US, 0]),
+                    event(106, 0, EventKind::HrtimerEntry, IDLE, [7, 0, 5 * US]),
+                ],
+                vec![waking(107, 0, IDLE, A)],
+                vec![switch(120, 0, IDLE, 0, A)],
+            ]),
+            vec![(0, [102, 10, 106, 107, 120, 0])],
+        ),
     ];
     for (name, events, expected) in cases {
         assert_eq!(rows(&play(&events, 0, &[])), expected, "case: {name}");
@@ -136,18 +181,21 @@ fn nothing_is_said_where_events_were_lost_or_before_the_start() {
     let mut events = vec![set(10, 0, A, 100), switch(12, 0, A, SLEEPS, IDLE)];
     events.extend(expiry(105, 0, IDLE, A));
     events.push(switch(120, 0, IDLE, 0, A));
-    let loss = |us: u64, cpu: u32| Loss {
+    let loss = |us: u64, until: u64, cpu: u32| Loss {
         what: LossKind::Events,
         cpu,
         start_ticks: us * US,
-        end_ticks: us * US + 1,
+        end_ticks: until * US,
         count: 1,
     };
     for (name, start, losses, expected) in [
         ("before the start", 101, vec![], 0),
-        ("lost after the timer was set, on another CPU", 0, vec![loss(50, 1)], 0),
-        ("lost after the waking", 0, vec![loss(110, 0)], 0),
-        ("lost before", 0, vec![loss(5, 0)], 1),
+        ("lost after the timer was set, on another CPU", 0, vec![loss(50, 51, 1)], 0),
+        ("lost after the waking", 0, vec![loss(110, 111, 0)], 0),
+        ("lost before", 0, vec![loss(5, 6, 0)], 1),
+        ("lost when the timer was set", 0, vec![loss(5, 11, 0)], 0),
+        ("and on two CPUs", 0, vec![loss(5, 11, 0), loss(6, 7, 1)], 0),
+        ("lost until after the waking", 0, vec![loss(5, 110, 1)], 0),
     ] {
         assert_eq!(play(&events, start, &losses).len(), expected, "case: {name}");
     }
@@ -201,13 +249,35 @@ fn what_took_most_of_a_release_is_named() {
 
 #[test]
 fn each_release_knows_the_one_before() {
-    let mut events = Vec::new();
-    for turn in 1..4 {
+    let turn = |turn: u64| {
         let at = 1_000 * turn;
-        events.extend([set(at - 900, 0, A, at), switch(at - 890, 0, A, SLEEPS, IDLE)]);
+        let mut events = vec![set(at - 900, 0, A, at), switch(at - 890, 0, A, SLEEPS, IDLE)];
         events.extend(expiry(at + 1, 0, IDLE, A));
         events.push(switch(at + 10, 0, IDLE, 0, A));
+        events
+    };
+    let blocked = vec![
+        switch(1_020, 0, A, SLEEPS, IDLE),
+        waking(1_090, 1, B, A),
+        switch(1_095, 0, IDLE, 0, A),
+    ];
+    let other = vec![waking(1_020, 0, A, B)];
+    let loss = Loss {
+        what: LossKind::Events,
+        cpu: 1,
+        start_ticks: 1_020 * US,
+        end_ticks: 1_021 * US,
+        count: 1,
+    };
+    for (name, between, losses, expected) in [
+        ("busy all the time", vec![], vec![], Some(1_000 * US)),
+        ("blocked elsewhere in between", blocked, vec![], None),
+        ("another thread was", other, vec![], Some(1_000 * US)),
+        ("events were lost in between", vec![], vec![loss], None),
+    ] {
+        let events = [turn(1), between, turn(2), turn(3)].concat();
+        let before: Vec<_> =
+            play(&events, 0, &losses).iter().map(|row| row.previous_ticks).collect();
+        assert_eq!(before, [None, expected, Some(2_000 * US)], "case: {name}");
     }
-    let before: Vec<_> = play(&events, 0, &[]).iter().map(|row| row.previous_ticks).collect();
-    assert_eq!(before, [None, Some(1_000 * US), Some(2_000 * US)]);
 }

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 
 /// The clocks of two timers differ by less than this, in ns, if they are one clock that was read twice in one interrupt.
 const ONE_CLOCK_NS: u64 = 1_000_000_000;
+/// A reading of a clock is older than this, in ns, only if the end of its interrupt was not reported.
+const READ_NS: u64 = 1_000_000;
+/// Number of functions of timers that run on a CPU at once, at most.
+const NESTED: usize = 8;
 
 /// A timer that expires, of which it is known when it was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +73,8 @@ impl Timers {
                 let place = expiring.iter().rposition(|(open, ..)| *open == timer);
                 expiring.truncate(place.unwrap_or_default());
             }
-            (_, Role::Exit(Handler::Vector(_) | Handler::Irq | Handler::Softirq)) => {
+            (EventKind::Switch, _)
+            | (_, Role::Exit(Handler::Vector(_) | Handler::Irq | Handler::Softirq)) => {
                 self.cpus.entry(event.cpu).or_default().read = None;
             }
             _ => {}
@@ -81,7 +86,10 @@ impl Timers {
     fn expires(&mut self, event: &KernelEvent, (timer, now_ns): (u64, u64)) {
         let (cpu, ticks) = (event.cpu, event.ticks);
         let on_cpu = self.cpus.entry(cpu).or_default();
-        let same = |&(ns, _): &(u64, u64)| ns == now_ns || ns.abs_diff(now_ns) > ONE_CLOCK_NS;
+        let oldest = ticks.saturating_sub(self.clock.ticks(READ_NS));
+        let same = |&(ns, read): &(u64, u64)| {
+            read >= oldest && (ns == now_ns || ns.abs_diff(now_ns) > ONE_CLOCK_NS)
+        };
         let read = on_cpu.read.filter(same).map_or(ticks, |(_, read)| read);
         on_cpu.read = Some((now_ns, read));
         let expiry = self.armed.take(&timer).map(|armed| Expiry {
@@ -92,6 +100,9 @@ impl Timers {
             expired: ticks,
         });
         on_cpu.expiring.retain(|(open, ..)| *open != timer); // its end was not seen
+        if on_cpu.expiring.len() == NESTED {
+            on_cpu.expiring.remove(0); // nor was the end of this one
+        }
         on_cpu.expiring.push((timer, event.pid, expiry));
     }
 
@@ -128,7 +139,7 @@ mod tests {
         let irq_exit = event(1_460, LocalTimerExit, [0; 3]);
         let far = 5 * ONE_CLOCK_NS;
         type Case<'a> = (&'a str, &'a [KernelEvent], Option<(u64, u64)>);
-        let cases: [Case<'_>; 9] = [
+        let cases: [Case<'_>; 10] = [
             ("never set", &[], None),
             ("set", &[start], Some((1_400, 0))),
             ("asked for earlier", &[start, soft], Some((1_000, 400))),
@@ -141,6 +152,11 @@ mod tests {
             ("read again", &[start, other(9_050), other_exit], Some((1_400, 0))),
             ("another clock", &[start, other(far), other_exit], Some((1_300, 0))),
             ("another interrupt", &[start, other(far), other_exit, irq_exit], Some((1_400, 0))),
+            (
+                "a switch in between",
+                &[start, other(far), other_exit, event(1_460, EventKind::Switch, [1, 0, 0])],
+                Some((1_400, 0)),
+            ),
             ("it has expired before", &[start, event(900, HrtimerEntry, [5, 0, 9_000])], None),
         ];
         for (name, before, expected) in cases {
@@ -153,6 +169,19 @@ mod tests {
             timers.event(&event(1_600, HrtimerExit, [5, 0, 0]));
             assert_eq!(timers.expiring(0, 7), None, "case: {name}");
         }
+    }
+
+    /// Where the end of an interrupt is not reported, a reading of the clock is not used later; nor do functions add up.
+    #[test]
+    fn ends_that_are_not_reported() {
+        let mut timers = Timers::new(&builders::clock(1_000_000_000));
+        for turn in 1..100 {
+            let at = turn * 2 * READ_NS;
+            timers.event(&event(at - 100, EventKind::HrtimerStart, [turn, 0, 9_000]));
+            timers.event(&event(at, EventKind::HrtimerEntry, [turn, 0, 9_100]));
+            assert_eq!(timers.expiring(0, 7).map(|it| it.due), Some(at - 100));
+        }
+        assert_eq!(timers.cpus[&0].expiring.len(), NESTED);
     }
 
     #[test]
