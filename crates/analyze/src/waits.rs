@@ -17,7 +17,7 @@ pub use places::{Calls, PoolPlace, WaitPlace, WaitPlaces, places, places_of_pool
 pub use releases::{LateBy, OVERRUN, ReleaseParts, ReleaseRow, Releases, SLACK, releases};
 pub use stacks::{StackNumbers, with_stacks};
 
-pub(crate) use releases::releases_are_known;
+pub(crate) use releases::{cause, releases_are_known};
 
 pub(crate) use longest::{longest_waits, wait_that_met};
 

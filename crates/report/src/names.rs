@@ -4,7 +4,7 @@ use crate::style::{plain, width};
 use crate::units::{count, cpu_list};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::memory::Outliers;
-use anechoic_analyze::waits::{Calls, Holder, HolderKind};
+use anechoic_analyze::waits::{Calls, Holder, HolderKind, OVERRUN, SLACK};
 use anechoic_recording::ActivityKind;
 use anechoic_recording::sources;
 
@@ -25,9 +25,13 @@ pub(crate) fn causes(outliers: &Outliers, run: &Facts) -> Option<String> {
     (!outliers.causes.is_empty()).then(|| named.collect::<Vec<_>>().join(", ") + more)
 }
 
-/// Returns the readable name of a source on a guest of a hypervisor, or on a machine without one.
+/// Returns the readable name of a source, or of what made a release late, on a guest of a hypervisor, or on a machine without one.
 pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
-    let title = sources::find(source).map_or(source, |known| known.title_on(guest));
+    let title = match source {
+        OVERRUN => "busy thread",
+        SLACK => "timer slack",
+        _ => sources::find(source).map_or(source, |known| known.title_on(guest)),
+    };
     if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
 }
 

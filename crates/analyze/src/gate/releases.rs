@@ -3,6 +3,7 @@
 use super::rules::Rule;
 use super::{Finding, LargestSource, Outcome};
 use crate::folded::folded;
+use crate::waits::cause;
 use anechoic_recording::{Problem, Recording, Release};
 use std::collections::BTreeMap;
 
@@ -28,9 +29,10 @@ impl OfCpu {
         }
         self.long += 1;
         self.long_ticks = self.long_ticks.saturating_add(length);
-        let named = (row.source.to_string(), folded(&row.source, &row.name).to_string());
+        let (source, name, ticks) = cause(row);
+        let named = (source.to_string(), folded(&source, &name).to_string());
         let taken = self.sources.entry(named).or_default();
-        *taken = taken.saturating_add(row.source_ticks);
+        *taken = taken.saturating_add(ticks);
     }
 
     fn largest_source(&self) -> Option<LargestSource> {

@@ -201,6 +201,16 @@ impl TickParts {
     }
 }
 
+/// Returns what took most of a release: a source, [`OVERRUN`] or [`SLACK`]; which instance of it; and for how many ticks.
+pub(crate) fn cause(row: &Release) -> (Arc<str>, Arc<str>, u64) {
+    let [overrun, slack, ..] = TickParts::new(row).0;
+    let own = if overrun >= slack { (OVERRUN, overrun) } else { (SLACK, slack) };
+    match own.1 > row.source_ticks {
+        true => (own.0.into(), "".into(), own.1),
+        false => (Arc::clone(&row.source), Arc::clone(&row.name), row.source_ticks),
+    }
+}
+
 /// Returns how many programmed times had passed when the thread set its timer for this one.
 fn overruns(row: &Release, period: Option<f64>) -> u64 {
     match (period, row.previous_ticks) {
@@ -221,7 +231,7 @@ impl Sums {
         let parts = TickParts::new(row);
         pool.lengths.add(latency);
         pool.longest = pool.longest.max(latency);
-        pool.overruns += overruns(row, period);
+        pool.overruns = pool.overruns.saturating_add(overruns(row, period));
         pool.unseen += u64::from(row.unseen_ticks > 0);
         pool.parts.add(parts);
         if latency <= self.late_ticks {
@@ -230,13 +240,8 @@ impl Sums {
         pool.late += 1;
         pool.late_ticks = pool.late_ticks.saturating_add(latency);
         pool.late_parts.add(parts);
-        let [overrun, slack, ..] = parts.0;
-        let own = if overrun >= slack { (OVERRUN, overrun) } else { (SLACK, slack) };
-        let (cause, ticks) = match own.1 > row.source_ticks {
-            true => ((own.0.into(), "".into()), own.1),
-            false => ((Arc::clone(&row.source), Arc::clone(&row.name)), row.source_ticks),
-        };
-        let taken = pool.late_by.entry(cause).or_default();
+        let (source, name, ticks) = cause(row);
+        let taken = pool.late_by.entry((source, name)).or_default();
         *taken = (taken.0 + 1, taken.1.saturating_add(ticks));
     }
 

@@ -628,24 +628,24 @@ fn runs_of_a_program_are_judged_together_and_each_program_by_itself() {
     assert_eq!(gate.rules[0].doubts[0].doubt, Doubt::NoProgram);
 }
 
-/// Adds releases of a thread: the latency, and how much later it may have had its CPU, in µs.
-fn with_releases(recording: &Recording, releases: &[(u64, u64)]) -> Recording {
+/// Adds releases of a thread: the latency, how much later it may have had its CPU, and how late it set its timer, in µs.
+fn with_releases(recording: &Recording, releases: &[(u64, u64, u64)]) -> Recording {
     let us = SECOND / 1_000_000;
-    let rows = releases.iter().zip(1..).map(|(&(latency, unseen), at)| Release {
+    let rows = releases.iter().zip(1..).map(|(&(latency, unseen, busy), at)| Release {
         cpu: 1,
         due_ticks: at * SECOND,
         end_ticks: at * SECOND + latency * us,
         thread: 0,
-        armed_ticks: at * SECOND - us,
+        armed_ticks: at * SECOND + busy * us,
         slack_ticks: 0,
-        expired_ticks: at * SECOND + us,
+        expired_ticks: at * SECOND + (busy + 1) * us,
         timer_cpu: 1,
-        woken_ticks: at * SECOND + us,
+        woken_ticks: at * SECOND + (busy + 1) * us,
         unseen_ticks: unseen * us,
         previous_ticks: None,
         source: "thread".into(),
         name: "hog".into(),
-        source_ticks: latency * us,
+        source_ticks: (latency - busy) * us,
     });
     let mut table = recording.derive::<Release>().expect("writable");
     table.append(&rows.collect::<Vec<_>>()).expect("in order");
@@ -663,18 +663,18 @@ fn the_longest_release_decides_and_none_proves_nothing() {
     };
     let older = judge(&recording);
     assert_eq!((older.outcome, &older.doubts[0].doubt), (Undecided, &Doubt::NoReleases));
-    for (releases, expected) in [
-        (&[][..], Undecided),
-        (&[(400, 0), (90, 0)], Pass),
-        (&[(90, 0), (600, 0)], Fail),
-        (&[(400, 200)], Undecided), // the switch was not reported
-        (&[(600, 200)], Fail),
+    for (releases, expected, cause) in [
+        (&[][..], Undecided, None),
+        (&[(400, 0, 0), (90, 0, 0)], Pass, None),
+        (&[(90, 0, 0), (600, 0, 0)], Fail, Some(("thread", "hog"))),
+        (&[(400, 200, 0)], Undecided, None), // the switch was not reported
+        (&[(600, 200, 0)], Fail, Some(("thread", "hog"))),
+        (&[(600, 0, 500)], Fail, Some(("overrun", ""))),
     ] {
         let rule = judge(&with_releases(&recording, releases));
         assert_eq!(rule.outcome, expected, "{releases:?}: {rule:?}");
         let largest = rule.decisive().and_then(|found| found.largest_source.clone());
-        let named = largest.is_some_and(|it| (&*it.source, &*it.name) == ("thread", "hog"));
-        assert_eq!(named, expected == Fail, "{rule:?}");
+        assert_eq!(largest.as_ref().map(|it| (&*it.source, &*it.name)), cause, "{rule:?}");
     }
 }
 

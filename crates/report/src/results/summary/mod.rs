@@ -50,7 +50,7 @@ fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     cpus::add_briefly(summary, screen);
     screen.gap();
     threads::add_briefly(summary, screen);
-    releases::add_briefly(summary, screen);
+    releases::add_briefly(summary, view, screen);
     places::add_briefly(summary, screen);
     if let Some(found) = &summary.sources {
         sources::add_briefly(found, run, view, screen);
@@ -73,7 +73,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     screen.gap();
     sources::part(summary, view, screen);
     threads::part(summary, view, screen);
-    releases::part(summary, screen);
+    releases::part(summary, view, screen);
     places::part(summary, screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, screen);

@@ -2,12 +2,12 @@
 
 use crate::names::source_name;
 use crate::screen::{Screen, Section};
-use crate::style::plain;
+use crate::style::{View, clip, plain, width};
 use crate::table::Table;
 use crate::units::{asked, count, length, number, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::waits::{LateBy, OVERRUN, ReleaseParts, ReleaseRow, Releases, SLACK};
+use anechoic_analyze::waits::{ReleaseParts, ReleaseRow, Releases};
 
 /// Number of threads in a brief table.
 const FEW: usize = 3;
@@ -15,10 +15,13 @@ const FEW: usize = 3;
 const FEWEST: u64 = 10;
 /// Number of causes that are named beside a row.
 const NAMED: usize = 3;
-/// Widest name of a thread.
+/// Widest name of a thread with its number, and that on a narrow screen.
 const NAME_COLUMNS: usize = 20;
+const NARROW_NAME_COLUMNS: usize = 16;
 /// Groups of columns.
 const GROUPS: [(&str, usize); 3] = [("", 4), ("latency", 3), ("", 1)];
+/// The same where there is no room for two of the columns.
+const NARROW_GROUPS: [(&str, usize); 3] = [("", 3), ("latency", 2), ("", 1)];
 
 /// Its section on a page.
 const SECTION: Section =
@@ -29,7 +32,7 @@ const EXPLANATION: &str = "latency: from the time for which the thread had set i
      latency; busy thread: the time had passed before the thread set its timer; timer slack: the kernel may delay the timers of ordinary threads.";
 
 /// Adds the threads with most late releases.
-pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
+pub(crate) fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let Some(releases) = &summary.releases else { return };
     let counts = |row: &&ReleaseRow| row.releases >= FEWEST || row.period_ns.is_some();
     let rows: Vec<&ReleaseRow> = releases.rows.iter().filter(counts).collect();
@@ -37,7 +40,7 @@ pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
         return;
     }
     let left = rows.len().saturating_sub(FEW);
-    let mut table = table(&rows, releases);
+    let mut table = fitting(&rows, releases, view);
     let asides: Vec<String> =
         rows.iter().map(|row| late_by(row, &summary.run).unwrap_or_default()).collect();
     table.asides(asides.iter().map(String::as_str));
@@ -46,13 +49,13 @@ pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
 }
 
 /// Adds all threads that timers released.
-pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
+pub(crate) fn part(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let Some(releases) = summary.releases.as_ref().filter(|found| !found.rows.is_empty()) else {
         return;
     };
     screen.part(SECTION, |part| {
         let rows: Vec<&ReleaseRow> = releases.rows.iter().collect();
-        let mut table = table(&rows, releases);
+        let mut table = fitting(&rows, releases, view);
         let asides: Vec<String> = rows.iter().map(|row| aside(row, &summary.run)).collect();
         table.asides(asides.iter().map(String::as_str));
         part.table(table);
@@ -61,46 +64,51 @@ pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
     });
 }
 
-fn table(rows: &[&ReleaseRow], releases: &Releases) -> Table {
+fn fitting(rows: &[&ReleaseRow], releases: &Releases, view: &View<'_>) -> Table {
+    table(rows, releases, true).or_if_too_wide(view, || table(rows, releases, false))
+}
+
+fn table(rows: &[&ReleaseRow], releases: &Releases, whole: bool) -> Table {
     let late = format!("> {}", asked(releases.late_ns));
     let some = |ns: Option<u64>| ns.map_or("–".into(), length);
-    Table::with_rows(rows)
-        .name("released", |row| name(row))
+    let columns = if whole { NAME_COLUMNS } else { NARROW_NAME_COLUMNS };
+    let mut table = Table::with_rows(rows)
+        .name("released", |row| name(row, columns))
         .explained("released", "Name and number of the thread, or number of threads of a pool")
-        .cut_at(NAME_COLUMNS)
-        .number("period", |row| row.period_ns.map_or("–".into(), time))
-        .number("times", |row| count(row.releases))
-        .number("overruns", |row| count(row.overruns))
-        .number("p50", |row| length(row.p50_ns))
-        .number("p99", |row| some(row.p99_ns))
+        .number("period", |row| row.period_ns.map_or("–".into(), time));
+    if whole {
+        table = table.number("times", |row| count(row.releases));
+    }
+    table =
+        table.number("overruns", |row| count(row.overruns)).number("p50", |row| length(row.p50_ns));
+    if whole {
+        table = table.number("p99", |row| some(row.p99_ns));
+    }
+    table
         .number("max", |row| length(row.max_ns))
         .number(&late, |row| count(row.late))
         .captioned(
             "The threads of the program that timers released, those with most late releases first",
         )
-        .grouped(&GROUPS)
+        .grouped(if whole { &GROUPS } else { &NARROW_GROUPS })
 }
 
-fn name(row: &ReleaseRow) -> String {
-    let name = plain(&row.name);
-    match row.tid {
-        Some(tid) => format!("{name} {tid}"),
-        None => format!("{name} × {}", count(row.threads)),
-    }
-}
-
-fn cause(by: &LateBy, run: &Facts) -> String {
-    match by.source.as_str() {
-        OVERRUN => "busy thread".into(),
-        SLACK => "timer slack".into(),
-        source => source_name(source, &by.name, run),
-    }
+/// Returns the name of a thread, which is cut, with its number, or with the number of threads of a pool.
+fn name(row: &ReleaseRow, columns: usize) -> String {
+    let number = match row.tid {
+        Some(tid) => format!(" {tid}"),
+        None => format!(" × {}", count(row.threads)),
+    };
+    clip(&plain(&row.name), columns.saturating_sub(width(&number))) + &number
 }
 
 /// Returns the causes of the late releases of a row; nothing if none was late.
 fn late_by(row: &ReleaseRow, run: &Facts) -> Option<String> {
     let causes = row.late_by.iter().take(NAMED);
-    let causes = causes.map(|by| format!("{} ({} %)", cause(by, run), number(100.0 * by.share)));
+    let causes = causes.map(|by| {
+        let name = source_name(&by.source, &by.name, run);
+        format!("{name} ({} %)", number(100.0 * by.share))
+    });
     let causes: Vec<String> = causes.collect();
     (!causes.is_empty()).then(|| format!("late by {}", causes.join(", ")))
 }
@@ -108,7 +116,10 @@ fn late_by(row: &ReleaseRow, run: &Facts) -> Option<String> {
 /// Returns the causes of the late releases of a row, and its mean parts.
 fn aside(row: &ReleaseRow, run: &Facts) -> String {
     let unseen = (row.unseen > 0).then(|| {
-        format!("the switch of {} was not reported, so that they took longer", count(row.unseen))
+        format!(
+            "the switch of {} was not reported, so that they may have taken longer",
+            count(row.unseen)
+        )
     });
     let parts = [Some(format!("mean {}", parts(&row.parts))), late_by(row, run), unseen];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
@@ -126,4 +137,41 @@ fn parts(parts: &ReleaseParts) -> String {
     let some = all.into_iter().filter(|(_, ns)| *ns >= 1.0);
     let named: Vec<String> = some.map(|(name, ns)| format!("{name} {}", time(ns))).collect();
     named.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_fits_a_narrow_screen_and_the_number_of_a_thread_is_whole() {
+        let row = ReleaseRow {
+            name: "a-thread-with-a-name".into(),
+            threads: 1,
+            tid: Some(4_194_303),
+            period_ns: Some(1_234_567.0),
+            releases: 123_456,
+            overruns: 12_345,
+            p50_ns: 123_456,
+            p99_ns: Some(234_567),
+            max_ns: 345_678_901,
+            late: 54_321,
+            parts: ReleaseParts::default(),
+            late_parts: None,
+            late_by: vec![],
+            unseen: 0,
+        };
+        let releases = Releases { late_ns: 200_000, rows: vec![row] };
+        let rows: Vec<&ReleaseRow> = releases.rows.iter().collect();
+        for (width, columns, name) in [(60, 6, "a-threa… 4194303"), (80, 8, "a-thread-wi… 4194303")]
+        {
+            let view = View { width, ..View::default() };
+            let table = fitting(&rows, &releases, &view);
+            assert_eq!((table.columns().len(), &*table.rows()[0][0]), (columns, name));
+            let grouped: usize = table.groups().iter().map(|(_, columns)| columns).sum();
+            assert_eq!(grouped, columns);
+            let fits = table.clone().or_if_too_wide(&view, || table.grouped(&[]));
+            assert!(!fits.groups().is_empty(), "it is wider than {width} columns");
+        }
+    }
 }
