@@ -74,6 +74,8 @@ fn every_frame_has_its_source() {
         (other, LateTimer { pid: 42, idle: None }, 0, "late-timer", "after bash"),
         (other, LateTimer { pid: What::UNKNOWN, idle: None }, 0, "late-timer", ""),
         (other, LateTimer { pid: What::NOBODY, idle: None }, 0, "late-timer", "on a busy CPU"),
+        (other, WakingCall { elsewhere: false }, 0, "waking-call", ""),
+        (other, WakingCall { elsewhere: true }, 0, "waking-call", ""),
         (other, Delay, 0, "scheduling-delay", ""),
         (other, Kernel, 0, "victim-kernel", ""),
         (other, Slower, 0, "slower", ""),
