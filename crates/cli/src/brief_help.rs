@@ -11,11 +11,12 @@ const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
 /// How texts begin that have no short beginning, and what stands for them.
-const SHORT: [(&str, &str); 38] = [
+const SHORT: [(&str, &str); 43] = [
+    ("A thread that a timer released", "A release later than this is late"),
     ("Also record the calls in which", "Show where in its code it lost a CPU"),
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
     ("Count in an iteration what all", "Count what all threads lose"),
-    ("Duration of the sorts of one rate", "Duration of the sorts of one rate"),
+    ("Duration of the work of one rate", "Duration of the work of one rate"),
     ("End the recording at the first detour", "End at 'detour>1ms', 'wait>1ms' or 'lost>5%'"),
     ("End the run at the first detour", "End at 'detour>100us' or 'detours>=100000'"),
     ("End a series once its accumulated mean", "End a series once its mean is steady"),
@@ -31,9 +32,13 @@ const SHORT: [(&str, &str); 38] = [
     ("Measure at the same time, and compare", "Compare what was asked with what was seen"),
     ("Measure nothing; show", "Show what was measured into this directory"),
     ("Measure the CPUs one after the other", "Measure the CPUs one after the other"),
-    ("Numbers of copies of the sort", "Numbers of copies of the sort"),
+    ("Numbers of copies of the work", "Numbers of copies of the work"),
     ("Predict the cost for a job", "Number of ranks of the job to predict"),
     ("Record these running processes", "Record these running processes: 12,34"),
+    ("Recordings of `measure wakeup` and of cyclictest: largest", "Largest share of late wake-ups"),
+    ("Recordings of `measure wakeup` and of cyclictest: longest", "Longest wake-up"),
+    ("Recordings of a program: longest time from", "Longest release latency of a thread"),
+    ("Recordings of a program: longest time that", "Longest wait of a thread"),
     ("Serial port to which", "Serial port to which the recording is sent"),
     ("Shortest time for which each CPU", "Shortest time watched for a verdict"),
     ("The same, with each text", "The same by texts in the trace_marker"),
