@@ -36,8 +36,10 @@ fn files(dir: &Path) -> Vec<String> {
 #[test]
 fn every_format_goes_to_a_file_or_to_standard_output_alike() {
     let dir = tempfile::tempdir().expect("a directory");
-    let (with_stacks, formats): (Vec<&Format>, Vec<&Format>) =
-        FORMATS.iter().copied().partition(|format| format.holds == Holds::Stacks);
+    let (of_others, formats): (Vec<&Format>, Vec<&Format>) = FORMATS
+        .iter()
+        .copied()
+        .partition(|format| matches!(format.holds, Holds::Stacks | Holds::Wakeups));
     for format in &formats {
         let file = dir.path().join(format.id);
         let to_file = export(format.id, &[&example("before")], &["-o", arg(&file)]);
@@ -48,11 +50,13 @@ fn every_format_goes_to_a_file_or_to_standard_output_alike() {
         let written = fs::read(&file).expect("written");
         assert_eq!(printed.out, String::from_utf8_lossy(&written), "{}", format.id);
     }
-    for format in with_stacks {
+    for format in of_others {
         let file = dir.path().join(format.id);
         let refused = export(format.id, &[&example("before")], &["-o", arg(&file)]);
         assert!(refused.is_one_clear_line(), "{}", refused.err);
-        assert!(refused.err.contains("record --stacks"), "{}", refused.err);
+        let needed =
+            if format.holds == Holds::Stacks { "record --stacks" } else { "measure wakeup" };
+        assert!(refused.err.contains(needed), "{}", refused.err);
     }
     assert_eq!(files(dir.path()).len(), formats.len(), "and nothing beside them");
 }

@@ -175,7 +175,7 @@ fn the_gate_decides_what_counts_by_length_show() {
         assert_eq!(done.code, Some(0), "{}", done.err);
     }
     let short = ["--min-time", "500ms"];
-    let cases: [(&str, &[&str], i32, &str); 12] = [
+    let cases: [(&str, &[&str], i32, &str); 13] = [
         ("oslat", &["--max-detour", "10s"], 0, "PASS"),
         ("oslat", &["--max-detour", "2us"], 2, "over 2 µs in all"),
         ("oslat", &["--max-noise", "100%"], 0, "PASS"),
@@ -184,7 +184,8 @@ fn the_gate_decides_what_counts_by_length_show() {
         ("oslat", &["--max-rate", ">2us=1/h"], 2, "at least"),
         ("oslat", &["--max-noise", "thread:*=1%"], 3, "the sources are unknown"),
         ("oslat", &["--max-detour", "100ns"], 2, "exceeded"),
-        ("cyclictest", &["--max-noise", "50%"], 3, "latencies of wake-ups were counted"),
+        ("cyclictest", &["--max-noise", "50%"], 3, "is no lost time"),
+        ("cyclictest", &["--max-wakeup", "1us"], 2, "wake-ups took longer than the limit"),
         ("cyclictest", &["--max-detour", "10s"], 3, "its length is not known"),
         ("cyclictest", &["--max-detour", "1us"], 2, "over 1 µs in all"),
         ("a minute", &["--max-detour", "10s"], 0, "PASS"),
