@@ -13,8 +13,10 @@ pub(super) const CHECK: Check = Check {
     name: "timerlat",
     tests: "`measure wakeup` and the kernel's tracer timerlat (`rtla`) agree on how late the interrupt is and on how \
             late the thread runs",
-    // That tracer has its interrupt's time from the timer's function, without the cost of other events.
-    script: "measure='-q --cpus 0 --interval 1ms --priority 95 --blocks 1 --duration 2s --allow-variant-tsc --json'
+    // That tracer has its interrupt's time from the timer's function, without the cost of other events: those of an earlier
+    // check are removed.
+    script: "rmdir /sys/kernel/tracing/instances/* 2>/dev/null
+measure='-q --cpus 0 --interval 1ms --priority 95 --blocks 1 --duration 2s --allow-variant-tsc --json'
 anechoic measure wakeup $measure --no-trace -o bare >bare.json
 anechoic measure wakeup $measure -o events >events.json
 rtla timerlat hist -c 0 -p 1000 -P f:95 -n -b 100 -E 9999 -d 2 >rtla",
