@@ -152,7 +152,7 @@ fn expiries_that_a_late_thread_missed_are_overruns_and_its_wake_up_counts() {
     assert!(share.low < 0.2 && share.high > 0.2, "{share:?}");
 }
 
-/// Judges a rule, on 3,000 wake-ups of 20 µs on each CPU besides these, of which so many were lost.
+/// Judges a rule on 3,000 wake-ups of 20 µs on each CPU besides these, of which `lost` were lost.
 fn gate(rule: &str, blocks: &[Made], lost: u64) -> Gate {
     let dir = tempfile::tempdir().expect("a directory");
     let plain = [0, 1].map(|cpu| (cpu, false, vec![(20_000, 1); 3_000]));

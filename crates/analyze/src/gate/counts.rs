@@ -50,7 +50,7 @@ impl Counts<'_> {
         self.ranges.at(1.0, self.clock).map_or(none, |longest| longest.ns)
     }
 
-    /// Returns a finding of this CPU without values. So many certainly count, and so many may.
+    /// Returns a finding of this CPU without values, from the number that certainly count and the number that may.
     pub(super) fn finding(&self, number: Within<u64>) -> Finding {
         Finding {
             recording: None,

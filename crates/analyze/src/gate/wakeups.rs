@@ -33,7 +33,7 @@ struct Group {
 }
 
 impl Group {
-    /// Begins a block of which so many were lost.
+    /// Begins a block of which `lost` wake-ups were lost.
     fn begin(&mut self, rules: usize, lost: u64) {
         self.lost = self.lost.saturating_add(lost);
         self.late_ticks.resize(rules, 0);

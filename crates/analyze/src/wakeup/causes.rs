@@ -191,7 +191,7 @@ impl TickParts {
 }
 
 impl Band {
-    /// Returns the band that begins at a quantile, with so many wake-ups and these sums of their stages.
+    /// Returns the band that begins at a quantile, from the number of its wake-ups and the sums of their stages.
     fn new((above, wakeups, sums): (f64, u64, [u64; STAGES.len()]), tick_ns: f64) -> Option<Self> {
         let mean = TickParts::from_stages(sums).mean(wakeups, tick_ns)?;
         Some(Self { above, wakeups, mean })

@@ -114,7 +114,7 @@ pub fn longest_wakeups(
     })
 }
 
-/// Returns a wake-up as what stories are told of.
+/// Returns the wake-up as an interval whose activities can be listed in order.
 fn view<'a>(woken: &rows::Explained<'a>) -> DetourView<'a> {
     let sample = woken.sample;
     DetourView {

@@ -69,7 +69,7 @@ fn run(
     (run, found)
 }
 
-/// Compares so many runs of each law, in turns or one side after the other.
+/// Compares `runs` runs of each law, in turns or one side after the other.
 fn compared(
     template: &(Run, Wakeup),
     laws: [Law; 2],

@@ -7,7 +7,7 @@ const FEWEST: usize = 8;
 /// How well distances must agree with whole periods: the mean cosine of their phases, of many distances. 1 is exactly, 0 what random
 /// ones do. Times that are off the grid by 10 % of the period (standard deviation) reach 0.67.
 const LEAST: f64 = 0.65;
-/// Distances over so many times: sleeps that only have similar lengths do not keep to a grid so long.
+/// A distance is taken over this number of times: sleeps that only have similar lengths do not keep to a grid that long.
 const FAR: usize = 16;
 
 /// Returns the period of these times, which increase, in their unit. There is none if they do not lie on a grid, or are too few.
