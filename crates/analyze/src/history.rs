@@ -8,10 +8,13 @@
 mod kind;
 mod past;
 mod trend;
+mod wakeups;
 
 pub use kind::Kind;
 pub(crate) use past::Past;
+pub(crate) use trend::Valued;
 pub use trend::{Step, Trend};
+pub use wakeups::{PastLatencies, PastWakeups, WakeupHistory, WakeupSeries};
 
 use crate::cluster::settings;
 use crate::competition::competition;
@@ -22,6 +25,7 @@ use crate::summary::Summary;
 use anechoic_recording::Run;
 use anechoic_recording::run::RunState;
 use anechoic_recording::sources;
+use anechoic_recording::stop::{DETOUR, WAKE_UP};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,19 +122,26 @@ impl History {
     #[must_use]
     pub fn new(kind: Kind, mut runs: Vec<PastRun>, left_out: LeftOut) -> Self {
         runs.sort_by(|a, b| (&a.start_utc, &a.path).cmp(&(&b.start_utc, &b.path)));
-        let logarithms = logarithms(&runs);
-        let long = || logarithms.as_ref().filter(|values| values.len() >= 5);
-        let past = logarithms.clone().map(Past::new);
+        let noise: Vec<Valued<'_>> = runs.iter().map(|run| (&*run.start_utc, run.noise)).collect();
+        let Variation {
+            mean,
+            between_runs,
+            between_runs_interval,
+            successive,
+            needed,
+            step,
+            trend,
+        } = Variation::new(&noise);
         let LeftOut { not_whole, older, others } = left_out;
         Self {
-            noise: logarithms.as_ref().and_then(|values| mean(values)).map(f64::exp),
-            between_runs: logarithms.as_ref().and_then(|values| deviation(values)).map(relative),
-            between_runs_interval: long().and_then(|values| relative_interval(values)),
-            successive: long().and_then(|values| correlation(values)),
-            needed: past.filter(|_| runs.len() >= FEWEST).and_then(|past| past.needed()),
-            step: Step::find(&runs),
-            trend: Trend::find(&runs),
-            changed: changed(&runs),
+            noise: mean,
+            between_runs,
+            between_runs_interval,
+            successive,
+            needed,
+            step,
+            trend,
+            changed: changed(runs.iter().map(|run| &run.settings)),
             not_whole,
             older,
             others,
@@ -163,9 +174,42 @@ impl History {
     }
 }
 
-/// Returns the logarithms of the noise of each run; absent if one has none.
-fn logarithms(runs: &[PastRun]) -> Option<Vec<f64>> {
-    runs.iter().map(|run| (run.noise > 0.0).then(|| run.noise.ln())).collect()
+/// How much a value of successive runs varies, and whether it changed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Variation {
+    /// Geometric mean over runs; absent if a run has no such value above 0.
+    pub mean: Option<f64>,
+    /// Standard deviation between runs, relative to the mean, from that of the logarithms; absent for one run.
+    pub between_runs: Option<f64>,
+    /// Its 95 % interval, which assumes that runs are independent; absent for fewer than five runs.
+    pub between_runs_interval: Option<Interval>,
+    /// Correlation of successive runs, from -1 to 1; absent for fewer than five runs.
+    pub successive: Option<f64>,
+    /// The change that a single run must show, as a ratio above 1; absent if the runs are too few for any.
+    pub needed: Option<f64>,
+    /// Where the value changed from one run to the next; absent if that is not shown.
+    pub step: Option<Step>,
+    /// Where the value changes with time; absent if that is not shown.
+    pub trend: Option<Trend>,
+}
+
+impl Variation {
+    /// Computes it from runs in order of time.
+    pub(crate) fn new(runs: &[Valued<'_>]) -> Self {
+        let logarithm = |(_, value): &Valued<'_>| (*value > 0.0).then(|| value.ln());
+        let logarithms: Option<Vec<f64>> = runs.iter().map(logarithm).collect();
+        let long = || logarithms.as_ref().filter(|values| values.len() >= 5);
+        let past = logarithms.clone().map(Past::new);
+        Self {
+            mean: logarithms.as_ref().and_then(|values| mean(values)).map(f64::exp),
+            between_runs: logarithms.as_ref().and_then(|values| deviation(values)).map(relative),
+            between_runs_interval: long().and_then(|values| relative_interval(values)),
+            successive: long().and_then(|values| correlation(values)),
+            needed: past.filter(|_| runs.len() >= FEWEST).and_then(|past| past.needed()),
+            step: Step::find(runs),
+            trend: Trend::find(runs),
+        }
+    }
 }
 
 /// Returns the seconds since 1970 of a time stamp; absent if it is none.
@@ -206,17 +250,19 @@ fn correlation(values: &[f64]) -> Option<f64> {
 }
 
 /// Returns the names of the settings that are not the same in all runs.
-fn changed(runs: &[PastRun]) -> Vec<String> {
-    let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.settings.keys()).collect();
-    let differs = |name: &&String| {
-        runs.iter().any(|run| run.settings.get(*name) != runs[0].settings.get(*name))
-    };
+fn changed<'a>(runs: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Vec<String> {
+    let runs: Vec<&BTreeMap<String, String>> = runs.collect();
+    let names: BTreeSet<&String> = runs.iter().flat_map(|settings| settings.keys()).collect();
+    let differs =
+        |name: &&String| runs.iter().any(|settings| settings.get(*name) != runs[0].get(*name));
     names.into_iter().filter(differs).cloned().collect()
 }
 
 /// Returns what makes the result of a run doubtful.
 #[must_use]
 pub fn flaws(run: &Run) -> Vec<&'static str> {
+    let kept = run.kept_after_stop().and(run.stop_on.as_ref());
+    let waited_for = |what| kept.is_some_and(|stop| stop.condition.awaited() == what);
     let all = [
         (run.state != RunState::Complete, "ended early"),
         (run.cpus.iter().any(|cpu| cpu.lost_detours > 0), "lost detours"),
@@ -225,7 +271,8 @@ pub fn flaws(run: &Run) -> Vec<&'static str> {
             "lacks events of the program",
         ),
         (run.clock.rate_is_wrong(), "has a counter whose rate is wrong"),
-        (run.kept_after_stop().is_some(), "is only the part before the detour that it waited for"),
+        (waited_for(DETOUR), "is only the part before the detour that it waited for"),
+        (waited_for(WAKE_UP), "is only the part before the wake-up that it waited for"),
     ];
     all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
 }

@@ -5,6 +5,7 @@ use crate::competition::Competition;
 use anechoic_recording::Run;
 use anechoic_recording::notes::{BESIDE_ANOTHER, INJECTED_AROUND};
 use anechoic_recording::run::RunState;
+use anechoic_recording::stop::{DETOUR, StopCondition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
@@ -253,9 +254,13 @@ impl Doubt {
                 format!("the last self-test before the run found only {found} of {delivered} injected interruptions")
             }
             Self::Injected => "noise was injected during the run".into(),
-            Self::EndedByEvent { condition } => format!(
-                "only the part before the detour that the run waited for (--stop-on '{condition}') is kept, which is no sample of the run"
-            ),
+            Self::EndedByEvent { condition } => {
+                let condition_read = condition.parse::<StopCondition>();
+                let what = condition_read.map_or(DETOUR, |condition| condition.awaited());
+                format!(
+                    "only the part before the {what} that the run waited for (--stop-on '{condition}') is kept, which is no sample of the run"
+                )
+            }
             _ => return None,
         })
     }

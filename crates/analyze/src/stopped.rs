@@ -59,8 +59,9 @@ pub fn no_sample(run: &Run) -> Option<String> {
     run.kept_after_stop()?;
     let condition = run.stop_on.as_ref()?.condition;
     Some(format!(
-        "only the part before the detour that ended the run ({condition}) is kept: its shares and rates do not hold for the \
-         whole run"
+        "only the part before the {} that ended the run ({condition}) is kept: its shares and rates do not hold for the \
+         whole run",
+        condition.awaited()
     ))
 }
 

@@ -1,16 +1,21 @@
 //! Wake-up latency: how late timers woke threads, by interval, kind of idle and CPU.
 
 mod causes;
+mod host;
+pub mod hosts;
 mod idle;
 pub mod kind;
 pub mod longest;
 pub mod rows;
 pub mod stages;
+mod stopped;
 
 pub use causes::{Band, Causes, MeanParts, Parts, WakeSource};
+pub use host::HostWakeups;
 pub use idle::IdleLatency;
 pub use kind::Kind;
 pub use stages::{Link, Stage, StageTail};
+pub use stopped::StoppedWakeup;
 
 use crate::facts::Facts;
 use crate::memory::span;
@@ -57,6 +62,9 @@ pub struct Wakeup {
     pub worst: Vec<Worst>,
     /// Where their time went; absent without kernel events.
     pub causes: Option<Causes>,
+    /// What was to end the run before its time, and the wake-up that did; absent if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StoppedWakeup>,
 }
 
 /// The latencies of one interval and one kind of idle on one CPU.
@@ -256,6 +264,7 @@ pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
         worst: worst.iter().map(|found| Worst::new(found, run)).collect(),
         run: Facts::new(run, span(&known)),
         causes: None,
+        stopped: stopped::stopped(recording)?,
     };
     causes::explain(recording, &mut found)?;
     Ok(found)

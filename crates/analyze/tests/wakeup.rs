@@ -233,6 +233,7 @@ fn the_longest_wake_ups_come_first_and_only_of_chosen_cpus() {
         found.wakeups.iter().map(|long| long.story.length_ns).collect()
     };
     assert_eq!((found.total, lengths(&found)), (5, vec![2_500_000, 900_000, 40_000]));
+    assert_eq!(found.without_events, 1, "it is counted");
     assert_eq!((found.wakeups[0].overruns, found.wakeups[0].parts), (2, None));
     let on = Chosen { cpus: Some(&[0]), ..chosen };
     let found = longest_wakeups(&recording, &on).expect("readable");

@@ -11,12 +11,13 @@ const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
 /// How texts begin that have no short beginning, and what stands for them.
-const SHORT: [(&str, &str); 43] = [
+const SHORT: [(&str, &str); 44] = [
     ("A thread that a timer released", "A release later than this is late"),
     ("Also record the calls in which", "Show where in its code it lost a CPU"),
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
     ("Count in an iteration what all", "Count what all threads lose"),
     ("Duration of the work of one rate", "Duration of the work of one rate"),
+    ("End the measurement at the first wake-up", "End at the first later wake-up: 'wakeup>100us'"),
     ("End the recording at the first detour", "End at 'detour>1ms', 'wait>1ms' or 'lost>5%'"),
     ("End the run at the first detour", "End at 'detour>100us' or 'detours>=100000'"),
     ("End a series once its accumulated mean", "End a series once its mean is steady"),

@@ -5,12 +5,15 @@ use crate::inputs::Inputs;
 use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::show::ShowArgs;
-use anechoic_analyze::history::{History, Kind, LeftOut, MOST, PastRun, flaws};
-use anechoic_analyze::summarize;
+use anechoic_analyze::history::{
+    History, Kind, LeftOut, MOST, PastRun, PastWakeups, WakeupHistory, flaws,
+};
 use anechoic_analyze::threads::in_order_at_most;
+use anechoic_analyze::{summarize, wakeup};
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::Found;
 use anechoic_report::results::history::HISTORY;
+use anechoic_report::results::wakeup_history::WAKEUP_HISTORY;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,11 +25,12 @@ const MOST_AT_ONCE: usize = 4;
 ///
 /// The newest recording of `anechoic run` or `anechoic record` decides which runs count: those of its host that measured the
 /// same CPUs for about as long, with the same threshold, policy and kernel events, or that recorded a program of its name. Keep runs of one configuration in a directory of their own:
-/// what was changed between them counts as variation. With twenty runs or more, `anechoic compare BEFORE AFTER --history
+/// what was changed between them counts as variation. Of recordings of `anechoic measure wakeup` it shows the quantiles and the
+/// share of late wake-ups. With twenty runs or more, `anechoic compare BEFORE AFTER --history
 /// DIR` makes a verdict of one run on each side.
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("json", |arg| arg.help("Print JSON (schema/history.schema.json)")),
+    mut_arg("json", |arg| arg.help("Print JSON (schema/history.schema.json; of wake-ups wakeup-history.schema.json)")),
     after_help = "Examples:\n  anechoic run --repeat 20 -d 5s -o nightly    # or one run a night, each into nightly/DATE\n  \
                   anechoic history nightly --html history.html\n  anechoic compare before after --history nightly"
 )]
@@ -57,12 +61,22 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
         (flaws(recording.run()).is_empty(), recording.run().start_utc.clone())
     };
     let newest = with_history.max_by_key(whole_and_new).ok_or_else(|| {
-        let why = "there is no recording of `anechoic run` or `anechoic record`";
+        let why =
+            "there is no recording of `anechoic run`, `anechoic record` or `anechoic measure wakeup`";
         ProblemKind::NoInput.problem(why, "measure some: `anechoic run --repeat 20 -o nightly`")
     })?;
     let kind = Kind::from_run(newest.run());
-    let (history, code) = history_of_kind(kind, &recordings.iter().collect::<Vec<_>>());
-    let found = Found::from_value(&HISTORY, history, &[]);
+    let all: Vec<&Recording> = recordings.iter().collect();
+    let (found, code) = match kind.is_of_wakeups() {
+        true => {
+            let (history, code) = of_wakeups(kind, &all);
+            (Found::from_value(&WAKEUP_HISTORY, history, &[]), code)
+        }
+        false => {
+            let (history, code) = history_of_kind(kind, &all);
+            (Found::from_value(&HISTORY, history, &[]), code)
+        }
+    };
     let place = dirs.first().filter(|_| dirs.len() == 1);
     worst = worst.max(code).max(printer.print(&found, place.map(PathBuf::as_path))?);
     printer.finish()?;
@@ -98,9 +112,31 @@ fn identity(recording: &Recording) -> (&str, u64, u64) {
 
 /// Reads the runs of this kind, each once. What cannot be read is reported and left out, and returned as an exit code.
 fn history_of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
+    let (past, left_out, worst) = read_alike(&kind, recordings, |path, recording| {
+        let summary = summarize(recording)?;
+        Ok(PastRun::new(path, recording.run(), &summary))
+    });
+    (History::new(kind, past, left_out), worst)
+}
+
+/// Does the same for runs of wake-ups.
+fn of_wakeups(kind: Kind, recordings: &[&Recording]) -> (WakeupHistory, u8) {
+    let (past, left_out, worst) = read_alike(&kind, recordings, |path, recording| {
+        let found = wakeup(recording)?;
+        Ok(PastWakeups::new(path, recording.run(), &found))
+    });
+    (WakeupHistory::new(kind, past, left_out), worst)
+}
+
+/// Reads the runs of this kind, each once, by `read`. What cannot be read is reported, and returned as an exit code.
+fn read_alike<T: Send>(
+    kind: &Kind,
+    recordings: &[&Recording],
+    read: impl Fn(String, &Recording) -> Result<T, Problem> + Sync,
+) -> (Vec<T>, LeftOut, u8) {
     let alike = recordings.iter().filter(|recording| {
         let other = Kind::from_run(recording.run());
-        other.has_history() && other.is_like(&kind)
+        other.has_history() && other.is_like(kind)
     });
     let mut runs: Vec<&Recording> = alike.copied().collect();
     let others = recordings.len() - runs.len();
@@ -115,9 +151,9 @@ fn history_of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
     let read = in_order_at_most(MOST_AT_ONCE, runs.len(), |at| {
         let path = runs[at].dir();
         let path = path.strip_prefix(".").unwrap_or(path).display().to_string();
-        let summary = summarize(runs[at]);
+        let past = read(path, runs[at]);
         busy.step();
-        summary.map(|summary| PastRun::new(path, runs[at].run(), &summary))
+        past
     });
     drop(busy);
     let (mut past, mut worst) = (vec![], 0);
@@ -128,5 +164,5 @@ fn history_of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
         }
     }
     let [not_whole, older, others] = [not_whole, older, others].map(|number| number as u64);
-    (History::new(kind, past, LeftOut { not_whole, older, others }), worst)
+    (past, LeftOut { not_whole, older, others }, worst)
 }

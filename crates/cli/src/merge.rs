@@ -4,9 +4,10 @@ use crate::exit;
 use crate::inputs::{CLUSTER, InputArgs};
 use crate::progress::Busy;
 use crate::show::{ComputedResults, Printer};
-use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all, replace_file};
+use anechoic_recording::{Problem, ProblemKind, Recording, create_dir_all, methods, replace_file};
 use anechoic_report::results::cluster::CLUSTER as RESULT;
-use anechoic_report::results::{Found, Job};
+use anechoic_report::results::wakeup_hosts::WAKEUP_HOSTS;
+use anechoic_report::results::{AnyRow, Found, Job};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +15,8 @@ use std::process::ExitCode;
 ///
 /// Reads all recordings (usually of a directory with one in each host=NAME), attributes those that are not
 /// attributed yet, and writes cluster.json. Missing, damaged and inconsistent hosts are reported, and the exit
-/// code is then 1 or more. `anechoic summary` shows the same and writes nothing.
+/// code is then 1 or more. `anechoic summary` shows the same and writes nothing. Hosts with recordings of `anechoic measure
+/// wakeup` are ranked by their late wake-ups.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("recordings", |arg| arg.help("Recordings, or directories of recordings").required(true)),
@@ -26,7 +28,7 @@ pub struct MergeArgs {
     /// Directory for cluster.json [default: the directory of the recordings, if only one is named]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Print JSON (schema/cluster.schema.json)
+    /// Print JSON (schema/cluster.schema.json; of wake-ups wakeup-hosts.schema.json)
     #[arg(long)]
     json: bool,
     /// Show every host, CPU and source, not only the first ones
@@ -44,13 +46,22 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode, Problem> {
     })?;
     let mut worst = attribute(&mut inputs.recordings)?;
     worst = worst.max(inputs.report_unread());
-    let job = Job { row: &RESULT, recordings: inputs.recordings.iter().collect() };
+    let job = Job { row: row(&inputs.recordings), recordings: inputs.recordings.iter().collect() };
     let (found, code) = ComputedResults::default().compute(&job, &inputs.left_out());
     drop(busy);
     let found = found?;
     create_dir_all(&dir).map_err(|error| Problem::unwritable(&dir, &error))?;
     save(&found, &dir.join(CLUSTER))?;
     show(&found, worst.max(code), &dir, Printer::stdout(args.json, args.all))
+}
+
+/// Returns the result of many hosts: that of wake-ups, where all recordings are of such.
+fn row(recordings: &[Recording]) -> &'static dyn AnyRow {
+    let of_wakeups = |recording: &Recording| recording.run().method == methods::WAKEUP;
+    match !recordings.is_empty() && recordings.iter().all(of_wakeups) {
+        true => &WAKEUP_HOSTS,
+        false => &RESULT,
+    }
 }
 
 /// Attributes the recordings that are not attributed yet. A recording that cannot be attributed is still

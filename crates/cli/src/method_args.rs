@@ -1,5 +1,6 @@
 //! A method with its options, as a subcommand of `anechoic measure` and of `anechoic-mpi measure`.
 
+use crate::exit;
 use crate::options::{answers, arguments};
 use crate::rows::Rows;
 use crate::setup::{SetupArgs, record};
@@ -7,10 +8,11 @@ use crate::show::{Printer, recorded};
 use crate::stop;
 use anechoic_measure::ensemble::Team;
 use anechoic_measure::experiment::Host;
-use anechoic_measure::methods::{METHODS, Method, Together, find};
+use anechoic_measure::methods::{METHODS, Method, Together, find, wakeup};
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::Answers;
-use anechoic_recording::{Problem, ProblemKind};
+use anechoic_recording::stop::Stop;
+use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_system::{cpus, machine};
 use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -80,7 +82,8 @@ impl MethodArgs {
         }
         let host = Host { cpus, machine: machine::describe() };
         let experiment = (self.method.experiment)(&self.answers, &host)?;
-        Ok(Plan { team, ..self.setup.plan(experiment) })
+        let (stop_on, keep) = wakeup::stop(&self.answers);
+        Ok(Plan { team, stop_on, keep, ..self.setup.plan(experiment) })
     }
 
     /// Returns the CPUs asked for, or else the default CPUs of the method.
@@ -108,7 +111,11 @@ impl MethodArgs {
     /// Fails if the recording cannot be read or standard output cannot be written.
     pub fn show(&self, dir: &Path) -> Result<ExitCode, Problem> {
         let printer = Printer::stdout(self.json, self.answers.flag("all"));
-        recorded(dir, printer.unsaved(self.setup.no_save), self.setup.quiet).map(ExitCode::from)
+        let code = recorded(dir, printer.unsaved(self.setup.no_save), self.setup.quiet)?;
+        let recording = Recording::open(dir);
+        let stop = recording.as_ref().ok().and_then(|recording| recording.run().stop_on.as_ref());
+        let least = if stop.is_some_and(Stop::exceeded) { exit::FAILED } else { 0 };
+        Ok(ExitCode::from(code.max(least)))
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::terminal;
 use anechoic_measure::run::Stage;
+use anechoic_system::holder::Holder;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
@@ -87,16 +88,20 @@ pub struct Progress {
     what: String,
     bar: Option<ProgressBar>,
     shown: bool,
+    quiet: bool,
 }
 
 impl Progress {
     /// Creates the display; `what` names what is measured, for example `CPUs 0-1`.
     pub fn new(what: String, quiet: bool) -> Self {
-        Progress { what, bar: None, shown: !quiet && stderr().is_terminal() }
+        Progress { what, bar: None, shown: !quiet && stderr().is_terminal(), quiet }
     }
 
     /// Shows a new stage.
     pub fn stage(&mut self, stage: Stage) {
+        if let Stage::Waiting { holders, waited } = &stage {
+            holders.iter().filter(|_| !self.quiet).for_each(|holder| waits_for(holder, *waited));
+        }
         if !self.shown {
             return;
         }
@@ -104,7 +109,7 @@ impl Progress {
             Stage::Started { total, may_draw } if total > WORTH_SHOWING => {
                 self.start(total, may_draw)
             }
-            Stage::Started { .. } | Stage::Begun(_) | Stage::News(_) => {}
+            Stage::Started { .. } | Stage::Begun(_) | Stage::News(_) | Stage::Waiting { .. } => {}
             Stage::Passed { passed, left: time_left } => {
                 if let Some(bar) = &self.bar {
                     bar.set_length((passed + time_left).as_millis() as u64);
@@ -137,6 +142,17 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// States which thread the start of a measurement waits for.
+fn waits_for(holder: &Holder, waited: Duration) {
+    let so_far = match waited.as_secs() {
+        0 => String::new(),
+        seconds => format!(" for {seconds} s"),
+    };
+    terminal::print_note(format_args!(
+        "waiting{so_far}: {holder}; end it, or leave the CPU out with --cpus"
+    ));
 }
 
 /// Writes when a measurement that starts now ends.

@@ -2,6 +2,7 @@
 
 use crate::tool::{self, Done, alone, anechoic, arg};
 use anechoic_lab::two_cpus::{self, SECOND};
+use anechoic_lab::wakeups::{self, Block};
 use std::fs;
 use std::path::Path;
 
@@ -140,4 +141,40 @@ fn an_outlier_stands_on_events_and_not_on_one_of_them() {
         );
         assert_eq!(merged.out.contains("× the median,"), !expected.is_empty(), "{}", merged.out);
     }
+}
+
+/// The truth is the list of wake-ups from which each recording was made: one host has eight late ones, the others none.
+#[test]
+fn hosts_are_ranked_by_their_late_wake_ups() {
+    let place = tempfile::tempdir().expect("a directory");
+    let data = place.path();
+    for number in 0..9_u64 {
+        let late = |at: u64| number == 4 && at % 250 == 249;
+        let latency = |at: u64| if late(at) { 150_000 } else { 10_000 + number * 100 + at % 50 };
+        let block = Block::new(0, (0..2_000).map(latency).collect());
+        let _ = wakeups::record(&data.join(format!("host=n{number}")), &[block]);
+    }
+    let done = merge(data);
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("9 hosts with 9 CPUs"), "{}", done.out);
+    assert!(
+        words.contains("One host stands out: n4: 8 wake-ups later than 100 µs (0.40 %)"),
+        "{}",
+        done.out
+    );
+    let found = cluster(data);
+    let kind = &found["kinds"][0];
+    let first = &kind["hosts"][0];
+    assert_eq!(
+        (&first["host"], &first["late"], &first["max_ns"]),
+        (&"n4".into(), &8.into(), &150_000.into())
+    );
+    assert_eq!((&kind["total"]["samples"], &kind["total"]["late"]), (&18_000.into(), &8.into()));
+    let named = found["late_hosts"]["found"].as_array().expect("a list");
+    assert_eq!(named.len(), 1, "{named:?}");
+    let shown = anechoic(&["summary", arg(data)]);
+    assert_eq!(shown.out, done.out, "{}", shown.err);
+    let ranked = anechoic(&["rank", arg(&data.join("host=n1")), arg(&data.join("host=n2"))]);
+    assert!(ranked.code != Some(0) && ranked.is_one_clear_line(), "{}", ranked.err);
 }

@@ -47,7 +47,7 @@ fn the_part_before_a_stop_is_taken_for_no_sample() {
     let cases: [(&[&str], &str); 7] = [
         (&["summary", stopped], "The detour is the first over 1 ms in 7 days"),
         (&["compare", stopped, sampled], "is only the part before the detour that it waited for"),
-        (&["history", stopped, sampled], "kept only the part before the detour that ended it"),
+        (&["history", stopped, sampled], "kept only the part before what ended it"),
         (&["merge", stopped, sampled, "-o", arg(&merged)], "which is no sample of the run"),
         (&["predict", "phases", stopped, "--grain", "10ms", "--ranks", "100"], no_sample),
         (&["predict", "laws", stopped], no_sample),

@@ -16,7 +16,7 @@ mod paging;
 mod serial;
 mod switch;
 mod tick;
-mod wakeup;
+pub mod wakeup;
 
 use crate::experiment::{Experiment, Host};
 use anechoic_recording::Problem;

@@ -27,6 +27,7 @@ mod tracing;
 mod trial;
 mod unsaved;
 mod user_work;
+mod waits;
 mod wake_cost;
 mod window;
 

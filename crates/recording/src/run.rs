@@ -109,7 +109,10 @@ impl Outcome {
     /// Returns whether all its samples are there, with the right result, and it ended by itself.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let ended = matches!(self.ended, Ended::Complete | Ended::Steady | Ended::Unsteady);
+        let ended = matches!(
+            self.ended,
+            Ended::Complete | Ended::Steady | Ended::Unsteady | Ended::Stopped
+        );
         ended && self.wrong == 0 && self.lost == 0
     }
 }
@@ -140,6 +143,8 @@ pub enum Ended {
     Steady,
     /// All samples were taken, and the accumulated mean still changed by more than allowed.
     Unsteady,
+    /// A condition ended the run.
+    Stopped,
     /// A signal, a full disk, or the time limit.
     Interrupted,
     /// Its CPU went offline.

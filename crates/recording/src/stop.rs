@@ -7,7 +7,8 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A condition that ends a run. It is written, and stored, as a user types it: `detour>100us`, `detours>=100000`, `wait>1ms` or `lost>5%`.
+/// A condition that ends a run. It is written, and stored, as a user types it: `detour>100us`, `detours>=100000`, `wait>1ms`,
+/// `lost>5%` or `wakeup>100us`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -20,20 +21,33 @@ pub enum StopCondition {
     Lost(u32),
     /// A thread of a program waited for a CPU for longer than this, in ns, in which no thread of the program executed there.
     Wait(u64),
+    /// A thread ran later than this, in ns, after its timer was to expire or another thread's waking call.
+    Wakeup(u64),
 }
 
 /// A second in which a program wanted its CPUs for less time than this, all together, meets no condition on its share.
 pub const LEAST_WANTED: Duration = Duration::from_millis(100);
 
+/// What meets most conditions: a detour, or what is known by one.
+pub const DETOUR: &str = "detour";
+/// What meets a condition on wake-ups.
+pub const WAKE_UP: &str = "wake-up";
+
 /// How a condition is written.
-const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000', and for a program also 'wait>1ms' or 'lost>5%'";
+const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000', for a program also 'wait>1ms' or 'lost>5%', for wake-ups 'wakeup>100us'";
 
 impl FromStr for StopCondition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is no condition; {EXAMPLE}");
-        let (what, than) = text.split_once('>').ok_or_else(wrong)?;
+        // 'wakeup=100us' is how timerlat's users write it.
+        let wakeup =
+            text.trim().strip_prefix("wakeup").and_then(|rest| rest.trim().strip_prefix('='));
+        let (what, than) = match wakeup {
+            Some(than) => ("wakeup", than),
+            None => text.split_once('>').ok_or_else(wrong)?,
+        };
         let (than, or_equal) = match than.strip_prefix('=') {
             Some(than) => (than.trim(), true),
             None => (than.trim(), false),
@@ -42,6 +56,7 @@ impl FromStr for StopCondition {
         match what.trim() {
             "detour" => Ok(Self::Longer(ns(than)?)),
             "wait" => Ok(Self::Wait(ns(than)?)),
+            "wakeup" => Ok(Self::Wakeup(ns(than)?)),
             "detours" => {
                 let number: u64 = than.parse().map_err(|_| wrong())?;
                 let count = if or_equal { number } else { number.saturating_add(1) };
@@ -58,8 +73,20 @@ impl Display for StopCondition {
         match self {
             Self::Longer(ns) => write!(f, "detour>{}", typed(*ns)),
             Self::Wait(ns) => write!(f, "wait>{}", typed(*ns)),
+            Self::Wakeup(ns) => write!(f, "wakeup>{}", typed(*ns)),
             Self::Count(count) => write!(f, "detours>={count}"),
             Self::Lost(ppm) => write!(f, "lost>{}%", f64::from(*ppm) / 1e4),
+        }
+    }
+}
+
+impl StopCondition {
+    /// Names what meets the condition: [`DETOUR`] or [`WAKE_UP`].
+    #[must_use]
+    pub fn awaited(&self) -> &'static str {
+        match self {
+            Self::Wakeup(_) => WAKE_UP,
+            Self::Longer(_) | Self::Count(_) | Self::Lost(_) | Self::Wait(_) => DETOUR,
         }
     }
 }
@@ -96,7 +123,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Returns whether a limit was exceeded: a detour or a wait took too long, or too much was lost.
+    /// Returns whether a limit was exceeded: a detour, a wait or a wake-up took too long, or too much was lost.
     #[must_use]
     pub fn exceeded(&self) -> bool {
         self.met.is_some() && !matches!(self.condition, StopCondition::Count(_))
@@ -119,7 +146,8 @@ pub struct Kept {
     pub dropped_ns: u64,
 }
 
-/// The detour that met the condition of a run: the longest of a second in which too much was lost; or the wait that did.
+/// The detour that met the condition of a run: the longest of a second in which too much was lost; or the wait or the wake-up
+/// that did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoppedBy {
     /// CPU of the detour; of a wait the one on which the thread then executed.
@@ -171,6 +199,8 @@ mod tests {
             ("lost > 0.25 %", StopCondition::Lost(2_500), "lost>0.25%"),
             ("wait>1ms", StopCondition::Wait(1_000_000), "wait>1ms"),
             ("wait > 0.5us", StopCondition::Wait(500), "wait>500ns"),
+            ("wakeup>100us", StopCondition::Wakeup(100_000), "wakeup>100us"),
+            (" wakeup = 1.5ms", StopCondition::Wakeup(1_500_000), "wakeup>1.5ms"),
         ];
         for (text, condition, written) in cases {
             assert_eq!(text.parse(), Ok(condition), "{text}");
@@ -193,6 +223,7 @@ mod tests {
             ("the run was shorter than what was to be kept", longer, met, kept(0), false),
             ("all is kept", longer, met, None, false),
             ("no detour was so long", longer, None, kept(5), false),
+            ("a wake-up was so late", StopCondition::Wakeup(100), met, kept(5), true),
             ("too much was lost", StopCondition::Lost(100), met, kept(5), true),
             ("the number was reached", StopCondition::Count(3), met, kept(5), false),
         ];
@@ -221,6 +252,10 @@ mod tests {
             "lost>101%",
             "wait>5%",
             "waits>=5",
+            "detour=5us",
+            "wakeup",
+            "wakeup=",
+            "wakeup>5%",
             "detour>1us,detours>=5",
         ];
         for text in bad {

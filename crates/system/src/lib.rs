@@ -23,6 +23,7 @@ pub mod counters;
 pub mod cpu_time;
 pub mod cpus;
 pub mod functions;
+pub mod holder;
 pub mod huge_pages;
 pub mod idle;
 pub mod init;

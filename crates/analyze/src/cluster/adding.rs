@@ -60,7 +60,8 @@ impl ClusterBuilder {
             return Err(measured_twice(&host.host, first, &host.recording));
         }
         if let Some(copy) = self.parts.iter().find(|part| is_copy(part, &host)) {
-            return Err(copied(copy, &host));
+            let named = |part: &HostSummary| [part.recording.clone(), part.host.clone()];
+            return Err(copied(named(copy), named(&host)));
         }
         let places = self.places.entry(host.host.clone()).or_default();
         places.push(self.parts.len());
@@ -241,11 +242,10 @@ pub(crate) fn measured_twice(host: &str, first: &str, second: &str) -> Problem {
     ProblemKind::Data.problem(why, remedy)
 }
 
-/// Returns an error: one recording is there twice, under the names of two hosts.
-fn copied(first: &HostSummary, second: &HostSummary) -> Problem {
+/// Returns an error: one recording is there twice, under the names of two hosts. Each is its path and that name.
+pub(crate) fn copied([first, its_host]: [String; 2], [second, other_host]: [String; 2]) -> Problem {
     let why = format!(
-        "{} and {} are copies of one recording, under the names {} and {}",
-        first.recording, second.recording, first.host, second.host
+        "{first} and {second} are copies of one recording, under the names {its_host} and {other_host}"
     );
     ProblemKind::Data.problem(why, "remove the copy")
 }

@@ -62,7 +62,9 @@ pub enum FindingKind {
 pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> Vec<Finding> {
     let facts: Vec<HostFacts<'_>> = parts.iter().map(HostSummary::facts).collect();
     let mut found = findings_of_runs(&facts, left_out);
-    found.extend(doubtful(parts));
+    found.extend(doubtful(
+        parts.iter().flat_map(|part| part.doubts.iter().map(|doubt| (&*part.host, doubt))),
+    ));
     found.extend(thresholds(parts));
     found.extend(not_attributed(parts));
     found.extend(losses(parts));
@@ -210,21 +212,20 @@ fn difference(
 }
 
 /// Finds what the runs themselves knew: one defect for each kind of doubt, in the words of the host where it is worst.
-fn doubtful<'a>(parts: &'a [HostSummary]) -> Vec<Finding> {
+pub(crate) fn doubtful<'a>(doubts: impl Iterator<Item = (&'a str, &'a Doubt)>) -> Vec<Finding> {
     // The others have findings or notes of their own.
     let is_new = |doubt: &Doubt| {
         !matches!(doubt, Doubt::Interrupted { .. } | Doubt::CutOff | Doubt::Injected)
     };
-    let with_doubts = |part: &'a HostSummary| part.doubts.iter().map(move |doubt| (part, doubt));
-    let doubts = parts.iter().flat_map(with_doubts).filter(|(_, doubt)| is_new(doubt));
-    by_kind(doubts).into_iter().filter_map(|(worst, parts)| doubt_finding(worst, parts)).collect()
+    let doubts = doubts.filter(|(_, doubt)| is_new(doubt));
+    by_kind(doubts).into_iter().filter_map(|(worst, hosts)| doubt_finding(worst, hosts)).collect()
 }
 
 /// Returns the defect of recordings with one kind of doubt; absent if it has no words.
-fn doubt_finding(worst: &Doubt, parts: Vec<&HostSummary>) -> Option<Finding> {
+fn doubt_finding(worst: &Doubt, hosts: Vec<&str>) -> Option<Finding> {
     let words = worst.known_in_words()?;
-    let most = if parts.len() > 1 && worst.part() > 0.0 { " (the most)" } else { "" };
-    about(FindingKind::Doubtful, hosts(parts.into_iter()), |hosts| {
+    let most = if hosts.len() > 1 && worst.part() > 0.0 { " (the most)" } else { "" };
+    about(FindingKind::Doubtful, sorted(hosts.into_iter()), |hosts| {
         format!("{hosts}{most}: {words}")
     })
 }

@@ -76,7 +76,8 @@ pub enum WakeupVerdict {
     Changed,
     /// No change is shown.
     NotShown,
-    /// They differ, but all runs of a side are of one session, far from the other side ([`Order::OneSession`]).
+    /// They differ, but all runs of a side are of one session, far from the other side ([`Order::OneSession`]); or what is kept
+    /// of a run is no sample of it ([`Order::Kept`]).
     Unproven,
     /// A side has only one run; the recordings differ by more than the variation within them.
     OneRunDiffers,
@@ -135,6 +136,10 @@ pub struct WakeSourceChange {
     pub difference: Difference,
 }
 
+/// Why the sources are not compared.
+const OTHER_KINDS: &str = "what took the time is not compared, because a run has intervals, kinds of idle or waking calls that another lacks, and the \
+                           sources of a run are those of all its wake-ups";
+
 /// Compares runs of wake-ups before and after a change. `names` are those of the sides; with `trials` the runs have the order
 /// of its complete pairs.
 ///
@@ -167,6 +172,7 @@ pub fn compare_wakeups(
     let unit = Unit { sides: &sides, design: &design, by_blocks };
     let rows = unit.rows(&kinds, if other_cpus { &[] } else { &first });
     let verdict = verdict(&rows, &unit);
+    let other_kinds = unit.has_other_kinds().then(|| OTHER_KINDS.to_owned());
     Ok(WakeupComparison {
         before: WakeupSide::new(&names[0], &sides[0]),
         after: WakeupSide::new(&names[1], &sides[1]),
@@ -178,7 +184,7 @@ pub fn compare_wakeups(
         rows,
         sources: unit.sources(),
         changed: changed(&values),
-        notes: notes(&values, &names),
+        notes: notes(&values, &names).into_iter().chain(other_kinds).collect(),
         trials: trials.cloned(),
     })
 }
@@ -191,6 +197,7 @@ fn values(run: &WakeupRun<'_>, swapped: Option<bool>) -> Values {
         flaws: flaws(run.run),
         settings: settings(run.run),
         swapped,
+        kept: run.run.kept_after_stop().is_some(),
         ..Values::default()
     }
 }
@@ -204,12 +211,9 @@ fn in_common(
     if let Some((name, _)) = names.iter().zip(sides).find(|(_, side)| side.is_empty()) {
         return Err(usage(format!("{name} has no runs"), "name recordings"));
     }
-    let kinds = |run: &WakeupRun<'_>| -> BTreeSet<Kind> {
-        run.found.rows.iter().filter(|row| row.samples > 0).map(Latencies::kind).collect()
-    };
     let mut all = sides.iter().flatten();
-    let first = all.next().map(kinds).unwrap_or_default();
-    let shared = all.fold(first, |shared, run| &shared & &kinds(run));
+    let first = all.next().map(kinds_of).unwrap_or_default();
+    let shared = all.fold(first, |shared, run| &shared & &kinds_of(run));
     if shared.is_empty() {
         let why = "the runs have no interval and kind of idle in common".into();
         return Err(usage(why, "measure both sides with the same options"));
@@ -222,6 +226,11 @@ fn in_common(
             Err(usage(why, "measure both sides with the same --late"))
         }
     }
+}
+
+/// Returns the kinds of wake-ups of a run.
+fn kinds_of(run: &WakeupRun<'_>) -> BTreeSet<Kind> {
+    run.found.rows.iter().filter(|row| row.samples > 0).map(Latencies::kind).collect()
 }
 
 /// What is compared: the runs of both sides, or the blocks of single runs.
@@ -247,6 +256,13 @@ impl Unit<'_> {
             side.iter().map(|run| row_of(run.found, kind, cpu)).collect::<Option<Vec<_>>>()
         });
         Some([before?, after?])
+    }
+
+    /// Returns whether a run has kinds of wake-ups that another one lacks.
+    fn has_other_kinds(&self) -> bool {
+        let mut all = self.sides.iter().flatten().map(kinds_of);
+        let first = all.next().unwrap_or_default();
+        all.any(|kinds| kinds != first)
     }
 
     fn rows(&self, kinds: &[Kind], cpus: &[u32]) -> Vec<WakeupChange> {
@@ -409,7 +425,9 @@ fn verdict(rows: &[WakeupChange], unit: &Unit<'_>) -> WakeupVerdict {
         (true, true) => WakeupVerdict::OneRunDiffers,
         (true, false) => WakeupVerdict::OneRun,
         (false, false) => WakeupVerdict::NotShown,
-        (false, true) if unit.design.order() == Order::OneSession => WakeupVerdict::Unproven,
+        (false, true) if matches!(unit.design.order(), Order::OneSession | Order::Kept) => {
+            WakeupVerdict::Unproven
+        }
         (false, true) => WakeupVerdict::Changed,
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Counts<'a> {
     pub(super) threshold_ns: u64,
     /// Whether latencies of wake-ups were counted, which are no lost time.
     pub(super) latencies: bool,
+    /// Number that were lost before they were counted.
+    pub(super) lost: u64,
     /// Longest detour that other rules of the gate allow; absent if none limits it.
     pub(super) longest_allowed_ns: Option<u64>,
     pub(super) ranges: &'a Ranges,

@@ -84,6 +84,7 @@ fn judge_counts(rule: &Rule, lengths: &[u64]) -> Finding {
         wall_ns: RUN_NS,
         threshold_ns: 0,
         latencies: false,
+        lost: 0,
         longest_allowed_ns: None,
         ranges: &ranges,
     };

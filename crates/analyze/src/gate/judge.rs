@@ -136,6 +136,7 @@ fn examine_counts(
         wall_ns: run.clock.ns(cpu.last_ticks.saturating_sub(cpu.first_ticks)),
         threshold_ns: run.clock.ns(run.threshold_ticks),
         latencies: run.method == methods::LATENCIES,
+        lost: cpu.lost_detours,
         longest_allowed_ns: None,
         ranges: by_cpu.get(&cpu.cpu).unwrap_or(&none),
     });
@@ -374,6 +375,7 @@ mod tests {
             wall_ns: 100 * SECOND,
             threshold_ns,
             latencies,
+            lost: 0,
             longest_allowed_ns: None,
             ranges: &ranges,
         };

@@ -135,7 +135,10 @@ fn doubts(
     match without {
         Some(((cpu, _), _)) => doubts.push(Doubt::NotMeasured { cpu: *cpu }),
         None if groups.is_empty() => doubts.push(Doubt::NotMeasured { cpu: None }),
-        None => doubts.extend(requirements.too_short(wall_ns)),
+        None => {
+            let dropped_ns = run.kept_after_stop().map_or(0, |kept| kept.dropped_ns);
+            doubts.extend(requirements.too_short(wall_ns.saturating_add(dropped_ns)));
+        }
     }
     for doubt in known_doubts(run, None).into_iter().filter(concerns_gates) {
         if !doubts.contains(&doubt) {

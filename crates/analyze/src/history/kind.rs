@@ -57,10 +57,16 @@ impl Kind {
         }
     }
 
-    /// Returns whether a history has runs of this kind: of detours or of a program, without noise of our own.
+    /// Returns whether a history has runs of this kind: of detours, of a program or of wake-ups, without noise of our own.
     #[must_use]
     pub fn has_history(&self) -> bool {
-        methods::WHOLE.contains(&&*self.method) && !self.injected
+        (methods::WHOLE.contains(&&*self.method) || self.is_of_wakeups()) && !self.injected
+    }
+
+    /// Returns whether the runs are of wake-ups.
+    #[must_use]
+    pub fn is_of_wakeups(&self) -> bool {
+        self.method == methods::WAKEUP
     }
 
     /// Returns whether noise of both kinds compares: the same but for lengths and thresholds that hardly differ. Runs of a

@@ -199,18 +199,22 @@ fn steps_and_trends_are_found_and_nothing_else_is() {
     let mut found = [0, 0];
     for _ in 0..500 {
         let runs = runs(&flat(&mut random));
-        found[0] += usize::from(Step::find(&runs).is_some());
-        found[1] += usize::from(Trend::find(&runs).is_some());
+        found[0] += usize::from(Step::find(&valued(&runs)).is_some());
+        found[1] += usize::from(Trend::find(&valued(&runs)).is_some());
     }
     println!("without a change: steps and trends in {found:?} of 500");
     assert!(found.iter().all(|found| *found <= 12), "{found:?} of 500, at 1 %");
     let mut stepped = flat(&mut random);
     stepped[18..].iter_mut().for_each(|noise| *noise *= 1.5);
-    let step = Step::find(&runs(&stepped)).expect("a step");
+    let step = Step::find(&valued(&runs(&stepped))).expect("a step");
     assert_eq!((step.runs_before, &*step.since_utc), (18, "2026-01-19T03:00:00Z"));
     assert!((1.3..1.7).contains(&(step.after / step.before)), "{step:?}");
     let mut rising = flat(&mut random);
     (0..).zip(&mut rising).for_each(|(day, noise)| *noise *= 1.02_f64.powi(day));
-    let trend = Trend::find(&runs(&rising)).expect("a trend");
+    let trend = Trend::find(&valued(&runs(&rising))).expect("a trend");
     assert!((1.01..1.03).contains(&trend.per_day), "{trend:?}");
+}
+
+fn valued(runs: &[PastRun]) -> Vec<Valued<'_>> {
+    runs.iter().map(|run| (&*run.start_utc, run.noise)).collect()
 }

@@ -1,6 +1,6 @@
 //! Whether the noise of successive runs changed at a time, or changes with time.
 
-use super::{PastRun, seconds};
+use super::seconds;
 use crate::stats::{median, probability_above};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,25 +12,28 @@ const FEWEST: usize = 8;
 /// Seconds of a day.
 const DAY_S: f64 = 86_400.0;
 
-/// A time at which the noise changed.
+/// When a run began, and what was measured in it.
+pub(crate) type Valued<'a> = (&'a str, f64);
+
+/// A time at which what is measured changed: the noise, or a latency in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
     /// Start of the first run after it, RFC 3339 in UTC.
     pub since_utc: String,
     /// Number of runs before it.
     pub runs_before: u64,
-    /// Median noise before it.
+    /// Median before it.
     pub before: f64,
-    /// Median noise after it.
+    /// Median after it.
     pub after: f64,
     /// Probability of so clear a step if runs are independent and nothing changed.
     pub probability: f64,
 }
 
-/// A change of the noise with time.
+/// A change with time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Trend {
-    /// Noise after one day, relative to that before: the median over all pairs of runs (Sen 1968).
+    /// What is measured after one day, relative to that before: the median over all pairs of runs (Sen 1968).
     pub per_day: f64,
     /// Probability of so clear a trend if runs are independent and nothing changed.
     pub probability: f64,
@@ -46,13 +49,13 @@ fn sign(a: f64, b: f64) -> f64 {
 
 impl Step {
     /// Finds the step by the ranks of the runs (Pettitt 1979); absent if there is none.
-    pub(super) fn find(runs: &[PastRun]) -> Option<Self> {
+    pub(super) fn find(runs: &[Valued<'_>]) -> Option<Self> {
         let n = runs.len();
         if n < FEWEST {
             return None;
         }
         // The sum over all pairs across a border; the next border adds those of one more run.
-        let signs = |at: usize| runs.iter().map(|run| sign(runs[at].noise, run.noise)).sum::<f64>();
+        let signs = |at: usize| runs.iter().map(|run| sign(runs[at].1, run.1)).sum::<f64>();
         let mut sum = 0.0;
         let mut best = (0.0_f64, 0);
         for border in 1..n {
@@ -64,13 +67,13 @@ impl Step {
         let (size, border) = best;
         let cubes = (n as f64).powi(3) + (n as f64).powi(2);
         let probability = (2.0 * (-6.0 * size * size / cubes).exp()).min(1.0);
-        let noise =
-            |runs: &[PastRun]| median(&mut runs.iter().map(|run| run.noise).collect::<Vec<_>>());
+        let middle =
+            |runs: &[Valued<'_>]| median(&mut runs.iter().map(|run| run.1).collect::<Vec<_>>());
         (probability < SHOWN).then(|| Self {
-            since_utc: runs[border].start_utc.clone(),
+            since_utc: runs[border].0.to_owned(),
             runs_before: border as u64,
-            before: noise(&runs[..border]),
-            after: noise(&runs[border..]),
+            before: middle(&runs[..border]),
+            after: middle(&runs[border..]),
             probability,
         })
     }
@@ -78,10 +81,10 @@ impl Step {
 
 impl Trend {
     /// Finds the trend by the order of all pairs of runs (Mann 1945); absent if there is none.
-    pub(super) fn find(runs: &[PastRun]) -> Option<Self> {
+    pub(super) fn find(runs: &[Valued<'_>]) -> Option<Self> {
         let n = runs.len() as f64;
-        let logarithm = |run: &PastRun| Some(run.noise.ln()).filter(|found| found.is_finite());
-        let point = |run: &PastRun| Some((seconds(&run.start_utc)?, logarithm(run)?));
+        let logarithm = |value: f64| Some(value.ln()).filter(|found| found.is_finite());
+        let point = |run: &Valued<'_>| Some((seconds(run.0)?, logarithm(run.1)?));
         let points: Option<Vec<(f64, f64)>> = runs.iter().map(point).collect();
         let points = points.filter(|points| points.len() >= FEWEST)?;
         let (mut order, mut slopes) = (0.0, vec![]);

@@ -2,12 +2,14 @@
 
 use super::causes::{Parts, TickParts};
 use super::kind::Kind;
+use super::stopped::{StoppedWakeup, stopped};
 use super::{latency, rows};
 use crate::facts::Facts;
 use crate::memory::span;
 use crate::readings::not_attributed;
 use crate::story::{DetourStory, name_threads, story};
-use anechoic_recording::{DetourView, Problem, ProblemKind, Recording};
+use anechoic_recording::run::Outcome;
+use anechoic_recording::{DetourView, Problem, ProblemKind, Recording, Run, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -27,8 +29,14 @@ pub struct LongestWakeups {
     pub without: Vec<String>,
     /// Number of wake-ups of these CPUs that were left out because they contain such a source.
     pub left_out: u64,
+    /// Number of wake-ups of these CPUs that were left out because they were measured without kernel events, to show what the
+    /// events cost.
+    pub without_events: u64,
     /// The wake-ups, sorted by decreasing length.
     pub wakeups: Vec<LongWakeup>,
+    /// What was to end the run before its time, and the wake-up that did; absent if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StoppedWakeup>,
 }
 
 /// One of the longest wake-ups.
@@ -71,7 +79,8 @@ pub fn longest_wakeups(
         let why = format!("CPU {absent} was not measured in {}", recording.dir().display());
         return Err(ProblemKind::Usage.problem(why, format!("it has the CPUs {measured:?}")));
     }
-    let facts = Facts::new(run, span(&recording.series()?));
+    let known = recording.series()?;
+    let facts = Facts::new(run, span(&known));
     if !chosen.without.is_empty() && recording.attribution()?.is_none() {
         return Err(not_attributed(recording, &facts));
     }
@@ -89,29 +98,52 @@ pub fn longest_wakeups(
         let rank = (Reverse(latency(woken.sample)), woken.sample.start_ticks);
         let place = kept.partition_point(|(length, start, _)| (*length, *start) < rank);
         if place < chosen.most {
-            let view = view(woken);
-            let long = LongWakeup {
-                kind: Kind::from(&woken.sleep),
-                overruns: woken.sample.count.saturating_sub(1),
-                parts: parts(woken, run.clock.seconds(1) * 1e9),
-                story: story(&view, run, chosen.activities),
-            };
-            kept.insert(place, (rank.0, rank.1, long));
+            kept.insert(place, (rank.0, rank.1, read(woken, run, chosen.activities)));
             kept.truncate(chosen.most);
         }
     })?;
     let mut wakeups: Vec<LongWakeup> = kept.into_iter().map(|(.., long)| long).collect();
-    let mut stories: Vec<DetourStory> = wakeups.iter().map(|long| long.story.clone()).collect();
-    name_threads(&mut stories, recording)?;
-    wakeups.iter_mut().zip(stories).for_each(|(long, story)| long.story = story);
+    name_all(&mut wakeups, recording)?;
     Ok(LongestWakeups {
         run: facts,
         total,
         cpus: chosen.cpus.map(<[u32]>::to_vec),
         without: chosen.without.iter().map(|id| (*id).to_owned()).collect(),
         left_out,
+        without_events: without_events(&known, chosen.cpus),
         wakeups,
+        stopped: stopped(recording)?,
     })
+}
+
+/// Returns the number of wake-ups of these CPUs that were measured without kernel events between others with them.
+fn without_events(known: &[(Series, Outcome)], cpus: Option<&[u32]>) -> u64 {
+    let is_chosen =
+        |series: &Series| cpus.is_none_or(|cpus| series.cpu.is_some_and(|cpu| cpus.contains(&cpu)));
+    let without =
+        known.iter().filter(|(series, _)| series.parameters.events_off && is_chosen(series));
+    without.map(|(_, outcome)| outcome.samples.saturating_sub(outcome.lost)).sum()
+}
+
+/// Returns a wake-up with what happened in it: this number of activities at most.
+pub(super) fn read(woken: &rows::Explained<'_>, run: &Run, activities: usize) -> LongWakeup {
+    LongWakeup {
+        kind: Kind::from(&woken.sleep),
+        overruns: woken.sample.count.saturating_sub(1),
+        parts: parts(woken, run.clock.seconds(1) * 1e9),
+        story: story(&view(woken), run, activities),
+    }
+}
+
+/// Adds to wake-ups the names of the threads that they show.
+///
+/// # Errors
+/// The names are damaged.
+pub(super) fn name_all(wakeups: &mut [LongWakeup], recording: &Recording) -> Result<(), Problem> {
+    let mut stories: Vec<DetourStory> = wakeups.iter().map(|long| long.story.clone()).collect();
+    name_threads(&mut stories, recording)?;
+    wakeups.iter_mut().zip(stories).for_each(|(long, story)| long.story = story);
+    Ok(())
 }
 
 /// Returns the wake-up as an interval whose activities can be listed in order.

@@ -34,3 +34,4 @@ mod top;
 mod verify;
 mod wakeup;
 mod wakeup_calls;
+mod wakeup_stop;

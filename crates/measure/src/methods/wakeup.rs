@@ -6,6 +6,7 @@ use crate::experiment::{Cell, Experiment, Host, Order, Pinning, Policy, Wake};
 use crate::timed::waking::set_deadline;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::run::NotAvailable;
+use anechoic_recording::stop::StopCondition;
 use anechoic_recording::wakeup::WakingCall;
 use anechoic_recording::{Problem, ProblemKind, methods};
 use anechoic_system::cpus::{run_on, set_policy};
@@ -48,7 +49,8 @@ pub(super) static METHOD: Method = Method {
     examples: "  anechoic measure wakeup                              every CPU, once in a millisecond for 10 s
   anechoic measure wakeup --interval 100us,1ms,10ms --cpus 1
   anechoic measure wakeup --wake timer,futex --waker-cpus 0 --cpus 1  woken by a timer, and by a thread on CPU 0
-  anechoic measure wakeup --idle any,shallow --late 50us  what leaving idle states costs, and how many are late",
+  anechoic measure wakeup --idle any,shallow --late 50us  what leaving idle states costs, and how many are late
+  anechoic measure wakeup --duration 8h --stop-on 'wakeup>200us' --keep 10s  until one is later, and what happened before it",
     options: &[OPTIONS],
     result: methods::WAKEUP,
     ..Method::new(methods::WAKEUP, experiment)
@@ -140,12 +142,47 @@ static OPTIONS: &[OptionRow] = &[
         "Memory that a thread reads after each wake-up, twice: what cold caches cost",
     ),
     OptionRow::new(
+        STOP_ON,
+        Value::Numbers(later_than),
+        "CONDITION",
+        "End the measurement at the first wake-up that is later, on any measured CPU ('wakeup>100us', exit code 2). All wake-ups are measured with kernel events then",
+    ),
+    OptionRow::new(
+        KEEP,
+        Value::Duration,
+        "TIME",
+        "With --stop-on: keep only this much time before that wake-up, or before the end, and up to a quarter more. It stays in memory, so that the command may wait for days",
+    )
+    .requires(STOP_ON),
+    OptionRow::new(
         "blocks",
         Value::Count { least: 1, most: 1000 },
         "N",
         "Number of blocks; each measures everything once, in a different order [default: 5]",
     ),
 ];
+
+/// The option with what ends the measurement before its time.
+const STOP_ON: &str = "stop-on";
+/// The option with how much of the time before is kept.
+const KEEP: &str = "keep";
+
+/// Reads the latency above which a wake-up ends the measurement, in ns.
+fn later_than(text: &str) -> Result<Vec<u64>, String> {
+    match text.parse() {
+        Ok(StopCondition::Wakeup(ns)) => Ok(vec![ns]),
+        Ok(_) | Err(_) => {
+            Err(format!("'{text}' ends no wake-ups; write for example 'wakeup>100us'"))
+        }
+    }
+}
+
+/// Returns what ends a measurement of wake-ups before its time, and how much of the time before is kept at least.
+#[must_use]
+pub fn stop(answers: &Answers) -> (Option<StopCondition>, Option<Duration>) {
+    let later_than = answers.given::<Vec<u64>>(STOP_ON).and_then(|ns| ns.first().copied());
+    (later_than.map(StopCondition::Wakeup), answers.given(KEEP))
+}
 
 fn policies() -> Vec<(&'static str, &'static str)> {
     let mut policies = frame::policies();
@@ -154,7 +191,7 @@ fn policies() -> Vec<(&'static str, &'static str)> {
 }
 
 fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
-    let (policy, note) = policy(answers, host)?;
+    let (policy, note) = policy(answers)?;
     let (idles, refused) = idle(answers)?;
     let duration: Duration = answers.one("duration")?;
     let staggered = answers.one::<&str>("start")? == "staggered";
@@ -164,6 +201,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let set_bytes = set_bytes.unwrap_or(0);
     let calls = calls(answers);
     let wakers = wakers(answers, host, &calls)?;
+    let (stop_on, _) = stop(answers);
     let blocks = answers.given("blocks").unwrap_or(BLOCKS);
     let mut intervals = answers.all::<Duration>("interval");
     intervals.sort_unstable();
@@ -177,7 +215,11 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         let expiries = expiries(interval, duration, blocks)?;
         let kinds =
             idles.iter().flat_map(|&shallow| calls.iter().map(move |&call| (shallow, call)));
-        for ((shallow, call), events_off) in kinds.flat_map(|kind| [(kind, false), (kind, true)]) {
+        // What ends the measurement is to be explained.
+        let controls: &[bool] = if stop_on.is_some() { &[false] } else { &[false, true] };
+        for ((shallow, call), events_off) in
+            kinds.flat_map(|kind| controls.iter().map(move |&off| (kind, off)))
+        {
             let parts = if events_off { CONTROL } else { 1 };
             let expiries = (expiries / parts).max(LEAST);
             let wake = Wake { interval, expiries, staggered, shallow, late, call, set_bytes };
@@ -254,7 +296,7 @@ fn coarse() -> Option<String> {
 }
 
 /// Returns the policy of the threads, and a note if it is only the ordinary one because the kernel refuses SCHED_FIFO.
-fn policy(answers: &Answers, host: &Host) -> Result<(Policy, Option<String>), Problem> {
+fn policy(answers: &Answers) -> Result<(Policy, Option<String>), Problem> {
     let priority = answers.given::<u64>("priority").and_then(|asked| i32::try_from(asked).ok());
     let fifo = Policy::Fifo(priority.unwrap_or(PRIORITY));
     match answers.given::<&str>("policy") {
@@ -269,17 +311,22 @@ fn policy(answers: &Answers, host: &Host) -> Result<(Policy, Option<String>), Pr
         Some(_) => return Ok((fifo, None)),
         None => {}
     }
-    let first = host.cpus.first().copied().unwrap_or(0);
-    let allowed = |priority: i32| run_on(first, move || set_policy(libc::SCHED_FIFO, priority));
-    match fifo.priority().map(allowed) {
-        Some(Ok(Err(error))) => {
+    // Not on a measured CPU, which another real-time thread may have.
+    let refused = |priority: i32| {
+        std::thread::spawn(move || set_policy(libc::SCHED_FIFO, priority).err())
+            .join()
+            .ok()
+            .flatten()
+    };
+    match fifo.priority().and_then(refused) {
+        Some(error) => {
             let note = format!(
                 "the threads had the ordinary policy, because the kernel refuses SCHED_FIFO ({error}): {}",
                 rights::fifo_remedy()
             );
             Ok((Policy::Other, Some(note)))
         }
-        _ => Ok((fifo, None)),
+        None => Ok((fifo, None)),
     }
 }
 

@@ -11,6 +11,7 @@ use super::patience::{Patience, release};
 use super::plan::{BETWEEN, Plan, Stage};
 use super::schedule::{Scheduled, schedule};
 use super::store::Store;
+use super::waits::Waits;
 use crate::ensemble::{Agreed, Team};
 use crate::scheduling::{LeftPolicy, leave_real_time};
 use crate::timed::arenas::Arenas;
@@ -65,6 +66,7 @@ pub fn run(
     let measured = plan.experiment.cpus();
     cpus::verify(&measured)?;
     cpus::verify(&plan.experiment.wakers.values().copied().collect::<Vec<_>>())?;
+    Waits::begin(&measured).look(notify);
     let clock = clock::calibrate(&measured, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     if let Some(policy) = left.as_ref().map(LeftPolicy::name) {
@@ -178,7 +180,7 @@ impl<'r> Loops<'r, '_> {
         }
         run.own_threads.extend(injectors.threads());
         let watched = self
-            .begin(run, series, (kernel, &mut injectors))
+            .begin(run, series, (kernel, &mut injectors), notify)
             .inspect_err(|_| self.call_off(&handles));
         let watched = watched.map(|begun| {
             let Some(mut begun) = begun else {
@@ -270,15 +272,20 @@ impl<'r> Loops<'r, '_> {
         run: &mut Run,
         mut series: Vec<Series>,
         (kernel, injectors): (&mut KernelSide, &mut Injectors),
+        notify: &mut dyn FnMut(Stage),
     ) -> Result<Option<Begun>, RunError> {
-        let mut patience = Patience::for_preparation(self.stop);
+        let (mut patience, measured) =
+            (Patience::for_preparation(self.stop), self.plan.experiment.cpus());
+        let mut waits = Waits::begin(&measured);
         while self.hub.prepared.load(Ordering::Acquire) < self.lanes.len() {
             thread::sleep(Duration::from_millis(1));
+            waits.look_now_and_then(notify);
             if let Some(why) = patience.over(true) {
                 release(self.hub, self.places());
                 if self.stop.load(Ordering::Acquire) {
                     return Err(Problem::called_off().into());
                 }
+                let why = waits.named(why);
                 return Err(ProblemKind::Unavailable.problem(why, patience.remedy()).into());
             }
         }

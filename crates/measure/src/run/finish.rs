@@ -70,6 +70,9 @@ pub(super) fn finish(
     }
     if let Some(stop) = &mut run.stop_on {
         stop.met = store.stopped_by();
+        let cut_short =
+            run.outcomes.iter_mut().filter(|outcome| outcome.ended == Ended::Interrupted);
+        cut_short.filter(|_| stop.met.is_some()).for_each(|outcome| outcome.ended = Ended::Stopped);
     }
     store.write_kept(run);
     if run.method == describe::DETOURS {

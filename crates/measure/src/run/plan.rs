@@ -5,6 +5,7 @@ use crate::experiment::{Act, Experiment};
 use anechoic_recording::run::Run;
 use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{Marked, News};
+use anechoic_system::holder::Holder;
 use anechoic_system::tracefs::MarkEvent;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -122,6 +123,13 @@ pub const BETWEEN: Duration = Duration::from_millis(40);
 pub enum Stage {
     /// The kernels are being calibrated.
     Calibrating,
+    /// Real-time threads have CPUs that are to be measured, and the start waits for these.
+    Waiting {
+        /// The threads, one of each CPU.
+        holders: Vec<Holder>,
+        /// For how long it has waited.
+        waited: Duration,
+    },
     /// The loops start; progress may be drawn only if a CPU is left for it.
     Started {
         /// Duration without noise.

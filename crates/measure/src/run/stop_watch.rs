@@ -1,8 +1,8 @@
-//! Looks for the detour that ends a run before its time.
+//! Looks for the detour or the wake-up that ends a run before its time.
 
 use super::artefacts::Artefacts;
 use anechoic_recording::stop::{StopCondition, StoppedBy};
-use anechoic_recording::{Clock, Detour, KernelEvent};
+use anechoic_recording::{Clock, Detour, KernelEvent, Sample};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ const SWITCHES: Duration = Duration::from_micros(100);
 /// Number of times at which the housekeeper ran that are remembered. Each look sees what ended before it.
 const REMEMBERED: usize = 8;
 
-/// Looks for the detour that ends a run before its time.
+/// Looks for the detour or the wake-up that ends a run before its time.
 #[derive(Debug)]
 pub(super) struct StopWatch {
     condition: StopCondition,
-    /// A longer detour ends the run.
+    /// A longer detour or a later wake-up ends the run.
     longer_ticks: u64,
     switch_ticks: u64,
     /// Number of detours so far.
@@ -45,7 +45,7 @@ impl StopWatch {
         artefacts: Option<Artefacts>,
     ) -> Self {
         let longer_ticks = match condition {
-            StopCondition::Longer(ns) => clock.ticks(ns),
+            StopCondition::Longer(ns) | StopCondition::Wakeup(ns) => clock.ticks(ns),
             StopCondition::Count(_) | StopCondition::Lost(_) | StopCondition::Wait(_) => u64::MAX,
         };
         let switch_ticks = clock.ticks_of(SWITCHES);
@@ -80,14 +80,30 @@ impl StopWatch {
                 StopCondition::Count(count) if self.detours >= count && self.met.is_none() => {
                     self.meet(detour);
                 }
-                StopCondition::Longer(_) => {
-                    let left = self.taken_by_others(detour);
-                    if left > self.longer_ticks {
-                        self.suspects.push((*detour, left));
-                    }
-                }
-                StopCondition::Count(_) | StopCondition::Lost(_) | StopCondition::Wait(_) => {}
+                StopCondition::Longer(_) => self.suspect(detour),
+                StopCondition::Count(_)
+                | StopCondition::Lost(_)
+                | StopCondition::Wait(_)
+                | StopCondition::Wakeup(_) => {}
             }
+        }
+    }
+
+    /// Looks at the next wake-ups.
+    pub(super) fn look_at_wakeups(&mut self, wakeups: &[Sample]) {
+        if !matches!(self.condition, StopCondition::Wakeup(_)) {
+            return;
+        }
+        for wakeup in wakeups {
+            let Sample { cpu, start_ticks, end_ticks, .. } = *wakeup;
+            self.suspect(&Detour { cpu, start_ticks, end_ticks });
+        }
+    }
+
+    fn suspect(&mut self, detour: &Detour) {
+        let left = self.taken_by_others(detour);
+        if left > self.longer_ticks {
+            self.suspects.push((*detour, left));
         }
     }
 

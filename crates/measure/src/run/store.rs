@@ -11,7 +11,7 @@ use crate::timed::sinks::LoopBuffers;
 use anechoic_attribute::program::Watch;
 use anechoic_kernels::detour::Gap;
 use anechoic_recording::run::{Run, RunState};
-use anechoic_recording::stop::StoppedBy;
+use anechoic_recording::stop::{StopCondition, StoppedBy};
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
     Detour, KernelEvent, Loss, Members, News, Recorder, Recording, Row, Sample, WriteError,
@@ -50,6 +50,7 @@ pub(super) struct Store {
 #[derive(Default)]
 struct Waiting {
     detours: Vec<Detour>,
+    samples: Vec<Sample>,
     events: Vec<KernelEvent>,
 }
 
@@ -59,8 +60,10 @@ impl Store {
     pub(super) fn new(recorder: Recorder, cpus: &[u32], plan: &Plan, run: &Run) -> Self {
         let news = plan.watcher.is_some().then(News::default);
         let loops = run.cpus.iter().map(|cpu| (cpu.cpu, cpu.tid));
-        let artefacts = run.policy.is_fifo().then(|| Artefacts::new(loops));
         let condition = plan.stop_on.filter(|_| run.method != methods::PROGRAM);
+        // What keeps a thread from running that sleeps is no artefact of it.
+        let is_loop = !matches!(condition, Some(StopCondition::Wakeup(_)));
+        let artefacts = (run.policy.is_fifo() && is_loop).then(|| Artefacts::new(loops));
         let stop_watch =
             condition.map(|condition| StopWatch::new(condition, &run.clock, artefacts));
         let window = plan.keep.map(|keep| Window::new(keep, run));
@@ -149,7 +152,7 @@ impl Store {
         }
     }
 
-    /// Returns the detour that ends the run, once there is one.
+    /// Returns the detour or the wake-up that ends the run, once there is one.
     pub(super) fn stopped_by(&self) -> Option<StoppedBy> {
         let of_program = self.program_watch.as_ref().and_then(Watch::met);
         of_program.or_else(|| self.stop_watch.as_ref().and_then(StopWatch::met))
@@ -219,14 +222,22 @@ impl Store {
             count: taken.count.into(),
         };
         let (mut rows, mut more) = (Vec::new(), partial || lane.has_filled());
+        let is_watched = self.news.is_some() || self.stop_watch.is_some();
         while more {
             more = lane.read(&mut rows, row) && (partial || lane.has_filled());
             if let Some(last) = rows.last().filter(|_| main) {
                 self.watched_until(last.cpu, Some(last.end_ticks));
             }
             if rows.len() >= BATCH || !more {
-                self.append(&rows);
+                if let Some(watch) = &mut self.stop_watch {
+                    watch.look_at_wakeups(&rows);
+                }
+                match is_watched {
+                    true => self.waiting.samples.append(&mut rows),
+                    false => self.append(&rows),
+                }
                 rows.clear();
+                self.write_if_many();
             }
         }
     }
@@ -253,14 +264,16 @@ impl Store {
     }
 
     fn write_if_many(&mut self) {
-        if self.waiting.detours.len().max(self.waiting.events.len()) >= BATCH {
+        let Waiting { detours, samples, events } = &self.waiting;
+        if detours.len().max(samples.len()).max(events.len()) >= BATCH {
             self.write_waiting();
         }
     }
 
     fn write_waiting(&mut self) {
-        let Waiting { detours, events } = std::mem::take(&mut self.waiting);
+        let Waiting { detours, samples, events } = std::mem::take(&mut self.waiting);
         self.append(&detours);
+        self.append(&samples);
         self.append(&events);
     }
 
@@ -327,11 +340,12 @@ impl Store {
         let Some(window) = self.window.take() else { return };
         let parts = window.finish(run);
         self.recorder.begin_at(run);
-        for Rows { names, marks, stacks, detours, events, counters, losses } in parts {
+        for Rows { names, marks, stacks, detours, samples, events, counters, losses } in parts {
             self.append(&names);
             self.append(&marks);
             self.append(&stacks);
             self.append(&detours);
+            self.append(&samples);
             self.append(&events);
             self.append(&counters);
             self.losses(&losses);

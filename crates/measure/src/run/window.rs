@@ -69,7 +69,7 @@ pub(super) struct Part {
 
 /// A row that may wait for the end of the run.
 pub(super) trait Waits: Row {
-    /// Returns where it waits; `None` if it is written at once, because no run of detours has it.
+    /// Returns where it waits; `None` if it is written at once, because it describes all of the run.
     fn place(_rows: &mut Rows) -> Option<&mut Vec<Self>> {
         None
     }
@@ -103,6 +103,7 @@ macro_rules! waits {
 
 waits! {
     detours: Detour,
+    samples: Sample,
     events: KernelEvent,
     losses: Loss,
     counters: Counter,
@@ -111,7 +112,6 @@ waits! {
     stacks: Stack,
 }
 impl Waits for Series {}
-impl Waits for Sample {}
 
 impl Part {
     /// Returns a part that begins now, with what the kernel has counted.
@@ -211,6 +211,7 @@ impl Window {
             let begun = |cpu| first.get(&cpu).copied().unwrap_or(start_ticks);
             rows.iter_mut().for_each(|rows| clip(rows, from_ticks, start_ticks, begun));
             move_start(run, start_ticks, self.began_ticks, &first);
+            renumber(run, &mut rows);
         }
         count(run, &rows);
         rows
@@ -254,6 +255,7 @@ fn unseen(met: StoppedBy, from_ticks: u64) -> Loss {
 /// Removes what lies before the part that is kept. `begun` is from when on each CPU was watched in it.
 fn clip(rows: &mut Rows, from_ticks: u64, start_ticks: u64, begun: impl Fn(u32) -> u64) {
     rows.detours.retain(|detour| detour.start_ticks >= begun(detour.cpu));
+    rows.samples.retain(|sample| sample.start_ticks >= begun(sample.cpu));
     rows.events.retain(|event| event.ticks >= from_ticks);
     rows.counters.retain(|counter| counter.ticks >= from_ticks);
     rows.losses.retain_mut(|loss| {
@@ -278,6 +280,29 @@ fn move_start(run: &mut Run, start_ticks: u64, began_ticks: u64, first: &BTreeMa
         cpu.last_ticks = cpu.last_ticks.max(cpu.first_ticks);
         let kept = (cpu.last_ticks - cpu.first_ticks) as f64 / before as f64;
         cpu.iterations = (cpu.iterations as f64 * kept).round() as u64;
+    }
+}
+
+/// Lets each series begin with the first of its samples that is kept, and leaves out those that have none.
+fn renumber(run: &mut Run, rows: &mut [Rows]) {
+    /// The number of the first sample, of the last one, and how many there are.
+    type Kept = (u64, u64, u64);
+    let mut kept: BTreeMap<u32, Kept> = BTreeMap::new();
+    for sample in rows.iter().flat_map(|rows| &rows.samples) {
+        let (first, last, number) = kept.entry(sample.series).or_insert((u64::MAX, 0, 0));
+        (*first, *last) = (sample.index.min(*first), sample.index.max(*last));
+        *number += 1;
+    }
+    for sample in rows.iter_mut().flat_map(|rows| &mut rows.samples) {
+        sample.index -= kept.get(&sample.series).map_or(0, |(first, ..)| *first);
+    }
+    run.outcomes.retain(|outcome| kept.contains_key(&outcome.series));
+    for outcome in &mut run.outcomes {
+        let (first, last, number) = kept[&outcome.series];
+        outcome.samples = last - first + 1;
+        outcome.lost = outcome.samples.saturating_sub(number);
+        outcome.first_ticks = outcome.first_ticks.max(run.start_ticks);
+        outcome.last_ticks = outcome.last_ticks.max(outcome.first_ticks);
     }
 }
 

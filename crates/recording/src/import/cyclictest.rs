@@ -67,6 +67,10 @@ struct Thread {
     most: Option<u64>,
     /// Time between two latencies, in µs.
     interval_us: Option<u64>,
+    /// Its CPU, which our export names.
+    cpu: Option<u32>,
+    /// Number of wake-ups that were lost before our export.
+    lost: u64,
 }
 
 fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result<(), Problem> {
@@ -80,13 +84,22 @@ fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result
             (threads.map_err(|problem| lines.about(problem))?, unit_ns)
         }
         None => (
-            text::read(lines)?.into_iter().map(|(number, thread)| (number, None, thread)).collect(),
+            text::read(lines)?
+                .into_iter()
+                .map(|(number, thread)| (number, thread.cpu, thread))
+                .collect(),
             printed_ns,
         ),
     };
     for (number, own, thread) in threads {
         let given = usize::try_from(number).ok().and_then(|number| cpus.get(number)).copied();
         let cpu = own.or(given).unwrap_or(number);
+        if thread.lost > 0 {
+            imported.note(&format!(
+                "{} wake-ups of CPU {cpu} were lost before the file was written, and are not counted",
+                thread.lost
+            ));
+        }
         thread.import(cpu, unit_ns, imported).map_err(|problem| lines.about(problem))?;
     }
     Ok(())
@@ -106,6 +119,7 @@ impl JsonThread {
             least: latency(self.min),
             most: latency(self.max),
             interval_us: None,
+            ..Thread::default()
         };
         let number = number.parse().map_err(|_| wrong_number(number))?;
         Ok((number, u32::try_from(self.cpu).ok(), thread))
@@ -117,6 +131,7 @@ impl Thread {
     fn import(&self, cpu: u32, unit_ns: u64, imported: &mut Imported) -> Result<(), Problem> {
         let counted = self.histogram.values().copied().fold(0, u64::saturating_add);
         let all = self.cycles.unwrap_or(counted).max(counted);
+        imported.lost(cpu, self.lost)?;
         if let Some(interval_us) = self.interval_us {
             imported.watched(cpu, interval_us.saturating_mul(1_000).saturating_mul(all))?;
         }

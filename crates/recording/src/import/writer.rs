@@ -58,6 +58,8 @@ struct Cpu {
     total_ns: Option<u64>,
     /// The number of the file that has counts of it.
     counted_in: Option<usize>,
+    /// Number that were lost before the file was written.
+    lost: u64,
 }
 
 impl std::fmt::Debug for Imported {
@@ -185,6 +187,13 @@ impl Imported {
         Ok(())
     }
 
+    /// States how many detours or latencies of a CPU were lost before the file was written.
+    pub(super) fn lost(&mut self, cpu: u32, number: u64) -> Result<(), Problem> {
+        let measured = self.cpu(cpu)?;
+        measured.lost = measured.lost.saturating_add(number);
+        Ok(())
+    }
+
     /// States the sum of all lengths that were counted on a CPU.
     pub(super) fn total(&mut self, cpu: u32, ns: u64) -> Result<(), Problem> {
         self.cpu(cpu)?.total_ns = Some(ns);
@@ -224,7 +233,11 @@ impl Imported {
             let own = Some(measured.watched_ns)
                 .filter(|ns| *ns > 0)
                 .map(|ns| ns.max(measured.reached_ns));
-            cpu_run(cpu, given.or(own).unwrap_or(end), iteration, measured.detours)
+            let length = given.or(own).unwrap_or(end);
+            CpuRun {
+                lost_detours: measured.lost,
+                ..cpu_run(cpu, length, iteration, measured.detours)
+            }
         };
         self.run.cpus = self.cpus.iter().map(cpu).collect();
         self.run.end_ticks = end;

@@ -38,6 +38,8 @@ struct Column {
     cpu: u32,
     counts: BTreeMap<u64, u64>,
     cycles: u64,
+    /// Number of wake-ups that were measured and not stored.
+    lost: u64,
     sum_us: u64,
     least_us: u64,
     most_us: u64,
@@ -72,7 +74,8 @@ fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     let rows = export.answers.one::<u64>("histogram")?;
     let mut columns: Vec<Column> = vec![];
     for cpu in export.cpus() {
-        let mut column = Column { cpu: cpu.0.cpu, ..Column::default() };
+        let lost = export.lost_wakeups(cpu.0.cpu);
+        let mut column = Column { cpu: cpu.0.cpu, lost, ..Column::default() };
         export.lengths(cpu, |_, ticks| {
             column.add(export.run().clock.ns(ticks) / 1_000, rows);
             Ok(())
@@ -136,6 +139,10 @@ fn footer(columns: &[Column], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "# Avg Latencies:{}", line(5, Column::average))?;
     writeln!(out, "# Max Latencies:{}", line(5, |column| column.most_us))?;
     writeln!(out, "# Histogram Overflows:{}", line(5, |column| column.overflows))?;
+    if columns.iter().any(|column| column.lost > 0) {
+        // cyclictest has no such line, and its readers skip comments that they do not know.
+        writeln!(out, "# Lost:{}", line(5, |column| column.lost))?;
+    }
     writeln!(out, "# Histogram Overflow at cycle number:")?;
     for (number, column) in columns.iter().enumerate() {
         let listed: String = column.listed.iter().map(|cycle| format!(" {cycle:05}")).collect();

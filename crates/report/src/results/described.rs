@@ -34,6 +34,8 @@ pub enum Methods {
     Marked,
     /// The methods that no other result names, except for several hosts together.
     Others,
+    /// All methods but these.
+    Except(&'static [&'static str]),
     /// All methods.
     All,
 }
@@ -44,6 +46,7 @@ impl Methods {
     pub fn include(self, method: &str) -> bool {
         match self {
             Methods::Only(methods) => methods.contains(&method),
+            Methods::Except(methods) => !methods.contains(&method),
             Methods::Marked => method == methods::PROGRAM,
             Methods::None | Methods::Others | Methods::All => true,
         }

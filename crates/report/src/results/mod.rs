@@ -41,6 +41,8 @@ pub mod ticks;
 pub mod timeline;
 pub mod variance;
 pub mod wakeup;
+pub mod wakeup_history;
+pub mod wakeup_hosts;
 
 pub use described::{Described, Grouping, Methods, Section};
 pub use found::{Findings, Found};
@@ -76,12 +78,15 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &cluster::CLUSTER,
     &hosts::HOST_SAMPLES,
     &hosts::HOSTS,
+    &wakeup_hosts::HOST_WAKEUPS,
+    &wakeup_hosts::WAKEUP_HOSTS,
     &rank::RANK,
     &sweep::SWEEP,
     &suite::SUITE,
     &compare::COMPARE,
     &compare_wakeups::COMPARE_WAKEUPS,
     &history::HISTORY,
+    &wakeup_history::WAKEUP_HISTORY,
     &gate::GATE,
     &list::LIST,
     &live::VERIFICATION,

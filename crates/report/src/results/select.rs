@@ -136,6 +136,7 @@ fn covers(row: &'static dyn AnyRow, methods_of: MethodsOf, recording: &Recording
     match methods_of(row) {
         Methods::None => false,
         Methods::All => true,
+        Methods::Except(methods) => !methods.contains(&method),
         Methods::Marked => {
             recording.run().program.as_ref().is_some_and(|program| program.marked.is_some())
         }

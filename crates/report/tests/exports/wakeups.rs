@@ -4,6 +4,7 @@ use super::metrics::samples;
 use super::perfetto::slices;
 use super::{export_of, format};
 use anechoic_analyze::counted::{CountedCpu, counted};
+use anechoic_analyze::gate::{Outcome, RULES, Requirements, conclude, examine};
 use anechoic_lab::wakeups::{Block, record};
 use anechoic_recording::import::{COMMON, IMPORTERS};
 use anechoic_recording::options::{Answers, OptionRow};
@@ -52,7 +53,7 @@ fn the_histogram_is_cyclictests_and_imports_again() {
                 # Thread 0: 00004\n\
                 # Thread 1:\n";
     assert!(text.ends_with(foot), "{text}");
-    let again = imported(dir.path(), &text, "2,5");
+    let again = imported(dir.path(), &text, "7,8"); // the file names its CPUs
     let found = counted(&again).expect("counts");
     assert!(found.latencies, "they are no lost time");
     let [two, five] = &found.cpus[..] else { panic!("two CPUs") };
@@ -64,6 +65,37 @@ fn the_histogram_is_cyclictests_and_imports_again() {
     let within = [us(two, 0.0), us(two, 0.5), us(two, 1.0), us(five, 0.0), us(five, 1.0)];
     assert_eq!(within.map(|(at_least, _)| at_least), [3, 4, 3_400, 7, 9]);
     assert!(within.iter().all(|(at_least, at_most)| at_most - at_least <= 1), "{within:?}");
+}
+
+/// A lost wake-up may have had any length, and counts as late where nothing shows the opposite.
+#[test]
+fn lost_wake_ups_are_imported_again_and_decide_no_rule() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let blocks =
+        [Block { lost: 3, ..Block::new(2, vec![4_000; 5_000]) }, Block::new(5, vec![9_000])];
+    let [text] = &exported(dir.path(), "cyclictest", &blocks).expect("wake-ups")[..] else {
+        panic!("one file")
+    };
+    assert!(text.contains("\n# Lost: 00003 00000\n"), "{text}");
+    let again = imported(dir.path(), text, "7,8");
+    let cpus: Vec<(u32, u64)> =
+        again.run().cpus.iter().map(|cpu| (cpu.cpu, cpu.lost_detours)).collect();
+    assert_eq!(cpus, [(2, 3), (5, 0)]);
+    let notes = again.run().notes.join("\n");
+    assert!(notes.contains("3 wake-ups of CPU 2 were lost"), "{notes}");
+    let outcome = |id: &str, text: &str| {
+        let row = RULES.iter().find(|row| row.id == id).expect("a rule");
+        let rules = [row.read(text).expect("a limit")];
+        let needs = Requirements { min_time_ns: 0, ..Requirements::default() };
+        let examined = examine(&again, &rules, &needs, &mut |_| {}).expect("counts");
+        let gate = conclude(vec![examined], &rules, needs, None, vec![]);
+        gate.rules[0].findings.iter().map(|found| found.outcome).collect::<Vec<_>>()
+    };
+    assert_eq!(outcome("max-wakeup", "50us"), [Outcome::Undecided, Outcome::Pass]);
+    assert_eq!(outcome("max-wakeup", "1us"), [Outcome::Fail, Outcome::Fail]);
+    // 3 of 5,003 may be late: at most 7.75 of a Poisson mean.
+    assert_eq!(outcome("max-late", ">50us=0.15%")[0], Outcome::Undecided);
+    assert_eq!(outcome("max-late", ">50us=0.16%")[0], Outcome::Pass);
 }
 
 fn imported(dir: &Path, text: &str, cpus: &str) -> Recording {
@@ -142,6 +174,20 @@ fn metrics_are_those_of_the_summary_by_interval_and_idle() {
     assert!(!text.contains("quantile=\"0.99\""), "it needs 1,000 wake-ups");
     let found = samples(text);
     assert!(found.len() > 20 && !text.contains("cpu="), "{text}");
+    let recording = record(&dir.path().join("per-cpu"), &blocks);
+    let files = export_of(&recording, "prometheus", &[("per-cpu", "")], None).expect("metrics");
+    let with = String::from_utf8(files.concat()).expect("text");
+    // Those of each CPU come beside the totals, under names of their own.
+    for line in text.lines().filter(|line| line.starts_with("anechoic_wakeup_")) {
+        assert!(with.lines().any(|found| found == line), "{line}: {with}");
+    }
+    for line in [
+        "anechoic_cpu_wakeup_latency_seconds_count{interval_seconds=\"0.001\",idle=\"any\",cpu=\"2\"} 6",
+        "anechoic_cpu_wakeup_latency_seconds_count{interval_seconds=\"0.001\",idle=\"any\",cpu=\"5\"} 2",
+        "anechoic_cpu_late_wakeups{interval_seconds=\"0.001\",idle=\"any\",cpu=\"2\"} 1",
+    ] {
+        assert!(with.lines().any(|found| found == line), "{line}: {with}");
+    }
 }
 
 #[test]

@@ -21,8 +21,12 @@ fn taken_ns(run: &WakeupRun<'_>) -> Option<Taken> {
 }
 
 impl Unit<'_> {
-    /// Returns what the sources took of a wake-up in each run.
+    /// Returns what the sources took of a wake-up in each run; nothing if runs have kinds that others lack, because the sources
+    /// are those of all kinds together.
     pub(super) fn sources(&self) -> Vec<WakeSourceChange> {
+        if self.has_other_kinds() {
+            return vec![];
+        }
         let taken =
             self.sides.each_ref().map(|side| side.iter().map(taken_ns).collect::<Option<Vec<_>>>());
         let [Some(before), Some(after)] = taken else { return vec![] };

@@ -208,3 +208,44 @@ fn what_has_nothing_in_common_is_refused() {
     assert!(why(verdict(&a, Some(&c))).contains("different limits"));
     assert_eq!(verdict(&a, Some(&a)).ok(), Some(WakeupVerdict::OneRun));
 }
+
+/// The sources are those of all wake-ups of a run: an interval that one side alone has would look like a change.
+#[test]
+fn sources_are_compared_only_where_all_runs_have_the_same_kinds() {
+    use crate::wakeup::{Causes, Parts, WakeSource};
+    let (run, mut found) = template();
+    let source = WakeSource {
+        source: "thread".into(),
+        name: "x".into(),
+        wakeups: 1,
+        share: 0.5,
+        share_above_p99: None,
+        share_late: None,
+    };
+    found.causes = Some(Causes {
+        explained: 10,
+        not_attributable: 0,
+        unknown_share_late: 0.0,
+        mean: Some(Parts { timer_ns: 10_000.0, ..Parts::default() }),
+        mean_above_p99: None,
+        mean_late: None,
+        stages: vec![],
+        bands: vec![],
+        idle: vec![],
+        by_call: vec![],
+        sources: vec![source],
+    });
+    let mut more = found.clone();
+    more.rows.push(Latencies { interval_ns: 100_000, ..found.rows[0].clone() });
+    let compared = |after: &Wakeup| {
+        let side = |found| [WakeupRun { run: &run, found }; 2];
+        let names = ["before", "after"].map(str::to_owned);
+        compare_wakeups(names, [&side(&found), &side(after)], None).expect("compared")
+    };
+    let (alike, other) = (compared(&found), compared(&more));
+    assert_eq!((alike.sources.len(), other.sources.len()), (1, 0));
+    let noted =
+        |found: &WakeupComparison| found.notes.iter().any(|note| note.contains("is not compared"));
+    assert!(!noted(&alike) && noted(&other), "{:?}", other.notes);
+    assert_eq!(other.rows.len(), 1, "what both have is compared");
+}

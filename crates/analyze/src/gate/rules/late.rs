@@ -71,9 +71,9 @@ fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
         return Err(Doubt::NotMeasured { cpu: Some(counts.cpu) });
     }
     let late = Late {
-        events: [number.at_least as f64, number.at_most as f64],
+        events: [number.at_least as f64, number.at_most.saturating_add(counts.lost) as f64],
         dispersion: 1.0,
-        samples,
+        samples: samples.saturating_add(counts.lost),
         wall_ns: counts.wall_ns,
     };
     let found = Finding {

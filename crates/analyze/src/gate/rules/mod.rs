@@ -205,6 +205,12 @@ impl Rule {
                 Some(ns).filter(|_| !run.policy.is_fifo())
             }
             StopCondition::Wait(ns) if self.judges_waits() => Some(ns),
+            // The number of those before is not known, but that none of them was so late.
+            StopCondition::Wakeup(ns)
+                if self.judges_wakeups() && self.row.unit == Unit::Nanoseconds =>
+            {
+                Some(ns)
+            }
             _ => None,
         };
         let holds = known_over_ns.is_some_and(|ns| self.counts_over_ns() >= ns);

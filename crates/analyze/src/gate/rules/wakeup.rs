@@ -38,5 +38,16 @@ fn judge_counts(rule: &Rule, counts: &Counts<'_>) -> Result<Finding, Doubt> {
         return Err(Doubt::NotMeasured { cpu: Some(counts.cpu) });
     }
     let wakeups = Some(JudgedWakeups { samples, kind: None });
-    Ok(Finding { wakeups, ..detour::judge_counts(rule, counts)? })
+    let found = Finding { wakeups, ..detour::judge_counts(rule, counts)? };
+    if counts.lost == 0 {
+        return Ok(found);
+    }
+    // One that was lost may have had any length.
+    let outcome = Outcome::from_bounds(rule.limit, found.at_least, None);
+    Ok(Finding {
+        outcome,
+        at_most: None,
+        uncertain: found.uncertain.saturating_add(counts.lost),
+        ..found
+    })
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use anechoic_lab::builders;
+use anechoic_recording::run::Outcome;
 use anechoic_recording::stop::{Stop, StopCondition};
 use anechoic_recording::{EventKind, NameKind};
 
@@ -196,4 +197,47 @@ fn memory_limits_what_is_kept() {
     window.finish(&mut run);
     let kept_ms = (run.end_ticks - run.start_ticks) / MS;
     assert!((20..=50).contains(&kept_ms), "{kept_ms} ms instead of 100");
+}
+
+/// The samples that are kept are numbered from their first on, and a series without any is left out.
+#[test]
+fn the_series_begin_with_what_is_kept_of_them() {
+    let mut run = run(1_000);
+    let mut window = filled(&run, 1_000);
+    let sample = |series, index, at_ms: u64| Sample {
+        series,
+        index,
+        cpu: 0,
+        start_ticks: (1_000 + at_ms) * MS + 1,
+        end_ticks: (1_000 + at_ms) * MS + 2,
+        count: 1,
+    };
+    // Series 0 ends at 500 ms; series 1 lost its number 450 and, before what is kept, number 7.
+    let all = (0..500).map(|at| sample(0, at, at));
+    let lost = |index: &u64| ![7, 450].contains(index);
+    let all: Vec<Sample> =
+        all.chain((0..500).filter(lost).map(|at| sample(1, at, 500 + at))).collect();
+    for part in &mut window.parts {
+        let end = part.from_ticks + 25 * MS;
+        let here = |sample: &&Sample| (part.from_ticks..end).contains(&sample.start_ticks);
+        part.rows.samples = all.iter().filter(here).copied().collect();
+    }
+    let outcome = |series, lost| Outcome {
+        series,
+        first_ticks: 1_000 * MS,
+        last_ticks: 2_000 * MS,
+        samples: 500,
+        lost,
+        ..Outcome::default()
+    };
+    run.outcomes = vec![outcome(0, 0), outcome(1, 2)];
+    window.close(run.end_ticks, None);
+    let rows = window.finish(&mut run);
+    let kept: Vec<&Sample> = rows.iter().flat_map(|rows| &rows.samples).collect();
+    let numbers: Vec<u64> = kept.iter().map(|sample| sample.index).collect();
+    let expected: Vec<u64> = (0..100).filter(|index| *index != 50).collect();
+    assert_eq!(numbers, expected);
+    let [outcome] = &run.outcomes[..] else { panic!("{:?}", run.outcomes) };
+    assert_eq!((outcome.series, outcome.samples, outcome.lost), (1, 100, 1));
+    assert_eq!(outcome.first_ticks, 1_900 * MS);
 }

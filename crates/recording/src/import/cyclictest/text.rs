@@ -22,6 +22,10 @@ pub(super) fn read(lines: &mut Lines) -> Result<BTreeMap<u32, Thread>, Problem> 
     // With -H a last column has the sums of all threads, which the line of the shortest latencies lacks.
     let mut columns = None;
     lines.each(|line| {
+        if let Some(list) = line.strip_prefix("# CPUs ") {
+            let cpus = numbers(list.split_whitespace())?;
+            return printed.each(&cpus, |thread, cpu| thread.cpu = u32::try_from(cpu).ok());
+        }
         let list = |values: &str| numbers(values.split_whitespace());
         if let Some((label, values)) =
             line.strip_prefix('#').and_then(|comment| comment.split_once(':'))
@@ -39,6 +43,7 @@ pub(super) fn read(lines: &mut Lines) -> Result<BTreeMap<u32, Thread>, Problem> 
                     let counted = thread.histogram.values().copied().fold(0, u64::saturating_add);
                     thread.cycles = Some(counted.saturating_add(value));
                 })?,
+                "Lost" => printed.each(&list(values)?, |thread, value| thread.lost = value)?,
                 _ => {}
             }
             return Ok(());

@@ -16,8 +16,8 @@ pub(in crate::export) struct Wakeups {
     pub(in crate::export) kind: Option<Kind>,
     /// Number of all.
     pub(in crate::export) number: u64,
-    /// Each series by its number.
-    series: BTreeMap<u32, Series>,
+    /// Each series by its number, with the number of its wake-ups that were lost.
+    series: BTreeMap<u32, (Series, u64)>,
 }
 
 impl Wakeups {
@@ -26,13 +26,14 @@ impl Wakeups {
         let number =
             known.iter().fold(0_u64, |sum, (_, outcome)| sum.saturating_add(outcome.samples));
         let reported = |series: &Series| !series.parameters.events_off;
-        let series = known.into_iter().map(|(series, _)| series).filter(reported);
-        let series = series.map(|series| (series.series, series)).collect();
+        let series = known.into_iter().filter(|(series, _)| reported(series));
+        let series =
+            series.map(|(series, outcome)| (series.series, (series, outcome.lost))).collect();
         Ok(Self { kind: None, number, series })
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        let sleeps = self.series.values().filter_map(|series| series.parameters.sleep);
+        let sleeps = self.series.values().filter_map(|(series, _)| series.parameters.sleep);
         let mut kinds: Vec<Kind> = sleeps.map(|sleep| Kind::from(&sleep)).collect();
         kinds.sort_unstable();
         kinds.dedup();
@@ -41,7 +42,7 @@ impl Wakeups {
 
     /// Returns the series of a wake-up if it is one of them.
     fn series(&self, sample: &WakeUp) -> Option<&Series> {
-        let series = self.series.get(&sample.series)?;
+        let (series, _) = self.series.get(&sample.series)?;
         let kind = Kind::from(&series.parameters.sleep?);
         (self.kind.is_none_or(|only| only == kind)).then_some(series)
     }
@@ -111,12 +112,24 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// Returns the series of the wake-ups on a CPU.
-    pub(in crate::export) fn series_of(&self, cpu: u32) -> Option<&Series> {
-        let wakeups = self.wakeups.as_ref()?;
+    /// Returns each series of the wake-ups on a CPU, with the number of its wake-ups that were lost.
+    fn all_series_of(&self, cpu: u32) -> impl Iterator<Item = &(Series, u64)> {
         let kind = |series: &Series| series.parameters.sleep.map(|sleep| Kind::from(&sleep));
-        let is_kind = |series: &Series| wakeups.kind.is_none() || wakeups.kind == kind(series);
-        wakeups.series.values().find(|series| series.cpu == Some(cpu) && is_kind(series))
+        let only = self.kind();
+        let all = self.wakeups.iter().flat_map(|wakeups| wakeups.series.values());
+        all.filter(move |(series, _)| {
+            series.cpu == Some(cpu) && (only.is_none() || only == kind(series))
+        })
+    }
+
+    /// Returns the first series of the wake-ups on a CPU.
+    pub(in crate::export) fn series_of(&self, cpu: u32) -> Option<&Series> {
+        self.all_series_of(cpu).next().map(|(series, _)| series)
+    }
+
+    /// Returns the number of wake-ups of a CPU that were measured and not stored.
+    pub(in crate::export) fn lost_wakeups(&self, cpu: u32) -> u64 {
+        self.all_series_of(cpu).map(|(_, lost)| lost).sum()
     }
 
     /// Returns the result of its wake-ups; absent for detours.

@@ -5,33 +5,68 @@ use anechoic_analyze::wakeup::{Causes, Latencies, WakeSource};
 use anechoic_analyze::{Wakeup, folded};
 use std::collections::BTreeMap;
 
-/// Returns the metrics of wake-ups.
+/// The names of the metrics of a kind of wake-ups.
+struct Names {
+    latency: &'static str,
+    late: &'static str,
+    ratio: &'static str,
+    bounds: &'static str,
+    overruns: &'static str,
+    lost: &'static str,
+}
+
+const OF_ALL: Names = Names {
+    latency: "anechoic_wakeup_latency_seconds",
+    late: "anechoic_late_wakeups",
+    ratio: "anechoic_late_wakeup_ratio",
+    bounds: "anechoic_late_wakeup_interval_ratio",
+    overruns: "anechoic_wakeup_overruns",
+    lost: "anechoic_lost_wakeups",
+};
+const OF_CPU: Names = Names {
+    latency: "anechoic_cpu_wakeup_latency_seconds",
+    late: "anechoic_cpu_late_wakeups",
+    ratio: "anechoic_cpu_late_wakeup_ratio",
+    bounds: "anechoic_cpu_late_wakeup_interval_ratio",
+    overruns: "anechoic_cpu_wakeup_overruns",
+    lost: "anechoic_cpu_lost_wakeups",
+};
+
+/// Returns the metrics of wake-ups: of all CPUs together, and on request those of each.
 pub(super) fn families(found: &Wakeup, per_cpu: bool) -> Vec<Family> {
-    let rows: Vec<&Latencies> = match per_cpu {
-        true => found.rows.iter().filter(|row| row.cpu.is_some()).collect(),
-        false => found.whole().collect(),
-    };
+    let all: Vec<&Latencies> = found.whole().collect();
+    let limit = vec![bare(found.late_ns as f64 / 1e9)];
+    let mut families = vec![gauge(
+        "anechoic_wakeup_late_limit_seconds",
+        "A wake-up that took longer is late.",
+        limit,
+    )];
+    families.extend(named_families(&OF_ALL, &all, false));
+    if per_cpu {
+        let cpus: Vec<&Latencies> = found.rows.iter().filter(|row| row.cpu.is_some()).collect();
+        families.extend(named_families(&OF_CPU, &cpus, true));
+    }
+    families.extend(found.causes.iter().flat_map(by_source));
+    families
+}
+
+/// Returns the metrics of these rows.
+fn named_families(names: &Names, rows: &[&Latencies], per_cpu: bool) -> [Family; 6] {
     let each = |value: fn(&Latencies) -> Vec<Sample>| {
         rows.iter().flat_map(|row| with_kind(row, per_cpu, value(row))).collect()
     };
-    let limit = vec![bare(found.late_ns as f64 / 1e9)];
-    let mut families = vec![
+    [
         Family {
             kind: Metric::Summary,
             ..gauge(
-                "anechoic_wakeup_latency_seconds",
+                names.latency,
                 "From the programmed expiry of a timer until its thread ran.",
                 each(latencies),
             )
         },
-        gauge("anechoic_wakeup_late_limit_seconds", "A wake-up that took longer is late.", limit),
+        gauge(names.late, "Number of late wake-ups.", each(|row| vec![bare(row.late as f64)])),
         gauge(
-            "anechoic_late_wakeups",
-            "Number of late wake-ups.",
-            each(|row| vec![bare(row.late as f64)]),
-        ),
-        gauge(
-            "anechoic_late_wakeup_ratio",
+            names.ratio,
             "Share of the wake-ups that were late.",
             each(|row| {
                 let share = (row.samples > 0).then(|| row.late as f64 / row.samples as f64);
@@ -39,23 +74,21 @@ pub(super) fn families(found: &Wakeup, per_cpu: bool) -> Vec<Family> {
             }),
         ),
         gauge(
-            "anechoic_late_wakeup_interval_ratio",
-            "Bounds of anechoic_late_wakeup_ratio, each with a probability of 95 %.",
+            names.bounds,
+            "Bounds of the share of late wake-ups, each with a probability of 95 %.",
             each(bounds),
         ),
         gauge(
-            "anechoic_wakeup_overruns",
+            names.overruns,
             "Number of expiries that passed before a thread could sleep again.",
             each(|row| vec![bare(row.overruns as f64)]),
         ),
         gauge(
-            "anechoic_lost_wakeups",
+            names.lost,
             "Number of wake-ups that were measured and not stored.",
             each(|row| vec![bare(row.lost as f64)]),
         ),
-    ];
-    families.extend(found.causes.iter().flat_map(by_source));
-    families
+    ]
 }
 
 /// Adds the labels of a row.

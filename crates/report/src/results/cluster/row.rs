@@ -7,7 +7,7 @@ use crate::results::row::{Print, Row};
 use crate::results::summary::METHOD;
 use anechoic_analyze::cluster::{Cluster, ClusterBuilder, HostSummary};
 use anechoic_analyze::injection::Verdict;
-use anechoic_recording::{Problem, Recording};
+use anechoic_recording::{Problem, Recording, methods};
 
 /// The row of what one host contributes.
 pub static HOST: Row<HostSummary> =
@@ -16,7 +16,7 @@ pub static HOST: Row<HostSummary> =
 /// The row of all hosts together.
 pub static CLUSTER: Row<Cluster> = Row {
     in_summary: Methods::Only(METHOD),
-    in_report: Methods::All,
+    in_report: Methods::Except(&[methods::WAKEUP]), // their threads sleep
     section: Some(Section { anchor: "hosts", title: "Hosts and CPUs", short: "Hosts" }),
     needs: &["host"],
     compute: Some(cluster),

@@ -217,7 +217,7 @@ pub(crate) fn outlier(outlier: &Outlier) -> String {
     format!("{name}{}: {times}, {}", cpu.unwrap_or_default(), chance(outlier.p))
 }
 
-fn chance(p: f64) -> String {
+pub(crate) fn chance(p: f64) -> String {
     match BOUNDS.iter().find(|(bound, _)| p < *bound) {
         Some((_, bound)) => format!("p < {bound}"),
         None => format!("p = {p:.3}"),

@@ -16,6 +16,9 @@ pub(super) fn sentences(found: &WakeupComparison) -> Vec<String> {
     let verdict = match found.verdict {
         WakeupVerdict::Changed => "Wake-up latency changed.",
         WakeupVerdict::NotShown => "No change of wake-up latency is shown.",
+        WakeupVerdict::Unproven if found.order == Order::Kept => {
+            "Wake-up latency differs, but it is not proven that a change did this: what is kept of a run is no sample of it."
+        }
         WakeupVerdict::Unproven => {
             "Wake-up latency differs, but it is not proven that a change did this: the sides were measured more than ten \
              minutes apart."
@@ -112,6 +115,7 @@ pub(super) fn advice(found: &WakeupComparison) -> Vec<String> {
             "Measure both sides three times or more, in turns, and give all recordings of a side: \
              `anechoic compare a1,a2,a3 b1,b2,b3`."
         }
+        (_, Order::Kept) => "Measure both sides without --stop-on, or without --keep.",
         (WakeupVerdict::Unproven, _) => "Measure both sides again, in turns.",
         (WakeupVerdict::Changed, Order::Apart) => {
             "The runs of each side follow each other: if the host drifts slowly, that looks like a change. Measure in turns \

@@ -384,10 +384,10 @@ fn missing(ns: u64) -> String {
 /// Returns that what is kept of a run is no sample, with what can be judged.
 fn kept(longer_than_ns: Option<u64>) -> String {
     let known = match longer_than_ns {
-        Some(ns) => format!(": limit the rate of detours longer than {}", asked(ns)),
+        Some(ns) => {
+            format!(", and of the time before it only what is longer than {} is known", asked(ns))
+        }
         None => ", and no rate of the time before it is known: repeat without --keep".into(),
     };
-    format!(
-        "only the part before the detour that ended the run is kept, which is no sample of the run{known}"
-    )
+    format!("only the part before what ended the run is kept, which is no sample of the run{known}")
 }

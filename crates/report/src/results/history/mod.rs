@@ -44,14 +44,17 @@ pub(crate) fn history(found: &History, view: &View<'_>) -> Screen {
     }
     screen.section("runs, the newest last");
     screen.table(runs(found, view));
-    left_out(found, view).iter().for_each(|line| screen.note(line));
+    let hidden = hidden(found, view) as u64;
+    left_out([hidden, found.older, found.not_whole, found.others])
+        .iter()
+        .for_each(|line| screen.note(line));
     screen.section("how much runs differ");
     certainty(found).iter().for_each(|line| screen.sentence(line));
     screen
 }
 
 /// Writes how the runs were measured.
-fn kind(kind: &Kind) -> String {
+pub(crate) fn kind(kind: &Kind) -> String {
     let events = match (kind.traced, kind.alternate_ns) {
         (true, None) => "with kernel events",
         (true, Some(_)) => "with kernel events on and off",
@@ -61,11 +64,14 @@ fn kind(kind: &Kind) -> String {
         return format!("program {}", plain(program));
     }
     let cpus = if kind.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let over = match kind.is_of_wakeups() {
+        true => String::new(),
+        false => format!("over {} · ", asked(kind.threshold_ns)),
+    };
     format!(
-        "{cpus} {} · {} · over {} · scheduling {} · {events}",
+        "{cpus} {} · {} · {over}scheduling {} · {events}",
         cpu_list(&kind.cpus),
         span(kind.wall_ns),
-        asked(kind.threshold_ns),
         kind.policy
     )
 }
@@ -118,24 +124,29 @@ pub(crate) fn sentences(found: &History) -> Vec<String> {
 }
 
 fn warnings(found: &History) -> Vec<String> {
-    let mut warnings = doubts(found);
-    if !found.changed.is_empty() {
-        let names: Vec<String> = found.changed.iter().map(|name| plain(name)).collect();
-        warnings.push(format!(
+    let known = found.runs.iter().flat_map(|run| &run.doubts);
+    let mut warnings = doubts(found.runs.len(), known);
+    warnings.extend(changed_settings(&found.changed));
+    warnings
+}
+
+/// States which settings changed between the runs; nothing if none did.
+pub(crate) fn changed_settings(changed: &[String]) -> Option<String> {
+    let names: Vec<String> = changed.iter().map(|name| plain(name)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
             "{} changed between these runs, which may be part of how much they differ.",
             capital(&listed(&names))
-        ));
-    }
-    warnings
+        )
+    })
 }
 
 /// Returns what runs knew that makes their noise doubtful: one line for each kind, in the words of the run where it is
 /// worst.
-fn doubts(found: &History) -> Vec<String> {
-    let all = counted(found.runs.len() as u64, "run", "runs");
-    let doubts = found.runs.iter().flat_map(|run| run.doubts.iter().map(move |doubt| (run, doubt)));
-    let kinds = by_kind(doubts).into_iter();
-    let lines = kinds.filter_map(|(worst, runs): (&Doubt, Vec<&PastRun>)| {
+pub(crate) fn doubts<'a>(number: usize, doubts: impl Iterator<Item = &'a Doubt>) -> Vec<String> {
+    let all = counted(number as u64, "run", "runs");
+    let kinds = by_kind(doubts.map(|doubt| ((), doubt))).into_iter();
+    let lines = kinds.filter_map(|(worst, runs): (&Doubt, Vec<()>)| {
         let most = if runs.len() > 1 && worst.part() > 0.0 { " (the most)" } else { "" };
         let runs = count(runs.len() as u64);
         Some(format!("{runs} of {all}{most}: {}", plain(&worst.known_in_words()?)))
@@ -172,45 +183,55 @@ fn hidden(found: &History, view: &View<'_>) -> usize {
 }
 
 /// Returns what is not in the table, or not in the history.
-fn left_out(found: &History, view: &View<'_>) -> Vec<String> {
-    let hidden = hidden(found, view) as u64;
+pub(crate) fn left_out([hidden, older, not_whole, others]: [u64; 4]) -> Vec<String> {
     let [one, many] = ["earlier run is not shown", "earlier runs are not shown"];
     let all = [
         (hidden, format!("{}; --all shows all", counted(hidden, one, many))),
+        (older, format!("{} left out", counted(older, "older run is", "older runs are"))),
         (
-            found.older,
-            format!("{} left out", counted(found.older, "older run is", "older runs are")),
-        ),
-        (
-            found.not_whole,
+            not_whole,
             format!(
-                "{} left out: ended early, lost detours, had a counter whose rate is wrong, or kept only the part before the detour that ended it",
-                counted(found.not_whole, "run is", "runs are")
+                "{} left out: ended early, lost detours, had a counter whose rate is wrong, or kept only the part before what ended it",
+                counted(not_whole, "run is", "runs are")
             ),
         ),
         (
-            found.others,
+            others,
             format!(
                 "{} left out: other hosts, CPUs, lengths or options than the newest run",
-                counted(found.others, "run is", "runs are")
+                counted(others, "run is", "runs are")
             ),
         ),
     ];
     all.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text).collect()
 }
 
+fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+/// Returns within which bounds a standard deviation is.
+fn sure(deviation: f64, interval: Interval) -> String {
+    let bound = |part: f64| format!("{:.1}", part * 100.0);
+    match interval.high < WIDEST * deviation {
+        true => format!("95 %: {}", between(&bound(interval.low), &bound(interval.high))),
+        false => "too few runs for an upper limit".to_owned(),
+    }
+}
+
+/// Returns a standard deviation with its bounds.
+pub(crate) fn spread(deviation: f64, interval: Interval) -> String {
+    format!("{} ({})", percent(deviation), sure(deviation, interval))
+}
+
 /// Returns how much runs differ, and how that was found.
 fn certainty(found: &History) -> Vec<String> {
     let mut lines = vec![];
     if let (Some(deviation), Some(interval)) = (found.between_runs, found.between_runs_interval) {
-        let percent = |part: f64| format!("{:.1}", part * 100.0);
-        let sure = match interval.high < WIDEST * deviation {
-            true => format!("95 %: {}", between(&percent(interval.low), &percent(interval.high))),
-            false => "too few runs for an upper limit".to_owned(),
-        };
         lines.push(format!(
-            "Standard deviation between runs: {} % of the noise ({sure}).",
-            percent(deviation)
+            "Standard deviation between runs: {} of the noise ({}).",
+            percent(deviation),
+            sure(deviation, interval)
         ));
     }
     if let Some(correlation) = found.successive {

@@ -13,7 +13,7 @@ use anechoic_analyze::longest::LongDetour;
 use anechoic_analyze::waits::{HolderKind, LongWait};
 use anechoic_analyze::{DetourStory, Stopped, StoppedSecond};
 use anechoic_recording::DelayKind;
-use anechoic_recording::stop::{LEAST_WANTED, StopCondition};
+use anechoic_recording::stop::{Kept, LEAST_WANTED, StopCondition};
 
 /// Returns what a condition ends: a run of loops, or the recording of a program.
 fn what_ends(run: &Facts) -> &'static str {
@@ -23,12 +23,7 @@ fn what_ends(run: &Facts) -> &'static str {
 /// Returns how a run ended that a condition was to end before its time, and how much of it is kept.
 pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
     let ended = how_it_ended(stopped, run);
-    let Some(kept) = stopped.kept.filter(|kept| kept.dropped_ns > 0) else { return ended };
-    let all = long(kept.dropped_ns.saturating_add(run.wall_ns));
-    let less = match run.wall_ns < kept.asked_ns / 10 * 9 {
-        true => format!(", not {}: there was no memory for more", asked(kept.asked_ns)),
-        false => String::new(),
-    };
+    let Some((all, which)) = last_part(stopped.kept, run) else { return ended };
     let chosen = match stopped.condition {
         StopCondition::Longer(ns) if stopped.found() => format!(
             " The detour is the first over {}{} in {all}; shorter ones and their shares are known of the kept part alone, which \
@@ -46,10 +41,20 @@ pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
         }
         _ => String::new(),
     };
-    format!(
-        "{ended} Of the {all} that were watched, the last {} are kept{less}.{chosen}",
-        span(run.wall_ns)
-    )
+    format!("{ended} {which}{chosen}")
+}
+
+/// Returns for how long a run watched of which only the last part is kept, and a sentence on that part; `None` if all is kept.
+pub(crate) fn last_part(kept: Option<Kept>, run: &Facts) -> Option<(String, String)> {
+    let kept = kept.filter(|kept| kept.dropped_ns > 0)?;
+    let all = long(kept.dropped_ns.saturating_add(run.wall_ns));
+    let less = match run.wall_ns < kept.asked_ns / 10 * 9 {
+        true => format!(", not {}: there was no memory for more", asked(kept.asked_ns)),
+        false => String::new(),
+    };
+    let last = span(run.wall_ns);
+    let sentence = format!("Of the {all} that were watched, the last {last} are kept{less}.");
+    Some((all, sentence))
 }
 
 fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
@@ -63,6 +68,7 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
             StopCondition::Wait(ns) => {
                 format!("No thread waited longer than {} for a CPU that others had.", asked(ns))
             }
+            StopCondition::Wakeup(ns) => format!("No wake-up was later than {}.", asked(ns)),
             StopCondition::Count(number) => {
                 format!("The {} ended before it had {} detours.", what_ends(run), count(number))
             }
@@ -76,6 +82,9 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
     match (condition, &stopped.detour) {
         (StopCondition::Count(number), _) => {
             format!("The {what} has its {} detours after {after}.", count(number))
+        }
+        (StopCondition::Wakeup(_), _) => {
+            format!("A wake-up at {after} ended the {what} ({condition}).")
         }
         (StopCondition::Longer(_), None) => {
             format!(

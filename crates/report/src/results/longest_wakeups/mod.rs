@@ -6,7 +6,7 @@ pub use row::LONGEST_WAKEUPS;
 
 use crate::heading;
 use crate::results::longest::stories;
-use crate::results::wakeup::kinds;
+use crate::results::wakeup::{kinds, stopped};
 use crate::screen::Screen;
 use crate::style::{Tone, View};
 use crate::units::{count, counted, cpu_list, length, long, micros, timestamp};
@@ -31,6 +31,7 @@ pub fn longest_wakeups(found: &LongestWakeups, view: &View<'_>) -> Screen {
     );
     let mut screen = heading::begun(&found.run, &what);
     screen.headline(&sentences(found).join(" "));
+    stopped::add(found.stopped.as_ref(), &found.run, view.all, &mut screen);
     let whole = if view.all { found.wakeups.len() } else { FEW };
     let mut wakeups = (1_u64..).zip(&found.wakeups);
     for (number, wakeup) in wakeups.by_ref().take(whole) {
@@ -49,6 +50,12 @@ pub fn longest_wakeups(found: &LongestWakeups, view: &View<'_>) -> Screen {
     if others.peek().is_some() {
         screen.gap();
         others.by_ref().take(LINES).for_each(|line| screen.clipped(Tone::Plain, &line));
+    }
+    if found.without_events > 0 {
+        screen.note(&format!(
+            "left out: {} measured without kernel events, to show what the events cost",
+            counted(found.without_events, "wake-up", "wake-ups")
+        ));
     }
     screen.path("recording", view);
     if whole < found.wakeups.len() {
@@ -69,19 +76,28 @@ fn title(wakeup: &LongWakeup, found: &LongestWakeups) -> String {
 }
 
 /// Returns the parts of a wake-up, if they are known.
-fn parts(wakeup: &LongWakeup) -> Option<String> {
+pub(crate) fn parts(wakeup: &LongWakeup) -> Option<String> {
     let parts = wakeup.parts?;
+    let first = match wakeup.kind.call {
+        Some(_) => format!("call {}", micros(parts.call_ns)),
+        None => {
+            format!("timer {} + interrupt {}", micros(parts.timer_ns), micros(parts.interrupt_ns))
+        }
+    };
     Some(format!(
-        "timer {} + interrupt {} + scheduling {} + return {} µs",
-        micros(parts.timer_ns),
-        micros(parts.interrupt_ns),
+        "{first} + scheduling {} + return {} µs",
         micros(parts.scheduling_ns),
         micros(parts.return_ns)
     ))
 }
 
-/// Returns how long the longest wake-up was, and what took most of it.
+/// Returns how the measurement ended, if a condition was to end it, how long the longest wake-up was, and what took most of it.
 fn sentences(found: &LongestWakeups) -> Vec<String> {
+    let ended = found.stopped.iter().map(|stopped| stopped::sentence(stopped, &found.run));
+    ended.chain([longest(found)]).collect()
+}
+
+fn longest(found: &LongestWakeups) -> String {
     let place = found.cpus.as_ref().map_or(String::new(), |cpus| {
         format!(" on {} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, cpu_list(cpus))
     });
@@ -90,7 +106,7 @@ fn sentences(found: &LongestWakeups) -> Vec<String> {
         number => format!(" without {} ({} left out)", found.without.join(", "), count(number)),
     };
     let Some(first) = found.wakeups.first() else {
-        return vec![format!("There is no wake-up{place}{without}.")];
+        return format!("There is no wake-up{place}{without}.");
     };
     let text = format!(
         "The longest of {}{place}{without} took {} on CPU {}",
@@ -99,5 +115,5 @@ fn sentences(found: &LongestWakeups) -> Vec<String> {
         first.story.cpu,
     );
     let most = stories::took_most(&first.story, &found.run);
-    vec![most.map_or(format!("{text}."), |most| format!("{text}; {most}."))]
+    most.map_or(format!("{text}."), |most| format!("{text}; {most}."))
 }

@@ -3,6 +3,7 @@
 mod charts;
 pub(crate) mod kinds;
 mod row;
+pub(crate) mod stopped;
 pub(crate) mod words;
 
 pub use row::WAKEUP;
@@ -35,19 +36,32 @@ pub fn wakeup(found: &Wakeup, view: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| {
         words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
     });
+    // A short screen of a measurement that ended so shows that wake-up, and of the others only their latencies.
+    let is_shown = found.stopped.as_ref().is_some_and(|stopped| stopped.wakeup.is_some());
+    let only_on_page = is_shown && !view.all;
+    stopped::add(found.stopped.as_ref(), &found.run, view.all, &mut screen);
     if !found.rows.is_empty() {
         screen.section("Wake-up latency, µs");
         screen.table(latencies(found, view));
         screen.on_page(|page| page.note(&words::columns(found)));
     }
     if let Some(causes) = &found.causes {
-        screen.append(went(found, causes, view));
+        let went = went(found, causes, view);
+        match only_on_page {
+            true => screen.on_page(|page| page.append(went)),
+            false => screen.append(went),
+        }
     }
     if !found.worst.is_empty() {
-        screen.section("Longest wake-ups");
+        let mut others = Screen::default();
+        others.section("Longest wake-ups");
         let most = if view.all { usize::MAX } else { FEW };
         let worst = &found.worst[..most.min(found.worst.len())];
-        screen.table(longest(found, worst));
+        others.table(longest(found, worst));
+        match only_on_page {
+            true => screen.on_page(|page| page.append(others)),
+            false => screen.append(others),
+        }
     }
     screen.on_page(|page| {
         let causes = found.causes.as_ref();
@@ -146,7 +160,7 @@ fn latencies(found: &Wakeup, view: &View<'_>) -> Table {
         .number("p99.9", |row| time(row.p999_ns))
         .number("max", |row| time(row.max_ns))
         .number(&late, |row| count(row.late))
-        .number("share", |row| words::late_share(row));
+        .number("share", |row| words::late_share(row.late_share));
     let table = table.captioned("Wake-up latency by interval and CPU, µs");
     table.first(MOST_ROWS, view.all, |more| {
         format!(

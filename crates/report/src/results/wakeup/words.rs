@@ -1,10 +1,12 @@
 //! How late threads were woken, in words.
 
+use super::stopped;
 use crate::names::source_name;
 use crate::results::memory::words::size;
 use crate::style::Tone;
 use crate::units::{asked, count, counted, micro, micros, number, percent_range, share};
 use anechoic_analyze::Wakeup;
+use anechoic_analyze::stats::Interval;
 use anechoic_analyze::wakeup::{Causes, IdleLatency, Latencies, Parts, Worst};
 use anechoic_recording::wakeup::{Waker, WakingCall};
 
@@ -22,7 +24,8 @@ pub(crate) fn sentences(found: &Wakeup) -> Vec<String> {
     let Some(worst) = worst.filter(|row| row.samples > 0) else {
         return vec!["No wake-up was measured.".into()];
     };
-    let mut sentences = vec![headline(found, worst)];
+    let ended = found.stopped.iter().map(|stopped| stopped::sentence(stopped, &found.run));
+    let mut sentences: Vec<String> = ended.chain([headline(found, worst)]).collect();
     sentences.extend(culprit(found));
     sentences.extend(overruns(found));
     sentences.extend(idle(found));
@@ -43,7 +46,13 @@ fn headline(found: &Wakeup, row: &Latencies) -> String {
     let late = asked(found.late_ns);
     match row.late {
         0 => text + &format!("; none was later than {late}."),
-        _ => text + &format!("; {} ({}) were later than {late}.", count(row.late), late_share(row)),
+        _ => {
+            text + &format!(
+                "; {} ({}) were later than {late}.",
+                count(row.late),
+                late_share(row.late_share)
+            )
+        }
     }
 }
 
@@ -57,8 +66,8 @@ fn kind(found: &Wakeup, row: &Latencies) -> &'static str {
 }
 
 /// Writes the bounds of the share of late wake-ups.
-pub(super) fn late_share(row: &Latencies) -> String {
-    let Some(within) = row.late_share else { return super::NOTHING.into() };
+pub(crate) fn late_share(share: Option<Interval>) -> String {
+    let Some(within) = share else { return super::NOTHING.into() };
     match within.low {
         low if low > 0.0 => percent_range(low * 100.0, within.high * 100.0),
         _ => format!("< {} %", number(within.high * 100.0)),
@@ -94,7 +103,7 @@ pub(super) fn cause(found: &Wakeup, wake: &Worst) -> Option<String> {
 }
 
 /// Names what wakes, in a sentence.
-pub(super) fn by(call: Option<WakingCall>) -> &'static str {
+pub(crate) fn by(call: Option<WakingCall>) -> &'static str {
     call.map_or("a timer", WakingCall::name)
 }
 

@@ -1,0 +1,200 @@
+//! The wake-ups of one host, summarised: a histogram for each kind of them.
+
+use super::kind::Kind;
+use super::{PARTS, latency, part_of_block, rows};
+use crate::cluster::facts::HostFacts;
+use crate::cluster::{LengthCounts, host_name};
+use crate::folded::folded;
+use crate::known::{Doubt, known_doubts};
+use crate::lengths::LengthsBuilder;
+use crate::samples::visit;
+use anechoic_recording::parallel::Parallel;
+use anechoic_recording::run::RunState;
+use anechoic_recording::{Policy, Problem, Recording};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The wake-ups of one host's recording, of which events were recorded where any were.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostWakeups {
+    /// Name of the host: from its directory (`host=NAME`), else from the job, else from the machine.
+    pub host: String,
+    /// Path of the recording, as given.
+    pub recording: String,
+    pub(super) measured_by: String,
+    pub(super) model: String,
+    pub(super) kernel: String,
+    pub(super) hypervisor: Option<String>,
+    pub(super) method: String,
+    pub(super) state: RunState,
+    pub(super) start_utc: String,
+    pub(super) end_utc: Option<String>,
+    pub(super) parallel: Option<Parallel>,
+    pub(super) injected: bool,
+    pub(super) policy: Policy,
+    /// A wake-up that took longer counts as late, in ns.
+    pub(super) late_ns: u64,
+    pub(super) doubts: Vec<Doubt>,
+    pub(super) kinds: Vec<KindOnHost>,
+    /// What its explained wake-ups went to; absent without attribution.
+    pub(super) sources: Option<SourcesOnHost>,
+}
+
+/// The wake-ups of one kind on a host.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct KindOnHost {
+    pub(super) kind: Kind,
+    pub(super) cpus: u64,
+    pub(super) samples: u64,
+    pub(super) lost: u64,
+    pub(super) overruns: u64,
+    /// Number of late ones of all CPUs in each part of the time.
+    pub(super) late: Vec<f64>,
+    pub(super) latencies: LengthCounts,
+}
+
+/// What the explained wake-ups of a host went to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SourcesOnHost {
+    /// The time of all explained ones and of the late ones among them, in ns.
+    pub(super) all_ns: [f64; 2],
+    /// The same by source and name, without numbers of CPUs.
+    pub(super) by_source: BTreeMap<(String, String), [f64; 2]>,
+}
+
+/// The wake-ups of a kind in progress.
+#[derive(Debug, Default)]
+struct Adding {
+    cpus: BTreeSet<Option<u32>>,
+    samples: u64,
+    lost: u64,
+    overruns: u64,
+    late: Vec<f64>,
+    latencies: LengthsBuilder,
+}
+
+impl HostWakeups {
+    /// Summarises a recording of wake-ups, in bounded memory.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub fn from_recording(recording: &Recording) -> Result<Self, Problem> {
+        let run = recording.run();
+        let known = recording.series()?;
+        let sleep = known.iter().find_map(|(series, _)| series.parameters.sleep);
+        let sources = match recording.attribution()? {
+            Some(_) => Some(sources(recording)?),
+            None => None,
+        };
+        Ok(Self {
+            host: host_name(recording),
+            recording: recording.dir().display().to_string(),
+            measured_by: run.tool_version.clone(),
+            model: run.machine.model.clone(),
+            kernel: run.machine.kernel.clone(),
+            hypervisor: run.machine.hypervisor.clone(),
+            method: run.method.clone(),
+            state: run.state.clone(),
+            start_utc: run.start_utc.clone(),
+            end_utc: run.end_utc.clone(),
+            parallel: run.parallel.clone(),
+            injected: !run.injections.is_empty(),
+            policy: run.policy.clone(),
+            late_ns: sleep.map_or(0, |sleep| sleep.late_ns),
+            doubts: known_doubts(run, None),
+            kinds: kinds(recording)?,
+            sources,
+        })
+    }
+
+    /// Returns the facts of its run.
+    pub(super) fn facts(&self) -> HostFacts<'_> {
+        HostFacts {
+            host: &self.host,
+            measured_by: &self.measured_by,
+            model: &self.model,
+            kernel: &self.kernel,
+            hypervisor: self.hypervisor.as_deref(),
+            method: &self.method,
+            state: &self.state,
+            start_utc: &self.start_utc,
+            end_utc: self.end_utc.as_deref(),
+            parallel: self.parallel.as_ref(),
+            injected: self.injected,
+            measured: self.kinds.iter().any(|kind| kind.samples > 0),
+        }
+    }
+}
+
+/// Reads the wake-ups once. Blocks of several CPUs with the same number were measured at the same time.
+fn kinds(recording: &Recording) -> Result<Vec<KindOnHost>, Problem> {
+    let clock = &recording.run().clock;
+    let known = recording.series()?;
+    let mut kinds: BTreeMap<Kind, Adding> = BTreeMap::new();
+    let mut numbers: BTreeMap<(Kind, Option<u32>), usize> = BTreeMap::new();
+    let mut places: Vec<Option<(Kind, usize)>> = vec![];
+    for (series, outcome) in &known {
+        let sleep = series.parameters.sleep.filter(|_| !series.parameters.events_off);
+        places.push(sleep.map(|sleep| {
+            let kind = Kind::from(&sleep);
+            let number = numbers.entry((kind, series.cpu)).or_default();
+            let first = *number * PARTS;
+            *number += 1;
+            let adding = kinds.entry(kind).or_default();
+            adding.cpus.insert(series.cpu);
+            adding.lost = adding.lost.saturating_add(outcome.lost);
+            adding.late.resize(adding.late.len().max(first + PARTS), 0.0);
+            (kind, first)
+        }));
+    }
+    visit(recording, &known, |at, samples| {
+        let Some((kind, first)) = places[at] else { return };
+        let Some(adding) = kinds.get_mut(&kind) else { return };
+        let (series, outcome) = &known[at];
+        let late_ns = series.parameters.sleep.map_or(0, |sleep| sleep.late_ns);
+        let late_ticks = clock.ticks(late_ns);
+        for sample in samples {
+            let ticks = latency(sample);
+            adding.latencies.add(ticks);
+            adding.samples += 1;
+            adding.overruns = adding.overruns.saturating_add(sample.count.saturating_sub(1));
+            if ticks > late_ticks {
+                adding.late[first + part_of_block(sample, outcome)] += 1.0;
+            }
+        }
+    })?;
+    let kinds = kinds.into_iter().map(|(kind, adding)| KindOnHost {
+        kind,
+        cpus: adding.cpus.len() as u64,
+        samples: adding.samples,
+        lost: adding.lost,
+        overruns: adding.overruns,
+        late: adding.late,
+        latencies: LengthCounts::from_ticks(&adding.latencies, clock),
+    });
+    Ok(kinds.collect())
+}
+
+/// Adds up what the explained wake-ups went to.
+fn sources(recording: &Recording) -> Result<SourcesOnHost, Problem> {
+    let clock = &recording.run().clock;
+    let mut sum = SourcesOnHost::default();
+    rows::each(recording, |woken| {
+        if !rows::are_known(woken.sample, woken.rows) {
+            return;
+        }
+        let ticks = latency(woken.sample);
+        let is_late = ticks > clock.ticks(woken.sleep.late_ns);
+        let parts = |ns: f64| [ns, if is_late { ns } else { 0.0 }];
+        add(&mut sum.all_ns, parts(clock.seconds(ticks) * 1e9));
+        for row in woken.rows.iter().filter(|row| row.self_ticks > 0) {
+            let name = folded(&row.source, &row.name);
+            let here = sum.by_source.entry((row.source.to_string(), name)).or_default();
+            add(here, parts(clock.seconds(row.self_ticks) * 1e9));
+        }
+    })?;
+    Ok(sum)
+}
+
+pub(super) fn add(sum: &mut [f64; 2], more: [f64; 2]) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}

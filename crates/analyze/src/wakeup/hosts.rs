@@ -1,0 +1,421 @@
+//! The wake-ups of many hosts together: the latencies of each, the hosts on which more are late than on the others, and what
+//! took the time on all of them.
+
+use super::BEYOND;
+use super::host::{HostWakeups, KindOnHost, add};
+use super::kind::Kind;
+use crate::cluster::adding::{copied, measured_twice, no_host, overlap};
+use crate::cluster::counts::LengthsInNs;
+use crate::cluster::facts::{HostFacts, job, machines, notes, repeated, sorted, span};
+use crate::cluster::findings::{about, doubtful, findings_of_runs};
+use crate::cluster::outliers::{ALPHA, FEWEST, Looked, judge};
+use crate::cluster::{Finding, FindingKind, Job, Machines};
+use crate::stats::{Interval, dispersion, fewest_events, share_of_events};
+use anechoic_recording::{Problem, ProblemKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The wake-ups of many hosts together. Quantiles are exact to 0.1 %.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WakeupHosts {
+    /// Version of anechoic that joined the hosts.
+    pub summarized_by: String,
+    /// Earliest start, RFC 3339 in UTC.
+    pub start_utc: String,
+    /// Latest end; absent if a run was cut off.
+    pub end_utc: Option<String>,
+    /// Parallel job that the hosts took part in; absent if there was none.
+    pub job: Option<Job>,
+    /// Kinds of hosts, the most frequent first.
+    pub machines: Vec<Machines>,
+    /// Scheduling of the threads, without repetitions.
+    pub policies: Vec<String>,
+    /// A wake-up that took longer counts as late, in nanoseconds.
+    pub late_ns: u64,
+    /// The kinds of wake-ups.
+    pub kinds: Vec<JoinedKind>,
+    /// Hosts on which a larger share is late than on the others of their CPU model.
+    pub late_hosts: LateHosts,
+    /// What took the time of the wake-ups, over all hosts on which that is known; the largest part of the late ones first.
+    pub sources: Vec<JoinedSource>,
+    /// Defects of the data set; empty for a sound one.
+    pub findings: Vec<Finding>,
+    /// Notes for the reader.
+    pub notes: Vec<String>,
+}
+
+/// The wake-ups of one kind on all hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JoinedKind {
+    /// How the threads slept.
+    pub kind: Kind,
+    /// All hosts together.
+    pub total: JoinedLatencies,
+    /// The hosts: those with the largest share of late ones first, then those with the longest wake-up.
+    pub hosts: Vec<JoinedLatencies>,
+}
+
+/// The wake-ups of one kind on one host, or on all.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct JoinedLatencies {
+    /// Name of the host; empty for all together.
+    pub host: String,
+    /// Number of CPUs that were measured.
+    pub cpus: u64,
+    /// Number of wake-ups.
+    pub samples: u64,
+    /// Number that were measured and not stored.
+    pub lost: u64,
+    /// Number of further expiries that passed before a thread could sleep again.
+    pub overruns: u64,
+    /// The median in nanoseconds; absent without wake-ups.
+    pub p50_ns: Option<u64>,
+    /// The 99th percentile in nanoseconds; absent for fewer than 1,000 wake-ups.
+    pub p99_ns: Option<u64>,
+    /// The 99.9th percentile in nanoseconds; absent for fewer than 10,000 wake-ups.
+    pub p999_ns: Option<u64>,
+    /// The longest in nanoseconds; absent without wake-ups.
+    pub max_ns: Option<u64>,
+    /// Number of late wake-ups.
+    pub late: u64,
+    /// Their share: the smallest and the largest that agree with their number, each with a probability of 95 %; absent without
+    /// wake-ups.
+    pub late_share: Option<Interval>,
+    /// Identifier of the source that took most of its late wake-ups, or of all if none is late; absent if it is not known.
+    pub source: Option<String>,
+    /// Which instance of that source.
+    pub name: Option<String>,
+}
+
+/// Hosts on which a larger share of the wake-ups is late than on the others.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LateHosts {
+    /// Largest probability of any false name.
+    pub alpha: f64,
+    /// Smallest number of hosts of one CPU model that are compared.
+    pub fewest: u64,
+    /// Number of hosts that were compared, once for each kind of wake-ups.
+    pub judged: u64,
+    /// The hosts that stand out.
+    pub found: Vec<LateHost>,
+    /// The assumptions, in words.
+    pub assumes: String,
+}
+
+/// A host on which a larger share of the wake-ups is late than chance explains.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LateHost {
+    /// Name of the host.
+    pub host: String,
+    /// How the threads slept.
+    pub kind: Kind,
+    /// Number of late wake-ups.
+    pub late: u64,
+    /// Their share.
+    pub share: f64,
+    /// Ratio to the median share of the hosts of its CPU model; absent if that is 0.
+    pub ratio: Option<f64>,
+    /// Probability of such a share on any of the hosts that were compared if all were equal.
+    pub p: f64,
+}
+
+/// A source over all hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JoinedSource {
+    /// Identifier of the source.
+    pub source: String,
+    /// Name within the source, without numbers of CPUs; empty if there is only one.
+    pub name: String,
+    /// Number of hosts on which it occurred.
+    pub hosts: u64,
+    /// Its share of the latency of all explained wake-ups.
+    pub share: f64,
+    /// Its share of the latency of the late ones; absent if there are none.
+    pub share_late: Option<f64>,
+    /// Host on which it took most.
+    pub most_on: String,
+}
+
+/// Joins the wake-ups of hosts, in any order. `left_out` are recordings that could not be read, and why.
+///
+/// # Errors
+/// There is no host, one was measured twice at the same time, or hosts count as late what took longer than different limits.
+pub fn join(
+    mut parts: Vec<HostWakeups>,
+    left_out: &[(String, String)],
+) -> Result<WakeupHosts, Problem> {
+    parts.sort_by(|a, b| {
+        (&a.host, &a.start_utc, &a.recording).cmp(&(&b.host, &b.start_utc, &b.recording))
+    });
+    let facts: Vec<HostFacts<'_>> = parts.iter().map(HostWakeups::facts).collect();
+    let (start_utc, end_utc) = span(&facts).ok_or_else(no_host)?;
+    refuse_copies(&parts, &facts)?;
+    let limits: BTreeSet<u64> = parts.iter().map(|part| part.late_ns).collect();
+    let [late_ns] = limits.iter().copied().collect::<Vec<_>>()[..] else {
+        let why = "the hosts count as late what took longer than different limits";
+        return Err(ProblemKind::Usage.problem(why, "measure all hosts with the same --late"));
+    };
+    let kinds: BTreeSet<Kind> =
+        parts.iter().flat_map(|part| part.kinds.iter().map(|on_host| on_host.kind)).collect();
+    let policies = sorted(parts.iter().map(|part| part.policy.as_str()));
+    let mut findings = findings_of_runs(&facts, left_out);
+    findings.extend(doubtful(
+        parts.iter().flat_map(|part| part.doubts.iter().map(|doubt| (&*part.host, doubt))),
+    ));
+    findings.extend(findings_of_wakeups(&parts, &policies, &kinds));
+    let mut all_notes = notes(&facts);
+    if repeated(&facts) > 0 {
+        all_notes.push(format!(
+            "hosts with several recordings, which count as one: {}",
+            repeated(&facts)
+        ));
+    }
+    Ok(WakeupHosts {
+        summarized_by: env!("CARGO_PKG_VERSION").into(),
+        start_utc,
+        end_utc,
+        job: job(&facts),
+        machines: machines(&facts),
+        policies,
+        late_ns,
+        kinds: kinds.iter().map(|kind| joined(*kind, &parts)).collect(),
+        late_hosts: late_hosts(&parts, &kinds),
+        sources: sources(&parts),
+        findings,
+        notes: all_notes,
+    })
+}
+
+/// Refuses a host that was measured twice at the same time, and one recording under two names.
+fn refuse_copies(parts: &[HostWakeups], facts: &[HostFacts<'_>]) -> Result<(), Problem> {
+    for (at, one) in parts.iter().enumerate() {
+        for (before, other) in parts[..at].iter().enumerate() {
+            if one.host == other.host && overlap(&facts[before], &facts[at]) {
+                return Err(measured_twice(&one.host, &other.recording, &one.recording));
+            }
+            let times = |part: &HostWakeups| (part.start_utc.clone(), part.end_utc.clone());
+            if times(one) == times(other) && one.kinds == other.kinds {
+                let named = |part: &HostWakeups| [part.recording.clone(), part.host.clone()];
+                return Err(copied(named(other), named(one)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns what of the wake-ups is lost, and what differs between hosts.
+fn findings_of_wakeups(
+    parts: &[HostWakeups],
+    policies: &[String],
+    kinds: &BTreeSet<Kind>,
+) -> Vec<Finding> {
+    let hosts = |is: &dyn Fn(&HostWakeups) -> bool| {
+        sorted(parts.iter().filter(|part| is(part)).map(|part| &*part.host))
+    };
+    let lost: u64 = parts.iter().flat_map(|part| &part.kinds).map(|kind| kind.lost).sum();
+    let losers = hosts(&|part| part.kinds.iter().any(|kind| kind.lost > 0));
+    let usual = policies.first().map_or("", String::as_str);
+    let others = hosts(&|part| part.policy.as_str() != usual);
+    let fewer = hosts(&|part| part.kinds.len() < kinds.len());
+    let unknown = hosts(&|part| part.sources.is_none());
+    let known = parts.iter().any(|part| part.sources.is_some());
+    let all = [
+        about(FindingKind::Losses, losers, |hosts| format!("{lost} wake-ups were lost on {hosts}")),
+        about(FindingKind::Methods, others, |hosts| {
+            format!(
+                "scheduling differs ({}; not {usual} on {hosts}), and latencies with it; measure all hosts with the same --policy",
+                policies.join(", ")
+            )
+        }),
+        about(FindingKind::Methods, fewer, |hosts| {
+            format!(
+                "not every kind of wake-up was measured on {hosts}; measure all hosts with the same options"
+            )
+        }),
+        about(FindingKind::NotAttributed, unknown, |hosts| {
+            format!(
+                "the sources are unknown on {hosts}; `anechoic check` there shows what is missing"
+            )
+        })
+        .filter(|_| known),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Returns the recordings of each host by name.
+fn by_host(parts: &[HostWakeups]) -> BTreeMap<&str, Vec<&HostWakeups>> {
+    let mut hosts: BTreeMap<&str, Vec<&HostWakeups>> = BTreeMap::new();
+    parts.iter().for_each(|part| hosts.entry(&part.host).or_default().push(part));
+    hosts
+}
+
+/// Returns a kind of wake-ups on all hosts.
+fn joined(kind: Kind, parts: &[HostWakeups]) -> JoinedKind {
+    let mut hosts: Vec<JoinedLatencies> = vec![];
+    for (host, recordings) in by_host(parts) {
+        let row = JoinedLatencies::sum(kind, &recordings);
+        let (source, name) = most(&recordings).unzip();
+        hosts.extend((row.cpus > 0).then(|| JoinedLatencies {
+            host: host.into(),
+            source,
+            name,
+            ..row
+        }));
+    }
+    let share = |row: &JoinedLatencies| crate::share(row.late, row.samples);
+    hosts.sort_by(|a, b| share(b).total_cmp(&share(a)).then(b.max_ns.cmp(&a.max_ns)));
+    let all: Vec<&HostWakeups> = parts.iter().collect();
+    let cpus = hosts.iter().map(|row| row.cpus).sum();
+    JoinedKind { kind, total: JoinedLatencies { cpus, ..JoinedLatencies::sum(kind, &all) }, hosts }
+}
+
+impl JoinedLatencies {
+    /// Adds up the wake-ups of a kind in these recordings.
+    fn sum(kind: Kind, recordings: &[&HostWakeups]) -> Self {
+        let mut lengths = LengthsInNs::default();
+        let (mut sum, mut late) = (Self::default(), vec![]);
+        let here = recordings.iter().flat_map(|part| &part.kinds);
+        for on_host in here.filter(|on_host| on_host.kind == kind) {
+            lengths.add(&on_host.latencies);
+            late.extend_from_slice(&on_host.late);
+            sum.cpus = sum.cpus.max(on_host.cpus);
+            sum.samples = sum.samples.saturating_add(on_host.samples);
+            sum.lost = sum.lost.saturating_add(on_host.lost);
+            sum.overruns = sum.overruns.saturating_add(on_host.overruns);
+        }
+        let cells: Vec<(u64, u64)> = lengths.cells().collect();
+        let at = |share: f64| quantile(&cells, sum.samples, share);
+        Self {
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: lengths.lengths().map(|lengths| lengths.max_ns),
+            late: late.iter().sum::<f64>() as u64,
+            late_share: (sum.samples > 0).then(|| share_of_events(&late, sum.samples)),
+            ..sum
+        }
+    }
+}
+
+/// Returns the value that this share of the wake-ups does not exceed, if enough lie beyond it.
+fn quantile(cells: &[(u64, u64)], samples: u64, share: f64) -> Option<u64> {
+    let number = samples as f64;
+    let enough = samples > 0 && (share <= 0.5 || number * (1.0 - share) >= BEYOND - 1e-6);
+    let rank = (number * share).ceil() as u64;
+    let mut below = 0_u64;
+    let reaches = |(_, count): &&(u64, u64)| {
+        below = below.saturating_add(*count);
+        below >= rank
+    };
+    enough.then(|| cells.iter().find(reaches).or(cells.last()).map(|(ns, _)| *ns))?
+}
+
+/// Returns the source that took most of the late wake-ups of a host, or of all if none is late.
+fn most(recordings: &[&HostWakeups]) -> Option<(String, String)> {
+    let mut all = [0.0; 2];
+    let mut taken: BTreeMap<&(String, String), [f64; 2]> = BTreeMap::new();
+    for sources in recordings.iter().filter_map(|part| part.sources.as_ref()) {
+        add(&mut all, sources.all_ns);
+        for (name, ns) in &sources.by_source {
+            add(taken.entry(name).or_default(), *ns);
+        }
+    }
+    let class = usize::from(all[1] > 0.0);
+    let most = taken.into_iter().max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
+    most.map(|(name, _)| name.clone())
+}
+
+/// Returns what took the time on all hosts.
+fn sources(parts: &[HostWakeups]) -> Vec<JoinedSource> {
+    let mut all = [0.0; 2];
+    let mut taken: BTreeMap<&(String, String), BTreeMap<&str, [f64; 2]>> = BTreeMap::new();
+    for part in parts {
+        let Some(sources) = &part.sources else { continue };
+        add(&mut all, sources.all_ns);
+        for (name, ns) in &sources.by_source {
+            add(taken.entry(name).or_default().entry(&part.host).or_default(), *ns);
+        }
+    }
+    let class = usize::from(all[1] > 0.0);
+    let share = |ns: f64, all: f64| if all > 0.0 { ns / all } else { 0.0 };
+    let mut sources: Vec<JoinedSource> = vec![];
+    for ((source, name), hosts) in taken {
+        let mut sum = [0.0; 2];
+        hosts.values().for_each(|ns| add(&mut sum, *ns));
+        let most = hosts.iter().rev().max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
+        sources.push(JoinedSource {
+            source: source.clone(),
+            name: name.clone(),
+            hosts: hosts.len() as u64,
+            share: share(sum[0], all[0]),
+            share_late: (all[1] > 0.0).then(|| share(sum[1], all[1])),
+            most_on: most.map_or(String::new(), |(host, _)| (*host).to_owned()),
+        });
+    }
+    let rank = |source: &JoinedSource| [source.share_late.unwrap_or(0.0), source.share];
+    sources.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
+    sources
+}
+
+/// Finds the hosts on which a larger share is late than on the others of their CPU model, by the test of noisy hosts: a wake-up
+/// takes the place of a unit of time, and a late one that of time lost.
+fn late_hosts(parts: &[HostWakeups], kinds: &BTreeSet<Kind>) -> LateHosts {
+    let hosts = by_host(parts);
+    let (mut names, mut classes, mut counted) = (vec![], vec![], vec![]);
+    for kind in kinds {
+        for (host, recordings) in &hosts {
+            let here = recordings.iter().flat_map(|part| &part.kinds);
+            let here: Vec<&KindOnHost> = here.filter(|one| one.kind == *kind).collect();
+            let samples: u64 = here.iter().map(|one| one.samples).sum();
+            if samples > 0 {
+                let late: Vec<f64> = here.iter().flat_map(|one| one.late.clone()).collect();
+                names.push((*host, *kind));
+                classes.push(format!("{}, {kind:?}", recordings[0].model));
+                counted.push((samples as f64, late));
+            }
+        }
+    }
+    let looked: Vec<Looked<'_>> = classes
+        .iter()
+        .zip(&counted)
+        .map(|(class, (samples, late))| looked(class, *samples, late))
+        .collect();
+    let (verdicts, spreads) = judge(&looked);
+    let found = verdicts.iter().map(|verdict| LateHost {
+        host: names[verdict.index].0.to_owned(),
+        kind: names[verdict.index].1,
+        late: counted[verdict.index].1.iter().sum::<f64>() as u64,
+        share: looked[verdict.index].noise,
+        ratio: verdict.ratio,
+        p: verdict.p,
+    });
+    let judged = spreads.iter().filter(|class| class.spread.is_some());
+    LateHosts {
+        alpha: ALPHA,
+        fewest: FEWEST as u64,
+        judged: judged.map(|class| class.count).sum(),
+        found: found.collect(),
+        assumes: format!(
+            "late wake-ups of a host in the same part of the time are one event, and events come independently and equally often on \
+             all hosts of a CPU model; a host is tested without its largest event, by its part of all events (binomial) and by the \
+             distance of its share from the median in robust standard deviations, of which the larger p counts, corrected for all \
+             tests (Holm); where most hosts have no late wake-up, the events alone are tested; at least {FEWEST} hosts are needed"
+        ),
+    }
+}
+
+fn looked<'a>(class: &'a str, samples: f64, late: &[f64]) -> Looked<'a> {
+    let number = late.iter().sum::<f64>();
+    Looked {
+        class,
+        noise: number / samples,
+        low: fewest_events(number, dispersion(late)) / samples,
+        least: 1.0 / samples,
+        wall_ns: samples,
+        blocks: late.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! The screen of the earlier wake-ups of a host: their latencies over time, and how much they vary.
+
+mod row;
+
+pub use row::WAKEUP_HISTORY;
+
+use crate::picture::{Axis, Chart, Curve, Draw, Quantity};
+use crate::results::history::{changed_settings, doubts, kind, left_out, spread};
+use crate::results::wakeup::{kinds, words};
+use crate::screen::Screen;
+use crate::style::{View, plain};
+use crate::table::Table;
+use crate::units::{asked, count, counted, local_time, micro, micros, number};
+use anechoic_analyze::history::{
+    LeftOut, PastLatencies, PastWakeups, Step, Trend, Variation, WakeupHistory, WakeupSeries,
+};
+use anechoic_analyze::wakeup::Kind;
+
+/// Number of runs in a shortened table, the newest.
+const SHOWN: usize = 10;
+/// What is not known from so few wake-ups.
+const NOTHING: &str = "–";
+
+/// Shows the latencies of each run, and how much runs differ.
+#[must_use]
+pub(crate) fn wakeup_history(found: &WakeupHistory, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.heading(&format!(
+        "history of wake-ups: {} of {}",
+        counted(found.runs.len() as u64, "run", "runs"),
+        plain(&found.kind.host)
+    ));
+    screen.context(&kind(&found.kind));
+    screen.gap();
+    screen.headline(&sentences(found).join(" "));
+    let known = found.runs.iter().flat_map(|run| &run.doubts);
+    doubts(found.runs.len(), known).iter().for_each(|text| screen.warning(text));
+    changed_settings(&found.changed).iter().for_each(|text| screen.warning(text));
+    let hidden = if view.all { 0 } else { found.runs.len().saturating_sub(SHOWN) };
+    let names: Vec<Kind> = found.series.iter().map(|series| series.kind).collect();
+    for series in &found.series {
+        let name = kinds::name(series.kind, &names);
+        if found.runs.len() > 1 {
+            screen.gap();
+            screen.charts([chart(found, series, name.as_deref())]);
+        }
+        let of_kind = name.map_or(String::new(), |name| format!(" {name}"));
+        screen.section(&format!("runs{of_kind}, µs, the newest last"));
+        screen.table(runs(found, series, hidden));
+    }
+    let LeftOut { not_whole, older, others } =
+        LeftOut { not_whole: found.not_whole, older: found.older, others: found.others };
+    left_out([hidden as u64, older, not_whole, others]).iter().for_each(|line| screen.note(line));
+    let certain: Vec<String> =
+        found.series.iter().flat_map(|series| certainty(series, &names)).collect();
+    if !certain.is_empty() {
+        screen.section("how much runs differ");
+        certain.iter().for_each(|line| screen.sentence(line));
+    }
+    screen
+}
+
+fn time(ns: Option<f64>) -> String {
+    ns.map_or_else(|| NOTHING.into(), micros)
+}
+
+/// Returns the runs that have this kind of wake-ups, one row each, without the oldest.
+fn runs(found: &WakeupHistory, series: &WakeupSeries, hidden: usize) -> Table {
+    let row = |run: &PastWakeups| run.latencies.iter().find(|row| row.kind == series.kind).copied();
+    let rows: Vec<(&PastWakeups, PastLatencies)> =
+        found.runs[hidden..].iter().filter_map(|run| Some((run, row(run)?))).collect();
+    let late = format!("> {}", asked(found.late_ns));
+    Table::with_rows(&rows)
+        .name("started", |(run, _)| local_time(&run.start_utc))
+        .name("recording", |(run, _)| plain(&run.path))
+        .number("wake-ups", |(_, row)| count(row.samples))
+        .number("p50", |(_, row)| time(row.p50_ns))
+        .number("p99", |(_, row)| time(row.p99_ns))
+        .number("p99.9", |(_, row)| time(row.p999_ns))
+        .number("max", |(_, row)| time(row.max_ns))
+        .number(&late, |(_, row)| count(row.late))
+        .number("share", |(_, row)| words::late_share(row.late_share))
+        .captioned("Wake-ups of each run, of all its CPUs, µs")
+}
+
+/// Draws the quantiles of the runs in their order.
+fn chart(found: &WakeupHistory, series: &WakeupSeries, name: Option<&str>) -> Chart {
+    type Value = fn(&PastLatencies) -> Option<f64>;
+    let values: [(&str, Value); 3] =
+        [("median", |row| row.p50_ns), ("p99", |row| row.p99_ns), ("longest", |row| row.max_ns)];
+    let mut curves = vec![];
+    for (at, (what, value)) in values.into_iter().enumerate() {
+        let row = |run: &PastWakeups| {
+            run.latencies.iter().find(|row| row.kind == series.kind).and_then(value)
+        };
+        let points: Vec<(f64, f64)> = (1_u32..)
+            .zip(&found.runs)
+            .filter_map(|(number, run)| Some((f64::from(number), row(run)?)))
+            .collect();
+        if !points.is_empty() {
+            curves.push(Curve::numbered(at, what.into(), Draw::Points, &points));
+        }
+    }
+    let of_kind = name.map_or(String::new(), |name| format!(" {name}"));
+    let title = format!("wake-up latency{of_kind} of each run, in order of time");
+    let x = Axis::linear("run", Quantity::Count);
+    Chart::new(x, Axis::log("latency", Quantity::Time), curves).titled(&title, 10)
+}
+
+/// Returns what was found: how much runs differ, and what changed.
+pub(crate) fn sentences(found: &WakeupHistory) -> Vec<String> {
+    if found.runs.len() < 2 {
+        return vec!["One run does not show how much runs differ.".into()];
+    }
+    if found.series.is_empty() {
+        return vec!["The runs have no interval and kind of idle in common.".into()];
+    }
+    let names: Vec<Kind> = found.series.iter().map(|series| series.kind).collect();
+    let us = |ns: f64| micro(ns / 1e3);
+    let share = |share: f64| format!("{} %", number(share * 100.0));
+    let mut sentences = vec![];
+    for series in &found.series {
+        let whose =
+            kinds::name(series.kind, &names).map_or(String::new(), |name| format!(" ({name})"));
+        if let Some((mean, deviation)) = series.p50.mean.zip(series.p50.between_runs) {
+            sentences.push(format!(
+                "The median of a run is {}{whose}; runs vary by {:.1} % of it (standard deviation).",
+                us(mean),
+                deviation * 100.0
+            ));
+        }
+        let late = series.late.as_ref().map(|late| ("share of late ones", late));
+        let p99 = series.p99.as_ref().map(|p99| ("99th percentile", p99));
+        let times = [Some(("median", &series.p50)), p99, Some(("longest wake-up", &series.max))];
+        for (what, variation) in times.into_iter().flatten() {
+            sentences.extend(moved(what, &whose, variation, &us));
+        }
+        sentences.extend(late.and_then(|(what, variation)| moved(what, &whose, variation, &share)));
+    }
+    if sentences.is_empty() {
+        sentences.push("How much the runs differ is not known: some have no such wake-ups.".into());
+    }
+    sentences
+}
+
+/// States that a value changed at a time, or changes with time.
+fn moved(
+    what: &str,
+    whose: &str,
+    variation: &Variation,
+    write: &dyn Fn(f64) -> String,
+) -> Option<String> {
+    let step = variation.step.as_ref().map(|step| at_once(what, whose, step, write));
+    step.or_else(|| variation.trend.as_ref().map(|trend| slowly(what, whose, trend)))
+}
+
+fn at_once(what: &str, whose: &str, step: &Step, write: &dyn Fn(f64) -> String) -> String {
+    let verb = if step.after < step.before { "fell" } else { "rose" };
+    let (before, after) = (write(step.before), write(step.after));
+    let since = local_time(&step.since_utc);
+    format!("The {what}{whose} {verb} from {before} to {after} at {since}.")
+}
+
+fn slowly(what: &str, whose: &str, trend: &Trend) -> String {
+    let verb = if trend.per_day < 1.0 { "falls" } else { "rises" };
+    let times = number(trend.per_day);
+    format!("The {what}{whose} {verb} with time, to {times} times in a day.")
+}
+
+/// Returns how much runs differ, and how that was found.
+fn certainty(series: &WakeupSeries, names: &[Kind]) -> Vec<String> {
+    let whose = kinds::name(series.kind, names).map_or(String::new(), |name| format!(" {name}"));
+    let p99 = series.p99.as_ref().map(|p99| ("99th percentile", p99));
+    let all = [Some(("median", &series.p50)), p99, Some(("longest wake-up", &series.max))];
+    let lines = all.into_iter().flatten().filter_map(|(what, variation)| {
+        let (deviation, interval) = (variation.between_runs?, variation.between_runs_interval?);
+        Some(format!(
+            "Standard deviation between runs: {} of the {what}{whose}.",
+            spread(deviation, interval)
+        ))
+    });
+    lines.collect()
+}
