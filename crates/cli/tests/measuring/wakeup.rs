@@ -307,3 +307,31 @@ fn a_thread_of_higher_priority_is_named_in_the_wake_ups_that_it_delayed() {
     let causes = found.causes.expect("events");
     assert!(causes.not_attributable * 100 <= causes.explained, "{causes:#?}");
 }
+
+/// The name of the thread that has the CPU is the truth: the start states whom it waits for, also where nothing is a terminal.
+#[test]
+fn a_start_that_waits_names_the_thread_that_has_the_cpu() {
+    if !tool::may_be_real_time() || cpus::allowed().len() < 2 {
+        return note::skipped("it needs real-time priority and two CPUs");
+    }
+    let _alone = tool::alone();
+    let cpu = last_cpu();
+    let number: u32 = cpu.parse().expect("a number");
+    let spin = move || {
+        cpus::pin(&[number]).expect("pinned");
+        cpus::set_policy(libc::SCHED_FIFO, 90).expect("real-time priority");
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < Duration::from_secs(3) {}
+    };
+    let hog = std::thread::Builder::new().name("keeps-it".to_owned()).spawn(spin);
+    std::thread::sleep(Duration::from_millis(100));
+    let options = ["--cpus", &cpu, "--policy", "fifo", "--no-trace", "--no-save"];
+    let done = anechoic(&[&SHORT[..], &options].concat());
+    hog.expect("a thread").join().expect("it ends");
+    assert!(matches!(done.code, Some(0 | 1)), "{:?}: {}", done.code, done.err);
+    let named = done.err.contains("waiting: thread keeps-it (")
+        && done.err.contains(&format!("real-time priority 90) has CPU {cpu}; end it"));
+    assert!(named, "{}", done.err);
+    let done = anechoic(&[&SHORT[..], &options].concat());
+    assert!(!done.err.contains("keeps-it"), "{}", done.err);
+}

@@ -214,9 +214,9 @@ fn the_series_begin_with_what_is_kept_of_them() {
     };
     // Series 0 ends at 500 ms; series 1 lost its number 450 and, before what is kept, number 7.
     let all = (0..500).map(|at| sample(0, at, at));
-    let lost = |index: &u64| ![7, 450].contains(index);
+    let is_kept = |index: &u64| ![7, 450].contains(index);
     let all: Vec<Sample> =
-        all.chain((0..500).filter(lost).map(|at| sample(1, at, 500 + at))).collect();
+        all.chain((0..500).filter(is_kept).map(|at| sample(1, at, 500 + at))).collect();
     for part in &mut window.parts {
         let end = part.from_ticks + 25 * MS;
         let here = |sample: &&Sample| (part.from_ticks..end).contains(&sample.start_ticks);
