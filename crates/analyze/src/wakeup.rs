@@ -34,6 +34,8 @@ use std::collections::BTreeMap;
 
 /// Number of the longest wake-ups that are listed.
 const WORST: usize = 5;
+/// Number of wake-ups of which the longest are found at once: their copies take memory.
+const AT_ONCE: usize = 4096;
 /// Number of parts of a series whose late wake-ups show whether they come together.
 pub(crate) const PARTS: usize = 32;
 /// A quantile is given only if at least this many samples lie beyond it.
@@ -235,10 +237,15 @@ pub fn wakeup(recording: &Recording) -> Result<Wakeup, Problem> {
         let outcome = &known[at].1;
         block.add(samples, outcome, run);
         if !block.series.parameters.events_off {
-            worst.extend(samples.iter().map(|sample| (latency(sample), *sample, block.sleep)));
-            // The first of equal ones.
-            worst.sort_by_key(|(ticks, sample, _)| (std::cmp::Reverse(*ticks), sample.start_ticks));
-            worst.truncate(WORST);
+            for samples in samples.chunks(AT_ONCE) {
+                worst.extend(samples.iter().map(|sample| (latency(sample), *sample, block.sleep)));
+                // The first of equal ones.
+                let rank = |(ticks, sample, _): &(u64, Sample, Sleep)| {
+                    (std::cmp::Reverse(*ticks), sample.start_ticks)
+                };
+                worst.sort_by_key(rank);
+                worst.truncate(WORST);
+            }
         }
         if block.samples.saturating_add(outcome.lost) >= outcome.samples {
             blocks[at].take().into_iter().for_each(|block| block.finish(outcome, &mut groups));

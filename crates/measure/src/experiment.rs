@@ -300,6 +300,11 @@ impl Experiment {
         })
     }
 
+    /// Returns whether all its loops sleep and are woken.
+    pub(crate) fn only_wakes(&self) -> bool {
+        self.cells.iter().all(|cell| matches!(cell.work, Work::Wake(_)))
+    }
+
     /// Returns about how long each round takes without noise, in the order of the list: a round for each cell and
     /// block. Samples without a requested length count as nothing.
     #[must_use]

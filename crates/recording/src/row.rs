@@ -81,7 +81,8 @@ pub(crate) mod sealed {
 ///
 /// A field is a column of the same name, or the columns listed after `=`. After `as rising` its values mostly
 /// increase, which decides their encoding. `=>` adds columns in nanoseconds that are computed from a field of
-/// ticks and never read: the time `since_start` of the run, or a `length` of time.
+/// ticks and never read: the time `since_start` of the run, or a `length` of time. After a bar such columns are not stored
+/// either: only [`Row::cells`] has them.
 macro_rules! tables {
     (@origin measured $row:ident) => {};
     (@origin derived $row:ident) => { impl DerivedRow for $row {} };
@@ -104,7 +105,8 @@ macro_rules! tables {
         $(, cpu $cpu:ident)? $(, strand $strand:ident)? $(, span $first:ident $last:ident)? $(, ordered $ordered:literal)?
         {$(
             $(#[$doc:meta])*
-            $field:ident: $type:ty $(as $modifier:ident)? $(= $($name:literal)+)? $(=> $($ns:ident $time:ident $ticks:ident)+)?,
+            $field:ident: $type:ty $(as $modifier:ident)? $(= $($name:literal)+)?
+            $(=> $($ns:ident $time:ident $ticks:ident)+)? $(| $($shown_ns:ident $shown_time:ident $shown_ticks:ident)+)?,
         )*}
     )*) => {
         /// All tables.
@@ -134,6 +136,7 @@ macro_rules! tables {
                     fields: &[$(
                         tables!(@columns $type, [$($modifier)?] $field $($($name)+)?),
                         $(&[$(tables!(@ns $time $ns)),+],)?
+                        $(&[$(tables!(@ns $shown_time $shown_ns).not_stored()),+],)?
                     )*],
                 };
                 const ORDERED: bool = false $(|| $ordered)?;
@@ -175,6 +178,7 @@ macro_rules! tables {
                     $(
                         Field::cells(&self.$field, each);
                         $($(each(Cell::Unsigned(boundaries.$time(self.$ticks)));)+)?
+                        $($(each(Cell::Unsigned(boundaries.$shown_time(self.$shown_ticks)));)+)?
                     )*
                     let _ = boundaries; // a table without times
                 }

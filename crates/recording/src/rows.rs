@@ -203,9 +203,9 @@ tables! {
         /// Start of the interval, clipped to the detour.
         start_ticks: u64 as rising,
         /// End of the interval, clipped to the detour.
-        end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
+        end_ticks: u64 as rising | start_ns since_start start_ticks end_ns since_start end_ticks,
         /// Time of this row alone, without the rows nested in it.
-        self_ticks: u64 => self_ns length self_ticks,
+        self_ticks: u64 | self_ns length self_ticks,
         /// Index of the detour among its CPU's detours, from 0 in time order.
         detour: u64 as rising,
         /// Index of the enclosing row in the same detour (0 is the detour's first row), if nested.

@@ -16,6 +16,8 @@ pub struct Column {
     pub kind: Kind,
     /// Whether it may have nulls.
     pub optional: bool,
+    /// Whether files have it; otherwise it is only computed for readers of text.
+    pub stored: bool,
 }
 
 /// One table.
@@ -32,12 +34,17 @@ pub struct Table {
 impl Column {
     /// Returns the column of a field.
     pub(crate) const fn new<F: Field>(name: &'static str) -> Self {
-        Self { name, kind: F::KIND, optional: F::OPTIONAL }
+        Self { name, kind: F::KIND, optional: F::OPTIONAL, stored: true }
     }
 
     /// Marks the column's numbers as mostly increasing.
     pub(crate) const fn rising(self) -> Self {
         Self { kind: Kind::Rising, ..self }
+    }
+
+    /// Marks the column as one that no file has.
+    pub(crate) const fn not_stored(self) -> Self {
+        Self { stored: false, ..self }
     }
 
     /// Returns the type that Parquet stores.
@@ -66,8 +73,13 @@ impl Column {
 }
 
 impl Table {
-    /// Returns the columns, in order.
+    /// Returns the columns that files have, in order.
     pub fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        self.shown_columns().filter(|column| column.stored)
+    }
+
+    /// Returns the columns of [`crate::Row::cells`]: those that files have, and those that are computed from them.
+    pub fn shown_columns(&self) -> impl Iterator<Item = &'static Column> {
         self.fields.iter().copied().flatten()
     }
 

@@ -14,7 +14,7 @@ use super::store::Store;
 use super::waits::Waits;
 use crate::ensemble::{Agreed, Team};
 use crate::scheduling::{LeftPolicy, leave_real_time};
-use crate::timed::arenas::Arenas;
+use crate::timed::arenas::{Arenas, Stored};
 use crate::timed::co_runner::CoRunners;
 use crate::timed::job::Job;
 use crate::timed::place::LoopPlace;
@@ -82,7 +82,12 @@ pub fn run(
     }
     let Scheduled { places, rounds, series } = schedule(plan, &mut run, stop)?;
     refuse_limited(&rounds)?;
-    let mut arenas = Arenas::make(&places, !series.is_empty())?;
+    let stored = match series.is_empty() {
+        true => Stored::Gaps,
+        false if plan.experiment.only_wakes() => Stored::WakeUps,
+        false => Stored::Samples,
+    };
+    let mut arenas = Arenas::make(&places, stored)?;
     if !arenas.locked() {
         run.notes.push("buffers are touched but not locked (limit on locked memory)".to_owned());
     }

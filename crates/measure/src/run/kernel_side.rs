@@ -19,7 +19,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// Number of events that are decoded before they are written.
-const BATCH: usize = 128 * 1024;
+const BATCH: usize = 64 * 1024;
 /// Pause between two looks at the limits of a program.
 const LIMITS_AGAIN: Duration = Duration::from_millis(900);
 /// While a live view is open, resolving the names of new addresses takes at most one part in this many of the time,

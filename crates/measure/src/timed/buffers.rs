@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 const BLOCK_BYTES: usize = 128 * 1024;
 /// Size of a block in bytes if each series has few items.
 const SMALL_BLOCK_BYTES: usize = 4 * 1024;
-/// Memory for all loops' blocks of one kind together, in bytes.
+/// Memory for all loops' blocks of one kind together, in bytes, where they may store much.
 pub(crate) const BUDGET: usize = 64 << 20;
 /// Size of the huge pages to which the memory is rounded, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
@@ -84,12 +84,12 @@ pub(crate) struct Arena<T> {
 }
 
 impl<T: Item> Arena<T> {
-    /// Allocates memory for one of `loops` loops: an equal share of 64 MiB, at least 2 MiB.
+    /// Allocates memory for one of `loops` loops: an equal share of `budget` bytes, at least 2 MiB.
     ///
     /// # Errors
     /// Returns the kernel's error if it gives no memory.
-    pub(crate) fn new(loops: usize) -> rustix::io::Result<Self> {
-        Self::make((BUDGET / loops.max(1)).max(1).next_multiple_of(HUGE_PAGE), BLOCK_BYTES)
+    pub(crate) fn new(budget: usize, loops: usize) -> rustix::io::Result<Self> {
+        Self::make((budget / loops.max(1)).max(1).next_multiple_of(HUGE_PAGE), BLOCK_BYTES)
     }
 
     /// Allocates memory for a loop that stores little, in many series: 2 MiB in small blocks.
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn what_the_loop_stores_the_writer_gets_in_order() {
-        let mut arena = Arena::new(usize::MAX).expect("2 MiB");
+        let mut arena = Arena::new(1, 1).expect("2 MiB");
         let lane = BlockExchange::new(&mut arena);
         let mut sink = Sink::new(&lane, 3);
         sink.begin(8);
@@ -368,7 +368,7 @@ mod tests {
     /// full.
     #[test]
     fn what_is_stored_can_be_read_before_it_is_handed_over() {
-        let mut arena = Arena::new(usize::MAX).expect("2 MiB");
+        let mut arena = Arena::new(1, 1).expect("2 MiB");
         let lane = BlockExchange::new(&mut arena);
         let all = 40 * BLOCK + 11;
         let mut rows = Vec::new();
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_counted_with_its_interval() {
-        let mut arena = Arena::new(usize::MAX).expect("2 MiB");
+        let mut arena = Arena::new(1, 1).expect("2 MiB");
         let lane = BlockExchange::new(&mut arena);
         let mut sink = Sink::new(&lane, 0);
         let room = (lane.empty.len() + 1) * BLOCK;

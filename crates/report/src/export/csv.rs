@@ -78,7 +78,7 @@ impl EachTable for Rows<'_> {
         if !recording.dir().join(self.table).is_dir() && !may_be_empty(self.table, recording) {
             return Err(is_absent(self.table, recording));
         }
-        let names: Vec<&str> = R::TABLE.columns().map(|column| column.name).collect();
+        let names: Vec<&str> = R::TABLE.shown_columns().map(|column| column.name).collect();
         let chosen = self.export.chosen();
         let place = names.iter().position(|name| ["cpu", "cpus"].contains(name));
         if chosen.is_some() && place.is_none() {
