@@ -8,7 +8,7 @@ use crate::readings::not_attributed;
 use crate::stopped::Stopped;
 use crate::story::{DetourStory, name_threads, story};
 use crate::summary::SummaryBuilder;
-use crate::waits::{LongWait, longest_waits};
+use crate::waits::{LateRelease, LongWait, latest_releases, longest_waits};
 use anechoic_recording::{DetourView, Problem, ProblemKind, Recording, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,6 +36,9 @@ pub struct LongestDetours {
     /// same program, which are in no detour. Without a program there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<LongWait>,
+    /// The latest releases of these threads by timers, sorted by decreasing latency. Without any there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<LateRelease>,
     /// What was to end the run, and the detour that did, which may be none of the longest; absent if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
@@ -84,6 +87,7 @@ pub fn longest_detours(
         left_out: (!without.is_empty()).then_some(left_out),
         detours,
         waits,
+        releases: latest_releases(recording, most, cpus)?,
         stopped: summary.stopped,
     })
 }

@@ -4,27 +4,35 @@
 
 mod blocked;
 mod holder;
+mod latest;
 mod lengths;
 mod longest;
 mod places;
 mod releases;
 mod stacks;
 mod table;
+mod wakers;
 
 pub use holder::{Holder, HolderKind};
+pub use latest::LateRelease;
 pub use longest::LongWait;
 pub use places::{Calls, PoolPlace, WaitPlace, WaitPlaces, places, places_of_pools, read_calls};
-pub use releases::{LateBy, OVERRUN, ReleaseParts, ReleaseRow, Releases, SLACK, releases};
+pub use releases::{
+    LateBy, OVERRUN, ReleaseParts, ReleaseRow, Releases, SLACK, releases, releases_are_known,
+};
 pub use stacks::{StackNumbers, with_stacks};
+pub use wakers::WokenBy;
 
-pub(crate) use releases::{cause, releases_are_known};
+pub(crate) use releases::cause;
 
+pub(crate) use latest::latest_releases;
 pub(crate) use longest::{longest_waits, wait_that_met};
 
 use blocked::Blockers;
 use holder::Held;
 use lengths::WaitLengths;
 use table::ThreadTable;
+use wakers::Wakers;
 
 use anechoic_recording::{Clock, Delay, DelayKind, Problem, Recording, Run};
 use schemars::JsonSchema;
@@ -73,6 +81,9 @@ pub struct ThreadRow {
     /// Who had the CPU while it waited, the longest time first; at most eight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<Behind>,
+    /// What woke it, and how long it then waited for a CPU; that of the longest time first, at most eight. Empty in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub woken_by: Vec<WokenBy>,
     /// Threads of the program that woke it, and had waited while it slept; the longest time first, at most eight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<Blocked>,
@@ -195,6 +206,7 @@ struct OfPool {
     lengths: WaitLengths,
     behind: HashMap<Held, Times>,
     blocked: Blockers,
+    wakers: Wakers,
     longest: Option<(u64, Reverse<u64>, Held)>,
 }
 
@@ -245,6 +257,7 @@ impl<'a> Sums<'a> {
         sums.own = sums.own.saturating_add(delay.own_ticks.min(length));
         sums.longest = sums.longest.max(length);
         pool.lengths.add(length);
+        pool.wakers.add(delay, &self.table);
         let rank = (length, Reverse(delay.start_ticks));
         if pool.longest.as_ref().is_none_or(|longest| rank > (longest.0, longest.1)) {
             pool.longest = Some((rank.0, rank.1, held.clone()));
@@ -311,6 +324,7 @@ impl<'a> Sums<'a> {
                 behind: held.holder(),
             }),
             behind: behind(sums, clock),
+            woken_by: sums.wakers.rows(clock),
             blocked: self.blocked(sums),
             members,
         }

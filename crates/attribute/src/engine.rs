@@ -193,6 +193,7 @@ impl<'a> Engine<'a> {
             untraced,
             steal_read_ns: steal(|lane| lane.steal.total_ns),
             steal_placed_ns: steal(|lane| lane.steal.placed_ns),
+            releases_left_out: None,
         })
     }
 }

@@ -129,6 +129,12 @@ impl Labels {
         }
     }
 
+    /// Returns the source of what goes on at a time, and which instance of it.
+    pub(crate) fn source_at(&self, what: What, ticks: u64) -> (Arc<str>, Arc<str>) {
+        let Label { source, name, .. } = self.label(&bare(what, ticks));
+        (source, name)
+    }
+
     /// Returns the name of the sending thread, or of the interrupt that sent it, in parentheses.
     fn sender(&self, sender: Sender) -> Arc<str> {
         let Some(what) = sender.within else {
@@ -137,22 +143,27 @@ impl Labels {
                 .own(sender.pid)
                 .unwrap_or_else(|| self.names().task(sender.pid, sender.ticks));
         };
-        let label = self.label(&Frame {
-            what,
-            state: VictimState::Running,
-            fifo: false,
-            start: 0,
-            end: 0,
-            self_ticks: 0,
-            parent: None,
-            function: 0,
-            sender: None,
-        });
+        let label = self.label(&bare(what, 0));
         let text = if label.name.is_empty() {
             format!("({})", label.source)
         } else {
             format!("({} {})", label.source, label.name)
         };
         text.into()
+    }
+}
+
+/// Returns a frame of which only this is known.
+fn bare(what: What, ticks: u64) -> Frame {
+    Frame {
+        what,
+        state: VictimState::Running,
+        fifo: false,
+        start: ticks,
+        end: ticks,
+        self_ticks: 0,
+        parent: None,
+        function: 0,
+        sender: None,
     }
 }

@@ -1,6 +1,7 @@
 //! The lost time of a recorded program: its detours, and for how long it executed, from the kernel's events alone.
 
 mod by_thread;
+mod contexts;
 mod cpu_state;
 mod holders;
 mod lost_time;

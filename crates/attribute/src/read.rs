@@ -52,9 +52,10 @@ pub fn attribute(recording: &Recording) -> Result<Attribution, Problem> {
         counters: counters.collect::<Result<_, _>>()?,
     };
     let mut table = recording.derive::<Activity>()?;
-    let attribution = engine::run(input, &mut |rows| Ok(table.append(rows)?))?;
+    let mut attribution = engine::run(input, &mut |rows| Ok(table.append(rows)?))?;
     table.finish()?;
-    derive_threads(recording, &names)?;
+    let left_out = derive_threads(recording, &names)?;
+    attribution.releases_left_out = (left_out > 0).then_some(left_out);
     recording.write_attribution(&attribution)?;
     Ok(attribution)
 }

@@ -10,6 +10,7 @@ use anechoic_analyze::compare::wakeups::{WakeupRun, compare_wakeups};
 use anechoic_analyze::compare::{Beside, ComparedRun, Trials, compare};
 use anechoic_analyze::history::History;
 use anechoic_analyze::threads::in_order_at_most;
+use anechoic_analyze::waits::releases;
 use anechoic_analyze::{Summary, Wakeup, summarize, wakeup};
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use anechoic_report::results::Found;
@@ -121,7 +122,7 @@ pub(crate) fn compared(
     let all = [&before[..], &after].concat();
     let busy = Busy::steps("comparing", all.len() as u64, false);
     let read = in_order_at_most(MOST_AT_ONCE, all.len(), |at| {
-        let summary = summarize(all[at]);
+        let summary = with_releases(all[at]);
         busy.step();
         summary
     });
@@ -137,6 +138,11 @@ pub(crate) fn compared(
         Beside { job: job.as_ref(), trials, history },
     )?;
     Ok(Found::from_value(&COMPARE, compared, &all))
+}
+
+/// Summarises a recording, with the releases of its program.
+fn with_releases(recording: &Recording) -> Result<Summary, Problem> {
+    Ok(Summary { releases: releases(recording)?, ..summarize(recording)? })
 }
 
 /// Compares recordings of wake-ups.

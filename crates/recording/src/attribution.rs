@@ -20,6 +20,10 @@ pub struct Attribution {
     /// The part of that steal that fitted into gaps and unexplained detours, whose rows contain it.
     #[serde(default)]
     pub steal_placed_ns: Option<u64>,
+    /// Number of releases of a program's threads that are left out, because the time of day was set while the thread slept until a
+    /// time of it; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub releases_left_out: Option<u64>,
 }
 
 /// The alignment check: every kernel event on a measured CPU must lie inside a detour of the loop.

@@ -280,6 +280,13 @@ tables! {
         held_ticks: u64 => held_ns length held_ticks,
         /// The thread of the program that woke it, by its number in the table `threads`; absent for others and interrupts.
         waker_thread: Option<u32>,
+        /// The thread that woke it, of the program or not; absent for interrupts and timers, and in older recordings.
+        waker: Option<i32>,
+        /// Identifier of the source that woke it: `thread`, `timer`, `device-irq` and so on; absent for other kinds of waits, and in older
+        /// recordings.
+        waker_source: Option<Arc<str>>,
+        /// Which instance of that source: thread, function of the timer, device; empty if there is only one.
+        waker_name: Option<Arc<str>>,
         /// For how long it had slept when it was woken.
         slept_ticks: Option<u64>,
         /// Its priority when it was switched in last, as the kernel numbers them; absent if that is not known.

@@ -118,6 +118,13 @@ impl Outcome {
 }
 
 impl Run {
+    /// Returns the time of day at the start in ns since 1970, UTC; absent if the recording does not have it.
+    #[must_use]
+    pub fn start_day_ns(&self) -> Option<u64> {
+        let start = self.start_utc.parse::<jiff::Timestamp>().ok()?;
+        u64::try_from(start.as_nanosecond()).ok()
+    }
+
     /// Returns what is kept of a run that dropped all but the part before the detour for which it waited. That part is no
     /// sample of the time that the run watched.
     #[must_use]

@@ -1,6 +1,6 @@
 //! Names of sources and senders.
 
-use crate::style::{plain, width};
+use crate::style::{clip, plain, width};
 use crate::units::{count, cpu_list};
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::memory::Outliers;
@@ -33,6 +33,16 @@ pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
         _ => sources::find(source).map_or(source, |known| known.title_on(guest)),
     };
     if name.is_empty() { plain(title) } else { plain(&format!("{title} {name}")) }
+}
+
+/// Returns the name of a thread with its number, or of a pool with the number of its threads. The name is cut so that both have
+/// `columns`.
+pub(crate) fn thread(name: &str, tid: Option<i32>, threads: u64, columns: usize) -> String {
+    let number = match tid {
+        Some(tid) => format!(" {tid}"),
+        None => format!(" × {}", count(threads)),
+    };
+    clip(&plain(name), columns.saturating_sub(width(&number))) + &number
 }
 
 /// Names the innermost calls of a thread, at most `most` of its program: `futex_do_wait (kernel) ← wait ← main`.

@@ -6,7 +6,7 @@ use anechoic_analyze::Summary;
 use anechoic_analyze::program::{ProgramFacts, RecordingCost};
 use anechoic_analyze::waits::{
     Behind, Blocked, Calls, Holder, HolderKind, LongestWait, Member, ThreadRow, WaitPlace,
-    WaitPlaces,
+    WaitPlaces, WokenBy,
 };
 use anechoic_recording::DelayKind;
 use anechoic_report::View;
@@ -37,6 +37,7 @@ fn row(name: &str, tid: i32, behind: Holder, [lost_ns, own_ns, longest_ns]: [u64
         p99_ns: Some(longest_ns / 10 * 9),
         longest: Some(LongestWait { length_ns: longest_ns, start_ns: MS, behind: behind.clone() }),
         behind: vec![Behind { holder: behind, waits: 12, held_ns, longest_ns }],
+        woken_by: vec![],
         blocked: vec![],
         members: vec![],
     }
@@ -85,7 +86,25 @@ fn threads() -> Vec<ThreadRow> {
         policy: "unknown".into(),
         ..row("never-ran", 4_716, Holder { kind: HolderKind::WakeUp, name: String::new() }, [0; 3])
     };
-    let control = row("control\u{1b}[31m", 4_712, logger, [3 * MS, 12 * MS, 560 * US]);
+    let woken_by = |source: &str, name: &str, own: bool, wakings: u64| WokenBy {
+        source: source.into(),
+        name: name.into(),
+        own,
+        wakings,
+        p50_ns: 12 * US,
+        p99_ns: (wakings >= 1_000).then_some(80 * US),
+        max_ns: 500 * US,
+        delayed_ns: wakings * 12 * US,
+    };
+    let control = ThreadRow {
+        woken_by: vec![
+            woken_by("thread", "logger", true, 1_200),
+            woken_by("device-irq", "nvme0q1\u{1b}[31m", false, 30),
+            woken_by("not-attributable", "", false, 8),
+            woken_by("timer", "hrtimer_wakeup", false, 9),
+        ],
+        ..row("control\u{1b}[31m", 4_712, logger, [3 * MS, 12 * MS, 560 * US])
+    };
     vec![pool, control, high, idle]
 }
 
@@ -137,6 +156,28 @@ fn the_most_delayed_threads_come_first_and_all_on_request() {
     let one = summary(threads().split_off(1)[..1].to_vec());
     assert!(!text(&one, false).contains("more\n\nwhat took"), "one thread has no more");
     assert!(!text(&summary(vec![]), false).contains("delayed by"), "no thread, no table");
+}
+
+#[test]
+fn what_woke_a_thread_stands_below_with_how_long_it_then_waited() {
+    let made = summary(threads());
+    let line = |text: &str, what: &str| {
+        let found =
+            text.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{text}"));
+        assert!(found.chars().count() <= 80, "{found}");
+        found.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (brief, all) = (text(&made, false), text(&made, true));
+    for text in [&brief, &all] {
+        let by_logger = line(text, "thread logger (own)");
+        assert_eq!(by_logger, "control?[31m 4712 1,200 12 µs 80 µs 500 µs thread logger (own)");
+        let by_disk = line(text, "nvme0q1?[31m");
+        assert!(by_disk.starts_with("control?[31m 4712 30 12 µs – 500 µs "), "{by_disk}");
+    }
+    for rare in ["hrtimer_wakeup", "an interrupt without events"] {
+        assert!(!brief.contains(rare), "{brief}");
+        line(&all, rare);
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn rate(run: &Values, threshold_ns: u64) -> f64 {
 }
 
 /// Returns what every run has.
-fn in_all<T: Ord + Clone>(
+pub(super) fn in_all<T: Ord + Clone>(
     sides: &[Vec<Values>; 2],
     keys: impl Fn(&Values) -> BTreeSet<T>,
 ) -> Vec<T> {

@@ -1,11 +1,12 @@
 //! What a change does to a recorded program: its time from start to end, its CPU time, and what it lost.
 
 use super::contrast::Design;
-use super::parts::{differences, each};
+use super::parts::{differences, each, in_all};
 use super::{ComparedRun, Difference, Values};
+use crate::waits::{ReleaseRow, Releases};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is compared of one run of a program, in ns.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,7 +17,31 @@ pub(super) struct ProgramTimes {
     cpu_ns: f64,
     is_account: bool,
     lost_ns: f64,
+    /// A release that took longer counted as late; absent if the recording has no releases.
+    late_ns: Option<u64>,
+    releases: BTreeMap<String, ReleaseTimes>,
 }
+
+/// How late timers released a thread, or a pool of them, in one run: in ns, and the share of late ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct ReleaseTimes {
+    p50_ns: f64,
+    p99_ns: Option<f64>,
+    late_share: f64,
+}
+
+impl ReleaseTimes {
+    fn new(row: &ReleaseRow) -> Self {
+        Self {
+            p50_ns: row.p50_ns as f64,
+            p99_ns: row.p99_ns.map(|ns| ns as f64),
+            late_share: crate::share(row.late, row.releases),
+        }
+    }
+}
+
+/// A thread with fewer releases in a run has no median worth comparing.
+const FEWEST: u64 = 10;
 
 impl ProgramTimes {
     pub(super) fn from_run(compared: &ComparedRun<'_>) -> Option<Self> {
@@ -28,8 +53,17 @@ impl ProgramTimes {
             cpu_ns: facts.account.map_or(facts.ran_ns, |account| account.kernel_ns) as f64,
             is_account: facts.account.is_some(),
             lost_ns: total.noise * total.wall_ns as f64,
+            late_ns: compared.summary.releases.as_ref().map(|found| found.late_ns),
+            releases: releases_of(compared.summary.releases.as_ref()),
         })
     }
+}
+
+/// Returns how late timers released each thread that has enough releases, by name.
+fn releases_of(found: Option<&Releases>) -> BTreeMap<String, ReleaseTimes> {
+    let rows = found.into_iter().flat_map(|found| &found.rows);
+    let many = rows.filter(|row| row.releases >= FEWEST);
+    many.map(|row| (row.name.clone(), ReleaseTimes::new(row))).collect()
 }
 
 /// Recorded programs on both sides. Times are means over runs, in ns.
@@ -46,6 +80,27 @@ pub struct ProgramChange {
     pub is_account: bool,
     /// For how long it wanted a CPU and did not execute, added up over CPUs.
     pub lost_ns: Difference,
+    /// How late timers released the threads that all runs have, by name; those with fewer than ten releases in a run are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<ReleaseChange>,
+    /// A release that took longer counted as late, in ns; absent if that was not the same in all runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
+}
+
+/// How late timers released a thread of the programs, or a pool of threads, on both sides: means over runs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ReleaseChange {
+    /// Its name.
+    pub name: String,
+    /// The median latency of a run, in ns.
+    pub p50_ns: Difference,
+    /// The 99th percentile of a run, in ns; absent if a run has fewer than 1,000 releases of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<Difference>,
+    /// The share of late releases of a run, from 0 to 1; absent if what is late differs between runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_share: Option<Difference>,
 }
 
 impl ProgramChange {
@@ -78,5 +133,97 @@ pub(super) fn programs(sides: &[Vec<Values>; 2], design: &Design) -> Option<Prog
         lost_ns: found.next()?,
         wall_ns: found.next(),
         is_account: all().all(|run| times(run).is_account),
+        releases: releases(sides, design),
+        late_ns: late_ns(sides),
     })
+}
+
+/// Returns what counted as late in all runs.
+fn late_ns(sides: &[Vec<Values>; 2]) -> Option<u64> {
+    let mut limits =
+        sides.iter().flatten().map(|run| run.program.as_ref().and_then(|it| it.late_ns));
+    let first = limits.next()??;
+    limits.all(|limit| limit == Some(first)).then_some(first)
+}
+
+/// Returns what changed for the releases of the threads that every run has. What is clear is decided among all of them.
+fn releases(sides: &[Vec<Values>; 2], design: &Design) -> Vec<ReleaseChange> {
+    let names: Vec<String> = in_all(sides, |run| {
+        run.program.iter().flat_map(|program| program.releases.keys().cloned()).collect()
+    });
+    let times = |run: &Values, name: &str| {
+        let found = run.program.as_ref().and_then(|program| program.releases.get(name));
+        found.copied().unwrap_or_default()
+    };
+    let same_limit = late_ns(sides).is_some();
+    let has_p99 = |name: &str| sides.iter().flatten().all(|run| times(run, name).p99_ns.is_some());
+    let mut rows = vec![];
+    for name in &names {
+        rows.push(each(sides, |run| times(run, name).p50_ns));
+        rows.extend(
+            has_p99(name).then(|| each(sides, |run| times(run, name).p99_ns.unwrap_or_default())),
+        );
+        rows.extend(same_limit.then(|| each(sides, |run| times(run, name).late_share)));
+    }
+    let mut found = differences(&rows, design).into_iter();
+    let mut next = |is_there: bool| if is_there { found.next() } else { None };
+    let changes = names.into_iter().filter_map(|name| {
+        let (p50_ns, p99_ns) = (next(true)?, next(has_p99(&name)));
+        Some(ReleaseChange { p50_ns, p99_ns, late_share: next(same_limit), name })
+    });
+    changes.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run in which timers released threads with this median, 99th percentile and share of late ones.
+    fn run(late_ns: u64, threads: &[(&str, f64, Option<f64>, f64)]) -> Values {
+        let times = |&(name, p50_ns, p99_ns, late_share): &(&str, f64, Option<f64>, f64)| {
+            (name.to_owned(), ReleaseTimes { p50_ns, p99_ns, late_share })
+        };
+        let releases = threads.iter().map(times).collect();
+        let program = ProgramTimes { late_ns: Some(late_ns), releases, ..ProgramTimes::default() };
+        Values { program: Some(program), ..Values::default() }
+    }
+
+    /// Medians of 10, 11, 12 and of 20, 21, 22: the difference is 10, its standard error √(2/3), its interval of 4 degrees of freedom
+    /// 2.776 of these.
+    #[test]
+    fn releases_are_compared_by_thread() {
+        let side = |from: f64, late_ns: u64, others: [Option<f64>; 3]| {
+            let each = others.iter().zip([from, from + 1.0, from + 2.0]);
+            let runs = each.map(|(p99, p50)| {
+                let mut threads = vec![("control", p50, Some(9.0 * p50), p50 / 100.0)];
+                threads.extend(p99.map(|_| ("logger", 5.0, None, 0.0)));
+                run(late_ns, &threads)
+            });
+            runs.collect::<Vec<_>>()
+        };
+        let all = [Some(1.0); 3];
+        let sides = [side(10.0, 100, all), side(20.0, 100, all)];
+        let found = releases(&sides, &Design::Mixed);
+        let [control, logger] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((control.name.as_str(), logger.name.as_str()), ("control", "logger"));
+        let Difference { before, after, interval, clear } = control.p50_ns;
+        assert_eq!((before, after, clear), (11.0, 21.0, true));
+        let reach = 2.776 * (2.0_f64 / 3.0).sqrt();
+        let ends = interval.map(|ends| [ends.low, ends.high]).expect("several runs");
+        assert!((ends[0] - (10.0 - reach)).abs() < 0.01, "{ends:?}");
+        assert!((ends[1] - (10.0 + reach)).abs() < 0.01, "{ends:?}");
+        assert_eq!(control.p99_ns.map(|p99| [p99.before, p99.after]), Some([99.0, 189.0]));
+        assert_eq!(control.late_share.map(|late| late.clear), Some(true));
+        assert_eq!((logger.p99_ns, logger.p50_ns.clear), (None, false));
+        assert_eq!(logger.late_share.map(|late| [late.before, late.after]), Some([0.0, 0.0]));
+
+        let some = [Some(1.0), None, Some(1.0)];
+        let other_limit = [side(10.0, 100, some), side(20.0, 200, all)];
+        let found = releases(&other_limit, &Design::Mixed);
+        let [control] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((control.p50_ns.clear, control.late_share), (true, None));
+        assert_eq!(late_ns(&other_limit), None);
+        assert_eq!(late_ns(&sides), Some(100));
+        assert!(releases(&[vec![run(1, &[])], vec![run(1, &[])]], &Design::Mixed).is_empty());
+    }
 }

@@ -34,6 +34,9 @@ pub struct Releases {
     pub late_ns: u64,
     /// The threads that timers released, and pools of them: those with most late releases first.
     pub rows: Vec<ReleaseRow>,
+    /// Number of releases that are left out, because the time of day was set while the thread slept until a time of it.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 /// The releases of a thread of a program, or of a pool.
@@ -139,11 +142,13 @@ pub fn releases(recording: &Recording) -> Result<Option<Releases>, Problem> {
         let rank = |row: &ReleaseRow| (Reverse(row.late), Reverse(row.max_ns));
         rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
     });
-    Ok(Some(Releases { late_ns, rows }))
+    let left_out = recording.attribution()?.and_then(|it| it.releases_left_out).unwrap_or(0);
+    Ok(Some(Releases { late_ns, rows, left_out }))
 }
 
 /// Returns whether it was derived from the events of a recording which threads of its program timers released.
-pub(crate) fn releases_are_known(recording: &Recording) -> bool {
+#[must_use]
+pub fn releases_are_known(recording: &Recording) -> bool {
     recording.run().program.is_some() && recording.dir().join(RELEASES).is_dir()
 }
 
@@ -173,10 +178,10 @@ struct OfPool {
 
 /// The parts of a release: overrun, slack, timer, interrupt, scheduling.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct TickParts([u64; 5]);
+pub(super) struct TickParts([u64; 5]);
 
 impl TickParts {
-    fn new(row: &Release) -> Self {
+    pub(super) fn new(row: &Release) -> Self {
         let expired = row.expired_ticks.max(row.due_ticks);
         let armed = row.armed_ticks.clamp(row.due_ticks, expired);
         let slack = row.due_ticks.saturating_add(row.slack_ticks).clamp(armed, expired);
@@ -189,7 +194,8 @@ impl TickParts {
         self.0.iter_mut().zip(other.0).for_each(|(sum, part)| *sum = sum.saturating_add(part));
     }
 
-    fn mean(self, number: u64, clock: &Clock) -> ReleaseParts {
+    /// Returns the parts of `number` releases on average.
+    pub(super) fn mean(self, number: u64, clock: &Clock) -> ReleaseParts {
         let ns = |part: usize| clock.seconds(self.0[part]) * 1e9 / number.max(1) as f64;
         ReleaseParts {
             overrun_ns: ns(0),

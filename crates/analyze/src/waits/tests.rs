@@ -38,6 +38,9 @@ fn delay(thread: u32, kind: DelayKind, (from, to, tid, name, number, held): Wait
         holder_thread: number,
         held_ticks: held * US,
         waker_thread: None,
+        waker: None,
+        waker_source: None,
+        waker_name: None,
         slept_ticks: None,
         priority: None,
         other_priority: None,
@@ -237,4 +240,55 @@ fn priorities_show_policies() {
     ] {
         assert_eq!(policy(priority), expected);
     }
+}
+
+/// Delays of 1 to 999 µs after wakings by one thread, and fewer after others.
+#[test]
+fn each_thread_has_what_woke_it_and_how_long_it_then_waited() {
+    let all =
+        [thread(0, "control", 89, 5_000), thread(1, "pool-1", 120, 1), thread(2, "pool-2", 120, 1)];
+    let woken = |us: u64, source: &str, name: &str, by: Option<u32>| Delay {
+        waker_thread: by,
+        waker_source: Some(source.into()),
+        waker_name: Some(name.into()),
+        ..delay(0, DelayKind::Woken, (0, us, 50, "hog", None, us))
+    };
+    let mut delays: Vec<Delay> = (0..1_000)
+        .map(|us| woken(us, "thread", &format!("pool-{}", 1 + us % 2), Some(1 + us as u32 % 2)))
+        .collect();
+    delays.push(woken(30, "timer", "hrtimer_wakeup", None));
+    delays.push(woken(20, "thread", "kworker/0:1", None));
+    delays.push(woken(21, "thread", "kworker/1:2", None));
+    // Nothing woke it, or nothing shows what did.
+    delays.push(Delay { kind: DelayKind::Preempted, ..woken(5, "thread", "x", None) });
+    delays.push(delay(0, DelayKind::Woken, (0, 9, 50, "hog", None, 9)));
+    let dir = tempfile::tempdir().expect("a directory");
+    let found = threads(&recorded(dir.path(), &all, &delays)).expect("whole").expect("threads");
+    let control = found.iter().find(|row| row.name == "control").expect("it waited");
+    let seen: Vec<_> = control
+        .woken_by
+        .iter()
+        .map(|by| {
+            let WokenBy { source, name, own, wakings, p50_ns, p99_ns, max_ns, delayed_ns } = by;
+            (
+                format!("{source} {name}"),
+                *own,
+                *wakings,
+                [*p50_ns, p99_ns.unwrap_or(0), *max_ns, *delayed_ns],
+            )
+        })
+        .collect();
+    let near = |found: u64, us: u64| (found as f64 / (us * 1_000) as f64 - 1.0).abs() < 0.02;
+    let [first, second, third] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!((&*first.0, first.1, first.2), ("thread pool-*", true, 1_000));
+    let [p50, p99, max, delayed] = first.3;
+    assert!(near(p50, 499) && near(p99, 989), "{first:?}");
+    assert_eq!((max, delayed), (999_000, 499_500_000));
+    assert_eq!((&*second.0, second.1, second.2), ("thread kworker/*:*", false, 2));
+    assert!(near(second.3[0], 20));
+    assert_eq!(second.3[1..], [0, 21_000, 41_000]);
+    assert_eq!(
+        (&*third.0, third.1, third.2, third.3),
+        ("timer hrtimer_wakeup", false, 1, [30_000, 0, 30_000, 30_000])
+    );
 }

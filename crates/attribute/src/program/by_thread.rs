@@ -1,15 +1,18 @@
 //! Writes the tables of the threads of a program and of their delays.
 
+use super::contexts::Contexts;
 use super::holders::Holder;
 use super::releases::Releases;
 use super::threads::{Known, Threads, Wait};
 use super::{BATCH, lost_time, play};
+use crate::frame::What;
 use crate::label::Labels;
 use crate::names::Names;
 use anechoic_recording::{
-    Delay, DerivedWriter, EventKind, Loss, Problem, ProgramThread, Recording, Release, Run,
-    WriteError, topology,
+    Delay, DelayKind, DerivedWriter, EventKind, KernelEvent, Loss, Members, Problem, ProgramThread,
+    Recording, Release, Run, WriteError, topology,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Number of delays and threads that are taken at once.
@@ -23,19 +26,24 @@ const INTERRUPTS: &str = "interrupts";
 /// They are not part of the detours of the CPUs: while a thread of the program executes on a CPU, the others that wait there
 /// are delayed, but nothing is lost. Rows are written as they are found, so memory is bounded by the living threads.
 ///
+/// Returns the number of releases that are left out, because the time of day was set while their threads slept until a time of it.
+///
 /// # Errors
 /// Fails if a measured table is damaged or a derived one cannot be written. Older tables then stay.
-pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Result<(), Problem> {
+pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Result<u64, Problem> {
     let run = recording.run();
     if run.program.is_none() {
-        return Ok(());
+        return Ok(0);
     }
     let mut lost_time = lost_time(recording, run)?.by_thread();
     let losses = recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?;
     let labels = Labels::new(run, Arc::clone(names));
-    let mut releases = Releases::new(&labels, &run.clock, run.start_ticks, losses);
+    let mut wakers = Wakers::new(Contexts::new(&run.clock, losses.clone()));
+    let (start_ticks, start_day_ns) = (run.start_ticks, run.start_day_ns());
+    let mut releases = Releases::new(&labels, &run.clock, start_ticks, start_day_ns, losses);
     let has_releases = has_releases(run);
     let mut tables = Tables {
+        labels: &labels,
         names,
         none: "".into(),
         interrupts: INTERRUPTS.into(),
@@ -50,9 +58,14 @@ pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Resul
     play(recording, run, &mut lost_time, &mut |event, lost_time| {
         let (members, threads) = lost_time.by_number();
         let Some(threads) = threads else { return Ok(()) };
-        if let Some(event) = event.filter(|_| has_releases) {
-            tables.releases.extend(releases.event(event, members, |tid| threads.number(tid)));
+        if let Some(event) = event {
+            wakers.event(event, members);
+            let number = |tid| threads.number(tid);
+            let found =
+                has_releases.then(|| releases.event(event, members, number, &wakers.contexts));
+            tables.releases.extend(found.flatten());
         }
+        wakers.name(threads);
         if event.is_none() && has_releases {
             tables.releases.extend(releases.finish(run.end_ticks));
         }
@@ -66,7 +79,8 @@ pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Resul
     if has_releases {
         tables.release_table.finish()?;
     }
-    Ok(tables.thread_table.finish()?)
+    tables.thread_table.finish()?;
+    Ok(releases.left_out())
 }
 
 /// Returns whether the events of a run show for which time a thread had set its timer; older recordings have only the latest
@@ -77,7 +91,36 @@ fn has_releases(run: &Run) -> bool {
     [EventKind::HrtimerSoft, EventKind::HrtimerEntry, EventKind::HrtimerExit].into_iter().all(has)
 }
 
+/// Remembers what woke each thread of the program last.
+struct Wakers {
+    contexts: Contexts,
+    last: HashMap<i32, (What, u64)>,
+}
+
+impl Wakers {
+    fn new(contexts: Contexts) -> Self {
+        Self { contexts, last: HashMap::new() }
+    }
+
+    fn event(&mut self, event: &KernelEvent, members: &Members) {
+        self.contexts.event(event);
+        let tid = event.args[0] as i32;
+        if event.kind == EventKind::Waking && members.has(tid) {
+            let by = self.contexts.waker(event.cpu, event.pid);
+            self.last.insert(tid, (by, event.ticks));
+        }
+    }
+
+    /// Names what woke the threads whose waits have just ended.
+    fn name(&mut self, threads: &mut Threads) {
+        for wait in threads.new_waits().iter_mut().filter(|wait| wait.kind == DelayKind::Woken) {
+            wait.woken_by = self.last.remove(&wait.tid);
+        }
+    }
+}
+
 struct Tables<'a> {
+    labels: &'a Labels,
     names: &'a Names,
     none: Arc<str>,
     interrupts: Arc<str>,
@@ -128,6 +171,7 @@ fn delay(wait: &Wait, tables: &Tables<'_>) -> Delay {
         Holder::Interrupts => Arc::clone(&tables.interrupts),
         Holder::Other(tid) | Holder::Own(tid, _) => tables.names.task(tid, wait.end),
     };
+    let woken_by = wait.woken_by.map(|(what, ticks)| tables.labels.source_at(what, ticks));
     Delay {
         cpu: wait.cpu,
         start_ticks: wait.start,
@@ -140,6 +184,12 @@ fn delay(wait: &Wait, tables: &Tables<'_>) -> Delay {
         holder_thread,
         held_ticks: wait.held_ticks,
         waker_thread: wait.waker,
+        waker: match wait.woken_by {
+            Some((What::Thread { pid, .. }, _)) => Some(pid),
+            _ => None,
+        },
+        waker_source: woken_by.as_ref().map(|(source, _)| Arc::clone(source)),
+        waker_name: woken_by.map(|(_, name)| name),
         slept_ticks: wait.slept_ticks,
         priority: wait.priority,
         other_priority: wait.other_priority,

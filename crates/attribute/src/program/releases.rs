@@ -6,6 +6,8 @@
 mod explained;
 mod timers;
 
+use super::contexts::Contexts;
+use crate::frame::What;
 use crate::label::Labels;
 use anechoic_recording::event::{Handler, Role};
 use anechoic_recording::{Clock, EventKind, KernelEvent, Loss, LossKind, Members, Release};
@@ -56,14 +58,17 @@ pub(super) struct Releases<'a> {
     /// has woken it since.
     previous: HashMap<u32, u64>,
     explained: Explained<'a>,
+    /// Number of releases that are left out, because the clock of their timers was set while their threads slept.
+    left_out: u64,
 }
 
 impl<'a> Releases<'a> {
-    /// Begins to find the releases whose timers were to expire at `start_ticks` or later.
+    /// Begins to find the releases whose timers were to expire at `start_ticks` or later, when this was the time of day.
     pub(super) fn new(
         labels: &'a Labels,
         clock: &'a Clock,
         start_ticks: u64,
+        start_day_ns: Option<u64>,
         mut losses: Vec<Loss>,
     ) -> Self {
         losses.retain(|loss| loss.what == LossKind::Events);
@@ -72,32 +77,33 @@ impl<'a> Releases<'a> {
             start_ticks,
             losses,
             lost: vec![],
-            timers: Timers::new(clock),
+            timers: Timers::new(clock, start_day_ns.map(|ns| (ns, start_ticks))),
             pending: HashMap::new(),
             seen: BTreeMap::new(),
             previous: HashMap::new(),
             explained: Explained::new(labels, clock),
+            left_out: 0,
         }
     }
 
-    /// Processes the next event, after which these are the threads of the program; returns a release that is over. `number`
-    /// returns the number of a thread of the program.
+    /// Processes the next event, after which these are the threads of the program, and this is what goes on on each CPU; returns a
+    /// release that is over. `number` returns the number of a thread of the program.
     pub(super) fn event(
         &mut self,
         event: &KernelEvent,
         members: &Members,
         number: impl Fn(i32) -> Option<u32>,
+        contexts: &Contexts,
     ) -> Option<Release> {
         self.lose(event.ticks);
         self.timers.event(event);
         self.explained.event(event);
         let found = self.arrives(event);
         if event.kind == EventKind::Waking {
-            self.wakes(event, members, number);
+            self.wakes(event, members, number, contexts);
         }
         self.seen.insert(event.cpu, event.ticks);
-        let found = found.filter(|found| found.timer.due >= self.start_ticks)?;
-        Some(self.row(&found))
+        self.row(&found?)
     }
 
     /// Returns the releases that are not over when the recording ends. Where a thread may have had its CPU all the while, this
@@ -114,10 +120,14 @@ impl<'a> Releases<'a> {
             };
             Found { tid, thread, timer, woken, cpu: timer.cpu, end, unseen: end_ticks - end }
         });
-        let mut found: Vec<Found> =
-            found.filter(|found| found.timer.due >= self.start_ticks).collect();
+        let mut found: Vec<Found> = found.collect();
         found.sort_by_key(|found| (found.end, found.tid));
-        found.iter().map(|found| self.row(found)).collect()
+        found.iter().filter_map(|found| self.row(found)).collect()
+    }
+
+    /// Returns the number of releases that are left out, because the clock of their timers was set meanwhile.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Forgets what events may have changed that were lost before `ticks`.
@@ -141,10 +151,14 @@ impl<'a> Releases<'a> {
         event: &KernelEvent,
         members: &Members,
         number: impl Fn(i32) -> Option<u32>,
+        contexts: &Contexts,
     ) {
         let tid = event.args[0] as i32;
         let Some(thread) = number(tid).filter(|_| members.has(tid)) else { return };
-        let Some(timer) = self.timers.expiring(event.cpu, event.pid) else {
+        // An interrupt may come while the function of a timer runs.
+        let in_timer = matches!(contexts.waker(event.cpu, event.pid), What::Hrtimer { .. });
+        let timer = self.timers.expiring(event.cpu, event.pid).filter(|_| in_timer);
+        let Some(timer) = timer else {
             self.previous.remove(&thread); // it was no longer busy with that release
             return;
         };
@@ -197,10 +211,19 @@ impl<'a> Releases<'a> {
         Some(Found { tid, thread, timer, woken, cpu, end, unseen })
     }
 
-    fn row(&mut self, found: &Found) -> Release {
-        let (source, name, source_ticks) = self.explained.most(found);
+    /// Returns a release; none if its timer was to expire before the start, or at a time that is not known.
+    fn row(&mut self, found: &Found) -> Option<Release> {
         let timer = &found.timer;
-        Release {
+        if timer.was_set {
+            self.left_out += u64::from(timer.expired >= self.start_ticks);
+            self.previous.remove(&found.thread);
+            return None;
+        }
+        if timer.due < self.start_ticks {
+            return None;
+        }
+        let (source, name, source_ticks) = self.explained.most(found);
+        Some(Release {
             cpu: found.cpu,
             due_ticks: timer.due,
             end_ticks: found.end,
@@ -215,7 +238,7 @@ impl<'a> Releases<'a> {
             source,
             name,
             source_ticks,
-        }
+        })
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::cpu_state::Counts;
 use super::holders::{Holder, Holders};
+use crate::frame::What;
 use anechoic_recording::DelayKind;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem;
@@ -29,6 +30,8 @@ pub(super) struct Wait {
     pub(super) held_ticks: u64,
     /// The number of the thread of the program that woke it.
     pub(super) waker: Option<u32>,
+    /// What woke it, and when; absent if nothing did, or if that is not followed.
+    pub(super) woken_by: Option<(What, u64)>,
     pub(super) slept_ticks: Option<u64>,
     /// The priority of the thread, and of the one of the program that had the CPU, or that woke it after it had waited itself.
     pub(super) priority: Option<i32>,
@@ -139,6 +142,8 @@ pub(super) struct Threads {
     /// Waits that are shorter matter to nobody but the thread itself.
     least_ticks: u64,
     waits: Vec<Wait>,
+    /// Number of these that [`Threads::new_waits`] has returned.
+    seen: usize,
     ended: Vec<Known>,
 }
 
@@ -151,6 +156,7 @@ impl Threads {
     pub(super) fn begin(&mut self, ticks: u64) {
         self.cpus.values_mut().for_each(|cpu| cpu.begin(ticks));
         self.waits.clear();
+        self.seen = 0;
         self.ended.clear();
         for known in self.known.values_mut() {
             (known.first, known.last, known.counts) = (ticks, ticks, Counts::default());
@@ -181,8 +187,15 @@ impl Threads {
         })
     }
 
+    /// Returns the delays that are over since the last call.
+    pub(super) fn new_waits(&mut self) -> &mut [Wait] {
+        let from = mem::replace(&mut self.seen, self.waits.len());
+        &mut self.waits[from..]
+    }
+
     /// Takes the delays that are over.
     pub(super) fn take_waits(&mut self) -> Vec<Wait> {
+        self.seen = 0;
         mem::take(&mut self.waits)
     }
 
@@ -281,6 +294,7 @@ impl Threads {
             holder,
             held_ticks,
             waker: waiting.waker,
+            woken_by: None,
             slept_ticks: waiting.slept_ticks,
             priority,
             other_priority,
@@ -394,6 +408,7 @@ impl Threads {
                 holder,
                 held_ticks,
                 waker: Some(waker.number),
+                woken_by: None,
                 slept_ticks: Some(ticks - since),
                 priority: *priority,
                 other_priority: part.priority,

@@ -32,6 +32,7 @@ mod targets;
 mod threads;
 mod top;
 mod verify;
+mod wakers;
 mod wakeup;
 mod wakeup_calls;
 mod wakeup_stop;

@@ -112,6 +112,7 @@ pub fn record(
     let started_by = program.threads.is_empty().then_some(own);
     if let Some(&thread) = program.threads.first() {
         run.start_ticks = counter::ordered(); // where the account of its CPU time begins
+        run.start_utc = describe::now_utc(Duration::ZERO);
         kernel.follow_stacks(&program.threads, &mut run);
         kernel.limits_of_process(thread);
     }

@@ -68,4 +68,7 @@ pub(super) fn delay(row: &mut Delay, aliases: &mut Aliases) {
     if row.holder.is_some_and(|tid| tid > 0) {
         row.holder_name = aliases.alias(&row.holder_name);
     }
+    if let (Some(source), Some(name)) = (&row.waker_source, &row.waker_name) {
+        row.waker_name = Some(instance(source, name, aliases));
+    }
 }

@@ -1,7 +1,9 @@
 //! The percentiles of all durations, as HdrHistogram prints them.
 
 use super::{Export, Format, Holds};
-use anechoic_recording::Problem;
+use anechoic_analyze::waits::releases_are_known;
+use anechoic_recording::options::{OptionRow, Value};
+use anechoic_recording::{Problem, ProblemKind, Release};
 use hdrhistogram::Histogram;
 use std::io::Write;
 
@@ -16,16 +18,25 @@ pub(super) static FORMAT: Format = Format {
     id: "hgrm",
     title: "HdrHistogram's percentile distribution (.hgrm)",
     details: "HdrHistogram's plotter (plotFiles.html) and the tools of wrk2 draw it. Values are the durations of detours, or of \
-              wake-ups, in microseconds, of all exported CPUs together.",
+              wake-ups, in microseconds, of all exported CPUs together; with --releases the latencies of a program's threads that timers \
+              released.",
     extension: "hgrm",
     binary: false,
     holds: Holds::Detours,
     loops_only: false,
     wakeups: true,
-    options: &[],
-    examples: "  anechoic export hgrm before -o before.hgrm",
+    options: OPTIONS,
+    examples: "  anechoic export hgrm before -o before.hgrm
+  anechoic export hgrm --releases program -o releases.hgrm",
     write,
 };
+
+static OPTIONS: &[OptionRow] = &[OptionRow::new(
+    "releases",
+    Value::Flag,
+    "",
+    "Write how late timers released a program's threads",
+)];
 
 /// Returns an empty histogram, which takes any value.
 pub(super) fn empty() -> Histogram<u64> {
@@ -39,13 +50,42 @@ pub(super) fn record(histogram: &mut Histogram<u64>, value: u64) {
 
 fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
     let (clock, mut histogram) = (&export.run().clock, empty());
+    if export.answers.flag("releases") {
+        add_releases(export, &mut histogram)?;
+        return finish(export, &histogram, out);
+    }
     for cpu in export.cpus() {
         export.lengths(cpu, |_, ticks| {
             record(&mut histogram, clock.ns(ticks));
             Ok(())
         })?;
     }
-    distribution(&histogram, out)?;
+    finish(export, &histogram, out)
+}
+
+/// Adds the latencies of the releases of a program's threads.
+fn add_releases(export: &Export<'_>, histogram: &mut Histogram<u64>) -> Result<(), Problem> {
+    let recording = export.recording();
+    if !releases_are_known(recording) {
+        let why = "it has no releases of a program's threads";
+        let remedy = "`anechoic record` finds them; `anechoic attribute` derives them for an older recording of a program";
+        return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
+    }
+    for release in recording.rows::<Release>().each() {
+        let Release { cpu, due_ticks, end_ticks, .. } = release?;
+        if export.has(cpu) {
+            record(histogram, export.run().clock.ns(end_ticks.saturating_sub(due_ticks)));
+        }
+    }
+    Ok(())
+}
+
+fn finish(
+    export: &Export<'_>,
+    histogram: &Histogram<u64>,
+    out: &mut dyn Write,
+) -> Result<(), Problem> {
+    distribution(histogram, out)?;
     for line in export.comments() {
         writeln!(out, "# {line}")?;
     }

@@ -1,12 +1,13 @@
 //! Metrics of a recording in Prometheus' text format 0.0.4, as node_exporter's textfile collector reads it.
 
+mod releases;
 mod wakeups;
 
 use super::{Export, Format, Holds, REASONS};
 use crate::style::plain;
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::program::ProgramFacts;
-use anechoic_analyze::{Summary, folded};
+use anechoic_analyze::{Summary, folded, waits};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::sources::SOURCES;
@@ -22,7 +23,8 @@ pub(super) static FORMAT: Format = Format {
               what each source took; they have no timestamps. What makes the measurement doubtful is a metric for each reason. Sources by \
               name are the 20 that took most, without numbers of CPUs, and all others together. --per-cpu adds a label. \
               Of wake-ups the metrics are their latencies by interval and kind of idle, and what made them late. \
-              Metrics of a recorded program are its own times, with its name as a label: none is the noise of a CPU.",
+              Metrics of a recorded program are its own times, and the releases of its threads by timers, with its name as a label: none is \
+              the noise of a CPU.",
     extension: "prom",
     binary: false,
     holds: Holds::Summary,
@@ -94,7 +96,11 @@ pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
     }
     let summary = export.summary()?;
     match &summary.run.program {
-        Some(program) => families.extend(program_families(&summary, program)),
+        Some(program) => {
+            families.extend(program_families(&summary, program));
+            let found = waits::releases(export.recording())?.filter(|found| !found.rows.is_empty());
+            families.extend(found.iter().flat_map(|it| releases::families(it, &program.name)));
+        }
         None => {
             families.extend(noise_families(&summary));
             if export.answers.flag("per-cpu") {

@@ -73,11 +73,11 @@ fn the_threads_and_waits_of_a_program_are_written_as_they_are() {
     assert_eq!(
         delays,
         [
-            "cpu|start_ticks|end_ticks|start_ns|end_ns|thread|kind|own_ticks|own_ns|holder|holder_name|holder_thread|held_ticks|held_ns|waker_thread|slept_ticks|priority|other_priority",
-            "0|1000300|1000500|300|500|0|preempted|0|0|9|'=hog||199|199||||",
-            "0|1000300|1000500|300|500|1|blocked|0|0|9|'=hog||199|199|0|280||",
-            "1|1000100|1000250|100|250|1|woken|0|0||interrupts||149|149||||",
-            "1|1000050|1000060|50|60|0|begun|0|0|0|swapper||9|9||||",
+            "cpu|start_ticks|end_ticks|start_ns|end_ns|thread|kind|own_ticks|own_ns|holder|holder_name|holder_thread|held_ticks|held_ns|waker_thread|waker|waker_source|waker_name|slept_ticks|priority|other_priority",
+            "0|1000300|1000500|300|500|0|preempted|0|0|9|'=hog||199|199|||||||",
+            "0|1000300|1000500|300|500|1|blocked|0|0|9|'=hog||199|199|0||||280||",
+            "1|1000100|1000250|100|250|1|woken|0|0||interrupts||149|149|||device-irq|nvme0q1|||",
+            "1|1000050|1000060|50|60|0|begun|0|0|0|swapper||9|9|||||||",
         ]
     );
     let marks: Vec<String> = table(&recording, "marks").iter().map(|row| row.join("|")).collect();

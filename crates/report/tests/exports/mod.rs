@@ -8,6 +8,7 @@ mod hgrm;
 mod metrics;
 mod netgauge;
 mod perfetto;
+mod releases;
 mod sysjitter;
 mod wakeups;
 
@@ -163,6 +164,9 @@ fn wait(cpu: u32, thread: u32, (from, to): (u64, u64), kind: DelayKind) -> Delay
         holder_thread: None,
         held_ticks: to - from - 1,
         waker_thread: None,
+        waker: None,
+        waker_source: None,
+        waker_name: None,
         slept_ticks: None,
         priority: None,
         other_priority: None,
@@ -179,7 +183,11 @@ fn delays() -> [Delay; 4] {
     [
         row(0, 0, (300, 500), DelayKind::Preempted, Some(9), "=hog"),
         Delay { waker_thread: Some(0), slept_ticks: Some(280), ..blocked },
-        row(1, 1, (100, 250), DelayKind::Woken, None, "interrupts"),
+        Delay {
+            waker_source: Some("device-irq".into()),
+            waker_name: Some("nvme0q1".into()),
+            ..row(1, 1, (100, 250), DelayKind::Woken, None, "interrupts")
+        },
         row(1, 0, (50, 60), DelayKind::Begun, Some(0), "swapper"),
     ]
 }

@@ -9,6 +9,9 @@ use std::sync::Arc;
 const A: i32 = 10;
 const B: i32 = 11;
 const HOG: i32 = 50;
+const OTHER: i32 = 51;
+/// The thread that runs the functions of timers of ordinary threads, with PREEMPT_RT.
+const KTIMERS: i32 = 60;
 const IDLE: i32 = 0;
 const SLEEPS: u64 = 1;
 /// A time is in µs, at 1 GHz; the clock of the timers is this much ahead of the counter.
@@ -50,13 +53,21 @@ fn play(events: &[KernelEvent], start_us: u64, losses: &[Loss]) -> Vec<Release> 
     let program = Program { threads: vec![A, B], ..Program::default() };
     let mut run = builders::run("record", builders::clock(1_000_000_000), vec![]);
     run.program = Some(program.clone());
-    let name = Name { kind: NameKind::Task, key: HOG as u64, ticks: 0, name: "hog".into() };
-    let labels = Labels::new(&run, Arc::new(Names::new([name])));
-    let mut releases = Releases::new(&labels, &run.clock, start_us * US, losses.to_vec());
+    let name = |(tid, name): (i32, &str)| {
+        let (kind, key) = (NameKind::Task, u64::from(tid.cast_unsigned()));
+        Name { kind, key, ticks: 0, name: name.into() }
+    };
+    let names = [(HOG, "hog"), (OTHER, "other"), (KTIMERS, "ktimers/0")].map(name);
+    let labels = Labels::new(&run, Arc::new(Names::new(names)));
+    let mut releases = Releases::new(&labels, &run.clock, start_us * US, None, losses.to_vec());
     let members = Members::new(&program);
     let number = |tid: i32| Some((tid - A) as u32);
-    let mut found: Vec<Release> =
-        events.iter().filter_map(|event| releases.event(event, &members, number)).collect();
+    let mut contexts = Contexts::new(&run.clock, losses.to_vec());
+    let mut found = vec![];
+    for event in events {
+        contexts.event(event);
+        found.extend(releases.event(event, &members, number, &contexts));
+    }
     found.extend(releases.finish(END_US * US));
     found
 }
@@ -80,7 +91,7 @@ fn a_release_is_from_the_time_asked_for_to_the_switch() {
     let whole = |parts: [Vec<KernelEvent>; 3]| parts.concat();
     let fires = expiry(105, 0, IDLE, A);
     let late = [100, 10, 106, 107, 120, 0];
-    let cases: [(&str, Vec<KernelEvent>, Vec<Row>); 13] = [
+    let cases: [(&str, Vec<KernelEvent>, Vec<Row>); 14] = [
         (
             "on time",
             whole([asleep(100), fires.clone(), vec![switch(120, 0, IDLE, 0, A)]]),
@@ -123,6 +134,22 @@ fn a_release_is_from_the_time_asked_for_to_the_switch() {
             "it wakes no thread of the program",
             whole([asleep(100), expiry(105, 0, IDLE, HOG), vec![switch(120, 0, IDLE, 0, HOG)]]),
             vec![],
+        ),
+        (
+            "a device wakes it while the function of the timer of another thread runs",
+            whole([
+                vec![set(10, 0, B, 100), switch(12, 0, B, SLEEPS, IDLE)],
+                vec![
+                    event(106, 0, EventKind::HrtimerEntry, IDLE, [7, 0, (106 + AHEAD_US) * US]),
+                    event(107, 0, EventKind::IrqEntry, IDLE, [30, 0, 0]),
+                    waking(108, 0, IDLE, A),
+                    event(109, 0, EventKind::IrqExit, IDLE, [30, 1, 0]),
+                    waking(110, 0, IDLE, B),
+                    event(111, 0, EventKind::HrtimerExit, IDLE, [7, 0, 0]),
+                ],
+                vec![switch(120, 0, IDLE, 0, B)],
+            ]),
+            vec![(0, [100, 10, 106, 110, 120, 0])],
         ),
         (
             "nobody knows when it was set",
@@ -237,6 +264,35 @@ fn what_took_most_of_a_release_is_named() {
                 vec![switch(310, 0, IDLE, 0, A)],
             ],
             ("device-irq", "irq 3", 200),
+        ),
+        (
+            "a thread runs the function of the timer, after another one than had the CPU before",
+            [
+                begin(HOG),
+                vec![
+                    event(101, 0, EventKind::LocalTimerEntry, HOG, [0; 3]),
+                    waking(102, 0, HOG, KTIMERS),
+                    event(103, 0, EventKind::LocalTimerExit, HOG, [0; 3]),
+                    switch(104, 0, HOG, 0, OTHER),
+                    switch(600, 0, OTHER, SLEEPS, KTIMERS),
+                    event(601, 0, EventKind::SoftirqEntry, KTIMERS, [8, 0, 0]),
+                    event(602, 0, EventKind::HrtimerEntry, KTIMERS, [7, 0, (602 + AHEAD_US) * US]),
+                    waking(603, 0, KTIMERS, A),
+                    event(604, 0, EventKind::HrtimerExit, KTIMERS, [7, 0, 0]),
+                    event(605, 0, EventKind::SoftirqExit, KTIMERS, [8, 0, 0]),
+                ],
+                vec![switch(610, 0, KTIMERS, SLEEPS, A)],
+            ],
+            ("thread", "other", 496),
+        ),
+        (
+            "its interrupt comes late, after another thread was switched in",
+            [
+                begin(HOG),
+                [vec![switch(150, 0, HOG, 0, OTHER)], expiry(152, 0, OTHER, A)].concat(),
+                vec![switch(160, 0, OTHER, 0, A)],
+            ],
+            ("late-timer", "after hog", 52),
         ),
     ];
     for (name, events, (source, which, us)) in cases {

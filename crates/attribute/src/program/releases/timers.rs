@@ -9,6 +9,13 @@ use std::collections::BTreeMap;
 const ONE_CLOCK_NS: u64 = 1_000_000_000;
 /// A reading of a clock is older than this, in ns, only if the end of its interrupt was not reported.
 const READ_NS: u64 = 1_000_000;
+/// Clocks that show more than this, in ns, are those of the time of day; the others begin with the machine.
+const TIME_OF_DAY_NS: u64 = 300_000_000_000_000_000;
+/// The time of day was set if it differs by more than this, in ns, and by more than one part in [`SLEWED`] of the time since.
+const SET_NS: u64 = 1_000_000;
+const SLEWED: u64 = 1_000;
+/// Number of clocks of the time of day that are remembered, which differ as the time before and after it was set do.
+const CLOCKS: usize = 4;
 /// Number of functions of timers that run on a CPU at once, at most.
 const NESTED: usize = 8;
 
@@ -23,6 +30,20 @@ pub(super) struct Expiry {
     /// When it was set, and when it expired.
     pub(super) armed: u64,
     pub(super) expired: u64,
+    /// The thread that had the CPU when it expired.
+    pub(super) pid: i32,
+    /// Its clock is one of the time of day, which may have been set while the thread slept: then it is not known when it was
+    /// to expire.
+    pub(super) was_set: bool,
+}
+
+/// A clock of the time of day, by how far it is ahead of the counter.
+#[derive(Debug, Clone, Copy)]
+struct TimeOfDay {
+    ahead_ns: i64,
+    /// Since when it is known, and when it was read last, in ticks.
+    since: u64,
+    read: u64,
 }
 
 /// Follows the timers of all CPUs.
@@ -32,6 +53,7 @@ pub(super) struct Timers {
     /// The timers that are set and have not expired, by address.
     armed: Recent<u64, Armed>,
     cpus: BTreeMap<u32, OnCpu>,
+    times_of_day: Vec<TimeOfDay>,
 }
 
 /// When a timer was set, in ticks, and to what, in ns of its clock.
@@ -51,8 +73,49 @@ struct OnCpu {
 }
 
 impl Timers {
-    pub(super) fn new(clock: &Clock) -> Self {
-        Self { clock: clock.clone(), armed: Recent::new(), cpus: BTreeMap::new() }
+    /// Begins without any timers. `at` is a time of day in ns, and the counter then, if that is known.
+    pub(super) fn new(clock: &Clock, at: Option<(u64, u64)>) -> Self {
+        let mut timers = Self {
+            clock: clock.clone(),
+            armed: Recent::new(),
+            cpus: BTreeMap::new(),
+            times_of_day: vec![],
+        };
+        if let Some((ns, ticks)) = at {
+            let ahead_ns = timers.ahead_ns(ns, ticks);
+            timers.times_of_day.push(TimeOfDay { ahead_ns, since: 0, read: ticks });
+        }
+        timers
+    }
+
+    /// Returns how far a clock is ahead of the counter.
+    fn ahead_ns(&self, ns: u64, ticks: u64) -> i64 {
+        ns.wrapping_sub(self.clock.ns(ticks)).cast_signed()
+    }
+
+    /// Returns whether the clock that shows this may have been set since `armed`: if it is none that was known then.
+    fn was_set(&mut self, (now_ns, read): (u64, u64), armed: u64) -> bool {
+        if now_ns < TIME_OF_DAY_NS {
+            return false;
+        }
+        let ahead_ns = self.ahead_ns(now_ns, read);
+        let apart = |known: &TimeOfDay| ahead_ns.abs_diff(known.ahead_ns);
+        let limit =
+            |known: &TimeOfDay| SET_NS + self.clock.ns(read.saturating_sub(known.read)) / SLEWED;
+        let same = self.times_of_day.iter().enumerate().min_by_key(|(_, known)| apart(known));
+        let same = same.filter(|(_, known)| apart(known) <= limit(known)).map(|(place, _)| place);
+        if let Some(place) = same {
+            let known = &mut self.times_of_day[place];
+            (known.ahead_ns, known.read) = (ahead_ns, read);
+            return known.since > armed;
+        }
+        if self.times_of_day.len() == CLOCKS {
+            let oldest = self.times_of_day.iter().enumerate().min_by_key(|(_, known)| known.read);
+            let oldest = oldest.map_or(0, |(place, _)| place);
+            self.times_of_day.remove(oldest);
+        }
+        self.times_of_day.push(TimeOfDay { ahead_ns, since: read, read });
+        true
     }
 
     /// Processes the next event.
@@ -92,13 +155,18 @@ impl Timers {
         };
         let read = on_cpu.read.filter(same).map_or(ticks, |(_, read)| read);
         on_cpu.read = Some((now_ns, read));
-        let expiry = self.armed.take(&timer).map(|armed| Expiry {
+        let armed = self.armed.take(&timer);
+        let was_set = armed.is_some_and(|armed| self.was_set((now_ns, read), armed.ticks));
+        let expiry = armed.map(|armed| Expiry {
             cpu,
             due: read.saturating_sub(self.clock.ticks(now_ns.saturating_sub(armed.asked_ns))),
             slack: self.clock.ticks(armed.expires_ns.saturating_sub(armed.asked_ns)),
             armed: armed.ticks,
             expired: ticks,
+            pid: event.pid,
+            was_set,
         });
+        let on_cpu = self.cpus.entry(cpu).or_default();
         on_cpu.expiring.retain(|(open, ..)| *open != timer); // its end was not seen
         if on_cpu.expiring.len() == NESTED {
             on_cpu.expiring.remove(0); // nor was the end of this one
@@ -115,7 +183,8 @@ impl Timers {
 
     /// Forgets all timers: events of one CPU were lost, which may have set any of them.
     pub(super) fn lose(&mut self) {
-        *self = Self::new(&self.clock);
+        self.armed = Recent::new();
+        self.cpus.clear();
     }
 }
 
@@ -160,7 +229,7 @@ mod tests {
             ("it has expired before", &[start, event(900, HrtimerEntry, [5, 0, 9_000])], None),
         ];
         for (name, before, expected) in cases {
-            let mut timers = Timers::new(&builders::clock(1_000_000_000));
+            let mut timers = Timers::new(&builders::clock(1_000_000_000), None);
             before.iter().for_each(|event| timers.event(event));
             timers.event(&event(1_500, HrtimerEntry, [5, 0, 9_100]));
             let found = timers.expiring(0, 7);
@@ -174,7 +243,7 @@ mod tests {
     /// Where the end of an interrupt is not reported, a reading of the clock is not used later; nor do functions add up.
     #[test]
     fn ends_that_are_not_reported() {
-        let mut timers = Timers::new(&builders::clock(1_000_000_000));
+        let mut timers = Timers::new(&builders::clock(1_000_000_000), None);
         for turn in 1..100 {
             let at = turn * 2 * READ_NS;
             timers.event(&event(at - 100, EventKind::HrtimerStart, [turn, 0, 9_000]));
@@ -186,10 +255,49 @@ mod tests {
 
     #[test]
     fn nothing_is_known_after_a_loss() {
-        let mut timers = Timers::new(&builders::clock(1_000_000_000));
+        let mut timers = Timers::new(&builders::clock(1_000_000_000), None);
         timers.event(&event(100, EventKind::HrtimerStart, [5, 0, 9_000]));
         timers.lose();
         timers.event(&event(1_500, EventKind::HrtimerEntry, [5, 0, 9_100]));
         assert_eq!(timers.expiring(0, 7), None);
+    }
+
+    /// A time of day at the start, which is set forward by 1 s at 5,000,000, and back again at 9,000,000. Each timer is set and
+    /// expires at these times.
+    #[test]
+    fn whether_the_time_of_day_was_set_while_a_timer_was() {
+        const DAY: u64 = 1_700_000_000_000_000_000;
+        let clock = builders::clock(1_000_000_000);
+        let set =
+            |ticks: u64| if (5_000_000..9_000_000).contains(&ticks) { 1_000_000_000 } else { 0 };
+        let mut timers = Timers::new(&clock, Some((DAY + 40_000, 30_000)));
+        let cases = [
+            ("before", DAY, 1_000_000, 2_000_000, Some(false)),
+            ("a clock that begins with the machine", 77, 1_000_000, 6_000_000, Some(false)),
+            ("while it is set", DAY, 2_000_000, 6_000_000, Some(true)),
+            ("set before that was seen", DAY, 5_500_000, 6_500_000, Some(true)),
+            ("after that was seen", DAY, 6_600_000, 7_000_000, Some(false)),
+            ("back again, as before", DAY, 9_100_000, 9_500_000, Some(false)),
+        ];
+        for (name, start, armed, expired, expected) in cases {
+            let now = start + expired + if start == DAY { set(expired) } else { 0 };
+            timers.event(&event(armed, EventKind::HrtimerStart, [5, 0, now - 10]));
+            timers.event(&event(expired, EventKind::HrtimerEntry, [5, 0, now]));
+            assert_eq!(timers.expiring(0, 7).map(|it| it.was_set), expected, "case: {name}");
+            timers.event(&event(expired + 1, EventKind::HrtimerExit, [5, 0, 0]));
+        }
+        let slewed = |ppm: u64, elapsed: u64| elapsed + elapsed / 1_000_000 * ppm;
+        let mut timers = Timers::new(&clock, Some((DAY, 0)));
+        for (ppm, expected) in [(500, false), (3_000, true)] {
+            let at = 10_000_000_000;
+            timers.event(&event(at - 100, EventKind::HrtimerStart, [5, 0, DAY]));
+            timers.event(&event(at, EventKind::HrtimerEntry, [5, 0, DAY + slewed(ppm, at)]));
+            assert_eq!(timers.expiring(0, 7).map(|it| it.was_set), Some(expected), "{ppm} ppm");
+            timers.event(&event(at + 1, EventKind::HrtimerExit, [5, 0, 0]));
+        }
+        let mut unknown = Timers::new(&clock, None);
+        unknown.event(&event(100, EventKind::HrtimerStart, [5, 0, DAY]));
+        unknown.event(&event(200, EventKind::HrtimerEntry, [5, 0, DAY + 1]));
+        assert_eq!(unknown.expiring(0, 7).map(|it| it.was_set), Some(true), "its start is unknown");
     }
 }

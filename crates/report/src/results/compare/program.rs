@@ -4,8 +4,10 @@ use super::{differences, in_sentences, name, side_heads};
 use crate::screen::Screen;
 use crate::style::{clip, listed, plain};
 use crate::table::Table;
-use crate::units::{between, count, noise, rate, span};
-use anechoic_analyze::compare::{Change, Comparison, Difference, Order, ProgramChange, Side};
+use crate::units::{asked, between, count, noise, number, rate, span};
+use anechoic_analyze::compare::{
+    Change, Comparison, Difference, Order, ProgramChange, ReleaseChange, Side,
+};
 
 /// Widest name of a program.
 const NAME: usize = 20;
@@ -88,6 +90,58 @@ pub(super) fn add(found: &Comparison, program: &ProgramChange, screen: &mut Scre
         [ns, with_minus],
     );
     screen.table(table.captioned("Times of the program on both sides, means over the runs"));
+    add_releases(found, program, screen);
+}
+
+/// Adds how late timers released the threads that all runs have.
+fn add_releases(found: &Comparison, program: &ProgramChange, screen: &mut Screen) {
+    if program.releases.is_empty() {
+        return;
+    }
+    let latencies: Vec<(String, Difference)> =
+        program.releases.iter().flat_map(latencies).collect();
+    screen.section("latency of releases by timers, means over the runs");
+    screen.table(by_thread(
+        &latencies,
+        found,
+        [ns, with_minus],
+        "Latency of the releases of threads by timers on both sides, means over the runs",
+    ));
+    let late = |row: &ReleaseChange| Some((thread(&row.name), row.late_share?));
+    let late: Vec<(String, Difference)> = program.releases.iter().filter_map(late).collect();
+    if let Some(late_ns) = program.late_ns.filter(|_| !late.is_empty()) {
+        screen.section(&format!("late releases, over {}: percent of all", asked(late_ns)));
+        let caption = "Share of late releases on both sides, in percent";
+        screen.table(by_thread(&late, found, [percent, percent], caption));
+    }
+}
+
+fn by_thread(
+    rows: &[(String, Difference)],
+    found: &Comparison,
+    format: [fn(f64) -> String; 2],
+    caption: &'static str,
+) -> Table {
+    let name = |row: &(String, Difference)| row.0.clone();
+    differences(rows, "released", name, |row| row.1, side_heads(found), format).captioned(caption)
+}
+
+/// Returns the rows of a thread, the quantiles of its latency.
+fn latencies(row: &ReleaseChange) -> Vec<(String, Difference)> {
+    let quantiles = [("median", Some(row.p50_ns)), ("99 %", row.p99_ns)];
+    let rows = quantiles.into_iter().filter_map(|(quantile, times)| {
+        Some((format!("{quantile}, {}", thread(&row.name)), times?))
+    });
+    rows.collect()
+}
+
+fn thread(name: &str) -> String {
+    clip(&plain(name), NAME)
+}
+
+/// Writes a share in percent.
+fn percent(share: f64) -> String {
+    number(100.0 * share)
 }
 
 fn sides(found: &Comparison, program: &ProgramChange) -> Table {

@@ -90,6 +90,8 @@ mod tests {
             cpu_ns: same,
             is_account: true,
             lost_ns: same,
+            releases: vec![],
+            late_ns: None,
         }
     }
 

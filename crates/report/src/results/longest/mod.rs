@@ -1,5 +1,6 @@
 //! The table of the longest detours: when, where and what they were.
 
+mod releases;
 mod row;
 pub(crate) mod stopped;
 pub(crate) mod stories;

@@ -1,7 +1,7 @@
 //! What happened in the longest detours of a recording.
 
 use super::stopped;
-use super::{stories, waits};
+use super::{releases, stories, waits};
 use crate::heading;
 use crate::results::Input;
 use crate::results::described::Grouping;
@@ -84,6 +84,7 @@ fn screen(found: &LongestDetours, view: &View<'_>) -> Screen {
         others.by_ref().take(LINES).for_each(|line| screen.clipped(Tone::Plain, &line));
     }
     waits::add(found, view, &mut screen);
+    releases::add(found, view, &mut screen);
     screen.path("recording", view);
     if whole < found.detours.len() {
         screen.note("--all shows what happened in each");

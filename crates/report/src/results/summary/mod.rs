@@ -8,7 +8,9 @@ pub(crate) mod reference;
 mod releases;
 mod row;
 pub(crate) mod threads;
+mod wakers;
 
+pub(crate) use releases::parts as release_parts;
 pub(crate) use row::METHOD;
 pub use row::SUMMARY;
 
@@ -50,6 +52,7 @@ fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     cpus::add_briefly(summary, screen);
     screen.gap();
     threads::add_briefly(summary, screen);
+    wakers::add_briefly(summary, view, screen);
     releases::add_briefly(summary, view, screen);
     places::add_briefly(summary, screen);
     if let Some(found) = &summary.sources {
@@ -73,6 +76,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     screen.gap();
     sources::part(summary, view, screen);
     threads::part(summary, view, screen);
+    wakers::part(summary, view, screen);
     releases::part(summary, view, screen);
     places::part(summary, screen);
     if !summary.curve.is_empty() {

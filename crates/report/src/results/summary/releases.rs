@@ -1,10 +1,10 @@
 //! The table of the threads of a recorded program that timers released: how late, and what made them late.
 
-use crate::names::source_name;
+use crate::names::{source_name, thread};
 use crate::screen::{Screen, Section};
-use crate::style::{View, clip, plain, width};
+use crate::style::View;
 use crate::table::Table;
-use crate::units::{asked, count, length, number, time};
+use crate::units::{asked, count, counted, length, number, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::waits::{ReleaseParts, ReleaseRow, Releases};
@@ -34,6 +34,7 @@ const EXPLANATION: &str = "latency: from the time for which the thread had set i
 /// Adds the threads with most late releases.
 pub(crate) fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let Some(releases) = &summary.releases else { return };
+    left_out(releases).iter().for_each(|text| screen.warning(text));
     let counts = |row: &&ReleaseRow| row.releases >= FEWEST || row.period_ns.is_some();
     let rows: Vec<&ReleaseRow> = releases.rows.iter().filter(counts).collect();
     if rows.is_empty() {
@@ -50,9 +51,8 @@ pub(crate) fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Scree
 
 /// Adds all threads that timers released.
 pub(crate) fn part(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
-    let Some(releases) = summary.releases.as_ref().filter(|found| !found.rows.is_empty()) else {
-        return;
-    };
+    let is_worth_it = |found: &&Releases| !found.rows.is_empty() || found.left_out > 0;
+    let Some(releases) = summary.releases.as_ref().filter(is_worth_it) else { return };
     screen.part(SECTION, |part| {
         let rows: Vec<&ReleaseRow> = releases.rows.iter().collect();
         let mut table = fitting(&rows, releases, view);
@@ -60,8 +60,19 @@ pub(crate) fn part(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
         table.asides(asides.iter().map(String::as_str));
         part.table(table);
         part.note(EXPLANATION);
+        left_out(releases).iter().for_each(|text| part.warning(text));
         part.gap();
     });
+}
+
+/// Returns how many releases are not in the table, and why; nothing if all are.
+fn left_out(releases: &Releases) -> Option<String> {
+    let number = counted(releases.left_out, "release is", "releases are");
+    (releases.left_out > 0).then(|| {
+        format!(
+            "{number} left out: the time of day was set while the thread slept until a time of it, so that it is not known how late it was."
+        )
+    })
 }
 
 fn fitting(rows: &[&ReleaseRow], releases: &Releases, view: &View<'_>) -> Table {
@@ -93,13 +104,9 @@ fn table(rows: &[&ReleaseRow], releases: &Releases, whole: bool) -> Table {
         .grouped(if whole { &GROUPS } else { &NARROW_GROUPS })
 }
 
-/// Returns the name of a thread, which is cut, with its number, or with the number of threads of a pool.
+/// Returns the name of the thread of a row.
 fn name(row: &ReleaseRow, columns: usize) -> String {
-    let number = match row.tid {
-        Some(tid) => format!(" {tid}"),
-        None => format!(" × {}", count(row.threads)),
-    };
-    clip(&plain(&row.name), columns.saturating_sub(width(&number))) + &number
+    thread(&row.name, row.tid, row.threads, columns)
 }
 
 /// Returns the causes of the late releases of a row; nothing if none was late.
@@ -126,7 +133,7 @@ fn aside(row: &ReleaseRow, run: &Facts) -> String {
 }
 
 /// Names the parts of a release that took time.
-fn parts(parts: &ReleaseParts) -> String {
+pub(crate) fn parts(parts: &ReleaseParts) -> String {
     let all = [
         ("busy thread", parts.overrun_ns),
         ("slack", parts.slack_ns),
@@ -161,7 +168,7 @@ mod tests {
             late_by: vec![],
             unseen: 0,
         };
-        let releases = Releases { late_ns: 200_000, rows: vec![row] };
+        let releases = Releases { late_ns: 200_000, rows: vec![row], left_out: 0 };
         let rows: Vec<&ReleaseRow> = releases.rows.iter().collect();
         for (width, columns, name) in [(60, 6, "a-threa… 4194303"), (80, 8, "a-thread-wi… 4194303")]
         {
