@@ -12,6 +12,8 @@ mod host;
 pub(crate) mod members;
 pub(crate) mod outliers;
 pub(crate) mod ranked;
+#[cfg(test)]
+mod recomputed;
 mod together;
 mod used;
 mod why;

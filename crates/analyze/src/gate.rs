@@ -5,6 +5,8 @@
 //! between it is undecided.
 
 mod by_program;
+#[cfg(test)]
+mod closed_form;
 mod counts;
 mod doubts;
 #[cfg(test)]

@@ -137,3 +137,117 @@ fn classes(run: &Run, counter: &str) -> Vec<Class> {
         _ => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders;
+    use anechoic_recording::run::RecordedEvent;
+
+    /// A run on CPU 1 that recorded these events.
+    fn run(kinds: &[EventKind]) -> Run {
+        let mut run = builders::run(
+            "detours",
+            builders::clock(1_000_000_000),
+            vec![builders::cpu_run(1, (0, 100), 1)],
+        );
+        let event = |kind: &EventKind| RecordedEvent {
+            number: *kind as u16,
+            name: String::new(),
+            args: vec![],
+        };
+        run.trace = Some(builders::trace());
+        run.trace.as_mut().expect("just set").events = kinds.iter().map(event).collect();
+        run
+    }
+
+    fn counter(name: &str, cpu: u32, ticks: u64, value: u64) -> Counter {
+        Counter { name: name.into(), cpu, ticks, value }
+    }
+
+    const ALL: [EventKind; 6] = [
+        EventKind::LocalTimerEntry,
+        EventKind::IrqEntry,
+        EventKind::SoftirqEntry,
+        EventKind::Nmi,
+        EventKind::CallFunctionEntry,
+        EventKind::CallFunctionSingleEntry,
+    ];
+
+    #[test]
+    fn events_count_for_their_counter_between_its_readings() {
+        use EventKind::{
+            CallFunctionEntry, CallFunctionSingleEntry, IrqEntry, LocalTimerEntry, LocalTimerExit,
+            Nmi, SoftirqEntry,
+        };
+        let names =
+            ["interrupts/24", "interrupts/LOC", "interrupts/NMI", "interrupts/CAL", "softirqs/RCU"];
+        // In any order, the last reading first; readings in between change nothing.
+        let readings = names.iter().flat_map(|name| {
+            [(90, 17), (10, 3), (50, 11)].map(|(ticks, value)| counter(name, 1, ticks, value))
+        });
+        let mut auditor = Auditor::new(&run(&ALL), readings);
+        let event = |cpu, ticks, kind, args| KernelEvent { cpu, ticks, kind, pid: 1, args };
+        for (cpu, ticks, kind, args) in [
+            (1, 9, LocalTimerEntry, [0; 3]),
+            (1, 10, LocalTimerEntry, [0; 3]),
+            (1, 90, LocalTimerEntry, [0; 3]),
+            (1, 91, LocalTimerEntry, [0; 3]),
+            (1, 20, LocalTimerExit, [0; 3]),
+            (0, 20, LocalTimerEntry, [0; 3]),
+            (1, 20, IrqEntry, [24, 0, 0]),
+            (1, 20, IrqEntry, [25, 0, 0]),
+            (1, 20, SoftirqEntry, [9, 0, 0]),
+            (1, 21, SoftirqEntry, [9, 0, 0]),
+            (1, 22, SoftirqEntry, [9, 0, 0]),
+            (1, 20, SoftirqEntry, [1, 0, 0]),
+            (1, 20, Nmi, [5, 0, 1]),
+            (1, 21, Nmi, [6, 0, 1]),
+            (1, 20, Nmi, [5, 0, 0]),
+            (1, 20, CallFunctionEntry, [0; 3]),
+            (1, 20, CallFunctionSingleEntry, [0; 3]),
+        ] {
+            auditor.event(&event(cpu, ticks, kind, args));
+        }
+        let (rows, unseen) = auditor.finish();
+        let found: Vec<(&str, u32, u64, Option<u64>)> =
+            rows.iter().map(|row| (&*row.counter, row.cpu, row.counted, row.seen)).collect();
+        let expected = [
+            ("interrupts/24", 1, 14, Some(1)),
+            ("interrupts/CAL", 1, 14, Some(2)),
+            ("interrupts/LOC", 1, 14, Some(2)),
+            ("interrupts/NMI", 1, 14, Some(2)),
+            ("softirqs/RCU", 1, 14, Some(3)),
+        ];
+        assert_eq!((found.as_slice(), unseen), (&expected[..], vec![]));
+    }
+
+    #[test]
+    fn interrupts_without_events_are_listed_if_they_came() {
+        let both = |name: &'static str, cpu, more: u64| {
+            [counter(name, cpu, 10, 5), counter(name, cpu, 90, 5 + more)]
+        };
+        let cases = [
+            ("no event of it exists", "interrupts/MCE", 1, 3, &ALL[..], Some(3)),
+            ("none came", "interrupts/MCE", 1, 0, &ALL[..], None),
+            ("a part of another one", "interrupts/TLB", 1, 3, &ALL[..], None),
+            ("its event was not recorded", "interrupts/LOC", 1, 3, &ALL[1..], Some(3)),
+            ("one of its two events was not", "interrupts/CAL", 1, 3, &ALL[..5], Some(3)),
+            ("no device interrupts were", "interrupts/24", 1, 3, &ALL[..1], Some(3)),
+            ("no softirqs were", "softirqs/RCU", 1, 3, &ALL[..2], Some(3)),
+            ("an unknown softirq", "softirqs/NEW", 1, 3, &ALL[..], Some(3)),
+            ("another CPU", "interrupts/MCE", 0, 3, &ALL[..], None),
+            ("no count of interrupts", "steal_ns", 1, 3, &ALL[..], None),
+        ];
+        for (name, key, cpu, more, recorded, expected) in cases {
+            let (rows, unseen) = Auditor::new(&run(recorded), both(key, cpu, more)).finish();
+            let is_row = cpu == 1 && key.contains('/');
+            assert_eq!(rows.len(), usize::from(is_row), "case: {name}");
+            assert!(rows.iter().all(|row| row.seen.is_none()), "case: {name}");
+            let words = expected.map(|count| {
+                format!("{key}: {count} counted, but there is no kernel event for them")
+            });
+            assert_eq!(unseen, words.into_iter().collect::<Vec<_>>(), "case: {name}");
+        }
+    }
+}

@@ -326,3 +326,70 @@ fn not_attributable(frame: &Frame, known: &RunContext) -> Option<Claim> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::VictimState;
+    use anechoic_lab::builders;
+    use anechoic_recording::run::RecordedEvent;
+
+    fn context(run: &Run) -> RunContext {
+        RunContext::new(run, Arc::new(Names::new([])))
+    }
+
+    #[test]
+    fn expirations_are_known_unless_the_events_are_listed_without_them() {
+        let cases: [(&str, &[EventKind], bool); 4] = [
+            ("not listed", &[], true),
+            ("with them", &[EventKind::Switch, EventKind::HrtimerEntry], true),
+            ("alone", &[EventKind::HrtimerEntry], true),
+            ("without them", &[EventKind::Switch, EventKind::HrtimerStart], false),
+        ];
+        for (name, kinds, expected) in cases {
+            let mut run = builders::run("detours", builders::clock(1_000_000_000), vec![]);
+            let event = |kind: &EventKind| RecordedEvent {
+                number: *kind as u16,
+                name: String::new(),
+                args: vec![],
+            };
+            let mut trace = builders::trace();
+            trace.events = kinds.iter().map(event).collect();
+            run.trace = Some(trace);
+            assert_eq!(context(&run).has_expirations(), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn who_was_stopped_was_so_by_a_signal_or_a_debugger() {
+        let run = builders::run("detours", builders::clock(1_000_000_000), vec![]);
+        let known = context(&run);
+        let name = |what: What| {
+            let frame = Frame {
+                what,
+                state: VictimState::Stopped,
+                fifo: false,
+                start: 0,
+                end: 1,
+                self_ticks: 1,
+                parent: None,
+                function: 0,
+                sender: None,
+            };
+            stopped(&frame, &known).map(|claim| claim.name.to_string())
+        };
+        let signal = |signal| name(What::Away(Away::Stopped { signal }));
+        for (number, expected) in [
+            (0, "by a signal"),
+            (19, "SIGSTOP"),
+            (20, "SIGTSTP"),
+            (21, "SIGTTIN"),
+            (22, "SIGTTOU"),
+            (23, "by a signal"),
+        ] {
+            assert_eq!(signal(number).as_deref(), Some(expected), "{number}");
+        }
+        assert_eq!(name(What::Away(Away::Traced)).as_deref(), Some("by a debugger"));
+        assert_eq!(name(What::Gap), None);
+    }
+}

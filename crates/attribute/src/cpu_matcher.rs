@@ -301,3 +301,22 @@ fn align(alignment: &mut Alignment, event: &KernelEvent, outside: Option<u64>) {
         alignment.examples.push(Outside { cpu, ticks, event, distance_ticks });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_events_outside_detours_are_kept_as_examples() {
+        let mut alignment = Alignment::default();
+        for ticks in 0..50 {
+            let event =
+                KernelEvent { cpu: 3, ticks, kind: EventKind::IrqEntry, pid: 1, args: [0; 3] };
+            align(&mut alignment, &event, (ticks % 2 == 1).then_some(ticks + 7));
+        }
+        assert_eq!((alignment.events, alignment.outside), (50, 25));
+        assert_eq!(alignment.examples.len(), EXAMPLES);
+        let first = &alignment.examples[0];
+        assert_eq!((first.cpu, first.ticks, first.distance_ticks), (3, 1, 8));
+    }
+}

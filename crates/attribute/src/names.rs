@@ -199,5 +199,8 @@ mod tests {
         assert_eq!(&*names.function(0xffff_ffff_8123_0000), "0xffffffff81230000");
         assert_eq!(&*names.irq(24), "irq 24");
         assert!(!names.has_symbols());
+        let symbol =
+            Name { kind: NameKind::Symbol, key: 5, ticks: 0, name: "vmstat_update".into() };
+        assert!(Names::new([symbol]).has_symbols());
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn take_off(frames: &mut [Frame], ticks: u64) {
     let Some(last) = frames.len().checked_sub(1) else { return };
     let first = frames.iter().position(|frame| frame.what != What::Gap).unwrap_or(last);
     let left = off_gaps(frames, ticks, (0..first).chain([last]));
-    let left = off_gaps(frames, left, first + 1..last);
+    let left = off_gaps(frames, left, first..last);
     off_longest(frames, left);
 }
 

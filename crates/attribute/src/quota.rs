@@ -115,3 +115,164 @@ impl Refills {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders;
+    use anechoic_recording::who::CpuLimits;
+    use anechoic_recording::{Name, NameKind};
+
+    const MS: u64 = 1_000_000;
+    /// The function that gives new time, a thread of the run, and another thread.
+    const REFILL: u64 = 0xf9;
+    const OWN: i32 = 100;
+    const OTHER: i32 = 7;
+
+    /// A quota of 40 ms on two CPUs, of which 10 ms may lie unused: a period in which the threads are held back has 30 ms.
+    fn refills(held_ns: u64) -> (Refills, Names) {
+        let cpus = [0, 1].map(|cpu| builders::cpu_run(cpu, (0, 1_000 * MS), 1)).to_vec();
+        let mut run = builders::run("detours", builders::clock(1_000 * MS), cpus);
+        run.limits = Some(CpuLimits {
+            quota_us: Some((40_000, 100_000)),
+            throttled_ns: Some(held_ns),
+            ..CpuLimits::default()
+        });
+        let name = Name {
+            kind: NameKind::Symbol,
+            key: REFILL,
+            ticks: 0,
+            name: "sched_cfs_period_timer".into(),
+        };
+        (Refills::new(&run), Names::new([name]))
+    }
+
+    fn event(cpu: u32, ms: u64, pid: i32, kind: EventKind, args: [u64; 3]) -> KernelEvent {
+        KernelEvent { cpu, ticks: ms * MS, kind, pid, args }
+    }
+
+    fn to(cpu: u32, ms: u64, next: i32) -> KernelEvent {
+        event(cpu, ms, 0, EventKind::Switch, [next as u64, 0, 120])
+    }
+
+    fn expires(cpu: u32, ms: u64, timer: u64) -> KernelEvent {
+        event(cpu, ms, 0, EventKind::HrtimerEntry, [timer, REFILL, 0])
+    }
+
+    fn starts(cpu: u32, ms: u64, pid: i32, timer: u64) -> KernelEvent {
+        event(cpu, ms, pid, EventKind::HrtimerStart, [timer, REFILL, 0])
+    }
+
+    /// Returns the times in ms at which the threads get new time after they had used up what they had.
+    fn played(events: &[KernelEvent], held_ns: u64) -> Vec<u64> {
+        let (mut refills, names) = refills(held_ns);
+        let refilled = events.iter().filter(|event| refills.event(event, &names, |tid| tid == OWN));
+        refilled.map(|event| event.ticks / MS).collect()
+    }
+
+    #[test]
+    fn new_time_comes_when_the_quota_was_used_up() {
+        let cases: [(&str, Vec<KernelEvent>, &[u64]); 8] = [
+            ("as much as it takes", vec![to(0, 0, OWN), expires(1, 30, 1)], &[30]),
+            ("a little less", vec![to(0, 1, OWN), expires(1, 30, 1)], &[]),
+            (
+                "in two parts",
+                vec![
+                    to(0, 0, OWN),
+                    to(0, 20, OTHER),
+                    to(0, 50, OWN),
+                    to(0, 60, OTHER),
+                    expires(0, 90, 1),
+                ],
+                &[90],
+            ),
+            ("while others ran", vec![to(0, 0, OWN), to(0, 20, OTHER), expires(0, 90, 1)], &[]),
+            ("on two CPUs at once", vec![to(0, 0, OWN), to(1, 10, OWN), expires(1, 20, 1)], &[20]),
+            (
+                "each period begins anew",
+                vec![to(0, 0, OWN), expires(1, 40, 1), expires(1, 60, 1), expires(1, 90, 1)],
+                &[40, 90],
+            ),
+            (
+                "another function",
+                vec![to(0, 0, OWN), event(1, 40, 0, EventKind::HrtimerEntry, [1, 0xf1, 0])],
+                &[],
+            ),
+            (
+                "another event",
+                vec![to(0, 0, OWN), event(1, 40, 0, EventKind::TimerStart, [1, REFILL, 0])],
+                &[],
+            ),
+        ];
+        for (name, events, expected) in cases {
+            assert_eq!(played(&events, 1), expected, "case: {name}");
+            assert_eq!(played(&events, 0), [0; 0], "case: {name}: never held back");
+        }
+    }
+
+    /// The timers are told apart by who starts them.
+    #[test]
+    fn only_the_timer_of_the_own_group_counts() {
+        let exits = |cpu, ms| event(cpu, ms, 0, EventKind::HrtimerExit, [0; 3]);
+        let unknown = |ms| event(0, ms, OWN, EventKind::HrtimerStart, [2, 0xf1, 0]);
+        let cases: [(&str, Vec<KernelEvent>, &[u64]); 9] = [
+            ("another function was", vec![unknown(5), expires(1, 40, 1)], &[40]),
+            (
+                "another group's was",
+                vec![starts(0, 5, OTHER, 2), expires(1, 40, 1), expires(1, 70, 2)],
+                &[],
+            ),
+            (
+                "two of unknown groups",
+                vec![expires(1, 35, 1), expires(1, 70, 2), expires(1, 95, 1)],
+                &[35],
+            ),
+            (
+                "one was started",
+                vec![starts(0, 5, OWN, 2), expires(1, 40, 1), expires(1, 70, 2)],
+                &[70],
+            ),
+            ("both were", vec![starts(0, 5, OWN, 1), starts(0, 6, OWN, 2), expires(1, 70, 2)], &[]),
+            ("another thread did", vec![starts(0, 5, OTHER, 2), expires(1, 40, 2)], &[40]),
+            // It arms itself again while it expires, on top of whichever thread.
+            (
+                "again by itself",
+                vec![
+                    expires(0, 35, 1),
+                    starts(0, 36, OWN, 1),
+                    exits(0, 37),
+                    expires(0, 38, 2),
+                    expires(0, 80, 1),
+                ],
+                &[35],
+            ),
+            ("on a CPU that is not measured", vec![starts(5, 40, OTHER, 1)], &[40]),
+            (
+                "after it expired",
+                vec![expires(0, 35, 1), exits(0, 36), starts(0, 70, OTHER, 1)],
+                &[35, 70],
+            ),
+        ];
+        for (name, events, expected) in cases {
+            let events: Vec<KernelEvent> = std::iter::once(to(9, 0, OWN)).chain(events).collect();
+            assert_eq!(played(&events, 1), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn without_a_quota_nothing_is_held_back() {
+        let run = builders::run("detours", builders::clock(1_000 * MS), vec![]);
+        assert_eq!(Refills::new(&run).left_ticks, 0);
+        let (refills, _) = refills(70);
+        assert_eq!((refills.left_ticks, refills.least_ticks), (70, 30 * MS));
+    }
+
+    /// Of a small quota half may lie unused on the CPUs, however many there are.
+    #[test]
+    fn at_most_half_of_a_quota_lies_unused() {
+        let cpus = (0..8).map(|cpu| builders::cpu_run(cpu, (0, 1), 1)).collect();
+        let mut run = builders::run("detours", builders::clock(1_000 * MS), cpus);
+        run.limits = Some(CpuLimits { quota_us: Some((4_000, 100_000)), ..CpuLimits::default() });
+        assert_eq!(Refills::new(&run).least_ticks, 2 * MS);
+    }
+}

@@ -159,3 +159,131 @@ fn is_gap(kind: ActivityKind) -> bool {
     use ActivityKind::{EntryGap, ExitGap, InnerGap, Unexplained};
     matches!(kind, EntryGap | InnerGap | ExitGap | Unexplained)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders::{activity, clock};
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+    use std::cmp::Reverse;
+
+    const KINDS: [ActivityKind; 5] = [
+        ActivityKind::EntryGap,
+        ActivityKind::InnerGap,
+        ActivityKind::Activity,
+        ActivityKind::ExitGap,
+        ActivityKind::Unexplained,
+    ];
+
+    fn reading(ticks: u64, value: u64) -> Counter {
+        Counter { name: "steal_ns".into(), cpu: 0, ticks, value }
+    }
+
+    /// Returns detours of up to four rows in a row.
+    fn random_detours(random: &mut Pcg64Mcg) -> Vec<Vec<Activity>> {
+        let mut at = 0;
+        let mut row = |detour: u64, random: &mut Pcg64Mcg| {
+            let (kind, length) = (KINDS[random.random_range(0..5)], random.random_range(1..60));
+            let row = activity((0, detour), kind, "thread", at, length);
+            at += length;
+            // A part of it may be the loop's own time.
+            Activity { self_ticks: length - random.random_range(0..=length / 3), ..row }
+        };
+        let mut detours = vec![];
+        for detour in 0..random.random_range(1..12) {
+            let rows = (0..random.random_range(1..5)).map(|_| row(detour, random)).collect();
+            detours.push(rows);
+        }
+        detours
+    }
+
+    /// Assigns the steal to all rows at once; returns them with what was read and what was assigned.
+    fn at_once(
+        rows: &[Activity],
+        readings: &[Counter],
+        lost: &[(u64, u64)],
+    ) -> (Vec<Activity>, u64, u64) {
+        let mut rows = rows.to_vec();
+        for row in &mut rows {
+            let is_lost =
+                lost.iter().any(|(from, to)| row.start_ticks <= *to && *from <= row.end_ticks);
+            row.steal_ns = (row.kind != ActivityKind::Activity && !is_lost).then_some(0);
+        }
+        let (mut total, mut placed) = (0, 0);
+        for pair in readings.windows(2) {
+            let mut left = pair[1].value.saturating_sub(pair[0].value);
+            total += left;
+            let room = |row: &Activity| {
+                let from = row.start_ticks.max(pair[0].ticks);
+                let within = row.end_ticks.min(pair[1].ticks).saturating_sub(from);
+                row.steal_ns.map_or(0, |stolen| within.min(row.self_ticks - stolen))
+            };
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            order.sort_by_key(|at| (Reverse(room(&rows[*at])), *at));
+            let rooms: Vec<u64> = rows.iter().map(room).collect();
+            for at in order {
+                let part = rooms[at].min(left);
+                rows[at].steal_ns = rows[at].steal_ns.map(|stolen| stolen + part);
+                (left, placed) = (left - part, placed + part);
+            }
+        }
+        for row in &mut rows {
+            let stolen = row.steal_ns.unwrap_or(0);
+            if stolen > 0 && stolen >= row.self_ticks - stolen {
+                row.source = "vm-or-hardware".into();
+            }
+        }
+        (rows, total, placed)
+    }
+
+    /// The rows are passed on as soon as no later reading reaches them, which changes nothing.
+    #[test]
+    fn steal_is_assigned_as_if_all_rows_were_known() {
+        let mut random = Pcg64Mcg::seed_from_u64(31);
+        let mut to_host = 0;
+        for trial in 0..1_000 {
+            let detours = random_detours(&mut random);
+            let rows = detours.concat();
+            let end = rows.last().map_or(0, |row| row.end_ticks);
+            let (mut ticks, mut value, mut readings) = (0, 500, vec![]);
+            while ticks < end + 50 && trial % 20 > 0 {
+                readings.push(reading(ticks, value));
+                ticks += random.random_range(1..90);
+                value += if random.random_bool(0.6) { random.random_range(0..80) } else { 0 };
+            }
+            let lost = if trial % 3 == 0 { vec![(end / 2, end / 2 + 20)] } else { vec![] };
+            let (expected, total, placed) = at_once(&rows, &readings, &lost);
+            let feed = Box::new(readings.clone().into_iter().map(Ok));
+            let mut stage =
+                StealStage::new(feed, Intervals::merge(lost), clock(1_000_000_000), true);
+            let mut found = vec![];
+            for mut rows in detours {
+                stage.take(&mut rows).expect("readings in memory");
+                assert!(rows.is_empty());
+                found.append(stage.ready());
+                let held = stage.held.front().map(|row| row.end_ticks);
+                let from = stage.change.map(|change| change.from);
+                assert!(held.is_none_or(|end| from.is_some_and(|from| from < end)), "{trial}");
+            }
+            stage.finish().expect("readings in memory");
+            found.append(stage.ready());
+            assert_eq!(found, expected, "{trial}: {readings:?}");
+            assert_eq!((stage.total_ns, stage.placed_ns), (total, placed), "{trial}");
+            to_host += found.iter().filter(|row| &*row.source == "vm-or-hardware").count();
+        }
+        assert!(to_host > 500, "{to_host}");
+    }
+
+    #[test]
+    fn without_readings_rows_pass_as_they_are() {
+        let mut rows = vec![activity((0, 0), ActivityKind::EntryGap, "timer-tick", 5, 10)];
+        let expected = rows.clone();
+        let feed = Box::new([reading(0, 0), reading(20, 20)].into_iter().map(Ok));
+        let mut stage = StealStage::new(feed, Intervals::default(), clock(1_000_000_000), false);
+        stage.take(&mut rows).expect("readings in memory");
+        assert_eq!(std::mem::take(stage.ready()), expected);
+        assert_eq!((stage.total_ns, rows.len()), (0, 0));
+    }
+}

@@ -5,6 +5,7 @@
 mod killed;
 mod live;
 mod program;
+mod program_tables;
 mod properties;
 mod recording;
 mod scenarios;

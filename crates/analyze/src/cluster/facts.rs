@@ -128,3 +128,41 @@ pub(super) fn first(names: &[String], count: usize) -> String {
         more => format!("{shown} and {more} more"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_were_not_measured_at_once_and_injected_noise_are_noted() {
+        let host = |name: &'static str, start_utc, end_utc, injected| HostFacts {
+            host: name,
+            measured_by: "0.1.0",
+            model: "model",
+            kernel: "6.18",
+            hypervisor: None,
+            method: "detours",
+            state: &RunState::Complete,
+            start_utc,
+            end_utc,
+            parallel: None,
+            injected,
+            measured: true,
+        };
+        let first = host("a", "2026-11-01T00:00:00Z", Some("2026-11-01T00:00:10Z"), false);
+        let together = host("b", "2026-11-01T00:00:09Z", Some("2026-11-01T00:00:19Z"), false);
+        let after = host("c", "2026-11-01T00:00:10Z", None, false);
+        let injected = HostFacts { injected: true, ..together };
+        let on_b = || "noise was injected on b".to_owned();
+        let cases: [(&str, Vec<HostFacts<'_>>, Vec<String>); 5] = [
+            ("at once", vec![first, together], vec![]),
+            ("one after the other", vec![first, after], vec![NOT_AT_ONCE.into()]),
+            ("injected", vec![first, injected], vec![on_b()]),
+            ("both", vec![first, injected, after], vec![NOT_AT_ONCE.into(), on_b()]),
+            ("without an end", vec![after], vec![]),
+        ];
+        for (name, hosts, expected) in cases {
+            assert_eq!(notes(&hosts), expected, "case: {name}");
+        }
+    }
+}

@@ -117,7 +117,7 @@ fn excesses(
         }));
     }
     let more = |source: &Excess| source.noise - source.others;
-    let all: f64 = found.iter().map(more).filter(|more| *more > 0.0).sum();
+    let all: f64 = found.iter().map(|source| more(source).max(0.0)).sum();
     found.retain(|source| more(source) > 0.0 && more(source) >= LEAST_SHARE * all);
     found.sort_by(|a, b| more(b).partial_cmp(&more(a)).unwrap_or(Ordering::Equal));
     found.truncate(MOST_SOURCES);
@@ -156,4 +156,89 @@ fn other_setting(
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     (!values.is_empty()).then(|| median(&mut values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, noise: f64) -> HostNoise {
+        HostNoise {
+            host: name.into(),
+            recordings: 1,
+            cpus: 1,
+            wall_ns: 1_000,
+            lost_ns: (1_000.0 * noise) as u64,
+            noise,
+            interval: None,
+            at_least: None,
+            rate_per_s: 0.0,
+            worst_cpu: None,
+            worst: 0.0,
+            max_ns: None,
+        }
+    }
+
+    #[test]
+    fn only_hosts_far_above_the_median_of_the_others_are_explained() {
+        let cases: [(&str, &[f64], &[usize]); 6] = [
+            ("alone", &[0.5], &[]),
+            ("half as much more", &[0.3, 0.2], &[]),
+            ("more than that", &[0.31, 0.2], &[0]),
+            ("beside silent ones", &[0.1, 0.0, 0.0], &[0]),
+            (
+                "the noisiest three of four",
+                &[0.9, 0.8, 0.7, 0.6, 0.1, 0.1, 0.1, 0.1, 0.1],
+                &[0, 1, 2],
+            ),
+            ("nothing anywhere", &[0.0, 0.0], &[]),
+        ];
+        for (name, noise, expected) in cases {
+            let hosts: Vec<HostNoise> = noise
+                .iter()
+                .enumerate()
+                .map(|(at, noise)| host(&format!("n{at}"), *noise))
+                .collect();
+            let found = differences(&hosts, &[], &BySource::new());
+            let names: Vec<&str> = found.iter().map(|found| &*found.host).collect();
+            let expected: Vec<String> = expected.iter().map(|at| format!("n{at}")).collect();
+            assert_eq!(names, expected, "case: {name}");
+            let unmeasured = HostNoise { wall_ns: 0, ..host("none", 1.0) };
+            let with_it: Vec<HostNoise> = std::iter::once(unmeasured).chain(hosts).collect();
+            assert_eq!(differences(&with_it, &[], &BySource::new()), found, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn a_setting_differs_where_more_than_half_of_the_others_have_another_value() {
+        type Case = (
+            &'static str,
+            Option<&'static str>,
+            &'static [Option<&'static str>],
+            Option<&'static str>,
+        );
+        let cases: [Case; 7] = [
+            ("all others", Some("a"), &[Some("b"), Some("b")], Some("b")),
+            ("as all others", Some("b"), &[Some("b"), Some("b")], None),
+            ("half of them", Some("a"), &[Some("b"), Some("c")], None),
+            ("two of three", Some("a"), &[Some("b"), Some("c"), Some("b")], Some("b")),
+            ("not known here", None, &[Some("b"), Some("b")], Some("b")),
+            ("known of half", Some("a"), &[Some("b"), None], None),
+            ("known of none", Some("a"), &[None], None),
+        ];
+        let settings = |value: Option<&str>| -> BTreeMap<String, String> {
+            value.map(|value| ("governor".to_owned(), value.to_owned())).into_iter().collect()
+        };
+        for (name, here, others, expected) in cases {
+            let others: Vec<_> = others.iter().map(|value| settings(*value)).collect();
+            let others: Vec<_> = others.iter().collect();
+            let found = other_setting("governor", &settings(here), &others);
+            let expected = expected.map(|others| OtherSetting {
+                name: "governor".into(),
+                here: here.map(str::to_owned),
+                others: others.into(),
+            });
+            assert_eq!(found, expected, "case: {name}");
+        }
+    }
 }

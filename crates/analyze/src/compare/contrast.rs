@@ -249,4 +249,176 @@ mod tests {
             assert!((found - expected).abs() < 1e-9, "case: {name}: {found}");
         }
     }
+
+    fn close(found: f64, expected: f64) -> bool {
+        (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
+    }
+
+    /// Returns mean and squared standard error.
+    fn mean_and_error(values: &[f64]) -> (f64, f64) {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (mean, squares / (n - 1.0) / n)
+    }
+
+    /// The differences of the pairs are 5 - 1, 2 - 4 and 6 - 2.
+    #[test]
+    fn pairs_are_compared_by_their_differences() {
+        let sides = [vec![4.0, 1.0, 2.0], vec![5.0, 2.0, 6.0]];
+        let design = Design::Paired(vec![[1, 0], [0, 1], [2, 2]]);
+        let found = Contrast::new(&sides, &design).expect("three pairs");
+        // Squared deviations from 2: 4 + 16 + 4.
+        assert!(close(found.difference, 2.0) && close(found.standard_error, 2.0), "{found:?}");
+        assert_eq!(found.degrees, 2);
+        let interval = found.interval();
+        let reach = 4.302_652_73 * 2.0;
+        assert!((interval.low - (2.0 - reach)).abs() < 1e-6, "{interval:?}");
+        assert!((interval.high - (2.0 + reach)).abs() < 1e-6, "{interval:?}");
+        assert!((found.detectable() - (reach + 0.842 * 2.0)).abs() < 1e-6, "{found:?}");
+        // Two degrees of freedom, t of 1: 2 (1/2 - 1/(2 sqrt(3))).
+        assert!(close(found.probability(), 1.0 - 1.0 / 3.0_f64.sqrt()), "{}", found.probability());
+    }
+
+    #[test]
+    fn mixed_sides_are_compared_as_welch_does() {
+        let sides = [vec![1.0, 3.0, 2.0, 6.0], vec![10.0, 18.0, 14.0]];
+        let found = Contrast::new(&sides, &Design::Mixed).expect("several on each side");
+        let ((before, of_before), (after, of_after)) =
+            (mean_and_error(&sides[0]), mean_and_error(&sides[1]));
+        assert!(close(found.difference, after - before), "{found:?}");
+        assert!(close(found.standard_error, (of_before + of_after).sqrt()), "{found:?}");
+        let sum = of_before + of_after;
+        let degrees = sum * sum / (of_before * of_before / 3.0 + of_after * of_after / 2.0);
+        assert_eq!(found.degrees, degrees as u64);
+    }
+
+    /// Runs that are alike one after the other are as good as 8 / 5.4 independent ones: one degree of freedom.
+    #[test]
+    fn correlated_runs_have_a_larger_error_and_fewer_degrees() {
+        let sides = [vec![1.0, 2.0, 3.0, 4.0], vec![3.0, 4.0, 5.0, 6.0]];
+        let [apart, mixed] = [Design::Apart, Design::Mixed]
+            .map(|design| Contrast::new(&sides, &design).expect("several on each side"));
+        let squared = (apart.standard_error / mixed.standard_error).powi(2);
+        assert!(close(squared, 1.6875 / 0.3125), "{apart:?}, {mixed:?}");
+        assert_eq!((apart.degrees, mixed.degrees), (1, 6));
+        // 20 runs on each side, 0.25 (1 + 3 / 20) of correlation at most: 40 / inflation - 2, less than of Welch.
+        let long: Vec<f64> = (0..20).map(|at| f64::from(at / 2 % 2)).collect();
+        let sides = [long.clone(), long];
+        let found = Contrast::new(&sides, &Design::Apart).expect("several on each side");
+        assert_eq!(found.degrees, (40.0 / inflation(&sides) - 2.0) as u64, "{}", inflation(&sides));
+    }
+
+    /// With both orders of the CPUs the difference is the mean of those of each order, whatever the CPUs add.
+    #[test]
+    fn a_duet_is_the_mean_of_both_orders() {
+        let cases: [(&str, &[bool], &[f64]); 3] = [
+            ("as many of each", &[false, true, false, true], &[5.0, -1.0, 7.0, 1.5]),
+            ("one is swapped", &[false, false, true], &[5.0, 6.0, -1.0]),
+            (
+                "most are swapped",
+                &[true, true, false, true, true, false],
+                &[4.0, 1.0, 2.0, 2.5, 0.0, 9.0],
+            ),
+        ];
+        for (name, swapped, differences) in cases {
+            let before: Vec<f64> = (0..).map(f64::from).take(swapped.len()).collect();
+            let after =
+                before.iter().zip(differences).map(|(before, more)| before + more).collect();
+            let found = Contrast::duet(&[before, after], swapped).expect("both orders");
+            let [plain, turned] = [false, true].map(|order| {
+                let of_order =
+                    swapped.iter().zip(differences).filter(|(swapped, _)| **swapped == order);
+                of_order.map(|(_, difference)| *difference).collect::<Vec<f64>>()
+            });
+            let squares = |values: &[f64]| {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+            };
+            let means = [&plain, &turned].map(|side| side.iter().sum::<f64>() / side.len() as f64);
+            assert!(
+                close(found.difference, (means[0] + means[1]) / 2.0),
+                "case: {name}: {found:?}"
+            );
+            let degrees = differences.len() as f64 - 2.0;
+            let variance = (squares(&plain) + squares(&turned)) / degrees;
+            let error = variance * (1.0 / plain.len() as f64 + 1.0 / turned.len() as f64) / 4.0;
+            assert!(close(found.standard_error, error.sqrt()), "case: {name}: {found:?}");
+            assert_eq!(found.degrees, degrees as u64, "case: {name}");
+        }
+        let two = [vec![1.0, 2.0], vec![2.0, 1.0]];
+        assert_eq!(Contrast::duet(&two, &[false, true]), None, "too few pairs");
+        let sides = [vec![1.0, 2.0, 3.0], vec![2.0, 1.0, 4.0]];
+        assert_eq!(Contrast::duet(&sides, &[true; 3]), None, "the CPUs were never swapped");
+    }
+
+    #[test]
+    fn sides_without_repetition_have_no_contrast() {
+        let (one, two) = (vec![1.0], vec![1.0, 2.0]);
+        let cases = [
+            ("one before", [one.clone(), two.clone()], Design::Apart),
+            ("one after", [two.clone(), one.clone()], Design::Mixed),
+            ("one pair", [one.clone(), one], Design::Paired(vec![[0, 0]])),
+            ("what is kept of runs", [two.clone(), two], Design::Kept),
+        ];
+        for (name, sides, design) in cases {
+            assert_eq!(Contrast::new(&sides, &design), None, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_needs_significance_and_a_host_at_rest() {
+        let contrast = |difference: f64| Contrast { difference, standard_error: 1.0, degrees: 10 };
+        // The 97.5 % quantile with ten degrees of freedom is 2.2281.
+        let cases = [
+            (0.0, false, Change::NotShown),
+            (2.22, false, Change::NotShown),
+            (2.22, true, Change::NotShown),
+            (-2.22, false, Change::NotShown),
+            (2.23, false, Change::Noisier),
+            (-2.23, false, Change::Quieter),
+            (2.23, true, Change::Unproven),
+            (-2.23, true, Change::Unproven),
+        ];
+        for (difference, moved, expected) in cases {
+            let verdict = contrast(difference).verdict(moved);
+            assert_eq!(verdict, expected, "{difference}, moved: {moved}");
+        }
+        let certain = Contrast { standard_error: 0.0, ..contrast(0.0) };
+        assert_eq!(certain.probability(), 1.0, "no difference and no error");
+    }
+
+    /// As found by trying one number after the other.
+    #[test]
+    fn the_fewest_runs_that_find_a_difference() {
+        for (variance, difference) in
+            [(1.0, 20.0), (1.0, 3.0), (1.0, 1.0), (0.01, 0.05), (4.0, 0.9)]
+        {
+            let finds = |runs: &u64| {
+                let error = (2.0 * variance / *runs as f64).sqrt();
+                (student_t(2 * runs - 2) + 0.842) * error <= difference
+            };
+            let expected = (2..10_000).find(finds);
+            assert_eq!(runs_needed(variance, difference), expected, "{difference} of {variance}");
+        }
+        // (1.96 + 0.842) sqrt(2 / 1,000,000) is 0.003962.
+        assert_eq!(runs_needed(1.0, 0.003_96), None);
+        assert!(runs_needed(1.0, 0.003_964).is_some_and(|runs| runs > 995_000));
+        assert_eq!(runs_needed(1.0, 0.0), None);
+    }
+
+    #[test]
+    fn variances_are_pooled_by_their_degrees() {
+        let cases = [
+            ("2 of one degree, 8 of two", [vec![1.0, 3.0], vec![2.0, 4.0, 6.0]], Some(10.0 / 3.0)),
+            ("one side alone", [vec![1.0], vec![2.0, 4.0]], Some(2.0)),
+            ("one of each", [vec![1.0], vec![2.0]], None),
+            ("nothing", [vec![], vec![]], None),
+        ];
+        for (name, sides, expected) in cases {
+            let found = pooled_variance(&sides);
+            let agrees = found.zip(expected).map_or(found == expected, |(a, b)| close(a, b));
+            assert!(agrees, "case: {name}: {found:?}");
+        }
+    }
 }

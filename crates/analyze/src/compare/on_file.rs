@@ -209,4 +209,39 @@ mod tests {
             assert_eq!(found.found.is_none(), expected.is_some(), "case: {name}");
         }
     }
+
+    /// 20 earlier runs, of which the noise below the kernel is a hundredth; the sides have one run each.
+    #[test]
+    fn a_change_is_shown_if_hardly_any_two_earlier_runs_differ_as_much() {
+        let noise: Vec<f64> =
+            (0..20).map(|at| 0.01 * (0.01 * f64::from(at * 7 % 20)).exp()).collect();
+        let mut past_runs = runs(&noise);
+        past_runs.iter_mut().for_each(|run| run.beneath = Some(run.noise / 100.0));
+        let history = History { runs: past_runs, ..history(0.01) };
+        let past = history.past(|run| Some(run.noise.ln())).expect("noise");
+        let cases = [
+            ("the same", 0.011, Some(1.1e-4), Change::NotShown),
+            ("a tenth", 0.0121, Some(1.1e-4), Change::NotShown),
+            ("twice", 0.022, Some(1.1e-4), Change::Noisier),
+            ("half", 0.0055, Some(1.1e-4), Change::Quieter),
+            ("twice, below it is not known", 0.022, None, Change::Noisier),
+            ("twice, below it too", 0.022, Some(2.2e-4), Change::Unproven),
+            ("half, below it too", 0.0055, Some(0.5e-4), Change::Unproven),
+        ];
+        for (name, after, beneath, expected) in cases {
+            let mut sides = sides([0, 60]);
+            (sides[0][0].noise, sides[0][0].beneath) = (0.011, Some(1.1e-4));
+            (sides[1][0].noise, sides[1][0].beneath) = (after, beneath);
+            let judged = judge(&history, [&[], &[]], &sides).found.expect("it can be judged");
+            assert_eq!(judged.verdict, expected, "case: {name}");
+            let (before, after) = (0.011_f64.ln(), after.ln());
+            let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+            assert!(close(judged.probability, past.probability(before, after)), "case: {name}");
+            let [fall, rise] = [-1.0, 1.0].map(|to| past.shown(before, to).expect("a change"));
+            let interval = judged.interval.expect("both ways show a change");
+            assert!(close(interval.low, (after - before - rise).exp()), "case: {name}");
+            assert!(close(interval.high, (after - before + fall).exp()), "case: {name}");
+            assert_eq!(judged.detectable, past.detectable().map(f64::exp), "case: {name}");
+        }
+    }
 }

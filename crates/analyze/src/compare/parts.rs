@@ -133,3 +133,145 @@ pub(super) fn in_all<T: Ord + Clone>(
     let first = runs.next().unwrap_or_default();
     runs.fold(first, |kept, next| kept.intersection(&next).cloned().collect()).into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::CurvePoint;
+
+    #[test]
+    fn the_smallest_probabilities_count_until_one_fails() {
+        let cases: [(&str, &[f64], &[usize]); 7] = [
+            ("none", &[], &[]),
+            ("at the level", &[0.05], &[0]),
+            ("over it", &[0.0501], &[]),
+            ("three times, twice and once", &[0.05, 0.016, 0.025], &[0, 1, 2]),
+            ("the second fails", &[0.03, 0.016, 0.026], &[1]),
+            ("the first fails", &[0.017, 0.02, 0.9], &[]),
+            ("equal ones", &[0.025, 0.025], &[0, 1]),
+        ];
+        for (name, probabilities, expected) in cases {
+            assert_eq!(clear_of(probabilities), expected.iter().copied().collect(), "case: {name}");
+        }
+    }
+
+    /// Returns a run with this threshold and these rates over lengths.
+    fn run(threshold_ns: u64, rates: &[(u64, f64)]) -> Values {
+        let point = |&(threshold_ns, rate_per_s): &(u64, f64)| CurvePoint {
+            threshold_ns,
+            detours: 1,
+            rate_per_s,
+            noise: 0.0,
+        };
+        Values { threshold_ns, curve: rates.iter().map(point).collect(), ..Values::default() }
+    }
+
+    #[test]
+    fn lengths_that_some_run_cannot_judge_are_left_out() {
+        let all = [(100, 9.0), (200, 6.0), (500, 3.0)];
+        let cases: [(&str, Values, Values, &[u64]); 4] = [
+            ("alike", run(100, &all), run(100, &all), &[100, 200, 500]),
+            ("one begins at 200", run(100, &all), run(200, &all[1..]), &[500]),
+            ("one ends at 200", run(100, &all[..2]), run(100, &all), &[100, 200, 500]),
+            ("thresholds over the curve", run(700, &all), run(600, &all), &[]),
+        ];
+        for (name, before, after, expected) in cases {
+            let sides = [vec![before], vec![after]];
+            let found = lengths(&sides, &Design::Apart);
+            let at: Vec<u64> = found.iter().map(|change| change.threshold_ns).collect();
+            assert_eq!(at, expected, "case: {name}");
+        }
+        let sides = [vec![run(100, &all), run(100, &all[..2])], vec![run(100, &all)]];
+        let rates = lengths(&sides, &Design::Apart);
+        let pairs: Vec<[f64; 2]> = rates
+            .iter()
+            .map(|change| [change.difference.before, change.difference.after])
+            .collect();
+        assert_eq!(pairs, [[9.0, 9.0], [6.0, 6.0], [1.5, 3.0]], "beyond its curve a run has none");
+    }
+
+    /// Of 9 a second 6 and 3 are longer before, of 4 a second 3 and 0 after: 2/3 and 1/3 against 3/4 and 0.
+    #[test]
+    fn distributions_of_lengths_differ_by_their_largest_distance() {
+        let before = run(100, &[(100, 9.0), (200, 6.0), (500, 3.0)]);
+        let after = run(100, &[(100, 4.0), (200, 3.0)]);
+        let distance = |before: &Values, after: &Values| {
+            length_distance(&[vec![before.clone()], vec![after.clone()]])
+        };
+        assert_eq!(distance(&before, &after), Some(3.0 / 9.0));
+        assert_eq!(distance(&after, &before), Some(3.0 / 9.0));
+        assert_eq!(distance(&before, &before), Some(0.0));
+        let none = run(100, &[(100, 0.0)]);
+        assert_eq!((distance(&before, &none), distance(&none, &before)), (None, None));
+        assert_eq!(distance(&run(100, &[]), &run(100, &[])), None);
+    }
+
+    #[test]
+    fn what_only_some_runs_have_is_not_compared() {
+        let run = |cpus: &[(u32, f64)], job: Option<f64>| Values {
+            cpus: cpus.iter().copied().collect(),
+            job,
+            ..Values::default()
+        };
+        let sides = [
+            vec![
+                run(&[(0, 0.1), (1, 0.2), (7, 0.9)], Some(1.5)),
+                run(&[(0, 0.3), (1, 0.2)], Some(0.5)),
+            ],
+            vec![run(&[(1, 0.4), (0, 0.8), (3, 0.5)], Some(4.0))],
+        ];
+        let found: Vec<(u32, f64, f64)> = cpus(&sides, &Design::Apart)
+            .into_iter()
+            .map(|row| (row.cpu, row.difference.before, row.difference.after))
+            .collect();
+        assert_eq!(found, [(0, 0.2, 0.8), (1, 0.2, 0.4)]);
+        let difference = job(&sides, &Design::Apart).expect("each has a cost").difference;
+        assert_eq!((difference.before, difference.after), (1.0, 4.0));
+        let [before, _] = sides;
+        assert_eq!(job(&[before, vec![run(&[], None)]], &Design::Apart), None);
+    }
+
+    /// The hypervisor's time is tested alone: among the four others its probability would not be enough.
+    #[test]
+    fn sources_are_sorted_by_their_difference_and_controls_judged_apart() {
+        let source = |source: &str, name: &str| (source.to_owned(), name.to_owned());
+        let run = |guest: bool, noise: [f64; 3]| Values {
+            guest,
+            sources: Some(
+                [
+                    (source("vm-or-hardware", ""), noise[0]),
+                    (source("irq", "1 a"), noise[1]),
+                    (source("thread", "b"), noise[2]),
+                ]
+                .into(),
+            ),
+            ..Values::default()
+        };
+        let quiet = |guest| {
+            vec![
+                run(guest, [1.0, 2.0, 5.0]),
+                run(guest, [1.1, 2.0, 5.5]),
+                run(guest, [0.9, 2.0, 4.5]),
+            ]
+        };
+        let loud = |guest| {
+            vec![
+                run(guest, [2.0, 2.0, 9.0]),
+                run(guest, [2.1, 2.0, 9.5]),
+                run(guest, [1.9, 2.0, 8.5]),
+            ]
+        };
+        for guest in [true, false] {
+            let found = sources(&[quiet(guest), loud(guest)], &Design::Mixed);
+            let names: Vec<(&str, bool, bool)> =
+                found.iter().map(|row| (&*row.source, row.control, row.difference.clear)).collect();
+            let expected =
+                [("thread", false, true), ("vm-or-hardware", guest, true), ("irq", false, false)];
+            assert_eq!(names, expected, "guest: {guest}");
+            let (before, after) = (found[0].difference.before, found[0].difference.after);
+            assert_eq!((before, after), (5.0, 9.0));
+        }
+        let unknown = Values::default();
+        assert_eq!(sources(&[quiet(true), vec![unknown]], &Design::Mixed), []);
+    }
+}

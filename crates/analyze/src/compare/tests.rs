@@ -481,3 +481,20 @@ fn a_thread_of_one_cpu_is_compared_with_that_of_another() {
         assert!(before > 0.0 && before == after, "{name}: {before} {after}");
     }
 }
+
+#[test]
+fn successive_runs_hide_their_correlation_where_a_side_has_two() {
+    let apart = |counts: [usize; 2]| {
+        let noise = counts.map(|count| (0..count).map(|at| 0.01 + 0.001 * at as f64).collect());
+        let [before, after]: [Vec<f64>; 2] = noise;
+        let side = |noise: Vec<f64>, from: usize| -> Vec<Values> {
+            noise.into_iter().enumerate().map(|(at, noise)| run(from + at, noise)).collect()
+        };
+        compare_values(names(), [side(before, 0), side(after, 60)])
+    };
+    for (counts, expected) in [([2, 2], true), ([2, 5], true), ([5, 2], true), ([3, 3], false)] {
+        let found = apart(counts);
+        assert_eq!(found.order, Order::Apart, "{counts:?}");
+        assert_eq!(found.hides_correlation(), expected, "{counts:?}");
+    }
+}

@@ -117,4 +117,40 @@ mod tests {
             assert!(error.contains(expected), "{pattern}: {error}");
         }
     }
+
+    /// And the same with both words exchanged.
+    #[test]
+    fn words_differ_by_the_letters_to_change() {
+        let cases = [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "abc", 0),
+            ("abc", "abd", 1),
+            ("abc", "xabc", 1),
+            ("abc", "ac", 1),
+            ("ab", "ba", 2),
+            ("kitten", "sitting", 3),
+            ("thread", "softirq", 7),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!((distance(a, b), distance(b, a)), (expected, expected), "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn near_words_are_few_and_the_nearest_first() {
+        let cases: [(&str, &[&str]); 6] = [
+            ("thraed", &["thread"]),
+            ("Timer_Tick", &["timer-tick"]),
+            ("nmi", &["nmi"]),
+            ("ni", &["nmi"]),
+            ("qq", &[]),
+            ("thread-of-mine", &["thread"]),
+        ];
+        for (word, expected) in cases {
+            let found = near(word);
+            assert_eq!(found.first(), expected.first(), "{word}: {found:?}");
+            assert!(found.len() <= 3, "{word}: {found:?}");
+        }
+    }
 }

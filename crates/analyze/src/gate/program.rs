@@ -187,4 +187,20 @@ mod tests {
         assert!((found.low * f64::exp(12.7062 / 2.0) / 2.0 - 1.0).abs() < 1e-4, "{found:?}");
         assert_eq!((between_runs(&[5.0]), between_runs(&[0.0, 0.0])), (None, None));
     }
+
+    /// A tick of half a nanosecond.
+    #[test]
+    fn sums_of_a_cpu_are_in_nanoseconds() {
+        let clock = anechoic_lab::builders::clock(2_000_000_000);
+        let mut tally = Tally::new(0, 1_000_000, 0, &clock);
+        [(500, 100), (900, 40)].into_iter().for_each(|(end, taken)| {
+            tally.add(end, taken);
+        });
+        let mut sums = Sums { events: 1, sum_ns: 5.0, squares: 25.0, longest_ns: 5.0 };
+        sums.add(&tally, &clock);
+        let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+        assert_eq!(sums.events, 3);
+        assert!(close(sums.sum_ns, 5.0 + 50.0 + 20.0) && close(sums.longest_ns, 50.0), "{sums:?}");
+        assert!(close(sums.squares, 25.0 + 2_500.0 + 400.0), "{sums:?}");
+    }
 }

@@ -102,6 +102,7 @@ mod tests {
                 assert!((0.5 * low..=low).contains(&least) || late == 0, "{late}: {found:?}");
                 assert!((high..1.15 * high + 2.0 * about).contains(&most), "{late}: {found:?}");
                 assert!((found.value - share(late as f64)).abs() < about, "{late}: {found:?}");
+                assert_eq!((found.events, found.uncertain), (late as u64, 0), "{late}: {found:?}");
             }
         }
     }
@@ -160,5 +161,18 @@ mod tests {
             // 5 %, and three standard errors of the simulation.
             assert!(wrong.iter().all(|number| *number <= 71), "{expected}: {wrong:?} of {RUNS}");
         }
+    }
+
+    /// Each may have been late: its expiry passed, or it was lost.
+    #[test]
+    fn lost_wake_ups_and_overruns_are_uncertain() {
+        let mut late = vec![0.0; PARTS];
+        late[5] = 1.0;
+        let found =
+            judged("max-late >50us=1%", &Woken { lost: 3, overruns: 4, ..woken(993, late) });
+        assert_eq!((found.events, found.uncertain), (1, 7));
+        assert!((found.value - 1.0 / 1_000.0).abs() < 1e-12, "{found:?}");
+        let most = crate::stats::most_events(8.0, 1.0) / 1_000.0;
+        assert!(found.at_most.is_some_and(|at_most| at_most >= most), "{found:?}, not {most}");
     }
 }

@@ -74,3 +74,34 @@ impl CurvePoint {
         self.runs = runs;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_a_point_are_averaged_and_its_ends_are_the_farthest() {
+        let run = |mean_ns: f64, ratio_ns: Option<f64>| CurvePoint {
+            bytes: 4_096,
+            mean_ns,
+            least_ns: mean_ns - 1.0,
+            greatest_ns: mean_ns + 1.0,
+            ratio_ns,
+            runs: 1.0,
+        };
+        let mut all = run(4.0, Some(0.5));
+        all.join(&run(7.0, Some(2.0)));
+        all.join(&run(1.0, Some(3.5)));
+        let expected = CurvePoint {
+            mean_ns: 4.0,
+            least_ns: 0.0,
+            greatest_ns: 8.0,
+            ratio_ns: Some(2.0),
+            runs: 3.0,
+            ..all
+        };
+        assert_eq!(all, expected);
+        all.join(&run(8.0, None));
+        assert_eq!((all.mean_ns, all.ratio_ns), (5.0, None));
+    }
+}

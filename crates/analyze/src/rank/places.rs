@@ -226,4 +226,95 @@ mod tests {
         let draws = drawn(&[vec![estimate(0.0, 0.0), estimate(0.1, 0.0)]], 2);
         assert!(draws.iter().all(|counts| counts[1][Place::Highest as usize] == 1));
     }
+
+    #[test]
+    fn values_that_are_equal_at_an_end_have_no_place_there() {
+        use Place::{Highest, Lowest, Middle};
+        let cases: [(&str, &[f64], &[Option<Place>]); 6] = [
+            ("in order", &[1.0, 3.0, 2.0], &[Some(Lowest), Some(Highest), Some(Middle)]),
+            ("two lowest", &[1.0, 1.0, 2.0], &[None, None, Some(Highest)]),
+            ("two highest", &[5.0, 1.0, 5.0], &[None, Some(Lowest), None]),
+            (
+                "two in the middle",
+                &[2.0, 1.0, 2.0, 3.0],
+                &[Some(Middle), Some(Lowest), Some(Middle), Some(Highest)],
+            ),
+            ("all equal", &[1.0, 1.0], &[None, None]),
+            ("none", &[], &[]),
+        ];
+        for (name, logs, expected) in cases {
+            assert_eq!(places(logs), expected, "case: {name}");
+        }
+    }
+
+    /// Three configurations in four experiments, one of them beside the paper's.
+    #[test]
+    fn standings_count_the_places_of_each() {
+        let key = Key::from_series(
+            &anechoic_lab::sample::series()[0],
+            &anechoic_lab::sample::run(anechoic_recording::run::RunState::Complete),
+            &[],
+        );
+        let ranked = |values: [Option<f64>; 3], beside_paper: bool| {
+            let row =
+                values.map(|log| log.map(|log| Estimate { log, reach: Some(0.5), fine: false }));
+            let time = IterationTime {
+                mean_ns: 1.0,
+                shortest_ns: 1.0,
+                over_first: Some(2.0),
+                interval: None,
+            };
+            let times = values.map(|log| log.map(|_| time)).to_vec();
+            experiment(&key, &row, times, beside_paper)
+        };
+        // Each value is known to within 0.5: two are apart from 0.71 on.
+        let experiments = [
+            ranked([Some(1.0), Some(3.0), Some(2.0)], false),
+            ranked([Some(1.0), Some(1.5), Some(1.6)], false),
+            ranked([Some(1.0), None, Some(0.0)], false),
+            ranked([Some(1.0), Some(2.0), Some(5.0)], true),
+        ];
+        let clear = |experiment: &RankedExperiment| {
+            (experiment.clearly_lowest, experiment.clearly_highest, experiment.tied)
+        };
+        let expected = [
+            (Some(0), Some(1), Some(false)),
+            (None, None, Some(true)),
+            (None, None, None),
+            (Some(0), Some(2), Some(false)),
+        ];
+        assert_eq!(experiments.each_ref().map(clear), expected);
+        let noise = experiments[0].noise[1].expect("it is known");
+        let interval = noise.interval.expect("its variation is known");
+        let close = |found: f64, log: f64| (found.ln() - log).abs() < 1e-12;
+        assert!(
+            close(noise.variance_to_mean, 3.0)
+                && close(interval.low, 2.5)
+                && close(interval.high, 3.5)
+        );
+        let configurations =
+            ["a", "b", "c"].map(|name| Configuration { name: name.into(), recordings: vec![] });
+        let found = standings(&configurations, &experiments, &[vec![], vec![]]);
+        let counts = |standing: &Standing| {
+            [standing.lowest.count, standing.middle.count, standing.highest.count, standing.equal]
+        };
+        assert_eq!(
+            found.iter().map(counts).collect::<Vec<_>>(),
+            [[2, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0]]
+        );
+        let shares = |standing: &Standing| [standing.lowest.share, standing.highest.share];
+        assert_eq!(
+            found.iter().map(shares).collect::<Vec<_>>(),
+            [[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]]
+        );
+        let clear = |standing: &Standing| {
+            [standing.clearly_lowest, standing.clearly_highest, standing.absent]
+        };
+        assert_eq!(found.iter().map(clear).collect::<Vec<_>>(), [[1, 0, 0], [0, 1, 1], [0, 0, 0]]);
+        let beside = found[2].beside_paper.expect("one is beside the paper's");
+        assert_eq!((beside.lowest, beside.middle, beside.highest, beside.equal), (0, 0, 1, 0));
+        assert!(
+            found.iter().all(|standing| standing.over_first.is_some_and(|over| over.median == 2.0))
+        );
+    }
 }

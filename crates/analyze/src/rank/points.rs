@@ -138,3 +138,89 @@ fn work(series: &Series, clock: &Clock) -> Work {
         cycle_ns: Some(ns(parameters.megacycle_ticks) / 1e6).filter(|&cycle| cycle > 0.0),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::clock_ns;
+
+    /// Part `at` has the samples 100 + at and 110 + 2 at.
+    fn samples(at: usize) -> [u64; 2] {
+        [100 + at as u64, 110 + 2 * at as u64]
+    }
+
+    fn point(fixed: Fixed, window_ns: Option<f64>) -> Point {
+        let mut parts = [Moments::default(); PARTS];
+        parts.iter_mut().enumerate().for_each(|(at, part)| part.add(&samples(at)));
+        Point {
+            parts,
+            samples: 2 * PARTS as u64,
+            scale: Scale::new(fixed, &clock_ns()),
+            units: 4.0,
+            read: 10.0,
+            work: Work { iterations: 5.0, window_ns, cycle_ns: None },
+        }
+    }
+
+    fn close(found: Option<f64>, expected: f64) -> bool {
+        found.is_some_and(|found| (found / expected - 1.0).abs() < 1e-9)
+    }
+
+    /// Returns mean and variance of the parts that remain.
+    fn without(left_out: usize, groups: usize) -> (f64, f64) {
+        let in_group = PARTS / groups;
+        let kept: Vec<f64> = (0..PARTS)
+            .filter(|part| part / in_group != left_out)
+            .flat_map(samples)
+            .map(|sample| sample as f64)
+            .collect();
+        let mean = kept.iter().sum::<f64>() / kept.len() as f64;
+        let squares: f64 = kept.iter().map(|sample| (sample - mean).powi(2)).sum();
+        (mean, squares / (kept.len() - 1) as f64)
+    }
+
+    #[test]
+    fn a_group_of_parts_is_left_out() {
+        let (work, time) = (point(Fixed::Work, None), point(Fixed::Time, Some(1_000.0)));
+        for (left_out, groups) in [(0, 4), (3, 4), (4, 4), (31, 32), (1, 2), (8, 8)] {
+            let (mean, variance) = without(left_out, groups);
+            let name = format!("{left_out} of {groups}");
+            assert!(close(work.noise(left_out, groups), variance / (mean - 10.0) / 4.0), "{name}");
+            assert!(close(work.time(left_out, groups), (mean - 10.0) / 5.0), "{name}");
+            assert!(close(time.time(left_out, groups), 1_000.0 / mean / 5.0), "{name}");
+        }
+    }
+
+    /// Of fixed time the most work is the shortest iteration.
+    #[test]
+    fn the_shortest_iteration_is_on_the_undisturbed_side() {
+        let (work, time) = (point(Fixed::Work, None), point(Fixed::Time, Some(1_000.0)));
+        assert!(close(work.shortest(), (100.0 - 10.0) / 5.0), "{:?}", work.shortest());
+        assert!(close(time.shortest(), 1_000.0 / 172.0 / 5.0), "{:?}", time.shortest());
+        let [least, mean, greatest] = work.times_ns().expect("samples").map(Some);
+        assert!(close(least, 18.0) && close(greatest, (172.0 - 10.0) / 5.0), "{least:?}");
+        assert!(close(mean, (without(PARTS, PARTS).0 - 10.0) / 5.0), "{mean:?}");
+        assert_eq!(
+            Point { read: 100.0, ..work }.times_ns(),
+            None,
+            "nothing is left of the shortest"
+        );
+    }
+
+    /// The variance of values that are rounded to a step of the counter is a twelfth of its square.
+    #[test]
+    fn samples_that_vary_by_less_than_a_step_are_fine() {
+        let of_parts = |samples: &[&[u64]]| {
+            let mut parts = [Moments::default(); PARTS];
+            parts.iter_mut().zip(samples).for_each(|(part, samples)| part.add(samples));
+            Point { parts, ..point(Fixed::Work, None) }
+        };
+        // A step of the made-up counter is a tick: a variance of 1/12.
+        let rarely: Vec<u64> = (0..100).map(|at| u64::from(at % 20 == 0)).collect();
+        let often: Vec<u64> = (0..100).map(|at| u64::from(at % 5 == 0)).collect();
+        assert!(of_parts(&[&rarely]).is_fine() && !of_parts(&[&often]).is_fine());
+        assert!(!of_parts(&[&[7]]).is_fine(), "one sample has no variance");
+        assert!(of_parts(&[&[7]]).is_single() && !of_parts(&[&[7], &[7]]).is_single());
+        assert!(!of_parts(&[]).is_single());
+    }
+}

@@ -86,3 +86,39 @@ impl SharedSets {
             .is_none_or(|bytes| self.sets.get(experiment).is_some_and(|sets| sets.contains(&bytes)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_that_wait_are_used_if_all_recordings_state_them() {
+        let clock = Clock {
+            read_mean_ticks: 24.6,
+            sample_read_mean_ticks: Some(40.0),
+            ..crate::testing::clock_ns()
+        };
+        let cases =
+            [(0, 0, 40.0, false), (3, 3, 40.0, false), (3, 2, 25.0, true), (3, 0, 25.0, false)];
+        for (with_sets, with_waiting_read, ticks, differ) in cases {
+            let shared = SharedSets { with_sets, with_waiting_read, ..SharedSets::default() };
+            assert_eq!(shared.read_ticks(&clock), ticks, "{with_waiting_read} of {with_sets}");
+            assert_eq!(shared.reads_differ(), differ, "{with_waiting_read} of {with_sets}");
+        }
+    }
+
+    #[test]
+    fn a_working_set_compares_if_all_have_it() {
+        let sets = BTreeMap::from([("reads".to_owned(), BTreeSet::from([64, 128]))]);
+        let shared = SharedSets { sets, ..SharedSets::default() };
+        let cases = [
+            ("reads", Some(64), true),
+            ("reads", Some(65), false),
+            ("writes", Some(64), false),
+            ("writes", None, true),
+        ];
+        for (experiment, bytes, expected) in cases {
+            assert_eq!(shared.has(experiment, bytes), expected, "{bytes:?} of {experiment}");
+        }
+    }
+}

@@ -200,4 +200,54 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn cores_of_different_speeds_are_compared_in_their_cycles() {
+        let row = |cycles: &[Option<f64>]| -> Vec<Option<Time>> {
+            cycles.iter().map(|cycle| Some(time(10.0, *cycle))).collect()
+        };
+        let cases = [
+            ("one speed", vec![row(&[Some(0.25), Some(0.25)])], Unit::Time),
+            ("a calibration apart", vec![row(&[Some(0.25), Some(0.2524)])], Unit::Time),
+            ("over a hundredth", vec![row(&[Some(0.2526), Some(0.25)])], Unit::CoreCycles),
+            (
+                "only in the second",
+                vec![row(&[Some(0.25); 2]), row(&[Some(0.25), Some(0.3)])],
+                Unit::CoreCycles,
+            ),
+            ("not known", vec![row(&[Some(0.25), None])], Unit::Unknown),
+            (
+                "not known in the second",
+                vec![row(&[Some(0.25), Some(0.3)]), row(&[None])],
+                Unit::Unknown,
+            ),
+            ("absent", vec![vec![Some(time(10.0, Some(0.25))), None]], Unit::Time),
+            ("nothing", vec![], Unit::Time),
+        ];
+        for (name, rows, expected) in cases {
+            assert_eq!(unit(&rows), expected, "case: {name}");
+        }
+    }
+
+    #[test]
+    fn ratios_over_experiments_have_a_median_and_a_range() {
+        let ratio = |over_first: Option<f64>, interval: Option<(f64, f64)>| IterationTime {
+            mean_ns: 1.0,
+            shortest_ns: 1.0,
+            over_first,
+            interval: interval.map(|(low, high)| Interval { low, high }),
+        };
+        let times = [
+            ratio(Some(1.5), Some((1.0, 2.0))),
+            ratio(Some(0.5), Some((0.4, 0.9))),
+            ratio(None, Some((3.0, 4.0))),
+            ratio(Some(1.2), None),
+            ratio(Some(2.0), Some((1.1, 3.0))),
+            ratio(Some(0.9), Some((0.8, 1.0))),
+        ];
+        let found = over_first(times.into_iter()).expect("some are compared");
+        let expected = TimesOverFirst { median: 1.2, lowest: 0.5, highest: 2.0, clear: 2 };
+        assert_eq!(found, expected);
+        assert_eq!(over_first([ratio(None, None)].into_iter()), None);
+    }
 }

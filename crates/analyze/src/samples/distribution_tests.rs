@@ -163,3 +163,89 @@ fn intervals_cover_the_quantile_of_samples_that_depend_on_each_other() {
     let wider = widths.sum::<f64>() / runs.len() as f64 / independent;
     assert!((3.0..5.0).contains(&wider), "{wider} times as wide");
 }
+
+/// Quantiles with their intervals, the decile, fences and outliers beside those of the sorted values.
+#[test]
+fn a_distribution_is_that_of_its_sorted_values() {
+    let mut random = Pcg64Mcg::seed_from_u64(18);
+    for trial in 0..200 {
+        let fixed = if trial % 2 == 0 { Fixed::Work } else { Fixed::Time };
+        let count = 400 + trial % 7;
+        let values: Vec<u64> = (0..count)
+            .map(|_| {
+                let far = random.random_range(0..40) == 0;
+                100 + random.random_range(0..12_u64)
+                    + if far { random.random_range(0..60) } else { 0 }
+            })
+            .collect();
+        let block = 10 + trial % 3;
+        let found = distribution(&values, fixed, block).expect("not empty");
+        let mut sorted = values.clone();
+        sorted.sort_unstable();
+        let rank = |rank: usize| sorted[rank.clamp(1, sorted.len()) - 1];
+        for share in [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999] {
+            let raw = rank((share * count as f64 - 1e-9).ceil() as usize);
+            let got = quantile(&found, share);
+            assert_eq!(got.value, raw as f64, "{trial}: {share}");
+            let reach = |value: u64| {
+                let in_block = |block: &[u64]| {
+                    block.iter().filter(|&&at| at <= value).count() as f64 / block.len() as f64
+                };
+                let shares: Vec<f64> = values.chunks_exact(block as usize).map(in_block).collect();
+                crate::stats::Spread::from_blocks(&shares).expect("many blocks").reach()
+            };
+            let independent = 1.959_963_985 * (share * (1.0 - share) / count as f64).sqrt();
+            let reach = reach(raw).max(reach(raw - 1)).max(independent);
+            let end = |share: f64| rank((share * count as f64).ceil() as usize) as f64;
+            let (low, high) = (share - reach, share + reach);
+            let expected =
+                (low > 0.0 && high < 1.0).then(|| Interval { low: end(low), high: end(high) });
+            assert_eq!(got.interval, expected, "{trial}: {share}");
+        }
+        let tenfold: Vec<u64> = sorted.iter().flat_map(|&value| [value; 10]).collect();
+        let decile = if fixed == Fixed::Work { 2 } else { 7 };
+        let inside = &tenfold[decile * sorted.len()..(decile + 1) * sorted.len()];
+        let mean = inside.iter().sum::<u64>() as f64 / inside.len() as f64;
+        assert!((found.third_decile_mean - mean).abs() < 1e-9, "{trial}: {found:?}, not {mean}");
+        check_outliers(&found, &sorted, fixed);
+    }
+}
+
+/// The slow quartile counts as far from the median as the fast one, and the body is at least three wide.
+fn check_outliers(found: &Distribution, sorted: &[u64], fixed: Fixed) {
+    let at = |rank: usize| sorted[rank - 1] as f64;
+    let count = sorted.len();
+    let (first, median, third) =
+        (at(count.div_ceil(4)), at(count.div_ceil(2)), at(count - count / 4));
+    let (low, high) = match fixed {
+        Fixed::Work => (first, third.min(2.0 * median - first)),
+        Fixed::Time => (first.max(2.0 * median - third), third),
+    };
+    let reach = 3.0 * (high - low).max(3.0);
+    let (below, above) = match fixed {
+        Fixed::Work => (found.fasties, found.slowies),
+        Fixed::Time => (found.slowies, found.fasties),
+    };
+    assert_eq!((below.fence, above.fence), (low - reach, high + reach));
+    let beyond: Vec<f64> =
+        sorted.iter().map(|&value| value as f64).filter(|&value| value > high + reach).collect();
+    assert_eq!((above.count, below.count), (beyond.len() as u64, 0));
+    assert!((above.share - beyond.len() as f64 / count as f64).abs() < 1e-12);
+    let mean = beyond.iter().sum::<f64>() / beyond.len() as f64;
+    assert!(above.mean.is_none_or(|found| (found - mean).abs() < 1e-3), "{above:?}, not {mean}");
+    assert_eq!(above.extreme, beyond.last().copied());
+    assert_eq!(above.mean.is_some(), !beyond.is_empty());
+}
+
+/// The body of equal values is three steps of the counter wide, whatever a step is.
+#[test]
+fn fences_are_as_wide_as_the_counter_can_tell() {
+    let clock = anechoic_recording::Clock { read_deltas: vec![(26, 9), (52, 1)], ..clock_ns() };
+    let scale = Scale::new(Fixed::Work, &clock);
+    assert_eq!(scale.step(), 26);
+    let mut shares = BlockShares::new(1);
+    shares.add(&[1_000; 20]);
+    let (mut cells, _) = shares.finish();
+    let fences = Fences::new(cells.cells(), 20, &scale);
+    assert_eq!((fences.low, fences.high), (1_000 - 9 * 26, 1_000 + 9 * 26));
+}

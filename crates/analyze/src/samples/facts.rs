@@ -132,3 +132,63 @@ fn step_change(parameters: &Parameters, outcome: &Outcome) -> Option<f64> {
     let change = outcome.step_ticks? as f64 / calibrated - 1.0;
     Some(change).filter(|change| change.is_finite())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::{builders, sample};
+    use anechoic_recording::run::RunState;
+
+    /// A series of 1,000 iterations in 2,590 ticks, with a step of 10 iterations.
+    fn facts(step_ticks: Option<u64>) -> SeriesFacts {
+        let series = sample::series().swap_remove(0);
+        let outcome =
+            Outcome { step_ticks, first_ticks: 700, last_ticks: 1_000, ..Outcome::default() };
+        let run = Run {
+            start_ticks: 500,
+            clock: builders::clock(1_000_000_000),
+            ..sample::run(RunState::Complete)
+        };
+        SeriesFacts::new(&series, &outcome, &run)
+    }
+
+    #[test]
+    fn a_step_that_changed_by_a_quarter_is_no_longer_calibrated() {
+        // A calibrated step takes 25.9 ticks.
+        let cases = [
+            (None, None, true),
+            (Some(26), Some(26.0), true),
+            (Some(32), Some(32.0), true),
+            (Some(33), Some(33.0), false),
+            (Some(20), Some(20.0), true),
+            (Some(19), Some(19.0), false),
+        ];
+        for (step_ticks, expected, is_calibrated) in cases {
+            let found = facts(step_ticks);
+            let change = expected.map(|ticks| ticks / 25.9 - 1.0);
+            let near = |(found, change): (f64, f64)| (found - change).abs() < 1e-12;
+            assert!(found.step_change.zip(change).is_none_or(near), "{step_ticks:?}: {found:?}");
+            assert_eq!(found.step_change.is_some(), change.is_some(), "{step_ticks:?}");
+            assert_eq!(found.is_calibrated(), is_calibrated, "{step_ticks:?}");
+        }
+        assert_eq!((facts(None).start_ns, facts(None).wall_ns), (200, 300));
+    }
+
+    #[test]
+    fn a_series_is_whole_if_nothing_of_it_is_missing() {
+        type Case = (&'static str, fn(&mut SeriesFacts), bool);
+        let cases: [Case; 6] = [
+            ("complete", |_| {}, true),
+            ("steady", |facts| facts.ended = Ended::Steady, true),
+            ("unsteady", |facts| facts.ended = Ended::Unsteady, false),
+            ("lost", |facts| facts.lost = 1, false),
+            ("missing", |facts| facts.missing = 1, false),
+            ("wrong", |facts| facts.wrong = 1, false),
+        ];
+        for (name, spoil, expected) in cases {
+            let mut facts = SeriesFacts { ended: Ended::Complete, ..facts(None) };
+            spoil(&mut facts);
+            assert_eq!(facts.is_whole(), expected, "case: {name}");
+        }
+    }
+}

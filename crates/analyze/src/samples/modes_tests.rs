@@ -328,3 +328,29 @@ fn a_family_of_series_is_judged_from_the_most_significant_one_on() {
         assert_eq!(one.differs, expected, "{with_tick_slow} of samples with a tick are slow");
     }
 }
+
+/// The split with the largest variance between both groups, by trying each.
+#[test]
+fn lengths_are_split_where_the_groups_are_farthest_apart() {
+    let mut random = random(6);
+    for trial in 0..300 {
+        let count = 2 + trial % 40;
+        let mut lengths: Vec<u64> =
+            (0..count).map(|_| 1_000 + (random.random::<f64>() * 30.0) as u64 * 7).collect();
+        lengths.sort_unstable();
+        let mean = |part: &[u64]| part.iter().sum::<u64>() as f64 / part.len() as f64;
+        let between = |at: usize| {
+            let (lower, upper) = lengths.split_at(at);
+            lower.len() as f64 * upper.len() as f64 * (mean(upper) - mean(lower)).powi(2)
+        };
+        let allowed = (1..count).filter(|&at| lengths[at - 1] < lengths[at]);
+        let most = allowed.map(between).fold(0.0, f64::max);
+        let found = split(&lengths);
+        if most == 0.0 {
+            assert_eq!(found, 0, "{lengths:?}");
+            continue;
+        }
+        assert!(lengths[found - 1] < lengths[found], "{found} of {lengths:?}");
+        assert!(between(found) >= most * (1.0 - 1e-9), "{found} of {lengths:?}");
+    }
+}

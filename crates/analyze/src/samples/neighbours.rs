@@ -219,6 +219,14 @@ mod tests {
         near.break_off();
         let compared = near.next().expect("two on either side");
         assert_eq!(compared.weighted_excess(), (17.0, 45.0));
+        // With three before the variance is 16 / 3 and that of the mean 16 / 3 · (1/3 + 1/2) / 4.
+        let mut near = between(&[10, 12, 14], 20, &[20, 24]);
+        near.break_off();
+        let (usual, excess) = near.next().expect("two on either side").weighted_excess();
+        assert!(
+            usual == 17.0 && (excess - (51.0 - 16.0 / 3.0 + 10.0 / 9.0)).abs() < 1e-9,
+            "{excess}"
+        );
     }
 
     #[test]

@@ -71,3 +71,76 @@ pub(crate) fn cycles_per_instruction(series: &Series) -> Option<f64> {
     let cycles = megacycle_ticks as f64 * f64::from(instructions);
     (cycles > 0.0 && megaiteration_ticks > 0).then(|| megaiteration_ticks as f64 / cycles)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::block_shares::BlockShares;
+    use crate::samples::distribution::SeriesValues;
+    use crate::samples::moments::Moments;
+    use crate::samples::values::Scale;
+    use crate::testing::clock_ns;
+    use anechoic_lab::sample;
+    use anechoic_recording::run::{Outcome, RunState};
+
+    /// Returns the distribution of samples that all have this value.
+    fn equal(value: u64, fixed: Fixed) -> Distribution {
+        let (mut moments, mut shares) = (Moments::default(), BlockShares::new(1));
+        moments.add(&[value; 10]);
+        shares.add(&[value; 10]);
+        let (mut cells, blocks) = shares.finish();
+        let (rounding, scale) = (cells.rounding(), Scale::new(fixed, &clock_ns()));
+        let (moments, cells) = (&moments, cells.cells());
+        let values = SeriesValues { moments, cells, rounding, blocks: &blocks, scale };
+        Distribution::from_values(&values).expect("ten values")
+    }
+
+    /// The kernel has 512 instructions in an iteration, and 1,000 iterations in a sample. A tick takes half a nanosecond.
+    fn pace(fixed: Fixed, change: fn(&mut Series)) -> Option<Pace> {
+        let mut series = sample::series().swap_remove(0);
+        series.fixed = fixed;
+        change(&mut series);
+        let facts =
+            SeriesFacts::new(&series, &Outcome::default(), &sample::run(RunState::Complete));
+        // Samples of 1 ms, or 4 units of work in each.
+        let samples = equal(if fixed == Fixed::Work { 1_000_000 } else { 4 }, fixed);
+        Pace::new(&facts, &series, &samples, 1e6, 0.5)
+    }
+
+    fn close(found: f64, expected: f64) -> bool {
+        (found / expected - 1.0).abs() < 1e-12
+    }
+
+    #[test]
+    fn the_pace_is_that_of_the_calibration_or_else_of_the_samples() {
+        // A million iterations took 307,200,000 ticks, a million cycles 600,000.
+        let known = pace(Fixed::Work, |_| {}).expect("a calibration");
+        assert!(close(known.ns_per_instruction, 307.2 * 0.5 / 512.0), "{known:?}");
+        assert!(close(known.ticks_per_instruction, 307.2 / 512.0), "{known:?}");
+        let cycles = known.cycles.expect("the length of a cycle");
+        assert!(close(cycles.per_instruction, 307.2 / 512.0 / 0.6), "{cycles:?}");
+        assert!(close(cycles.core_mhz, 1e3 / 0.3), "{cycles:?}");
+        let unknown = |series: &mut Series| series.parameters.megaiteration_ticks = 0;
+        let work = pace(Fixed::Work, unknown).expect("samples");
+        assert!(close(work.ns_per_instruction, 1e6 / 512_000.0), "{work:?}");
+        let time = pace(Fixed::Time, unknown).expect("samples");
+        assert!(close(time.ns_per_instruction, 1e6 / (4.0 * 512_000.0)), "{time:?}");
+        let without = |series: &mut Series| series.parameters.instructions = 0;
+        assert_eq!(pace(Fixed::Work, without), None, "a kernel without instructions");
+        let no_cycle = |series: &mut Series| series.parameters.megacycle_ticks = 0;
+        assert_eq!(pace(Fixed::Work, no_cycle).expect("a calibration").cycles, None);
+    }
+
+    #[test]
+    fn cycles_come_from_both_calibrations() {
+        let found = |change: fn(&mut Series)| {
+            let mut series = sample::series().swap_remove(0);
+            change(&mut series);
+            cycles_per_instruction(&series)
+        };
+        assert!(found(|_| {}).is_some_and(|cycles| close(cycles, 307.2 / (0.6 * 512.0))));
+        assert_eq!(found(|series| series.parameters.megacycle_ticks = 0), None);
+        assert_eq!(found(|series| series.parameters.megaiteration_ticks = 0), None);
+        assert_eq!(found(|series| series.parameters.instructions = 0), None);
+    }
+}

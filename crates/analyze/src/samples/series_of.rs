@@ -151,3 +151,32 @@ fn block_length(outcome: &Outcome, expected: u64, run: &Run) -> u64 {
     let shortest = u64::try_from(shortest.div_ceil(wall)).unwrap_or(u64::MAX);
     shortest.max(expected.div_ceil(MOST_BLOCKS)).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::{builders, sample};
+    use anechoic_recording::run::RunState;
+
+    #[test]
+    fn blocks_are_a_hundredth_of_the_samples_or_take_ten_milliseconds() {
+        let run = Run { clock: builders::clock(1_000_000_000), ..sample::run(RunState::Complete) };
+        let length = |wall_ms: u64, expected: u64| {
+            let last_ticks = 500 + wall_ms * 1_000_000;
+            let outcome = Outcome { first_ticks: 500, last_ticks, ..Outcome::default() };
+            block_length(&outcome, expected, &run)
+        };
+        let cases = [
+            ("a hundredth", 10_000, 5_000, 50),
+            ("a hundredth, rounded up", 10_000, 5_001, 51),
+            ("as many as take 10 ms", 100, 5_000, 500),
+            ("rounded up", 300, 5_000, 167),
+            ("few samples", 10_000, 3, 1),
+            ("no time", 0, 7, 7 * 10_000_000),
+            ("no samples", 100, 0, 1),
+        ];
+        for (name, wall_ms, expected, blocks) in cases {
+            assert_eq!(length(wall_ms, expected), blocks, "case: {name}");
+        }
+    }
+}

@@ -91,3 +91,33 @@ pub(crate) fn undisturbed(values: &mut Values) -> Option<Spread> {
 pub(crate) fn ns_of(ticks: f64, clock: &Clock) -> f64 {
     (ticks * clock.seconds(1) * 1e12).round() / 1e3
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::clock_ns;
+
+    #[test]
+    fn spread_is_judged_where_the_kernel_caused_enough_of_it() {
+        // Raw, left and undisturbed spread, and the share of what was caused that is accounted for.
+        let cases = [
+            ("all of it", 100, 20, Some(20), Some(1.0)),
+            ("half", 100, 60, Some(20), Some(0.5)),
+            ("more than there was", 100, 0, Some(20), Some(1.0)),
+            ("more is left than was", 100, 140, Some(20), Some(-0.5)),
+            ("undisturbed is not known", 100, 25, None, Some(0.75)),
+            ("hardly more than undisturbed", 100, 50, Some(80), None),
+            ("a little more than that", 100, 90, Some(79), Some(10.0 / 21.0)),
+            ("a step of the counter", 1, 0, None, None),
+            ("two steps", 2, 0, None, Some(1.0)),
+            ("nothing", 0, 0, None, None),
+        ];
+        for (name, raw, left, undisturbed, expected) in cases {
+            let found = accounted(raw, left, undisturbed, &clock_ns());
+            let near = |(found, expected): (f64, f64)| (found - expected).abs() < 1e-12;
+            assert!(found.share.zip(expected).is_none_or(near), "case: {name}: {found:?}");
+            assert_eq!(found.share.is_some(), expected.is_some(), "case: {name}: {found:?}");
+            assert_eq!((found.raw_ns, found.left_ns), (raw as f64, left as f64), "case: {name}");
+        }
+    }
+}

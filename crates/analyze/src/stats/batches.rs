@@ -73,4 +73,35 @@ mod tests {
         [1.0, 2.0, 4.0].into_iter().for_each(|value| few.add(value));
         assert_eq!(few.spread(), Spread::from_blocks(&[1.0, 2.0, 4.0]));
     }
+
+    /// Sums, count, mean and squares beside those of the values added up in batches of the smallest length that leaves
+    /// fewer than the most.
+    #[test]
+    fn each_batch_is_the_sum_of_its_values() {
+        for count in [1, 2, 127, 128, 129, 255, 256, 257, 1_000, 4_097] {
+            let value = |at: u32| f64::from(at * 7 % 11) + f64::from(at / 50);
+            let values: Vec<f64> = (0..count).map(value).collect();
+            let mut batches = Batches::default();
+            values.iter().for_each(|value| batches.add(*value));
+            let doubled =
+                (0..).find(|doubled| values.len() >> doubled < MOST).expect("some length");
+            let expected: Vec<f64> =
+                values.chunks_exact(1 << doubled).map(|batch| batch.iter().sum()).collect();
+            assert_eq!((batches.doubled, &batches.sums), (doubled, &expected), "{count} values");
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            assert!((batches.mean - mean).abs() < 1e-9 && (batches.squares - squares).abs() < 1e-6);
+        }
+    }
+
+    /// Batches of alternating values are all alike: what is left is the error of independent values.
+    #[test]
+    fn the_error_is_at_least_that_of_independent_values() {
+        let mut batches = Batches::default();
+        (0..256).for_each(|at| batches.add(f64::from(at % 2)));
+        let spread = batches.spread().expect("many values");
+        let expected = (256.0 * 0.25_f64 / 255.0 / 256.0).sqrt();
+        assert!((spread.standard_error - expected).abs() < 1e-12, "{spread:?}");
+        assert_eq!(spread.effective, 256.0);
+    }
 }

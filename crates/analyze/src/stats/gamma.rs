@@ -47,3 +47,35 @@ pub(super) fn gamma_quantile(probability: f64, shape: f64) -> f64 {
         |gamma| gamma.inverse_cdf(probability),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a mean of its standard deviation the distribution is exponential.
+    #[test]
+    fn bounds_of_an_exponential_sum_in_closed_form() {
+        let quantile = |mean: f64, below: f64| -mean * (1.0 - below).ln();
+        let low = lowest_mean(2.0, 4.0);
+        assert!((low - quantile(2.0, 0.025)).abs() < 1e-8, "{low}");
+        // The unseen event is 6: 2 + 6 in the mean, and 28 + 36 in the variance.
+        let high = highest_mean(2.0, 28.0, 2.0);
+        assert!((high - quantile(8.0, 0.975)).abs() < 1e-6, "{high}");
+        let constant = [lowest_mean(3.0, 0.0), lowest_mean(0.0, 1.0), highest_mean(3.0, 0.0, 0.0)];
+        assert_eq!((constant, highest_mean(0.0, 0.0, 0.0)), ([3.0, 0.0, 3.0], 0.0));
+    }
+
+    /// The other library computes the probability, not the quantile.
+    #[test]
+    fn the_approximation_for_many_events_is_exact_to_six_digits() {
+        for shape in [9_999.0, 10_000.0, 20_000.0, 1e6] {
+            for probability in [0.025, 0.05, 0.5, 0.95, 0.975] {
+                let found = gamma_quantile(probability, shape);
+                let gamma = Gamma::new(shape, 1.0).expect("a shape");
+                let step = 1e-6 * shape;
+                let around = gamma.cdf(found - step)..gamma.cdf(found + step);
+                assert!(around.contains(&probability), "{probability} of {shape}: {found}");
+            }
+        }
+    }
+}

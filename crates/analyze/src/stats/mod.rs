@@ -116,4 +116,52 @@ mod tests {
         assert_eq!((median(&mut [5.0, 1.0, 2.0]), median(&mut [])), (2.0, 0.0));
         assert_eq!((deviation(&[1.0, 2.0, 3.0]), deviation(&[1.0])), (Some(1.0), None));
     }
+
+    #[test]
+    fn errors_and_middles_in_closed_form() {
+        let close = |found: f64, expected: f64| (found - expected).abs() < 1e-12;
+        // Squared deviations from 5 add up to 16 + 1 + 1 + 16 + 36.
+        let values = [1.0, 4.0, 4.0, 5.0, 11.0];
+        assert_eq!(deviation(&values), Some((54.0_f64 / 4.0).sqrt()));
+        assert_eq!(standard_error(&values), Some((54.0_f64 / 4.0 / 5.0).sqrt()));
+        assert_eq!((standard_error(&[3.0]), standard_error(&[])), (None, None));
+        assert_eq!((median(&mut [8.0, 1.0, 3.0, 2.0]), median(&mut [6.0])), (2.5, 6.0));
+        assert!(close(relative(0.5), (0.25_f64.exp() - 1.0).sqrt()) && close(relative(0.0), 0.0));
+    }
+
+    #[test]
+    fn an_interval_that_touches_zero_includes_it() {
+        let cases = [
+            (-1.0, 1.0, false),
+            (0.0, 1.0, false),
+            (-1.0, 0.0, false),
+            (0.1, 1.0, true),
+            (-1.0, -0.1, true),
+        ];
+        for (low, high, expected) in cases {
+            assert_eq!(Interval { low, high }.excludes_zero(), expected, "{low} to {high}");
+        }
+    }
+
+    /// The ends are the shares p for which |p - found / total| is z standard errors sqrt(p (1 - p) / total).
+    #[test]
+    fn wilsons_ends_solve_his_equation() {
+        for (found, total) in [(1, 2), (3, 10), (9, 10), (50, 1_000)] {
+            let interval = wilson(found, total);
+            let (seen, n) = (found as f64 / total as f64, total as f64);
+            for end in [interval.low, interval.high] {
+                let errors = (end - seen).abs() / (end * (1.0 - end) / n).sqrt();
+                assert!((errors - NORMAL).abs() < 1e-9, "{found} of {total}: {interval:?}");
+            }
+            assert!(
+                interval.low < seen && seen < interval.high,
+                "{found} of {total}: {interval:?}"
+            );
+        }
+        let square = NORMAL * NORMAL;
+        let (none, all) = (wilson(0, 7), wilson(7, 7));
+        assert!(none.low == 0.0 && (none.high - square / (7.0 + square)).abs() < 1e-12, "{none:?}");
+        assert!(all.high == 1.0 && (all.low - 7.0 / (7.0 + square)).abs() < 1e-12, "{all:?}");
+        assert_eq!(wilson(0, 0), Interval { low: 0.0, high: 1.0 });
+    }
 }

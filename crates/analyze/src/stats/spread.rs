@@ -7,6 +7,8 @@ use super::{Interval, inflation, mean, student_t, unbiased};
 const ESTIMATED_FROM: f64 = 20.0;
 /// Standard errors that are added to a correlation, because intervals that are too narrow are the worse mistake.
 const CAUTION: f64 = 0.5;
+/// Number of covariances in a row that must be insignificant. The rule raises it from 10^25 blocks on.
+const IN_A_ROW: usize = 5;
 /// Smaller differences of blocks, relative to the largest, are errors of rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -148,14 +150,9 @@ fn significant(deviations: &[f64]) -> f64 {
     sum / covariances[0] / (1.0 - lowered).max(0.2) * own
 }
 
-/// Returns how many covariances in a row must be insignificant.
-fn in_a_row(blocks: usize) -> usize {
-    ((blocks as f64).log10().sqrt().ceil() as usize).max(5)
-}
-
 /// Returns the largest distance of blocks that is tested.
 fn furthest_searched(blocks: usize) -> usize {
-    (blocks as f64).sqrt().ceil() as usize + in_a_row(blocks)
+    (blocks as f64).sqrt().ceil() as usize + IN_A_ROW
 }
 
 /// Returns the distance of blocks beyond which several covariances in a row are not significant.
@@ -164,7 +161,7 @@ fn last_significant(covariances: &[f64], blocks: usize) -> usize {
     let limit = 2.0 * (count.log10() / count).sqrt() * covariances[0];
     let within = |lag: usize| covariances.get(lag).is_none_or(|value| value.abs() < limit);
     let most = furthest_searched(blocks).min(covariances.len() - 1);
-    let quiet = |lag: &usize| (1..=in_a_row(blocks)).all(|more| within(lag + more));
+    let quiet = |lag: &usize| (1..=IN_A_ROW).all(|more| within(lag + more));
     let last = || (1..=most).rev().find(|&lag| !within(lag));
     (0..most).find(quiet).or_else(last).unwrap_or(1)
 }
@@ -254,5 +251,116 @@ mod tests {
         let found = significant(&deviations);
         assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
         assert!((found - 2.0).abs() < 0.2, "{found}");
+    }
+
+    #[test]
+    fn carriers_are_those_of_their_formula_and_rounding_is_no_spread() {
+        let cases: [(&str, &[f64], f64); 6] = [
+            ("squares of 2, fourth powers of 2", &[1.0, 2.0, 3.0], 2.0),
+            ("squares of 6, fourth powers of 18", &[0.0, 0.0, 3.0], 2.0),
+            ("two of four", &[-1.0, 1.0, 0.0, 0.0], 2.0),
+            ("equal", &[5.0, 5.0, 5.0], f64::INFINITY),
+            ("equal but for rounding", &[-1e6, -1e6, -1e6 + 1e-3], f64::INFINITY),
+            ("more than rounding", &[-1e6, -1e6, -1e6 + 1e-2], 2.0),
+        ];
+        for (name, blocks, expected) in cases {
+            let found = carriers(blocks);
+            let agrees = found == expected || (found / expected - 1.0).abs() < 1e-3;
+            assert!(agrees, "case: {name}: {found}");
+        }
+    }
+
+    /// The factor of the window of Politis and Romano, written with loops.
+    fn flat_top(deviations: &[f64]) -> f64 {
+        let n = deviations.len();
+        let count = n as f64;
+        let product =
+            |lag: usize| (lag..n).map(|at| deviations[at] * deviations[at - lag]).sum::<f64>();
+        let correlations: Vec<f64> = (0..n).map(|lag| product(lag) / product(0)).collect();
+        let limit = 2.0 * (count.log10() / count).sqrt();
+        let searched = count.sqrt().ceil() as usize + 5;
+        let known = (n / 3).min(2 * searched);
+        let is_significant = |lag: usize| lag <= known && correlations[lag].abs() >= limit;
+        let most = searched.min(known);
+        let mut last = (1..=most).rev().find(|&lag| is_significant(lag)).unwrap_or(1);
+        for lag in (0..most).rev() {
+            if !(lag + 1..=lag + 5).any(is_significant) {
+                last = lag;
+            }
+        }
+        let edge = (2 * last).min(known);
+        let (mut sum, mut lowered) = (1.0, 1.0);
+        for lag in 1..=edge {
+            let weight = if 2 * lag <= edge { 1.0 } else { 2.0 - 2.0 * lag as f64 / edge as f64 };
+            sum += 2.0 * weight * correlations[lag];
+            lowered += 2.0 * weight * (1.0 - lag as f64 / count);
+        }
+        sum / (1.0 - lowered / count).max(0.2) * (1.0 - 1.0 / count)
+    }
+
+    /// Blocks of every number and dependence: the error is the largest of three, the number of effective blocks follows.
+    #[test]
+    fn the_error_is_the_largest_of_three() {
+        let mut random = Pcg64Mcg::seed_from_u64(13);
+        let mut largest = [0, 0, 0];
+        for trial in 0..600 {
+            let kept = [0.0, 0.5, 0.9, -0.6][trial % 4];
+            let mut state = 0.0;
+            let mut next = || {
+                state = kept * state + random.random::<f64>() - 0.5;
+                state
+            };
+            // Every third: alike in pairs that come back after three blocks.
+            let blocks: Vec<f64> = (0..2 + trial % 70).map(|_| next()).collect();
+            let blocks =
+                if trial % 3 == 0 { (0..3).flat_map(|_| blocks.clone()).collect() } else { blocks };
+            let count = blocks.len() as f64;
+            let mean = blocks.iter().sum::<f64>() / count;
+            let deviations: Vec<f64> = blocks.iter().map(|block| block - mean).collect();
+            let squares: f64 = deviations.iter().map(|deviation| deviation * deviation).sum();
+            let next: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+            let correlation = next / squares;
+            let caution =
+                if count < 20.0 { 0.0 } else { 0.5 * ((1.0 - correlation.powi(2)) / count).sqrt() };
+            let raised = correlation + (1.0 + 3.0 * correlation) / count + caution;
+            let raised = raised.clamp(0.0, 0.97);
+            let factors = [1.0, (1.0 + raised) / (1.0 - raised), flat_top(&deviations)];
+            let factor = factors.into_iter().fold(0.0, f64::max);
+            let which = factors.iter().position(|one| *one == factor).expect("one of them");
+            largest[which] += 1;
+            let found = Spread::from_blocks(&blocks).expect("two blocks or more");
+            let error = (factor * squares / (count - 1.0) / count).sqrt();
+            assert!(
+                (found.standard_error / error - 1.0).abs() < 1e-9,
+                "{trial}: {found:?}, not {error}"
+            );
+            assert!((found.effective / (count / factor) - 1.0).abs() < 1e-9, "{trial}: {found:?}");
+        }
+        assert!(largest.iter().all(|times| *times > 5), "{largest:?}");
+    }
+
+    #[test]
+    fn bounds_in_closed_form() {
+        let spread = Spread { standard_error: 0.1, effective: 11.9, carriers: 5.0 };
+        // Ten degrees of freedom: 2.2281.
+        let reach = 0.1 * 2.228_138_85;
+        assert!((spread.reach() - reach).abs() < 1e-8, "{spread:?}");
+        let around = spread.around(1.0);
+        assert!(
+            (around.low - (1.0 - reach)).abs() < 1e-8 && (around.high - (1.0 + reach)).abs() < 1e-8
+        );
+        let bounds = spread.bounds(2.0, 5.0);
+        let interval = bounds.interval.expect("as many carriers as are needed");
+        assert!((interval.high - 2.0 * (reach / 2.0).exp()).abs() < 1e-7, "{bounds:?}");
+        assert!((interval.low - 2.0 / (reach / 2.0).exp()).abs() < 1e-7, "{bounds:?}");
+        assert_eq!(bounds.at_least, Some(interval.low));
+        assert_eq!(spread.bounds(2.0, 5.1), Bounds { interval: None, at_least: bounds.at_least });
+        // One event makes up the value: an exponential sum, whose bound is lower.
+        let one = Spread { standard_error: 2.0, ..spread };
+        let low = one.bounds(2.0, 5.0).at_least.expect("a value");
+        assert!((low - -2.0 * 0.975_f64.ln()).abs() < 1e-8, "{low}");
+        let wide = Spread { standard_error: 1e6, ..spread };
+        assert_eq!(wide.bounds(1.0, 5.0).interval, None, "no upper end");
+        assert_eq!(spread.bounds(-1.0, 0.0), Bounds::default());
     }
 }

@@ -94,6 +94,7 @@ mod tests {
             ("alike", [2.0, 2.0], [9, 9], 18),
             ("the other is known", [2.0, 0.0], [4, 1_000], 4),
             ("the other is nearly known", [2.0, 1e-6], [1, 1_000], 1),
+            ("9 / (1/3 + 4/5) = 7.9", [1.0, 2.0], [3, 5], 7),
             ("neither varies", [0.0, 0.0], [1, 7], 1),
             ("without end", [f64::INFINITY, 1.0], [3, 7], 3),
         ];

@@ -85,4 +85,45 @@ mod tests {
             assert!((found - expected).abs() < 1e-9, "{slowest:?}: {found}");
         }
     }
+
+    /// Of two delays, the rare long one decides about many ranks and the frequent short one about few.
+    #[test]
+    fn the_class_that_misses_least_is_chosen() {
+        use crate::phases::{Span, Timeline};
+        let rare = (0..10).map(|at| (100_000 * at, 100_000 * at + 5_000));
+        let often = (0..900).map(|at| (1_000 * at + 20_000, 1_000 * at + 20_010));
+        let spans = rare.chain(often).map(|(start_ns, end_ns)| Span { start_ns, end_ns });
+        let timeline = Timeline::new(1_000_000, spans.collect());
+        let laws = crate::phases::laws([&timeline], 100);
+        let cases: [(&[u64], bool); 3] =
+            [(&[1, 2, 4], false), (&[10_000, 100_000], true), (&[0], true)];
+        for (ranks, is_long) in cases {
+            let found = ClosedForm::fit(&laws.free, 100, ranks);
+            assert_eq!(found.delay_ns > 4_000.0, is_long, "{ranks:?}: {found:?}");
+            assert_eq!(found.limit, 1.0 + found.delay_ns / 100.0);
+            let miss = |p: f64, delay: f64| -> f64 {
+                let ratio = |&ranks: &u64| {
+                    let slowest = laws.free.mean_of_slowest_ns(ranks);
+                    let stated = (1.0 - (1.0 - p).powf(ranks as f64)) * delay;
+                    if slowest > 0.0 { (stated / slowest).ln().powi(2) } else { 0.0 }
+                };
+                ranks.iter().map(ratio).sum()
+            };
+            let own = miss(found.p, found.delay_ns);
+            for (from, p, delay) in laws.free.classes() {
+                assert!(own <= miss(p, delay) + 1e-9, "{ranks:?}: {found:?}, not {from} ns");
+            }
+            for count in [1, 7, 1_000] {
+                let any = 1.0 - (1.0 - found.p).powi(count);
+                let count = count as u64;
+                assert!((found.probability(count) - any).abs() < 1e-9, "{count}: {found:?}");
+                let slowdown = 1.0 + any * found.delay_ns / 100.0;
+                assert!((found.slowdown(count) - slowdown).abs() < 1e-9, "{count}: {found:?}");
+            }
+            assert_eq!((found.probability(0), found.slowdown(0)), (0.0, 1.0));
+        }
+        let none =
+            ClosedForm::fit(&crate::phases::laws([&Timeline::new(10, vec![])], 1).free, 1, &[5]);
+        assert_eq!(none, ClosedForm { from_ns: None, p: 0.0, delay_ns: 0.0, limit: 1.0 });
+    }
 }

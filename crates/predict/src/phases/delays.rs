@@ -186,3 +186,77 @@ impl Starts for Table {
         self.at_ns += length_ns;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::walked::{Walked, random_timeline};
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    /// Also with grains of several windows.
+    #[test]
+    fn the_delay_of_every_start_is_that_of_walking() {
+        let mut random = Pcg64Mcg::seed_from_u64(22);
+        for trial in 0..1_000 {
+            let timeline = random_timeline(&mut random);
+            let (length_ns, free_ns) = (timeline.length_ns(), timeline.free_ns());
+            let grain_ns = match trial % 5 {
+                0 => free_ns,
+                1 => 2 * free_ns,
+                2 => random.random_range(1..=5 * free_ns),
+                _ => random.random_range(1..=free_ns),
+            };
+            let walked = Walked::new(&timeline);
+            let delays = Delays::folded(&timeline, grain_ns, None).expect("nothing to read");
+            let expected: Vec<u64> =
+                (0..length_ns).map(|start| walked.delay_ns(start, grain_ns)).collect();
+            let found: Vec<u64> = (0..length_ns).map(|start| delays.at(start)).collect();
+            assert_eq!(found, expected, "{trial}: {timeline:?}, {grain_ns}");
+            let by_pieces: Vec<u64> = delays
+                .pieces()
+                .flat_map(|(piece, ns)| (0..ns).map(move |at| piece.after(at)))
+                .collect();
+            assert_eq!(by_pieces, expected, "{trial}: {timeline:?}, {grain_ns}");
+            // The peaks are all pieces with a delay, the longest first.
+            let mut peaks: Vec<(u64, u64, u64)> =
+                delays.pieces().map(|(piece, ns)| (piece.delay_ns(), piece.start_ns, ns)).collect();
+            peaks.retain(|(delay_ns, _, _)| *delay_ns > 0);
+            peaks.sort_by_key(|&(delay, start, ns)| (std::cmp::Reverse((delay, ns)), start));
+            let found: Vec<(u64, u64, u64)> = delays
+                .peaks()
+                .as_slice()
+                .iter()
+                .map(|peak| (peak.delay_ns, peak.start_ns, peak.length_ns))
+                .collect();
+            assert_eq!(found, peaks, "{trial}: {timeline:?}, {grain_ns}");
+        }
+    }
+
+    /// A start is represented by another one unless it has one of the longest delays, which are all kept.
+    #[test]
+    fn of_a_sample_ordinary_starts_have_ordinary_delays_and_peaks_their_own() {
+        // Detours of 10 ns in each 1,000 ns, and one of 5,000 ns in the middle.
+        let short = (0..4_000).filter(|at| !(2_000..2_006).contains(at));
+        let mut detours: Vec<_> = short
+            .map(|at| crate::phases::Span { start_ns: 1_000 * at + 500, end_ns: 1_000 * at + 510 })
+            .collect();
+        detours.push(crate::phases::Span { start_ns: 2_000_000, end_ns: 2_005_000 });
+        let timeline = Timeline::new(4_000_000, detours);
+        let fold = Fold::new(4_000_000, 0.25);
+        assert!(fold.is_some(), "a part of the window");
+        let delays = Delays::folded(&timeline, 100, fold).expect("nothing to read");
+        assert!(delays.is_folded() && delays.pieces().count() == 0);
+        let own = |start: u64| delays.at(start);
+        assert_eq!(
+            [own(1_999_950), own(2_000_000), own(2_004_000), own(2_004_999)],
+            [5_000, 5_000, 1_000, 1]
+        );
+        let ordinary = (0..1_900_000).map(own);
+        assert!(ordinary.clone().all(|delay| delay <= 10));
+        // 100 ns before each short detour and on average half of it while it lasts: 1,050 of 1,000 · 1,000 ns · ns.
+        let mean = ordinary.sum::<u64>() as f64 / 1_900_000.0;
+        assert!((mean - 1.05).abs() < 0.1, "{mean}");
+    }
+}

@@ -43,3 +43,42 @@ impl Index {
         beside.start + places[beside].partition_point(|place| place_ns(place) <= at_ns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    #[test]
+    fn places_are_found_as_by_counting() {
+        let mut random = Pcg64Mcg::seed_from_u64(25);
+        for trial in 0..300 {
+            let length = random.random_range(1..500);
+            let mut places: Vec<u64> =
+                (0..trial % 60).map(|_| random.random_range(0..length)).collect();
+            places.sort_unstable();
+            let index = Index::new(&places, |&place| place, length);
+            for at in 0..length {
+                let expected = places.iter().filter(|&&place| place <= at).count();
+                assert_eq!(index.up_to(&places, |&place| place, at), expected, "{trial}: {at}");
+                let beside = index.beside(at);
+                let bucket = |place: u64| place >> index.shift;
+                let shares = |&&place: &&u64| bucket(place) == bucket(at);
+                assert_eq!(beside.len(), places.iter().filter(shares).count(), "{trial}: {at}");
+                assert!(places[beside].iter().all(|&place| bucket(place) == bucket(at)));
+            }
+        }
+    }
+
+    /// A bucket is longer than a part, and at most twice as long.
+    #[test]
+    fn a_window_has_at_most_as_many_buckets_as_parts() {
+        let cases =
+            [(1_024, 4, 9), (1_023, 4, 8), (1_000, 4, 8), (7, 100, 1), (8, 0, 4), (0, 5, 1)];
+        for (length, parts, expected) in cases {
+            assert_eq!(shift_for(length, parts), expected, "{length} in {parts}");
+        }
+    }
+}

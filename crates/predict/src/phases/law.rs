@@ -148,3 +148,98 @@ impl Law {
         self.steps.get(next).map_or(0.0, |step| step.survival)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::bins::DelayBin;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    /// Delays of one CPU in ns, each of which as many starts have; a bin has one delay here.
+    fn binned(starts: &[(u64, u64)]) -> Binned {
+        let mut cells = vec![DelayBin::default(); 64];
+        for &(delay, mass) in starts {
+            cells[delay as usize] += DelayBin { mass, sum: (delay * mass) as f64 };
+        }
+        let total = starts.iter().map(|(_, mass)| mass).sum();
+        let sum: f64 = cells.iter().map(|cell| cell.sum).sum();
+        Binned { cells, total, mean: sum / total as f64 }
+    }
+
+    /// Returns the share of a CPU's starts that are delayed by less than this.
+    fn below(starts: &[(u64, u64)], delay: u64) -> f64 {
+        let mass = |starts: &mut dyn Iterator<Item = &(u64, u64)>| {
+            starts.map(|(_, mass)| mass).sum::<u64>()
+        };
+        mass(&mut starts.iter().filter(|(at, _)| *at < delay)) as f64
+            / mass(&mut starts.iter()) as f64
+    }
+
+    /// The mean of a maximum is the sum over its values of the probability that it is at least as large.
+    #[test]
+    fn the_slowest_rank_is_that_of_multiplied_distributions() {
+        let mut random = Pcg64Mcg::seed_from_u64(24);
+        for trial in 0..300 {
+            let cpus: Vec<Vec<(u64, u64)>> = (0..1 + trial % 4)
+                .map(|_| {
+                    let mut start = |_| (random.random_range(0..40), random.random_range(1..50));
+                    (0..5).map(&mut start).collect()
+                })
+                .collect();
+            let mut builder = LawBuilder::default();
+            cpus.iter().for_each(|starts| builder.add(&binned(starts)));
+            let law = builder.finish();
+            let count = cpus.len() as u64;
+            let mean =
+                |delay: u64| cpus.iter().map(|cpu| below(cpu, delay)).sum::<f64>() / count as f64;
+            for ranks in [1, 2, 3, 4, 9, 100] {
+                let none = |delay: u64| {
+                    let each =
+                        cpus.iter().map(|cpu| below(cpu, delay).powi((ranks / count) as i32));
+                    each.product::<f64>() * mean(delay).powi((ranks % count) as i32)
+                };
+                let up_to = |limit: u64| (1..=limit).map(|delay| 1.0 - none(delay)).sum::<f64>();
+                let found = law.mean_of_slowest_ns(ranks);
+                assert!((found - up_to(64)).abs() < 1e-9, "{trial}, {ranks} ranks: {found}");
+                for limit in [0, 1, 20, 39] {
+                    let found = law.up_to(ranks, limit as f64);
+                    assert!((found - up_to(limit)).abs() < 1e-9, "{trial}, {ranks} ranks: {found}");
+                }
+            }
+            assert_eq!(law.mean_of_slowest_ns(0), 0.0);
+            let all: Vec<u64> = cpus.iter().flatten().map(|(delay, _)| *delay).collect();
+            let longest = all.iter().copied().max().unwrap_or(0);
+            assert!((law.longest_ns() - longest as f64).abs() < 1e-9, "{trial}");
+            for delay in 0..45 {
+                let longer = 1.0 - mean(delay + 1);
+                let found = law.survival(delay as f64 + 0.5);
+                assert!((found - longer).abs() < 1e-9, "{trial}: {found} of {delay}");
+            }
+            let sum = |from: u64| (1..64).map(|at| 1.0 - mean(at.max(from))).sum::<f64>();
+            let mut delays: Vec<u64> = all.into_iter().filter(|delay| *delay > 0).collect();
+            delays.sort_unstable_by(|a, b| b.cmp(a));
+            delays.dedup();
+            assert_eq!(law.classes().count(), delays.len(), "{trial}");
+            for ((from, p, usual), delay) in law.classes().zip(delays) {
+                let expected = 1.0 - mean(delay);
+                assert!((from - delay as f64).abs() < 1e-9, "{trial}: {from}");
+                assert!((p - expected).abs() < 1e-9, "{trial}: {p}");
+                assert!((usual - sum(delay) / expected).abs() < 1e-6, "{trial}: {usual}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_delayed_without_cpus_or_delays() {
+        let none = LawBuilder::default().finish();
+        assert_eq!((none.mean_ns(), none.longest_ns(), none.survival(0.0)), (0.0, 0.0, 0.0));
+        assert_eq!((none.mean_of_slowest_ns(5), none.classes().count()), (0.0, 0));
+        let mut builder = LawBuilder::default();
+        builder.add(&binned(&[(0, 10)]));
+        let quiet = builder.finish();
+        assert_eq!((quiet.mean_of_slowest_ns(1_000), quiet.survival(0.0)), (0.0, 0.0));
+        assert_eq!(quiet.survival(-1.0), 1.0, "every start has a delay of at least nothing");
+    }
+}

@@ -32,6 +32,8 @@ mod taken;
 mod text;
 mod timeline;
 mod together;
+#[cfg(test)]
+mod walked;
 mod without;
 
 pub use closed_form::ClosedForm;

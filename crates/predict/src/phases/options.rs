@@ -118,6 +118,9 @@ mod tests {
         let answers = Answers::read(OPTIONS, &[]).expect("defaults");
         assert_eq!(Ask::read(&answers), Ok(Ask::default()));
         assert_eq!(answers.one("budget"), Ok(BUDGET));
+        assert_eq!(length_ns(&answers), None);
+        let given = Answers::read(OPTIONS, &[("length", "2s")]).expect("a duration");
+        assert_eq!(length_ns(&given), Some(2_000_000_000));
     }
 
     #[test]

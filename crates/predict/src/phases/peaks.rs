@@ -137,4 +137,53 @@ mod tests {
         let delays: Vec<u64> = peaks.as_slice().iter().map(|peak| peak.delay_ns).collect();
         assert_eq!((delays, peaks.longest_ns(), peaks.others_ns()), (vec![1_000, 500], 1_000, 0));
     }
+
+    /// Of many pieces the longest are kept, and none that was dropped has a longer delay than stated.
+    #[test]
+    fn the_longest_of_many_pieces_are_kept() {
+        let delay = |at: u64| at * 7_919 % 5_003;
+        let mut peaks = Peaks::new(0);
+        for at in 0..20_000 {
+            peaks.add(Peak {
+                delay_ns: delay(at),
+                start_ns: 10 * at,
+                length_ns: 1 + at % 3,
+                falls: false,
+            });
+            assert!(peaks.peaks.len() < 2 * FEWEST, "{at}");
+        }
+        let peaks = peaks.sorted(None);
+        assert!(peaks.as_slice().len() >= FEWEST / 2, "{} are kept", peaks.as_slice().len());
+        let mut expected: Vec<(u64, u64, u64)> = (0..20_000)
+            .filter(|at| delay(*at) > peaks.others_ns())
+            .map(|at| (delay(at), 1 + at % 3, 10 * at))
+            .collect();
+        expected.sort_by_key(|&(delay, length, start)| (std::cmp::Reverse((delay, length)), start));
+        let found =
+            peaks.as_slice().iter().map(|peak| (peak.delay_ns, peak.length_ns, peak.start_ns));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!(peaks.longest_ns(), 5_002);
+    }
+
+    /// What one CPU dropped may be longer than what another one kept.
+    #[test]
+    fn cpus_together_know_the_delays_that_each_knows() {
+        let cpu = |count: u64| {
+            let mut peaks = Peaks::new(0);
+            (1..=count).for_each(|at| {
+                peaks.add(Peak { delay_ns: at, start_ns: at, length_ns: 1, falls: false });
+            });
+            peaks.sorted(None)
+        };
+        let (few, many) = (cpu(1_500), cpu(4_000));
+        let others_ns = many.others_ns();
+        assert!(few.others_ns() == 0 && others_ns > 1_500, "{others_ns}");
+        let both = [few, many];
+        let together = Peaks::from_cpus(both.iter());
+        assert_eq!(together.others_ns(), others_ns);
+        let found: Vec<u64> = together.as_slice().iter().map(|peak| peak.delay_ns).collect();
+        assert_eq!(found, (others_ns + 1..=4_000).rev().collect::<Vec<u64>>());
+        let empty = Peaks::from_cpus([].iter());
+        assert_eq!((empty.longest_ns(), empty.others_ns()), (0, 0));
+    }
 }

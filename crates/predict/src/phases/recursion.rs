@@ -314,6 +314,9 @@ mod tests {
     use super::*;
     use crate::phases::Span;
     use crate::phases::peaks::Peak;
+    use crate::phases::walked::{Walked, random_detours};
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
 
     #[test]
     fn the_share_of_starts_is_that_of_the_detours_that_are_played() {
@@ -367,5 +370,130 @@ mod tests {
             let group = Group { by_peaks: true, ..Group::new(table, whole) };
             assert_eq!(group.longest_ns(0), 1_000 + at, "{at}");
         }
+    }
+
+    /// Returns two hosts, of one and of three CPUs.
+    fn random_hosts(random: &mut Pcg64Mcg) -> Vec<Host> {
+        let mut host = |cpus: u32| {
+            let length_ns = random.random_range(20..100);
+            let cpus = (0..cpus).map(|cpu| (cpu, random_detours(length_ns, random))).collect();
+            Host::new("host".into(), cpus).expect("one window")
+        };
+        vec![host(1), host(3)]
+    }
+
+    /// Returns the longest delay by walking of ranks on all CPUs of a host, which start at these instants of its window.
+    fn walked(host: &Host, starts_ns: impl Iterator<Item = u64>, grain_ns: u64) -> u64 {
+        let cpus: Vec<Walked> = host.cpus().iter().map(|(_, cpu)| Walked::new(cpu)).collect();
+        let delay = |start: u64| {
+            let at = start % host.length_ns();
+            cpus.iter().map(|cpu| cpu.delay_ns(at, grain_ns)).max().unwrap_or(0)
+        };
+        starts_ns.map(delay).max().unwrap_or(0)
+    }
+
+    /// Whether ranks are asked one by one or looked for at the longest delays.
+    #[test]
+    fn a_phase_takes_as_long_as_its_slowest_rank_does_by_walking() {
+        let mut random = Pcg64Mcg::seed_from_u64(26);
+        for trial in 0..300 {
+            let hosts = random_hosts(&mut random);
+            let grain_ns = random.random_range(1..150);
+            let tables = Tables::new(&hosts, grain_ns).expect("nothing to read");
+            let mut starts_of = |host: &Host| {
+                let mut start = |_| random.random_range(0..host.length_ns());
+                let mut starts: Vec<u64> = (0..trial % 9).map(&mut start).collect();
+                starts.sort_unstable();
+                starts
+            };
+            let starts: Vec<Vec<u64>> = hosts.iter().map(&mut starts_of).collect();
+            for by_peaks in [true, false] {
+                let mut job = Job::starting_at(&tables, &starts);
+                job.groups.iter_mut().for_each(|group| group.by_peaks = by_peaks);
+                let mut now_ns = 0;
+                for phase in 0..5 {
+                    let delays = hosts.iter().zip(&starts).map(|(host, starts)| {
+                        walked(host, starts.iter().map(|start| now_ns + start), grain_ns)
+                    });
+                    let expected = grain_ns + delays.max().unwrap_or(0);
+                    let found = job.phase();
+                    assert_eq!(found, expected, "{trial}, phase {phase}: {hosts:?}, {starts:?}");
+                    now_ns += found;
+                }
+            }
+            for (table, host) in tables.hosts.iter().zip(&hosts) {
+                let mut ceilings = vec![0; table.ceilings.len()];
+                for start in 0..host.length_ns() {
+                    let delay = walked(host, std::iter::once(start), grain_ns);
+                    let ceiling = &mut ceilings[(start >> table.shift) as usize];
+                    *ceiling = (*ceiling).max(bin_of(delay) as u16);
+                }
+                assert_eq!(table.ceilings, ceilings, "{trial}: {host:?}");
+            }
+        }
+    }
+
+    /// Four CPUs: each copy of both hosts has four ranks, and the rest are on the CPUs from the first one on.
+    #[test]
+    fn ranks_are_on_whole_copies_and_the_rest_on_the_next_cpus() {
+        let mut random = Pcg64Mcg::seed_from_u64(27);
+        let hosts = random_hosts(&mut random);
+        let tables = Tables::new(&hosts, 5).expect("nothing to read");
+        assert_eq!((tables.cpus(), tables.copies(6), tables.grain_ns()), (4, 1.5, 5));
+        let longest_ns = hosts.iter().map(Host::length_ns).max();
+        assert_eq!(Some(tables.longest_ns()), longest_ns);
+        for (ranks, first, rest) in [
+            (4, 0, [false; 4]),
+            (5, 0, [true, false, false, false]),
+            (6, 1, [false, true, true, false]),
+            (11, 3, [true, true, false, true]),
+            (3, 6, [true, false, true, true]),
+        ] {
+            let mut job = Job::new(&tables, ranks, first, &mut random);
+            let mut found = vec![];
+            for (group, table) in job.groups.iter().zip(&tables.hosts) {
+                let is_rest = |cpu: &Delays| group.rest.iter().any(|rest| std::ptr::eq(*rest, cpu));
+                found.extend(table.cpus.iter().map(is_rest));
+                assert_eq!(group.whole.ns().len() as u64, ranks / 4, "{ranks} ranks");
+                assert!(group.rest_ns < table.length_ns);
+            }
+            assert_eq!(found, rest, "{ranks} ranks from CPU {first} on");
+            let mut now_ns = 0;
+            for _ in 0..20 {
+                let mut longest_ns = 0;
+                for (host, group) in hosts.iter().zip(&job.groups) {
+                    let copies = group.whole.ns().iter().map(|offset| now_ns + offset);
+                    longest_ns = longest_ns.max(walked(host, copies, 5));
+                    let at = (now_ns + group.rest_ns) % host.length_ns();
+                    let of_rest = group.rest.iter().map(|cpu| cpu.at(at)).max();
+                    longest_ns = longest_ns.max(of_rest.unwrap_or(0));
+                }
+                let found = job.phase();
+                assert_eq!(found, 5 + longest_ns, "{ranks} ranks at {now_ns}");
+                now_ns += found;
+            }
+        }
+    }
+
+    /// Eight steps to ask a CPU, four for each peak, and one for each copy that is asked for the block it starts in.
+    #[test]
+    fn steps_are_those_of_the_cheaper_way() {
+        let cpu = |detours: u64| {
+            let detour = |at| Span { start_ns: 100 * at, end_ns: 100 * at + 10 };
+            Timeline::new(10_000, (0..detours).map(detour).collect())
+        };
+        let host = |cpus: Vec<Timeline>| {
+            Host::new("host".into(), (0..).zip(cpus).collect()).expect("one window")
+        };
+        let quiet = Tables::new(&[host(vec![cpu(0), cpu(0)])], 50).expect("nothing to read");
+        assert_eq!([quiet.steps(0), quiet.steps(21), quiet.steps(2_000)], [16, 26, 1_016]);
+        // The longest 5 of 100 pieces of 10 ns, in which the delay falls, cover 3 · 10,000 ns / 600.
+        let noisy = Tables::new(&[host(vec![cpu(100)])], 50).expect("nothing to read");
+        let peaks = noisy.hosts[0].peaks_until_one(600).expect("enough peaks") as u64;
+        assert_eq!(noisy.steps(600), 4 * peaks + 8);
+        assert!(peaks > 0 && 4 * peaks < 600, "{peaks}");
+        assert_eq!(noisy.steps(5), 5 + 8, "too few copies to be found at a peak");
+        let both = Tables::new(&[host(vec![cpu(0), cpu(0)]), host(vec![cpu(0)])], 50);
+        assert_eq!(both.expect("nothing to read").steps(30), 10 + 16 + 10 + 8);
     }
 }

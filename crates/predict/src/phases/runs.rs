@@ -143,4 +143,32 @@ mod tests {
         assert!((found.interval.high - 4.5 - error).abs() < 1e-5, "{found:?}");
         assert!((4.5 - found.interval.low - error).abs() < 1e-5, "{found:?}");
     }
+
+    /// One CPU without noise: a phase of ten ranks takes 10 steps and 8 to ask it, drawing them 8 · 6 for each.
+    #[test]
+    fn a_budget_that_allows_fifty_phases_is_enough() {
+        use crate::phases::{Host, Timeline};
+        let cpu = Timeline::new(1_000_000, vec![]);
+        let host = Host::new("host".into(), vec![(0, cpu)]).expect("one window");
+        let tables = Tables::new(&[host], 1_000).expect("nothing to read");
+        assert_eq!(recursion(&tables, 10, 1, 8 * 6 * 10 + 50 * 18 - 1), None);
+        let found = recursion(&tables, 10, 1, 8 * 6 * 10 + 50 * 18).expect("fifty phases");
+        // Seven phases of each of eight runs: as many as fifty take, rounded up.
+        assert_eq!((found.slowdown, found.runs, found.phases), (1.0, 8, 56));
+        assert_eq!(found.interval, Interval { low: 1.0, high: 1.0 });
+        assert_eq!(recursion(&tables, 10, 1, 0), None, "not even drawing");
+        // 64 windows of 1,000 phases over ten copies and eight runs: 800 phases are enough, after 32, 64, … 1,024.
+        let found = recursion(&tables, 10, 1, BUDGET).expect("enough");
+        assert_eq!(found.phases, 8 * 1_000, "until each has passed the window once");
+        let found = recursion(&tables, 1_000, 1, BUDGET).expect("enough");
+        assert_eq!(found.phases, 8 * 32, "exact at the first look");
+        for (ranks, cpus, budget, expected) in [
+            (100, 10, 8 * 6 * 10 + 50, true),
+            (100, 10, 8 * 6 * 10 + 49, false),
+            (5, 10, 50, true),
+            (5, 0, 8 * 6 * 5 + 50, true),
+        ] {
+            assert_eq!(may_be_affordable(ranks, cpus, budget), expected, "{ranks} on {cpus}");
+        }
+    }
 }

@@ -167,3 +167,82 @@ impl Block {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::sweep::sweep;
+    use crate::phases::walked::{Walked, random_timeline};
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    /// Returns the cells of these starts, each of 1 ns with the mean of its delay.
+    fn cells(starts: impl Iterator<Item = (u64, f64)>) -> Vec<DelayBin> {
+        let mut cells = vec![];
+        for (bin, sum) in starts {
+            let bin = bin as usize;
+            cells.resize(cells.len().max(bin + 1), DelayBin::default());
+            cells[bin] += DelayBin { mass: 1, sum };
+        }
+        cells
+    }
+
+    fn without_empty_ends(cells: &[DelayBin]) -> &[DelayBin] {
+        let used = cells.iter().rposition(|cell| cell.mass > 0).map_or(0, |last| last + 1);
+        &cells[..used]
+    }
+
+    #[test]
+    fn delays_of_all_starts_are_those_of_walking() {
+        let mut random = Pcg64Mcg::seed_from_u64(21);
+        for trial in 0..1_000 {
+            let timeline = random_timeline(&mut random);
+            let (length_ns, free_ns) = (timeline.length_ns(), timeline.free_ns());
+            let grain_ns = if trial % 10 == 0 { free_ns } else { random.random_range(1..=free_ns) };
+            let walked = Walked::new(&timeline);
+            let free = walked.of_free_starts(grain_ns);
+            let taken = walked.of_taken_starts(grain_ns);
+            // Starts during a taken nanosecond are delayed by half a nanosecond less on average.
+            let during = || taken.iter().map(|(_, delay)| (delay - 1, *delay as f64 - 0.5));
+            let of_free = || free.iter().map(|delay| (*delay, *delay as f64));
+            for blocks in [1, 2, 7] {
+                let both = BothStarts::new(length_ns, timeline.lost_ns(), None);
+                let found = sweep(&timeline, grain_ns, blocks, both);
+                let expected = cells(of_free());
+                assert_eq!(
+                    without_empty_ends(&found.free.cells),
+                    expected,
+                    "{trial}: {timeline:?}, {grain_ns}"
+                );
+                let expected = cells(of_free().chain(during()));
+                assert_eq!(
+                    without_empty_ends(&found.wall.cells),
+                    expected,
+                    "{trial}: {timeline:?}, {grain_ns}"
+                );
+                assert_eq!((found.free.total, found.wall.total), (free_ns, length_ns));
+                let mean = |sum: f64, count: u64| sum / count as f64;
+                let free_sum: f64 = of_free().map(|(_, delay)| delay).sum();
+                let wall_sum = free_sum + during().map(|(_, delay)| delay).sum::<f64>();
+                assert!(
+                    (found.free.mean - mean(free_sum, free_ns)).abs() < 1e-9,
+                    "{trial}: {timeline:?}"
+                );
+                assert!(
+                    (found.wall.mean - mean(wall_sum, length_ns)).abs() < 1e-9,
+                    "{trial}: {timeline:?}"
+                );
+            }
+            let alone = sweep(&timeline, grain_ns, 1, FreeStarts::default()).binned(free_ns);
+            let both =
+                sweep(&timeline, grain_ns, 1, BothStarts::new(length_ns, timeline.lost_ns(), None));
+            assert_eq!(alone.cells, without_empty_ends(&both.free.cells), "{trial}: {timeline:?}");
+            assert_eq!(
+                (alone.total, alone.mean),
+                (both.free.total, both.free.mean),
+                "{trial}: {timeline:?}"
+            );
+        }
+    }
+}

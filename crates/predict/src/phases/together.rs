@@ -87,4 +87,51 @@ mod tests {
         assert_eq!(found(host([100, 100]), 500_000), Independent { windows: 2, cpus: 1.0 });
         assert_eq!(found(host([100, 900_000]), 500_000), Independent { windows: 4, cpus: 2.0 });
     }
+
+    /// Windows of 1,000 ns, of which a CPU has these hit for 10 ns each.
+    fn cpu(windows: &[u64]) -> Timeline {
+        let detour = |&window: &u64| Span { start_ns: 1_000 * window, end_ns: 1_000 * window + 10 };
+        Timeline::new(100_000, windows.iter().map(detour).collect())
+    }
+
+    /// Of 100 windows two CPUs hit 10 each: 19 at times of their own, 10 at the same times.
+    #[test]
+    fn what_is_hit_together_is_not_independent() {
+        let first: Vec<u64> = (0..10).collect();
+        let from = |start: u64| (start..start + 10).collect::<Vec<u64>>();
+        let cases: [(&str, Vec<Vec<u64>>, f64); 7] = [
+            ("together", vec![from(0), from(0)], 0.5),
+            ("apart", vec![from(0), from(50)], 1.0),
+            ("half of them", vec![from(0), from(5)], 1.0 - 4.0 / 9.0 * 0.5),
+            ("one CPU alone", vec![first, vec![]], 1.0),
+            ("none", vec![vec![], vec![]], 1.0),
+            // Three at times of their own hit 27.1 windows.
+            ("three", vec![from(0), from(0), from(0)], 1.0 / 3.0),
+            ("one of three", vec![from(0), from(0), from(50)], 1.0 - 7.1 / 17.1 * 2.0 / 3.0),
+        ];
+        for (name, windows, part) in cases {
+            let cpus: Vec<(u32, Timeline)> =
+                (0..).zip(windows.iter().map(|hit| cpu(hit))).collect();
+            let count = cpus.len() as f64;
+            let host = Host::new("host".into(), cpus).expect("one window");
+            let found = Independent::find(&[host.clone(), host], 1_000);
+            assert!((found.cpus - 2.0 * count * part).abs() < 1e-9, "case: {name}: {found:?}");
+            let windows = 2 * (100.0 * count * part).round() as u64;
+            assert_eq!(found.windows, windows, "case: {name}");
+        }
+    }
+
+    /// Detours of 400 ns that begin 200 ns apart fall into one window of 400 ns, and into two of 200 ns.
+    #[test]
+    fn a_window_is_at_least_as_long_as_the_usual_detour() {
+        let cpu = |late: u64| {
+            let detour =
+                |at: u64| Span { start_ns: 4_000 * at + late, end_ns: 4_000 * at + late + 400 };
+            Timeline::new(100_000, (0..25).map(detour).collect())
+        };
+        let host = Host::new("host".into(), vec![(0, cpu(0)), (1, cpu(200))]).expect("one window");
+        let part = |grain_ns: u64| Independent::find(&[host.clone()], grain_ns).cpus;
+        assert_eq!((part(10), part(400)), (1.0, 1.0));
+        assert_eq!(Independent::find(&[host.clone()], 10).windows, 10_000);
+    }
 }

@@ -117,3 +117,105 @@ fn often(blocks: &[f64], level: f64, over: usize) -> bool {
 fn fill_half(blocks: &[f64], over: usize) -> bool {
     over > 0 && 2 * over >= blocks.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    fn member(wall_ns: f64, blocks: &[f64]) -> Looked<'static> {
+        let noise = blocks.iter().sum::<f64>() / wall_ns;
+        Looked { class: "class", noise, low: 0.0, least: 1e-9, wall_ns, blocks: blocks.to_vec() }
+    }
+
+    /// Returns the probability of `found` or more of `all`, as the sum of its terms.
+    fn binomial(found: usize, all: usize, share: f64) -> f64 {
+        let term = |number: usize| {
+            let ways: f64 =
+                (0..number).map(|at| (all - at) as f64 / (number - at) as f64).product();
+            let (number, rest) = (number as i32, (all - number) as i32);
+            ways * share.powi(number) * (1.0 - share).powi(rest)
+        };
+        (found..=all).map(term).sum()
+    }
+
+    /// Returns what each block lost over the median.
+    fn over_median(member: &Looked<'_>, median: f64) -> Vec<f64> {
+        let usual = median * member.wall_ns / member.blocks.len() as f64;
+        member.blocks.iter().map(|lost| lost - usual).collect()
+    }
+
+    /// Returns both probabilities of the first member, from the definitions.
+    fn expected(members: &[Looked<'_>], median: f64) -> [f64; 2] {
+        let excesses: Vec<Vec<f64>> =
+            members.iter().map(|member| over_median(member, median)).collect();
+        let largest = excesses.iter().flatten().copied().fold(0.0, f64::max);
+        let own = &excesses[0];
+        let own_largest = own.iter().copied().fold(0.0, f64::max);
+        let more = own.iter().filter(|excess| **excess > 0.0).sum::<f64>() - own_largest;
+        let share = members[0].wall_ns / members.iter().map(|member| member.wall_ns).sum::<f64>();
+        let count = |blocks: &[f64], level: f64| blocks.iter().filter(|&&at| at > level).count();
+        let chance = |level: f64| {
+            let all: usize = excesses.iter().map(|blocks| count(blocks, level)).sum();
+            let here = count(own, level) - 1;
+            if here == 0 { 1.0 } else { binomial(here, all - 1, share) }
+        };
+        let levels: Vec<f64> = (1..=24).map(|power| largest / 2.0_f64.powi(power)).collect();
+        let half = |level: f64| count(own, level) > 0 && 2 * count(own, level) >= own.len();
+        let times = |level: f64| {
+            let begins = |&at: &usize| own[at] > level && (at == 0 || own[at - 1] <= level);
+            (0..own.len()).filter(begins).count()
+        };
+        let stands = |level: f64| {
+            let here = count(own, level).saturating_sub(1) as f64;
+            let carries = here > 0.0 && here * level >= more / 16.0;
+            carries && (times(level) >= 4 || half(level))
+        };
+        let lowest = levels.iter().rev().find(|level| stands(**level));
+        let highest = levels.iter().find(|level| half(**level));
+        [lowest, highest].map(|level| level.map_or(1.0, |level| chance(*level)))
+    }
+
+    #[test]
+    fn both_probabilities_are_those_of_their_definitions() {
+        let mut random = Pcg64Mcg::seed_from_u64(12);
+        let (mut decided, lengths) = ([0, 0], [0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 4.0, 64.0, 1_000.0]);
+        for trial in 0..400 {
+            let mut members = vec![];
+            for at in 0..3 {
+                // The first one has fewer zeros, so that it has something to judge.
+                let from = if at == 0 { trial % 4 } else { 0 };
+                let blocks: Vec<f64> =
+                    (0..12).map(|_| lengths[random.random_range(from..lengths.len())]).collect();
+                members.push(member(1e4 * f64::from(1 + at), &blocks));
+            }
+            let median = [0.0, 1e-3, members[1].noise][trial % 3];
+            let events = Events::count(&members.iter().collect::<Vec<_>>(), median);
+            let found = [
+                events.probability(&members[0], median),
+                events.probability_of_steady(&members[0], median),
+            ];
+            for (at, (found, expected)) in
+                found.into_iter().zip(expected(&members, median)).enumerate()
+            {
+                decided[at] += u32::from(expected < 1.0);
+                assert!((found / expected - 1.0).abs() < 1e-6, "{trial}: {found}, not {expected}");
+            }
+        }
+        assert!(decided.iter().all(|decided| *decided > 100), "{decided:?}");
+    }
+
+    #[test]
+    fn noise_without_the_largest_event_and_without_stalls() {
+        // Excesses over a median of 10 in a block: -10, 20, 0, 90. The median block of 20 would make it more.
+        let stalled = member(4e4, &[0.0, 30.0, 10.0, 100.0]);
+        assert!((without_largest(&stalled, 1e-3) - (140.0 - 90.0) / 4e4).abs() < 1e-15);
+        assert_eq!(steady(&stalled, 1e-3), without_largest(&stalled, 1e-3));
+        let below = member(4e4, &[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(without_largest(&below, 1.0), below.noise, "no event over the median");
+        let rare = member(8e4, &[0.0, 8.0, 8.0, 8.0, 8.0, 8.0, 90.0, 90.0]);
+        assert!((steady(&rare, 1e-4) - 8.0 * 8.0 / 8e4).abs() < 1e-15, "{}", steady(&rare, 1e-4));
+    }
+}

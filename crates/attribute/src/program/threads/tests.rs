@@ -447,3 +447,42 @@ fn priorities_are_those_at_the_time_of_the_wait() {
     ];
     assert_eq!(found, expected);
 }
+
+#[test]
+fn who_was_about_to_sleep_waits_since_then() {
+    let woken = |kind, rows: Vec<Row>| -> Vec<(i32, u64, u64)> {
+        let of_kind = rows.into_iter().filter(|row| row.1 == kind);
+        of_kind.map(|row| (row.0, row.2, row.3)).collect()
+    };
+    // Woken before it is switched out, which it then is at once.
+    let events = [
+        switch(10, 0, IDLE, SLEEPS, A),
+        waking(15, 0, X, A),
+        switch(20, 0, A, SLEEPS, X),
+        switch(50, 0, X, SLEEPS, A),
+    ];
+    assert_eq!(woken(DelayKind::Woken, rows(&events)), [(A, 20, 50)]);
+    // Preempted when it was about to sleep: it waits on when it is woken.
+    let events = [
+        switch(10, 0, IDLE, SLEEPS, A),
+        switch(20, 0, A, RUNNABLE, X),
+        waking(30, 0, X, A),
+        switch(50, 0, X, SLEEPS, A),
+    ];
+    assert_eq!(woken(DelayKind::Preempted, rows(&events)), [(A, 20, 50)]);
+    assert_eq!(woken(DelayKind::Woken, rows(&events)), []);
+}
+
+#[test]
+fn delays_and_threads_that_are_over_are_counted() {
+    let program = Program { threads: vec![A, B, C], ..Program::default() };
+    let clock = builders::clock(1_000_000_000);
+    let mut lost_time = LostTime::new(Members::new(&program), &clock, 0).by_thread();
+    let mut after = |events: &[KernelEvent]| {
+        events.iter().for_each(|event| lost_time.event(event));
+        lost_time.by_number().1.expect("followed").found()
+    };
+    assert_eq!(after(&[switch(10, 0, IDLE, SLEEPS, A), switch(20, 0, A, RUNNABLE, X)]), 0);
+    assert_eq!(after(&[switch(30, 0, X, SLEEPS, A), switch(40, 0, A, RUNNABLE, X)]), 1);
+    assert_eq!(after(&[switch(50, 0, X, SLEEPS, A)]), 2);
+}
