@@ -178,3 +178,16 @@ fn hosts_are_ranked_by_their_late_wake_ups() {
     let ranked = anechoic(&["rank", arg(&data.join("host=n1")), arg(&data.join("host=n2"))]);
     assert!(ranked.code != Some(0) && ranked.is_one_clear_line(), "{}", ranked.err);
 }
+
+/// The truth is the list of wake-ups from which the recording was made: the longest is one without deep idle states.
+#[test]
+fn the_headline_of_wake_ups_names_the_kind_of_idle() {
+    let place = tempfile::tempdir().expect("a directory");
+    let block = |longest| Block::new(0, (0..200_u64).map(|at| 10_000 + at + longest).collect());
+    let blocks = [block(0), Block { shallow: true, ..block(5_000) }];
+    let _ = wakeups::record(&place.path().join("host=n1"), &blocks);
+    let done = merge(place.path());
+    let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = "Of 200 wake-ups by a timer every 1 ms without deep idle states half took up to";
+    assert!(words.contains(named), "{}{}", done.out, done.err);
+}

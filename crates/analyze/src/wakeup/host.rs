@@ -10,7 +10,7 @@ use crate::lengths::LengthsBuilder;
 use crate::samples::visit;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
-use anechoic_recording::{Policy, Problem, Recording};
+use anechoic_recording::{Activity, Policy, Problem, Recording, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The wake-ups of one host's recording, of which events were recorded where any were.
@@ -31,12 +31,12 @@ pub struct HostWakeups {
     pub(super) parallel: Option<Parallel>,
     pub(super) injected: bool,
     pub(super) policy: Policy,
-    /// A wake-up that took longer counts as late, in ns.
-    pub(super) late_ns: u64,
+    /// A wake-up that took longer counts as late, in ns; absent if the run was killed before its first sample.
+    pub(super) late_ns: Option<u64>,
     pub(super) doubts: Vec<Doubt>,
     pub(super) kinds: Vec<KindOnHost>,
-    /// What its explained wake-ups went to; absent without attribution.
-    pub(super) sources: Option<SourcesOnHost>,
+    /// What its wake-ups of each kind went to; absent without attribution.
+    pub(super) sources: Option<BTreeMap<Kind, SourcesOnHost>>,
 }
 
 /// The wake-ups of one kind on a host.
@@ -52,12 +52,14 @@ pub(super) struct KindOnHost {
     pub(super) latencies: LengthCounts,
 }
 
-/// What the explained wake-ups of a host went to.
+/// What the wake-ups of one kind on a host went to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SourcesOnHost {
     /// The time of all explained ones and of the late ones among them, in ns.
     pub(super) all_ns: [f64; 2],
-    /// The same by source and name, without numbers of CPUs.
+    /// The same of those that are not explained, because events were lost or hidden.
+    pub(super) unknown_ns: [f64; 2],
+    /// The same of explained ones by source and name, without numbers of CPUs.
     pub(super) by_source: BTreeMap<(String, String), [f64; 2]>,
 }
 
@@ -99,7 +101,7 @@ impl HostWakeups {
             parallel: run.parallel.clone(),
             injected: !run.injections.is_empty(),
             policy: run.policy.clone(),
-            late_ns: sleep.map_or(0, |sleep| sleep.late_ns),
+            late_ns: sleep.map(|sleep| sleep.late_ns),
             doubts: known_doubts(run, None),
             kinds: kinds(recording)?,
             sources,
@@ -174,25 +176,38 @@ fn kinds(recording: &Recording) -> Result<Vec<KindOnHost>, Problem> {
     Ok(kinds.collect())
 }
 
-/// Adds up what the explained wake-ups went to.
-fn sources(recording: &Recording) -> Result<SourcesOnHost, Problem> {
+/// Adds up what the wake-ups of each kind went to.
+fn sources(recording: &Recording) -> Result<BTreeMap<Kind, SourcesOnHost>, Problem> {
     let clock = &recording.run().clock;
-    let mut sum = SourcesOnHost::default();
+    let tick_ns = clock.seconds(1) * 1e9;
+    let mut kinds: BTreeMap<Kind, SourcesOnHost> = BTreeMap::new();
     rows::each(recording, |woken| {
-        if !rows::are_known(woken.sample, woken.rows) {
+        let is_late = latency(woken.sample) > clock.ticks(woken.sleep.late_ns);
+        let here = kinds.entry(Kind::from(&woken.sleep)).or_default();
+        here.add(woken.sample, woken.rows, is_late, tick_ns);
+    })?;
+    Ok(kinds)
+}
+
+impl SourcesOnHost {
+    /// Adds a wake-up and its rows.
+    pub(super) fn add(&mut self, sample: &Sample, rows: &[Activity], is_late: bool, tick_ns: f64) {
+        let parts = |ticks: u64| {
+            let ns = ticks as f64 * tick_ns;
+            [ns, if is_late { ns } else { 0.0 }]
+        };
+        let whole = parts(latency(sample));
+        if !rows::are_known(sample, rows) {
+            add(&mut self.unknown_ns, whole);
             return;
         }
-        let ticks = latency(woken.sample);
-        let is_late = ticks > clock.ticks(woken.sleep.late_ns);
-        let parts = |ns: f64| [ns, if is_late { ns } else { 0.0 }];
-        add(&mut sum.all_ns, parts(clock.seconds(ticks) * 1e9));
-        for row in woken.rows.iter().filter(|row| row.self_ticks > 0) {
+        add(&mut self.all_ns, whole);
+        for row in rows.iter().filter(|row| row.self_ticks > 0) {
             let name = folded(&row.source, &row.name);
-            let here = sum.by_source.entry((row.source.to_string(), name)).or_default();
-            add(here, parts(clock.seconds(row.self_ticks) * 1e9));
+            let here = self.by_source.entry((row.source.to_string(), name)).or_default();
+            add(here, parts(row.self_ticks));
         }
-    })?;
-    Ok(sum)
+    }
 }
 
 pub(super) fn add(sum: &mut [f64; 2], more: [f64; 2]) {

@@ -2,11 +2,11 @@
 //! took the time on all of them.
 
 use super::BEYOND;
-use super::host::{HostWakeups, KindOnHost, add};
+use super::host::{HostWakeups, KindOnHost};
 use super::kind::Kind;
 use crate::cluster::adding::{copied, measured_twice, no_host, overlap};
 use crate::cluster::counts::LengthsInNs;
-use crate::cluster::facts::{HostFacts, job, machines, notes, repeated, sorted, span};
+use crate::cluster::facts::{HostFacts, few, job, machines, notes, repeated, sorted, span};
 use crate::cluster::findings::{about, doubtful, findings_of_runs};
 use crate::cluster::outliers::{ALPHA, FEWEST, Looked, judge};
 use crate::cluster::{Finding, FindingKind, Job, Machines};
@@ -15,6 +15,11 @@ use anechoic_recording::{Problem, ProblemKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+mod sources;
+
+pub use sources::JoinedSource;
+use sources::{most, sources, unknown};
 
 /// The wake-ups of many hosts together. Quantiles are exact to 0.1 %.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -31,14 +36,17 @@ pub struct WakeupHosts {
     pub machines: Vec<Machines>,
     /// Scheduling of the threads, without repetitions.
     pub policies: Vec<String>,
-    /// A wake-up that took longer counts as late, in nanoseconds.
-    pub late_ns: u64,
+    /// A wake-up that took longer counts as late, in nanoseconds; absent if no thread slept on any host.
+    pub late_ns: Option<u64>,
     /// The kinds of wake-ups.
     pub kinds: Vec<JoinedKind>,
     /// Hosts on which a larger share is late than on the others of their CPU model.
     pub late_hosts: LateHosts,
     /// What took the time of the wake-ups, over all hosts on which that is known; the largest part of the late ones first.
     pub sources: Vec<JoinedSource>,
+    /// The part of the time of late wake-ups with kernel events which is not known, because events were lost or hidden, on all
+    /// hosts with sources (0 to 1); absent if they have no late ones.
+    pub unknown_share_late: Option<f64>,
     /// Defects of the data set; empty for a sound one.
     pub findings: Vec<Finding>,
     /// Notes for the reader.
@@ -82,10 +90,14 @@ pub struct JoinedLatencies {
     /// Their share: the smallest and the largest that agree with their number, each with a probability of 95 %; absent without
     /// wake-ups.
     pub late_share: Option<Interval>,
-    /// Identifier of the source that took most of its late wake-ups, or of all if none is late; absent if it is not known.
+    /// Identifier of the source that took most of the late wake-ups of this kind, or of all if none is late; absent if it is not
+    /// known, or if more of their time is unknown.
     pub source: Option<String>,
     /// Which instance of that source.
     pub name: Option<String>,
+    /// The part of the time of the late wake-ups, or of all if none is late, which is not known, because events were lost or
+    /// hidden (0 to 1); absent if no source is known.
+    pub unknown_share: Option<f64>,
 }
 
 /// Hosts on which a larger share of the wake-ups is late than on the others.
@@ -120,27 +132,11 @@ pub struct LateHost {
     pub p: f64,
 }
 
-/// A source over all hosts.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct JoinedSource {
-    /// Identifier of the source.
-    pub source: String,
-    /// Name within the source, without numbers of CPUs; empty if there is only one.
-    pub name: String,
-    /// Number of hosts on which it occurred.
-    pub hosts: u64,
-    /// Its share of the latency of all explained wake-ups.
-    pub share: f64,
-    /// Its share of the latency of the late ones; absent if there are none.
-    pub share_late: Option<f64>,
-    /// Host on which it took most.
-    pub most_on: String,
-}
-
 /// Joins the wake-ups of hosts, in any order. `left_out` are recordings that could not be read, and why.
 ///
 /// # Errors
-/// There is no host, one was measured twice at the same time, or hosts count as late what took longer than different limits.
+/// There is no host, one was measured twice at the same time, or hosts with wake-ups count as late what took longer than different
+/// limits.
 pub fn join(
     mut parts: Vec<HostWakeups>,
     left_out: &[(String, String)],
@@ -151,11 +147,7 @@ pub fn join(
     let facts: Vec<HostFacts<'_>> = parts.iter().map(HostWakeups::facts).collect();
     let (start_utc, end_utc) = span(&facts).ok_or_else(no_host)?;
     refuse_copies(&parts, &facts)?;
-    let limits: BTreeSet<u64> = parts.iter().map(|part| part.late_ns).collect();
-    let [late_ns] = limits.iter().copied().collect::<Vec<_>>()[..] else {
-        let why = "the hosts count as late what took longer than different limits";
-        return Err(ProblemKind::Usage.problem(why, "measure all hosts with the same --late"));
-    };
+    let late_ns = limit(&parts)?;
     let kinds: BTreeSet<Kind> =
         parts.iter().flat_map(|part| part.kinds.iter().map(|on_host| on_host.kind)).collect();
     let policies = sorted(parts.iter().map(|part| part.policy.as_str()));
@@ -182,9 +174,32 @@ pub fn join(
         kinds: kinds.iter().map(|kind| joined(*kind, &parts)).collect(),
         late_hosts: late_hosts(&parts, &kinds),
         sources: sources(&parts),
+        unknown_share_late: unknown(parts.iter(), &kinds, 1),
         findings,
         notes: all_notes,
     })
+}
+
+/// Returns the limit over which a wake-up is late. A host without wake-ups does not have to agree: it may have been killed before
+/// its limit was recorded.
+fn limit(parts: &[HostWakeups]) -> Result<Option<u64>, Problem> {
+    let mut limits: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+    for part in parts.iter().filter(|part| part.kinds.iter().any(|kind| kind.samples > 0)) {
+        part.late_ns.iter().for_each(|ns| {
+            limits.entry(*ns).or_default().insert(&part.host);
+        });
+    }
+    if limits.len() < 2 {
+        let unused = || parts.iter().find_map(|part| part.late_ns);
+        return Ok(limits.into_keys().next().or_else(unused));
+    }
+    let named = limits.iter().map(|(ns, hosts)| {
+        let hosts = sorted(hosts.iter().copied());
+        format!("{} µs on {}", *ns as f64 / 1e3, few(&hosts))
+    });
+    let limits = named.collect::<Vec<_>>().join(", ");
+    let why = format!("the hosts count as late what took longer than different limits: {limits}");
+    Err(ProblemKind::Usage.problem(why, "measure all hosts with the same --late"))
 }
 
 /// Refuses a host that was measured twice at the same time, and one recording under two names.
@@ -215,10 +230,14 @@ fn findings_of_wakeups(
     };
     let lost: u64 = parts.iter().flat_map(|part| &part.kinds).map(|kind| kind.lost).sum();
     let losers = hosts(&|part| part.kinds.iter().any(|kind| kind.lost > 0));
-    let usual = policies.first().map_or("", String::as_str);
+    let usual = usual_policy(parts);
     let others = hosts(&|part| part.policy.as_str() != usual);
-    let fewer = hosts(&|part| part.kinds.len() < kinds.len());
-    let unknown = hosts(&|part| part.sources.is_none());
+    let by_host = by_host(parts);
+    // A host without any kind is named by another finding.
+    let some = 1..kinds.len();
+    let fewer = by_host.iter().filter(|(_, all)| some.contains(&kinds_of_recordings(all).len()));
+    let fewer = sorted(fewer.map(|(host, _)| *host));
+    let unknown = hosts(&|part| part.sources.is_none() && !part.kinds.is_empty());
     let known = parts.iter().any(|part| part.sources.is_some());
     let all = [
         about(FindingKind::Losses, losers, |hosts| format!("{lost} wake-ups were lost on {hosts}")),
@@ -243,6 +262,21 @@ fn findings_of_wakeups(
     all.into_iter().flatten().collect()
 }
 
+/// Returns the scheduling of the threads on most hosts.
+fn usual_policy(parts: &[HostWakeups]) -> &str {
+    let mut hosts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for part in parts {
+        hosts.entry(part.policy.as_str()).or_default().insert(&part.host);
+    }
+    let most = hosts.into_iter().rev().max_by_key(|(_, hosts)| hosts.len());
+    most.map_or("", |(policy, _)| policy)
+}
+
+/// Returns the kinds of wake-ups that these recordings have.
+fn kinds_of_recordings(recordings: &[&HostWakeups]) -> BTreeSet<Kind> {
+    recordings.iter().flat_map(|part| &part.kinds).map(|on_host| on_host.kind).collect()
+}
+
 /// Returns the recordings of each host by name.
 fn by_host(parts: &[HostWakeups]) -> BTreeMap<&str, Vec<&HostWakeups>> {
     let mut hosts: BTreeMap<&str, Vec<&HostWakeups>> = BTreeMap::new();
@@ -255,11 +289,14 @@ fn joined(kind: Kind, parts: &[HostWakeups]) -> JoinedKind {
     let mut hosts: Vec<JoinedLatencies> = vec![];
     for (host, recordings) in by_host(parts) {
         let row = JoinedLatencies::sum(kind, &recordings);
-        let (source, name) = most(&recordings).unzip();
+        let class = usize::from(row.late > 0);
+        let (source, name) = most(kind, &recordings, class).unzip();
+        let unknown_share = unknown(recordings.iter().copied(), &BTreeSet::from([kind]), class);
         hosts.extend((row.cpus > 0).then(|| JoinedLatencies {
             host: host.into(),
             source,
             name,
+            unknown_share,
             ..row
         }));
     }
@@ -267,7 +304,10 @@ fn joined(kind: Kind, parts: &[HostWakeups]) -> JoinedKind {
     hosts.sort_by(|a, b| share(b).total_cmp(&share(a)).then(b.max_ns.cmp(&a.max_ns)));
     let all: Vec<&HostWakeups> = parts.iter().collect();
     let cpus = hosts.iter().map(|row| row.cpus).sum();
-    JoinedKind { kind, total: JoinedLatencies { cpus, ..JoinedLatencies::sum(kind, &all) }, hosts }
+    let total = JoinedLatencies::sum(kind, &all);
+    let class = usize::from(total.late > 0);
+    let unknown_share = unknown(parts.iter(), &BTreeSet::from([kind]), class);
+    JoinedKind { kind, total: JoinedLatencies { cpus, unknown_share, ..total }, hosts }
 }
 
 impl JoinedLatencies {
@@ -309,53 +349,6 @@ fn quantile(cells: &[(u64, u64)], samples: u64, share: f64) -> Option<u64> {
         below >= rank
     };
     enough.then(|| cells.iter().find(reaches).or(cells.last()).map(|(ns, _)| *ns))?
-}
-
-/// Returns the source that took most of the late wake-ups of a host, or of all if none is late.
-fn most(recordings: &[&HostWakeups]) -> Option<(String, String)> {
-    let mut all = [0.0; 2];
-    let mut taken: BTreeMap<&(String, String), [f64; 2]> = BTreeMap::new();
-    for sources in recordings.iter().filter_map(|part| part.sources.as_ref()) {
-        add(&mut all, sources.all_ns);
-        for (name, ns) in &sources.by_source {
-            add(taken.entry(name).or_default(), *ns);
-        }
-    }
-    let class = usize::from(all[1] > 0.0);
-    let most = taken.into_iter().max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
-    most.map(|(name, _)| name.clone())
-}
-
-/// Returns what took the time on all hosts.
-fn sources(parts: &[HostWakeups]) -> Vec<JoinedSource> {
-    let mut all = [0.0; 2];
-    let mut taken: BTreeMap<&(String, String), BTreeMap<&str, [f64; 2]>> = BTreeMap::new();
-    for part in parts {
-        let Some(sources) = &part.sources else { continue };
-        add(&mut all, sources.all_ns);
-        for (name, ns) in &sources.by_source {
-            add(taken.entry(name).or_default().entry(&part.host).or_default(), *ns);
-        }
-    }
-    let class = usize::from(all[1] > 0.0);
-    let share = |ns: f64, all: f64| if all > 0.0 { ns / all } else { 0.0 };
-    let mut sources: Vec<JoinedSource> = vec![];
-    for ((source, name), hosts) in taken {
-        let mut sum = [0.0; 2];
-        hosts.values().for_each(|ns| add(&mut sum, *ns));
-        let most = hosts.iter().rev().max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
-        sources.push(JoinedSource {
-            source: source.clone(),
-            name: name.clone(),
-            hosts: hosts.len() as u64,
-            share: share(sum[0], all[0]),
-            share_late: (all[1] > 0.0).then(|| share(sum[1], all[1])),
-            most_on: most.map_or(String::new(), |(host, _)| (*host).to_owned()),
-        });
-    }
-    let rank = |source: &JoinedSource| [source.share_late.unwrap_or(0.0), source.share];
-    sources.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
-    sources
 }
 
 /// Finds the hosts on which a larger share is late than on the others of their CPU model, by the test of noisy hosts: a wake-up

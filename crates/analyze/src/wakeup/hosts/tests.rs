@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::cluster::LengthCounts;
+use crate::wakeup::host::SourcesOnHost;
+use anechoic_lab::builders::activity;
 use anechoic_lab::wakeups::{Block, record};
-use anechoic_recording::Policy;
 use anechoic_recording::run::RunState;
+use anechoic_recording::{ActivityKind, Policy, Sample};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -42,7 +44,7 @@ fn host(number: usize, late: Vec<f64>) -> HostWakeups {
         parallel: None,
         injected: false,
         policy: Policy::fifo(80),
-        late_ns: 100_000,
+        late_ns: Some(100_000),
         doubts: vec![],
         kinds: vec![on_host],
         sources: None,
@@ -168,13 +170,127 @@ fn what_does_not_fit_together_is_refused_or_noted() {
     assert!(twice.why.contains("both claim to be host n001"), "{twice}");
     let copies = join(vec![at("t", quiet(1)), at("t", quiet(2))], &[]).expect_err("copies");
     assert!(copies.why.contains("copies of one recording"), "{copies}");
-    let limit = HostWakeups { late_ns: 1, ..at("u", quiet(2)) };
+    let limit = HostWakeups { late_ns: Some(1), ..at("u", quiet(2)) };
     let limits = join(vec![at("t", quiet(1)), limit], &[]).expect_err("other limits");
     assert!(limits.remedy.contains("--late"), "{limits}");
+    assert!(limits.why.contains("0.001 µs on n002, 100 µs on n001"), "{limits}");
     assert!(join(vec![], &[]).is_err());
     let other = HostWakeups { policy: Policy::other(), ..at("u", quiet(2)) };
     let found = join(vec![at("t", quiet(1)), other], &[("x".into(), "damaged".into())]);
     let texts = found.expect("joined").findings.into_iter().map(|finding| finding.text);
     let texts = texts.collect::<Vec<_>>().join("\n");
     assert!(texts.contains("scheduling differs") && texts.contains("x is left out"), "{texts}");
+}
+
+/// Returns a host with one late wake-up of each of these kinds.
+fn host_of_kinds(number: usize, kinds: &[Kind]) -> HostWakeups {
+    let mut part = host(number, vec![1.0]);
+    let made = kinds.iter().map(|kind| KindOnHost { kind: *kind, ..part.kinds[0].clone() });
+    part.kinds = made.collect();
+    HostWakeups { start_utc: format!("t{number}"), ..part }
+}
+
+fn shallow() -> Kind {
+    Kind { shallow: true, ..kind() }
+}
+
+/// Adds up wake-ups that each went to one source, or of which events were lost, as those of a recording: source and latency in ns.
+fn went_to(wakeups: &[(Option<&str>, u64)]) -> SourcesOnHost {
+    let mut sum = SourcesOnHost::default();
+    for &(source, ns) in wakeups {
+        let sample =
+            Sample { series: 0, index: 0, cpu: 0, start_ticks: 0, end_ticks: ns, count: 1 };
+        let row = match source {
+            Some(source) => activity((0, 0), ActivityKind::Activity, source, 0, ns),
+            None => activity((0, 0), ActivityKind::NotAttributable, "not-attributable", 0, ns),
+        };
+        sum.add(&sample, &[row], ns > 100_000, 1.0);
+    }
+    sum
+}
+
+#[test]
+fn each_kind_of_a_host_names_its_own_source() {
+    let sources = [
+        (kind(), went_to(&[(Some("timer"), 5_000), (Some("disk"), 300_000)])),
+        (shallow(), went_to(&[(Some("timer"), 110_000)])),
+    ];
+    let part = host_of_kinds(1, &[kind(), shallow()]);
+    let part = HostWakeups { sources: Some(BTreeMap::from(sources)), ..part };
+    let found = join(vec![part], &[]).expect("joined");
+    let named = found.kinds.iter().map(|kind| kind.hosts[0].source.as_deref());
+    assert_eq!(named.collect::<Vec<_>>(), [Some("disk"), Some("timer")]);
+    let late = found.sources.iter().map(|source| (&*source.source, source.share_late));
+    let expected = [("disk", Some(300.0 / 410.0)), ("timer", Some(110.0 / 410.0))];
+    assert_eq!(late.collect::<Vec<_>>(), expected);
+    assert_eq!(found.unknown_share_late, Some(0.0));
+}
+
+/// The truth is the list of wake-ups: where most of the time of late ones is unknown, no other source is named.
+#[test]
+fn a_source_of_less_than_what_is_unknown_is_not_named() {
+    let cases: [(&[_], _, _); 4] = [
+        (&[(Some("timer"), 148_000), (None, 907_000_000)], None, 907_000.0 / 907_148.0),
+        (&[(Some("timer"), 50_000), (None, 150_000)], None, 1.0),
+        (&[(Some("timer"), 300_000), (None, 100_001)], Some("timer"), 100_001.0 / 400_001.0),
+        (&[(Some("timer"), 148_000), (None, 50_000)], Some("timer"), 0.0),
+    ];
+    for (wakeups, source, unknown) in cases {
+        let sources = Some(BTreeMap::from([(kind(), went_to(wakeups))]));
+        let part = HostWakeups { sources, ..host_of_kinds(1, &[kind()]) };
+        let found = join(vec![part], &[]).expect("joined");
+        let (row, total) = (&found.kinds[0].hosts[0], &found.kinds[0].total);
+        assert_eq!(row.source.as_deref(), source, "{wakeups:?}");
+        for share in [row.unknown_share, total.unknown_share, found.unknown_share_late] {
+            let share = share.expect("there are late ones");
+            assert!((share - unknown).abs() < 1e-9, "{wakeups:?}: {share}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_before_its_first_wake_up_is_a_finding_and_blocks_nothing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let killed = HostWakeups::from_recording(&record(&place.path().join("host=killed"), &[]));
+    let killed = killed.expect("read");
+    assert_eq!(killed.late_ns, None);
+    let parts = vec![killed.clone(), host_of_kinds(1, &[kind()])];
+    let found = join(parts, &[]).expect("joined");
+    assert_eq!(found.late_ns, Some(100_000));
+    let texts: Vec<&str> = found.findings.iter().map(|finding| &*finding.text).collect();
+    assert!(texts.contains(&"nothing was measured on killed"), "{texts:?}");
+    assert!(!texts.iter().any(|text| text.contains("not every kind")), "{texts:?}");
+    let alone = join(vec![killed], &[]).expect("joined");
+    assert_eq!((alone.late_ns, alone.kinds.len()), (None, 0));
+}
+
+#[test]
+fn the_kinds_of_all_recordings_of_a_host_count() {
+    let fewer = |parts: Vec<HostWakeups>| {
+        let found = join(parts, &[]).expect("joined").findings;
+        let text = "not every kind of wake-up was measured";
+        found.into_iter().find(|finding| finding.text.contains(text)).map(|one| one.hosts)
+    };
+    let again = |part: HostWakeups| HostWakeups { host: "n001".into(), ..part };
+    let both = host_of_kinds(3, &[kind(), shallow()]);
+    let split = vec![host_of_kinds(1, &[kind()]), again(host_of_kinds(2, &[shallow()]))];
+    assert_eq!(fewer([split, vec![both.clone()]].concat()), None);
+    let one = host_of_kinds(1, &[kind()]);
+    assert_eq!(fewer(vec![one, both]), Some(vec!["n001".into()]));
+}
+
+#[test]
+fn the_scheduling_of_few_hosts_is_the_one_that_differs() {
+    let scheduled = |number: usize, policy| {
+        let part = host_of_kinds(number, &[kind()]);
+        HostWakeups { policy, ..part }
+    };
+    for (few, most) in [(Policy::fifo(80), Policy::other()), (Policy::other(), Policy::fifo(80))] {
+        let mut parts = vec![scheduled(1, few)];
+        parts.extend((2..5).map(|number| scheduled(number, most.clone())));
+        let found = join(parts, &[]).expect("joined").findings;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].hosts, ["n001"], "{found:?}");
+        assert!(found[0].text.contains(&format!("not {} on n001", most.as_str())), "{found:?}");
+    }
 }

@@ -59,9 +59,16 @@ fn headline(found: &Wakeup, row: &Latencies) -> String {
 /// Returns the kind of idle of a row, if several were measured.
 fn kind(found: &Wakeup, row: &Latencies) -> &'static str {
     match super::compares_idle(found) {
-        true if row.shallow => " without deep idle states",
-        true => " with all idle states",
+        true => idle_kind(row.shallow),
         false => "",
+    }
+}
+
+/// Names a kind of idle, in a sentence.
+pub(crate) fn idle_kind(shallow: bool) -> &'static str {
+    match shallow {
+        true => " without deep idle states",
+        false => " with all idle states",
     }
 }
 

@@ -50,6 +50,12 @@ pub(crate) fn wakeup_hosts(found: &WakeupHosts, view: &View<'_>) -> Screen {
         screen.section("What took the time of wake-ups, % of their latency");
         screen.table(brief(sources(found, view.all), view.all));
     }
+    if let Some(share) = found.unknown_share_late.filter(|share| *share > 0.0) {
+        screen.note(&format!(
+            "where {} % of the time of the late wake-ups went is not known: events of them were lost or hidden",
+            number(share * 100.0)
+        ));
+    }
     found.notes.iter().for_each(|note| screen.note(note));
     screen.path("data set", view);
     screen
@@ -77,6 +83,11 @@ fn guest(found: &WakeupHosts) -> bool {
     found.machines.iter().any(|kind| kind.hypervisor.is_some())
 }
 
+/// Writes the limit over which a wake-up is late.
+fn limit(found: &WakeupHosts) -> String {
+    found.late_ns.map_or_else(|| NOTHING.into(), asked)
+}
+
 fn time(ns: Option<u64>) -> String {
     ns.map_or_else(|| NOTHING.into(), |ns| micros(ns as f64))
 }
@@ -84,11 +95,8 @@ fn time(ns: Option<u64>) -> String {
 /// Returns the hosts, one row each.
 fn hosts(joined: &JoinedKind, found: &WakeupHosts, all: bool) -> Table {
     let overruns = joined.hosts.iter().any(|row| row.overruns > 0);
-    let late = format!("> {}", asked(found.late_ns));
-    let source = |row: &JoinedLatencies| {
-        let source = row.source.as_ref()?;
-        Some(title_of(source, row.name.as_deref().unwrap_or_default(), guest(found)))
-    };
+    let late = format!("> {}", limit(found));
+    let source = |row: &JoinedLatencies| most_of_it(row, guest(found));
     let table = Table::with_rows(&joined.hosts)
         .name("host", |row| clip(&row.host, HOST))
         .number("CPUs", |row| count(row.cpus))
@@ -102,6 +110,17 @@ fn hosts(joined: &JoinedKind, found: &WakeupHosts, all: bool) -> Table {
         .number("share", |row| words::late_share(row.late_share))
         .some_names("most of it", 0, source);
     folded(table.captioned("Hosts, those with most late wake-ups first"), joined.hosts.len(), all)
+}
+
+/// Names what took most of the late wake-ups of a host, or says that it is not known.
+fn most_of_it(row: &JoinedLatencies, guest: bool) -> Option<String> {
+    let unknown = row.unknown_share.filter(|share| *share > 0.0);
+    let named = |source| title_of(source, row.name.as_deref().unwrap_or_default(), guest);
+    match (&row.source, unknown) {
+        (Some(source), _) => Some(named(source)),
+        (None, Some(share)) => Some(format!("not known ({} %)", number(share * 100.0))),
+        (None, None) => None,
+    }
 }
 
 fn sources(found: &WakeupHosts, all: bool) -> Table {
@@ -128,7 +147,7 @@ fn stands_out(host: &LateHost, found: &WakeupHosts, all: &[Kind]) -> String {
         "{}{kind}: {} later than {} ({} %), {times}, {}",
         plain(&clip(&host.host, HOST)),
         counted(host.late, "wake-up", "wake-ups"),
-        asked(found.late_ns),
+        limit(found),
         number(host.share * 100.0),
         chance(host.p)
     )
@@ -159,7 +178,12 @@ pub(crate) fn sentences(found: &WakeupHosts) -> Vec<String> {
         1 => String::new(),
         _ => {
             let by = words::by(worst.kind.call);
-            format!(" by {by} every {}", asked(worst.kind.interval_ns))
+            let is_other = |kind: &JoinedKind| kind.kind.shallow != worst.kind.shallow;
+            let idle = match found.kinds.iter().any(is_other) {
+                true => words::idle_kind(worst.kind.shallow),
+                false => "",
+            };
+            format!(" by {by} every {}{idle}", asked(worst.kind.interval_ns))
         }
     };
     let mut text = format!("Of {}{of_kind}", counted(total.samples, "wake-up", "wake-ups"));
@@ -169,7 +193,7 @@ pub(crate) fn sentences(found: &WakeupHosts) -> Vec<String> {
     if let Some((max_ns, host)) = total.max_ns.zip(first) {
         text += &format!(" and the longest {}, on {}", us(max_ns), plain(&clip(&host.host, HOST)));
     }
-    let late = asked(found.late_ns);
+    let late = limit(found);
     let mut sentences = vec![match total.late {
         0 => format!("{text}; none was later than {late}."),
         number => {
