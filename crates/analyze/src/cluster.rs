@@ -13,7 +13,7 @@ pub(crate) mod members;
 pub(crate) mod outliers;
 pub(crate) mod ranked;
 #[cfg(test)]
-mod recomputed;
+mod recomputed_tests;
 mod together;
 mod used;
 mod why;

@@ -6,7 +6,7 @@
 
 mod by_program;
 #[cfg(test)]
-mod closed_form;
+mod closed_form_tests;
 mod counts;
 mod doubts;
 #[cfg(test)]

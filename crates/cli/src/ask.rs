@@ -21,12 +21,12 @@ pub(crate) fn pause(text: &str) -> Result<Duration, String> {
 /// Parses what ends the recording of a program before its time, like `detour>1ms`, `wait>1ms` or `lost>5%`.
 pub(crate) fn program_stop_condition(text: &str) -> Result<StopCondition, String> {
     match text.parse()? {
-        StopCondition::Wakeup(_) => Err(of_wakeups(text)),
+        StopCondition::Wakeup(_) => Err(only_for_wakeups(text)),
         condition => Ok(condition),
     }
 }
 
-fn of_wakeups(text: &str) -> String {
+fn only_for_wakeups(text: &str) -> String {
     format!(
         "'{text}' is a condition of `anechoic measure wakeup`; write for example 'detour>100us' or 'detours>=100000'"
     )
@@ -35,7 +35,7 @@ fn of_wakeups(text: &str) -> String {
 /// Parses what ends a run before its time, like `detour>100us`.
 pub(crate) fn stop_condition(text: &str) -> Result<StopCondition, String> {
     match text.parse()? {
-        StopCondition::Wakeup(_) => Err(of_wakeups(text)),
+        StopCondition::Wakeup(_) => Err(only_for_wakeups(text)),
         StopCondition::Lost(_) | StopCondition::Wait(_) => Err(format!(
             "'{text}' is a condition of `anechoic record`; write for example 'detour>100us' or 'detours>=100000'"
         )),

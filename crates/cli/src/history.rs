@@ -67,9 +67,9 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
     })?;
     let kind = Kind::from_run(newest.run());
     let all: Vec<&Recording> = recordings.iter().collect();
-    let (found, code) = match kind.is_of_wakeups() {
+    let (found, code) = match kind.is_history_of_wakeups() {
         true => {
-            let (history, code) = of_wakeups(kind, &all);
+            let (history, code) = history_of_wakeups(kind, &all);
             (Found::from_value(&WAKEUP_HISTORY, history, &[]), code)
         }
         false => {
@@ -120,7 +120,7 @@ fn history_of_kind(kind: Kind, recordings: &[&Recording]) -> (History, u8) {
 }
 
 /// Does the same for runs of wake-ups.
-fn of_wakeups(kind: Kind, recordings: &[&Recording]) -> (WakeupHistory, u8) {
+fn history_of_wakeups(kind: Kind, recordings: &[&Recording]) -> (WakeupHistory, u8) {
     let (past, left_out, worst) = read_alike(&kind, recordings, |path, recording| {
         let found = wakeup(recording)?;
         Ok(PastWakeups::new(path, recording.run(), &found))

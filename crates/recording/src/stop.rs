@@ -1,5 +1,6 @@
 //! What ends a run before its time: a condition that the user gave, and the detour that met it.
 
+use crate::methods::WAKEUP;
 use crate::options::{duration, percent_ppm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,9 +44,9 @@ impl FromStr for StopCondition {
         let wrong = || format!("'{text}' is no condition; {EXAMPLE}");
         // 'wakeup=100us' is how timerlat's users write it.
         let wakeup =
-            text.trim().strip_prefix("wakeup").and_then(|rest| rest.trim().strip_prefix('='));
+            text.trim().strip_prefix(WAKEUP).and_then(|rest| rest.trim().strip_prefix('='));
         let (what, than) = match wakeup {
-            Some(than) => ("wakeup", than),
+            Some(than) => (WAKEUP, than),
             None => text.split_once('>').ok_or_else(wrong)?,
         };
         let (than, or_equal) = match than.strip_prefix('=') {
@@ -56,7 +57,7 @@ impl FromStr for StopCondition {
         match what.trim() {
             "detour" => Ok(Self::Longer(ns(than)?)),
             "wait" => Ok(Self::Wait(ns(than)?)),
-            "wakeup" => Ok(Self::Wakeup(ns(than)?)),
+            WAKEUP => Ok(Self::Wakeup(ns(than)?)),
             "detours" => {
                 let number: u64 = than.parse().map_err(|_| wrong())?;
                 let count = if or_equal { number } else { number.saturating_add(1) };

@@ -132,6 +132,7 @@ fn usual(rows: Vec<Latencies>) -> Wakeup {
         rows,
         worst: (1..=listed).map(|number| worst((number, 2_345.6 / number as f64))).collect(),
         causes: (listed > 0).then(causes),
+        stopped: None,
     }
 }
 

@@ -103,7 +103,7 @@ impl PastWakeups {
         }
     }
 
-    fn of_kind(&self, kind: wakeup::Kind) -> Option<&PastLatencies> {
+    fn measured(&self, kind: wakeup::Kind) -> Option<&PastLatencies> {
         self.latencies.iter().find(|row| row.kind == kind && row.samples > 0)
     }
 }
@@ -158,7 +158,7 @@ impl WakeupHistory {
 impl WakeupSeries {
     fn new(kind: wakeup::Kind, runs: &[PastWakeups]) -> Self {
         let value = |value: fn(&PastLatencies) -> Option<f64>| -> Option<Vec<Valued<'_>>> {
-            runs.iter().map(|run| Some((&*run.start_utc, value(run.of_kind(kind)?)?))).collect()
+            runs.iter().map(|run| Some((&*run.start_utc, value(run.measured(kind)?)?))).collect()
         };
         let of_all = |values: Option<Vec<Valued<'_>>>| Variation::new(&values.unwrap_or_default());
         Self {

@@ -190,7 +190,7 @@ impl Starts for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phases::walked::{Walked, random_timeline};
+    use crate::phases::walked_tests::{Walked, random_timeline};
     use rand::RngExt;
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
@@ -236,7 +236,7 @@ mod tests {
 
     /// A start is represented by another one unless it has one of the longest delays, which are all kept.
     #[test]
-    fn of_a_sample_ordinary_starts_have_ordinary_delays_and_peaks_their_own() {
+    fn in_a_sample_ordinary_starts_have_ordinary_delays_and_peaks_their_own() {
         // Detours of 10 ns in each 1,000 ns, and one of 5,000 ns in the middle.
         let short = (0..4_000).filter(|at| !(2_000..2_006).contains(at));
         let mut detours: Vec<_> = short

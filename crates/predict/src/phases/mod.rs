@@ -33,7 +33,7 @@ mod text;
 mod timeline;
 mod together;
 #[cfg(test)]
-mod walked;
+mod walked_tests;
 mod without;
 
 pub use closed_form::ClosedForm;

@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::phases::Span;
     use crate::phases::peaks::Peak;
-    use crate::phases::walked::{Walked, random_detours};
+    use crate::phases::walked_tests::{Walked, random_detours};
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
 

@@ -145,7 +145,7 @@ mod tests {
     use crate::phases::Timeline;
     use crate::phases::starts::BothStarts;
     use crate::phases::sweep::sweep;
-    use crate::phases::walked::{Walked, random_timeline};
+    use crate::phases::walked_tests::{Walked, random_timeline};
     use rand::RngExt;
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
@@ -177,11 +177,11 @@ mod tests {
         let block_of = |at: u64| (at / block_ns).min(count - 1) as usize;
         let bin_of = |delay: u64| if delay == 0 { 0 } else { 1 + delay as usize / 32 };
         let mut free = vec![vec![0; 20]; count as usize];
-        for (at, delay) in (0..).zip(walked.of_free_starts(grain_ns)) {
+        for (at, delay) in (0..).zip(walked.delays_of_free_starts(grain_ns)) {
             free[block_of(at)][bin_of(delay)] += 1;
         }
         let mut wall = free.clone();
-        for (at, delay) in walked.of_taken_starts(grain_ns) {
+        for (at, delay) in walked.delays_of_taken_starts(grain_ns) {
             // A detour at the end of a block is part of it.
             wall[block_of(at.saturating_sub(1))][bin_of(delay - 1)] += 1;
         }

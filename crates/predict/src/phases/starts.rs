@@ -172,7 +172,7 @@ impl Block {
 mod tests {
     use super::*;
     use crate::phases::sweep::sweep;
-    use crate::phases::walked::{Walked, random_timeline};
+    use crate::phases::walked_tests::{Walked, random_timeline};
     use rand::RngExt;
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
@@ -201,8 +201,8 @@ mod tests {
             let (length_ns, free_ns) = (timeline.length_ns(), timeline.free_ns());
             let grain_ns = if trial % 10 == 0 { free_ns } else { random.random_range(1..=free_ns) };
             let walked = Walked::new(&timeline);
-            let free = walked.of_free_starts(grain_ns);
-            let taken = walked.of_taken_starts(grain_ns);
+            let free = walked.delays_of_free_starts(grain_ns);
+            let taken = walked.delays_of_taken_starts(grain_ns);
             // Starts during a taken nanosecond are delayed by half a nanosecond less on average.
             let during = || taken.iter().map(|(_, delay)| (delay - 1, *delay as f64 - 0.5));
             let of_free = || free.iter().map(|delay| (*delay, *delay as f64));

@@ -35,14 +35,14 @@ impl Walked {
 
     /// Returns the delays of phases that start during each free nanosecond: with the rest of the first one they end
     /// during another free one, and so pass what lies before that.
-    pub(super) fn of_free_starts(&self, grain_ns: u64) -> Vec<u64> {
+    pub(super) fn delays_of_free_starts(&self, grain_ns: u64) -> Vec<u64> {
         let free = (0..).zip(&self.taken).filter(|(_, taken)| !**taken);
         free.map(|(at, _)| self.delay_ns(at, grain_ns + 1)).collect()
     }
 
     /// Returns the position in free time of each taken nanosecond, and the delay of a phase that starts at its
     /// beginning: those that start during it are delayed by up to 1 ns less.
-    pub(super) fn of_taken_starts(&self, grain_ns: u64) -> Vec<(u64, u64)> {
+    pub(super) fn delays_of_taken_starts(&self, grain_ns: u64) -> Vec<(u64, u64)> {
         let mut free = 0;
         let mut found = vec![];
         for (at, taken) in (0..).zip(&self.taken) {
