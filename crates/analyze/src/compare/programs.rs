@@ -151,19 +151,17 @@ fn releases(sides: &[Vec<Values>; 2], design: &Design) -> Vec<ReleaseChange> {
     let names: Vec<String> = in_all(sides, |run| {
         run.program.iter().flat_map(|program| program.releases.keys().cloned()).collect()
     });
-    let times = |run: &Values, name: &str| {
-        let found = run.program.as_ref().and_then(|program| program.releases.get(name));
-        found.copied().unwrap_or_default()
-    };
     let same_limit = late_ns(sides).is_some();
-    let has_p99 = |name: &str| sides.iter().flatten().all(|run| times(run, name).p99_ns.is_some());
+    let has_p99 =
+        |name: &str| sides.iter().flatten().all(|run| release_times(run, name).p99_ns.is_some());
     let mut rows = vec![];
     for name in &names {
-        rows.push(each(sides, |run| times(run, name).p50_ns));
+        rows.push(each(sides, |run| release_times(run, name).p50_ns));
         rows.extend(
-            has_p99(name).then(|| each(sides, |run| times(run, name).p99_ns.unwrap_or_default())),
+            has_p99(name)
+                .then(|| each(sides, |run| release_times(run, name).p99_ns.unwrap_or_default())),
         );
-        rows.extend(same_limit.then(|| each(sides, |run| times(run, name).late_share)));
+        rows.extend(same_limit.then(|| each(sides, |run| release_times(run, name).late_share)));
     }
     let mut found = differences(&rows, design).into_iter();
     let mut next = |is_there: bool| if is_there { found.next() } else { None };
@@ -172,6 +170,12 @@ fn releases(sides: &[Vec<Values>; 2], design: &Design) -> Vec<ReleaseChange> {
         Some(ReleaseChange { p50_ns, p99_ns, late_share: next(same_limit), name })
     });
     changes.collect()
+}
+
+/// Returns how late timers released threads with this name in a run.
+fn release_times(run: &Values, name: &str) -> ReleaseTimes {
+    let found = run.program.as_ref().and_then(|program| program.releases.get(name));
+    found.copied().unwrap_or_default()
 }
 
 #[cfg(test)]

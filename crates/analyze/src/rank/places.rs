@@ -47,13 +47,9 @@ pub(super) fn experiment(
         })
     });
     let noise = noise.collect();
-    let others = |at: usize| {
-        let all = all.iter().flatten().enumerate();
-        all.filter(move |(other, _)| *other != at).map(|(_, estimate)| estimate)
-    };
     let find = |clearly: &dyn Fn(&Estimate, &Estimate) -> bool| {
         let all = all.as_ref()?;
-        (0..all.len()).find(|&at| others(at).all(|other| clearly(&all[at], other)))
+        (0..all.len()).find(|&at| others(all, at).all(|other| clearly(&all[at], other)))
     };
     let apart = |all: &Vec<Estimate>| all.iter().any(|a| all.iter().any(|b| a.clearly_below(b)));
     RankedExperiment {
@@ -72,6 +68,12 @@ pub(super) fn experiment(
         clearly_highest: find(&|a, b| b.clearly_below(a)),
         tied: all.as_ref().map(|all| !apart(all)),
     }
+}
+
+/// Returns all estimates but the one at this place.
+fn others(all: &[Estimate], at: usize) -> impl Iterator<Item = &Estimate> {
+    let numbered = all.iter().enumerate();
+    numbered.filter(move |(other, _)| *other != at).map(|(_, estimate)| estimate)
 }
 
 /// Returns the experiments that are counted: those of the paper alone, if some are.

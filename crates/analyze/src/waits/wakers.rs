@@ -74,20 +74,23 @@ impl Wakers {
         let mut found: Vec<(&Waker, &Delays)> = self.0.iter().collect();
         found.sort_by_key(|(waker, delays)| (Reverse(delays.ticks), *waker));
         found.truncate(WAKERS);
-        let row = |((source, name, own), delays): (&Waker, &Delays)| {
-            let wakings = delays.lengths.count();
-            let ns = |share: f64| delays.lengths.quantile(share).map(|ticks| clock.ns(ticks));
-            WokenBy {
-                source: source.to_string(),
-                name: name.to_string(),
-                own: *own,
-                wakings,
-                p50_ns: ns(0.5).unwrap_or(0),
-                p99_ns: ns(0.99).filter(|_| wakings as f64 * 0.01 >= BEYOND - 1e-6),
-                max_ns: ns(1.0).unwrap_or(0),
-                delayed_ns: clock.ns(delays.ticks),
-            }
-        };
-        found.into_iter().map(row).collect()
+        found.into_iter().map(|(waker, delays)| WokenBy::new(waker, delays, clock)).collect()
+    }
+}
+
+impl WokenBy {
+    fn new((source, name, own): &Waker, delays: &Delays, clock: &Clock) -> Self {
+        let wakings = delays.lengths.count();
+        let ns = |share: f64| delays.lengths.quantile(share).map(|ticks| clock.ns(ticks));
+        Self {
+            source: source.to_string(),
+            name: name.to_string(),
+            own: *own,
+            wakings,
+            p50_ns: ns(0.5).unwrap_or(0),
+            p99_ns: ns(0.99).filter(|_| wakings as f64 * 0.01 >= BEYOND - 1e-6),
+            max_ns: ns(1.0).unwrap_or(0),
+            delayed_ns: clock.ns(delays.ticks),
+        }
     }
 }

@@ -192,10 +192,8 @@ fn sources(recording: &Recording) -> Result<BTreeMap<Kind, SourcesOnHost>, Probl
 impl SourcesOnHost {
     /// Adds a wake-up and its rows.
     pub(super) fn add(&mut self, sample: &Sample, rows: &[Activity], is_late: bool, tick_ns: f64) {
-        let parts = |ticks: u64| {
-            let ns = ticks as f64 * tick_ns;
-            [ns, if is_late { ns } else { 0.0 }]
-        };
+        let late_ns = if is_late { tick_ns } else { 0.0 };
+        let parts = |ticks: u64| [tick_ns, late_ns].map(|ns| ticks as f64 * ns);
         let whole = parts(latency(sample));
         if !rows::are_known(sample, rows) {
             add(&mut self.unknown_ns, whole);

@@ -311,14 +311,7 @@ fn policy(answers: &Answers) -> Result<(Policy, Option<String>), Problem> {
         Some(_) => return Ok((fifo, None)),
         None => {}
     }
-    // Not on a measured CPU, which another real-time thread may have.
-    let refused = |priority: i32| {
-        std::thread::spawn(move || set_policy(libc::SCHED_FIFO, priority).err())
-            .join()
-            .ok()
-            .flatten()
-    };
-    match fifo.priority().and_then(refused) {
+    match fifo.priority().and_then(fifo_refusal) {
         Some(error) => {
             let note = format!(
                 "the threads had the ordinary policy, because the kernel refuses SCHED_FIFO ({error}): {}",
@@ -328,6 +321,12 @@ fn policy(answers: &Answers) -> Result<(Policy, Option<String>), Problem> {
         }
         None => Ok((fifo, None)),
     }
+}
+
+/// Returns why the kernel refuses SCHED_FIFO with this priority, if it does. A new thread asks, and not on a measured CPU, which
+/// another real-time thread may have.
+fn fifo_refusal(priority: i32) -> Option<std::io::Error> {
+    std::thread::spawn(move || set_policy(libc::SCHED_FIFO, priority).err()).join().ok().flatten()
 }
 
 /// Returns why the kernel refuses a thread with this interval as deadline, if it does.

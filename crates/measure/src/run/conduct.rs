@@ -317,16 +317,7 @@ impl<'r> Loops<'r, '_> {
         run.start_utc = describe::now_utc(lead);
         let known = |(lane, &cpu)| describe::cpu(run, cpu, threads[lane]);
         run.cpus = cpus.iter().enumerate().map(known).collect();
-        for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
-            let series = series.iter_mut().find(|series| job.series() == Some(series.series));
-            let Some(series) = series else { continue };
-            series.tid = threads[*lane];
-            let shared = |sampling: &&Sampling| sampling.memory.is_none();
-            let sampling = job.sampling().filter(shared);
-            if sampling.is_some_and(|sampling| sampling.step.kernel.params().is_some()) {
-                self.hub.pages_of(*lane).describe(&mut series.parameters);
-            }
-        }
+        self.describe_series(&mut series, &threads);
         for (lane, lanes) in self.lanes.iter().enumerate() {
             let thread = |role| OwnThread::new(threads[lane], role);
             run.own_threads.extend(lanes.place.role().map(thread));
@@ -346,6 +337,20 @@ impl<'r> Loops<'r, '_> {
             store.complete_parts(); // if the run is killed, each sample still has its series
         }
         Ok(Some(Begun { store, anchor, agreed_rounds: rounds }))
+    }
+
+    /// Adds to the series the threads of their loops, and the pages of those that share the memory of their loop.
+    fn describe_series(self, series: &mut [Series], threads: &[i32]) {
+        for (lane, job) in self.rounds.iter().flat_map(|round| &round.jobs) {
+            let series = series.iter_mut().find(|series| job.series() == Some(series.series));
+            let Some(series) = series else { continue };
+            series.tid = threads[*lane];
+            let shared = |sampling: &&Sampling| sampling.memory.is_none();
+            let sampling = job.sampling().filter(shared);
+            if sampling.is_some_and(|sampling| sampling.step.kernel.params().is_some()) {
+                self.hub.pages_of(*lane).describe(&mut series.parameters);
+            }
+        }
     }
 
     /// Starts and watches one round after the other.

@@ -57,14 +57,7 @@ pub(super) fn finish(
     run.outcomes.sort_by_key(|outcome| outcome.series);
     let cut_short = run.outcomes.iter().any(|outcome| outcome.ended == Ended::Interrupted);
     if run.state == RunState::Running && cut_short {
-        let has = |ended| run.outcomes.iter().any(|outcome| outcome.ended == ended);
-        let online = cpus::online();
-        let why = match () {
-            () if run.cpus.iter().any(|cpu| !online.contains(&cpu.cpu)) => "a CPU went offline",
-            () if has(Ended::Clock) => "the counter of a CPU jumped back",
-            () if has(Ended::Offline) => "the thread of a loop was moved off its CPU",
-            () => "a loop ended early",
-        };
+        let why = why_cut_short(run);
         let alone = if plan.experiment.meets() { ", and no rank waits for its loop" } else { "" };
         run.state = RunState::Interrupted(format!("{why}{alone}"));
     }
@@ -90,6 +83,18 @@ pub(super) fn finish(
         run.state = RunState::Complete;
     }
     store.finish(run)
+}
+
+/// Returns why loops ended early.
+fn why_cut_short(run: &Run) -> &'static str {
+    let has = |ended| run.outcomes.iter().any(|outcome| outcome.ended == ended);
+    let online = cpus::online();
+    match () {
+        () if run.cpus.iter().any(|cpu| !online.contains(&cpu.cpu)) => "a CPU went offline",
+        () if has(Ended::Clock) => "the counter of a CPU jumped back",
+        () if has(Ended::Offline) => "the thread of a loop was moved off its CPU",
+        () => "a loop ended early",
+    }
 }
 
 fn outcome(seen: &LoopResult) -> Option<Outcome> {

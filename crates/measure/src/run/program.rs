@@ -141,10 +141,7 @@ pub fn record(
     if let Some(program) = &mut run.program {
         (program.exit_code, program.cpu_time) = (subject.exit_code(), cpu_time);
     }
-    run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
-    run.notes.extend(run.clock.rate_note());
-    run.notes.extend(machine::changes(&run.machine));
-    finish(&mut run, store, state)?;
+    finish(&mut run, begin, store, state)?;
     Ok(run)
 }
 
@@ -169,8 +166,11 @@ fn open_kernel(
     Ok((kernel, own, costs))
 }
 
-/// Derives the detours from the events on disk, and completes the recording.
-fn finish(run: &mut Run, mut store: Store, state: RunState) -> Result<(), RunError> {
+/// Compares the clocks with those at the begin, derives the detours from the events on disk, and completes the recording.
+fn finish(run: &mut Run, begin: Anchor, mut store: Store, state: RunState) -> Result<(), RunError> {
+    run.clock.residual_ppm = begin.residual_ppm(Anchor::take(), run.clock.frequency_millihertz);
+    run.notes.extend(run.clock.rate_note());
+    run.notes.extend(machine::changes(&run.machine));
     store.complete_parts();
     let events = Recording::open(store.dir())?;
     let mut met = run.stop_on.as_ref().and_then(|stop| stop.met);
