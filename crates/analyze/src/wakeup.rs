@@ -5,6 +5,8 @@ mod host;
 pub mod hosts;
 mod idle;
 pub mod kind;
+mod latencies;
+mod long;
 pub mod longest;
 pub mod rows;
 pub mod stages;
@@ -14,6 +16,8 @@ pub use causes::{Band, Causes, MeanParts, Parts, WakeSource};
 pub use host::HostWakeups;
 pub use idle::IdleLatency;
 pub use kind::Kind;
+pub use latencies::Latencies;
+pub use long::LongWakeup;
 pub use stages::{Link, Stage, StageTail};
 pub use stopped::StoppedWakeup;
 
@@ -21,12 +25,12 @@ use crate::facts::Facts;
 use crate::memory::span;
 use crate::paging::Estimate;
 use crate::samples::cells::{Cells, value_at};
-use crate::samples::figures::{Point, survival};
+use crate::samples::figures::survival;
 use crate::samples::values::Scale;
 use crate::samples::visit;
-use crate::stats::{Interval, dispersion, mean, share_of_events};
+use crate::stats::{dispersion, mean, share_of_events};
 use anechoic_recording::run::{Outcome, Run};
-use anechoic_recording::wakeup::{Sleep, Waker, WakingCall};
+use anechoic_recording::wakeup::{Sleep, Waker};
 use anechoic_recording::{Fixed, Policy, Problem, Recording, Sample, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -69,56 +73,6 @@ pub struct Wakeup {
     pub stopped: Option<StoppedWakeup>,
 }
 
-/// The latencies of one interval and one kind of idle on one CPU.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Latencies {
-    /// Time between two expiries in nanoseconds.
-    pub interval_ns: u64,
-    /// Whether CPUs were kept out of deep idle states.
-    pub shallow: bool,
-    /// The system call by which another thread woke them; absent where a timer did.
-    pub call: Option<WakingCall>,
-    /// The CPU; absent for all together.
-    pub cpu: Option<u32>,
-    /// The CPU of the thread that woke them; absent for all together, and where a timer did.
-    pub waker_cpu: Option<u32>,
-    /// Number of wake-ups.
-    pub samples: u64,
-    /// Number of wake-ups that were measured and lost for lack of a free buffer or of disk space.
-    pub lost: u64,
-    /// Number of expiries that passed before the thread could sleep again.
-    pub overruns: u64,
-    /// The shortest latency in nanoseconds; absent without wake-ups, as are the others.
-    pub min_ns: Option<f64>,
-    /// The median in nanoseconds.
-    pub p50_ns: Option<f64>,
-    /// The 99th percentile in nanoseconds; absent for fewer than 1,000 wake-ups.
-    pub p99_ns: Option<f64>,
-    /// The 99.9th percentile in nanoseconds; absent for fewer than 10,000 wake-ups.
-    pub p999_ns: Option<f64>,
-    /// The longest in nanoseconds.
-    pub max_ns: Option<f64>,
-    /// Number of late wake-ups.
-    pub late: u64,
-    /// Their share of all wake-ups: the smallest and the largest that agree with what was counted, each with a probability of
-    /// 95 %; absent without wake-ups.
-    pub late_share: Option<Interval>,
-    /// How far late wake-ups come together: the variance of their number divided by that of independent ones, at least 1.
-    pub late_dispersion: f64,
-    /// The median of each block of time in nanoseconds, of all CPUs together the mean of theirs.
-    pub p50_of_blocks_ns: Vec<f64>,
-    /// What recording kernel events adds to the median in nanoseconds: the mean over the blocks of the difference of their
-    /// medians; absent if it was not measured.
-    pub events_ns: Option<Estimate>,
-    /// How long a pass over the working set took just after a wake-up, in nanoseconds: the middle of the medians of the blocks;
-    /// absent without one.
-    pub pass_ns: Option<f64>,
-    /// The same at once again, with the caches as the first pass left them.
-    pub pass_again_ns: Option<f64>,
-    /// The tail: `share` of the wake-ups took `value` nanoseconds or longer.
-    pub survival: Vec<Point>,
-}
-
 /// A long wake-up.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Worst {
@@ -144,21 +98,6 @@ pub struct Worst {
     pub name: Option<String>,
     /// What went on in it, in time order: the activities that took most; empty if its events are not known.
     pub chain: Vec<Link>,
-}
-
-impl Latencies {
-    /// Returns how the threads slept.
-    #[must_use]
-    pub fn kind(&self) -> Kind {
-        Kind { interval_ns: self.interval_ns, shallow: self.shallow, call: self.call }
-    }
-
-    /// Returns the highest quantile that its wake-ups support, with its name: the 99.9th percentile, the 99th, or the median.
-    #[must_use]
-    pub fn highest_quantile(&self) -> Option<(&'static str, f64)> {
-        let named = [("p99.9", self.p999_ns), ("p99", self.p99_ns), ("median", self.p50_ns)];
-        named.into_iter().find_map(|(name, ns)| Some((name, ns?)))
-    }
 }
 
 impl Wakeup {

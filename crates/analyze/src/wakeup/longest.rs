@@ -1,15 +1,13 @@
 //! The longest wake-ups, each with what happened in it, in order.
 
-use super::causes::{Parts, TickParts};
-use super::kind::Kind;
+use super::long::{LongWakeup, name_all, read};
 use super::stopped::{StoppedWakeup, stopped};
 use super::{latency, rows};
 use crate::facts::Facts;
 use crate::memory::span;
 use crate::readings::not_attributed;
-use crate::story::{DetourStory, name_threads, story};
 use anechoic_recording::run::Outcome;
-use anechoic_recording::{DetourView, Problem, ProblemKind, Recording, Run, Series};
+use anechoic_recording::{Problem, ProblemKind, Recording, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -37,19 +35,6 @@ pub struct LongestWakeups {
     /// What was to end the run before its time, and the wake-up that did; absent if nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<StoppedWakeup>,
-}
-
-/// One of the longest wake-ups.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct LongWakeup {
-    /// How its thread slept.
-    pub kind: Kind,
-    /// Number of expiries that passed meanwhile.
-    pub overruns: u64,
-    /// Its parts; absent if not all of its time is known.
-    pub parts: Option<Parts>,
-    /// What happened in it, from the programmed expiry on.
-    pub story: DetourStory,
 }
 
 /// Which wake-ups are shown.
@@ -123,47 +108,4 @@ fn without_events(known: &[(Series, Outcome)], cpus: Option<&[u32]>) -> u64 {
     let without =
         known.iter().filter(|(series, _)| series.parameters.events_off && is_chosen(series));
     without.map(|(_, outcome)| outcome.samples.saturating_sub(outcome.lost)).sum()
-}
-
-/// Returns a wake-up with what happened in it: this number of activities at most.
-pub(super) fn read(woken: &rows::Explained<'_>, run: &Run, activities: usize) -> LongWakeup {
-    LongWakeup {
-        kind: Kind::from(&woken.sleep),
-        overruns: woken.sample.count.saturating_sub(1),
-        parts: parts(woken, run.clock.seconds(1) * 1e9),
-        story: story(&view(woken), run, activities),
-    }
-}
-
-/// Adds to wake-ups the names of the threads that they show.
-///
-/// # Errors
-/// The names are damaged.
-pub(super) fn name_all(wakeups: &mut [LongWakeup], recording: &Recording) -> Result<(), Problem> {
-    let mut stories: Vec<DetourStory> = wakeups.iter().map(|long| long.story.clone()).collect();
-    name_threads(&mut stories, recording)?;
-    wakeups.iter_mut().zip(stories).for_each(|(long, story)| long.story = story);
-    Ok(())
-}
-
-/// Returns the wake-up as an interval whose activities can be listed in order.
-fn view<'a>(woken: &rows::Explained<'a>) -> DetourView<'a> {
-    let sample = woken.sample;
-    DetourView {
-        cpu: sample.cpu,
-        index: sample.index,
-        start_ticks: sample.start_ticks,
-        end_ticks: sample.end_ticks,
-        lost_ticks: latency(sample),
-        stint: 0,
-        activities: woken.rows,
-    }
-}
-
-/// Returns the parts of a wake-up; absent if not all of its time is known.
-fn parts(woken: &rows::Explained<'_>, tick_ns: f64) -> Option<Parts> {
-    let known = rows::are_known(woken.sample, woken.rows);
-    TickParts::new(woken.sample, woken.rows, woken.sleep.waker.is_some())
-        .filter(|_| known)?
-        .mean(1, tick_ns)
 }

@@ -1,6 +1,6 @@
 //! The wake-up that ended a run before its time.
 
-use super::longest::{LongWakeup, name_all, read};
+use super::long::{LongWakeup, name_all, read};
 use super::rows;
 use crate::timeline::MOST_ROWS;
 use anechoic_recording::stop::{Kept, StopCondition};

@@ -6,6 +6,7 @@ pub(crate) mod stopped;
 pub(crate) mod stories;
 mod waits;
 
+pub(crate) use releases::release_parts;
 pub use row::{LONGEST, OPTIONS};
 
 use crate::names::{sender, source_name};

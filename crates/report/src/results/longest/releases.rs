@@ -1,14 +1,13 @@
 //! The latest releases of a program's threads by timers, each with its parts.
 
 use crate::names::source_name;
-use crate::results::summary::release_parts;
 use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::table::Table;
-use crate::units::{instant, length};
+use crate::units::{instant, length, time};
 use anechoic_analyze::LongestDetours;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::waits::LateRelease;
+use anechoic_analyze::waits::{LateRelease, ReleaseParts};
 
 /// Number of releases in a shortened table.
 const FEW: usize = 3;
@@ -53,4 +52,18 @@ fn parts(release: &LateRelease) -> String {
         .then(|| format!("up to {} more, the switch was not reported", length(release.unseen_ns)));
     let all = [Some(release_parts(&release.parts)), elsewhere, unseen];
     all.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Names the parts of a release that took time.
+pub(crate) fn release_parts(parts: &ReleaseParts) -> String {
+    let all = [
+        ("busy thread", parts.overrun_ns),
+        ("slack", parts.slack_ns),
+        ("timer", parts.timer_ns),
+        ("interrupt", parts.interrupt_ns),
+        ("scheduling", parts.scheduling_ns),
+    ];
+    let some = all.into_iter().filter(|(_, ns)| *ns >= 1.0);
+    let named: Vec<String> = some.map(|(name, ns)| format!("{name} {}", time(ns))).collect();
+    named.join(", ")
 }

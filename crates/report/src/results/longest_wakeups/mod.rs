@@ -9,9 +9,9 @@ use crate::results::longest::stories;
 use crate::results::wakeup::{kinds, stopped};
 use crate::screen::Screen;
 use crate::style::{Tone, View};
-use crate::units::{count, counted, cpu_list, length, long, micros, timestamp};
-use anechoic_analyze::wakeup::Kind;
-use anechoic_analyze::wakeup::longest::{LongWakeup, LongestWakeups};
+use crate::units::{count, counted, cpu_list, length, long, timestamp};
+use anechoic_analyze::wakeup::longest::LongestWakeups;
+use anechoic_analyze::wakeup::{Kind, LongWakeup};
 
 /// Number of wake-ups that a short screen shows as a whole.
 const FEW: usize = 2;
@@ -37,7 +37,7 @@ pub fn longest_wakeups(found: &LongestWakeups, view: &View<'_>) -> Screen {
     for (number, wakeup) in wakeups.by_ref().take(whole) {
         screen.section(&format!("{}. {}", count(number), title(wakeup, found)));
         screen.in_terminal(|terminal| {
-            parts(wakeup).iter().for_each(|line| terminal.sentence(line));
+            stopped::parts(wakeup).iter().for_each(|line| terminal.sentence(line));
         });
         stories::activities(&wakeup.story, &found.run, view.all, &mut screen);
     }
@@ -73,22 +73,6 @@ fn title(wakeup: &LongWakeup, found: &LongestWakeups) -> String {
         number => format!(" · {}", counted(number, "overrun", "overruns")),
     };
     format!("{}{kind}{overruns}", stories::heading(&wakeup.story))
-}
-
-/// Returns the parts of a wake-up, if they are known.
-pub(crate) fn parts(wakeup: &LongWakeup) -> Option<String> {
-    let parts = wakeup.parts?;
-    let first = match wakeup.kind.call {
-        Some(_) => format!("call {}", micros(parts.call_ns)),
-        None => {
-            format!("timer {} + interrupt {}", micros(parts.timer_ns), micros(parts.interrupt_ns))
-        }
-    };
-    Some(format!(
-        "{first} + scheduling {} + return {} µs",
-        micros(parts.scheduling_ns),
-        micros(parts.return_ns)
-    ))
 }
 
 /// Returns how the measurement ended, if a condition was to end it, how long the longest wake-up was, and what took most of it.

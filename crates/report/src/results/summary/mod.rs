@@ -10,7 +10,6 @@ mod row;
 pub(crate) mod threads;
 mod wakers;
 
-pub(crate) use releases::parts as release_parts;
 pub(crate) use row::METHOD;
 pub use row::SUMMARY;
 

@@ -1,13 +1,14 @@
 //! The table of the threads of a recorded program that timers released: how late, and what made them late.
 
 use crate::names::{source_name, thread};
+use crate::results::longest::release_parts;
 use crate::screen::{Screen, Section};
 use crate::style::View;
 use crate::table::Table;
 use crate::units::{asked, count, counted, length, number, time};
 use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::waits::{ReleaseParts, ReleaseRow, Releases};
+use anechoic_analyze::waits::{ReleaseRow, Releases};
 
 /// Number of threads in a brief table.
 const FEW: usize = 3;
@@ -128,27 +129,14 @@ fn aside(row: &ReleaseRow, run: &Facts) -> String {
             count(row.unseen)
         )
     });
-    let parts = [Some(format!("mean {}", parts(&row.parts))), late_by(row, run), unseen];
+    let parts = [Some(format!("mean {}", release_parts(&row.parts))), late_by(row, run), unseen];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
-}
-
-/// Names the parts of a release that took time.
-pub(crate) fn parts(parts: &ReleaseParts) -> String {
-    let all = [
-        ("busy thread", parts.overrun_ns),
-        ("slack", parts.slack_ns),
-        ("timer", parts.timer_ns),
-        ("interrupt", parts.interrupt_ns),
-        ("scheduling", parts.scheduling_ns),
-    ];
-    let some = all.into_iter().filter(|(_, ns)| *ns >= 1.0);
-    let named: Vec<String> = some.map(|(name, ns)| format!("{name} {}", time(ns))).collect();
-    named.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_analyze::waits::ReleaseParts;
 
     #[test]
     fn the_table_fits_a_narrow_screen_and_the_number_of_a_thread_is_whole() {

@@ -2,11 +2,10 @@
 
 use crate::results::longest::stopped::last_part;
 use crate::results::longest::stories;
-use crate::results::longest_wakeups::parts;
 use crate::screen::Screen;
-use crate::units::{asked, instant, length};
+use crate::units::{asked, instant, length, micros};
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::wakeup::StoppedWakeup;
+use anechoic_analyze::wakeup::{LongWakeup, StoppedWakeup};
 use anechoic_recording::stop::StopCondition;
 
 /// Returns how a measurement ended that a condition was to end before its time, and how much of it is kept.
@@ -47,4 +46,20 @@ pub(crate) fn add(stopped: Option<&StoppedWakeup>, run: &Facts, all: bool, scree
         parts(wakeup).iter().for_each(|line| terminal.sentence(line));
     });
     stories::activities(&wakeup.story, run, all, screen);
+}
+
+/// Returns the parts of a wake-up, if they are known.
+pub(crate) fn parts(wakeup: &LongWakeup) -> Option<String> {
+    let parts = wakeup.parts?;
+    let first = match wakeup.kind.call {
+        Some(_) => format!("call {}", micros(parts.call_ns)),
+        None => {
+            format!("timer {} + interrupt {}", micros(parts.timer_ns), micros(parts.interrupt_ns))
+        }
+    };
+    Some(format!(
+        "{first} + scheduling {} + return {} µs",
+        micros(parts.scheduling_ns),
+        micros(parts.return_ns)
+    ))
 }
