@@ -173,8 +173,14 @@ fn refuse_counts(recording: &Recording) -> Result<(), Problem> {
         return Ok(());
     }
     let why = "it has only counts by length, which show neither causes nor how the noise varies within a run";
-    let remedy = "`anechoic summary` shows the counts of both, and `anechoic gate` holds each to limits; \
-                  compare recordings of `anechoic run`";
+    let measured = match &*recording.run().method {
+        methods::LATENCIES => "anechoic measure wakeup",
+        _ => "anechoic run",
+    };
+    let remedy = format!(
+        "`anechoic summary` shows the counts of both, and `anechoic gate` holds each to limits; \
+         compare recordings of `{measured}`"
+    );
     Err(ProblemKind::NoVerdict.problem(why, remedy).about(recording.dir().display()))
 }
 

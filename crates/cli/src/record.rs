@@ -62,8 +62,8 @@ pub struct RecordArgs {
     /// its time ('lost>5%', exit code 2), or after this many detours ('detours>=1000'). A command goes on unrecorded
     #[arg(long, value_name = "CONDITION", value_parser = ask::program_stop_condition, allow_hyphen_values = true, conflicts_with = "repeat")]
     stop_on: Option<StopCondition>,
-    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter more. It stays
-    /// in memory, so that the command may wait for days
+    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter or about a
+    /// second more. It stays in memory, so that the command may wait for days
     #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
     keep: Option<Duration>,
     #[command(flatten)]

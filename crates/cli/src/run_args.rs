@@ -24,8 +24,8 @@ pub struct RunArgs {
     /// throttling takes does not count, if kernel events are recorded
     #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
     pub(crate) stop_on: Option<StopCondition>,
-    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter more. It stays
-    /// in memory, so that the command may wait for days
+    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter or about a
+    /// second more. It stays in memory, so that the command may wait for days
     #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
     keep: Option<Duration>,
     /// Measure N times and report mean and standard deviation

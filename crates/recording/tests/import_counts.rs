@@ -145,6 +145,31 @@ fn cyclictest_counts_latencies_in_each_of_its_forms() {
     assert_eq!(recording.run().cpus[0].last_ticks, 949_000_000, "cycles of 1 ms");
 }
 
+/// `cyclictest -N` prints ns and says so nowhere.
+#[test]
+fn printed_latencies_that_cannot_be_in_micros_need_a_unit() {
+    let line = |min: u64, max: u64| {
+        format!("T: 0 (77) P:80 I:1000 C:     20 Min: {min} Act: {min} Avg: {min} Max: {max}\n")
+    };
+    let cases = [
+        ("in µs", 3, 20_000, None),
+        ("longest", 3, 20_001, Some("is longer than its 20 cycles of 1000 µs together")),
+        ("shortest", 1_001, 9_000, Some("is longer than its interval of 1000 µs")),
+        ("as long as the interval", 1_000, 9_000, None),
+    ];
+    for (name, min, max, expected) in cases {
+        let refused = made("cyclictest", &line(min, max), &[]).err().map(|why| why.to_string());
+        assert_eq!(refused.is_some(), expected.is_some(), "case: {name}: {refused:?}");
+        let (refused, expected) = (refused.unwrap_or_default(), expected.unwrap_or_default());
+        assert!(refused.contains(expected), "case: {name}: {refused}");
+        assert!(expected.is_empty() || refused.contains("--unit ns"), "case: {name}: {refused}");
+        for unit in ["ns", "us"] {
+            let done = made("cyclictest", &line(min, max), &[("unit", unit)]);
+            assert_eq!(done.expect("a unit was given"), 20, "case: {name}, {unit}");
+        }
+    }
+}
+
 #[test]
 fn what_needs_times_is_refused() {
     let (dir, _) = import("oslat", &[foreign("oslat.json")], &[]);

@@ -2,11 +2,12 @@
 
 pub use anechoic_recording::topology::list;
 
+use crate::holder::{Holder, holders};
 use anechoic_recording::machine::MOST_CPUS;
 use anechoic_recording::{Problem, ProblemKind, options};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -133,6 +134,7 @@ fn try_on<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> Result<Result<T, io::Error>, Problem> {
     let (home, tid, state) = (allowed(), AtomicI32::new(0), AtomicU32::new(WAITS));
+    let holder: OnceLock<Option<Holder>> = OnceLock::new();
     let thread = || {
         tid.store(thread_id(), Ordering::Release);
         if let Err(error) = set_affinity(0, &[cpu]) {
@@ -140,14 +142,7 @@ fn try_on<T: Send>(
         }
         match state.compare_exchange(WAITS, RUNS, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(Ok(work())),
-            Err(_) => {
-                let why = format!(
-                    "a real-time thread keeps CPU {cpu} busy: no other thread got it for {PATIENCE:?}"
-                );
-                let remedy =
-                    "leave it out with --cpus, or find that thread: ps -eLo tid,rtprio,psr,comm";
-                Err(ProblemKind::Unavailable.problem(why, remedy))
-            }
+            Err(_) => Err(kept_busy(cpu, holder.get().and_then(Option::as_ref))),
         }
     };
     thread::scope(|scope| {
@@ -156,7 +151,11 @@ fn try_on<T: Send>(
         let handle = spawned.map_err(|error| no_thread(cpu, &error))?;
         let until = Instant::now() + PATIENCE;
         while state.load(Ordering::Acquire) == WAITS && !handle.is_finished() {
-            if Instant::now() > until
+            let is_late = Instant::now() > until;
+            if is_late {
+                holder.get_or_init(|| holders(&[cpu]).pop()); // it may be gone once the thread goes on
+            }
+            if is_late
                 && state.compare_exchange(WAITS, LATE, Ordering::AcqRel, Ordering::Acquire).is_ok()
             {
                 let _ = set_affinity(tid.load(Ordering::Acquire), &elsewhere(cpu, &home));
@@ -165,6 +164,20 @@ fn try_on<T: Send>(
         }
         handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Returns the problem that a real-time thread has the CPU.
+fn kept_busy(cpu: u32, holder: Option<&Holder>) -> Problem {
+    let named = holder.map_or(String::new(), |holder| format!(": {holder}"));
+    let why = format!(
+        "a real-time thread keeps CPU {cpu} busy: no other thread got it for {PATIENCE:?}{named}"
+    );
+    let which = match holder {
+        Some(_) => "stop that thread",
+        None => "find that thread: ps -eLo tid,rtprio,psr,comm",
+    };
+    let remedy = format!("leave it out with --cpus, or {which}");
+    ProblemKind::Unavailable.problem(why, remedy)
 }
 
 /// Returns the problem that the system allows no thread for the CPU.

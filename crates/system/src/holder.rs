@@ -48,7 +48,7 @@ pub fn holders(cpus: &[u32]) -> Vec<Holder> {
         names_in(&tasks).map(move |task| tasks.join(task).join("stat"))
     });
     let mut found: Vec<Holder> = vec![];
-    for holder in tasks.filter_map(|stat| held(&fs::read_to_string(stat).ok()?)) {
+    for holder in tasks.filter_map(|stat| held(&String::from_utf8_lossy(&fs::read(stat).ok()?))) {
         if !cpus.contains(&holder.cpu) {
             continue;
         }
@@ -77,14 +77,24 @@ fn held(stat: &str) -> Option<Holder> {
     };
     let (tid, rest) = stat.split_once(" (")?;
     let (name, _) = rest.rsplit_once(')')?;
-    let holder =
-        Holder { cpu: field(stat, LAST_CPU)?, tid: tid.parse().ok()?, name: name.into(), priority };
+    // A thread names itself as it likes, also with a line break.
+    let name = name.replace(char::is_control, "?");
+    let holder = Holder { cpu: field(stat, LAST_CPU)?, tid: tid.parse().ok()?, name, priority };
     (is_runnable && priority > 0).then_some(holder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_no_text_or_has_a_line_break_stays_one_line() {
+        let zeros = vec!["0"; 35].join(" ");
+        let rest = format!(") R {zeros} 5 99 1 0 0\n");
+        let stat = [&b"77 (a\xff\nb"[..], rest.as_bytes()].concat();
+        let holder = held(&String::from_utf8_lossy(&stat)).expect("it is runnable");
+        assert_eq!((holder.tid, holder.cpu, &*holder.name), (77, 5, "a\u{fffd}?b"));
+    }
 
     #[test]
     fn a_runnable_real_time_thread_is_read_whatever_its_name() {

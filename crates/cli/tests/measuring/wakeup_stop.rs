@@ -215,10 +215,13 @@ fn cyclictest_ends_at_the_same_spin() {
 #[test]
 fn what_ends_no_wake_ups_is_refused() {
     let frame = ["measure", "wakeup", "--no-save", "-q", "--no-trace", "--duration", "1s"];
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["--stop-on", "detour>1ms"], "'wakeup>100us'"),
         (&["--stop-on", "wakeup>fast"], "'wakeup>100us'"),
         (&["--stop-on", "wakeup>0us"], "'wakeup>100us'"),
+        (&["--stop-on", "wakeup=0us"], "'0us' is zero"),
+        (&["--stop-on", "wakeup=-5us"], "'-5us' is negative"),
+        (&["--stop-on", "wakeup>5"], "'5' is not a duration"),
         (&["--keep", "1s"], "--stop-on"),
     ];
     for (options, expected) in cases {

@@ -151,7 +151,7 @@ static OPTIONS: &[OptionRow] = &[
         KEEP,
         Value::Duration,
         "TIME",
-        "With --stop-on: keep only this much time before that wake-up, or before the end, and up to a quarter more. It stays in memory, so that the command may wait for days",
+        "With --stop-on: keep only this much time before that wake-up, or before the end, and up to a quarter or about a second more. It stays in memory, so that the command may wait for days",
     )
     .requires(STOP_ON),
     OptionRow::new(
@@ -171,6 +171,10 @@ const KEEP: &str = "keep";
 fn later_than(text: &str) -> Result<Vec<u64>, String> {
     match text.parse() {
         Ok(StopCondition::Wakeup(ns)) => Ok(vec![ns]),
+        // Its time is wrong.
+        Err(why) if text.contains(['>', '=']) && text.trim().starts_with("wakeup") => {
+            Err(format!("{why}; write for example 'wakeup>100us'"))
+        }
         Ok(_) | Err(_) => {
             Err(format!("'{text}' ends no wake-ups; write for example 'wakeup>100us'"))
         }

@@ -64,9 +64,10 @@ pub fn run(
     }
     let left = leave_real_time();
     let measured = plan.experiment.cpus();
+    // First: to verify a CPU that is held takes long.
+    Waits::begin(&measured).look(notify);
     cpus::verify(&measured)?;
     cpus::verify(&plan.experiment.wakers.values().copied().collect::<Vec<_>>())?;
-    Waits::begin(&measured).look(notify);
     let clock = clock::calibrate(&measured, plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     if let Some(policy) = left.as_ref().map(LeftPolicy::name) {

@@ -37,6 +37,8 @@ pub(super) struct Store {
     news: Option<News>,
     /// What looks for the detour that ends the run, if one may.
     stop_watch: Option<StopWatch>,
+    /// Whether a wake-up may end the run.
+    awaits_wakeup: bool,
     /// What looks for the end of the recording of a program, if a condition may end it.
     program_watch: Option<Watch>,
     waiting: Waiting,
@@ -62,8 +64,8 @@ impl Store {
         let loops = run.cpus.iter().map(|cpu| (cpu.cpu, cpu.tid));
         let condition = plan.stop_on.filter(|_| run.method != methods::PROGRAM);
         // What keeps a thread from running that sleeps is no artefact of it.
-        let is_loop = !matches!(condition, Some(StopCondition::Wakeup(_)));
-        let artefacts = (run.policy.is_fifo() && is_loop).then(|| Artefacts::new(loops));
+        let awaits_wakeup = matches!(condition, Some(StopCondition::Wakeup(_)));
+        let artefacts = (run.policy.is_fifo() && !awaits_wakeup).then(|| Artefacts::new(loops));
         let stop_watch =
             condition.map(|condition| StopWatch::new(condition, &run.clock, artefacts));
         let window = plan.keep.map(|keep| Window::new(keep, run));
@@ -77,6 +79,7 @@ impl Store {
             losses,
             news,
             stop_watch,
+            awaits_wakeup,
             program_watch: None,
             waiting: Waiting::default(),
             window,
@@ -316,9 +319,12 @@ impl Store {
     pub(super) fn begin_part(&mut self, part: Part, threads: Vec<SeenThread>) {
         self.write_waiting();
         let now_ticks = part.from_ticks;
-        let since_ticks = self.program_watch.as_ref().map_or(now_ticks, |it| it.since(now_ticks));
+        let of_program = self.program_watch.as_ref().map(|watch| watch.since(now_ticks));
+        // A thread that is late now has no sample yet.
+        let last = self.cpus.iter().map(|cpu| self.watched.get(cpu).copied().unwrap_or(0));
         if let Some(window) = &mut self.window {
-            window.begin(part, threads, since_ticks);
+            let of_sleep = self.awaits_wakeup.then(|| window.asleep_since(last, now_ticks));
+            window.begin(part, threads, of_program.or(of_sleep).unwrap_or(now_ticks));
         }
     }
 

@@ -24,12 +24,15 @@ const MOST_BYTES: u64 = 512 << 20;
 const MEMORY_PARTS: u64 = 16;
 /// Memory of a name beside its row, in bytes.
 const NAME_BYTES: usize = 32;
+/// For this long a thread may sleep or be late before the events that would explain it are dropped.
+const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 
 /// The rows of the last part of a run.
 #[derive(Debug)]
 pub(super) struct Window {
     began_ticks: u64,
     keep_ticks: u64,
+    longest_sleep_ticks: u64,
     most_bytes: u64,
     /// At least one; rows are added to the last.
     parts: VecDeque<Part>,
@@ -127,6 +130,7 @@ impl Window {
         Self {
             began_ticks: run.start_ticks,
             keep_ticks: run.clock.ticks_of(keep),
+            longest_sleep_ticks: run.clock.ticks_of(LONGEST_SLEEP),
             most_bytes: MOST_BYTES.min(run.machine.memory_bytes / MEMORY_PARTS),
             parts: VecDeque::from([first]),
         }
@@ -147,6 +151,13 @@ impl Window {
             let passed = now_ticks.saturating_sub(last.from_ticks);
             passed >= self.keep_ticks / PARTS || last.rows.bytes() >= self.most_bytes / PARTS
         })
+    }
+
+    /// Returns since when a wake-up may go on that ends the run: since the earliest of the `last` wake-ups of all CPUs, unless
+    /// that was long ago.
+    pub(super) fn asleep_since(&self, last: impl Iterator<Item = u64>, now_ticks: u64) -> u64 {
+        let earliest = now_ticks.saturating_sub(self.longest_sleep_ticks);
+        last.min().map_or(now_ticks, |since| since.clamp(earliest, now_ticks))
     }
 
     /// Begins the next part. The last one had these threads. What goes on since `since_ticks` may end the run.

@@ -6,7 +6,7 @@ use super::lines::wrong;
 use super::{Imported, Importer, Lines, Read};
 use crate::methods::LATENCIES;
 use crate::options::{Answers, OptionRow, Value};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -28,9 +28,8 @@ pub(super) static IMPORTER: Importer = Importer {
             "unit",
             Value::Choice(units),
             "UNIT",
-            "Unit of a printed latency (-N prints ns)",
-        )
-        .default("us"),
+            "Unit of a printed latency (-N prints ns) [default: us, refused where that cannot be]",
+        ),
     ],
     examples: "  anechoic import cyclictest cyclictest.json -o wakeups\n  anechoic import cyclictest hist.txt --duration 60s -o wakeups",
     read: Read::Detours(read),
@@ -75,7 +74,8 @@ struct Thread {
 
 fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result<(), Problem> {
     let cpus = answers.given::<Vec<u32>>("cpus").unwrap_or_default();
-    let printed_ns = if answers.one::<&str>("unit")? == "ns" { 1 } else { 1_000 };
+    let unit = answers.given::<&str>("unit");
+    let printed_ns = if unit == Some("ns") { 1 } else { 1_000 };
     let (threads, unit_ns) = match lines.json::<Document>()? {
         Some(document) => {
             let unit_ns = if document.resolution_in_ns == 1 { 1 } else { 1_000 };
@@ -83,13 +83,15 @@ fn read(lines: &mut Lines, answers: &Answers, imported: &mut Imported) -> Result
             let threads: Result<Vec<_>, _> = threads.collect();
             (threads.map_err(|problem| lines.about(problem))?, unit_ns)
         }
-        None => (
-            text::read(lines)?
-                .into_iter()
-                .map(|(number, thread)| (number, thread.cpu, thread))
-                .collect(),
-            printed_ns,
-        ),
+        None => {
+            let threads = text::read(lines)?;
+            if unit.is_none() {
+                let doubted = threads.values().find_map(Thread::doubt_of_micros);
+                doubted.map_or(Ok(()), |problem| Err(lines.about(problem)))?;
+            }
+            let threads = threads.into_iter().map(|(number, thread)| (number, thread.cpu, thread));
+            (threads.collect(), printed_ns)
+        }
     };
     for (number, own, thread) in threads {
         let given = usize::try_from(number).ok().and_then(|number| cpus.get(number)).copied();
@@ -127,6 +129,26 @@ impl JsonThread {
 }
 
 impl Thread {
+    /// Returns why its latencies are hardly in µs: the shortest is longer than the interval, or the longest than all cycles
+    /// together.
+    fn doubt_of_micros(&self) -> Option<Problem> {
+        let (interval, cycles) = (self.interval_us?, self.cycles?);
+        let (least, most) = (self.least?, self.most?);
+        let why = if most > interval.saturating_mul(cycles) {
+            format!(
+                "its longest latency, {most} µs, is longer than its {cycles} cycles of {interval} µs together"
+            )
+        } else if least > interval {
+            format!(
+                "its shortest latency, {least} µs, is longer than its interval of {interval} µs"
+            )
+        } else {
+            return None;
+        };
+        let remedy = "give --unit ns for what `cyclictest -N` printed, --unit us if it is right all the same";
+        Some(ProblemKind::Usage.problem(why, remedy))
+    }
+
     /// Counts its latencies for a CPU. cyclictest rounds each down to its unit.
     fn import(&self, cpu: u32, unit_ns: u64, imported: &mut Imported) -> Result<(), Problem> {
         let counted = self.histogram.values().copied().fold(0, u64::saturating_add);

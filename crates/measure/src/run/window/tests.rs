@@ -124,6 +124,50 @@ fn what_goes_on_is_kept_from_its_start() {
     }
 }
 
+/// A thread that is late has no sample yet, so that its time counts from the last wake-up on its CPU: for 10 s at most, in which an
+/// unused CPU, whose last one is long ago, holds no more.
+#[test]
+fn a_late_wake_up_goes_on_since_the_last_one_of_its_cpu() {
+    let window = window(&run(1_000));
+    let now = 100_000 * MS;
+    let cases: [(&str, &[u64], u64); 5] = [
+        ("one is late", &[now - 3 * MS, now - 907 * MS], now - 907 * MS),
+        ("none is", &[now - 2 * MS, now - MS], now - 2 * MS),
+        ("never woken", &[now - MS, 0], now - 10_000 * MS),
+        ("after now", &[now + MS], now),
+        ("no CPU", &[], now),
+    ];
+    for (name, last, expected) in cases {
+        assert_eq!(window.asleep_since(last.iter().copied(), now), expected, "case: {name}");
+    }
+}
+
+/// The thread on CPU 1 is late for 900 ms, much longer than what is kept: the parts before it are still there when it runs.
+#[test]
+fn a_later_wake_up_than_is_kept_is_kept_whole() {
+    let mut run = run(2_000);
+    run.stop_on.as_mut().expect("a condition").condition = StopCondition::Wakeup(MS);
+    let mut window = window(&run);
+    let late_since = 2_050 * MS;
+    for ms in (25..2_000).step_by(25) {
+        let now = (1_000 + ms) * MS;
+        let since = window.asleep_since([now, now.min(late_since)].into_iter(), now);
+        window.begin(Part { from_ticks: now, ..Part::default() }, vec![], since);
+    }
+    let met = StoppedBy {
+        cpu: 1,
+        start_ticks: late_since,
+        end_ticks: 2_950 * MS,
+        second: None,
+        thread: None,
+    };
+    run.stop_on.as_mut().expect("a condition").met = Some(met);
+    window.close(run.end_ticks, Some(met));
+    let rows = window.finish(&mut run);
+    assert_eq!(run.start_ticks, 1_950 * MS, "100 ms before it");
+    assert!(rows.iter().all(|rows| rows.losses.is_empty()), "no event of it is missing");
+}
+
 #[test]
 fn what_goes_on_at_the_start_is_no_measured_time() {
     let mut run = run(300);

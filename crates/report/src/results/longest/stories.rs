@@ -126,7 +126,7 @@ fn table(story: &DetourStory, run: &Facts) -> Table {
         .number("after", |row| length(row.start_ns))
         .number("took", |row| length(row.self_ns))
         .name("what happened", |row| what(row, run))
-        .captioned("What happened in the detour")
+        .captioned("What happened, in order")
         .last_takes_rest()
 }
 
