@@ -67,7 +67,7 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
     })?;
     let kind = Kind::from_run(newest.run());
     let all: Vec<&Recording> = recordings.iter().collect();
-    let (found, code) = match kind.is_history_of_wakeups() {
+    let (found, code) = match kind.is_of_wakeups() {
         true => {
             let (history, code) = history_of_wakeups(kind, &all);
             (Found::from_value(&WAKEUP_HISTORY, history, &[]), code)
