@@ -8,7 +8,7 @@
 
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::parallel::{Meeting, Parallel, Rank};
-use anechoic_recording::run::{CpuRun, DrainPolicy, FORMAT_VERSION, RunState};
+use anechoic_recording::run::{CpuRun, RunState};
 use anechoic_recording::switch::{Partners, Ring};
 use anechoic_recording::wakeup::{Sleep, Waker, WakingCall};
 use anechoic_recording::{
@@ -25,27 +25,16 @@ pub const START: u64 = 1_000_000;
 pub fn run(state: RunState) -> Run {
     let done = state != RunState::Running;
     Run {
-        format_version: FORMAT_VERSION,
         tool_version: "0.1.0".into(),
         command: ["anechoic", "run", "--duration", "1s"].map(String::from).to_vec(),
-        method: "detours".into(),
         state,
         start_utc: "2026-01-02T03:04:05Z".into(),
         end_utc: done.then(|| "2026-01-02T03:04:06Z".into()),
         start_ticks: START,
         end_ticks: START + 2_445_000_000,
-        clock: clock(),
         threshold_ticks: 240,
         threshold_source: "calibrated".into(),
-        policy: "other".into(),
-        quantum_ns: None,
-        drain: DrainPolicy::AtEnd,
-        stop_on: None,
-        repetition: None,
         cpus: if done { vec![cpu(0), cpu(1)] } else { Vec::new() },
-        outcomes: Vec::new(),
-        allocations: Vec::new(),
-        injections: Vec::new(),
         parallel: Some(Parallel {
             job: None,
             through: "threads".into(),
@@ -54,17 +43,8 @@ pub fn run(state: RunState) -> Run {
             host: "echo".into(),
             here: vec![Rank { rank: 0, cpus: vec![0, 1], tids: vec![1000] }],
         }),
-        self_test: None,
-        own_threads: Vec::new(),
-        trace: None,
-        idle_states: Vec::new(),
-        steal_readings: false,
-        not_available: Vec::new(),
         notes: vec!["made by a test".into()],
-        threads: vec![],
-        limits: None,
-        program: None,
-        machine: machine(),
+        ..Run::unmeasured("detours", clock(), machine())
     }
 }
 

@@ -299,3 +299,46 @@ pub struct Run {
     /// The machine.
     pub machine: Machine,
 }
+
+impl Run {
+    /// Returns a run of `method` before anything is measured or read: nothing was asked for, and nothing is known but the clock and
+    /// the machine.
+    #[must_use]
+    pub fn unmeasured(method: &str, clock: Clock, machine: Machine) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            tool_version: String::new(),
+            command: Vec::new(),
+            method: method.to_owned(),
+            state: RunState::Running,
+            start_utc: String::new(),
+            end_utc: None,
+            start_ticks: 0,
+            end_ticks: 0,
+            clock,
+            threshold_ticks: 0,
+            threshold_source: String::new(),
+            policy: Policy::from("other"),
+            quantum_ns: None,
+            drain: DrainPolicy::AtEnd,
+            stop_on: None,
+            repetition: None,
+            cpus: Vec::new(),
+            outcomes: Vec::new(),
+            allocations: Vec::new(),
+            own_threads: Vec::new(),
+            injections: Vec::new(),
+            program: None,
+            parallel: None,
+            self_test: None,
+            trace: None,
+            idle_states: Vec::new(),
+            steal_readings: false,
+            not_available: Vec::new(),
+            notes: Vec::new(),
+            threads: Vec::new(),
+            limits: None,
+            machine,
+        }
+    }
+}

@@ -6,9 +6,7 @@ use anechoic_attribute::{CpuInput, Feed, Input, Names, engine};
 use anechoic_recording::Problem;
 use anechoic_recording::attribution::Attribution;
 use anechoic_recording::machine::{Cpu, Machine};
-use anechoic_recording::run::{
-    CpuRun, DrainPolicy, FORMAT_VERSION, OwnThread, RecordedEvent, Run, RunState, Trace,
-};
+use anechoic_recording::run::{CpuRun, OwnThread, RecordedEvent, Run, RunState, Trace};
 use anechoic_recording::{
     Activity, ActivityKind, Clock, Counter, Detour, EVENTS, EventKind, KernelEvent, Loss, Name,
     NameKind, Stint,
@@ -97,34 +95,15 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
         name: format!("{}:{}", spec.system, spec.name),
         args: spec.args.iter().map(ToString::to_string).collect(),
     };
+    let machine = machine(&cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>());
     Run {
-        format_version: FORMAT_VERSION,
         tool_version: "0".into(),
-        command: vec![],
-        method: "detours".into(),
         state: RunState::Complete,
-        start_utc: String::new(),
-        end_utc: None,
-        start_ticks: 0,
         end_ticks: 1 << 40,
-        clock: clock(),
         threshold_ticks: 20,
         threshold_source: "asked".into(),
         policy: policy.into(),
-        quantum_ns: None,
-        drain: DrainPolicy::AtEnd,
-        stop_on: None,
-        repetition: None,
-        machine: machine(&cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>()),
         cpus,
-        outcomes: Vec::new(),
-        allocations: Vec::new(),
-        injections: Vec::new(),
-        threads: Vec::new(),
-        limits: None,
-        program: None,
-        parallel: None,
-        self_test: None,
         own_threads: vec![OwnThread::new(90, "main"), OwnThread::new(91, "writer")],
         trace: Some(Trace {
             clock: "x86-tsc".into(),
@@ -133,10 +112,7 @@ pub fn run(policy: &str, cpus: Vec<CpuRun>) -> Run {
             missing: vec![],
             alternate_ns: None,
         }),
-        idle_states: Vec::new(),
-        steal_readings: false,
-        not_available: vec![],
-        notes: vec![],
+        ..Run::unmeasured("detours", clock(), machine)
     }
 }
 

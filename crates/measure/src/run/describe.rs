@@ -8,9 +8,7 @@ use crate::timed::watching::Watching;
 use crate::timed::worker::LoopResult;
 use anechoic_recording::machine::Machine;
 use anechoic_recording::notes::INJECTED_AROUND;
-use anechoic_recording::run::{
-    CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, OwnThread, Run, RunState,
-};
+use anechoic_recording::run::{CpuRun, NotAvailable, OwnThread, Run};
 use anechoic_recording::stop::{Kept, Stop, StopCondition};
 use anechoic_recording::{Clock, Problem, ProblemKind, methods};
 use anechoic_system::machine::Root;
@@ -37,40 +35,19 @@ pub(super) fn run(plan: &Plan, clock: Clock, machine: Machine) -> Result<Run, Pr
     let (threshold_ticks, threshold_source) = threshold(plan, &clock, storing_ticks)?;
     let stop_on = stop_on(plan, threshold_ticks, &clock)?;
     let mut run = Run {
-        format_version: FORMAT_VERSION,
         tool_version: plan.tool_version.clone(),
         command: plan.command.clone(),
-        method: plan.experiment.method.to_owned(),
-        state: RunState::Running,
-        start_utc: String::new(),
-        end_utc: None,
-        start_ticks: 0,
-        end_ticks: 0,
-        clock,
         threshold_ticks,
         threshold_source: threshold_source.to_owned(),
         policy: policies(plan),
         quantum_ns: quantum(plan),
-        drain: DrainPolicy::AtEnd,
         stop_on,
         repetition: plan.repetition,
-        cpus: Vec::new(),
-        outcomes: Vec::new(),
-        allocations: Vec::new(),
-        injections: Vec::new(),
         parallel: plan.team.as_ref().map(|team| team.placement.parallel.clone()),
         self_test: self_test::last(&machine, &plan.tool_version),
         own_threads: own.into_iter().flatten().collect(),
-        trace: None,
-        idle_states: Vec::new(),
-        steal_readings: false,
         not_available: out_of_reach(plan).into_iter().collect(),
-        notes: Vec::new(),
-
-        threads: Vec::new(),
-        limits: None,
-        program: None,
-        machine,
+        ..Run::unmeasured(plan.experiment.method, clock, machine)
     };
     note_siblings(&mut run, plan);
     if !plan.left_out.is_empty() {

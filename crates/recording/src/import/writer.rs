@@ -10,7 +10,7 @@ use crate::options::Answers;
 use crate::problem::{Problem, ProblemKind};
 use crate::recorder::Recorder;
 use crate::rows::{Counter, Detour, LengthCount};
-use crate::run::{CpuRun, DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
+use crate::run::{CpuRun, NotAvailable, Run, RunState};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -286,72 +286,47 @@ pub(super) fn ended(run: &mut Run, written: Option<SystemTime>, length_ns: u64) 
 /// Describes the run as far as it is known before the file was read.
 pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
     let file = file.file_name().unwrap_or_default().to_string_lossy();
-    Run {
-        format_version: FORMAT_VERSION,
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-        command: vec![],
-        method: methods::DETOURS.into(),
-        state: RunState::Running,
-        start_utc: "1970-01-01T00:00:00Z".into(),
-        end_utc: None,
-        start_ticks: 0,
-        end_ticks: 0,
-        clock: Clock {
-            counter: "nanoseconds".into(),
-            frequency_millihertz: 1_000_000_000_000,
-            frequency_source: "imported".into(),
-            residual_ppm: None,
-            invariant: true,
-            read_mean_ticks: 0.0,
-            sample_read_mean_ticks: None,
-            read_min_ticks: 0,
-            read_deltas: vec![],
-            call_costs_ns: vec![],
-            skew: vec![],
-        },
-        threshold_ticks: 0,
-        threshold_source: IMPORTED.into(),
-        policy: "other".into(),
-        quantum_ns: None,
-        drain: DrainPolicy::AtEnd,
-        stop_on: None,
-        repetition: None,
+    let clock = Clock {
+        counter: "nanoseconds".into(),
+        frequency_millihertz: 1_000_000_000_000,
+        frequency_source: "imported".into(),
+        residual_ppm: None,
+        invariant: true,
+        read_mean_ticks: 0.0,
+        sample_read_mean_ticks: None,
+        read_min_ticks: 0,
+        read_deltas: vec![],
+        call_costs_ns: vec![],
+        skew: vec![],
+    };
+    let machine = Machine {
+        host,
+        model: "unknown".into(),
+        arch: "unknown".into(),
+        kernel: "unknown".into(),
+        command_line: String::new(),
+        tick_hz: None,
+        hypervisor: None,
+        confidential: None,
+        data_tlb: None,
+        online: String::new(),
+        allowed: String::new(),
+        smt: None,
+        memory_bytes: 0,
         cpus: vec![],
-        outcomes: vec![],
-        allocations: vec![],
-        own_threads: vec![],
-        injections: vec![],
-        parallel: None,
-        self_test: None,
-        trace: None,
-        idle_states: Vec::new(),
-        steal_readings: false,
+        settings: vec![],
+    };
+    Run {
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        start_utc: "1970-01-01T00:00:00Z".into(),
+        threshold_source: IMPORTED.into(),
         not_available: vec![NotAvailable {
             what: "causes".into(),
             why: "another tool measured".into(),
             remedy: "measure with `anechoic run`".into(),
         }],
         notes: vec![format!("imported from {file} ({format}); its dates are those of the file")],
-        threads: vec![],
-        limits: None,
-        program: None,
-        machine: Machine {
-            host,
-            model: "unknown".into(),
-            arch: "unknown".into(),
-            kernel: "unknown".into(),
-            command_line: String::new(),
-            tick_hz: None,
-            hypervisor: None,
-            confidential: None,
-            data_tlb: None,
-            online: String::new(),
-            allowed: String::new(),
-            smt: None,
-            memory_bytes: 0,
-            cpus: vec![],
-            settings: vec![],
-        },
+        ..Run::unmeasured(methods::DETOURS, clock, machine)
     }
 }
 

@@ -5,7 +5,7 @@ use super::text::{Line, Wrong};
 use crate::clock::{Clock, Skew};
 use crate::machine::{DataTlb, Machine, Setting};
 use crate::policy::Policy;
-use crate::run::{DrainPolicy, FORMAT_VERSION, NotAvailable, Run, RunState};
+use crate::run::{NotAvailable, Run, RunState};
 
 /// The description of a recording, without what its method measured.
 pub(super) struct Common {
@@ -180,52 +180,26 @@ fn description() -> Run {
         why: "there was no kernel".to_owned(),
         remedy: String::new(),
     };
+    let clock = Clock {
+        counter: "tsc".to_owned(),
+        frequency_millihertz: 0,
+        frequency_source: String::new(),
+        residual_ppm: None,
+        invariant: false,
+        read_mean_ticks: 0.0,
+        sample_read_mean_ticks: None,
+        read_min_ticks: 0,
+        read_deltas: vec![],
+        call_costs_ns: vec![],
+        skew: vec![],
+    };
     Run {
-        format_version: FORMAT_VERSION,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: vec![],
-        method: String::new(),
         state: RunState::Complete,
-        start_utc: String::new(),
-        end_utc: None,
-        start_ticks: 0,
-        end_ticks: 0,
-        clock: Clock {
-            counter: "tsc".to_owned(),
-            frequency_millihertz: 0,
-            frequency_source: String::new(),
-            residual_ppm: None,
-            invariant: false,
-            read_mean_ticks: 0.0,
-            sample_read_mean_ticks: None,
-            read_min_ticks: 0,
-            read_deltas: vec![],
-            call_costs_ns: vec![],
-            skew: vec![],
-        },
-        threshold_ticks: 0,
         threshold_source: "calibrated".to_owned(),
         policy: no_scheduler(),
-        quantum_ns: None,
-        drain: DrainPolicy::AtEnd,
-        stop_on: None,
-        repetition: None,
-        cpus: vec![],
-        outcomes: vec![],
-        own_threads: vec![],
-        injections: vec![],
-        parallel: None,
-        self_test: None,
-        trace: None,
-        idle_states: Vec::new(),
-        steal_readings: false,
         not_available: vec![no_kernel],
-        notes: vec![],
-        threads: vec![],
-        limits: None,
-        program: None,
-        allocations: vec![],
-        machine: machine(),
+        ..Run::unmeasured("", clock, machine())
     }
 }
 
