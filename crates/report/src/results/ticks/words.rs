@@ -34,6 +34,7 @@ pub(crate) fn cost(processor: &ProcessorModel) -> String {
     let indirect = format!("{}{}", micro(cost.indirect_us), range_of(cost.indirect_interval));
     let part = cost.indirect_share.map_or(String::new(), |part| format!(" = {}", share(part)));
     let rest = match processor.verdict.sample {
+        _ if cost.indirect_us < 0.0 => format!("no measurable indirect cost: {indirect}"),
         Sample::OnlyTotal => format!("no measurable indirect cost: {indirect}"),
         _ => format!("{indirect}{part} indirectly"),
     };
