@@ -15,7 +15,9 @@ const NOW: usize = 4;
 /// Number of longest detours that are kept.
 const LONGEST: usize = 20;
 
-/// One measured CPU so far. *Now* is the last complete second, in quarters of a second.
+/// One measured CPU so far, or one that the recorded program uses. *Now* is the last complete second, in quarters of a second.
+///
+/// Shares are of the time of the CPU; where a program is recorded, of the time in which it executed or was kept from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveCpu {
     /// The CPU.
@@ -118,6 +120,10 @@ struct Cpu {
     first_ticks: u64,
     shortest_gap_ticks: u64,
     sum: Sum,
+    /// For how long the recorded program executed.
+    executed: Sum,
+    /// The part of it in earlier runs, in ticks.
+    executed_before: u64,
 }
 
 /// Sums of one source.
@@ -196,7 +202,15 @@ impl Cpu {
             first_ticks: measured.first_ticks,
             shortest_gap_ticks: measured.iteration_ticks(run),
             sum: Sum::default(),
+            executed: Sum::default(),
+            executed_before: 0,
         }
+    }
+
+    /// Returns one that the recorded program uses.
+    fn used(cpu: u32) -> Self {
+        let (sum, executed) = (Sum::default(), Sum::default());
+        Self { cpu, first_ticks: 0, shortest_gap_ticks: 0, sum, executed, executed_before: 0 }
     }
 }
 
@@ -204,7 +218,8 @@ impl Live {
     /// Returns empty sums for a run that has begun.
     #[must_use]
     pub fn new(run: Run) -> Self {
-        let cpus = run.cpus.iter().map(|cpu| Cpu::new(cpu, &run)).collect();
+        let mut cpus: Vec<Cpu> = run.cpus.iter().map(|cpu| Cpu::new(cpu, &run)).collect();
+        cpus.sort_by_key(|cpu| cpu.cpu);
         let now_ticks = run.start_ticks;
         let (sources, longest) = (HashMap::new(), Vec::new());
         let split = Split::default();
@@ -216,6 +231,7 @@ impl Live {
         let pause = run.start_ticks.saturating_sub(self.now_ticks);
         self.between = self.between.saturating_add(pause);
         self.until(run.start_ticks);
+        self.cpus.iter_mut().for_each(|cpu| cpu.executed_before = cpu.executed.all.ticks);
     }
 
     /// Declares that all detours that ended before this time have been added.
@@ -224,13 +240,38 @@ impl Live {
         self.bin = self.bin_of(self.now_ticks);
         let sums = self.sources.values_mut().map(|source| &mut source.sum);
         let bin = self.bin;
-        self.cpus.iter_mut().map(|cpu| &mut cpu.sum).chain(sums).for_each(|sum| sum.turn_to(bin));
+        let cpus = self.cpus.iter_mut().flat_map(|cpu| [&mut cpu.sum, &mut cpu.executed]);
+        cpus.chain(sums).for_each(|sum| sum.turn_to(bin));
+    }
+
+    /// Declares for how long the recorded program has executed on a CPU since the start of this run, in ticks.
+    pub fn executed(&mut self, cpu: u32, ticks: u64) {
+        let bin = self.bin;
+        if let Some(place) = self.place(cpu) {
+            let known = &mut self.cpus[place];
+            let all = known.executed_before.saturating_add(ticks);
+            known.executed.add(all.saturating_sub(known.executed.all.ticks), bin);
+        }
+    }
+
+    /// Returns the place of a CPU among those that are measured. A program may begin to use one.
+    fn place(&mut self, cpu: u32) -> Option<usize> {
+        match self.cpus.binary_search_by_key(&cpu, |known| known.cpu) {
+            Ok(place) => Some(place),
+            Err(place) => {
+                let program = self.run.program.as_ref()?;
+                let counts = program.counted_cpus.is_empty() || program.counted_cpus.contains(&cpu);
+                counts.then(|| self.cpus.insert(place, Cpu::used(cpu)))?;
+                Some(place)
+            }
+        }
     }
 
     /// Adds a detour with its sources; gaps carry the source that they are charged to.
     pub fn add(&mut self, detour: &Detour, rows: &[Activity]) {
         let bin = self.bin_of(detour.start_ticks);
-        let Some(cpu) = self.cpus.iter_mut().find(|cpu| cpu.cpu == detour.cpu) else { return };
+        let Some(place) = self.place(detour.cpu) else { return };
+        let cpu = &mut self.cpus[place];
         let length = (detour.end_ticks.saturating_sub(detour.start_ticks))
             .saturating_sub(cpu.shortest_gap_ticks);
         cpu.sum.add(length, bin);
@@ -274,7 +315,8 @@ impl Live {
         let cpus: Vec<LiveCpu> = self.cpus.iter().map(|cpu| self.cpu(cpu)).collect();
         let wall: u64 = self.cpus.iter().map(|cpu| self.wall(cpu)).sum();
         let taken: u64 = self.cpus.iter().map(|cpu| cpu.sum.all.ticks).sum();
-        let second = self.now_s() * self.cpus.len() as f64;
+        let taken_now: u64 = self.cpus.iter().map(|cpu| cpu.sum.now(self.bin).ticks).sum();
+        let second: f64 = self.cpus.iter().map(|cpu| self.now_of_cpu_s(cpu)).sum();
         let mut sources: Vec<LiveSource> = self
             .sources
             .iter()
@@ -303,7 +345,7 @@ impl Live {
                 .saturating_sub(self.run.start_ticks)
                 .saturating_sub(self.between)),
             noise: crate::share(taken, wall),
-            noise_now: mean(cpus.iter().map(|cpu| cpu.noise_now)),
+            noise_now: per(clock.seconds(taken_now), second),
             cpus,
             sources,
             longest: self.longest.clone(),
@@ -314,25 +356,42 @@ impl Live {
         let clock = &self.run.clock;
         let (all, now) = (cpu.sum.all, cpu.sum.now(self.bin));
         let bins: Vec<Bin> = cpu.sum.before(self.bin).collect();
-        let second = |bins: &[Bin]| {
-            clock.seconds(bins.iter().map(|bin| bin.ticks).sum())
-                / (NOW as f64 * BIN_NS as f64 / 1e9)
+        let executed: Vec<Bin> = cpu.executed.before(self.bin).collect();
+        let ticks = |bins: &[Bin]| bins.iter().map(|bin| bin.ticks).fold(0, u64::saturating_add);
+        let second = |(lost, executed): (&[Bin], &[Bin])| match self.run.program {
+            Some(_) => crate::share(ticks(lost), ticks(lost).saturating_add(ticks(executed))),
+            None => clock.seconds(ticks(lost)) / (NOW as f64 * BIN_NS as f64 / 1e9),
         };
+        let seconds = bins.rchunks_exact(NOW).zip(executed.rchunks_exact(NOW));
+        let mut history: Vec<f64> = seconds.map(second).collect();
+        history.reverse();
         LiveCpu {
             cpu: cpu.cpu,
             noise: crate::share(all.ticks, self.wall(cpu)),
-            noise_now: per(clock.seconds(now.ticks), self.now_s()),
+            noise_now: per(clock.seconds(now.ticks), self.now_of_cpu_s(cpu)),
             detours: all.count,
             rate_now_per_s: per(now.count as f64, self.now_s()),
             worst_ns: clock.ns(all.most),
             worst_now_ns: clock.ns(now.most),
-            history: bins.rchunks_exact(NOW).rev().map(second).collect(),
+            history,
         }
     }
 
-    /// Returns how long the CPU was measured.
+    /// Returns how long the CPU was measured, or for how long the recorded program wanted it.
     fn wall(&self, cpu: &Cpu) -> u64 {
+        if self.run.program.is_some() {
+            return cpu.sum.all.ticks.saturating_add(cpu.executed.all.ticks);
+        }
         self.now_ticks.saturating_sub(cpu.first_ticks).saturating_sub(self.between)
+    }
+
+    /// Returns the part of it in seconds that is *now*.
+    fn now_of_cpu_s(&self, cpu: &Cpu) -> f64 {
+        if self.run.program.is_none() {
+            return self.now_s();
+        }
+        let [lost, executed] = [&cpu.sum, &cpu.executed].map(|sum| sum.now(self.bin).ticks);
+        self.run.clock.seconds(lost.saturating_add(executed))
     }
 
     /// Returns the time in seconds that *now* covers: less than one at the start.
@@ -347,11 +406,6 @@ impl Live {
 
 fn per(count: f64, whole: f64) -> f64 {
     if whole > 0.0 { count / whole } else { 0.0 }
-}
-
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len();
-    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::coverage::CounterReadings;
 use crate::sources::{SourceTime, SourcesBuilder};
 use anechoic_recording::sources;
-use anechoic_recording::who::SeenThread;
+use anechoic_recording::who::{CpuLimits, SeenThread};
 use anechoic_recording::{Clock, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,7 @@ impl<'a> Ledger<'a> {
     /// While the quota holds the loops back, neighbours may run: that time is the quota's too. The kernel counts all of
     /// it, and the trace shows only what was idle.
     fn quota(&mut self, run: &Run) {
-        let throttled = run.limits.as_ref().and_then(|limits| limits.throttled_ns).unwrap_or(0);
+        let throttled = run.limits.as_ref().map_or(0, CpuLimits::held_ns);
         let known = self.lost_ns.get(&(OwnerKind::OwnQuota, String::new())).copied().unwrap_or(0);
         let mut missing = throttled.saturating_sub(known);
         let mut others: Vec<((OwnerKind, String), u64)> = self
@@ -226,7 +226,6 @@ mod tests {
     use super::*;
     use crate::testing::{activity, show};
     use anechoic_lab::builders;
-    use anechoic_recording::who::CpuLimits;
     use anechoic_recording::{Activity, ActivityKind};
 
     fn thread(tid: i32, command: &str, cgroup: &str) -> SeenThread {

@@ -1,7 +1,9 @@
-//! Attribution during a run: window by window, each with whole detours.
+//! Attribution during a run: window by window, each with whole detours. Those of a program are derived first.
 //!
 //! Here, what was sent in one window and arrives in the next has no known sender; attributing the finished
 //! recording finds it.
+
+mod program;
 
 use crate::engine;
 use crate::input::Feed;
@@ -9,6 +11,7 @@ use crate::input::{CpuInput, Input};
 use crate::names::Names;
 use anechoic_recording::Problem;
 use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run, Stint};
+use program::LiveProgram;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,13 +35,22 @@ pub struct Live {
     names: Arc<Names>,
     /// For each CPU, the events after its last detour, whose detour has not ended.
     waiting: BTreeMap<u32, Vec<KernelEvent>>,
+    /// The program, if one is recorded.
+    program: Option<LiveProgram>,
 }
 
 impl Live {
     /// Creates it for a run that has begun.
     #[must_use]
     pub fn new(run: Run) -> Self {
-        Live { run, names: Arc::new(Names::new([])), waiting: BTreeMap::new() }
+        let program = run.program.as_ref().map(|program| LiveProgram::new(&run, program));
+        Live { run, names: Arc::new(Names::new([])), waiting: BTreeMap::new(), program }
+    }
+
+    /// Returns for how long the recorded program has executed on each CPU that it used or wanted, in ticks; nothing where none
+    /// is recorded.
+    pub fn executed(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.program.iter().flat_map(LiveProgram::executed)
     }
 
     /// Returns the run.
@@ -51,9 +63,15 @@ impl Live {
     ///
     /// # Errors
     /// No errors are known, because nothing is read or written.
-    pub fn explain(&mut self, news: News) -> Result<Vec<Explained>, Problem> {
+    pub fn explain(&mut self, mut news: News) -> Result<Vec<Explained>, Problem> {
         let names = Arc::make_mut(&mut self.names);
-        news.names.into_iter().for_each(|name| names.add(name));
+        news.names.drain(..).for_each(|name| names.add(name));
+        if let Some(known) = news.known.take() {
+            self.run = *known;
+        }
+        if let Some(program) = &mut self.program {
+            return program.explain(&self.run, &self.names, news);
+        }
         let mut detours: BTreeMap<u32, Vec<Detour>> = BTreeMap::new();
         news.detours.iter().for_each(|&detour| detours.entry(detour.cpu).or_default().push(detour));
         for event in news.events {

@@ -110,6 +110,11 @@ impl Names {
         self.refills.contains(&function)
     }
 
+    /// Returns the functions that give control groups with a CPU quota new time.
+    pub(crate) fn refills(self) -> HashSet<u64> {
+        self.refills
+    }
+
     /// Returns the thread's comm at a time, or `pid N` if it is unknown.
     #[must_use]
     pub fn task(&self, pid: i32, ticks: u64) -> Arc<str> {

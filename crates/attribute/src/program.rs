@@ -5,6 +5,7 @@ mod contexts;
 mod cpu_state;
 mod holders;
 mod lost_time;
+mod refills;
 mod releases;
 mod threads;
 mod watch;
@@ -12,11 +13,12 @@ mod watch;
 pub(crate) use by_thread::derive_threads;
 pub use watch::Watch;
 
-use lost_time::LostTime;
+use crate::names::Names;
+pub(crate) use lost_time::LostTime;
 
 use anechoic_recording::run::{CpuRun, Run};
 use anechoic_recording::{
-    Detour, Feed, Held, KernelEvent, Lifetime, Loss, Members, Merge, Problem, ProblemKind,
+    Detour, Feed, Held, KernelEvent, Lifetime, Loss, Members, Merge, Name, Problem, ProblemKind,
     Recording, methods,
 };
 use std::collections::BTreeMap;
@@ -77,7 +79,12 @@ fn lost_time(recording: &Recording, run: &Run) -> Result<LostTime, Problem> {
     let program = run.program.as_ref().map(|program| Members::new(program).knowing(&run.threads));
     let mut lost_time = LostTime::new(program.unwrap_or_default(), &run.clock, run.start_ticks);
     lost_time.losses(recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?);
-    Ok(lost_time)
+    let has_quota = run.limits.as_ref().is_some_and(|limits| limits.quota_us.is_some());
+    if !has_quota {
+        return Ok(lost_time);
+    }
+    let names = recording.rows::<Name>().each().collect::<Result<Vec<_>, _>>()?;
+    Ok(lost_time.refilled_by(Names::new(names).refills()))
 }
 
 /// What takes what was found after each event, and after the last, where there is none.
@@ -102,7 +109,7 @@ fn play(
 }
 
 /// Describes a CPU on which no loop ran.
-fn describe(run: &Run, cpu: u32, detours: u64) -> CpuRun {
+pub(crate) fn describe(run: &Run, cpu: u32, detours: u64) -> CpuRun {
     let known = run.machine.cpus.iter().find(|known| known.cpu == cpu);
     CpuRun {
         cpu,

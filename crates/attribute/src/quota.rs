@@ -7,19 +7,22 @@
 
 use crate::names::Names;
 use anechoic_recording::run::Run;
+use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{EventKind, KernelEvent};
 use std::collections::{HashMap, HashSet};
 
 /// What the kernel hands out to a CPU at once, in ns: so much of a quota may lie unused there.
 const SLICE_NS: u64 = 5_000_000;
 
-/// The expiries of the timer of the run's control group.
+/// The expiries of the timers of the run's control groups that have a quota.
 #[derive(Debug)]
 pub(crate) struct Refills {
     /// How much of the held time is not charged yet, in ticks.
     pub(crate) left_ticks: u64,
     /// What the threads executed at least in a period in which they were held back, in ticks.
     least_ticks: u64,
+    /// Number of control groups that held threads back.
+    groups: usize,
     /// What they executed since the last expiry, in ticks.
     ran_ticks: u64,
     /// The CPUs that execute one of them, with the time since when.
@@ -28,20 +31,24 @@ pub(crate) struct Refills {
     timers: HashSet<u64>,
     /// The one that expires on a CPU now, and arms itself again.
     expiring: HashMap<u32, u64>,
-    /// Those that threads of the run's group started: its own, unless they also woke threads of another group.
+    /// Those that threads of the run started: of its own groups, unless they also woke threads of another group.
     started: HashSet<u64>,
 }
 
 impl Refills {
     pub(crate) fn new(run: &Run) -> Self {
         let limits = run.limits.as_ref().filter(|limits| limits.quota_us.is_some());
-        let held_ns = limits.and_then(|limits| limits.throttled_ns).unwrap_or(0);
-        let quota_us = limits.and_then(|limits| limits.quota_us).map_or(0, |(quota, _)| quota);
+        let held_ns = limits.map_or(0, CpuLimits::held_ns);
+        let others = limits.map_or(&[][..], |limits| &limits.also_limited);
+        let quotas = others.iter().map(|group| group.quota_us);
+        let quotas = quotas.chain(limits.and_then(|limits| limits.quota_us));
+        let quota_us = quotas.map(|(quota, _)| quota).min().unwrap_or(0);
         let quota_ns = quota_us.saturating_mul(1_000);
         let unused_ns = SLICE_NS.saturating_mul(run.cpus.len() as u64).min(quota_ns / 2);
         Self {
             left_ticks: run.clock.ticks(held_ns),
             least_ticks: run.clock.ticks(quota_ns - unused_ns),
+            groups: 1 + others.len(),
             ran_ticks: 0,
             since: HashMap::new(),
             timers: HashSet::new(),
@@ -105,12 +112,12 @@ impl Refills {
         ran >= self.least_ticks
     }
 
-    /// Returns whether a timer is that of the group. Where no thread was seen to start one, it is the only such timer so far;
-    /// where they started several, none is.
+    /// Returns whether a timer is that of a group of the run. Where no thread was seen to start one, there are only as many such
+    /// timers as groups so far; where they started more than that, none is.
     fn is_own(&self, timer: u64) -> bool {
         match self.started.len() {
-            0 => self.timers.len() == 1,
-            1 => self.started.contains(&timer),
+            0 => self.timers.len() <= self.groups,
+            started if started <= self.groups => self.started.contains(&timer),
             _ => false,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::stage::*;
 use anechoic_attribute::Live;
+use anechoic_recording::run::Program;
 use anechoic_recording::{Detour, EventKind::*, KernelEvent, Name, NameKind, News, Run};
 
 /// Time from one detour to the next.
@@ -107,4 +108,100 @@ fn without_events_detours_come_bare() {
     let explained = live.explain(between(0, 41 * PERIOD, &detours, &[])).unwrap();
     assert_eq!(explained.len(), detours.len());
     assert!(explained.iter().all(|detour| detour.rows.is_empty()));
+}
+
+/// Threads of a program on CPU 1.
+const A: i32 = 300;
+const B: i32 = 301;
+const MS: u64 = 1_000_000;
+
+/// In each four milliseconds a tick interrupts the program, another thread has its CPU for 200 µs, it sleeps and waits for 100 µs
+/// behind that thread when it is woken, and a child of it runs and ends.
+fn played_program(rounds: u64) -> Vec<KernelEvent> {
+    let mut events = vec![switch(50, 0, 0, A, 120)];
+    for round in 0..rounds {
+        let at = round * 4 * MS;
+        let (other, slept, child) = (at + MS, at + 2 * MS, at + 3 * MS);
+        events.extend([
+            on(at + 10_000, A, LocalTimerEntry, [236, 0, 0]),
+            on(at + 13_000, A, LocalTimerExit, [236, 0, 0]),
+            switch(other, A, 0, 42, 120),
+            switch(other + 200_000, 42, 0, A, 120),
+            switch(slept, A, 1, 42, 120),
+            far(slept + 300_000, 43, Waking, [A as u64, 1, 0]),
+            switch(slept + 400_000, 42, 0, A, 120),
+            on(child, A, NewTask, [B as u64, 0, 0]),
+            switch(child + 1_000, A, 1, B, 120),
+            switch(child + 500_000, B, 0x20, 42, 120),
+            far(child + 600_000, 43, Waking, [A as u64, 1, 0]),
+            switch(child + 600_500, 42, 1, A, 120),
+        ]);
+    }
+    events
+}
+
+fn program() -> Run {
+    let program = Program { threads: vec![A], ..Program::default() };
+    Run { program: Some(program), ..run("other", vec![]) }
+}
+
+/// Follows the program in windows of this length. Returns the rows of its detours, and for how long it executed on each CPU.
+fn followed(events: &[KernelEvent], every: u64) -> (Vec<String>, Vec<(u32, u64)>) {
+    let end = events.last().expect("events").ticks + 100;
+    let mut live = Live::new(program());
+    let (mut found, mut from) = (Vec::new(), 0);
+    while from < end {
+        for explained in live.explain(between(from, from + every, &[], events)).unwrap() {
+            let taken: u64 = explained.rows.iter().map(|row| row.self_ticks).sum();
+            let Detour { start_ticks, end_ticks, .. } = explained.detour;
+            assert_eq!(taken, end_ticks - start_ticks, "every {every}");
+            found.extend(explained.rows.iter().map(words));
+        }
+        from += every;
+    }
+    (found, live.executed().collect())
+}
+
+#[test]
+fn a_program_is_followed_across_windows_of_any_length() {
+    let events = played_program(40);
+    let (whole, _) = followed(&events, 1_000 * MS);
+    // The last one of four a round may still be extended.
+    assert_eq!(whole.len(), 4 * 40 - 1, "{whole:#?}");
+    let first = [
+        "timer nothing expired | 10000..13000 = 3000",
+        "off: thread bash | 1000000..1200000 = 200000 | runnable",
+    ];
+    assert_eq!(whole[..2], first);
+    for every in [70_000, 333_333, 5 * MS, 61 * MS] {
+        let (found, executed) = followed(&events, every);
+        assert_eq!(found, whole, "every {every}");
+        let [(1, executed)] = executed[..] else { panic!("CPU 1 only: {executed:?}") };
+        // Of 4 ms it sleeps for 300 and 100 µs, and loses 303.5. It begins 50 ns late, and what is played ends 399.4 µs early; the
+        // last window ends up to its length later.
+        let least = 40 * (4 * MS - 300_000 - 100_000 - 303_500) - 50 - 399_400;
+        assert!(
+            (least..=least + every).contains(&executed),
+            "every {every}: {executed} of {least}"
+        );
+    }
+}
+
+/// A thread waits all the time, so that the events of the whole time are kept. They are not gone over in each window.
+#[test]
+fn a_wait_that_goes_on_for_long_delays_what_is_shown_and_changes_nothing() {
+    let mut events = played_program(2_400);
+    events.insert(1, far(60, 43, Waking, [B as u64 + 1, 1, 0]));
+    let waiting = Program { threads: vec![A, B + 1], ..Program::default() };
+    let mut live = Live::new(Run { program: Some(waiting), ..program() });
+    let (mut found, mut calls, every) = (Vec::new(), 0, 50 * MS);
+    for from in (0..9_600 * MS).step_by(every as usize) {
+        let explained = live.explain(between(from, from + every, &[], &events)).unwrap();
+        calls += usize::from(!explained.is_empty());
+        found.extend(explained.iter().flat_map(|explained| &explained.rows).map(words));
+    }
+    let (whole, _) = followed(&played_program(2_400), 10_000 * MS);
+    assert_eq!(found, whole[..found.len()]);
+    assert!(found.len() > whole.len() * 2 / 3, "{} of {}", found.len(), whole.len());
+    assert!(calls < 192, "in {calls} of 192 windows");
 }

@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use anechoic_recording::run::Program;
-use anechoic_recording::who::CpuLimits;
+use anechoic_recording::who::{CpuLimits, HeldBack};
 use anechoic_recording::{Detour, EventKind::*, KernelEvent};
 
 /// Threads of the program, from the start.
@@ -22,14 +22,26 @@ fn check_throttled(
     events: Vec<KernelEvent>,
     expected: &[&str],
 ) {
-    let lengths: u64 = detours.iter().map(|detour| detour.end_ticks - detour.start_ticks).sum();
-    let mut play = Play::new(detours, events);
-    play.run.program = Some(Program { threads: vec![A, B], ..Program::default() });
-    play.run.limits = throttled_ns.map(|ns| CpuLimits {
+    let limits = throttled_ns.map(|ns| CpuLimits {
         quota_us: Some((quota_us, 100_000)),
         throttled_ns: Some(ns),
         ..CpuLimits::default()
     });
+    check_limited(name, limits, detours, events, expected);
+}
+
+/// Checks a program whose control groups have these limits.
+fn check_limited(
+    name: &str,
+    limits: Option<CpuLimits>,
+    detours: Vec<Detour>,
+    events: Vec<KernelEvent>,
+    expected: &[&str],
+) {
+    let lengths: u64 = detours.iter().map(|detour| detour.end_ticks - detour.start_ticks).sum();
+    let mut play = Play::new(detours, events);
+    play.run.program = Some(Program { threads: vec![A, B], ..Program::default() });
+    play.run.limits = limits;
     let stint = whole_run(&play.run, &play.run.cpus[0])[0];
     play.stints = Some(vec![anechoic_recording::Stint { shortest_gap_ticks: 0, ..stint }]);
     let (attribution, rows) = play.attribute();
@@ -300,4 +312,37 @@ fn the_quota_is_charged_until_it_gives_new_time() {
         [HrtimerEntry, HrtimerStart, HrtimerExit].map(|kind| on(40, A, kind, [second, REFILL, 0]));
     others.splice(0..0, expiry);
     check_throttled("two timers", Some(1_000), 0, vec![detour(100, 300)], others, &neighbour);
+}
+
+/// The program and a child in a group of its own are held back, each by its own quota.
+#[test]
+fn each_quota_is_charged_until_it_gives_new_time() {
+    let limits = |others| CpuLimits {
+        quota_us: Some((0, 100_000)),
+        throttled_ns: Some(80),
+        also_limited: others,
+        ..CpuLimits::default()
+    };
+    let other = HeldBack { cgroup: "/b".into(), quota_us: (0, 100_000), throttled_ns: 80 };
+    let events = || {
+        vec![
+            switch(100, A, 0, 42, 120),
+            far(160, 0, HrtimerEntry, [0x51, REFILL, 0]),
+            far(230, 0, HrtimerEntry, [0x52, REFILL, 0]),
+            switch(300, 42, 0, A, 120),
+        ]
+    };
+    let both = [
+        "off: cpu-quota | 100..160 = 60 | runnable",
+        "off: cpu-quota | 160..230 = 70 | runnable",
+        "off: thread bash | 230..300 = 70 | runnable",
+    ];
+    let one = [
+        "off: cpu-quota | 100..160 = 60 | runnable",
+        "off: thread bash | 160..300 = 140 | runnable",
+    ];
+    let cases = [("two groups", vec![other], &both[..]), ("one group", vec![], &one)];
+    for (name, others, expected) in cases {
+        check_limited(name, Some(limits(others)), vec![detour(100, 300)], events(), expected);
+    }
 }

@@ -13,10 +13,9 @@ use anechoic_recording::run::Run;
 use anechoic_recording::stop::{Stop, StopCondition};
 use anechoic_recording::{Marked, Problem, ProblemKind, methods};
 use anechoic_report::shown;
-use anechoic_system::cgroups;
 use anechoic_system::cpus;
 use marks::{MarkArgs, Whose};
-use running::{Group, Processes, Running, Target};
+use running::{Running, RunningArgs, Target};
 use started::Started;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -26,7 +25,7 @@ use std::time::Duration;
 
 mod marks;
 mod repeat;
-mod running;
+pub(crate) mod running;
 pub(crate) mod started;
 
 /// Record what interrupts your own program: how much time its threads lose on each CPU, and what takes it
@@ -38,19 +37,8 @@ pub(crate) mod started;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("target").args(["pid", "cgroup", "unit", "container", "command"]).required(true))]
 pub struct RecordArgs {
-    /// Record these running processes and their descendants: 12,34, or several times
-    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
-    pid: Vec<i32>,
-    /// Record this control group, with those below it: its directory, or its path as in /proc/PID/cgroup. Processes count
-    /// while they are in it
-    #[arg(long, value_name = "PATH")]
-    cgroup: Option<String>,
-    /// Record this systemd unit, for example nginx or user@1000.service
-    #[arg(long, value_name = "NAME")]
-    unit: Option<String>,
-    /// Record this container, of Docker, Podman or containerd: the beginning of its ID (six digits or more), or its name
-    #[arg(long, value_name = "ID")]
-    container: Option<String>,
+    #[command(flatten)]
+    running: RunningArgs,
     /// For how long, for example 10s; not for a command [default: until no process is left, or until Ctrl-C]
     #[arg(long, short, value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
@@ -127,7 +115,7 @@ impl RecordArgs {
             let why = "an iteration has the lost time of its thread, on whatever CPU that was";
             return Err(ProblemKind::Usage.problem(why, "leave --cpus out, or add --mark-whole"));
         }
-        if self.marks.is_in_program() && marks::programs(&self.pid) > 1 {
+        if self.marks.is_in_program() && marks::programs(&self.running.pid) > 1 {
             let why =
                 "these processes execute different programs, and the function is in one of them";
             return Err(ProblemKind::Usage.problem(why, "name its file: --mark FILE:FUNCTION"));
@@ -148,7 +136,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
             "let the command end by itself, for example `anechoic record -- timeout 10s COMMAND`",
         ));
     }
-    let whose = match (&args.pid[..], &args.command[..]) {
+    let whose = match (&args.running.pid[..], &args.command[..]) {
         ([pid, ..], _) => Whose::Process(*pid),
         (_, command @ [_, ..]) => Whose::Command(command),
         _ => Whose::Group,
@@ -172,16 +160,10 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         ..plan
     };
     let recording = Recording { args, plan, wanted, dir: place.dir() };
-    match (&args.cgroup, &args.unit, &args.container) {
-        (Some(path), _, _) => recording.record_running(Group::new(cgroups::named(path)?, path)),
-        (_, Some(unit), _) => recording.record_running(Group::new(cgroups::unit(unit)?, unit)),
-        (_, _, Some(id)) => {
-            let name = format!("container {id}");
-            recording.record_running(Group::new(cgroups::container(id)?, &name))
-        }
-        _ if args.repeat > 1 => recording.repeat(),
-        _ if args.pid.is_empty() => recording.record_command(),
-        _ => recording.record_running(Processes::new(&args.pid)),
+    match args.running.target()? {
+        Some(target) => recording.record_running(target),
+        None if args.repeat > 1 => recording.repeat(),
+        None => recording.record_command(),
     }
 }
 
@@ -250,9 +232,9 @@ impl Recording<'_> {
     }
 
     /// Records what runs already.
-    fn record_running(&self, target: impl Target) -> Result<ExitCode, Problem> {
+    fn record_running(&self, target: Box<dyn Target>) -> Result<ExitCode, Problem> {
         let mut running = Running::new(target, stop::flag()?, self.args.duration);
-        let run = record(&self.plan, self.dir, self.wanted, &mut running)?;
+        let run = record(&self.plan, self.dir, self.wanted, &mut running, &mut |_| {})?;
         explained(self.dir, self.args.quiet)?;
         let code = self.show(Printer::stdout(self.args.json, false))?;
         let least = if exceeded(&run) { exit::FAILED } else { 0 };

@@ -8,6 +8,7 @@ mod screen;
 mod session;
 
 use crate::ask::{self, CpuList};
+use crate::record::running::RunningArgs;
 use crate::{exit, stop};
 use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{Problem, ProblemKind, Recording};
@@ -24,15 +25,19 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Watch the noise of every CPU live: how much, what takes the time, the longest detours
+/// Watch the noise of every CPU live, or what interrupts a program: how much, what takes the time, the longest detours
 ///
 /// Measures like `anechoic run`, but without an end. The screen is drawn from an unmeasured CPU if there is
 /// one, and shows its own overhead. Keys: q quits, s saves the measurement as a recording, ? lists all keys.
+/// With --pid, --cgroup, --unit or --container it watches that program instead, like `anechoic record`, until it ends.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("program").args(["pid", "cgroup", "unit", "container"])
+    .conflicts_with_all(["threshold", "stop_on", "keep", "fifo", "no_trace"]))]
 pub struct TopArgs {
+    #[command(flatten)]
+    running: RunningArgs,
     /// CPUs to measure, for example 0-3,8 [default: all that this process may use except the first, which
-    /// draws]
+    /// draws; all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// Shortest gap that counts as a detour, for example 100ns or 1us [default: 8 loop iterations]
@@ -71,6 +76,7 @@ const EXAMPLES: &str = "Examples:
   anechoic top --cpus 2-5 -t 1us        four CPUs, detours over a microsecond
   anechoic top -d 10m -o night          ten minutes, kept as a recording
   anechoic top --stop-on 'detour>1ms'   until something takes more than 1 ms
+  sudo anechoic top --pid 4711          what interrupts that process, and its children
 
 Up to an hour of measurement is held in a hidden directory, until s saves it or top ends. With --keep
 it is held in memory.";
@@ -89,10 +95,10 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
     }
     let config = config(args)?;
     let stop = stop::flag()?;
-    let free: Vec<u32> =
-        cpus::allowed().into_iter().filter(|cpu| !config.cpus.contains(cpu)).collect();
+    let is_measured = |cpu: &u32| !config.program.is_named() && config.cpus.contains(cpu);
+    let free: Vec<u32> = cpus::allowed().into_iter().filter(|cpu| !is_measured(cpu)).collect();
     let session = Session::start(config.clone())?;
-    if !free.is_empty() {
+    if !free.is_empty() && !config.program.is_named() {
         cpus::pin(&free)?;
     }
     let mut app = App::new(&config, free);
@@ -138,6 +144,7 @@ fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
     let allowed = cpus::allowed();
     let cpus = match (&args.cpus, &allowed[..]) {
         (Some(list), _) => list.0.clone(),
+        (None, _) if args.running.is_named() => vec![],
         (None, [_, rest @ ..]) if !rest.is_empty() => rest.to_vec(),
         (None, all) => all.to_vec(),
     };
@@ -145,7 +152,9 @@ fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
         crate::setup::leave_one(&cpus, false, "--fifo")?;
     }
     cpus::verify(&cpus)?;
+    args.running.target()?; // reports what does not exist
     Ok(SessionConfig {
+        program: args.running.clone(),
         cpus,
         threshold: args.threshold,
         fifo: args.fifo,

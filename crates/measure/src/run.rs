@@ -14,6 +14,7 @@ mod home;
 mod housekeeper;
 mod injectors;
 mod kernel_side;
+mod limit_looks;
 mod paces;
 mod patience;
 mod plan;

@@ -1,9 +1,10 @@
 //! What a run measured since the last call, for programs that watch it.
 
 use crate::rows::{Counter, Detour, KernelEvent, Loss, Name};
+use crate::run::Run;
 
 /// Rows that are new since the last call, in time order for each CPU.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct News {
     /// All detours that had ended at this tick are known, and all their events.
     pub until_ticks: u64,
@@ -17,4 +18,6 @@ pub struct News {
     pub losses: Vec<Loss>,
     /// Readings of the hypervisor's steal time (`steal_ns`).
     pub steal: Vec<Counter>,
+    /// The run as it is known now, if a program is recorded and more is known of its threads or limits than before.
+    pub known: Option<Box<Run>>,
 }

@@ -12,7 +12,7 @@ use crate::row::{DerivedRow, EachTable, Row};
 use crate::rows::each_table;
 use crate::run::{NotAvailable, Program, ProgramCgroup, Run, RunState};
 use crate::scrub::Scrubber;
-use crate::who::{CpuLimits, REMOVED, SeenThread};
+use crate::who::{CpuLimits, HeldBack, REMOVED, SeenThread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -133,6 +133,7 @@ fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
         limits: run.limits.clone().map(|limits| CpuLimits {
             cgroup: cgroups.alias(&limits.cgroup),
             limited: limits.limited.map(|_| REMOVED.into()),
+            also_limited: limits.also_limited.into_iter().map(without_group).collect(),
             ..limits
         }),
         machine: Machine {
@@ -143,6 +144,10 @@ fn redacted(run: &Run, host: &str, hosts: &BTreeMap<String, String>) -> Run {
         },
         ..run.clone()
     }
+}
+
+fn without_group(group: HeldBack) -> HeldBack {
+    HeldBack { cgroup: REMOVED.into(), ..group }
 }
 
 /// Numbers that stand for the paths of cgroups.

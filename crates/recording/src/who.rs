@@ -65,4 +65,28 @@ pub struct CpuLimits {
     pub waited_ns: Option<u64>,
     /// Time in which a runnable thread of the machine waited for a CPU (`/proc/pressure/cpu`, some).
     pub machine_waited_ns: Option<u64>,
+    /// The other cgroups whose quota held threads of the run back, the longest time first; each for a shorter time than
+    /// `limited`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_limited: Vec<HeldBack>,
+}
+
+impl CpuLimits {
+    /// Returns for how long quotas held threads back, in ns, added up over CPUs and groups.
+    #[must_use]
+    pub fn held_ns(&self) -> u64 {
+        let others = self.also_limited.iter().map(|group| group.throttled_ns);
+        others.chain(self.throttled_ns).fold(0, u64::saturating_add)
+    }
+}
+
+/// What the CPU quota of a cgroup did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBack {
+    /// The cgroup, as its directory.
+    pub cgroup: String,
+    /// Its quota: CPU time per period, both in microseconds.
+    pub quota_us: (u64, u64),
+    /// Time for which its threads were held back by the quota, in ns, added up over CPUs (`cpu.stat`).
+    pub throttled_ns: u64,
 }

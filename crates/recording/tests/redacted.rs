@@ -5,7 +5,7 @@ use anechoic_recording::attribution::Attribution;
 use anechoic_recording::injection::{Injected, InjectionKind, InjectionTiming, SelfTest};
 use anechoic_recording::machine::{Cache, Cpu, Setting};
 use anechoic_recording::run::{NotAvailable, OwnThread, RecordedEvent, RunState};
-use anechoic_recording::who::{CpuLimits, SeenThread};
+use anechoic_recording::who::{CpuLimits, HeldBack, SeenThread};
 use anechoic_recording::{
     Activity, ActivityKind, Delay, DelayKind, EachTable, Mark, Name, NameKind, Policy,
     ProgramThread, Recorder, Recording, Release, Row, Run, each_table,
@@ -86,7 +86,12 @@ fn run() -> Run {
         SeenThread { tid: 1, command: "x".into(), unit: Some(text()), ..SeenThread::default() };
     let ended = SeenThread { tid: 2, command: text(), ..user.clone() };
     run.threads = vec![user, ended];
-    run.limits = Some(CpuLimits { limited: Some(text()), ..CpuLimits::default() });
+    let other = HeldBack { cgroup: text(), quota_us: (1, 2), throttled_ns: 3 };
+    run.limits = Some(CpuLimits {
+        limited: Some(text()),
+        also_limited: vec![other],
+        ..CpuLimits::default()
+    });
     run.machine.hypervisor = Some("KVM".into());
     run.machine.confidential = Some("Intel TDX".into());
     let cache = Cache {

@@ -7,13 +7,44 @@ use crate::style::{clip, plain};
 use crate::units::{count, length, noise, rate, share};
 use anechoic_analyze::live::{LiveCpu, LiveDetour, LiveSource};
 
-/// Columns of the table of CPUs before the graph of the last minute.
-pub const CPU_COLUMNS: [&str; 7] =
-    ["CPU", "noise now", "since start", "per s", "longest now", "longest", "detours"];
+/// What the screen is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watched {
+    /// The measured CPUs.
+    Cpus,
+    /// A program.
+    Program,
+}
 
-/// Columns of the table of sources.
-pub const SOURCE_COLUMNS: [&str; 6] =
-    ["source", "noise now", "since start", "share", "per s", "longest"];
+impl Watched {
+    /// Returns the columns of the table of CPUs before the graph of the last minute.
+    #[must_use]
+    pub fn cpu_columns(self) -> [&'static str; 7] {
+        ["CPU", self.now(), "since start", "per s", "longest now", "longest", "detours"]
+    }
+
+    /// Returns the columns of the table of sources.
+    #[must_use]
+    pub fn source_columns(self) -> [&'static str; 6] {
+        ["source", self.now(), "since start", "share", "per s", "longest"]
+    }
+
+    fn now(self) -> &'static str {
+        match self {
+            Self::Cpus => "noise now",
+            Self::Program => "lost now",
+        }
+    }
+
+    /// Returns the word for what the shares are of.
+    #[must_use]
+    pub fn quantity(self) -> &'static str {
+        match self {
+            Self::Cpus => "noise",
+            Self::Program => "lost",
+        }
+    }
+}
 
 /// Returns the cells of one CPU.
 #[must_use]

@@ -123,6 +123,15 @@ impl Cgroup {
         Ok(threads)
     }
 
+    /// Returns the processes in it and in the groups below it, as far as they may be read.
+    #[must_use]
+    pub fn processes(&self) -> Vec<i32> {
+        let root = Root::live();
+        let read = |directory: String| root.read(&format!("{directory}/cgroup.procs"));
+        let lists: Vec<String> = below(&root, &self.directory).filter_map(read).collect();
+        lists.iter().flat_map(|list| list.lines()).filter_map(|pid| pid.parse().ok()).collect()
+    }
+
     /// Returns the number of CPUs on which its threads may run now: that of the threads that do not sleep.
     pub(crate) fn running(&self) -> usize {
         let root = Root::live();

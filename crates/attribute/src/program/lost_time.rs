@@ -12,13 +12,14 @@
 
 use super::cpu_state::{CpuState, Pauses, Span};
 use super::holders::Holder;
+use super::refills::Refills;
 use super::threads::{Left, Threads, Waking};
 use anechoic_recording::event::{Handler, Role};
-use anechoic_recording::run::{Program, RanOn};
+use anechoic_recording::run::Program;
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Loss, LossKind, Members};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The number of the idle thread of each CPU.
 const IDLE: i32 = 0;
@@ -53,6 +54,7 @@ pub(crate) struct LostTime {
     /// What each thread does, if that is wanted too.
     by_thread: Option<Threads>,
     pauses: Pauses,
+    refills: Refills,
     /// When the run began. What happened before only shows who does what then.
     start_ticks: u64,
     has_begun: bool,
@@ -86,6 +88,7 @@ impl LostTime {
             found: Vec::new(),
             by_thread: None,
             pauses,
+            refills: Refills::default(),
             start_ticks,
             has_begun: false,
         }
@@ -96,6 +99,12 @@ impl LostTime {
     pub fn by_thread(self) -> Self {
         let threads = Threads::new(self.clock.ticks(LONG_WAIT_NS));
         Self { by_thread: Some(threads), ..self }
+    }
+
+    /// Returns the same, knowing the functions of the timers that give control groups with a quota new time.
+    #[must_use]
+    pub(super) fn refilled_by(self, functions: HashSet<u64>) -> Self {
+        Self { refills: Refills::by(functions), ..self }
     }
 
     /// Returns which threads belong to the program, and what is known of each, if they are followed.
@@ -120,6 +129,7 @@ impl LostTime {
         if event.kind.has_current_thread() {
             self.expect(cpu, ticks, event.pid);
         }
+        self.refills.event(event);
         let is_switch = event.kind == EventKind::Switch;
         let is_its_own =
             self.members.has(event.pid) || is_switch && self.members.has(event.args[0] as i32);
@@ -245,17 +255,6 @@ impl LostTime {
         self.emit(cpu, over);
     }
 
-    /// Returns when the first detour, or wait of a thread that is followed, began that is not over, among those that may have begun at `least_ticks` or later.
-    pub(super) fn going_on_since(&self, least_ticks: u64) -> Option<u64> {
-        let on_cpus = self.cpus.values().filter_map(CpuState::lost_since);
-        let woken = self.threads.values().filter_map(|thread| match thread {
-            Thread::Woken { since } => Some(*since),
-            _ => None,
-        });
-        let waits = self.by_thread.iter().flat_map(Threads::waiting_since);
-        on_cpus.chain(woken).chain(waits).filter(|&since| since >= least_ticks).min()
-    }
-
     /// Ends all that goes on.
     pub fn finish(&mut self, end_ticks: u64) {
         self.begin();
@@ -272,26 +271,6 @@ impl LostTime {
     /// A detour is found once it is known that nothing extends it.
     pub fn found(&mut self) -> std::vec::Drain<'_, Detour> {
         self.found.drain(..)
-    }
-
-    /// Returns the last detour of each CPU, if it has ended and is not found yet: what follows may extend it.
-    pub fn held(&self) -> impl Iterator<Item = Detour> {
-        self.cpus.iter().filter(|_| self.has_begun).filter_map(|(&cpu, state)| {
-            let (start_ticks, end_ticks) = state.held()?;
-            Some(Detour { cpu, start_ticks, end_ticks })
-        })
-    }
-
-    /// Returns for how long the program has executed on these CPUs up to `ticks`, which is not before the last event.
-    pub(super) fn executed_until(&self, ticks: u64, counts: impl Fn(u32) -> bool) -> u64 {
-        let cpus = self.cpus.iter().filter(|(cpu, _)| counts(**cpu));
-        cpus.map(|(_, state)| state.executed_until(ticks)).fold(0, u64::saturating_add)
-    }
-
-    /// Returns for how long the program has executed on each CPU that it used or wanted, by number.
-    pub fn ran(&self) -> impl Iterator<Item = RanOn> {
-        let used = self.cpus.iter().filter(|(_, state)| state.used);
-        used.map(|(&cpu, state)| state.executed.on(cpu))
     }
 
     /// Returns which threads belong to the program.
@@ -344,7 +323,8 @@ impl LostTime {
     ///
     /// Some kernels do not report the switches from a CPU's idle thread, or from some others. A thread of the program came or left
     /// between the last event of the CPU and this one: that time counts as executed and is stated apart. An idle CPU may be
-    /// without events for long, so that a thread which was preempted before begins there only now.
+    /// without events for long, so that a thread which was preempted before begins there only now: unless a quota had held it
+    /// back, and its group got new time meanwhile. Then it began after that.
     fn expect(&mut self, cpu: u32, ticks: u64, tid: i32) {
         let before = self.cpu(cpu).current;
         if before == Some(tid) {
@@ -362,6 +342,11 @@ impl LostTime {
         self.cpu(cpu).exit_all();
         self.cpu(cpu).current = Some(tid);
         if self.members.has(tid) {
+            let waited = matches!(self.threads.get(&tid), Some(Thread::Preempted { .. }));
+            let refilled = self.refills.last_ticks().filter(|&at| at > seen && at < ticks);
+            if let Some(at) = refilled.filter(|_| waited && before == Some(IDLE)) {
+                begun = at;
+            }
             let woken = self.arrive(tid, cpu, ticks);
             if let Some(since) = woken.filter(|_| before == Some(IDLE) || begun < ticks) {
                 begun = seen.max(since).min(ticks);
@@ -446,5 +431,6 @@ impl LostTime {
     }
 }
 
+mod so_far;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use anechoic_measure::run::Subject;
 use anechoic_recording::Problem;
 use anechoic_recording::run::{CpuTime, Program, ProgramCgroup, RunState};
-use anechoic_system::cgroups::Cgroup;
+use anechoic_system::cgroups::{self, Cgroup};
 use anechoic_system::cpu_time::{GroupTime, TreeTime};
 use anechoic_system::who;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,14 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What runs already.
-pub(super) trait Target {
+pub(crate) trait Target {
     /// Returns it as it is now, and begins to count its CPU time.
     fn begin(&mut self) -> Result<Program, Problem>;
 
-    /// Returns the processes whose descendants it is; none for a control group.
-    fn processes(&self) -> Vec<i32> {
-        vec![]
-    }
+    /// Returns processes that are in it now; their descendants may be missing.
+    fn processes(&self) -> Vec<i32>;
 
     /// Returns a file that becomes readable when the target may have ended.
     fn end(&self) -> Option<BorrowedFd<'_>>;
@@ -34,24 +32,76 @@ pub(super) trait Target {
     fn cpu_time(&self) -> Option<CpuTime>;
 }
 
+/// What runs already, as the user names it.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct RunningArgs {
+    /// These running processes and their descendants: 12,34, or several times
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: Vec<i32>,
+    /// This control group, with those below it: its directory, or its path as in /proc/PID/cgroup. Processes count while they
+    /// are in it
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<String>,
+    /// This systemd unit, for example nginx or user@1000.service
+    #[arg(long, value_name = "NAME")]
+    unit: Option<String>,
+    /// This container, of Docker, Podman or containerd: the beginning of its ID (six digits or more), or its name
+    #[arg(long, value_name = "ID")]
+    container: Option<String>,
+}
+
+impl RunningArgs {
+    /// Returns what is named, if something is.
+    ///
+    /// # Errors
+    /// There is no such control group, unit or container.
+    pub(crate) fn target(&self) -> Result<Option<Box<dyn Target>>, Problem> {
+        let group = match (&self.cgroup, &self.unit, &self.container) {
+            (Some(path), _, _) => Group::new(cgroups::named(path)?, path),
+            (_, Some(unit), _) => Group::new(cgroups::unit(unit)?, unit),
+            (_, _, Some(id)) => Group::new(cgroups::container(id)?, &format!("container {id}")),
+            _ if self.pid.is_empty() => return Ok(None),
+            _ => return Ok(Some(Box::new(Processes::new(&self.pid)))),
+        };
+        Ok(Some(Box::new(group)))
+    }
+
+    /// Returns whether something is named.
+    pub(crate) fn is_named(&self) -> bool {
+        let groups = [&self.cgroup, &self.unit, &self.container];
+        !self.pid.is_empty() || groups.iter().any(|group| group.is_some())
+    }
+}
+
 /// The recording of what runs already.
-pub(super) struct Running<T> {
-    target: T,
+pub(crate) struct Running {
+    target: Box<dyn Target>,
     /// Whether a signal has arrived.
     stop: Arc<AtomicBool>,
     /// For how long it is recorded at most.
     time: Option<Duration>,
     /// When the recording ends at the latest.
     end: Option<Instant>,
+    /// Whether it was meant to last that long.
+    is_whole_then: bool,
 }
 
-impl<T: Target> Running<T> {
-    pub(super) fn new(target: T, stop: Arc<AtomicBool>, time: Option<Duration>) -> Self {
-        Self { target, stop, time, end: None }
+impl Running {
+    pub(crate) fn new(
+        target: Box<dyn Target>,
+        stop: Arc<AtomicBool>,
+        time: Option<Duration>,
+    ) -> Self {
+        Self { target, stop, time, end: None, is_whole_then: time.is_some() }
+    }
+
+    /// Lets it be complete also where it is stopped before its time.
+    pub(crate) fn at_most(self) -> Self {
+        Self { is_whole_then: false, ..self }
     }
 }
 
-impl<T: Target> Subject for Running<T> {
+impl Subject for Running {
     fn begin(&mut self) -> Result<Program, Problem> {
         let program = self.target.begin()?;
         self.end = self.time.and_then(|time| Instant::now().checked_add(time));
@@ -75,9 +125,9 @@ impl<T: Target> Subject for Running<T> {
             return Some(RunState::Complete);
         }
         let stopped = self.stop.load(Ordering::Acquire);
-        stopped.then(|| match self.end {
-            Some(_) => RunState::Interrupted("by a signal".to_owned()),
-            None => RunState::Complete, // nobody asked for more
+        stopped.then(|| match self.is_whole_then {
+            true => RunState::Interrupted("by a signal".to_owned()),
+            false => RunState::Complete, // nobody asked for more
         })
     }
 
@@ -91,7 +141,7 @@ impl<T: Target> Subject for Running<T> {
 }
 
 /// Processes with their descendants.
-pub(super) struct Processes {
+struct Processes {
     pids: Vec<i32>,
     /// Those that go on, with what can be read once they have ended.
     living: Vec<(i32, Option<OwnedFd>)>,
@@ -99,7 +149,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    pub(super) fn new(pids: &[i32]) -> Self {
+    fn new(pids: &[i32]) -> Self {
         let mut pids = pids.to_vec();
         pids.sort_unstable();
         pids.dedup();
@@ -143,7 +193,7 @@ fn is_readable(file: &OwnedFd) -> bool {
 }
 
 /// A control group.
-pub(super) struct Group {
+struct Group {
     cgroup: Cgroup,
     /// What the user called it.
     name: String,
@@ -153,7 +203,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn new(cgroup: Cgroup, name: &str) -> Self {
+    fn new(cgroup: Cgroup, name: &str) -> Self {
         Self { cgroup, name: name.to_owned(), changes: None, time: None }
     }
 
@@ -181,6 +231,10 @@ impl Target for Group {
         };
         let name = self.name.clone();
         Ok(Program { name, threads, cgroup: Some(cgroup), ..Program::default() })
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        self.cgroup.processes()
     }
 
     fn end(&self) -> Option<BorrowedFd<'_>> {

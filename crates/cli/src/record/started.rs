@@ -73,7 +73,7 @@ impl<'a> Started<'a> {
         dir: &Path,
         wanted: Option<&[u32]>,
     ) -> Result<Option<ExitStatus>, Problem> {
-        let recorded = record(plan, dir, wanted, &mut self);
+        let recorded = record(plan, dir, wanted, &mut self, &mut |_| {});
         self.wait(); // also after a failure to save
         recorded?;
         Ok(self.status)
@@ -86,7 +86,7 @@ impl<'a> Started<'a> {
         dir: &Path,
         wanted: Option<&[u32]>,
     ) -> Result<Run, Problem> {
-        let recorded = record(plan, dir, wanted, self);
+        let recorded = record(plan, dir, wanted, self, &mut |_| {});
         let stop = recorded.as_ref().ok().and_then(|run| run.stop_on.as_ref());
         if stop.is_none_or(|stop| stop.met.is_none()) {
             self.wait();

@@ -5,7 +5,7 @@ use super::functions::Functions;
 use super::session::{SessionConfig, SessionEvent, own_time};
 use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
 use anechoic_recording::{Problem, Run};
-use anechoic_report::live::{duration, elapsed, noise_share};
+use anechoic_report::live::{Watched, duration, elapsed, noise_share};
 use anechoic_report::shown;
 use anechoic_system::cpus;
 use std::cmp::Ordering;
@@ -51,7 +51,7 @@ pub enum Typing {
 }
 
 /// The run in progress, and its sums.
-struct Watched {
+struct Progress {
     attribute: anechoic_attribute::Live,
     sums: Live,
 }
@@ -70,7 +70,7 @@ struct OwnCost {
 const COST_OVER: Duration = Duration::from_secs(2);
 
 pub struct App {
-    watched: Option<Watched>,
+    progress: Option<Progress>,
     pub snapshot: Snapshot,
     /// The CPUs that are not measured.
     pub free: Vec<u32>,
@@ -101,7 +101,7 @@ pub struct App {
 impl App {
     pub fn new(config: &SessionConfig, free: Vec<u32>) -> Self {
         App {
-            watched: None,
+            progress: None,
             snapshot: Snapshot::default(),
             free,
             colors: Colors::from_terminal(),
@@ -125,7 +125,15 @@ impl App {
 
     /// Returns the run in progress, once it has begun.
     pub fn run(&self) -> Option<&Run> {
-        self.watched.as_ref().map(|watched| watched.attribute.run())
+        self.progress.as_ref().map(|watched| watched.attribute.run())
+    }
+
+    /// Returns what the screen is about.
+    pub fn watched(&self) -> Watched {
+        match self.run().is_some_and(|run| run.program.is_some()) {
+            true => Watched::Program,
+            false => Watched::Cpus,
+        }
     }
 
     /// Returns whether this machine is a guest of a hypervisor.
@@ -143,25 +151,28 @@ impl App {
             SessionEvent::Begun { run, anew } => {
                 self.saving = false;
                 self.begun.get_or_insert_with(Instant::now);
-                let sums = match self.watched.take() {
+                let sums = match self.progress.take() {
                     Some(mut watched) if !anew => {
                         watched.sums.resume(&run);
                         watched.sums
                     }
                     _ => Live::new((*run).clone()),
                 };
-                self.watched =
-                    Some(Watched { attribute: anechoic_attribute::Live::new(*run), sums });
+                self.progress =
+                    Some(Progress { attribute: anechoic_attribute::Live::new(*run), sums });
             }
             SessionEvent::News { news, housekeeper } => {
                 self.cost.housekeeper = housekeeper;
                 self.functions.add(&news.names);
-                if let Some(watched) = &mut self.watched {
+                if let Some(watched) = &mut self.progress {
                     let until = news.until_ticks;
                     for explained in watched.attribute.explain(*news)? {
                         watched.sums.add(&explained.detour, &explained.rows);
                     }
                     watched.sums.until(until);
+                    for (cpu, ticks) in watched.attribute.executed() {
+                        watched.sums.executed(cpu, ticks);
+                    }
                 }
             }
             SessionEvent::Saved(dir) => {
@@ -183,7 +194,7 @@ impl App {
     /// Updates what is shown, unless the screen is paused.
     pub(crate) fn refresh(&mut self) {
         self.cost.look();
-        let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
+        let Some(watched) = self.progress.as_ref().filter(|_| !self.paused) else { return };
         self.snapshot = watched.sums.snapshot();
         self.functions.rename(&mut self.snapshot);
         let order = self.order;
@@ -253,8 +264,9 @@ impl App {
         let longest =
             snapshot.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
         let mut text = format!(
-            "{} measured: noise {}, longest detour {longest}",
+            "{} measured: {} {}, longest detour {longest}",
             elapsed(snapshot.elapsed_ns),
+            self.watched().quantity(),
             noise_share(snapshot.noise)
         );
         for dir in kept {

@@ -3,6 +3,7 @@
 use super::app::{App, Typing};
 use super::session::Session;
 use crate::ask;
+use anechoic_report::live::Watched;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The keys, and what they do.
@@ -37,6 +38,9 @@ impl App {
                 self.say(format!("sorted by {}", self.order.name()));
             }
             KeyCode::Char('/') => self.typing = Some((Typing::Filter, self.filter.clone())),
+            KeyCode::Char('t') if self.watched() == Watched::Program => {
+                self.say("a program has no threshold: each of its detours counts".to_owned());
+            }
             KeyCode::Char('t') => self.typing = Some((Typing::Threshold, String::new())),
             KeyCode::Char('s') => self.save(session),
             KeyCode::Char('?' | 'h') => self.help = !self.help,

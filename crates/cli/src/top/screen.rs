@@ -3,9 +3,9 @@
 use super::app::{App, Order, Typing};
 use super::keys::KEYS;
 use anechoic_report::live::{
-    CPU_COLUMNS, SOURCE_COLUMNS, cpu, duration, elapsed, fitted, noise_share, picture, source,
-    story,
+    Watched, cpu, duration, elapsed, fitted, noise_share, picture, source, story,
 };
+use anechoic_report::plain;
 use anechoic_system::cpus;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -71,16 +71,19 @@ fn headline(app: &App, room: usize) -> Text<'static> {
     let snapshot = &app.snapshot;
     let measured: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
     let name = if measured.len() == 1 { "CPU" } else { "CPUs" };
-    let mut what = vec![
-        "anechoic top".to_owned(),
-        run.machine.host.clone(),
-        format!("{name} {}", cpus::list(&measured)),
-        format!("detours over {}", duration(run.clock.ns(run.threshold_ticks))),
-        elapsed(snapshot.elapsed_ns),
-    ];
+    let subject = match &run.program {
+        Some(program) => vec![plain(&program.name)],
+        None => vec![
+            format!("{name} {}", cpus::list(&measured)),
+            format!("detours over {}", duration(run.clock.ns(run.threshold_ticks))),
+        ],
+    };
+    let mut what = vec!["anechoic top".to_owned(), run.machine.host.clone()];
+    what.extend(subject);
+    what.push(elapsed(snapshot.elapsed_ns));
     // The host's name, then the threshold.
     for goes in [1, 2] {
-        if what.join(" · ").chars().count() > room {
+        if what.join(" · ").chars().count() > room && what.len() > 3 {
             what.remove(goes);
         }
     }
@@ -88,7 +91,7 @@ fn headline(app: &App, room: usize) -> Text<'static> {
     let paused = if app.paused { "paused (space resumes) · " } else { "" };
     let mut second = Line::from(vec![
         paused.bold(),
-        format!("noise {} now", noise_share(snapshot.noise_now)).bold(),
+        format!("{} {} now", app.watched().quantity(), noise_share(snapshot.noise_now)).bold(),
         Span::raw(format!(", {} since the start", noise_share(snapshot.noise))),
     ]);
     let cost = cost(app);
@@ -125,6 +128,7 @@ fn footline(app: &App, room: u16) -> Line<'static> {
     let mut keys = vec![("q", "quit"), ("space", "pause"), ("?", "help")];
     if room >= WIDE {
         keys.splice(2..2, [("o", "order"), ("/", "filter"), ("t", "threshold"), ("s", "save")]);
+        keys.retain(|&(key, _)| key != "t" || app.watched() == Watched::Cpus); // a program has none
     }
     let mut line = Line::default();
     if !app.filter.is_empty() {
@@ -189,7 +193,8 @@ fn cpu_table(frame: &mut Frame, app: &App, area: Rect) {
         });
         Row::new(cells.chain([Cell::from(Span::styled(history, app.colors.accent()))]))
     });
-    let mut head: Vec<&'static str> = kept.iter().map(|&at| CPU_COLUMNS[at]).collect();
+    let mut head: Vec<&'static str> =
+        kept.iter().map(|&at| app.watched().cpu_columns()[at]).collect();
     if columns >= LAST_MINUTE.len() {
         head.push(LAST_MINUTE);
     }
@@ -233,7 +238,8 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
     });
     let widths = [title].into_iter().chain(kept.iter().map(|&at| SOURCE_WIDTHS[at]));
     let shown: Vec<usize> = [0].into_iter().chain(kept.iter().map(|at| at + 1)).collect();
-    let head: Vec<&'static str> = shown.iter().map(|&at| SOURCE_COLUMNS[at]).collect();
+    let head: Vec<&'static str> =
+        shown.iter().map(|&at| app.watched().source_columns()[at]).collect();
     let ordered = ordered.and_then(|column| shown.iter().position(|&at| at == column));
     let table = Table::new(rows, widths.map(Constraint::Length));
     frame.render_widget(table.header(heading(&head, ordered)), area);

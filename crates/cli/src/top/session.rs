@@ -1,12 +1,14 @@
 //! The measurement behind the screen: one run after the other, in its own thread.
 
 use crate::files::Scratch;
+use crate::record::running::{Running, RunningArgs};
 use crate::setup::{default_name, explained, free, plan};
+use anechoic_measure::experiment::Experiment;
 use anechoic_measure::methods::detours::Detours;
-use anechoic_measure::run::{Plan, Stage};
+use anechoic_measure::run::{self, Plan, Stage};
 use anechoic_recording::run::RunState;
 use anechoic_recording::stop::StopCondition;
-use anechoic_recording::{News, Problem, ProblemKind, Run};
+use anechoic_recording::{News, Problem, ProblemKind, Run, methods};
 use anechoic_system::cpus;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest run that nobody saves; it is then removed and the next run begins.
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -24,6 +26,8 @@ const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
+    /// What runs already and is watched; the CPUs are if nothing is.
+    pub program: RunningArgs,
     pub cpus: Vec<u32>,
     pub threshold: Option<Duration>,
     pub fifo: bool,
@@ -61,7 +65,7 @@ struct Requests {
 
 #[derive(Debug, Default)]
 struct Control {
-    stop: AtomicBool,
+    stop: Arc<AtomicBool>,
     requests: Mutex<Requests>,
 }
 
@@ -102,8 +106,12 @@ impl Session {
             None => Some(Scratch::for_recording()?),
         };
         let watcher = cpus::thread_id();
-        let experiment = detours(&config, config.threshold).on(config.cpus.clone());
+        let experiment = match config.program.is_named() {
+            true => Experiment::listed(methods::PROGRAM, vec![]),
+            false => detours(&config, config.threshold).on(config.cpus.clone()),
+        };
         let plan = Plan {
+            program_cpus: cpus::online(),
             trace: config.trace,
             allow_variant_tsc: config.allow_variant_tsc,
             watcher: Some(watcher),
@@ -183,16 +191,20 @@ impl Measuring {
     fn once(&mut self, anew: bool) -> Result<Option<bool>, Problem> {
         let dir = self.place();
         let events = &self.events;
-        // Sending fails only if the screen is about to end.
-        let run = anechoic_measure::run::run(&self.plan, &dir, &self.control.stop, &mut |stage| {
-            let _ = match stage {
-                Stage::Begun(run) => events.send(SessionEvent::Begun { run, anew }),
-                Stage::News(news) => {
-                    events.send(SessionEvent::News { news, housekeeper: own_time() })
-                }
-                _ => Ok(()),
-            };
-        })?;
+        let mut notify = |stage| tell(events, stage, anew);
+        let (begun, stop) = (Instant::now(), &self.control.stop);
+        let run = match self.config.program.target()? {
+            Some(target) => {
+                let time = self.config.output.is_none().then_some(HOUR);
+                let mut program = Running::new(target, Arc::clone(stop), time).at_most();
+                let wanted = Some(&self.config.cpus[..]).filter(|cpus| !cpus.is_empty());
+                run::record(&self.plan, &dir, wanted, &mut program, &mut notify)?
+            }
+            None => run::run(&self.plan, &dir, stop, &mut notify)?,
+        };
+        let has_ended = run.program.is_some()
+            && !stop.load(Ordering::Acquire)
+            && (self.config.output.is_some() || begun.elapsed() < HOUR);
         let requests = self.control.take();
         if self.scratch.is_none() {
             self.kept.push(dir.clone());
@@ -214,7 +226,7 @@ impl Measuring {
             let cpus = self.config.cpus.clone();
             self.plan.experiment = detours(&self.config, threshold).on(cpus);
         }
-        Ok((!requests.quit && !stopped).then_some(requests.threshold.is_some()))
+        Ok((!requests.quit && !stopped && !has_ended).then_some(requests.threshold.is_some()))
     }
 
     /// Moves the recording in `dir` to where the user finds it, if it is not kept anyway.
@@ -242,6 +254,15 @@ impl Measuring {
     fn forget(&self, dir: &Path) -> std::io::Result<()> {
         if self.scratch.is_some() { std::fs::remove_dir_all(dir) } else { Ok(()) }
     }
+}
+
+/// Tells the screen. That fails only if it is about to end.
+fn tell(events: &Sender<SessionEvent>, stage: Stage, anew: bool) {
+    let _ = match stage {
+        Stage::Begun(run) => events.send(SessionEvent::Begun { run, anew }),
+        Stage::News(news) => events.send(SessionEvent::News { news, housekeeper: own_time() }),
+        _ => Ok(()),
+    };
 }
 
 fn detours(config: &SessionConfig, threshold: Option<Duration>) -> Detours {

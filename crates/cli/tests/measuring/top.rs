@@ -327,3 +327,62 @@ fn where_it_cannot_be_drawn_it_says_what_to_do() {
     terminal.until("code=64");
     terminal.is_given_back();
 }
+
+/// Returns for how long a process has executed and waited for a CPU, by the kernel's account, in ns.
+fn schedstat(pid: u32) -> [f64; 2] {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).expect("it goes on");
+    let mut numbers = text.split(' ').map(|number| number.parse().expect("a number"));
+    [0; 2].map(|_| numbers.next().expect("two numbers"))
+}
+
+/// A program that shares its CPU with another one is shown with what it lost by the kernel's account, and to whom.
+#[test]
+fn a_program_is_watched_until_it_ends() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(terminal) = Terminal::open("program") else { return };
+    let cpu = last_cpu().to_string();
+    let spin = |name: &str| {
+        let program = terminal.dir.path().join(name);
+        fs::copy("/bin/sh", &program).expect("a copy");
+        let args = ["-c", &cpu, arg(&program), "-c", "while :; do :; done"];
+        tool::spawn(Command::new("taskset").args(args))
+    };
+    let (victim, hog) = (spin("victim"), spin("neighbour"));
+    terminal.enter(&format!("{ANECHOIC} top --pid {}; echo code=$?", victim.id()));
+    terminal.until("lost now");
+    let before = schedstat(victim.id());
+    thread::sleep(Duration::from_secs(5));
+    let screen = terminal.screen();
+    let [ran, waited] = [0, 1].map(|at| schedstat(victim.id())[at] - before[at]);
+    let truth = waited / (ran + waited) * 100.0;
+    let percent = |line: &str, before: &str| -> Option<f64> {
+        line.split(before).next()?.split_whitespace().last()?.parse().ok()
+    };
+    let head = screen.lines().find(|line| line.contains("since the start")).expect("a headline");
+    let lost = percent(head, " % since the start").expect("a share");
+    assert!(screen.contains("victim") && screen.contains("thread neighbour"), "{screen}");
+    if !(25.0..75.0).contains(&truth) {
+        note::not_judged(format!("it waited for {truth:.0} % of the time"));
+    } else {
+        assert!((lost - truth).abs() < 6.0, "{lost} of {truth}:\n{screen}");
+    }
+    terminal.press("t");
+    terminal.until("a program has no threshold");
+    terminal.press("s");
+    terminal.until("saved: anechoic-");
+    terminal.until_it("going on", |screen| screen.contains("lost now"));
+    tool::signal(&victim, "TERM");
+    tool::wait(victim);
+    let last = terminal.until("code=0");
+    assert!(last.contains("measured: lost "), "{last}");
+    tool::signal(&hog, "TERM");
+    tool::wait(hog);
+    let saved = recordings(terminal.dir.path());
+    assert_eq!(saved.len(), 1, "{saved:?}");
+    let recording = Recording::open(&terminal.dir.path().join(&saved[0])).expect("a recording");
+    assert_eq!(recording.run().state, RunState::Complete);
+    assert!(recording.run().program.is_some());
+}

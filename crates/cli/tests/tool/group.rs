@@ -37,21 +37,39 @@ impl Group {
 
     /// Makes one that may use a fifth of one CPU; `None`, with a note, where that is not possible.
     pub fn with_quota() -> Option<Self> {
-        for (mount, files) in QUOTA {
-            let group = Self::below(mount, "quota");
-            if fs::create_dir(&group.0).is_err() {
-                continue;
-            }
-            // Where groups are mounted below, this is an ordinary directory, without files.
-            let set = |(file, value): &(&str, &str)| {
-                group.0.join(file).exists() && fs::write(group.0.join(file), value).is_ok()
-            };
-            if files.iter().all(set) {
-                return Some(group);
-            }
+        let found = QUOTA.iter().find_map(|(mount, _)| Self::below(mount, "quota").limited());
+        if found.is_none() {
+            note::skipped("may not make a control group with a quota");
         }
-        note::skipped("may not make a control group with a quota");
-        None
+        found
+    }
+
+    /// Makes another one inside this one, which may use a fifth of one CPU, too; `None` where groups inside have no quota of
+    /// their own.
+    pub fn inside(&self) -> Option<Self> {
+        Self(self.0.join("inside")).limited()
+    }
+
+    /// Makes its directory and sets its quota.
+    fn limited(self) -> Option<Self> {
+        fs::create_dir(&self.0).ok()?;
+        // Where groups are mounted below, this is an ordinary directory, without files.
+        let set = |(file, value): &(&str, &str)| {
+            self.0.join(file).exists() && fs::write(self.0.join(file), value).is_ok()
+        };
+        let limited = QUOTA.iter().any(|(_, files)| files.iter().all(set));
+        limited.then_some(self)
+    }
+
+    /// Returns for how long its quota held threads back, in ns.
+    pub fn throttled_ns(&self) -> f64 {
+        let stat = fs::read_to_string(self.0.join("cpu.stat")).expect("an account");
+        let value = |key: &str| stat.lines().find_map(|line| line.strip_prefix(key)?.parse().ok());
+        let from_us = |us: f64| us * 1e3;
+        value("throttled_usec ")
+            .map(from_us)
+            .or_else(|| value("throttled_time "))
+            .expect("its time")
     }
 
     fn below(mount: &str, name: &str) -> Self {

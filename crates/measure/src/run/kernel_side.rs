@@ -1,5 +1,6 @@
 //! What the kernel reports while the loops run: its events, and the hypervisor's steal time.
 
+use super::limit_looks::LimitLooks;
 use super::plan::Plan;
 use super::stacks::Stacks;
 use super::store::Store;
@@ -20,8 +21,6 @@ use std::time::{Duration, Instant};
 
 /// Number of events that are decoded before they are written.
 const BATCH: usize = 64 * 1024;
-/// Pause between two looks at the limits of a program.
-const LIMITS_AGAIN: Duration = Duration::from_millis(900);
 /// While a live view is open, resolving the names of new addresses takes at most one part in this many of the time,
 /// because the kernel needs tens of milliseconds to list all its symbols.
 const NAMING: u32 = 200;
@@ -45,7 +44,7 @@ pub(super) struct KernelSide {
     /// What the kernel had counted at the start.
     before: Before,
     /// Its last counts of the limits, and when they were read.
-    limits: Option<(Limits, Instant)>,
+    limits: Option<LimitLooks>,
     /// Since when the events are switched off, if they are.
     off_since: Option<u64>,
     switched: u64,
@@ -108,17 +107,19 @@ impl KernelSide {
         self.limits = None;
     }
 
-    /// Reads the limits again if that was not done within a second: of a control group that is removed, the last counts are
-    /// kept, and those of the groups in which these processes and their descendants are now are added. Returns them since the
-    /// start of the run.
-    pub(super) fn look_at_limits(&mut self, processes: &[i32]) -> Option<CpuLimits> {
+    /// Looks at the limits again if that is due, for these processes; returns them since the start of the run.
+    pub(super) fn look_at_limits(
+        &mut self,
+        processes: impl FnOnce() -> Vec<i32>,
+    ) -> Option<CpuLimits> {
         let before = &mut self.before.limits;
-        let (last, at) = self.limits.get_or_insert_with(|| (before.clone(), Instant::now()));
-        if at.elapsed() >= LIMITS_AGAIN {
-            (*last, *at) = (last.read_again(), Instant::now());
-            last.join(processes, before);
-        }
-        last.since(before)
+        let looks = self.limits.get_or_insert_with(|| LimitLooks::new(before.clone()));
+        looks.look(before, processes)
+    }
+
+    /// Returns how long it takes until that is due.
+    pub(super) fn until_limits(&self) -> Duration {
+        self.limits.as_ref().map_or(Duration::ZERO, LimitLooks::until_next)
     }
 
     /// Lets the run begin where this had been counted.
@@ -154,7 +155,7 @@ impl KernelSide {
     /// Stores what the kernel has counted since the start, and the threads that ran.
     fn end(&mut self, run: &mut Run) {
         let Before { limits, census, .. } = std::mem::take(&mut self.before);
-        let last = self.limits.take().map(|(last, _)| last);
+        let last = self.limits.take().map(LimitLooks::last);
         run.limits = last.as_ref().unwrap_or(&limits).read_again().since(&limits);
         match census {
             Some(before) => {

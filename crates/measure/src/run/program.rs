@@ -2,11 +2,12 @@
 
 mod last_part;
 mod stolen;
+mod watcher;
 
 use super::describe;
 use super::error::RunError;
 use super::kernel_side::KernelSide;
-use super::plan::Plan;
+use super::plan::{Plan, Stage};
 use super::store::Store;
 use super::trial;
 use anechoic_attribute::program::{self, Watch};
@@ -24,6 +25,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use stolen::Stolen;
+use watcher::Watcher;
 
 /// The longest sleep while the program runs, where its end wakes this thread.
 const NAP: Duration = Duration::from_secs(1);
@@ -73,6 +75,7 @@ pub trait Subject {
 }
 
 /// Records a program into `dir`, which must be empty or not exist. Detours are kept of `wanted` CPUs, or of all that it uses.
+/// A watcher of the plan is told by `notify` that it has begun, and what was recorded, but not the detours: these are derived.
 ///
 /// # Errors
 /// Returns what prevents the recording, before the program starts; or that it cannot be started.
@@ -81,13 +84,14 @@ pub fn record(
     dir: &Path,
     wanted: Option<&[u32]>,
     subject: &mut dyn Subject,
+    notify: &mut dyn FnMut(Stage),
 ) -> Result<Run, RunError> {
     tracefs::remove_leftovers();
     huge_pages::undo_leftovers();
     let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     run.policy = "other".into(); // there is no loop under another
-    let (mut kernel, own, [event_cost, stack_cost]) = open_kernel(plan, &mut run)?;
+    let (mut kernel, own, costs) = open_kernel(plan, &mut run)?;
     let existed = dir.exists();
     let mut recorder = Recorder::create(dir, &run)?;
     let _held = Recording::open(dir)?.hold()?; // until it ends, nobody takes it for one that was cut off
@@ -109,26 +113,24 @@ pub fn record(
             return Err(problem.into());
         }
     };
-    let started_by = program.threads.is_empty().then_some(own);
     if let Some(&thread) = program.threads.first() {
         run.start_ticks = counter::ordered(); // where the account of its CPU time begins
         run.start_utc = describe::now_utc(Duration::ZERO);
         kernel.follow_stacks(&program.threads, &mut run);
         kernel.limits_of_process(thread);
     }
-    let counted_cpus = wanted.unwrap_or_default().to_vec();
     run.notes.extend(moves_unknown(&run, &program));
-    run.program = Some(Program {
-        started_by,
-        counted_cpus,
-        event_cost,
-        stack_cost,
-        marked: plan.marked(),
-        late_ns: plan.late.map(|late| u64::try_from(late.as_nanos()).unwrap_or(u64::MAX)),
-        ..program
-    });
-    let (end_ticks, state) =
-        watch((plan, &snapshot), subject, &mut kernel, &mut stolen, &mut run, &mut store);
+    run.program = Some(asked((plan, wanted), own, costs, program));
+    let mut watcher = Watcher::new(plan, begin, notify);
+    watcher.begun(&run);
+    let (end_ticks, state) = watch(
+        (plan, &snapshot),
+        subject,
+        &mut kernel,
+        &mut stolen,
+        &mut run,
+        (&mut store, &mut watcher),
+    );
     let cpu_time = subject.cpu_time();
     let end_ticks = end_ticks.max(counter::ordered()); // where it ends
     (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
@@ -143,6 +145,25 @@ pub fn record(
     }
     finish(&mut run, begin, store, state)?;
     Ok(run)
+}
+
+/// Adds to a program what is asked of it, and what an event and a stack cost. The thread `own` starts it unless it runs
+/// already.
+fn asked(
+    (plan, wanted): (&Plan, Option<&[u32]>),
+    own: i32,
+    [event_cost, stack_cost]: [Option<EventCost>; 2],
+    program: Program,
+) -> Program {
+    Program {
+        started_by: program.threads.is_empty().then_some(own),
+        counted_cpus: wanted.unwrap_or_default().to_vec(),
+        event_cost,
+        stack_cost,
+        marked: plan.marked(),
+        late_ns: plan.late.map(|late| u64::try_from(late.as_nanos()).unwrap_or(u64::MAX)),
+        ..program
+    }
 }
 
 /// Begins to record the kernel's events. Returns also the number that this thread has in them, and what an event and
@@ -217,7 +238,7 @@ fn watch(
     kernel: &mut KernelSide,
     stolen: &mut Stolen,
     run: &mut Run,
-    store: &mut Store,
+    (store, watcher): (&mut Store, &mut Watcher<'_>),
 ) -> (u64, RunState) {
     let mut saved = Instant::now();
     store.watch_program(plan.stop_on.and_then(|condition| Watch::new(condition, run)));
@@ -228,21 +249,24 @@ fn watch(
         if let Some(error) = store.trouble() {
             return (counter::ordered(), RunState::Interrupted(in_words(error)));
         }
-        let looks = plan.stop_on.is_some() || plan.stacks;
+        let looks = plan.stop_on.is_some() || plan.stacks || watcher.watches();
         let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
         let nap = if looks { nap.min(LOOK) } else { nap };
         stolen.read();
         let to_save = plan.save_every.saturating_sub(saved.elapsed());
+        let nap = nap.min(kernel.until_limits());
         let nap = subject.left().map_or(nap, |left| left.min(nap)).min(to_save);
         kernel.wait_for(nap, subject.end());
-        run.limits = kernel.look_at_limits(&subject.processes());
+        run.limits = kernel.look_at_limits(|| subject.processes());
         let save = saved.elapsed() >= plan.save_every;
         if save || looks || kernel.half_full() {
             run.drain = DrainPolicy::HighWater;
             run.end_ticks = counter::ordered();
             kernel.drain(run, store);
         }
-        store.look(run.end_ticks.saturating_sub(run.clock.ticks_of(WRITTEN)), run);
+        let written_ticks = run.end_ticks.saturating_sub(run.clock.ticks_of(WRITTEN));
+        store.look(written_ticks, run);
+        watcher.tell(written_ticks, run, kernel, store);
         if store.stopped_by().is_some() {
             return (run.end_ticks, RunState::Complete); // it has what it was asked for
         }

@@ -255,13 +255,14 @@ impl Store {
         }
         if let Some(watch) = &mut self.program_watch {
             watch.take(&batch.events, &batch.losses);
-            self.waiting.events.extend(batch.events);
-            return self.write_if_many();
         }
-        let Some(news) = &mut self.news else { return self.append(&batch.events) };
-        news.events.extend_from_slice(&batch.events);
-        news.names.extend(batch.names);
-        news.losses.extend(batch.losses);
+        if let Some(news) = &mut self.news {
+            news.events.extend_from_slice(&batch.events);
+            news.names.extend(batch.names);
+            news.losses.extend(batch.losses);
+        } else if self.program_watch.is_none() {
+            return self.append(&batch.events);
+        }
         self.waiting.events.extend(batch.events);
         self.write_if_many();
     }

@@ -2,7 +2,8 @@
 
 use super::tree::numbers;
 use crate::machine::{Root, cgroup};
-use anechoic_recording::who::CpuLimits;
+use anechoic_recording::who::{CpuLimits, HeldBack};
+use std::cmp::Reverse;
 use std::path::Path;
 
 /// What the kernel had counted at one time.
@@ -116,8 +117,8 @@ impl Limits {
         }
     }
 
-    /// Returns what was counted from `before` until now. Of several cgroups with a quota it is the one that held its
-    /// threads back for longest.
+    /// Returns what was counted from `before` until now. Of several cgroups with a quota, the one that held its threads back for
+    /// longest is named first.
     #[must_use]
     pub fn since(&self, before: &Self) -> Option<CpuLimits> {
         let minus = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -127,13 +128,25 @@ impl Limits {
                 .throttled_ns
                 .saturating_sub(then.map_or(limited.throttled_ns, |then| then.throttled_ns))
         };
+        let mut groups: Vec<HeldBack> = self
+            .limited
+            .iter()
+            .map(|group| HeldBack {
+                cgroup: group.directory.clone(),
+                quota_us: group.quota_us,
+                throttled_ns: held(group),
+            })
+            .collect();
         // Of equals the nearest, which comes first.
-        let limited = self.limited.iter().rev().max_by_key(|group| held(group));
+        groups.sort_by_key(|group| Reverse(group.throttled_ns));
+        let mut groups = groups.into_iter();
+        let limited = groups.next();
         let found = CpuLimits {
             cgroup: self.cgroup.clone(),
-            limited: limited.map(|group| group.directory.clone()),
-            quota_us: limited.map(|group| group.quota_us),
-            throttled_ns: limited.map(held),
+            limited: limited.as_ref().map(|group| group.cgroup.clone()),
+            quota_us: limited.as_ref().map(|group| group.quota_us),
+            throttled_ns: limited.map(|group| group.throttled_ns),
+            also_limited: groups.filter(|group| group.throttled_ns > 0).collect(),
             waited_ns: minus(self.waited_ns, before.waited_ns),
             machine_waited_ns: minus(self.machine_waited_ns, before.machine_waited_ns),
         };
@@ -296,6 +309,36 @@ mod tests {
         last.join_in(&third, &[7], &mut before);
         let found = last.since(&before).expect("a quota");
         assert_eq!((found.limited.as_deref(), found.throttled_ns), (Some("/cg/a"), Some(50_000)));
+    }
+
+    /// The own group has a quota and the one above it, too; a child has entered a third.
+    #[test]
+    fn each_quota_that_held_threads_back_is_known() {
+        let files = [V2, ("proc/7/cgroup", "0::/a/b\n"), ("proc/8/cgroup", "0::/c\n")];
+        let quotas = [
+            ("cg/a/cpu.max", "20000 100000\n"),
+            ("cg/a/b/cpu.max", "10000 100000\n"),
+            ("cg/c/cpu.max", "5000 50000\n"),
+        ];
+        let then = |above, below, third| {
+            let counts = [("cg/a/cpu.stat", above), ("cg/a/b/cpu.stat", below)];
+            Root::tree(&[&files[..], &quotas, &counts, &[("cg/c/cpu.stat", third)]].concat())
+        };
+        let none = "throttled_usec 0\n";
+        let (_one, first) = then("throttled_usec 10\n", none, none);
+        let (_two, second) =
+            then("throttled_usec 40\n", "throttled_usec 7\n", "throttled_usec 90\n");
+        let mut before = Limits::read_of(&first, "7");
+        let mut last = before.read_again_in(&first);
+        last.join_in(&first, &[7, 8], &mut before);
+        let found = last.read_again_in(&second).since(&before).expect("a quota");
+        assert_eq!((found.limited.as_deref(), found.throttled_ns), (Some("/cg/c"), Some(90_000)));
+        let others: Vec<_> =
+            found.also_limited.iter().map(|group| (&*group.cgroup, group.throttled_ns)).collect();
+        assert_eq!(others, [("/cg/a", 30_000), ("/cg/a/b", 7_000)]);
+        assert_eq!(found.held_ns(), 127_000);
+        let unchanged = last.since(&before).expect("a quota");
+        assert_eq!((unchanged.throttled_ns, &*unchanged.also_limited), (Some(0), &[][..]));
     }
 
     #[test]

@@ -481,3 +481,45 @@ fn events_count_while_a_thread_of_the_program_is_current() {
         assert_eq!((ran.events, ran.switches), expected, "case: {name}");
     }
 }
+
+/// The idle task of CPU 0 does not report its switches. The quota of the program's group is used up after 20 ms, and a timer on
+/// CPU 1 gives it new time after 100 ms; the first event after that is a tick.
+#[test]
+fn a_thread_that_a_quota_held_back_goes_on_after_its_group_has_new_time() {
+    const QUOTA: u64 = 0x51;
+    const REFILLED: u64 = 100 * MS + 5_000;
+    let expiry = |ticks, function| {
+        [
+            on(1, event(ticks, EventKind::HrtimerEntry, IDLE, [7, function, 0])),
+            on(1, event(ticks + 5_000, EventKind::HrtimerExit, IDLE, [7, 0, 0])),
+        ]
+    };
+    let held_back = |between: &[KernelEvent]| {
+        let before = [switch(10 * MS, IDLE, RUNNABLE, A), switch(30 * MS, A, RUNNABLE, IDLE)];
+        let after = [switch(120 * MS, A, SLEEPS, IDLE)];
+        let first = tick(103 * MS, A, 3_000);
+        let events = [&before[..], between, &first, &after].concat();
+        let program = Program { started_by: Some(TOOL), threads: vec![A], ..Program::default() };
+        let clock = builders::clock(1_000_000_000);
+        let lost_time = LostTime::new(Members::new(&program), &clock, 0);
+        let mut lost_time = lost_time.refilled_by([QUOTA].into());
+        events.iter().for_each(|event| lost_time.event(event));
+        lost_time.finish(SECOND);
+        let first = lost_time.found().next().map(|found| (found.start_ticks, found.end_ticks));
+        let ran = lost_time.ran().find(|ran| ran.cpu == 0).expect("CPU 0");
+        (first.expect("a detour"), ran.ticks, ran.unseen_ticks)
+    };
+    let again = 103 * MS;
+    let seen = 20 * MS + (120 * MS - again - 3_000);
+    let unseen = again - REFILLED;
+    assert_eq!(held_back(&expiry(100 * MS, QUOTA)), ((30 * MS, REFILLED), seen + unseen, unseen));
+    let twice = [expiry(60 * MS, QUOTA), expiry(100 * MS, QUOTA)].concat();
+    assert_eq!(held_back(&twice).0, (30 * MS, REFILLED), "the last one bounds it");
+    // Without such a timer, or with an event of the idle CPU after it, nothing shows when it began.
+    let idle = tick(101 * MS, IDLE, 3_000);
+    let still_idle = [&expiry(100 * MS, QUOTA)[..], &idle].concat();
+    for between in [&expiry(100 * MS, 0x99)[..], &still_idle] {
+        let (lost, ran, unseen) = held_back(between);
+        assert_eq!((lost.0, ran, unseen), (30 * MS, seen, 0), "{between:?}");
+    }
+}

@@ -8,7 +8,7 @@ use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::owners::{Owner, OwnerKind};
 use anechoic_recording::sources;
-use anechoic_recording::who::{CpuLimits, SeenThread};
+use anechoic_recording::who::{CpuLimits, HeldBack, SeenThread};
 
 /// An owner with a smaller share has no row in a shortened table.
 const LEAST_SHARE: f64 = 0.005;
@@ -16,6 +16,8 @@ const LEAST_SHARE: f64 = 0.005;
 const LEAST_WAITING: f64 = 0.01;
 /// Number of owners in a sentence.
 const NAMED: usize = 4;
+/// Number of quotas in a sentence besides the first.
+const QUOTAS: usize = 3;
 /// Number of suspected threads in a shortened list.
 const SHOWN: usize = 5;
 /// Widest column of owners.
@@ -180,14 +182,31 @@ fn title(owner: &Owner, summary: &Summary) -> String {
 
 /// Returns what the CPU quota did, if there is one.
 fn quota_sentence(limits: &CpuLimits) -> Option<String> {
-    let (quota, period) = limits.quota_us?;
-    let cgroup = plain(limits.limited.as_deref()?);
-    let cpus = share(quota as f64 / period.max(1) as f64);
+    let quota = group_with_quota(limits.limited.as_deref()?, limits.quota_us?);
     let held = match limits.throttled_ns? {
-        0 => "never held its threads back".to_owned(),
-        ns => format!("held its threads back for {} in all", length(ns)),
+        0 => return Some(format!("The CPU quota of {quota} never held its threads back.")),
+        ns => length(ns),
     };
-    Some(format!("The CPU quota of {cgroup} ({cpus} of one CPU) {held}."))
+    let others = &limits.also_limited;
+    let mut also: Vec<String> = others.iter().take(QUOTAS).map(held_back).collect();
+    let rest = others.len() - also.len();
+    if rest > 0 {
+        also.push(format!("those of {rest} more groups for a shorter time each"));
+    }
+    let also = if also.is_empty() { String::new() } else { format!(", {}", listed(&also)) };
+    Some(format!("The CPU quota of {quota} held its threads back for {held} in all{also}."))
+}
+
+/// Returns for how long another group's quota held its threads back.
+fn held_back(group: &HeldBack) -> String {
+    let held = length(group.throttled_ns);
+    format!("that of {} for {held}", group_with_quota(&group.cgroup, group.quota_us))
+}
+
+/// Returns a group and its quota.
+fn group_with_quota(cgroup: &str, (quota, period): (u64, u64)) -> String {
+    let cpus = share(quota as f64 / period.max(1) as f64);
+    format!("{} ({cpus} of one CPU)", plain(cgroup))
 }
 
 /// Returns for how long runnable threads waited, if that was long.
