@@ -1,17 +1,16 @@
 //! Noise while a run is in progress: totals and the latest seconds, for a screen that is redrawn.
 
+mod sums;
+
 use crate::split::Split;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, Detour, Run};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use sums::{Bin, NOW, Sum};
 
 /// Length of a bin of the recent past, in ns.
 const BIN_NS: u64 = 250_000_000;
-/// Number of kept bins, one minute.
-const BINS: usize = 240;
-/// Number of bins averaged as *now*, one second.
-const NOW: usize = 4;
 /// Number of longest detours that are kept.
 const LONGEST: usize = 20;
 
@@ -124,6 +123,8 @@ struct Cpu {
     executed: Sum,
     /// The part of it in earlier runs, in ticks.
     executed_before: u64,
+    /// Since when the recorded program waits for it, if it does.
+    waits_since: Option<u64>,
 }
 
 /// Sums of one source.
@@ -131,68 +132,6 @@ struct Cpu {
 struct Source {
     sum: Sum,
     cpus: BTreeSet<u32>,
-}
-
-/// Time, number and maximum since the start, and in each bin of the last minute.
-#[derive(Debug, Default)]
-struct Sum {
-    all: Bin,
-    /// Bins with the newest last, which has number `newest`.
-    bins: VecDeque<Bin>,
-    newest: u64,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Bin {
-    ticks: u64,
-    count: u64,
-    most: u64,
-}
-
-impl Bin {
-    fn add(&mut self, ticks: u64) {
-        self.ticks = self.ticks.saturating_add(ticks);
-        self.count += 1;
-        self.most = self.most.max(ticks);
-    }
-
-    fn and(self, other: Self) -> Self {
-        let (ticks, count) = (self.ticks.saturating_add(other.ticks), self.count + other.count);
-        Bin { ticks, count, most: self.most.max(other.most) }
-    }
-}
-
-impl Sum {
-    fn add(&mut self, ticks: u64, bin: u64) {
-        self.all.add(ticks);
-        self.turn_to(bin);
-        let age = (self.newest - bin.min(self.newest)) as usize;
-        if let Some(place) = self.bins.len().checked_sub(age + 1) {
-            self.bins[place].add(ticks);
-        }
-    }
-
-    /// Makes room up to this bin.
-    fn turn_to(&mut self, bin: u64) {
-        let further = bin.saturating_sub(self.newest).min(BINS as u64);
-        self.newest = self.newest.max(bin);
-        self.bins.extend((0..further).map(|_| Bin::default()));
-        if self.bins.is_empty() {
-            self.bins.push_back(Bin::default());
-        }
-        self.bins.drain(..self.bins.len().saturating_sub(BINS + 1));
-    }
-
-    /// Returns the bins before number `end`, the newest last, as far as they are kept.
-    fn before(&self, end: u64) -> impl DoubleEndedIterator<Item = Bin> + '_ {
-        let after = (self.newest + 1).saturating_sub(end).min(self.bins.len() as u64) as usize;
-        self.bins.range(..self.bins.len() - after).copied()
-    }
-
-    /// Returns the last second before bin `end`.
-    fn now(&self, end: u64) -> Bin {
-        self.before(end).rev().take(NOW).fold(Bin::default(), Bin::and)
-    }
 }
 
 impl Cpu {
@@ -204,13 +143,22 @@ impl Cpu {
             sum: Sum::default(),
             executed: Sum::default(),
             executed_before: 0,
+            waits_since: None,
         }
     }
 
     /// Returns one that the recorded program uses.
     fn used(cpu: u32) -> Self {
         let (sum, executed) = (Sum::default(), Sum::default());
-        Self { cpu, first_ticks: 0, shortest_gap_ticks: 0, sum, executed, executed_before: 0 }
+        Self {
+            cpu,
+            first_ticks: 0,
+            shortest_gap_ticks: 0,
+            sum,
+            executed,
+            executed_before: 0,
+            waits_since: None,
+        }
     }
 }
 
@@ -254,6 +202,30 @@ impl Live {
         }
     }
 
+    /// Declares which CPUs the recorded program waits for now, with the time since when.
+    pub fn waiting(&mut self, cpus: impl IntoIterator<Item = (u32, u64)>) {
+        self.cpus.iter_mut().for_each(|cpu| cpu.waits_since = None);
+        for (cpu, since) in cpus {
+            if let Some(place) = self.place(cpu) {
+                self.cpus[place].waits_since = Some(since);
+            }
+        }
+    }
+
+    /// Returns for how long the recorded program has waited for a CPU that it still waits for, in ticks: all of it, and the part of
+    /// it that is *now*.
+    fn waited(&self, cpu: &Cpu) -> [u64; 2] {
+        let all = self.now_ticks.saturating_sub(cpu.waits_since.unwrap_or(self.now_ticks));
+        [all, all.min(self.run.clock.ticks(NOW as u64 * BIN_NS))]
+    }
+
+    /// Returns for how long it was in detours, in ticks, that which goes on included: all of it, and the part of it that is *now*.
+    fn lost(&self, cpu: &Cpu) -> [u64; 2] {
+        let [waited, waited_now] = self.waited(cpu);
+        let [all, now] = [cpu.sum.all, cpu.sum.now(self.bin)].map(|sum| sum.ticks);
+        [all.saturating_add(waited), now.saturating_add(waited_now)]
+    }
+
     /// Returns the place of a CPU among those that are measured. A program may begin to use one.
     fn place(&mut self, cpu: u32) -> Option<usize> {
         match self.cpus.binary_search_by_key(&cpu, |known| known.cpu) {
@@ -270,18 +242,19 @@ impl Live {
     /// Adds a detour with its sources; gaps carry the source that they are charged to.
     pub fn add(&mut self, detour: &Detour, rows: &[Activity]) {
         let bin = self.bin_of(detour.start_ticks);
+        let last = self.bin_of(detour.end_ticks).max(bin);
         let Some(place) = self.place(detour.cpu) else { return };
         let cpu = &mut self.cpus[place];
         let length = (detour.end_ticks.saturating_sub(detour.start_ticks))
             .saturating_sub(cpu.shortest_gap_ticks);
-        cpu.sum.add(length, bin);
+        cpu.sum.add_over(length, bin..=last);
         let mut split = std::mem::take(&mut self.split);
         let named = |(key, ticks): (&Key, u64)| (key.clone(), ticks);
         let parts: Vec<Part> = split.add_up(rows).map(named).collect();
         self.split = split;
         for (key, ticks) in &parts {
             let source = self.sources.entry(key.clone()).or_default();
-            source.sum.add(*ticks, bin);
+            source.sum.add_over(*ticks, bin..=last);
             source.cpus.insert(detour.cpu);
         }
         if length > self.least {
@@ -314,8 +287,8 @@ impl Live {
         let clock = &self.run.clock;
         let cpus: Vec<LiveCpu> = self.cpus.iter().map(|cpu| self.cpu(cpu)).collect();
         let wall: u64 = self.cpus.iter().map(|cpu| self.wall(cpu)).sum();
-        let taken: u64 = self.cpus.iter().map(|cpu| cpu.sum.all.ticks).sum();
-        let taken_now: u64 = self.cpus.iter().map(|cpu| cpu.sum.now(self.bin).ticks).sum();
+        let taken: u64 = self.cpus.iter().map(|cpu| self.lost(cpu)[0]).sum();
+        let taken_now: u64 = self.cpus.iter().map(|cpu| self.lost(cpu)[1]).sum();
         let second: f64 = self.cpus.iter().map(|cpu| self.now_of_cpu_s(cpu)).sum();
         let mut sources: Vec<LiveSource> = self
             .sources
@@ -367,8 +340,8 @@ impl Live {
         history.reverse();
         LiveCpu {
             cpu: cpu.cpu,
-            noise: crate::share(all.ticks, self.wall(cpu)),
-            noise_now: per(clock.seconds(now.ticks), self.now_of_cpu_s(cpu)),
+            noise: crate::share(self.lost(cpu)[0], self.wall(cpu)),
+            noise_now: per(clock.seconds(self.lost(cpu)[1]), self.now_of_cpu_s(cpu)),
             detours: all.count,
             rate_now_per_s: per(now.count as f64, self.now_s()),
             worst_ns: clock.ns(all.most),
@@ -380,7 +353,7 @@ impl Live {
     /// Returns how long the CPU was measured, or for how long the recorded program wanted it.
     fn wall(&self, cpu: &Cpu) -> u64 {
         if self.run.program.is_some() {
-            return cpu.sum.all.ticks.saturating_add(cpu.executed.all.ticks);
+            return self.lost(cpu)[0].saturating_add(cpu.executed.all.ticks);
         }
         self.now_ticks.saturating_sub(cpu.first_ticks).saturating_sub(self.between)
     }
@@ -390,8 +363,8 @@ impl Live {
         if self.run.program.is_none() {
             return self.now_s();
         }
-        let [lost, executed] = [&cpu.sum, &cpu.executed].map(|sum| sum.now(self.bin).ticks);
-        self.run.clock.seconds(lost.saturating_add(executed))
+        let executed = cpu.executed.now(self.bin).ticks;
+        self.run.clock.seconds(self.lost(cpu)[1].saturating_add(executed))
     }
 
     /// Returns the time in seconds that *now* covers: less than one at the start.
@@ -490,5 +463,40 @@ mod tests {
         let at = live.snapshot();
         assert_eq!(at.elapsed_ns, 2_000_000_000);
         assert!((at.cpus[0].noise - 0.005).abs() < 1e-9, "{}", at.cpus[0].noise);
+    }
+
+    /// It executes for 2 s, waits for 6 s, and executes for another 1 s.
+    #[test]
+    fn what_a_program_waits_for_is_lost_while_it_waits_and_afterwards() {
+        const S: u64 = 1_000_000_000;
+        let program = Some(anechoic_recording::run::Program::default());
+        let run = builders::run("program", builders::clock(S), vec![]);
+        let mut live = Live::new(Run { program, ..run });
+        let mut at = |s: u64, executed: u64, waits: Option<u64>| {
+            if s == 9 {
+                live.add(&Detour { cpu: 1, start_ticks: 2 * S, end_ticks: 8 * S }, &[]);
+            }
+            live.until(s * S);
+            live.waiting(waits.map(|since| (1, since * S)));
+            live.executed(1, executed * S);
+            let shown = live.snapshot();
+            let [cpu] = &shown.cpus[..] else { panic!("one CPU") };
+            assert!((cpu.noise - shown.noise).abs() < 1e-9, "the only CPU is all");
+            ([shown.noise, shown.noise_now], cpu.history.clone(), cpu.detours)
+        };
+        let close = |found: [f64; 2], expected: [f64; 2]| {
+            let apart = found.iter().zip(expected).map(|(found, expected)| found - expected);
+            assert!(apart.clone().all(|apart| apart.abs() < 0.01), "{found:?} for {expected:?}");
+        };
+        let (shares, ..) = at(2, 2, None);
+        close(shares, [0.0, 0.0]);
+        let (shares, _, detours) = at(6, 2, Some(2));
+        close(shares, [4.0 / 6.0, 1.0]);
+        assert_eq!(detours, 0, "it goes on");
+        let (shares, history, detours) = at(9, 3, None);
+        close([shares[0], 0.0], [6.0 / 9.0, 0.0]);
+        assert_eq!(detours, 1);
+        let waited = history[2..7].iter().all(|share| *share > 0.99);
+        assert!(waited && history.len() == 9, "the seconds of the wait: {history:?}");
     }
 }

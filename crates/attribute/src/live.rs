@@ -47,6 +47,11 @@ impl Live {
         Live { run, names: Arc::new(Names::new([])), waiting: BTreeMap::new(), program }
     }
 
+    /// Returns the CPUs that the recorded program waits for, with the time since when, in ticks.
+    pub fn waiting(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.program.iter().flat_map(LiveProgram::waiting)
+    }
+
     /// Returns for how long the recorded program has executed on each CPU that it used or wanted, in ticks; nothing where none
     /// is recorded.
     pub fn executed(&self) -> impl Iterator<Item = (u32, u64)> {
@@ -70,6 +75,7 @@ impl Live {
             self.run = *known;
         }
         if let Some(program) = &mut self.program {
+            program.know_refills(&self.names);
             return program.explain(&self.run, &self.names, news);
         }
         let mut detours: BTreeMap<u32, Vec<Detour>> = BTreeMap::new();

@@ -111,8 +111,8 @@ impl Names {
     }
 
     /// Returns the functions that give control groups with a CPU quota new time.
-    pub(crate) fn refills(self) -> HashSet<u64> {
-        self.refills
+    pub(crate) fn refills(&self) -> &HashSet<u64> {
+        &self.refills
     }
 
     /// Returns the thread's comm at a time, or `pid N` if it is unknown.

@@ -84,7 +84,8 @@ fn lost_time(recording: &Recording, run: &Run) -> Result<LostTime, Problem> {
         return Ok(lost_time);
     }
     let names = recording.rows::<Name>().each().collect::<Result<Vec<_>, _>>()?;
-    Ok(lost_time.refilled_by(Names::new(names).refills()))
+    lost_time.know_refills(Names::new(names).refills());
+    Ok(lost_time)
 }
 
 /// What takes what was found after each event, and after the last, where there is none.

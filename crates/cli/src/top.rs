@@ -91,7 +91,9 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
     let (input, output) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
     if !(input && output) {
         let why = "top needs a terminal for input and output";
-        return Err(ProblemKind::Usage.problem(why, "use `anechoic run` for files and pipes"));
+        let instead = if args.running.is_named() { "record" } else { "run" };
+        let remedy = format!("use `anechoic {instead}` for files and pipes");
+        return Err(ProblemKind::Usage.problem(why, remedy));
     }
     let config = config(args)?;
     let stop = stop::flag()?;
@@ -115,6 +117,9 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
         Err(error) => Err(error.into()),
     };
     let _ = ratatui::try_restore(); // fails if the terminal is gone
+    if args.output.is_some() && !app.ended() {
+        crate::terminal::print_note("anechoic: working out the causes …");
+    }
     let ended = session.end();
     if !signalled() {
         shown?; // after a signal, an error only means that the terminal is gone

@@ -72,12 +72,35 @@ pub struct CpuLimits {
 }
 
 impl CpuLimits {
-    /// Returns for how long quotas held threads back, in ns, added up over CPUs and groups.
+    /// Returns for how long quotas held threads back at least, in ns, added up over CPUs and over groups that are not inside each
+    /// other: a thread may be held back by a group and by one around it at the same time.
     #[must_use]
     pub fn held_ns(&self) -> u64 {
-        let others = self.also_limited.iter().map(|group| group.throttled_ns);
-        others.chain(self.throttled_ns).fold(0, u64::saturating_add)
+        let longest = self.limited.as_deref().zip(self.throttled_ns);
+        let others = self.also_limited.iter().map(|group| (&*group.cgroup, group.throttled_ns));
+        let groups: Vec<(&str, u64)> = longest.into_iter().chain(others).collect();
+        let outermost = groups.iter().enumerate().filter(|&(at, (group, _))| {
+            let around = |&(other_at, (other, _)): &(usize, &(&str, u64))| {
+                other_at != at && is_inside(group, other) && !(group == other && other_at > at)
+            };
+            !groups.iter().enumerate().any(|other| around(&other))
+        });
+        outermost
+            .map(|(_, &(group, ns))| held_inside(group, ns, &groups))
+            .fold(0, u64::saturating_add)
     }
+}
+
+/// Returns whether a cgroup is inside another one, or that one.
+fn is_inside(group: &str, other: &str) -> bool {
+    let below = group.strip_prefix(other.trim_end_matches('/'));
+    below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns for how long a group and those inside it held threads back at least: the longer one of it and of the longest inside it.
+fn held_inside(group: &str, own_ns: u64, groups: &[(&str, u64)]) -> u64 {
+    let inside = groups.iter().filter(|(other, _)| is_inside(other, group));
+    inside.map(|&(_, ns)| ns).fold(own_ns, u64::max)
 }
 
 /// What the CPU quota of a cgroup did.
@@ -89,4 +112,37 @@ pub struct HeldBack {
     pub quota_us: (u64, u64),
     /// Time for which its threads were held back by the quota, in ns, added up over CPUs (`cpu.stat`).
     pub throttled_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_inside_each_other_hold_the_same_thread_back() {
+        let limits = |groups: &[(&str, u64)]| {
+            let mut all = groups.iter().map(|&(cgroup, throttled_ns)| HeldBack {
+                cgroup: cgroup.into(),
+                quota_us: (1, 10),
+                throttled_ns,
+            });
+            let first = all.next();
+            CpuLimits {
+                limited: first.as_ref().map(|group| group.cgroup.clone()),
+                throttled_ns: first.map(|group| group.throttled_ns),
+                also_limited: all.collect(),
+                ..CpuLimits::default()
+            }
+        };
+        for (name, groups, held_ns) in [
+            ("none", &[][..], 0),
+            ("one", &[("/a", 7)], 7),
+            ("side by side", &[("/a", 7), ("/b", 5)], 12),
+            ("inside", &[("/a", 7), ("/a/b", 5)], 7),
+            ("inside, for longer", &[("/a/b", 7), ("/a", 5), ("/ab", 1)], 8),
+            ("their names were removed", &[("removed", 7), ("removed", 5)], 7),
+        ] {
+            assert_eq!(limits(groups).held_ns(), held_ns, "case: {name}");
+        }
+    }
 }

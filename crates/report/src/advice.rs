@@ -73,12 +73,14 @@ fn ends(text: &str) -> Vec<usize> {
 }
 
 /// Returns one sentence for the costliest source of each kind, which also mentions the other sources of that kind.
-pub(crate) fn advised(sources: &Breakdown, run: &Facts) -> Vec<String> {
-    let found = costliest(sources, run);
+pub(crate) fn advised(breakdown: &Breakdown, run: &Facts) -> Vec<String> {
+    let found = costliest(breakdown, run);
     let on_sources = found
         .iter()
         .map(|piece| format!("{}: {}{}", piece.begin(run), piece.reduce, piece.here(run)));
-    raise_quota(sources, run).into_iter().chain(on_sources).collect()
+    let is_first = found.first().is_some_and(|piece| sources::CPU_QUOTA.is(&piece.row.source));
+    let quota = raise_quota(breakdown, run).filter(|_| !is_first);
+    quota.into_iter().chain(on_sources).collect()
 }
 
 /// Returns what to do about the own CPU quota, if that took more than each source. It comes first: another thread may have run
@@ -87,7 +89,8 @@ fn raise_quota(found: &Breakdown, run: &Facts) -> Option<String> {
     let limits = run.limits.as_ref()?;
     let (cgroup, held_ns) = (limits.limited.as_deref()?, limits.throttled_ns?);
     let largest = found.rows.first()?;
-    (held_ns > 0 && quota_took_more(held_ns, largest)).then(|| {
+    let leads = sources::CPU_QUOTA.is(&largest.source) || quota_took_more(held_ns, largest);
+    (held_ns > 0 && leads).then(|| {
         let (cgroup, held) = (plain(cgroup), length(held_ns));
         format!(
             "the CPU quota of {cgroup} held threads back for {held}: raise it before anything else"

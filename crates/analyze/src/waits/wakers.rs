@@ -58,7 +58,9 @@ impl Wakers {
         else {
             return;
         };
-        let own = delay.waker_thread.and_then(|number| table.thread(number));
+        let is_thread = anechoic_recording::sources::THREAD.is(source);
+        let own = delay.waker_thread.filter(|_| is_thread);
+        let own = own.and_then(|number| table.thread(number));
         let name = match own {
             Some(own) => Arc::clone(&table.names[own.pool as usize]),
             None => folded(source, name).into(),

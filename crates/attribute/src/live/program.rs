@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Events this long before a detour show who had the CPU, who armed a timer, and who woke a thread.
 const BEFORE_NS: u64 = 50_000_000;
+/// The longest period of a quota that is followed: the longest that the kernel takes.
+const LONGEST_PERIOD_NS: u64 = 1_000_000_000;
 /// Events of a detour that goes on for longer are forgotten.
 const LONGEST_NS: u64 = 10_000_000_000;
 /// Each event is gone over about this many times: with many of them, some detours wait for their attribution.
@@ -22,6 +24,14 @@ const PASSES: usize = 4;
 const FEW: usize = 20_000;
 /// The largest number of events that are kept.
 const KEPT: usize = 1 << 21;
+
+/// Returns how long before a detour the events are kept, in ns. Whether a quota was used up is known after a whole period, and
+/// after the switch to the thread that used it.
+fn before_ns(run: &Run) -> u64 {
+    let quota = run.limits.as_ref().and_then(|limits| limits.quota_us);
+    let period_ns = quota.map_or(0, |(_, period_us)| period_us.saturating_mul(1_000));
+    BEFORE_NS.max(period_ns.min(LONGEST_PERIOD_NS).saturating_mul(3))
+}
 
 /// Follows a program, and attributes its detours.
 pub(super) struct LiveProgram {
@@ -60,10 +70,20 @@ impl LiveProgram {
         }
     }
 
+    /// Returns the CPUs on which a thread of the program waits while it does not have them, with the time since when.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.lost_time.waiting()
+    }
+
     /// Returns for how long the program has executed on each CPU that it used or wanted, in ticks.
     pub(super) fn executed(&self) -> impl Iterator<Item = (u32, u64)> {
         let cpus = self.lost_time.ran().map(|ran| ran.cpu);
         cpus.map(|cpu| (cpu, self.lost_time.executed_until(self.until_ticks, |other| other == cpu)))
+    }
+
+    /// Lets the timers be known that give control groups with a quota new time.
+    pub(super) fn know_refills(&mut self, names: &Names) {
+        self.lost_time.know_refills(names.refills());
     }
 
     /// Takes what is new of `run`, and attributes the detours that are over now: all events before the end of `news` have arrived.
@@ -155,7 +175,7 @@ impl LiveProgram {
         let since = self.lost_time.going_on_since(least_ticks).unwrap_or(self.until_ticks);
         let found = self.found.values().filter_map(|detours| detours.first());
         let since = found.map(|detour| detour.start_ticks).fold(since, u64::min);
-        let since = since.min(self.until_ticks).saturating_sub(run.clock.ticks(BEFORE_NS));
+        let since = since.min(self.until_ticks).saturating_sub(run.clock.ticks(before_ns(run)));
         let old = self.kept.partition_point(|event| event.ticks < since);
         for event in self.kept.drain(..old.max(self.kept.len().saturating_sub(KEPT))) {
             self.before.event(&event);

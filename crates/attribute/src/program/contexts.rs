@@ -64,6 +64,7 @@ impl Contexts {
             (EventKind::Switch, _) => {
                 let first = on_cpu.open.iter().position(|open| is_hard(open.handler));
                 first.into_iter().for_each(|first| on_cpu.open.truncate(first));
+                on_cpu.follows_until = 0; // the next thread raises its softirqs itself
             }
             (EventKind::PageFaultUser, _) => on_cpu.open.retain(|open| open.pid != event.pid),
             _ => {}

@@ -187,6 +187,11 @@ impl CpuState {
         self.held.map(|(start, _)| start).into_iter().chain(going_on).min()
     }
 
+    /// Returns since when the program waits for it while it executes something else.
+    pub(super) fn going_on(&self) -> Option<u64> {
+        (self.status == Status::Lost).then_some(self.since)
+    }
+
     /// Returns what it has counted for the program up to now.
     pub(super) fn counted(&self, ticks: u64) -> Counts {
         let on = if self.status == Status::Executes { ticks.saturating_sub(self.since) } else { 0 };

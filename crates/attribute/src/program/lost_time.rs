@@ -101,10 +101,9 @@ impl LostTime {
         Self { by_thread: Some(threads), ..self }
     }
 
-    /// Returns the same, knowing the functions of the timers that give control groups with a quota new time.
-    #[must_use]
-    pub(super) fn refilled_by(self, functions: HashSet<u64>) -> Self {
-        Self { refills: Refills::by(functions), ..self }
+    /// Lets the functions be known of the timers that give control groups with a quota new time.
+    pub(crate) fn know_refills(&mut self, functions: &HashSet<u64>) {
+        self.refills.know(functions);
     }
 
     /// Returns which threads belong to the program, and what is known of each, if they are followed.

@@ -17,8 +17,8 @@ pub(super) struct Refills {
 
 impl Refills {
     /// Knows the functions of the timers that do that.
-    pub(super) fn by(functions: HashSet<u64>) -> Self {
-        Self { functions, ..Self::default() }
+    pub(super) fn know(&mut self, functions: &HashSet<u64>) {
+        self.functions.clone_from(functions);
     }
 
     /// Returns when the last one had expired, if one has.

@@ -1,8 +1,8 @@
 //! What `anechoic record` finds running: processes with their descendants, and control groups.
 
 use anechoic_measure::run::Subject;
-use anechoic_recording::Problem;
 use anechoic_recording::run::{CpuTime, Program, ProgramCgroup, RunState};
+use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::cgroups::{self, Cgroup};
 use anechoic_system::cpu_time::{GroupTime, TreeTime};
 use anechoic_system::who;
@@ -56,6 +56,11 @@ impl RunningArgs {
     /// # Errors
     /// There is no such control group, unit or container.
     pub(crate) fn target(&self) -> Result<Option<Box<dyn Target>>, Problem> {
+        let groups = [&self.cgroup, &self.unit, &self.container];
+        if groups.iter().any(|name| name.as_deref().is_some_and(|name| name.trim().is_empty())) {
+            let why = "the name of the control group, unit or container is empty";
+            return Err(ProblemKind::Usage.problem(why, "is a variable not set? name one"));
+        }
         let group = match (&self.cgroup, &self.unit, &self.container) {
             (Some(path), _, _) => Group::new(cgroups::named(path)?, path),
             (_, Some(unit), _) => Group::new(cgroups::unit(unit)?, unit),

@@ -84,6 +84,7 @@ pub struct App {
     pub scrolled: usize,
     /// A message for the user, and when it disappears.
     message: Option<(String, Instant)>,
+    watched: Watched,
     /// Whether the measurement is kept from the start.
     pub kept: bool,
     pub pressed: bool,
@@ -112,6 +113,7 @@ impl App {
             help: false,
             scrolled: 0,
             message: None,
+            watched: if config.program.is_named() { Watched::Program } else { Watched::Cpus },
             kept: config.output.is_some(),
             pressed: true, // draw the empty screen at once
             has_news: false,
@@ -130,10 +132,7 @@ impl App {
 
     /// Returns what the screen is about.
     pub fn watched(&self) -> Watched {
-        match self.run().is_some_and(|run| run.program.is_some()) {
-            true => Watched::Program,
-            false => Watched::Cpus,
-        }
+        self.watched
     }
 
     /// Returns whether this machine is a guest of a hypervisor.
@@ -170,6 +169,7 @@ impl App {
                         watched.sums.add(&explained.detour, &explained.rows);
                     }
                     watched.sums.until(until);
+                    watched.sums.waiting(watched.attribute.waiting());
                     for (cpu, ticks) in watched.attribute.executed() {
                         watched.sums.executed(cpu, ticks);
                     }

@@ -60,7 +60,7 @@ pub fn draw(frame: &mut Frame, app: &App) {
     }
     frame.render_widget(Paragraph::new(footline(app, foot.width)), foot);
     if app.help {
-        help(frame);
+        help(frame, app.watched());
     }
 }
 
@@ -264,9 +264,10 @@ fn longest(frame: &mut Frame, app: &App, area: Rect) {
 /// Width of the help.
 const HELP: u16 = 84;
 
-fn help(frame: &mut Frame) {
+fn help(frame: &mut Frame, watched: Watched) {
     let lines: Vec<Line> = KEYS
         .iter()
+        .filter(|&&(key, _)| key != "t" || watched == Watched::Cpus)
         .map(|(key, what)| Line::from(vec![format!(" {key:>8}  ").bold(), Span::raw(*what)]))
         .chain([
             Line::default(),

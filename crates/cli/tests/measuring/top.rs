@@ -308,8 +308,9 @@ fn it_ends_with_its_terminal() {
 
 #[test]
 fn where_it_cannot_be_drawn_it_says_what_to_do() {
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 4] = [
         (&["top"], "use `anechoic run` for files and pipes"),
+        (&["top", "--pid", "1"], "use `anechoic record` for files and pipes"),
         (&["top", "--threshold", "10parsecs"], "10parsecs"),
         (&["top", "--every", "0s"], "is zero"),
     ];
@@ -347,8 +348,9 @@ fn a_program_is_watched_until_it_ends() {
     let spin = |name: &str| {
         let program = terminal.dir.path().join(name);
         fs::copy("/bin/sh", &program).expect("a copy");
-        let args = ["-c", &cpu, arg(&program), "-c", "while :; do :; done"];
-        tool::spawn(Command::new("taskset").args(args))
+        // It ends by itself, also if this test does not get that far.
+        let code = "ulimit -t 60; while :; do :; done";
+        tool::spawn(Command::new("taskset").args(["-c", &cpu, arg(&program), "-c", code]))
     };
     let (victim, hog) = (spin("victim"), spin("neighbour"));
     terminal.enter(&format!("{ANECHOIC} top --pid {}; echo code=$?", victim.id()));

@@ -4,6 +4,7 @@ use super::tree::numbers;
 use crate::machine::{Root, cgroup};
 use anechoic_recording::who::{CpuLimits, HeldBack};
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// What the kernel had counted at one time.
@@ -16,8 +17,6 @@ pub struct Limits {
     limited: Vec<Limited>,
     waited_ns: Option<u64>,
     machine_waited_ns: Option<u64>,
-    /// The lists of cgroups that processes were found in, as /proc shows them.
-    seen: Vec<String>,
 }
 
 /// Number of files that a look at the descendants of processes reads at most.
@@ -32,12 +31,9 @@ struct Limited {
 }
 
 impl Limited {
-    /// Reads it once more; a group that is gone stays as it was.
-    fn again(&self, root: &Root) -> Option<Self> {
-        match limited(root, &self.directory) {
-            None if !root.exists(&self.directory) => Some(self.clone()),
-            found => found,
-        }
+    /// Reads it once more; a group that is gone, or whose quota was lifted, stays as it was.
+    fn again(&self, root: &Root) -> Self {
+        limited(root, &self.directory).unwrap_or_else(|| self.clone())
     }
 }
 
@@ -65,11 +61,10 @@ impl Limits {
         let now = Self::read_at(root, self.cgroup.clone(), self.own.clone());
         let has = |known: &&Limited| now.limited.iter().any(|it| it.directory == known.directory);
         // They come first, because groups below others are.
-        let others =
-            self.limited.iter().filter(|known| !has(known)).filter_map(|known| known.again(root));
+        let others = self.limited.iter().filter(|known| !has(known)).map(|known| known.again(root));
         let limited = others.chain(now.limited.iter().cloned()).collect();
         let waited_ns = now.waited_ns.or(self.waited_ns);
-        Self { limited, waited_ns, seen: self.seen.clone(), ..now }
+        Self { limited, waited_ns, ..now }
     }
 
     /// Adds the cgroups with a quota in which these processes or their descendants are now. Those that are new count from now
@@ -79,12 +74,17 @@ impl Limits {
     }
 
     fn join_in(&mut self, root: &Root, processes: &[i32], before: &mut Self) {
+        for group in &self.limited {
+            if !before.limited.iter().any(|known| known.directory == group.directory) {
+                before.limited.push(group.clone()); // it was given a quota meanwhile
+            }
+        }
+        let mut seen = HashSet::new();
         for process in with_descendants(root, processes) {
             let Some(groups) = root.read(&format!("/proc/{process}/cgroup")) else { continue };
-            if self.seen.contains(&groups) {
+            if !seen.insert(groups) {
                 continue;
             }
-            self.seen.push(groups);
             for group in Self::read_of(root, &process.to_string()).limited {
                 if !self.limited.iter().any(|known| known.directory == group.directory) {
                     before.limited.push(group.clone());
@@ -113,7 +113,6 @@ impl Limits {
             waited_ns: own.iter().find_map(|place| waited(&place.directory())),
             own,
             machine_waited_ns: root.read("/proc/pressure/cpu").and_then(|text| some_ns(&text)),
-            seen: vec![],
         }
     }
 
@@ -311,6 +310,24 @@ mod tests {
         assert_eq!((found.limited.as_deref(), found.throttled_ns), (Some("/cg/a"), Some(50_000)));
     }
 
+    #[test]
+    fn a_quota_that_is_set_later_counts_from_then_on() {
+        let own = ("proc/7/cgroup", "0::/a\n");
+        let (none, quota) = (("cg/a/cpu.max", "max 100000\n"), ("cg/a/cpu.max", "20000 100000\n"));
+        let stat = |text| ("cg/a/cpu.stat", text);
+        let (_one, first) = Root::tree(&[V2, own, none, stat("throttled_usec 100\n")]);
+        let (_two, second) = Root::tree(&[V2, own, quota, stat("throttled_usec 130\n")]);
+        let (_three, third) = Root::tree(&[V2, own, quota, stat("throttled_usec 180\n")]);
+        let mut before = Limits::read_of(&first, "7");
+        let mut last = before.clone();
+        for root in [&first, &second, &third] {
+            last = last.read_again_in(root);
+            last.join_in(root, &[7], &mut before);
+        }
+        let found = last.since(&before).expect("a quota");
+        assert_eq!((found.limited.as_deref(), found.throttled_ns), (Some("/cg/a"), Some(50_000)));
+    }
+
     /// The own group has a quota and the one above it, too; a child has entered a third.
     #[test]
     fn each_quota_that_held_threads_back_is_known() {
@@ -336,7 +353,7 @@ mod tests {
         let others: Vec<_> =
             found.also_limited.iter().map(|group| (&*group.cgroup, group.throttled_ns)).collect();
         assert_eq!(others, [("/cg/a", 30_000), ("/cg/a/b", 7_000)]);
-        assert_eq!(found.held_ns(), 127_000);
+        assert_eq!(found.held_ns(), 120_000, "/a/b is inside /a");
         let unchanged = last.since(&before).expect("a quota");
         assert_eq!((unchanged.throttled_ns, &*unchanged.also_limited), (Some(0), &[][..]));
     }
@@ -360,8 +377,10 @@ mod tests {
         assert_eq!((found.quota_us, found.throttled_ns), (Some((20_000, 100_000)), Some(30_000)));
         assert_eq!(found.waited_ns, Some(20_000));
         let (_four, unlimited) = Root::tree(&[V2, ("cg/a/b/cpu.max", "max 100000\n")]);
-        let found = before.read_again_in(&unlimited).since(&before).expect("a group");
-        assert_eq!(found.quota_us, None, "the quota was taken away, and the group is there");
+        let last = before.read_again_in(&later);
+        let found = last.read_again_in(&unlimited).since(&before).expect("a group");
+        let held = (found.quota_us, found.throttled_ns);
+        assert_eq!(held, (Some((20_000, 100_000)), Some(30_000)), "its quota was lifted");
     }
 
     #[test]

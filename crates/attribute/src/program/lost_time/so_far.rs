@@ -18,6 +18,11 @@ impl LostTime {
         on_cpus.chain(woken).chain(waits).filter(|&since| since >= least_ticks).min()
     }
 
+    /// Returns the CPUs on which a thread of the program waits while it does not have them, with the time since when.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.cpus.iter().filter_map(|(&cpu, state)| Some((cpu, state.going_on()?)))
+    }
+
     /// Returns the last detour of each CPU, if it has ended and is not found yet: what follows may extend it.
     pub fn held(&self) -> impl Iterator<Item = Detour> {
         self.cpus.iter().filter(|_| self.has_begun).filter_map(|(&cpu, state)| {

@@ -21,7 +21,7 @@ const NAME_COLUMNS: usize = 20;
 const SECTION: Section =
     Section { anchor: "wakers", title: "What woke the threads", short: "Wakers" };
 
-const EXPLANATION: &str = "times: how often it woke the thread. p50, p99, max: from the waking to the switch to the thread. by: (own) is a thread of the same \
+const EXPLANATION: &str = "times: how often it woke the thread, and the thread then waited for a CPU. p50, p99, max: from the waking to the switch to the thread. by: (own) is a thread of the same \
      program. Interrupts are named where one woke the thread; a softirq that a thread runs in its own system call counts as the thread.";
 
 /// A thread, and what woke it.
