@@ -123,7 +123,6 @@ fn usual(rows: Vec<Latencies>) -> Wakeup {
     };
     let listed = if rows.iter().any(|row| row.samples > 0) { 5 } else { 0 };
     Wakeup {
-        stopped: None,
         run: anechoic_analyze::facts::Facts { method: "wakeup".into(), ..made::facts() },
         tick_ns: 0.385,
         policy: "fifo 80".into(),

@@ -172,7 +172,7 @@ fn later_than(text: &str) -> Result<Vec<u64>, String> {
     match text.parse() {
         Ok(StopCondition::Wakeup(ns)) => Ok(vec![ns]),
         // Its time is wrong.
-        Err(why) if text.contains(['>', '=']) && text.trim().starts_with("wakeup") => {
+        Err(why) if text.contains(['>', '=']) && text.trim().starts_with(methods::WAKEUP) => {
             Err(format!("{why}; write for example 'wakeup>100us'"))
         }
         Ok(_) | Err(_) => {
