@@ -242,7 +242,7 @@ impl Live {
     /// Adds a detour with its sources; gaps carry the source that they are charged to.
     pub fn add(&mut self, detour: &Detour, rows: &[Activity]) {
         let bin = self.bin_of(detour.start_ticks);
-        let last = self.bin_of(detour.end_ticks).max(bin);
+        let last = self.bin_of(detour.end_ticks.saturating_sub(1)).max(bin);
         let Some(place) = self.place(detour.cpu) else { return };
         let cpu = &mut self.cpus[place];
         let length = (detour.end_ticks.saturating_sub(detour.start_ticks))
@@ -472,31 +472,29 @@ mod tests {
         let program = Some(anechoic_recording::run::Program::default());
         let run = builders::run("program", builders::clock(S), vec![]);
         let mut live = Live::new(Run { program, ..run });
-        let mut at = |s: u64, executed: u64, waits: Option<u64>| {
-            if s == 9 {
+        for quarter in 1..=36 {
+            let now = quarter * S / 4;
+            if quarter == 32 {
                 live.add(&Detour { cpu: 1, start_ticks: 2 * S, end_ticks: 8 * S }, &[]);
             }
-            live.until(s * S);
-            live.waiting(waits.map(|since| (1, since * S)));
-            live.executed(1, executed * S);
+            live.until(now);
+            live.waiting((8..32).contains(&quarter).then_some((1, 2 * S)));
+            live.executed(1, now.min(2 * S) + now.saturating_sub(8 * S));
             let shown = live.snapshot();
             let [cpu] = &shown.cpus[..] else { panic!("one CPU") };
             assert!((cpu.noise - shown.noise).abs() < 1e-9, "the only CPU is all");
-            ([shown.noise, shown.noise_now], cpu.history.clone(), cpu.detours)
-        };
-        let close = |found: [f64; 2], expected: [f64; 2]| {
-            let apart = found.iter().zip(expected).map(|(found, expected)| found - expected);
-            assert!(apart.clone().all(|apart| apart.abs() < 0.01), "{found:?} for {expected:?}");
-        };
-        let (shares, ..) = at(2, 2, None);
-        close(shares, [0.0, 0.0]);
-        let (shares, _, detours) = at(6, 2, Some(2));
-        close(shares, [4.0 / 6.0, 1.0]);
-        assert_eq!(detours, 0, "it goes on");
-        let (shares, history, detours) = at(9, 3, None);
-        close([shares[0], 0.0], [6.0 / 9.0, 0.0]);
-        assert_eq!(detours, 1);
-        let waited = history[2..7].iter().all(|share| *share > 0.99);
-        assert!(waited && history.len() == 9, "the seconds of the wait: {history:?}");
+            let (lost, lost_now, detours) = match quarter {
+                8 => (0.0, 0.0, 0),
+                24 => (4.0 / 6.0, 1.0, 0), // the wait goes on
+                36 => (6.0 / 9.0, 0.0, 1),
+                _ => continue,
+            };
+            assert!((shown.noise - lost).abs() < 1e-6, "{quarter}: {}", shown.noise);
+            assert!((shown.noise_now - lost_now).abs() < 1e-6, "{quarter}: {}", shown.noise_now);
+            assert_eq!(cpu.detours, detours, "{quarter}");
+        }
+        let history = &live.snapshot().cpus[0].history;
+        assert_eq!(history.len(), 9);
+        assert!(history[3..8].iter().all(|share| *share > 0.99), "the wait: {history:?}");
     }
 }

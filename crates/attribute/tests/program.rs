@@ -319,6 +319,7 @@ fn the_quota_is_charged_until_it_gives_new_time() {
 fn each_quota_is_charged_until_it_gives_new_time() {
     let limits = |others| CpuLimits {
         quota_us: Some((0, 100_000)),
+        limited: Some("/a".into()),
         throttled_ns: Some(80),
         also_limited: others,
         ..CpuLimits::default()

@@ -76,7 +76,8 @@ impl CpuLimits {
     /// other: a thread may be held back by a group and by one around it at the same time.
     #[must_use]
     pub fn held_ns(&self) -> u64 {
-        let longest = self.limited.as_deref().zip(self.throttled_ns);
+        let name = self.limited.as_deref().unwrap_or_default();
+        let longest = self.throttled_ns.map(|ns| (name, ns));
         let others = self.also_limited.iter().map(|group| (&*group.cgroup, group.throttled_ns));
         let groups: Vec<(&str, u64)> = longest.into_iter().chain(others).collect();
         let outermost = groups.iter().enumerate().filter(|&(at, (group, _))| {

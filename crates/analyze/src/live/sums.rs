@@ -69,12 +69,12 @@ impl Sum {
 
     /// Makes room up to this bin.
     pub(super) fn turn_to(&mut self, bin: u64) {
-        let further = bin.saturating_sub(self.newest).min(BINS as u64);
-        self.newest = self.newest.max(bin);
-        self.bins.extend((0..further).map(|_| Bin::default()));
         if self.bins.is_empty() {
             self.bins.push_back(Bin::default());
         }
+        let further = bin.saturating_sub(self.newest).min(BINS as u64);
+        self.newest = self.newest.max(bin);
+        self.bins.extend((0..further).map(|_| Bin::default()));
         self.bins.drain(..self.bins.len().saturating_sub(BINS + 1));
     }
 
