@@ -53,7 +53,7 @@ fn recording(host: usize, number: usize, random: &mut Pcg64Mcg) -> HostSummary {
             wall_ns: first.iter().map(|cpu| cpu.wall_ns).sum(),
             lost_ns: first.iter().map(|cpu| cpu.lost_ns).sum(),
             worst,
-            any: (host % 3 > 0)
+            any: (!host.is_multiple_of(3))
                 .then_some(AnyAway { window_ns: 1_000, away_ns: 100 * count as u64 }),
         }
     };
@@ -77,7 +77,7 @@ fn recording(host: usize, number: usize, random: &mut Pcg64Mcg) -> HostSummary {
         interval: Some(Interval { low: 0.01, high: 0.9 }),
         at_least: None,
         lengths: LengthCounts::default(),
-        sources: (host % 4 > 0).then(|| sources(random)),
+        sources: (!host.is_multiple_of(4)).then(|| sources(random)),
         losses: vec![],
         first_cpus: [1, 2, 3].into_iter().filter(|count| *count <= cpus.len()).map(first).collect(),
         cpus,

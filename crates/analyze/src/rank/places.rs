@@ -232,7 +232,8 @@ mod tests {
     #[test]
     fn values_that_are_equal_at_an_end_have_no_place_there() {
         use Place::{Highest, Lowest, Middle};
-        let cases: [(&str, &[f64], &[Option<Place>]); 6] = [
+        type Case<'a> = (&'a str, &'a [f64], &'a [Option<Place>]);
+        let cases: [Case<'_>; 6] = [
             ("in order", &[1.0, 3.0, 2.0], &[Some(Lowest), Some(Highest), Some(Middle)]),
             ("two lowest", &[1.0, 1.0, 2.0], &[None, None, Some(Highest)]),
             ("two highest", &[5.0, 1.0, 5.0], &[None, Some(Lowest), None]),

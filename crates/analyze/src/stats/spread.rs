@@ -290,9 +290,9 @@ mod tests {
         }
         let edge = (2 * last).min(known);
         let (mut sum, mut lowered) = (1.0, 1.0);
-        for lag in 1..=edge {
+        for (lag, correlation) in correlations.iter().enumerate().take(edge + 1).skip(1) {
             let weight = if 2 * lag <= edge { 1.0 } else { 2.0 - 2.0 * lag as f64 / edge as f64 };
-            sum += 2.0 * weight * correlations[lag];
+            sum += 2.0 * weight * correlation;
             lowered += 2.0 * weight * (1.0 - lag as f64 / count);
         }
         sum / (1.0 - lowered / count).max(0.2) * (1.0 - 1.0 / count)

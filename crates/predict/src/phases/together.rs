@@ -130,8 +130,8 @@ mod tests {
             Timeline::new(100_000, (0..25).map(detour).collect())
         };
         let host = Host::new("host".into(), vec![(0, cpu(0)), (1, cpu(200))]).expect("one window");
-        let part = |grain_ns: u64| Independent::find(&[host.clone()], grain_ns).cpus;
+        let part = |grain_ns: u64| Independent::find(std::slice::from_ref(&host), grain_ns).cpus;
         assert_eq!((part(10), part(400)), (1.0, 1.0));
-        assert_eq!(Independent::find(&[host.clone()], 10).windows, 10_000);
+        assert_eq!(Independent::find(std::slice::from_ref(&host), 10).windows, 10_000);
     }
 }
