@@ -101,7 +101,7 @@ pub(super) struct CpuState {
     /// What was before this time does not count.
     pub(super) counted_from: u64,
     /// When threads were switched here last, as far as events show it.
-    switched: u64,
+    pub(super) switched: u64,
     /// When the last event came from here.
     pub(super) seen: u64,
     pub(super) executed: Executed,

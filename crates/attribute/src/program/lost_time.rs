@@ -342,9 +342,10 @@ impl LostTime {
         self.cpu(cpu).current = Some(tid);
         if self.members.has(tid) {
             let waited = matches!(self.threads.get(&tid), Some(Thread::Preempted { .. }));
-            let refilled = self.refills.last_ticks().filter(|&at| at > seen && at < ticks);
+            let idle_since = self.cpu(cpu).switched;
+            let refilled = self.refills.last_ticks().filter(|&at| at > idle_since && at < ticks);
             if let Some(at) = refilled.filter(|_| waited && before == Some(IDLE)) {
-                begun = at;
+                begun = at.max(seen); // the interrupt that ends its idle state is still an event of the idle task
             }
             let woken = self.arrive(tid, cpu, ticks);
             if let Some(since) = woken.filter(|_| before == Some(IDLE) || begun < ticks) {
@@ -382,8 +383,11 @@ impl LostTime {
             }
         }
         self.cpu(cpu).current = Some(next);
+        // A thread that a quota held back is put on the CPU's queue when its group has new time, as if it had been woken.
+        let held = matches!(self.threads.get(&next), Some(Thread::Preempted { .. }));
+        let refilled = self.refills.last_ticks().filter(|_| held && prev == IDLE);
         let woken = if self.members.has(next) { self.arrive(next, cpu, ticks) } else { None };
-        self.cpu(cpu).switch(ticks, woken);
+        self.cpu(cpu).switch(ticks, woken.or(refilled));
         if let Some(since) = woken {
             let over = self.cpu(cpu).waited(since, ticks);
             self.emit(cpu, over);

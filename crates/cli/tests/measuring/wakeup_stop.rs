@@ -162,6 +162,28 @@ fn the_first_late_wake_up_ends_the_measurement_and_is_explained() {
     );
 }
 
+/// Whether the kernel's own trace buffer records. cyclictest's `-b` switches that off; it is as before when this is dropped.
+struct KernelTrace(String);
+
+/// Executes a command in a directory where tracefs is mounted for it alone.
+fn in_tracefs(command: &str) -> String {
+    let script = format!("mount -t tracefs none /mnt && cd /mnt && {command}");
+    let done = Command::new("unshare").args(["-m", "sh", "-c", &script]).output();
+    String::from_utf8_lossy(&done.expect("unshare").stdout).trim().to_owned()
+}
+
+impl KernelTrace {
+    fn read() -> Self {
+        Self(in_tracefs("cat tracing_on"))
+    }
+}
+
+impl Drop for KernelTrace {
+    fn drop(&mut self) {
+        in_tracefs(&format!("echo {} > tracing_on", self.0));
+    }
+}
+
 /// cyclictest ends at the same spin with `-b`, beside us on the same CPU, and has the same latency but for the phase of its expiries.
 #[test]
 fn cyclictest_ends_at_the_same_spin() {
@@ -183,6 +205,7 @@ fn cyclictest_ends_at_the_same_spin() {
     if Command::new("cyclictest").arg("--help").output().is_err() {
         return note::skipped("cyclictest is not installed");
     }
+    let _as_before = KernelTrace::read();
     // After our start, which delays others on the CPU.
     let run = run.map(str::to_owned);
     let peer = std::thread::spawn(move || {

@@ -515,11 +515,44 @@ fn a_thread_that_a_quota_held_back_goes_on_after_its_group_has_new_time() {
     assert_eq!(held_back(&expiry(100 * MS, QUOTA)), ((30 * MS, REFILLED), seen + unseen, unseen));
     let twice = [expiry(60 * MS, QUOTA), expiry(100 * MS, QUOTA)].concat();
     assert_eq!(held_back(&twice).0, (30 * MS, REFILLED), "the last one bounds it");
-    // Without such a timer, or with an event of the idle CPU after it, nothing shows when it began.
+    // It began after the last event of the idle CPU.
     let idle = tick(101 * MS, IDLE, 3_000);
     let still_idle = [&expiry(100 * MS, QUOTA)[..], &idle].concat();
-    for between in [&expiry(100 * MS, 0x99)[..], &still_idle] {
-        let (lost, ran, unseen) = held_back(between);
-        assert_eq!((lost.0, ran, unseen), (30 * MS, seen, 0), "{between:?}");
+    let unseen = again - 101 * MS - 3_000;
+    let expected = ((30 * MS, 101 * MS + 3_000), seen + unseen, unseen);
+    assert_eq!(held_back(&still_idle), expected);
+    // Without such a timer nothing shows when it began.
+    let (lost, ran, unseen) = held_back(&expiry(100 * MS, 0x99));
+    assert_eq!((lost.0, ran, unseen), (30 * MS, seen, 0));
+}
+
+/// The kernel puts a thread that a quota held back on the queue of its idle CPU when the group has new time, and counts from then
+/// on, though the CPU begins with it only 400 µs later.
+#[test]
+fn the_kernel_counts_from_the_new_time_of_a_quota_on() {
+    const QUOTA: u64 = 0x51;
+    let again = 100 * MS + 400_000;
+    let events = |function| {
+        [
+            switch(10 * MS, IDLE, RUNNABLE, A),
+            switch(30 * MS, A, RUNNABLE, IDLE),
+            on(1, event(100 * MS, EventKind::HrtimerEntry, IDLE, [7, function, 0])),
+            on(1, event(100 * MS + 5_000, EventKind::HrtimerExit, IDLE, [7, 0, 0])),
+            switch(again, IDLE, RUNNABLE, A),
+            switch(120 * MS, A, SLEEPS, IDLE),
+        ]
+    };
+    for (function, waking) in [(QUOTA, 395_000), (0x99, 0)] {
+        let program = Program { started_by: Some(TOOL), threads: vec![A], ..Program::default() };
+        let clock = builders::clock(1_000_000_000);
+        let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
+        lost_time.know_refills(&[QUOTA].into());
+        events(function).iter().for_each(|event| lost_time.event(event));
+        lost_time.finish(SECOND);
+        let lost: Vec<_> =
+            lost_time.found().map(|found| (found.start_ticks, found.end_ticks)).collect();
+        assert_eq!(lost, [(30 * MS, again)], "{function}");
+        let ran = lost_time.ran().find(|ran| ran.cpu == 0).expect("CPU 0");
+        assert_eq!((ran.ticks, ran.waking_ticks), (20 * MS + 120 * MS - again, waking));
     }
 }
