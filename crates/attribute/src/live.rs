@@ -102,14 +102,7 @@ impl Live {
             events: events.into_iter().map(feed).collect(),
             counters: Vec::new(),
         };
-        let mut rows: BTreeMap<u32, Vec<Activity>> = BTreeMap::new();
-        engine::run(input, &mut |some| {
-            if let Some(first) = some.first() {
-                rows.entry(first.cpu).or_default().extend_from_slice(some);
-            }
-            Ok(())
-        })?;
-        Ok(join(detours, rows))
+        attribute(input, detours)
     }
 
     /// Takes the events that belong to these detours or lie before them, and all events of CPUs without a
@@ -138,6 +131,18 @@ impl Live {
         let known = self.run.cpus.iter().find(|known| known.cpu == cpu)?;
         Some(Stint::from_run(&self.run, known, until_ticks))
     }
+}
+
+/// Attributes the detours of `input`, which are also here by CPU.
+fn attribute(input: Input, detours: BTreeMap<u32, Vec<Detour>>) -> Result<Vec<Explained>, Problem> {
+    let mut rows: BTreeMap<u32, Vec<Activity>> = BTreeMap::new();
+    engine::run(input, &mut |some| {
+        if let Some(first) = some.first() {
+            rows.entry(first.cpu).or_default().extend_from_slice(some);
+        }
+        Ok(())
+    })?;
+    Ok(join(detours, rows))
 }
 
 /// Joins each detour with its rows.

@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// The timers are told apart by who starts them.
+    /// Which timer is the group's own follows from who starts it.
     #[test]
     fn only_the_timer_of_the_own_group_counts() {
         let exits = |cpu, ms| event(cpu, ms, 0, EventKind::HrtimerExit, [0; 3]);

@@ -187,7 +187,7 @@ fn a_program_is_followed_across_windows_of_any_length() {
     }
 }
 
-/// A thread waits all the time, so that the events of the whole time are kept. They are not gone over in each window.
+/// A thread waits all the time, so that the events of the whole time are kept. They are not read in each window.
 #[test]
 fn a_wait_that_goes_on_for_long_delays_what_is_shown_and_changes_nothing() {
     let mut events = played_program(2_400);

@@ -1,14 +1,11 @@
 //! What interrupts a program, while it is recorded: its detours are derived as events arrive, and attributed as they are found.
 
-use super::{Explained, feed, join, selected};
-use crate::engine;
+use super::{Explained, attribute, feed, selected};
 use crate::input::{CpuInput, Input};
 use crate::names::Names;
 use crate::program::{self, LostTime};
 use anechoic_recording::run::{CpuRun, Program, Run};
-use anechoic_recording::{
-    Activity, Counter, Detour, KernelEvent, Loss, Members, News, Problem, Stint,
-};
+use anechoic_recording::{Counter, Detour, KernelEvent, Loss, Members, News, Problem, Stint};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -18,9 +15,9 @@ const BEFORE_NS: u64 = 50_000_000;
 const LONGEST_PERIOD_NS: u64 = 1_000_000_000;
 /// Events of a detour that goes on for longer are forgotten.
 const LONGEST_NS: u64 = 10_000_000_000;
-/// Each event is gone over about this many times: with many of them, some detours wait for their attribution.
+/// Each event is read about this many times: where many are kept, detours wait for their attribution.
 const PASSES: usize = 4;
-/// So many events are gone over each time.
+/// Up to this number of events are read each time.
 const FEW: usize = 20_000;
 /// The largest number of events that are kept.
 const KEPT: usize = 1 << 21;
@@ -159,14 +156,7 @@ impl LiveProgram {
             events: vec![Box::new(self.kept.iter().copied().map(Ok))],
             counters: Vec::new(),
         };
-        let mut rows: BTreeMap<u32, Vec<Activity>> = BTreeMap::new();
-        engine::run(input, &mut |some| {
-            if let Some(first) = some.first() {
-                rows.entry(first.cpu).or_default().extend_from_slice(some);
-            }
-            Ok(())
-        })?;
-        Ok(join(detours, rows))
+        attribute(input, detours)
     }
 
     /// Forgets what no detour that goes on needs.

@@ -40,7 +40,7 @@ fn wakings(recording: &Recording, name: &str) -> Vec<Delay> {
     delays
 }
 
-/// Returns the wakings for which the thread had read the counter after the one before, and had so many ticks to fall asleep. The
+/// Returns the wakings for which the thread had read the counter after the one before, and had this many ticks to fall asleep. The
 /// outsider does not wait for the thread.
 fn asleep_before(all: &[Waking], ticks: u64) -> Vec<Waking> {
     let before = [0].into_iter().chain(all.iter().map(|waking| waking[2]));

@@ -75,7 +75,7 @@ pub trait Subject {
 }
 
 /// Records a program into `dir`, which must be empty or not exist. Detours are kept of `wanted` CPUs, or of all that it uses.
-/// A watcher of the plan is told by `notify` that it has begun, and what was recorded, but not the detours: these are derived.
+/// `notify` tells a watcher of the plan that the recording has begun, and its events. It has no detours: the watcher derives them.
 ///
 /// # Errors
 /// Returns what prevents the recording, before the program starts; or that it cannot be started.
