@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The function of the timer that gives a control group with a CPU quota new time each period.
-const REFILL_FUNCTION: &str = "sched_cfs_period_timer";
+pub const REFILL_FUNCTION: &str = "sched_cfs_period_timer";
 /// Functions that run the timer tick, in different kernel versions.
 const TICK_FUNCTIONS: [&str; 5] = [
     "tick_nohz_handler",

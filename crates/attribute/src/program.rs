@@ -11,6 +11,7 @@ mod threads;
 mod watch;
 
 pub(crate) use by_thread::derive_threads;
+pub use crate::names::REFILL_FUNCTION;
 pub use watch::Watch;
 
 use crate::names::Names;

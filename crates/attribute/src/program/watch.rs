@@ -101,6 +101,14 @@ impl Watch {
         })
     }
 
+    /// Lets the function at `address` be known that gives control groups with a CPU quota new time: without it, a thread that was
+    /// held back begins at its CPU's next event where the kernel hides that an idle CPU goes on.
+    #[must_use]
+    pub fn knowing_refills(mut self, address: Option<u64>) -> Self {
+        self.lost_time.know_refills(&address.into_iter().collect());
+        self
+    }
+
     /// Returns what met the condition, once something did.
     #[must_use]
     pub fn met(&self) -> Option<StoppedBy> {

@@ -10,7 +10,7 @@ use super::kernel_side::KernelSide;
 use super::plan::{Plan, Stage};
 use super::store::Store;
 use super::trial;
-use anechoic_attribute::program::{self, Watch};
+use anechoic_attribute::program::{self, REFILL_FUNCTION, Watch};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuTime, DrainPolicy, EventCost, Program, Run, RunState};
 use anechoic_recording::{
@@ -241,7 +241,8 @@ fn watch(
     (store, watcher): (&mut Store, &mut Watcher<'_>),
 ) -> (u64, RunState) {
     let mut saved = Instant::now();
-    store.watch_program(plan.stop_on.and_then(|condition| Watch::new(condition, run)));
+    let watch = plan.stop_on.and_then(|condition| Watch::new(condition, run));
+    store.watch_program(watch.map(|watch| watch.knowing_refills(tracefs::function_address(REFILL_FUNCTION))));
     loop {
         if let Some(state) = subject.over() {
             return (counter::ordered(), state);

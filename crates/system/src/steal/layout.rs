@@ -46,7 +46,7 @@ impl Layout {
     /// Replaces the type id by the address of the function, for kernels before 6.4; returns `None` if
     /// `/proc/kallsyms` does not show it to this process.
     pub(super) fn with_address(self) -> Option<Layout> {
-        let address = symbols::address(self.tick_name)?;
+        let address = symbols::function_address(self.tick_name)?;
         Some(Layout { tick: Tick::Address(address), ..self })
     }
 }

@@ -308,7 +308,7 @@ impl Instance {
     /// Filters the periodic timer tick out of `hrtimer_start`, if it can: it arms itself at every tick, so its sender is
     /// not needed. Without the filter there are more events, but nothing else is lost.
     fn filter_ticks(&self) {
-        let addresses = TICK_FUNCTIONS.iter().filter_map(|name| symbols::address(name));
+        let addresses = TICK_FUNCTIONS.iter().filter_map(|name| symbols::function_address(name));
         let filter: Vec<String> =
             addresses.map(|address| format!("function != {address:#x}")).collect();
         if !filter.is_empty() {

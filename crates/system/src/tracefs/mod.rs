@@ -31,3 +31,4 @@ pub use mount::Tracefs;
 pub(crate) use mount::is_empty;
 pub use pipe::Batch;
 pub use stats::Stats;
+pub use symbols::function_address;

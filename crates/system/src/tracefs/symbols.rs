@@ -11,7 +11,7 @@ use std::{fs, io};
 pub(crate) const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
 
 /// Returns the address of a function, if `/proc/kallsyms` shows it to this process.
-pub(crate) fn address(name: &str) -> Option<u64> {
+pub fn function_address(name: &str) -> Option<u64> {
     address_in(io::BufReader::new(fs::File::open("/proc/kallsyms").ok()?), name)
 }
 

@@ -217,3 +217,33 @@ fn the_threads_of_the_program_are_known_at_any_time() {
     watch.look(100 * MS, &run);
     assert!(watch.members().threads().is_empty(), "so has the other, after the look");
 }
+
+/// A quota holds A back until 60 ms; the kernel hides that A goes on then on its idle CPU, and its next event comes at 130 ms.
+#[test]
+fn a_wait_for_a_quota_ends_when_there_is_new_time() {
+    const REFILLS: u64 = 0x51;
+    let on_another = |kind, ticks| KernelEvent {
+        cpu: 1,
+        kind,
+        args: [7, REFILLS, 0],
+        ..switch(ticks, IDLE, IDLE)
+    };
+    let events = [
+        switch(1, IDLE, A),
+        switch(30 * MS, A, IDLE),
+        on_another(EventKind::HrtimerEntry, 60 * MS),
+        on_another(EventKind::HrtimerExit, 60 * MS + 5_000),
+        KernelEvent { kind: EventKind::PageFaultUser, ..switch(130 * MS, A, IDLE) },
+        switch(135 * MS, A, OTHER),
+    ];
+    let waited = |address: Option<u64>, condition| {
+        let (watch, run) = watch(condition, &[]);
+        let mut watch = watch.knowing_refills(address);
+        watch.take(&events, &[]);
+        watch.finish(140 * MS, &run);
+        watch.met().map(|met| (met.start_ticks, met.end_ticks))
+    };
+    assert_eq!(waited(Some(REFILLS), "wait>30ms"), Some((30 * MS, 60 * MS + 5_000)));
+    assert_eq!(waited(Some(REFILLS), "wait>31ms"), None);
+    assert_eq!(waited(None, "wait>31ms"), Some((30 * MS, 130 * MS)), "nothing else is known");
+}
