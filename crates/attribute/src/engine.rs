@@ -114,6 +114,9 @@ impl<'a> Engine<'a> {
         if !appears {
             self.lane_of_victim.insert(cpu.tid, index);
         }
+        if let Some(program) = self.program.as_mut().filter(|_| !input.losses.is_empty()) {
+            program.lose_some();
+        }
         self.appearances.push(Appearance { cpu: cpu.cpu, tid: cpu.tid, events: 0, appears });
         self.lanes.push(CpuMatcher::new(cpu, input, &run.clock, tolerance, run.steal_readings)?);
         Ok(())

@@ -110,6 +110,11 @@ impl Names {
         self.refills.contains(&function)
     }
 
+    /// Returns the functions that run the timer tick.
+    pub(crate) fn tick_functions(&self) -> &HashSet<u64> {
+        &self.ticks
+    }
+
     /// Returns the functions that give control groups with a CPU quota new time.
     pub(crate) fn refills(&self) -> &HashSet<u64> {
         &self.refills

@@ -10,8 +10,8 @@ mod releases;
 mod threads;
 mod watch;
 
-pub(crate) use by_thread::derive_threads;
 pub use crate::names::REFILL_FUNCTION;
+pub(crate) use by_thread::derive_threads;
 pub use watch::Watch;
 
 use crate::names::Names;
@@ -80,12 +80,9 @@ fn lost_time(recording: &Recording, run: &Run) -> Result<LostTime, Problem> {
     let program = run.program.as_ref().map(|program| Members::new(program).knowing(&run.threads));
     let mut lost_time = LostTime::new(program.unwrap_or_default(), &run.clock, run.start_ticks);
     lost_time.losses(recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?);
-    let has_quota = run.limits.as_ref().is_some_and(|limits| limits.quota_us.is_some());
-    if !has_quota {
-        return Ok(lost_time);
-    }
-    let names = recording.rows::<Name>().each().collect::<Result<Vec<_>, _>>()?;
-    lost_time.know_refills(Names::new(names).refills());
+    let names = Names::new(recording.rows::<Name>().each().collect::<Result<Vec<_>, _>>()?);
+    lost_time.know_refills(names.refills());
+    lost_time.know_ticks(names.tick_functions());
     Ok(lost_time)
 }
 

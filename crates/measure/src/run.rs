@@ -12,6 +12,7 @@ mod estimates;
 mod finish;
 mod home;
 mod housekeeper;
+mod hurry;
 mod injectors;
 mod kernel_side;
 mod limit_looks;

@@ -35,6 +35,9 @@ pub struct Program {
     /// The thread of the tool that started it: each process that this thread began in the run belongs to the program. Absent
     /// for a process that already ran.
     pub started_by: Option<i32>,
+    /// The process that the tool started, as events number it; absent for a program that already ran, or if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<i32>,
     /// Its threads at the start of the run, by number; empty if the tool started it.
     pub threads: Vec<i32>,
     /// What it returned, as a shell shows it (128 and more for a signal); absent if it went on, or if the tool did not start
@@ -180,6 +183,12 @@ pub struct Members {
     counted: HashSet<i32>,
     seen: u64,
     group: Option<Group>,
+    /// The process that was started.
+    process: Option<i32>,
+    /// The process of each thread of the machine that is known.
+    processes: HashMap<i32, i32>,
+    /// Whether events were lost, and the beginning of threads with them.
+    lost_some: bool,
 }
 
 /// A control group whose threads are a program, and what is known of the threads of the machine.
@@ -206,7 +215,15 @@ impl Members {
             counted: threads.clone(),
             threads,
             group: program.cgroup.clone().map(|cgroup| Group { cgroup, ..Group::default() }),
+            process: program.process,
+            processes: HashMap::new(),
+            lost_some: false,
         }
+    }
+
+    /// Notes that events were lost. From now on a thread whose beginning was not seen belongs to the program if its process does.
+    pub fn lose_some(&mut self) {
+        self.lost_some = true;
     }
 
     /// Returns the same, knowing these threads of the machine. Which threads a process has, and in which control group a
@@ -226,6 +243,7 @@ impl Members {
     }
 
     fn learn(&mut self, threads: &[SeenThread]) {
+        self.processes.extend(threads.iter().map(|seen| (seen.tid, seen.pid)));
         if let Some(group) = &mut self.group {
             threads.iter().for_each(|seen| group.belongs_to(seen.tid, seen.pid));
             let shown = threads.iter().filter(|seen| group.cgroup.contains(&seen.cgroup));
@@ -272,8 +290,15 @@ impl Members {
     /// from then on, and one that is moved out does not.
     pub fn event(&mut self, event: &KernelEvent) {
         let child = event.args[0] as i32;
+        if self.lost_some && event.kind.has_current_thread() {
+            self.find(event.pid);
+            if event.kind == EventKind::Switch {
+                self.find(child);
+            }
+        }
         match event.kind {
             EventKind::NewTask => {
+                self.processes.remove(&child); // what is known may be of another one with its number
                 let own = self.started_by == Some(event.pid) && event.args[1] & CLONE_THREAD == 0;
                 let inherits = own || self.has(event.pid);
                 let belongs = self.group.as_mut().map(|group| group.begin(event, inherits));
@@ -296,6 +321,17 @@ impl Members {
                 self.threads.insert(child);
             }
             _ => {}
+        }
+    }
+
+    /// Lets a thread that was not seen to begin belong to the program if its process does.
+    fn find(&mut self, tid: i32) {
+        if self.threads.contains(&tid) || self.counted.contains(&tid) {
+            return;
+        }
+        let process = self.processes.get(&tid).copied();
+        if process.is_some_and(|process| self.process == Some(process) || self.has(process)) {
+            self.set(tid, true);
         }
     }
 
@@ -377,6 +413,32 @@ mod tests {
             assert_eq!(members.has(tid), expected, "step: {name}");
         }
         assert_eq!(members.seen(), 3);
+    }
+
+    /// The events in which the program, a thread and a process of it begin were lost; which process a thread has is known.
+    #[test]
+    fn threads_whose_beginning_was_lost_belong_to_their_process() {
+        let program = Program { started_by: Some(10), process: Some(20), ..Program::default() };
+        let known = [(20, 20), (21, 20), (22, 20), (30, 30), (31, 30)];
+        let known = known.map(|(tid, pid)| SeenThread { tid, pid, ..SeenThread::default() });
+        let switch = |pid, next: u64| KernelEvent {
+            cpu: 0,
+            ticks: 1,
+            kind: EventKind::Switch,
+            pid,
+            args: [next, 0, 120],
+        };
+        let stranger = KernelEvent { kind: EventKind::NewTask, args: [22, 0, 0], ..switch(30, 0) };
+        let events = [stranger, switch(31, 21), switch(21, 20), switch(20, 22), switch(22, 40)];
+        for (lost, expected) in [(true, &[20, 21][..]), (false, &[])] {
+            let mut members = Members::new(&program).knowing(&known);
+            if lost {
+                members.lose_some();
+            }
+            events.iter().for_each(|event| members.event(event));
+            assert_eq!(members.threads(), expected, "lost: {lost}");
+            assert_eq!(members.seen(), expected.len() as u64);
+        }
     }
 
     #[test]

@@ -100,6 +100,8 @@ pub(super) struct CpuState {
     interrupted_since: Option<u64>,
     /// What was before this time does not count.
     pub(super) counted_from: u64,
+    /// When the kernel read its clock at the last timer tick.
+    pub(super) clock_read: u64,
     /// When threads were switched here last, as far as events show it.
     pub(super) switched: u64,
     /// When the last event came from here.
@@ -223,10 +225,11 @@ impl CpuState {
     /// Records a switch, to a thread of the program that was woken at this time, if it was.
     ///
     /// The kernel's account of a thread begins with its waking where nothing else was switched in meanwhile: it does not read
-    /// its clock again for that switch.
+    /// its clock again for that switch. It did at a timer tick.
     pub(super) fn switch(&mut self, ticks: u64, woken: Option<u64>) {
         if let Some(since) = woken.filter(|&since| self.switched <= since) {
-            self.executed.waking += ticks.saturating_sub(since.max(self.counted_from));
+            let begun = since.max(self.counted_from).max(self.clock_read);
+            self.executed.waking += ticks.saturating_sub(begun);
         }
         self.switched = ticks;
     }

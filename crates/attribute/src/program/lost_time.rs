@@ -55,6 +55,8 @@ pub(crate) struct LostTime {
     by_thread: Option<Threads>,
     pauses: Pauses,
     refills: Refills,
+    /// The functions of the timer tick.
+    ticks: HashSet<u64>,
     /// When the run began. What happened before only shows who does what then.
     start_ticks: u64,
     has_begun: bool,
@@ -89,6 +91,7 @@ impl LostTime {
             by_thread: None,
             pauses,
             refills: Refills::default(),
+            ticks: HashSet::new(),
             start_ticks,
             has_begun: false,
         }
@@ -106,6 +109,11 @@ impl LostTime {
         self.refills.know(functions);
     }
 
+    /// Lets the functions be known of the timer tick, at which the kernel reads its clock.
+    pub(super) fn know_ticks(&mut self, functions: &HashSet<u64>) {
+        self.ticks.clone_from(functions);
+    }
+
     /// Returns which threads belong to the program, and what is known of each, if they are followed.
     pub(super) fn by_number(&mut self) -> (&Members, Option<&mut Threads>) {
         (&self.members, self.by_thread.as_mut())
@@ -114,6 +122,9 @@ impl LostTime {
     /// Adds intervals in which something was lost, in any order. They must be known before the events that follow them.
     pub fn losses(&mut self, losses: impl IntoIterator<Item = Loss>) {
         self.losses.extend(losses.into_iter().filter(|loss| loss.what == LossKind::Events));
+        if !self.losses.is_empty() {
+            self.members.lose_some();
+        }
         self.losses.sort_by_key(|loss| Reverse(loss.start_ticks));
     }
 
@@ -129,6 +140,9 @@ impl LostTime {
             self.expect(cpu, ticks, event.pid);
         }
         self.refills.event(event);
+        if event.kind == EventKind::HrtimerEntry && self.ticks.contains(&event.args[1]) {
+            self.cpu(cpu).clock_read = ticks;
+        }
         let is_switch = event.kind == EventKind::Switch;
         let is_its_own =
             self.members.has(event.pid) || is_switch && self.members.has(event.args[0] as i32);
@@ -385,9 +399,11 @@ impl LostTime {
         self.cpu(cpu).current = Some(next);
         // A thread that a quota held back is put on the CPU's queue when its group has new time, as if it had been woken.
         let held = matches!(self.threads.get(&next), Some(Thread::Preempted { .. }));
+        let of_own = self.members.has(prev);
         let refilled = self.refills.last_ticks().filter(|_| held && prev == IDLE);
         let woken = if self.members.has(next) { self.arrive(next, cpu, ticks) } else { None };
-        self.cpu(cpu).switch(ticks, woken.or(refilled));
+        // The kernel counts each moment for one of two threads of the program.
+        self.cpu(cpu).switch(ticks, woken.or(refilled).filter(|_| !of_own));
         if let Some(since) = woken {
             let over = self.cpu(cpu).waited(since, ticks);
             self.emit(cpu, over);

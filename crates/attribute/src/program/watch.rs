@@ -249,6 +249,7 @@ impl Watch {
             let of_others = end_ticks.saturating_sub(start_ticks).saturating_sub(wait.own_ticks);
             let tool_ticks = self.tool.within(&Detour { cpu, start_ticks, end_ticks });
             wait.kind != DelayKind::Blocked
+                && end_ticks > self.seconds.start_ticks // the recording begins with events before it
                 && self.counts(cpu)
                 && of_others.saturating_sub(tool_ticks) > self.longer_ticks
         });

@@ -58,6 +58,7 @@ fn time_of(act: &Act, one: Duration) -> Duration {
         |kernel: Kernel| SWITCH + Duration::from_nanos(kernel.workspace_bytes() / BYTES_PER_NS);
     match *act {
         Act::Meet(_) | Act::Migrate(_) => SWITCH,
+        Act::Look => Duration::ZERO,
         Act::Repeat | Act::Prepare => one,
         Act::Sleep(time) | Act::Preempt(Preemption::Sleep(time)) => SWITCH + time,
         Act::Work(kernel, _) | Act::Preempt(Preemption::Pass(kernel)) => of_kernel(kernel),

@@ -1,14 +1,16 @@
 //! What the kernel reports while the loops run: its events, and the hypervisor's steal time.
 
+mod costs;
+
+use super::hurry::Hurry;
 use super::limit_looks::LimitLooks;
 use super::plan::Plan;
 use super::stacks::Stacks;
 use super::store::Store;
-use super::tracing::{collector, config, describe};
-use super::trial::{self, Rounds};
+use super::tracing::{collector, describe};
 use super::window::{Before, BeforeProgram, Part};
 use anechoic_kernels::counter;
-use anechoic_recording::run::{EventCost, Run};
+use anechoic_recording::run::Run;
 use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{Counter, Loss, LossKind, NameKind, News, Problem, ProblemKind, in_words};
 use anechoic_system::clock::Anchor;
@@ -241,7 +243,9 @@ impl KernelSide {
         }
         let (threads, program) = (&mut self.threads, &mut run.program);
         let mut group = program.as_mut().and_then(|program| program.cgroup.as_mut());
+        let mut hurry = Hurry::new();
         let mut keep = |mut batch: Batch| {
+            hurry.look();
             if let Some(group) = &mut group {
                 let names = batch.names.iter().filter(|name| name.kind == NameKind::Cgroup);
                 names.for_each(|name| group.note_move(name.key, &name.name));
@@ -323,37 +327,6 @@ impl KernelSide {
     /// Records the stacks of these threads too.
     pub(super) fn follow_stacks(&mut self, threads: &[i32], run: &mut Run) {
         self.with_stacks(run, |stacks| stacks.follow(threads));
-    }
-
-    /// Makes the rounds again that were made without events, and once more with stacks, which it starts if they are wanted: of
-    /// `thread`, and of the threads that it starts. Returns what an event cost, and what a stack did.
-    pub(super) fn begin_costs(
-        &mut self,
-        without: Option<&Rounds>,
-        thread: i32,
-        run: &mut Run,
-    ) -> [Option<EventCost>; 2] {
-        let with = without.and_then(|_| trial::make_rounds());
-        let events = self.events_in_rounds(with.as_ref());
-        let config = config(run);
-        self.with_stacks(run, |stacks| stacks.start(config, thread));
-        let with_stacks = self.stacks.as_ref().and_then(|_| trial::make_rounds());
-        self.events_in_rounds(with_stacks.as_ref());
-        let event =
-            with.as_ref().zip(without).and_then(|(with, without)| with.cost(without, events));
-        let stack = with_stacks.as_ref().zip(with.as_ref());
-        [event, stack.and_then(|(more, with)| more.cost(with, trial::SWITCHES))]
-    }
-
-    /// Reads the events so far; returns how many of them the rounds made.
-    fn events_in_rounds(&mut self, rounds: Option<&Rounds>) -> u64 {
-        let (mut events, early) = (0, &mut self.early);
-        let (Some(rounds), Some(collector)) = (rounds, self.collector.as_mut()) else { return 0 };
-        let read = collector.drain_to(BATCH, &mut |mut batch| {
-            events += rounds.take(&mut batch.events);
-            early.push(batch);
-        });
-        if read.is_ok() { events } else { 0 }
     }
 
     fn with_stacks(

@@ -113,6 +113,7 @@ pub fn record(
             return Err(problem.into());
         }
     };
+    let started = subject.processes().first().copied().filter(|_| own == cpus::thread_id());
     if let Some(&thread) = program.threads.first() {
         run.start_ticks = counter::ordered(); // where the account of its CPU time begins
         run.start_utc = describe::now_utc(Duration::ZERO);
@@ -120,7 +121,7 @@ pub fn record(
         kernel.limits_of_process(thread);
     }
     run.notes.extend(moves_unknown(&run, &program));
-    run.program = Some(asked((plan, wanted), own, costs, program));
+    run.program = Some(asked((plan, wanted), (own, started), costs, program));
     let mut watcher = Watcher::new(plan, begin, notify);
     watcher.begun(&run);
     let (end_ticks, state) = watch(
@@ -147,16 +148,17 @@ pub fn record(
     Ok(run)
 }
 
-/// Adds to a program what is asked of it, and what an event and a stack cost. The thread `own` starts it unless it runs
-/// already.
+/// Adds to a program what is asked of it, and what an event and a stack cost. The thread `own` starts it, as the process
+/// `started` if that has the same number in events, unless it runs already.
 fn asked(
     (plan, wanted): (&Plan, Option<&[u32]>),
-    own: i32,
+    (own, started): (i32, Option<i32>),
     [event_cost, stack_cost]: [Option<EventCost>; 2],
     program: Program,
 ) -> Program {
     Program {
         started_by: program.threads.is_empty().then_some(own),
+        process: started.filter(|_| program.threads.is_empty()),
         counted_cpus: wanted.unwrap_or_default().to_vec(),
         event_cost,
         stack_cost,
@@ -242,7 +244,9 @@ fn watch(
 ) -> (u64, RunState) {
     let mut saved = Instant::now();
     let watch = plan.stop_on.and_then(|condition| Watch::new(condition, run));
-    store.watch_program(watch.map(|watch| watch.knowing_refills(tracefs::function_address(REFILL_FUNCTION))));
+    store.watch_program(
+        watch.map(|watch| watch.knowing_refills(tracefs::function_address(REFILL_FUNCTION))),
+    );
     loop {
         if let Some(state) = subject.over() {
             return (counter::ordered(), state);

@@ -407,6 +407,7 @@ impl Rounds<'_> {
                 highest_wait_threshold_ticks: self.run.clock.ticks_of(WAIT_THRESHOLDS[1]),
                 alone,
             }),
+            Act::Look => PreparedAct::Look,
             Act::Repeat => PreparedAct::Repeat,
             Act::Prepare => PreparedAct::Prepare,
             Act::Sleep(time) => PreparedAct::Sleep(time),

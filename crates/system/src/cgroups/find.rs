@@ -23,10 +23,14 @@ pub fn named(path: &str) -> Result<Cgroup, Problem> {
 
 fn named_in(root: &Root, path: &str) -> Result<Cgroup, Problem> {
     let meant = meant(&some_hierarchies(root)?, path);
-    for group in &meant {
-        if root.exists(&format!("{}/cgroup.procs", group.directory)) {
-            return Ok(group.clone());
-        }
+    let exists = |group: &&Cgroup| root.exists(&format!("{}/cgroup.procs", group.directory));
+    // A path may be that of a group in several hierarchies, and the processes in one of them.
+    let has_threads = |group: &&Cgroup| {
+        group.each_threads(root).any(|one| one.is_ok_and(|threads| !threads.is_empty()))
+    };
+    let existing = || meant.iter().filter(exists);
+    if let Some(group) = existing().find(has_threads).or_else(|| existing().next()) {
+        return Ok(group.clone());
     }
     let mut tried: Vec<String> = meant.into_iter().map(|group| group.directory).collect();
     tried.dedup();
@@ -211,6 +215,8 @@ mod tests {
             "cg/unified".to_owned(),
             "cg/cpuacct".to_owned(),
             "cg/unified/jobs".to_owned(),
+            "cg/unified/both".to_owned(),
+            "cg/cpuacct/both".to_owned(),
             "cg/unified/user.slice/a/x.service".to_owned(),
             "cg/unified/user.slice/b/x.service".to_owned(),
             "cg/unified/system.slice/cron.service".to_owned(),
@@ -219,6 +225,8 @@ mod tests {
             format!("cg/unified/machine.slice/libpod-conmon-{OTHER}.scope"),
             format!("cg/cpuacct/docker/{ID}"),
         ];
+        files.push(("cg/unified/cgroup.threads".to_owned(), "1\n"));
+        files.push(("cg/cpuacct/both/tasks".to_owned(), "7\n"));
         files.extend(groups.iter().map(|path| group(path)));
         Root::tree(&files)
     }
@@ -232,6 +240,7 @@ mod tests {
             ("in its hierarchy", "/jobs", "/cg/unified/jobs", "/jobs"),
             ("relative", "jobs", "/cg/unified/jobs", "/jobs"),
             ("all", "/", "/cg/unified", "/"),
+            ("in two, with threads in one", "both", "/cg/cpuacct/both", "/both"),
             ("version 1", "/cg/cpuacct/docker", "", ""),
         ] {
             match named_in(&root, path) {

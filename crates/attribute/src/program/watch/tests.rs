@@ -247,3 +247,20 @@ fn a_wait_for_a_quota_ends_when_there_is_new_time() {
     assert_eq!(waited(Some(REFILLS), "wait>31ms"), None);
     assert_eq!(waited(None, "wait>31ms"), Some((30 * MS, 130 * MS)), "nothing else is known");
 }
+
+/// A process that already ran is recorded from 60 ms on; events before that show which threads have a CPU.
+#[test]
+fn a_wait_before_the_recording_ends_nothing() {
+    let (_, mut run) = watch("wait>1ms", &[]);
+    run.start_ticks = 60 * MS;
+    let mut watch = Watch::new("wait>1ms".parse().expect("a condition"), &run).expect("a program");
+    let mut met_at = |events: &[KernelEvent], until| {
+        watch.take(events, &[]);
+        watch.look(until, &run);
+        watch.met().map(|met| (met.start_ticks, met.end_ticks))
+    };
+    let events = preempted(OTHER, [(10 * MS, 5 * MS), (70 * MS, 5 * MS)]);
+    let (before, after) = events.split_at(3);
+    assert_eq!(met_at(before, 58 * MS), None);
+    assert_eq!(met_at(after, 80 * MS), Some((70 * MS, 75 * MS)));
+}
