@@ -176,6 +176,8 @@ pub enum Act {
     /// Meets the loops of all ranks: those of the plan's team, of which this process is one; without a team,
     /// one rank per CPU of the cell.
     Meet(Meeting),
+    /// Reads the counter again, so that what the loop itself does after a sample is in neither.
+    Look,
     /// Does the work of a sample without measuring it.
     Repeat,
     /// Prepares the kernel's workspace again, which writes all its lines and leaves them dirty in the caches.

@@ -290,7 +290,7 @@ impl Points {
                 let to = self.migrate_to(level, machine)?;
                 Ok(vec![Act::Migrate(self.cpu), Act::Repeat, Act::Migrate(to)])
             }
-            (_, None) => Ok(Vec::new()),
+            (_, None) => Ok(vec![Act::Look]),
             (_, Some(Disturbance::Sleep(ns))) => {
                 Ok(vec![Act::Preempt(Preemption::Sleep(Duration::from_nanos(ns)))])
             }

@@ -74,6 +74,7 @@ impl Between for Nothing {
 #[derive(Debug, Clone)]
 pub(crate) enum PreparedAct {
     Meet(Meet),
+    Look,
     Repeat,
     Prepare,
     Sleep(Duration),
@@ -216,6 +217,7 @@ impl<'m> Acts<'m> {
                         return false;
                     }
                 }
+                PreparedAct::Look => {} // after all acts
                 PreparedAct::Repeat => {
                     for _ in 0..steps {
                         black_box(body.run(iterations));
