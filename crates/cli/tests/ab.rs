@@ -241,17 +241,23 @@ fn an_interruption_while_a_command_runs_keeps_the_pairs_before_it() {
     assert_eq!(json(&done)["trials"]["complete"], serde_json::json!([1, 2]), "{}", done.out);
     assert_eq!(log(&place).last().map(String::as_str), Some("after"));
     assert_eq!(recorded(&place.path().join("trials/a")).len(), 2, "also of what was not finished");
+    let shown = ab(&place, &["--show", "trials"]);
+    assert!(shown.out.contains("2 of 9 pairs are complete, and only these count"), "{}", shown.out);
 }
 
 #[test]
 fn a_workload_runs_during_its_trial_and_not_after_it() {
     let _alone = tool::alone();
     let place = place();
-    let works = "echo $$ >> log; sleep 1000 & echo $! >> log; wait";
+    let works = "echo $$ >> log; sleep 1000 & echo $! >> log; timeout 1000 sh -c 'echo $$ >> log; sleep 999'";
     let done = ab(&place, &["--during", "", works, "--pairs", "2", "--json", "-o", "trials"]);
     assert_eq!(json(&done)["trials"]["during"], true, "{}", done.err);
     let processes = log(&place);
-    assert_eq!(processes.len(), 4, "a shell and what it started, twice");
+    assert_eq!(
+        processes.len(),
+        6,
+        "a shell, what it started, and that in another process group, twice"
+    );
     for pid in processes {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "{state}");

@@ -3,8 +3,8 @@
 use crate::{command, exit, stop};
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_system::cpus;
-use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::File;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -25,19 +25,24 @@ pub(super) struct ShellCommand {
 }
 
 impl ShellCommand {
-    /// Prepares the shell. What it prints goes to a file, which a service that it starts may keep open.
-    fn shell(&self, cpus: &[u32]) -> Result<(Command, File), Problem> {
+    /// Prepares the shell, which `program` begins with. What it prints goes to a file, which a service that it starts may keep open.
+    fn shell(&self, program: &[&str], cpus: &[u32]) -> Result<(Command, File), Problem> {
         let printed = tempfile::tempfile()?;
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &self.text]).env("CPUS", cpus::list(cpus)).stdin(Stdio::null());
+        let mut shell = Command::new(program[0]);
+        shell
+            .args(&program[1..])
+            .args(["-c", &self.text])
+            .env("CPUS", cpus::list(cpus))
+            .stdin(Stdio::null());
         shell.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
         Ok((shell, printed))
     }
 
     fn spawn(&self, shell: &mut Command) -> Result<Child, Problem> {
         shell.spawn().map_err(|error| {
-            let why = format!("cannot run sh for {}: {error}", self.name);
-            ProblemKind::Unavailable.problem(why, "install a shell")
+            let program = shell.get_program().to_string_lossy();
+            let why = format!("cannot run {program} for {}: {error}", self.name);
+            ProblemKind::Unavailable.problem(why, format!("install {program}"))
         })
     }
 
@@ -49,7 +54,7 @@ impl ShellCommand {
         if self.text.trim().is_empty() {
             return Ok(());
         }
-        let (mut shell, printed) = self.shell(cpus)?;
+        let (mut shell, printed) = self.shell(&["sh"], cpus)?;
         let mut child = self.spawn(&mut shell)?;
         match command::wait(&mut child, None, signal)? {
             Some(status) if !status.success() => Err(self.failed(status, Some(printed))),
@@ -65,7 +70,7 @@ impl ShellCommand {
             .problem(why, "try it in a shell first; it is run as `sh -c COMMAND`")
     }
 
-    /// Starts it as a workload in a process group of its own.
+    /// Starts it as a workload in a session of its own: what it starts may make process groups, as `timeout` does.
     ///
     /// # Errors
     /// It cannot be run.
@@ -73,13 +78,13 @@ impl ShellCommand {
         if self.text.trim().is_empty() {
             return Ok(None);
         }
-        let (mut shell, printed) = self.shell(cpus)?;
-        let slot = group_slot(); // before there is anything to end
-        let child = self.spawn(shell.process_group(0))?;
-        let group = child.id().cast_signed();
-        slot.store(group, Ordering::Release);
+        let (mut shell, printed) = self.shell(&["setsid", "sh"], cpus)?;
+        let slot = session_slot(); // before there is anything to end
+        let child = self.spawn(&mut shell)?;
+        let session = child.id().cast_signed();
+        slot.store(session, Ordering::Release);
         let mut workload = Workload { command: self.clone(), child, printed, slot, guard: None };
-        workload.guard = Some(self.spawn(&mut guard(group))?); // an error ends the workload
+        workload.guard = Some(self.spawn(&mut guard(session))?); // an error ends the workload
         Ok(Some(workload))
     }
 }
@@ -94,33 +99,54 @@ fn last_line(mut printed: File) -> Option<String> {
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
 }
 
-/// The process groups of the workloads that run now, which a signal that ends this process at once must end.
-static GROUPS: OnceLock<[AtomicI32; 2]> = OnceLock::new();
+/// The sessions of the workloads that run now, which a signal that ends this process at once must end.
+static SESSIONS: OnceLock<[AtomicI32; 2]> = OnceLock::new();
 
-fn group_slot() -> &'static AtomicI32 {
-    let groups = GROUPS.get_or_init(|| {
+fn session_slot() -> &'static AtomicI32 {
+    let sessions = SESSIONS.get_or_init(|| {
         stop::before_sudden_end(|| {
-            for group in GROUPS.get().into_iter().flatten() {
-                end_group(group.load(Ordering::Acquire), Signal::KILL);
+            for session in SESSIONS.get().into_iter().flatten() {
+                end_session(session.load(Ordering::Acquire), Signal::KILL);
             }
         });
         [AtomicI32::new(0), AtomicI32::new(0)]
     });
-    let free = groups.iter().find(|group| group.load(Ordering::Acquire) == 0);
-    free.unwrap_or(&groups[0])
+    let free = sessions.iter().find(|session| session.load(Ordering::Acquire) == 0);
+    free.unwrap_or(&sessions[0])
 }
 
-fn end_group(group: i32, signal: Signal) {
-    if let Some(group) = Pid::from_raw(group).filter(|_| group > 0) {
-        let _ = kill_process_group(group, signal); // fails if all have ended
+/// Sends a signal to all processes of a session; returns whether there were any.
+fn end_session(session: i32, signal: Signal) -> bool {
+    let members = if session > 0 { members(session) } else { Vec::new() };
+    for &member in &members {
+        let _ = kill_process(member, signal); // fails if it has ended
     }
+    !members.is_empty()
 }
 
-/// Returns a shell that kills a process group once this process has ended in any way, also by SIGKILL: it waits for the end
-/// of a pipe of which only this process has the other end.
-fn guard(group: i32) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("read _; kill -s KILL -- -{group}")]).process_group(0);
+/// Returns the processes of a session that have not ended.
+fn members(session: i32) -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let of_session = processes.filter(|pid| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name: state, parent, process group, session.
+        let fields: Vec<&str> =
+            stat.rsplit(") ").next().unwrap_or_default().split(' ').take(4).collect();
+        matches!(fields[..], [state, _, _, found] if found.parse() == Ok(session) && state != "Z")
+    });
+    of_session.filter_map(Pid::from_raw).collect()
+}
+
+/// Returns a shell that kills all processes of a session once this process has ended in any way, also by SIGKILL: it waits for
+/// the end of a pipe of which only this process has the other end.
+fn guard(session: i32) -> Command {
+    let mut shell = Command::new("setsid");
+    let ends = format!(
+        "read _; for f in /proc/[0-9]*/stat; do read -r stat <$f && set -- ${{stat##*) }} && \
+         [ \"$4\" = {session} ] && f=${{f#/proc/}} && kill -s KILL ${{f%/stat}}; done"
+    );
+    shell.args(["sh", "-c", &ends]);
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     shell
 }
@@ -159,16 +185,20 @@ impl Workload {
 impl Drop for Workload {
     fn drop(&mut self) {
         if let Some(mut guard) = self.guard.take() {
-            let _ = guard.kill(); // first, because the group's number may soon be another's
+            let _ = guard.kill(); // first, because the session's number may soon be another's
             let _ = guard.wait();
         }
-        let group = self.child.id().cast_signed();
-        end_group(group, Signal::TERM);
+        let session = self.child.id().cast_signed();
+        end_session(session, Signal::TERM);
         let until = Instant::now() + PATIENCE;
-        while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+        let goes_on = |child: &mut Child| matches!(child.try_wait(), Ok(None));
+        while Instant::now() < until && (goes_on(&mut self.child) || !members(session).is_empty()) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        end_group(group, Signal::KILL); // also what the shell has left
+        let until = Instant::now() + PATIENCE;
+        while end_session(session, Signal::KILL) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1)); // one may have started another one meanwhile
+        }
         let _ = self.child.wait();
         self.slot.store(0, Ordering::Release);
     }
@@ -217,7 +247,7 @@ impl After {
         let Some(command) = command.filter(|_| !self.done.swap(true, Ordering::AcqRel)) else {
             return Ok(());
         };
-        let (mut shell, printed) = command.shell(&cpus::allowed())?;
+        let (mut shell, printed) = command.shell(&["sh"], &cpus::allowed())?;
         let mut child = command.spawn(shell.process_group(0))?;
         let status = loop {
             match child.wait() {
