@@ -106,6 +106,14 @@ impl Printer {
         Ok(())
     }
 
+    /// Prints what else can be shown.
+    fn note(&mut self, text: &str) -> Result<(), Problem> {
+        if !self.json && !self.quiet && !self.unsaved {
+            writeln!(self.out, "{text}")?;
+        }
+        Ok(())
+    }
+
     /// Separates a result from the one before, of the same recording.
     fn gap(&mut self) -> Result<(), Problem> {
         if !self.json && !self.quiet {
@@ -203,7 +211,8 @@ pub fn recorded(dir: &Path, printer: Printer, quiet: bool) -> Result<u8, Problem
     summaries(&Inputs::open(&[dir.to_owned()])?, printer.quiet(quiet), quiet)
 }
 
-/// Shows the results of each recording on the screen of its method; an error in one does not hide the others.
+/// Shows the results of each recording on the screen of its method; an error in one does not hide the others. Of repeated runs
+/// the screen shows what they have in common, and each of them only if all is asked for.
 ///
 /// Returns the exit code.
 pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u8, Problem> {
@@ -211,7 +220,15 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
     let jobs = for_summary(&recordings, inputs.has_many_hosts());
-    let places: Vec<&Path> = jobs.iter().map(|job| job.recordings[0].dir()).collect();
+    let repeated = jobs.iter().filter(|job| job.row.grouping() == Grouping::Runs);
+    let repeated: Vec<&Path> =
+        repeated.flat_map(|job| &job.recordings).map(|run| run.dir()).collect();
+    let brief = !printer.json() && !printer.all;
+    let is_left_out = |job: &Job<'_>| {
+        brief && job.recordings.len() == 1 && repeated.contains(&job.recordings[0].dir())
+    };
+    let printed = jobs.iter().filter(|job| !is_left_out(job));
+    let places: Vec<&Path> = printed.map(|job| job.recordings[0].dir()).collect();
     let several = places.windows(2).any(|pair| pair[0] != pair[1]);
     let mut last = None;
     for job in jobs {
@@ -227,6 +244,11 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
         let (found, code) = known.compute(&job, &inputs.left_out());
         drop(busy);
         worst = worst.max(code);
+        if is_left_out(&job) {
+            let verdict = |found: Found| exit::verdict_code(found.verdict());
+            worst = worst.max(found.map_or_else(|problem| exit::print_error(&problem), verdict));
+            continue;
+        }
         let is_next = last.replace(job.recordings[0].dir()) == Some(job.recordings[0].dir());
         match place.filter(|_| several) {
             _ if is_next && job.recordings.len() == 1 => printer.gap()?,
@@ -234,6 +256,9 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
             None => {}
         }
         worst = worst.max(printer.print_result(found, place)?);
+    }
+    if let Some(run) = repeated.first().filter(|_| brief) {
+        printer.note(&format!("`anechoic summary {}` shows one run, `--all` each", shown(run)))?;
     }
     printer.finish()?;
     Ok(worst)
