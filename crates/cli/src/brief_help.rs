@@ -41,7 +41,7 @@ const SHORT: [(&str, &str); 44] = [
     ("Recordings of a program: longest time from", "Longest release latency of a thread"),
     ("Recordings of a program: longest time that", "Longest wait of a thread"),
     ("Serial port to which", "Serial port to which the recording is sent"),
-    ("Shortest time for which each CPU", "Shortest time watched for a verdict"),
+    ("Minimum measured time of each CPU", "Shortest time watched for a verdict"),
     ("The same, with each text", "The same by texts in the trace_marker"),
     ("The same, with each write", "The same by writes to a descriptor"),
     ("Time for the expiries", "Time for one interval and one kind of idle"),

@@ -134,7 +134,8 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
     let limits = file.limits.replaced_by(&args.limits);
     let (rules, requirements) = (&limits.rules, limits.requirements()?);
     let baseline = args.baseline.clone().or(file.baseline);
-    refuse(rules, baseline.is_some())?;
+    let limits_losses = limits.requirements.iter().any(|(row, _)| row.id == "max-lost");
+    refuse(rules, baseline.is_some(), limits_losses)?;
     if let Some(path) = &args.junit {
         files::refuse(path, args.show.force)?;
     }
@@ -190,9 +191,13 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
 }
 
 /// Refuses limits of which nothing can come.
-fn refuse(rules: &[Rule], has_baseline: bool) -> Result<(), Problem> {
+fn refuse(rules: &[Rule], has_baseline: bool, limits_losses: bool) -> Result<(), Problem> {
     let compares = rules.iter().any(|rule| rule.row.needs_baseline());
     let (why, remedy) = match (rules, compares, has_baseline) {
+        ([], _, false) if limits_losses => (
+            "--max-lost is no rule: it limits how many events may be lost",
+            "limit lost time with --max-noise 5%",
+        ),
         ([], _, false) => (
             "no rule is given, so nothing could fail",
             "set a limit, for example --max-noise 1%, or name a file of rules (--config)",

@@ -11,7 +11,8 @@ use rustix::process::{
     Pid, Signal, getppid, kill_process, set_parent_process_death_signal, setpgid,
 };
 use signal_hook::consts::{
-    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU,
+    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+    SIGVTALRM, SIGXCPU,
 };
 use signal_hook::{flag, low_level};
 use std::io::{self, Read};
@@ -35,8 +36,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// received it by then.
 const HELD_BACK: Duration = Duration::from_millis(200);
 
-/// What users, launchers and batch systems send to end a job; USR1, USR2 and XCPU announce its end.
-const ENDING: [i32; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU];
+/// What users, launchers, batch systems and timers send to end a job; USR1, USR2 and XCPU announce its end. 16 is SIGSTKFLT and
+/// 30 SIGPWR.
+const ENDING: [i32; 13] = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGVTALRM, SIGPROF,
+    SIGIO, 16, 30,
+];
 
 /// The role of this process.
 pub(crate) enum Role {

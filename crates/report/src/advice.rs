@@ -20,6 +20,8 @@ const LEAST_SHARE: f64 = 0.01;
 /// Other sources of the same kind are mentioned if all together cost this many times as much as the costliest.
 const MENTIONED: f64 = 1.1;
 
+/// What helps against a program's own timers.
+const OWN_TIMER: &str = "the program's own timers: fewer or longer sleeps, or a larger timer slack (prctl), so that several expire at once";
 /// No machine has more CPUs.
 const MOST_CPUS: usize = 1 << 16;
 /// Suffixes of units that systemd can move.
@@ -153,7 +155,11 @@ fn costliest<'a>(sources: &'a Breakdown, run: &Facts) -> Vec<Piece<'a>> {
         // The largest is named in any case, also if only the host or the firmware can change it.
         let named = |known: &&Source| place == 0 || known.is_in_reach();
         let known = sources::find(&row.source).filter(named).filter(|_| !injected);
-        let reduce = known.and_then(|known| reduction(known.reduce, row));
+        let reduce =
+            match run.program.as_ref().is_some_and(|program| is_own_timer(row, &program.name)) {
+                true => Some(OWN_TIMER),
+                false => known.and_then(|known| reduction(known.reduce, row)),
+            };
         let Some(reduce) = reduce else { continue };
         match kinds.iter_mut().find(|first| first.row.source == row.source) {
             // Another function of the same kind may need another remedy.
@@ -238,6 +244,13 @@ pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
         screen.indented(source.what);
         source.reduce.iter().for_each(|reduce| screen.item(Tone::Plain, reduce));
     }
+}
+
+/// Returns whether the timers of a row are those of the recorded program, by the name of the thread that armed most of them.
+fn is_own_timer(row: &SourceRow, program: &str) -> bool {
+    let armer = row.senders.first().and_then(|sender| sender.task.as_deref());
+    sources::TIMER.is(&row.source)
+        && armer.is_some_and(|armer| program.get(..armer.len()) == Some(armer))
 }
 
 /// Returns the line that names this row (`vmstat_update: …`, `NET_RX, …: …`), else the first line.

@@ -39,7 +39,7 @@ pub static REQUIREMENTS: &[Requirement] = &[
     Requirement {
         id: "min-time",
         value_name: "TIME",
-        help: "Shortest time for which each CPU must have been watched to pass anything; a program runs for as long as it does [default: 3s]",
+        help: "Minimum measured time of each CPU; below it, rules are undecided; a program runs for as long as it does [default: 3s]",
         set: |requirements, text| {
             let time = duration(text)?.as_nanos();
             requirements.min_time_ns = u64::try_from(time).unwrap_or(u64::MAX);

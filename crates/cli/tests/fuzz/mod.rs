@@ -23,7 +23,7 @@ use std::{env, fs, process, thread};
 /// More memory than any input of some megabytes may take.
 const MOST_MEMORY: usize = 500 << 20;
 /// An input that takes longer hangs, also on a machine with other things to do.
-const HANGS: Duration = Duration::from_secs(120);
+const HANGS: Duration = Duration::from_secs(30);
 
 /// A parser and what it is given.
 struct Target {

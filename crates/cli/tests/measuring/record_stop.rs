@@ -309,3 +309,20 @@ fn conditions_that_do_not_fit_are_refused() {
         assert!(done.err.contains(expected), "{words:?}: {}", done.err);
     }
 }
+
+/// The reader of the output may have ended, as that of `| head -1` does.
+#[test]
+fn what_was_met_ends_with_its_code_although_nobody_reads() {
+    let _alone = tool::alone();
+    let Some(cpu) = tool::noisy() else { return };
+    let run = ["run", "--no-save", "-d", "20s", "--stop-on", "detours>=1", "--cpus", &cpu];
+    let record = ["record", "--no-save", "--stop-on", "detours>=1", "--", "sleep", "20"];
+    for args in [&run[..], &record] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let done = std::process::Command::new(tool::ANECHOIC).args(args).stdout(writer).output();
+        let done = done.expect("it runs");
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{args:?}: {err}");
+    }
+}

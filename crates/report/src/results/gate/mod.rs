@@ -67,11 +67,13 @@ pub(crate) fn headline(found: &Gate) -> String {
     match (found.outcome, found.rules.len()) {
         (Outcome::Pass, 1) => "Passed: the rule holds.".into(),
         (Outcome::Fail, 1) => "Failed: the limit is exceeded.".into(),
-        (Outcome::Undecided, 1) => "Undecided: the rule is not shown to hold, nor exceeded.".into(),
+        (Outcome::Undecided, 1) => {
+            "Undecided: what was measured neither confirms nor refutes the rule.".into()
+        }
         (Outcome::Pass, _) => format!("Passed: all {all} hold."),
         (Outcome::Fail, _) => format!("Failed: {failed} of {all} exceeded{others}."),
         (Outcome::Undecided, _) => {
-            format!("Undecided: {undecided} of {all} not shown to hold, none exceeded.")
+            format!("Undecided: {undecided} of {all} neither confirmed nor refuted, none exceeded.")
         }
     }
 }

@@ -100,7 +100,7 @@ pub(crate) fn sentences(found: &History) -> Vec<String> {
             number(1.0 / times)
         ),
         None if found.runs.len() < FEWEST => format!(
-            "With {}, two single runs can show a change.",
+            "After {}, one run before a change and one after it can show it.",
             counted((FEWEST - found.runs.len()) as u64, "more run", "more runs")
         ),
         None => {

@@ -29,7 +29,7 @@ pub(crate) fn grain(model: &PhaseModel, grain: &GrainModel) -> Option<String> {
             match free == cell.slowdown() {
                 true => format!(" Without {title} the noise would add {shorter} less."),
                 false => format!(
-                    " By free start ({} times) the noise would add {shorter} less without {title}.",
+                    " Without {title} the noise would add {shorter} less, by the lower model (free start, {} times).",
                     slowdown(free)
                 ),
             }

@@ -122,8 +122,8 @@ fn program_sentences(summary: &Summary, program: &ProgramFacts) -> Vec<String> {
 pub(crate) fn competition_sentence(kind: Competition, cpus: usize) -> String {
     let them = if cpus == 1 { "it" } else { "them" };
     let remedy = match kind {
-        Competition::Programs(_) => "Measure while they rest, or with --fifo.",
-        Competition::Waiting(_) => "Measure while other programs rest.",
+        Competition::Programs(_) => "Repeat when these CPUs are idle, or use --fifo.",
+        Competition::Waiting(_) => "Repeat when these CPUs are idle.",
     };
     format!("{} {remedy}", competition_fact(kind, cpus, them))
 }
@@ -162,7 +162,7 @@ fn at_work_in(recording: &Recording, several: bool) -> Option<String> {
     };
     let cpus = summary.run.cpus.len();
     let fact = competition_fact(competition(&summary)?, cpus, "the measured CPUs");
-    Some(format!("{host}{fact} Measure while they rest."))
+    Some(format!("{host}{fact} Repeat when these CPUs are idle."))
 }
 
 /// States the share of the lost time that only the policy of the measuring threads caused, if it changes the picture,
@@ -178,8 +178,10 @@ fn artefact(summary: &Summary) -> Option<String> {
     }
     let longest = others.iter().max_by_key(|row| row.charged.max_ns).map(|row| {
         let name = source_name(&row.source, &row.name, &summary.run);
-        let most = length(row.charged.max_ns);
-        format!(", and the most that another source took of a detour is {most} ({name})")
+        format!(
+            ", and no other source took more than {} at once ({name} did)",
+            length(row.charged.max_ns)
+        )
     });
     Some(format!(
         "{} of it is an artefact of --fifo: the kernel takes real-time threads off a CPU so that others run there. The rest is {} of the time{}.",

@@ -11,6 +11,8 @@ use anechoic_analyze::variance::{Decision, Explained, FEWEST, SourceShare, UNATT
 
 /// Part of the squared deviations from which on one run is stated to make up the variance.
 const ALONE: f64 = 0.8;
+/// A program took longer by more than it lost from this ratio on, which is printed as more than 1.00.
+const SURELY_MORE: f64 = 1.005;
 /// Part of the share from which on a source is named.
 const NAMED: f64 = 0.5;
 
@@ -97,7 +99,9 @@ pub(in crate::results) fn largest(
         ));
     }
     let name = name(run, &row.source, &row.name);
-    Some(format!("{} of the variance comes from {name}.", rough_share(part)))
+    // The time of others may have fallen where that of this one rose.
+    let part = if part > 1.0 { "All".to_owned() } else { rough_share(part) };
+    Some(format!("{part} of the variance comes from {name}."))
 }
 
 /// States that one run makes up the variance, if one does.
@@ -142,7 +146,7 @@ pub(in crate::results) fn details(explained: &Explained, one: &str) -> Vec<Strin
             number(slope)
         ));
         let more = match explained.without {
-            _ if ends.low <= 1.0 => None,
+            _ if ends.low < SURELY_MORE => None,
             Some(_) => Some(
                 "It was longer by more than it lost, for example because caches were cold afterwards. The share counts only the lost time; the time without noise counts all of it.",
             ),
