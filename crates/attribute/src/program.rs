@@ -5,9 +5,9 @@ mod contexts;
 mod cpu_state;
 mod holders;
 mod lost_time;
-mod refills;
 mod releases;
 mod threads;
+mod timers;
 mod watch;
 
 pub use crate::names::REFILL_FUNCTION;
@@ -81,8 +81,8 @@ fn lost_time(recording: &Recording, run: &Run) -> Result<LostTime, Problem> {
     let mut lost_time = LostTime::new(program.unwrap_or_default(), &run.clock, run.start_ticks);
     lost_time.losses(recording.rows::<Loss>().each().collect::<Result<Vec<_>, _>>()?);
     let names = Names::new(recording.rows::<Name>().each().collect::<Result<Vec<_>, _>>()?);
-    lost_time.know_refills(names.refills());
-    lost_time.know_ticks(names.tick_functions());
+    lost_time.timers().know_refills(names.refills());
+    lost_time.timers().know_ticks(names.tick_functions());
     Ok(lost_time)
 }
 

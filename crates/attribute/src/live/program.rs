@@ -80,7 +80,7 @@ impl LiveProgram {
 
     /// Lets the timers be known that give control groups with a quota new time.
     pub(super) fn know_refills(&mut self, names: &Names) {
-        self.lost_time.know_refills(names.refills());
+        self.lost_time.timers().know_refills(names.refills());
     }
 
     /// Takes what is new of `run`, and attributes the detours that are over now: all events before the end of `news` have arrived.

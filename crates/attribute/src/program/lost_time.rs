@@ -12,14 +12,14 @@
 
 use super::cpu_state::{CpuState, Pauses, Span};
 use super::holders::Holder;
-use super::refills::Refills;
 use super::threads::{Left, Threads, Waking};
+use super::timers::Timers;
 use anechoic_recording::event::{Handler, Role};
 use anechoic_recording::run::Program;
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{Clock, Detour, EventKind, KernelEvent, Loss, LossKind, Members};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// The number of the idle thread of each CPU.
 const IDLE: i32 = 0;
@@ -54,9 +54,7 @@ pub(crate) struct LostTime {
     /// What each thread does, if that is wanted too.
     by_thread: Option<Threads>,
     pauses: Pauses,
-    refills: Refills,
-    /// The functions of the timer tick.
-    ticks: HashSet<u64>,
+    timers: Timers,
     /// When the run began. What happened before only shows who does what then.
     start_ticks: u64,
     has_begun: bool,
@@ -90,8 +88,7 @@ impl LostTime {
             found: Vec::new(),
             by_thread: None,
             pauses,
-            refills: Refills::default(),
-            ticks: HashSet::new(),
+            timers: Timers::default(),
             start_ticks,
             has_begun: false,
         }
@@ -104,14 +101,9 @@ impl LostTime {
         Self { by_thread: Some(threads), ..self }
     }
 
-    /// Lets the functions be known of the timers that give control groups with a quota new time.
-    pub(crate) fn know_refills(&mut self, functions: &HashSet<u64>) {
-        self.refills.know(functions);
-    }
-
-    /// Lets the functions be known of the timer tick, at which the kernel reads its clock.
-    pub(super) fn know_ticks(&mut self, functions: &HashSet<u64>) {
-        self.ticks.clone_from(functions);
+    /// Returns the timers, so that their functions can be known.
+    pub(crate) fn timers(&mut self) -> &mut Timers {
+        &mut self.timers
     }
 
     /// Returns which threads belong to the program, and what is known of each, if they are followed.
@@ -139,8 +131,8 @@ impl LostTime {
         if event.kind.has_current_thread() {
             self.expect(cpu, ticks, event.pid);
         }
-        self.refills.event(event);
-        if event.kind == EventKind::HrtimerEntry && self.ticks.contains(&event.args[1]) {
+        self.timers.event(event);
+        if self.timers.is_tick(event) {
             self.cpu(cpu).clock_read = ticks;
         }
         let is_switch = event.kind == EventKind::Switch;
@@ -357,7 +349,8 @@ impl LostTime {
         if self.members.has(tid) {
             let waited = matches!(self.threads.get(&tid), Some(Thread::Preempted { .. }));
             let idle_since = self.cpu(cpu).switched;
-            let refilled = self.refills.last_ticks().filter(|&at| at > idle_since && at < ticks);
+            let refilled =
+                self.timers.last_refill_ticks().filter(|&at| at > idle_since && at < ticks);
             if let Some(at) = refilled.filter(|_| waited && before == Some(IDLE)) {
                 begun = at.max(seen); // the interrupt that ends its idle state is still an event of the idle task
             }
@@ -400,7 +393,7 @@ impl LostTime {
         // A thread that a quota held back is put on the CPU's queue when its group has new time, as if it had been woken.
         let held = matches!(self.threads.get(&next), Some(Thread::Preempted { .. }));
         let of_own = self.members.has(prev);
-        let refilled = self.refills.last_ticks().filter(|_| held && prev == IDLE);
+        let refilled = self.timers.last_refill_ticks().filter(|_| held && prev == IDLE);
         let woken = if self.members.has(next) { self.arrive(next, cpu, ticks) } else { None };
         // The kernel counts each moment for one of two threads of the program.
         self.cpu(cpu).switch(ticks, woken.or(refilled).filter(|_| !of_own));

@@ -105,7 +105,7 @@ impl Watch {
     /// held back begins at its CPU's next event where the kernel hides that an idle CPU goes on.
     #[must_use]
     pub fn knowing_refills(mut self, address: Option<u64>) -> Self {
-        self.lost_time.know_refills(&address.into_iter().collect());
+        self.lost_time.timers().know_refills(&address.into_iter().collect());
         self
     }
 

@@ -24,10 +24,15 @@ fn built(dir: &Path) -> Option<PathBuf> {
 }
 
 /// Records the program; returns what it printed, and the result of its iterations.
-fn record(begin: &[&str], cpu: &str, program: &Path, args: &[&str]) -> (Vec<f64>, Value) {
+fn record(
+    marks: &[&str],
+    begin: &[&str],
+    (cpu, program): (&str, &Path),
+    args: &[&str],
+) -> (Vec<f64>, Value) {
     let dir = tempfile::tempdir().expect("a directory");
-    let options = ["record", "-q", "-o", arg(dir.path()), "--mark", "marked", "--"];
-    let own = [begin, &["taskset", "-c", cpu, arg(program)]].concat();
+    let options = [&["record", "-q", "-o", arg(dir.path())], marks].concat();
+    let own = [&["--"], begin, &["taskset", "-c", cpu, arg(program)]].concat();
     let done = tool::preferred(&[&options[..], &own, args].concat());
     assert_eq!(done.code, Some(0), "{}", done.err);
     let own_ns = done.out.lines().map(|line| line.parse().expect("a number")).collect();
@@ -80,7 +85,7 @@ fn iterations_take_as_long_as_the_program_says_by_each_kind_of_mark() {
             note::skipped("tracefs is not mounted");
             continue;
         }
-        let (own_ns, result) = record(marks, &cpu, &program, &[kind, "300", "same"]);
+        let (own_ns, result) = record(marks, &[], (&cpu, &program), &[kind, "300", "same"]);
         let apart = distances(&own_ns, &result);
         // Between the program's look at its clock and the mark lies the way into the kernel; a tick may hit it.
         assert!(apart[285] < 40_000.0, "{kind}: {:?}", &apart[250..]);
@@ -112,7 +117,8 @@ fn slow_iterations(cpu: &str, program: &Path) -> Result<(), Wrong> {
     let thread = ["inject", "-q", "--kind", "thread", "--rate", "20hz", "--length", "2ms"];
     let noise = start(&[&thread[..], &["--for", "10s", "--cpus", cpu]].concat());
     std::thread::sleep(Duration::from_millis(1_000));
-    let (own_ns, result) = record(&[], cpu, program, &["function", "800", "same"]);
+    let (own_ns, result) =
+        record(&["--mark", "marked"], &[], (cpu, program), &["function", "800", "same"]);
     signal(&noise, "TERM");
     wait(noise);
     // The host's speed changes: an iteration is compared with those around it.
@@ -162,7 +168,12 @@ fn iterations_that_vary_by_themselves_are_not_explained_by_noise() {
     let dir = tempfile::tempdir().expect("a directory");
     let Some(program) = built(dir.path()) else { return };
     // Ordinary threads of a busy machine do not take the CPU from it.
-    let (_, result) = record(&["chrt", "-f", "1"], &cpu, &program, &["function", "400", "random"]);
+    let (_, result) = record(
+        &["--mark", "marked"],
+        &["chrt", "-f", "1"],
+        (&cpu, &program),
+        &["function", "400", "random"],
+    );
     let lost_sd = number(&result, "/times/lost_ns/sd");
     if lost_sd > 0.1 * number(&result, "/times/wall_ns/sd") {
         return note::not_judged("whether noise explains nothing, because others ran here");

@@ -315,8 +315,8 @@ fn conditions_that_do_not_fit_are_refused() {
 fn what_was_met_ends_with_its_code_although_nobody_reads() {
     let _alone = tool::alone();
     let Some(cpu) = tool::noisy() else { return };
-    let run = ["run", "--no-save", "-d", "20s", "--stop-on", "detours>=1", "--cpus", &cpu];
-    let record = ["record", "--no-save", "--stop-on", "detours>=1", "--", "sleep", "20"];
+    let run = ["run", "--no-save", "-d", "20s", "--stop-on", "detour>1us", "--cpus", &cpu];
+    let record = ["record", "--no-save", "--stop-on", "detour>1us", "--", "sleep", "3"];
     for args in [&run[..], &record] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);

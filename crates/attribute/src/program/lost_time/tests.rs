@@ -502,7 +502,7 @@ fn a_thread_that_a_quota_held_back_goes_on_after_its_group_has_new_time() {
         let program = Program { started_by: Some(TOOL), threads: vec![A], ..Program::default() };
         let clock = builders::clock(1_000_000_000);
         let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
-        lost_time.know_refills(&[QUOTA].into());
+        lost_time.timers().know_refills(&[QUOTA].into());
         events.iter().for_each(|event| lost_time.event(event));
         lost_time.finish(SECOND);
         let first = lost_time.found().next().map(|found| (found.start_ticks, found.end_ticks));
@@ -546,7 +546,7 @@ fn the_kernel_counts_from_the_new_time_of_a_quota_on() {
         let program = Program { started_by: Some(TOOL), threads: vec![A], ..Program::default() };
         let clock = builders::clock(1_000_000_000);
         let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
-        lost_time.know_refills(&[QUOTA].into());
+        lost_time.timers().know_refills(&[QUOTA].into());
         events(function).iter().for_each(|event| lost_time.event(event));
         lost_time.finish(SECOND);
         let lost: Vec<_> =
