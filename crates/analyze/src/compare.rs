@@ -21,7 +21,7 @@ pub mod wakeups;
 
 pub use contrast::FEWEST_PAIRS;
 pub use on_file::OnFile;
-pub use programs::{ProgramChange, ReleaseChange};
+pub use programs::{LeftOutThreads, ProgramChange, ReleaseChange};
 pub use result::{
     Change, ChangedSetting, CpuChange, Difference, JobChange, LengthChange, Order, Planned, Side,
     SourceChange,

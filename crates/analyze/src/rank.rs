@@ -301,7 +301,8 @@ fn shared_method<'r>(configurations: &[Configuration<'r>]) -> Result<&'r str, Pr
     };
     if method == methods::WAKEUP {
         let why = "wake-ups are no work whose noise or time could be ranked";
-        return Err(usage(why, "`anechoic compare` compares two settings of them"));
+        let remedy = "`anechoic compare` tests whether two settings of them differ, `anechoic merge` sorts hosts by their late ones";
+        return Err(usage(why, remedy));
     }
     Ok(method)
 }

@@ -18,7 +18,8 @@ pub use latest::LateRelease;
 pub use longest::LongWait;
 pub use places::{Calls, PoolPlace, WaitPlace, WaitPlaces, places, places_of_pools, read_calls};
 pub use releases::{
-    LateBy, OVERRUN, ReleaseParts, ReleaseRow, Releases, SLACK, releases, releases_are_known,
+    LateBy, OVERRUN, ReleaseParts, ReleaseRow, Releases, SLACK, released_names, releases,
+    releases_are_known,
 };
 pub use stacks::{StackNumbers, with_stacks};
 pub use wakers::WokenBy;

@@ -6,7 +6,9 @@ use anechoic_analyze::gate::{
 use anechoic_analyze::wakeup::longest::{Chosen, LongestWakeups, longest_wakeups};
 use anechoic_analyze::wakeup::{Latencies, Wakeup, wakeup};
 use anechoic_lab::builders::{self, clock, cpu_run};
+use anechoic_lab::wakeups::{Block, record_with};
 use anechoic_recording::run::Outcome;
+use anechoic_recording::stop::{Kept, Stop, StopCondition};
 use anechoic_recording::wakeup::Sleep;
 use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Sample, Series};
 use std::path::Path;
@@ -191,6 +193,39 @@ fn a_gate_judges_every_wake_up_of_each_cpu() {
             gate.rules[0].findings.iter().filter_map(|f| Some(f.wakeups?.samples)).sum();
         let more: usize = blocks.iter().map(|(.., taken)| taken.len()).sum();
         assert_eq!(samples, 6_000 + more as u64, "{rule}");
+    }
+}
+
+/// A watch of an hour in which no wake-up was over 200 µs, of which the last second is kept: what it watched decides limits from
+/// that condition on, and nothing else. Without what it watched a second would be too short for anything.
+#[test]
+fn a_watch_in_which_nothing_came_is_decided_by_what_was_watched() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (undecided, pass) = (Decided::Undecided, Decided::Pass);
+    let dropped_ns = 3_600_000_000_000;
+    let cases = [
+        ("max-wakeup 200us", Some(dropped_ns), pass),
+        ("max-wakeup 1ms", Some(dropped_ns), pass),
+        ("max-wakeup 199us", Some(dropped_ns), undecided),
+        ("max-late >200us=1/10", Some(dropped_ns), undecided),
+        ("max-wakeup 200us", Some(1_000_000_000), undecided),
+        ("max-wakeup 200us", None, undecided),
+    ];
+    for (number, (text, dropped_ns, expected)) in cases.into_iter().enumerate() {
+        let block = Block::new(0, vec![20_000; 1_000]);
+        let kept = dropped_ns.map(|dropped_ns| Kept { asked_ns: 1_000_000_000, dropped_ns });
+        let stop = Stop { condition: StopCondition::Wakeup(200_000), met: None, kept };
+        let recording = record_with(&dir.path().join(number.to_string()), &[block], |run| {
+            run.stop_on = Some(stop);
+        });
+        let (id, limit) = text.split_once(' ').expect("a rule and its limit");
+        let rule = RULES.iter().find(|row| row.id == id).expect(id).read(limit).expect(limit);
+        let (rules, required) = ([rule], Requirements::default());
+        let examined = examine(&recording, &rules, &required, &mut |_| ()).expect("readable");
+        let gate = conclude(vec![examined], &rules, required, None, vec![]);
+        assert_eq!(gate.outcome, expected, "{text}, {dropped_ns:?}: {gate:#?}");
+        let hours = gate.rules[0].decisive().map_or(0.0, |found| found.wall_ns as f64 / 3.6e12);
+        assert_eq!(hours > 0.99, expected == pass, "{text}: {hours}");
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::builders::{self, clock, cpu_run};
 use anechoic_recording::run::{Ended, Outcome};
 use anechoic_recording::wakeup::Sleep;
-use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Sample, Series};
+use anechoic_recording::{Fixed, Parameters, Recorder, Recording, Run, Sample, Series};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -41,7 +41,17 @@ impl Block {
 /// It cannot be written.
 #[must_use]
 pub fn record(dir: &Path, blocks: &[Block]) -> Recording {
+    record_with(dir, blocks, |_| ())
+}
+
+/// Does the same for a run that is changed.
+///
+/// # Panics
+/// It cannot be written.
+#[must_use]
+pub fn record_with(dir: &Path, blocks: &[Block], change: impl FnOnce(&mut Run)) -> Recording {
     let mut run = builders::run("wakeup", clock(1_000_000_000), vec![]);
+    change(&mut run);
     let (mut all, mut samples, mut now) = (vec![], vec![], START);
     for (series, block) in (0..).zip(blocks) {
         let first_ticks = now;

@@ -8,7 +8,7 @@ use crate::parallel::Parallel;
 use crate::policy::Policy;
 pub use crate::problem::NotAvailable;
 pub use crate::program::{CpuTime, EventCost, Program, ProgramCgroup, RanOn};
-use crate::stop::{Kept, Stop};
+use crate::stop::{Kept, Stop, StopCondition};
 use crate::wakeup::IdleState;
 use crate::who::{CpuLimits, SeenThread};
 use schemars::JsonSchema;
@@ -130,6 +130,20 @@ impl Run {
     #[must_use]
     pub fn kept_after_stop(&self) -> Option<Kept> {
         self.stop_on.as_ref().and_then(Stop::part_before_met)
+    }
+
+    /// Returns the condition that ended it, if that waited for something long: its longest values and their number are chosen by
+    /// when it ended.
+    #[must_use]
+    pub fn ended_at(&self) -> Option<StopCondition> {
+        self.stop_on.as_ref().filter(|stop| stop.exceeded()).map(|stop| stop.condition)
+    }
+
+    /// Returns for how long it had watched before the part that is kept, in ns; 0 if that is all of it.
+    #[must_use]
+    pub fn dropped_ns(&self) -> u64 {
+        let kept = self.stop_on.as_ref().and_then(|stop| stop.kept);
+        kept.map_or(0, |kept| kept.dropped_ns)
     }
 
     /// Returns whether it ended by itself, and all samples of its series are there with the right result.

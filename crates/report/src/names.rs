@@ -28,7 +28,7 @@ pub(crate) fn causes(outliers: &Outliers, run: &Facts) -> Option<String> {
 /// Returns the readable name of a source, or of what made a release late, on a guest of a hypervisor, or on a machine without one.
 pub(crate) fn title_of(source: &str, name: &str, guest: bool) -> String {
     let title = match source {
-        OVERRUN => "busy thread",
+        OVERRUN => "itself",
         SLACK => "timer slack",
         _ => sources::find(source).map_or(source, |known| known.title_on(guest)),
     };

@@ -28,3 +28,4 @@ mod threads;
 mod ticks;
 mod variance;
 mod wakeup;
+mod wakeup_kinds;

@@ -5,8 +5,8 @@ use crate::schema::validate;
 use anechoic_analyze::Summary;
 use anechoic_analyze::program::{ProgramFacts, RecordingCost};
 use anechoic_analyze::waits::{
-    Behind, Blocked, Calls, Holder, HolderKind, LongestWait, Member, ThreadRow, WaitPlace,
-    WaitPlaces, WokenBy,
+    Behind, Blocked, Calls, Holder, HolderKind, LateBy, LongestWait, Member, ReleaseParts,
+    ReleaseRow, Releases, ThreadRow, WaitPlace, WaitPlaces, WokenBy,
 };
 use anechoic_recording::DelayKind;
 use anechoic_report::View;
@@ -246,4 +246,56 @@ fn what_recording_cost_is_in_brief_where_it_is_much() {
     assert!(joined(&brief).contains(stated) && joined(&all).contains(stated), "{brief}{all}");
     let (brief, all) = cost(&mut made, 4 * MS);
     assert!(!brief.contains("of its run time") && all.contains("of its run time"), "{brief}{all}");
+}
+
+/// Whatever there is to show, the screen has 40 lines; its headline, its threads, their releases and the checks are there.
+#[test]
+fn the_screen_of_a_program_has_forty_lines() {
+    let release = |name: &str, late: u64| ReleaseRow {
+        name: name.into(),
+        threads: 1,
+        tid: Some(4_712),
+        period_ns: Some(1e6),
+        releases: 3_000,
+        overruns: 3,
+        p50_ns: 80 * US,
+        p99_ns: Some(846 * US),
+        max_ns: 4 * MS,
+        late,
+        parts: ReleaseParts::default(),
+        late_parts: None,
+        late_by: vec![LateBy { source: "overrun".into(), name: String::new(), late, share: 0.5 }],
+        unseen: 0,
+    };
+    let mut made = summary([threads(), threads(), threads()].concat());
+    let rows = ["control", "logger", "camera", "sensor"].map(|name| release(name, 70)).to_vec();
+    made.releases = Some(Releases { late_ns: 100 * US, rows, left_out: 0 });
+    let calls = Calls { program: vec!["step".into()], kernel: vec![] };
+    let place = WaitPlace {
+        thread: Some("control".into()),
+        other_threads: 0,
+        calls,
+        kind: DelayKind::Preempted,
+        waits: 20,
+        delayed_ns: 40 * MS,
+        longest_ns: MS,
+    };
+    let places = vec![place; 9];
+    made.places = Some(WaitPlaces { places, others_ns: 0, unknown_ns: 30 * MS, cut_short_ns: MS });
+    let recording = Some(RecordingCost { events: 1_000, ns: 20 * MS });
+    made.run.program.iter_mut().for_each(|program| program.recording = recording);
+    let view = View { path: Some(std::path::Path::new("r")), ..View::default() };
+    let found = Found::from_value(&SUMMARY, made, &[]);
+    let text = found.screen(&view).to_text(&view);
+    assert!(text.lines().count() <= 40, "{} lines\n{text}", text.lines().count());
+    for part in [
+        "what took the time",
+        "released",
+        "late by itself (50.0 %)",
+        "delayed by",
+        "check",
+        "summary --all r",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
 }

@@ -83,9 +83,40 @@ pub struct ProgramChange {
     /// How late timers released the threads that all runs have, by name; those with fewer than ten releases in a run are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<ReleaseChange>,
+    /// The threads that only some runs have, which are not compared.
+    #[serde(skip_serializing_if = "LeftOutThreads::is_empty")]
+    pub releases_left_out: LeftOutThreads,
     /// A release that took longer counted as late, in ns; absent if that was not the same in all runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<u64>,
+}
+
+/// The names of threads, or of pools of them, whose releases are not compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct LeftOutThreads {
+    /// Those of which only runs before the change, or only runs after it, have ten releases or more.
+    pub only: [Vec<String>; 2],
+    /// Those of which some runs of both sides have ten releases or more.
+    pub some_runs: Vec<String>,
+}
+
+impl LeftOutThreads {
+    /// Returns those that are in some runs and not in all.
+    fn new(sides: &[Vec<Values>; 2], compared: &[ReleaseChange]) -> Self {
+        let names = sides.each_ref().map(|side| {
+            let programs = side.iter().filter_map(|run| run.program.as_ref());
+            let names = programs.flat_map(|program| program.releases.keys());
+            let is_compared = |name: &str| compared.iter().any(|row| row.name == name);
+            names.filter(|name| !is_compared(name)).cloned().collect::<BTreeSet<String>>()
+        });
+        let [before, after] = &names;
+        let only = [before - after, after - before].map(|names| names.into_iter().collect());
+        Self { only, some_runs: (before & after).into_iter().collect() }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How late timers released a thread of the programs, or a pool of threads, on both sides: means over runs.
@@ -127,13 +158,15 @@ pub(super) fn programs(sides: &[Vec<Values>; 2], design: &Design) -> Option<Prog
         let names: BTreeSet<String> = side.iter().map(|run| times(run).name).collect();
         names.into_iter().collect()
     });
+    let releases = releases(sides, design);
     Some(ProgramChange {
         names,
+        releases_left_out: LeftOutThreads::new(sides, &releases),
         cpu_ns: found.next()?,
         lost_ns: found.next()?,
         wall_ns: found.next(),
         is_account: all().all(|run| times(run).is_account),
-        releases: releases(sides, design),
+        releases,
         late_ns: late_ns(sides),
     })
 }
@@ -226,6 +259,18 @@ mod tests {
         let found = releases(&other_limit, &Design::Mixed);
         let [control] = &found[..] else { panic!("{found:?}") };
         assert_eq!((control.p50_ns.clear, control.late_share), (true, None));
+        let left_out = LeftOutThreads::new(&other_limit, &found);
+        assert_eq!(
+            (left_out.some_runs, left_out.only),
+            (vec!["logger".to_owned()], [vec![], vec![]])
+        );
+        let one_side = [side(10.0, 100, all), side(20.0, 100, [None; 3])];
+        let left_out = LeftOutThreads::new(&one_side, &releases(&one_side, &Design::Mixed));
+        assert_eq!(
+            (left_out.some_runs, left_out.only),
+            (vec![], [vec!["logger".to_owned()], vec![]])
+        );
+        assert!(LeftOutThreads::new(&sides, &releases(&sides, &Design::Mixed)).is_empty());
         assert_eq!(late_ns(&other_limit), None);
         assert_eq!(late_ns(&sides), Some(100));
         assert!(releases(&[vec![run(1, &[])], vec![run(1, &[])]], &Design::Mixed).is_empty());

@@ -108,8 +108,9 @@ pub struct LateChange {
     /// After the change.
     pub after: LateShare,
     /// Probability of a difference at least as large if nothing changed: that of the numbers of late ones (the conditional
-    /// test of Przyborowski and Wilenski 1940, with their dispersion), and of the shares of the runs, whichever is larger.
-    pub probability: f64,
+    /// test of Przyborowski and Wilenski 1940, with their dispersion), and of the shares of the runs, whichever is larger. Absent
+    /// if a run ended because a wake-up was late.
+    pub probability: Option<f64>,
     /// Whether the difference is significant among all of its table (Holm 1979, at 5 %).
     pub clear: bool,
 }
@@ -184,7 +185,7 @@ pub fn compare_wakeups(
         rows,
         sources: unit.sources(),
         changed: changed(&values),
-        notes: notes(&values, &names).into_iter().chain(other_kinds).collect(),
+        notes: [notes(&values, &names), ended(&sides), other_kinds.into_iter().collect()].concat(),
         trials: trials.cloned(),
     })
 }
@@ -200,6 +201,18 @@ fn values(run: &WakeupRun<'_>, swapped: Option<bool>) -> Values {
         kept: run.run.kept_after_stop().is_some(),
         ..Values::default()
     }
+}
+
+/// Returns which runs ended because a wake-up was late, and what is not compared therefore.
+fn ended(sides: &[Vec<WakeupRun<'_>>; 2]) -> Vec<String> {
+    let all = || sides.iter().flatten();
+    let Some(condition) = all().find_map(|run| run.run.ended_at()) else { return vec![] };
+    let number = all().filter(|run| run.run.ended_at().is_some()).count();
+    vec![format!(
+        "{number} of {} runs ended because a wake-up was late (--stop-on '{condition}'), so that shares of late ones are not \
+         compared",
+        all().count()
+    )]
 }
 
 /// Returns the kinds of wake-ups that all runs have, and the limit of late ones.
@@ -327,10 +340,11 @@ impl Unit<'_> {
         let roots = runs.each_ref().map(|side| side.iter().map(root).collect());
         let by_runs = Contrast::new(&roots, self.design).filter(|_| !self.by_blocks);
         let by_runs = by_runs.map_or(0.0, |contrast| contrast.probability());
+        let ended = self.sides.iter().flatten().any(|run| run.run.ended_at().is_some());
         LateChange {
             before: LateShare::new(number[0], wakeups[0], dispersion),
             after: LateShare::new(number[1], wakeups[1], dispersion),
-            probability: by_number.max(by_runs),
+            probability: (!ended).then(|| by_number.max(by_runs)),
             clear: false,
         }
     }
@@ -393,7 +407,7 @@ fn finished(tested: Vec<Tested>) -> Vec<WakeupChange> {
     for row in &tested {
         let contrasts = row.contrasts.iter().flatten();
         probabilities.extend(contrasts.map(|(contrast, _)| contrast.probability()));
-        probabilities.push(row.late.probability);
+        probabilities.extend(row.late.probability);
     }
     let clear = clear_of(&probabilities);
     let mut each = (0..probabilities.len()).map(|at| clear.contains(&at));
@@ -412,7 +426,7 @@ fn finished(tested: Vec<Tested>) -> Vec<WakeupChange> {
             }
             (None, None) => None,
         });
-        let late = LateChange { clear: is_clear(), ..late };
+        let late = LateChange { clear: late.probability.is_some() && is_clear(), ..late };
         rows.push(WakeupChange { kind, cpu, p50_ns, p99_ns, late });
     }
     rows

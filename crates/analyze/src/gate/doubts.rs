@@ -73,8 +73,13 @@ impl Default for Requirements {
 }
 
 impl Requirements {
-    /// Returns why a recording can pass no rule.
-    pub(super) fn doubts(&self, recording: &Recording, summary: &Summary) -> Vec<Doubt> {
+    /// Returns why a recording can pass no rule; `dropped_ns` counts as watched beside it.
+    pub(super) fn doubts(
+        &self,
+        recording: &Recording,
+        summary: &Summary,
+        dropped_ns: u64,
+    ) -> Vec<Doubt> {
         let run = recording.run();
         let mut doubts: Vec<Doubt> = doubt_of_state(run).into_iter().collect();
         let unwatched = run.cpus.iter().find(|cpu| cpu.last_ticks <= cpu.first_ticks);
@@ -82,7 +87,6 @@ impl Requirements {
             0 => doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) }),
             _ if run.program.is_some() => {} // its runs are as long as they are
             wall_ns => {
-                let dropped_ns = run.kept_after_stop().map_or(0, |kept| kept.dropped_ns);
                 doubts.extend(self.too_short(wall_ns.saturating_add(dropped_ns)));
             }
         }

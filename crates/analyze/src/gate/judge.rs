@@ -5,7 +5,7 @@ use super::counts::Counts;
 use super::fold::GateFold;
 use super::program::ProgramRun;
 use super::releases;
-use super::rules::{Rule, Unit, judge_increase};
+use super::rules::{Rule, Unit, dropped_ns, judge_increase};
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
 use super::{waits, wakeups};
 use crate::cluster::host_name;
@@ -82,7 +82,7 @@ pub fn examine(
         hypervisor: summary.run.hypervisor.clone(),
         cpus: summary.run.cpus.clone(),
         counts_only: false,
-        doubts: requirements.doubts(recording, &summary),
+        doubts: requirements.doubts(recording, &summary, dropped_ns(rules, run)),
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
     let elapsed_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));

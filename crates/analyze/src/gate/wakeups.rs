@@ -2,7 +2,7 @@
 //! those without kernel events.
 
 use super::doubts::concerns_gates;
-use super::rules::Rule;
+use super::rules::{Rule, dropped_ns};
 use super::woken::Woken;
 use super::{Doubt, Finding, Judged, LargestSource, Outcome, Requirements};
 use crate::cluster::host_name;
@@ -60,7 +60,7 @@ pub(super) fn examine(
         let woken = measured.map(|(key, group)| Woken {
             cpu: key.0,
             kind: key.1,
-            wall_ns,
+            wall_ns: wall_ns.saturating_add(rule.unseen_ns(run)),
             samples: group.samples,
             lost: group.lost,
             overruns: group.overruns,
@@ -80,7 +80,7 @@ pub(super) fn examine(
         program: None,
         cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
         counts_only: false,
-        doubts: doubts(recording, requirements, &groups, wall_ns),
+        doubts: doubts(recording, (rules, requirements), &groups, wall_ns),
         doubts_of_sources: vec![],
     };
     Ok((judged, findings))
@@ -125,7 +125,7 @@ fn groups(
 /// Returns why nothing is passed.
 fn doubts(
     recording: &Recording,
-    requirements: &Requirements,
+    (rules, requirements): (&[Rule], &Requirements),
     groups: &BTreeMap<Key, Group>,
     wall_ns: u64,
 ) -> Vec<Doubt> {
@@ -136,7 +136,7 @@ fn doubts(
         Some(((cpu, _), _)) => doubts.push(Doubt::NotMeasured { cpu: *cpu }),
         None if groups.is_empty() => doubts.push(Doubt::NotMeasured { cpu: None }),
         None => {
-            let dropped_ns = run.kept_after_stop().map_or(0, |kept| kept.dropped_ns);
+            let dropped_ns = dropped_ns(rules, run);
             doubts.extend(requirements.too_short(wall_ns.saturating_add(dropped_ns)));
         }
     }

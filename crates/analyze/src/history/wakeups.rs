@@ -6,6 +6,7 @@ use crate::known::{Doubt, known_doubts};
 use crate::stats::Interval;
 use crate::wakeup::{self, Latencies, Wakeup};
 use anechoic_recording::Run;
+use anechoic_recording::stop::StopCondition;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,9 @@ pub struct PastWakeups {
     /// What the run knew that makes it doubtful.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
+    /// The condition that ended the run because a wake-up was late; absent if it ended otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<StopCondition>,
     #[serde(skip)]
     late_ns: u64,
     /// What affects latency and may differ between runs.
@@ -83,9 +87,9 @@ pub struct WakeupSeries {
     pub p50: Variation,
     /// Its 99th percentile; absent if a run has none.
     pub p99: Option<Variation>,
-    /// The longest wake-up of a run.
-    pub max: Variation,
-    /// The share of late ones; absent if a run has none.
+    /// The longest wake-up of a run; absent if a run ended because a wake-up was late.
+    pub max: Option<Variation>,
+    /// The share of late ones; absent if a run has none, or ended because one was late.
     pub late: Option<Variation>,
 }
 
@@ -98,6 +102,7 @@ impl PastWakeups {
             start_utc: run.start_utc.clone(),
             latencies: found.whole().map(PastLatencies::new).collect(),
             doubts: known_doubts(run, None),
+            ended_at: run.ended_at(),
             late_ns: found.late_ns,
             settings: settings(run),
         }
@@ -161,12 +166,14 @@ impl WakeupSeries {
             runs.iter().map(|run| Some((&*run.start_utc, value(run.measured(kind)?)?))).collect()
         };
         let of_all = |values: Option<Vec<Valued<'_>>>| Variation::new(&values.unwrap_or_default());
+        let ended = runs.iter().any(|run| run.ended_at.is_some());
+        let late = value(PastLatencies::share).filter(|_| !ended);
         Self {
             kind,
             p50: of_all(value(|row| row.p50_ns)),
             p99: value(|row| row.p99_ns).map(|values| Variation::new(&values)),
-            max: of_all(value(|row| row.max_ns)),
-            late: value(PastLatencies::share).map(|values| Variation::new(&values)),
+            max: (!ended).then(|| of_all(value(|row| row.max_ns))),
+            late: late.map(|values| Variation::new(&values)),
         }
     }
 }
@@ -227,12 +234,32 @@ mod tests {
         let middle = |half: &[f64]| crate::stats::median(&mut half.to_vec());
         assert_eq!((step.before, step.after), (middle(&medians[..12]), middle(&medians[12..])));
         assert!(
-            series.max.between_runs.is_some_and(|part| part < 1e-9),
+            series.max.as_ref().and_then(|max| max.between_runs).is_some_and(|part| part < 1e-9),
             "all have the same longest one"
         );
         assert!(
             series.p99.is_some() && series.late.as_ref().is_some_and(|late| late.step.is_none())
         );
+    }
+
+    /// The longest wake-up of a run that ended because of it is as long as the condition asks.
+    #[test]
+    fn what_a_condition_chose_is_no_part_of_a_series() {
+        let place = tempfile::tempdir().expect("a directory");
+        let days = 1..=24;
+        let mut runs: Vec<PastWakeups> = days
+            .map(|day| run(place.path(), day, vec![if day < 13 { 9_000 } else { 300_000 }; 99]))
+            .collect();
+        let kind =
+            Kind::from_run(record(&place.path().join("kind"), &[Block::new(0, vec![1])]).run());
+        let found = |runs: &[PastWakeups]| {
+            WakeupHistory::new(kind.clone(), runs.to_vec(), LeftOut::default()).series.remove(0)
+        };
+        assert!(found(&runs).max.is_some_and(|max| max.step.is_some()));
+        runs[23].ended_at = Some(StopCondition::Wakeup(200_000));
+        let series = found(&runs);
+        assert_eq!((series.max, series.late), (None, None));
+        assert!(series.p50.step.is_some(), "it does not depend on when a run ends");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod period;
 
 use super::lengths::WaitLengths;
-use super::table::ThreadTable;
+use super::table::{Thread, ThreadTable};
 use anechoic_recording::{Clock, Problem, Recording, Release, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -150,6 +150,16 @@ pub fn releases(recording: &Recording) -> Result<Option<Releases>, Problem> {
 #[must_use]
 pub fn releases_are_known(recording: &Recording) -> bool {
     recording.run().program.is_some() && recording.dir().join(RELEASES).is_dir()
+}
+
+/// Returns the name of each thread by number, as rows of releases have it: that of its pool.
+///
+/// # Errors
+/// The table of threads is damaged.
+pub fn released_names(recording: &Recording) -> Result<BTreeMap<u32, Arc<str>>, Problem> {
+    let table = ThreadTable::read(recording)?;
+    let named = |thread: &Thread| Arc::clone(&table.names[thread.pool as usize]);
+    Ok(table.threads.iter().map(|(number, thread)| (*number, named(thread))).collect())
 }
 
 /// What the releases of all pools add up to.

@@ -101,3 +101,40 @@ fn no_rate_is_known_of_what_was_dropped_before_other_conditions() {
         assert_eq!(found.outcome, Outcome::Fail, "it is a fact");
     }
 }
+
+/// A run of 167 h in which what it waited for never came: what was dropped is free of that too, and of nothing else.
+#[test]
+fn what_was_dropped_while_nothing_came_counts_for_longer_detours() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut run = two_cpus::run(SECOND);
+    run.policy = Policy::other();
+    run.stop_on = Some(Stop {
+        condition: StopCondition::Longer(1_000_000),
+        met: None,
+        kept: Some(Kept { asked_ns: 1_000_000_000, dropped_ns: 601_190_000_000_000 }),
+    });
+    let quiet =
+        two_cpus::record(&dir.path().join("other"), &run, &[("timer-tick", even(100.0, 30e-6, 1))]);
+    use Outcome::{Pass, Undecided};
+    let cases = [
+        ("max-detour 1ms", Pass, 167.0),
+        ("max-rate >1ms=1/h", Pass, 167.0),
+        // One second of the time in which they may have come is no sample.
+        ("max-detour 900us", Undecided, 1.0 / 3_600.0),
+        ("max-rate >900us=1/h", Undecided, 1.0 / 3_600.0),
+    ];
+    for (text, expected, hours) in cases {
+        let found = judge(&quiet, text);
+        assert_eq!(found.outcome, expected, "case: {text}: {found:?}");
+        let seen = found.decisive().map(|finding| finding.wall_ns as f64 / 3.6e12);
+        assert!(
+            seen.is_none_or(|seen| (seen / hours - 1.0).abs() < 0.02),
+            "case: {text}: {seen:?}"
+        );
+    }
+    run.policy = Policy::fifo(1);
+    let quiet =
+        two_cpus::record(&dir.path().join("fifo"), &run, &[("timer-tick", even(100.0, 30e-6, 1))]);
+    let found = judge(&quiet, "max-detour 1ms");
+    assert_eq!(found.outcome, Undecided, "artefacts were longer and ended nothing: {found:?}");
+}

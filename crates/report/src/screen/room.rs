@@ -12,16 +12,16 @@ struct Paragraph {
 }
 
 impl Screen {
-    /// Returns the paragraphs that this many lines have room for. Those of the `foremost` section, named by how its heading
-    /// begins, are chosen before the others. A section without its heading is left out.
-    pub(crate) fn in_lines(self, mut room: usize, foremost: &str, view: &View<'_>) -> Self {
+    /// Returns the paragraphs that this many lines have room for. Those of the `foremost` section, if there is one, named by how its
+    /// heading begins, are chosen before the others. A section without its heading is left out.
+    pub(crate) fn in_lines(self, mut room: usize, foremost: Option<&str>, view: &View<'_>) -> Self {
         let mut paragraphs: Vec<(Paragraph, bool)> =
             self.into_paragraphs().into_iter().map(|paragraph| (paragraph, false)).collect();
         for wanted in [true, false] {
             let (mut is_foremost, mut has_heading) = (false, true);
             for (paragraph, is_kept) in &mut paragraphs {
                 if let Some(heading) = &paragraph.section {
-                    is_foremost = heading.starts_with(foremost);
+                    is_foremost = foremost.is_some_and(|begin| heading.starts_with(begin));
                     has_heading = true;
                 }
                 let lines = paragraph.screen.to_text(view).lines().count();
@@ -78,12 +78,12 @@ mod tests {
         });
         let view = View::default();
         let shown = |room: usize, foremost: &str| {
-            let text = screen.clone().in_lines(room, foremost, &view).to_text(&view);
+            let text = screen.clone().in_lines(room, Some(foremost), &view).to_text(&view);
             assert!(text.lines().count() <= room, "{room} lines: {text}");
             text.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
         };
         let all = screen.to_text(&view);
-        assert_eq!(screen.clone().in_lines(100, "published", &view).to_text(&view), all);
+        assert_eq!(screen.clone().in_lines(100, Some("published"), &view).to_text(&view), all);
         assert_eq!(shown(0, "published"), "");
         assert_eq!(shown(4, "published"), "published, published 0, published 1");
         assert_eq!(

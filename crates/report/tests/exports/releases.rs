@@ -37,20 +37,53 @@ fn with_releases(dir: &Path) -> Recording {
 }
 
 #[test]
-fn hgrm_holds_the_latencies_of_releases_if_it_is_asked_to() {
+fn hgrm_holds_the_latencies_of_the_releases_of_one_thread() {
     let dir = tempfile::tempdir().expect("a directory");
     let recording = with_releases(&dir.path().join("r"));
-    for (cpus, max, count) in [(None, "250.", 5), (Some(&[1][..]), "5.", 2)] {
-        let files = export_of(&recording, "hgrm", &[("releases", "")], cpus).expect("a file");
-        let [file] = &files[..] else { panic!("one file") };
-        let text = String::from_utf8_lossy(file);
+    let asked = |thread: Option<&str>, cpus: Option<&[u32]>| {
+        let thread = thread.map(|name| ("thread", name));
+        let options: Vec<(&str, &str)> = [("releases", "")].into_iter().chain(thread).collect();
+        let files = export_of(&recording, "hgrm", &options, cpus)?;
+        Ok::<_, anechoic_recording::Problem>(String::from_utf8_lossy(&files.concat()).into_owned())
+    };
+    let cases = [
+        (Some("first"), None, "250.", 3, "first"),
+        (Some("worker"), None, "5.", 2, "worker"),
+        (None, Some(&[1][..]), "5.", 2, "worker"),
+    ];
+    for (thread, cpus, max, count, name) in cases {
+        let text = asked(thread, cpus).expect("a file");
         let found = text.lines().find(|line| line.starts_with("#[Max")).expect("a line");
         assert!(found.contains(&format!(" {max}")), "{found}");
         assert!(found.ends_with(&format!(" {count}]")), "{found}");
+        assert_eq!(text.lines().last(), Some(&*format!("# releases of {name}")));
     }
-    let bare = record(&dir.path().join("bare"), &[]);
-    let refused = export_of(&bare, "hgrm", &[("releases", "")], None).expect_err("has none");
-    assert!(refused.to_string().contains("no releases"), "{refused}");
+    let refusals = [
+        (None, None, "threads of 2 names", "--thread: first, worker"),
+        (Some("second"), None, "no timer released a thread 'second'", "first, worker"),
+        (Some("first"), Some(&[1][..]), "no timer released a thread 'first'", "there: worker"),
+    ];
+    for (thread, cpus, why, remedy) in refusals {
+        let problem = asked(thread, cpus).expect_err("refused").to_string();
+        assert!(problem.contains(why) && problem.contains(remedy), "{problem}");
+    }
+}
+
+/// A recording without them, one of a program without the events, and one whose timers released nothing.
+#[test]
+fn what_has_no_releases_is_refused_with_what_helps() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let refused = |recording: &Recording| {
+        export_of(recording, "hgrm", &[("releases", "")], None).expect_err("has none").to_string()
+    };
+    let bare = refused(&record(&dir.path().join("bare"), &[]));
+    assert!(bare.contains("no releases") && bare.contains("anechoic record"), "{bare}");
+    let old = refused(&program(&dir.path().join("old")));
+    assert!(old.contains("no releases") && !old.contains("anechoic attribute"), "{old}");
+    let recording = program(&dir.path().join("none"));
+    recording.derive::<Release>().expect("writable").finish().expect("there is space");
+    let none = refused(&Recording::open(&dir.path().join("none")).expect("just written"));
+    assert!(none.contains("no timer released a thread of the program"), "{none}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::*;
 use crate::wakeup::wakeup;
 use anechoic_lab::wakeups::{Block, record};
+use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -248,4 +249,35 @@ fn sources_are_compared_only_where_all_runs_have_the_same_kinds() {
         |found: &WakeupComparison| found.notes.iter().any(|note| note.contains("is not compared"));
     assert!(!noted(&alike) && noted(&other), "{:?}", other.notes);
     assert_eq!(other.rows.len(), 1, "what both have is compared");
+}
+
+/// The runs after the change end at their first late wake-up, so that their share of late ones says when they ended.
+#[test]
+fn runs_that_a_late_wake_up_ended_are_not_compared_by_their_late_ones() {
+    let (template, mut random) = (template(), Pcg64Mcg::seed_from_u64(38));
+    let law = Law { late: 0.0, ..SAME };
+    let mut sides = [0, 1].map(|side| {
+        (0..4).map(|at| run(&template, law, 2 * at + side, &mut random)).collect::<Vec<_>>()
+    });
+    sides[1].iter_mut().for_each(|(_, found)| found.rows[0].late = 40);
+    let compared = |sides: &[Vec<(Run, Wakeup)>; 2]| {
+        let sides = sides.each_ref().map(|side| {
+            side.iter().map(|(run, found)| WakeupRun { run, found }).collect::<Vec<_>>()
+        });
+        compare_wakeups(["a".into(), "b".into()], [&sides[0], &sides[1]], None).expect("alike")
+    };
+    let found = compared(&sides);
+    assert!(found.rows[0].late.clear && found.verdict == WakeupVerdict::Changed, "{found:#?}");
+    sides[1][2].0.stop_on = Some(Stop {
+        condition: StopCondition::Wakeup(200_000),
+        met: Some(StoppedBy { cpu: 0, start_ticks: 1, end_ticks: 2, second: None, thread: None }),
+        kept: None,
+    });
+    let found = compared(&sides);
+    let late = found.rows[0].late;
+    assert_eq!((late.probability, late.clear), (None, false));
+    assert_eq!(found.verdict, WakeupVerdict::NotShown);
+    let stated = found.notes.iter().any(|note| note.starts_with("1 of 8 runs ended because"));
+    assert!(stated, "{:?}", found.notes);
+    assert!(found.rows[0].p50_ns.is_some_and(|median| median.interval.is_some()));
 }

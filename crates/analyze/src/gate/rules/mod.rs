@@ -174,6 +174,13 @@ impl RuleRow {
     }
 }
 
+/// Returns for how long a run had watched before the part that is kept, as far as that counts for each of the rules that can
+/// be judged.
+pub(super) fn dropped_ns(rules: &[Rule], run: &Run) -> u64 {
+    let judged = rules.iter().filter(|rule| rule.refusal(run).is_none());
+    judged.map(|rule| rule.unseen_ns(run)).min().unwrap_or_else(|| run.dropped_ns())
+}
+
 impl Rule {
     /// Returns whether another rule limits the same quantity.
     #[must_use]
@@ -188,18 +195,30 @@ impl Rule {
         if self.row.unit == Unit::Nanoseconds { self.limit as u64 } else { own }
     }
 
-    /// Returns for how long a run had watched before the part of it that is kept, if no detour of that time could count: the
-    /// run waited for one that is no longer. Otherwise 0.
+    /// Returns for how long a run had watched before the part of it that is kept, if nothing in that time could count: the
+    /// run waited for what is no longer. Otherwise 0.
     pub(super) fn unseen_ns(&self, run: &Run) -> u64 {
-        let kept = run.kept_after_stop().filter(|_| self.doubt_of_kept(run).is_none());
-        kept.map_or(0, |kept| kept.dropped_ns)
+        if self.knows_dropped(run) { run.dropped_ns() } else { 0 }
     }
 
     /// Returns a doubt if what is kept of a run is no sample for it: the part that ends with the detour for which the run
     /// waited. It is one where all is kept, or where no detour of the time before was as long as those that count.
     pub(super) fn doubt_of_kept(&self, run: &Run) -> Option<Doubt> {
         run.kept_after_stop()?;
-        let known_over_ns = match run.stop_on.as_ref()?.condition {
+        let doubt = Doubt::Kept { longer_than_ns: self.dropped_within_ns(run) };
+        (!self.knows_dropped(run)).then_some(doubt)
+    }
+
+    /// Returns whether nothing that it counts came before the part of a run that is kept.
+    fn knows_dropped(&self, run: &Run) -> bool {
+        let holds = self.dropped_within_ns(run).is_some_and(|ns| self.counts_over_ns() >= ns);
+        holds && !self.row.needs_baseline()
+    }
+
+    /// Returns the length that nothing exceeded for which a run waited, in ns, before it ended; absent if the run waited for
+    /// something else.
+    fn dropped_within_ns(&self, run: &Run) -> Option<u64> {
+        match run.stop_on.as_ref()?.condition {
             // Under a real-time policy, artefacts of it were longer and ended nothing.
             StopCondition::Longer(ns) if !self.judges_threads() => {
                 Some(ns).filter(|_| !run.policy.is_fifo())
@@ -212,10 +231,7 @@ impl Rule {
                 Some(ns)
             }
             _ => None,
-        };
-        let holds = known_over_ns.is_some_and(|ns| self.counts_over_ns() >= ns);
-        let doubt = Doubt::Kept { longer_than_ns: known_over_ns };
-        (!holds || self.row.needs_baseline()).then_some(doubt)
+        }
     }
 
     /// Returns the longest detour, of the sources that it counts, that any of these rules allows; absent if none limits it.

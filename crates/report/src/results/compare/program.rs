@@ -4,13 +4,15 @@ use super::{differences, in_sentences, name, side_heads};
 use crate::screen::Screen;
 use crate::style::{clip, listed, plain};
 use crate::table::Table;
-use crate::units::{asked, between, count, noise, number, rate, span};
+use crate::units::{asked, between, count, noise, number, rate, span, time};
 use anechoic_analyze::compare::{
     Change, Comparison, Difference, Order, ProgramChange, ReleaseChange, Side,
 };
 
 /// Widest name of a program.
 const NAME: usize = 20;
+/// Number of threads that are named whose releases are not compared.
+const FEW: usize = 5;
 
 /// Returns how much each side lost.
 pub(super) fn values(found: &Comparison) -> String {
@@ -53,8 +55,12 @@ fn on_both(begin: &str, [side, other]: [&str; 2], times: Difference) -> String {
     format!("{begin} {before} {side} and {after} {other}{}.", interval.unwrap_or_default())
 }
 
+/// Writes a time; below 10 ms in two digits.
 fn ns(ns: f64) -> String {
-    span(ns.abs().round() as u64)
+    match ns.abs() {
+        ..9_950_000.0 => time(ns.abs()),
+        ns => span(ns.round() as u64),
+    }
 }
 
 /// Writes a difference of times with its sign.
@@ -95,7 +101,9 @@ pub(super) fn add(found: &Comparison, program: &ProgramChange, screen: &mut Scre
 
 /// Adds how late timers released the threads that all runs have.
 fn add_releases(found: &Comparison, program: &ProgramChange, screen: &mut Screen) {
+    let only = || only_on_one_side(found, program);
     if program.releases.is_empty() {
+        only().iter().for_each(|line| screen.note(line));
         return;
     }
     let latencies: Vec<(String, Difference)> =
@@ -113,6 +121,27 @@ fn add_releases(found: &Comparison, program: &ProgramChange, screen: &mut Screen
         screen.section(&format!("late releases, over {}: percent of all", asked(late_ns)));
         let caption = "Share of late releases on both sides, in percent";
         screen.table(by_thread(&late, found, [percent, percent], caption));
+    }
+    only().iter().for_each(|line| screen.note(line));
+}
+
+/// Names the threads whose releases are not compared, because some runs have none of them or few.
+fn only_on_one_side(found: &Comparison, program: &ProgramChange) -> Vec<String> {
+    let names = &program.releases_left_out;
+    let sides = [&found.before, &found.after].map(name);
+    let only = sides.iter().zip(&names.only).filter(|(_, names)| !names.is_empty());
+    let only = only.map(|(side, names)| format!("releases only in {side}: {}", first(names)));
+    let some = (!names.some_runs.is_empty())
+        .then(|| format!("releases only in some runs of a side: {}", first(&names.some_runs)));
+    only.chain(some).collect()
+}
+
+/// Names the first threads of a list, and states how many more there are.
+fn first(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(FEW).map(|name| thread(name)).collect();
+    match names.len().saturating_sub(FEW) {
+        0 => listed(&shown),
+        more => format!("{} and {} more", shown.join(", "), count(more as u64)),
     }
 }
 

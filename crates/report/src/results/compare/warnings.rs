@@ -79,7 +79,7 @@ fn advice(found: &Comparison) -> Option<String> {
 mod tests {
     use super::super::tests::comparison;
     use super::*;
-    use anechoic_analyze::compare::{Difference, ProgramChange};
+    use anechoic_analyze::compare::{Difference, LeftOutThreads, ProgramChange};
 
     /// Returns recorded programs of these names that took a second on either side.
     fn program_of(names: [&str; 2]) -> ProgramChange {
@@ -91,6 +91,7 @@ mod tests {
             is_account: true,
             lost_ns: same,
             releases: vec![],
+            releases_left_out: LeftOutThreads::default(),
             late_ns: None,
         }
     }

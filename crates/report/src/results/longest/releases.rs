@@ -57,7 +57,7 @@ fn parts(release: &LateRelease) -> String {
 /// Names the parts of a release that took time.
 pub(crate) fn release_parts(parts: &ReleaseParts) -> String {
     let all = [
-        ("busy thread", parts.overrun_ns),
+        ("itself", parts.overrun_ns),
         ("slack", parts.slack_ns),
         ("timer", parts.timer_ns),
         ("interrupt", parts.interrupt_ns),

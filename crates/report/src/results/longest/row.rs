@@ -26,16 +26,16 @@ pub static LONGEST: Row<LongestDetours> = Row {
 
 /// The options of the result.
 pub static OPTIONS: &[OptionRow] = &[
-    OptionRow::new("number", Value::Count { least: 1, most: 1_000 }, "N", "How many detours")
+    OptionRow::new("number", Value::Count { least: 1, most: 1_000 }, "N", "How many detours, or wake-ups; of a program also so many waits and releases of its threads")
         .short('n')
         .default("10"),
-    OptionRow::new("cpus", Value::Cpus, "LIST", "Only detours of these CPUs, for example 2-5")
+    OptionRow::new("cpus", Value::Cpus, "LIST", "Only detours, wake-ups, waits and releases on these CPUs, for example 2-5")
         .short('c'),
     OptionRow::new(
         "without",
         Value::Matching(sources_by_id),
         "SOURCES",
-        "Leave out detours that contain these sources: identifiers of the catalogue (docs/reference/sources.md), or patterns such as 'softirq*'",
+        "Leave out detours and wake-ups with these sources, not waits and releases: identifiers of the catalogue (docs/reference/sources.md), or patterns such as 'softirq*'",
     )
     .many(),
     OptionRow::new(

@@ -87,12 +87,17 @@ fn sources(found: &LongestDetours) -> String {
 
 /// Returns what took most of a detour, and how much of it; `None` if its cause is unknown.
 pub(crate) fn took_most(story: &DetourStory, run: &Facts) -> Option<String> {
+    let ((source, name), took) = most(story)?;
+    Some(format!("{} took {} of it", source_name(source, name, run), length(took)))
+}
+
+/// Returns the source that took most of a detour, with its name and that time in ns; `None` if its cause is unknown.
+pub(crate) fn most(story: &DetourStory) -> Option<((&str, &str), u64)> {
     let mut took: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for row in &story.activities {
         *took.entry((&row.source, &row.name)).or_default() += row.self_ns;
     }
-    let ((source, name), took) = took.into_iter().max_by_key(|(_, took)| *took)?;
-    Some(format!("{} took {} of it", source_name(source, name, run), length(took)))
+    took.into_iter().max_by_key(|(_, took)| *took)
 }
 
 /// Returns length, CPU, start and steal of a detour.

@@ -42,7 +42,7 @@ pub fn longest_wakeups(found: &LongestWakeups, view: &View<'_>) -> Screen {
         stories::activities(&wakeup.story, &found.run, view.all, &mut screen);
     }
     let mut others = wakeups.map(|(number, wakeup)| {
-        let most = stories::took_most(&wakeup.story, &found.run);
+        let most = stopped::cause(&wakeup.story, &found.run);
         let most = most.map_or(String::new(), |most| format!(" · {most}"));
         format!("{}. {}{most}", count(number), title(wakeup, found))
     });
@@ -98,6 +98,6 @@ fn longest(found: &LongestWakeups) -> String {
         length(first.story.length_ns),
         first.story.cpu,
     );
-    let most = stories::took_most(&first.story, &found.run);
+    let most = stopped::cause(&first.story, &found.run);
     most.map_or(format!("{text}."), |most| format!("{text}; {most}."))
 }

@@ -24,6 +24,8 @@ const MOST_ROWS: usize = 12;
 const SOME: usize = 9;
 const FEW: usize = 6;
 const FEW_OF_PROGRAM: usize = 3;
+/// The same beside many other tables.
+const FEWEST: usize = 2;
 /// Rows with a smaller share are left out.
 const LEAST_SHARE: f64 = 0.000_5;
 /// Gaps are mentioned from this part of the median on.
@@ -250,6 +252,12 @@ pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, scr
     let table = table(&sources.rows, run, view, |row, _| who(row));
     let few = if run.program.is_some() { FEW_OF_PROGRAM } else { FEW };
     screen.table(shortened(table, &sources.rows, shown(&sources.rows).min(few)));
+}
+
+/// Adds the largest sources alone, where other tables need the room.
+pub(crate) fn add_fewest(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
+    let table = table(&sources.rows, run, view, |_, _| vec![]);
+    screen.table(shortened(table, &sources.rows, shown(&sources.rows).min(FEWEST)));
 }
 
 /// Returns the table, shortened to this many rows.

@@ -110,7 +110,11 @@ impl Study {
             end.note("--all shows everything, with figures and how to read the tables");
             let taken = [&screen, &end].map(|part| part.to_text(view).lines().count());
             let room = LINES.saturating_sub(taken.iter().sum());
-            screen.append(self.shown.clone().in_brief(view).in_lines(room, self.foremost, view));
+            screen.append(self.shown.clone().in_brief(view).in_lines(
+                room,
+                Some(self.foremost),
+                view,
+            ));
         }
         screen.append(end);
         screen

@@ -1,5 +1,6 @@
 //! The table of CPUs with the noise of each.
 
+use super::releases;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
@@ -64,9 +65,11 @@ pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
         false => (briefly(HEADS.to_vec(), false), &GROUPS[..2]),
     };
     let mut table = Table::numeric(&heads).grouped(groups).captioned(caption(summary));
-    let folded = summary.cpus.len() > FEW;
+    // A screen with a table of releases has room for all CPUs together only.
+    let few = if releases::shown(summary).is_empty() || summary.cpus.len() == 1 { FEW } else { 0 };
+    let folded = summary.cpus.len() > FEW && few > 0;
     let shown = if folded { worst(&summary.cpus) } else { summary.cpus.iter().collect() };
-    let rows = shown.into_iter().take(FEW).map(|cpu| cpu_row(cpu, of_program));
+    let rows = shown.into_iter().take(few).map(|cpu| cpu_row(cpu, of_program));
     let total = (summary.cpus.len() > 1).then(|| total_row(summary));
     rows.chain(total).for_each(|row| table.row(briefly(row, of_program)));
     screen.table(table);

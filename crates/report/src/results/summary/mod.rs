@@ -18,10 +18,13 @@ use crate::results::live::self_test;
 use crate::results::longest;
 use crate::results::longest::stopped;
 use crate::results::sources::{self, owners, suspects};
-use crate::screen::{Fact, Screen};
-use crate::style::View;
+use crate::screen::{Fact, InBrief, Screen};
+use crate::style::{Tone, View};
 use crate::{advice, certainty, heading};
 use anechoic_analyze::Summary;
+
+/// Number of lines of a screen.
+const LINES: usize = 40;
 
 /// Shows the noise of one run, its sources, how reliable the numbers are, and what would reduce the noise.
 ///
@@ -39,6 +42,7 @@ pub fn summary(summary: &Summary, view: &View<'_>) -> Screen {
     screen.gap();
     match view.all {
         true => add_all(summary, view, &mut screen),
+        false if summary.run.program.is_some() => add_program(summary, view, &mut screen),
         false => add_briefly(summary, view, &mut screen),
     }
     screen.path_and_more(view);
@@ -50,10 +54,6 @@ fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let run = &summary.run;
     cpus::add_briefly(summary, screen);
     screen.gap();
-    threads::add_briefly(summary, screen);
-    wakers::add_briefly(summary, view, screen);
-    releases::add_briefly(summary, view, screen);
-    places::add_briefly(summary, screen);
     if let Some(found) = &summary.sources {
         sources::add_briefly(found, run, view, screen);
         screen.gap();
@@ -66,6 +66,47 @@ fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     if let Some(found) = &summary.sources {
         advice::add_briefly(found, run, view, screen);
     }
+}
+
+/// Adds what a screen has room for of a recorded program, what matters most first, and always the checks.
+fn add_program(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
+    let is_remark = |fact: &Fact| fact.in_brief == InBrief::Whole && fact.tone == Tone::Quiet;
+    let (remarks, checks): (Vec<Fact>, Vec<Fact>) = facts(summary).into_iter().partition(is_remark);
+    let checks = Screen::from_fn(|screen| screen.checked(checks, false));
+    let end = Screen::from_fn(|screen| screen.path_and_more(view));
+    let lines = |screen: &Screen| screen.to_text(view).lines().count();
+    let room = LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end));
+    let parts = Screen::from_fn(|screen| add_parts(summary, remarks, view, screen));
+    screen.append(parts.in_lines(room, None, view));
+    screen.append(checks);
+}
+
+/// Adds all parts of a recorded program in brief.
+fn add_parts(summary: &Summary, remarks: Vec<Fact>, view: &View<'_>, screen: &mut Screen) {
+    let run = &summary.run;
+    cpus::add_briefly(summary, screen);
+    screen.gap();
+    threads::add_briefly(summary, screen);
+    releases::add_briefly(summary, view, screen);
+    if let Some(found) = &summary.sources {
+        match releases::shown(summary).is_empty() || found.rows.is_empty() {
+            true => sources::add_briefly(found, run, view, screen),
+            false => sources::add_fewest(found, run, view, screen),
+        }
+        screen.gap();
+    } else if let Some(found) = &summary.suspects {
+        suspects::add(found, run, view, screen);
+        screen.gap();
+    }
+    places::add_briefly(summary, screen);
+    owners::add_briefly(summary, view, screen);
+    screen.gap();
+    wakers::add_briefly(summary, view, screen);
+    screen.facts(remarks);
+    if let Some(found) = &summary.sources {
+        advice::add_briefly(found, run, view, screen);
+    }
+    screen.gap();
 }
 
 /// Adds everything that is known.

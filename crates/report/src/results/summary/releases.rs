@@ -11,7 +11,7 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::waits::{ReleaseRow, Releases};
 
 /// Number of threads in a brief table.
-const FEW: usize = 3;
+const FEW: usize = 2;
 /// A thread with fewer releases and without a period is not in it.
 const FEWEST: u64 = 10;
 /// Number of causes that are named beside a row.
@@ -30,14 +30,13 @@ const SECTION: Section =
 
 const EXPLANATION: &str = "latency: from the time for which the thread had set its timer to the switch to the thread; its return to the program follows. \
      overruns: programmed times that had passed when the thread slept again. late by: what took most of late releases, with its share of their \
-     latency; busy thread: the time had passed before the thread set its timer; timer slack: the kernel may delay the timers of ordinary threads.";
+     latency; itself: the thread was still busy when the time passed; timer slack: the kernel may delay the timers of ordinary threads.";
 
 /// Adds the threads with most late releases.
 pub(crate) fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let Some(releases) = &summary.releases else { return };
     left_out(releases).iter().for_each(|text| screen.warning(text));
-    let counts = |row: &&ReleaseRow| row.releases >= FEWEST || row.period_ns.is_some();
-    let rows: Vec<&ReleaseRow> = releases.rows.iter().filter(counts).collect();
+    let rows = shown(summary);
     if rows.is_empty() {
         return;
     }
@@ -48,6 +47,12 @@ pub(crate) fn add_briefly(summary: &Summary, view: &View<'_>, screen: &mut Scree
     table.asides(asides.iter().map(String::as_str));
     screen.table(table.first(FEW, false, |_| format!("{left} more")));
     screen.gap();
+}
+
+/// Returns the threads that are worth a row of a brief table.
+pub(super) fn shown(summary: &Summary) -> Vec<&ReleaseRow> {
+    let rows = summary.releases.iter().flat_map(|releases| &releases.rows);
+    rows.filter(|row| row.releases >= FEWEST || row.period_ns.is_some()).collect()
 }
 
 /// Adds all threads that timers released.

@@ -1,5 +1,6 @@
 //! The table of the threads of a recorded program: for how long each executed and waited, and who had the CPU.
 
+use super::releases;
 use crate::names::holder;
 use crate::screen::{Screen, Section};
 use crate::style::{View, plain};
@@ -10,6 +11,8 @@ use anechoic_analyze::waits::{Blocked, HolderKind, ThreadRow};
 
 /// Number of threads in a brief table.
 const FEW: usize = 3;
+/// The same beside a table of releases.
+const FEW_BESIDE_RELEASES: usize = 2;
 /// Number of holders that are named beside a row.
 const NAMED: usize = 2;
 /// Widest name of a thread on a narrow screen.
@@ -32,8 +35,9 @@ pub(crate) fn add_briefly(summary: &Summary, screen: &mut Screen) {
     let asides: Vec<String> = threads.iter().map(blocked_most).collect();
     let mut table = table(&lines, false);
     table.asides(asides.iter().map(String::as_str));
-    let left = threads.len().saturating_sub(FEW);
-    screen.table(table.first(FEW, false, |_| format!("{left} more")));
+    let few = if releases::shown(summary).is_empty() { FEW } else { FEW_BESIDE_RELEASES };
+    let left = threads.len().saturating_sub(few);
+    screen.table(table.first(few, false, |_| format!("{left} more")));
     screen.gap();
 }
 

@@ -18,6 +18,12 @@ use anechoic_analyze::wakeup::Kind;
 
 /// Number of runs in a shortened table, the newest.
 const SHOWN: usize = 10;
+/// Number of kinds of wake-ups in a shortened table.
+const MOST_KINDS: usize = 16;
+/// Number of changes that are stated.
+const MOST_CHANGES: usize = 4;
+/// The median of each kind is stated if there are no more.
+const FEW_KINDS: usize = 2;
 /// What is not known from so few wake-ups.
 const NOTHING: &str = "–";
 
@@ -35,7 +41,17 @@ pub(crate) fn wakeup_history(found: &WakeupHistory, view: &View<'_>) -> Screen {
     screen.headline(&sentences(found).join(" "));
     let known = found.runs.iter().flat_map(|run| &run.doubts);
     doubts(found.runs.len(), known).iter().for_each(|text| screen.warning(text));
+    ended(found).iter().for_each(|text| screen.warning(text));
     changed_settings(&found.changed).iter().for_each(|text| screen.warning(text));
+    if !view.all && found.series.len() > 1 {
+        screen.section("runs, µs");
+        screen.table(by_kind(found));
+        left_out([0, found.older, found.not_whole, found.others])
+            .iter()
+            .for_each(|line| screen.note(line));
+        screen.note("--all shows each run");
+        return screen;
+    }
     let hidden = if view.all { 0 } else { found.runs.len().saturating_sub(SHOWN) };
     let names: Vec<Kind> = found.series.iter().map(|series| series.kind).collect();
     for series in &found.series {
@@ -60,6 +76,17 @@ pub(crate) fn wakeup_history(found: &WakeupHistory, view: &View<'_>) -> Screen {
     screen
 }
 
+/// States how many runs ended because a wake-up was late, and what is not judged therefore.
+fn ended(found: &WakeupHistory) -> Option<String> {
+    let mut all = found.runs.iter().filter_map(|run| run.ended_at);
+    let condition = all.next()?;
+    Some(format!(
+        "{} of {}: ended because a wake-up was late (--stop-on '{condition}'), so that the longest ones and the shares of late ones are not judged.",
+        count(1 + all.count() as u64),
+        counted(found.runs.len() as u64, "run", "runs"),
+    ))
+}
+
 fn time(ns: Option<f64>) -> String {
     ns.map_or_else(|| NOTHING.into(), micros)
 }
@@ -81,6 +108,34 @@ fn runs(found: &WakeupHistory, series: &WakeupSeries, hidden: usize) -> Table {
         .number(&late, |(_, row)| count(row.late))
         .number("share", |(_, row)| words::late_share(row.late_share))
         .captioned("Wake-ups of each run, of all its CPUs, µs")
+}
+
+/// Returns the kinds of wake-ups, one row each, with how much their runs differ.
+fn by_kind(found: &WakeupHistory) -> Table {
+    let names: Vec<Kind> = found.series.iter().map(|series| series.kind).collect();
+    let mean = |variation: Option<&Variation>| time(variation.and_then(|it| it.mean));
+    let late = format!("> {}, newest", asked(found.late_ns));
+    Table::with_rows(&found.series)
+        .name("kind", |series| kinds::name(series.kind, &names).unwrap_or_default())
+        .number("p50", |series| mean(Some(&series.p50)))
+        .number("between runs", |series| varies(Some(&series.p50)))
+        .number("p99", |series| mean(series.p99.as_ref()))
+        .number("between runs ", |series| varies(series.p99.as_ref()))
+        .number("longest", |series| mean(series.max.as_ref()))
+        .number(&late, |series| newest(found, series.kind).map_or(NOTHING.into(), |row| count(row.late)))
+        .captioned("Kinds of wake-ups: geometric means over the runs, and standard deviations between them")
+        .first(MOST_KINDS, false, |more| format!("and {} more", count(more as u64)))
+}
+
+/// Writes how much a value varies from run to run.
+fn varies(variation: Option<&Variation>) -> String {
+    let deviation = variation.and_then(|it| it.between_runs);
+    deviation.map_or_else(|| NOTHING.into(), |part| format!("± {:.1} %", part * 100.0))
+}
+
+/// Returns the wake-ups of this kind in the newest run.
+fn newest(found: &WakeupHistory, kind: Kind) -> Option<&PastLatencies> {
+    found.runs.last()?.latencies.iter().find(|row| row.kind == kind)
 }
 
 /// Draws the quantiles of the runs in their order.
@@ -118,11 +173,12 @@ pub(crate) fn sentences(found: &WakeupHistory) -> Vec<String> {
     let names: Vec<Kind> = found.series.iter().map(|series| series.kind).collect();
     let us = |ns: f64| micro(ns / 1e3);
     let share = |share: f64| format!("{} %", number(share * 100.0));
-    let mut sentences = vec![];
+    let (mut sentences, mut changes) = (together(found), vec![]);
     for series in &found.series {
         let whose =
             kinds::name(series.kind, &names).map_or(String::new(), |name| format!(" ({name})"));
-        if let Some((mean, deviation)) = series.p50.mean.zip(series.p50.between_runs) {
+        let known = series.p50.mean.zip(series.p50.between_runs);
+        if let Some((mean, deviation)) = known.filter(|_| found.series.len() <= FEW_KINDS) {
             sentences.push(format!(
                 "The median of a run is {}{whose}; runs vary by {:.1} % of it (standard deviation).",
                 us(mean),
@@ -131,16 +187,41 @@ pub(crate) fn sentences(found: &WakeupHistory) -> Vec<String> {
         }
         let late = series.late.as_ref().map(|late| ("share of late ones", late));
         let p99 = series.p99.as_ref().map(|p99| ("99th percentile", p99));
-        let times = [Some(("median", &series.p50)), p99, Some(("longest wake-up", &series.max))];
+        let max = series.max.as_ref().map(|max| ("longest wake-up", max));
+        let times = [Some(("median", &series.p50)), p99, max];
         for (what, variation) in times.into_iter().flatten() {
-            sentences.extend(moved(what, &whose, variation, &us));
+            changes.extend(moved(what, &whose, variation, &us));
         }
-        sentences.extend(late.and_then(|(what, variation)| moved(what, &whose, variation, &share)));
+        changes.extend(late.and_then(|(what, variation)| moved(what, &whose, variation, &share)));
+    }
+    let more = changes.len().saturating_sub(MOST_CHANGES);
+    sentences.extend(changes.into_iter().take(MOST_CHANGES));
+    if more > 0 {
+        sentences.push(format!("{} more changes are in the JSON.", count(more as u64)));
     }
     if sentences.is_empty() {
         sentences.push("How much the runs differ is not known: some have no such wake-ups.".into());
     }
     sentences
+}
+
+/// States how much the medians of many kinds vary; nothing for few, of which each is stated.
+fn together(found: &WakeupHistory) -> Vec<String> {
+    let known = found.series.iter().filter_map(|series| series.p50.between_runs);
+    let ends = known.fold(None, |ends: Option<(f64, f64)>, part| match ends {
+        None => Some((part, part)),
+        Some((low, high)) => Some((low.min(part), high.max(part))),
+    });
+    let ends = ends.filter(|_| found.series.len() > FEW_KINDS);
+    let sentence = ends.map(|(low, high)| {
+        format!(
+            "The medians of {} kinds of wake-ups vary by {:.1} to {:.1} % from run to run (standard deviation).",
+            count(found.series.len() as u64),
+            low * 100.0,
+            high * 100.0
+        )
+    });
+    sentence.into_iter().collect()
 }
 
 /// States that a value changed at a time, or changes with time.
@@ -171,7 +252,8 @@ fn slowly(what: &str, whose: &str, trend: &Trend) -> String {
 fn certainty(series: &WakeupSeries, names: &[Kind]) -> Vec<String> {
     let whose = kinds::name(series.kind, names).map_or(String::new(), |name| format!(" {name}"));
     let p99 = series.p99.as_ref().map(|p99| ("99th percentile", p99));
-    let all = [Some(("median", &series.p50)), p99, Some(("longest wake-up", &series.max))];
+    let max = series.max.as_ref().map(|max| ("longest wake-up", max));
+    let all = [Some(("median", &series.p50)), p99, max];
     let lines = all.into_iter().flatten().filter_map(|(what, variation)| {
         let (deviation, interval) = (variation.between_runs?, variation.between_runs_interval?);
         Some(format!(

@@ -19,6 +19,10 @@ use anechoic_analyze::wakeup::hosts::{JoinedKind, JoinedLatencies, LateHost, Wak
 
 /// What is not known from so few wake-ups.
 const NOTHING: &str = "–";
+/// A short screen shows the hosts of this many kinds of wake-ups, of more only all hosts together.
+const FEW_KINDS: usize = 2;
+/// Number of kinds that it shows.
+const MOST_KINDS: usize = 12;
 /// Number of hosts that stand out which a short screen names.
 const NAMED: usize = 5;
 
@@ -32,7 +36,12 @@ pub(crate) fn wakeup_hosts(found: &WakeupHosts, view: &View<'_>) -> Screen {
         terminal.headline(&sentences(found).join(" "));
     });
     let all: Vec<Kind> = found.kinds.iter().map(|kind| kind.kind).collect();
-    for joined in &found.kinds {
+    let by_kind = !view.all && found.kinds.len() > FEW_KINDS;
+    if by_kind {
+        screen.section("Wake-up latency of all hosts, µs: most late ones first");
+        screen.table(kinds_of_wakeups(found, &all));
+    }
+    for joined in found.kinds.iter().filter(|_| !by_kind) {
         let name = kinds::name(joined.kind, &all).map_or(String::new(), |name| format!(" {name}"));
         screen.section(&format!("Wake-up latency{name}, µs: most late ones first"));
         screen.table(brief(hosts(joined, found, view.all), view.all));
@@ -58,6 +67,9 @@ pub(crate) fn wakeup_hosts(found: &WakeupHosts, view: &View<'_>) -> Screen {
     }
     found.notes.iter().for_each(|note| screen.note(note));
     screen.path("data set", view);
+    if by_kind {
+        screen.note("--all shows the hosts of each kind");
+    }
     screen
 }
 
@@ -110,6 +122,31 @@ fn hosts(joined: &JoinedKind, found: &WakeupHosts, all: bool) -> Table {
         .number("share", |row| words::late_share(row.late_share))
         .some_names("most of it", 0, source);
     folded(table.captioned("Hosts, those with most late wake-ups first"), joined.hosts.len(), all)
+}
+
+/// Returns the kinds of wake-ups, one row each.
+fn kinds_of_wakeups(found: &WakeupHosts, all: &[Kind]) -> Table {
+    let share = |kind: &&JoinedKind| kind.total.late as f64 / kind.total.samples.max(1) as f64;
+    let mut kinds: Vec<&JoinedKind> = found.kinds.iter().collect();
+    kinds.sort_by(|a, b| share(b).total_cmp(&share(a)).then(b.total.max_ns.cmp(&a.total.max_ns)));
+    let late = format!("> {}", limit(found));
+    Table::with_rows(&kinds)
+        .name("kind", |kind| kinds::name(kind.kind, all).unwrap_or_default())
+        .number("hosts", |kind| count(kind.hosts.len() as u64))
+        .number("p50", |kind| time(kind.total.p50_ns))
+        .number("p99", |kind| time(kind.total.p99_ns))
+        .number("max", |kind| time(kind.total.max_ns))
+        .number(&late, |kind| count(kind.total.late))
+        .number("share", |kind| words::late_share(kind.total.late_share))
+        .some_names("most on", 0, |kind| worst(kind))
+        .captioned("Kinds of wake-ups on all hosts, those with most late ones first")
+        .first(MOST_KINDS, false, |more| format!("and {} more", count(more as u64)))
+}
+
+/// Names the host on which the largest share was late; nothing if none was late.
+fn worst(kind: &JoinedKind) -> Option<String> {
+    let first = kind.hosts.first().filter(|host| host.late > 0);
+    first.map(|host| clip(&host.host, HOST))
 }
 
 /// Names what took most of the late wake-ups of a host, or says that it is not known.
