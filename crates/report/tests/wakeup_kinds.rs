@@ -19,7 +19,7 @@ const KINDS: u64 = 12;
 fn recorded(dir: &Path, base_ns: u64) -> Recording {
     let block = |ms: u64| Block {
         interval_ns: ms * 1_000_000,
-        ..Block::new(0, vec![if ms == 7 { 10 * base_ns } else { base_ns + ms }; 60])
+        ..Block::new(0, vec![if ms == 7 { 10 * base_ns } else { base_ns + ms }; 1_000])
     };
     record(dir, &(1..=KINDS).map(block).collect::<Vec<_>>())
 }
@@ -53,8 +53,8 @@ fn hosts_with_many_kinds_of_wake_ups() {
     let brief = looked_at(&Found::from_value(&WAKEUP_HOSTS, found, &[]));
     let first = brief.lines().find(|line| line.starts_with("every")).expect("a row");
     let cells: Vec<&str> = first.split_whitespace().collect();
-    // 60 wake-ups of each of nine hosts take more than 100 µs.
-    assert_eq!((&cells[..4], cells.contains(&"540")), (&["every", "7", "ms", "9"][..], true));
+    // 1,000 wake-ups of each of nine hosts take more than 100 µs.
+    assert_eq!((&cells[..4], cells.contains(&"9,000")), (&["every", "7", "ms", "9"][..], true));
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn runs_with_many_kinds_of_wake_ups_and_one_that_a_late_one_ended() {
         let line = text.lines().find(|line| line.starts_with("every 7 ms")).expect("a row");
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
-    // The geometric mean of 121 to 125 µs, ten times as long, and 60 late ones of the newest run.
+    // The geometric mean of 121 to 125 µs, ten times as long, and 1,000 late ones of the newest run.
     let (whole, ended) = (row(&whole), row(&ended));
-    assert_eq!((&*whole[3], whole.last().map(|cell| &**cell)), ("123", Some("60")), "{whole:?}");
+    assert_eq!((&*whole[3], whole.last().map(|cell| &**cell)), ("123", Some("1,000")), "{whole:?}");
     assert!(whole.len() > ended.len() || ended.contains(&"–".to_owned()), "{ended:?}");
 }

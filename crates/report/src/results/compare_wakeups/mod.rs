@@ -21,6 +21,12 @@ use anechoic_analyze::wakeup::Kind;
 const NAME: usize = 34;
 /// Number of sources that a short screen shows.
 const MOST_SOURCES: usize = 5;
+/// Number of rows of latencies that it shows, the clear differences first.
+const MOST_ROWS: usize = 6;
+
+fn more(left: usize) -> String {
+    counted(left as u64, "more (--all)", "more (--all)")
+}
 
 fn side(side: &WakeupSide) -> String {
     format!("{} ({})", clip(&plain(&side.name), NAME), counted(side.runs, "run", "runs"))
@@ -50,9 +56,9 @@ pub fn compare_wakeups(found: &WakeupComparison, view: &View<'_>) -> Screen {
         false => "latency, µs: means over the runs of a side",
     });
     let rows: Vec<Line> = lines(found, view.all);
-    screen.table(latencies(&rows, found));
+    screen.table(latencies(&rows, found).first(MOST_ROWS, view.all, more));
     screen.section(&format!("late wake-ups, over {}", asked(found.late_ns)));
-    screen.table(late(found, view.all));
+    screen.table(late(found, view.all).first(MOST_ROWS, view.all, more));
     if !found.changed.is_empty() {
         screen.section("settings that differ");
         let known = |value: &Option<String>| value.as_deref().map_or("unknown".into(), plain);
@@ -95,7 +101,9 @@ struct Line {
 
 fn lines(found: &WakeupComparison, all: bool) -> Vec<Line> {
     let shown = found.rows.iter().filter(|row| all || row.cpu.is_none());
-    shown.flat_map(|row| lines_of_row(row, &name(row, found))).collect()
+    let mut lines: Vec<Line> = shown.flat_map(|row| lines_of_row(row, &name(row, found))).collect();
+    lines.sort_by_key(|line| !all && !line.difference.clear); // stable
+    lines
 }
 
 fn lines_of_row(row: &WakeupChange, whose: &str) -> Vec<Line> {
@@ -123,8 +131,9 @@ fn latencies(lines: &[Line], found: &WakeupComparison) -> Table {
 }
 
 fn late(found: &WakeupComparison, all: bool) -> Table {
-    let shown: Vec<&WakeupChange> =
+    let mut shown: Vec<&WakeupChange> =
         found.rows.iter().filter(|row| all || row.cpu.is_none()).collect();
+    shown.sort_by_key(|row| !all && !row.late.clear); // stable
     Table::with_rows(&shown)
         .name("", |row| name(row, found))
         .number(heads(found)[0], |row| number_late(&row.late.before))

@@ -44,7 +44,7 @@ pub(crate) fn wakeup_history(found: &WakeupHistory, view: &View<'_>) -> Screen {
     ended(found).iter().for_each(|text| screen.warning(text));
     changed_settings(&found.changed).iter().for_each(|text| screen.warning(text));
     if !view.all && found.series.len() > 1 {
-        screen.section("runs, µs");
+        screen.section("means over the runs, µs, how much runs vary, and late ones of the newest");
         screen.table(by_kind(found));
         left_out([0, found.older, found.not_whole, found.others])
             .iter()
@@ -114,13 +114,13 @@ fn runs(found: &WakeupHistory, series: &WakeupSeries, hidden: usize) -> Table {
 fn by_kind(found: &WakeupHistory) -> Table {
     let names: Vec<Kind> = found.series.iter().map(|series| series.kind).collect();
     let mean = |variation: Option<&Variation>| time(variation.and_then(|it| it.mean));
-    let late = format!("> {}, newest", asked(found.late_ns));
+    let late = format!("> {}", asked(found.late_ns));
     Table::with_rows(&found.series)
         .name("kind", |series| kinds::name(series.kind, &names).unwrap_or_default())
         .number("p50", |series| mean(Some(&series.p50)))
-        .number("between runs", |series| varies(Some(&series.p50)))
+        .number("varies", |series| varies(Some(&series.p50)))
         .number("p99", |series| mean(series.p99.as_ref()))
-        .number("between runs ", |series| varies(series.p99.as_ref()))
+        .number("varies ", |series| varies(series.p99.as_ref()))
         .number("longest", |series| mean(series.max.as_ref()))
         .number(&late, |series| newest(found, series.kind).map_or(NOTHING.into(), |row| count(row.late)))
         .captioned("Kinds of wake-ups: geometric means over the runs, and standard deviations between them")
