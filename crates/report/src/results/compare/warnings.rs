@@ -79,6 +79,8 @@ fn advice(found: &Comparison) -> Option<String> {
 mod tests {
     use super::super::tests::comparison;
     use super::*;
+    use crate::screen::Screen;
+    use crate::style::View;
     use anechoic_analyze::compare::{Difference, LeftOutThreads, ProgramChange};
 
     /// Returns recorded programs of these names that took a second on either side.
@@ -104,6 +106,27 @@ mod tests {
             let all = warnings(&found).join(" ");
             assert_eq!(all.contains("make in A, ninja in B"), warned, "{names:?}: {all}");
         }
+    }
+
+    #[test]
+    fn threads_whose_releases_are_not_compared_are_named_in_one_line() {
+        let shown = |only: [&[&str]; 2], some_runs: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let releases_left_out =
+                LeftOutThreads { only: only.map(owned), some_runs: owned(some_runs) };
+            let program = ProgramChange { releases_left_out, ..program_of(["make", "make"]) };
+            let found = comparison([0.05, 0.06]);
+            let screen = Screen::from_fn(|screen| program::add(&found, &program, screen));
+            let text = screen.to_text(&View::default());
+            text.lines().filter(|line| line.starts_with("releases")).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(shown([&[], &[]], &[]), "");
+        assert_eq!(shown([&["logger"], &[]], &[]), "releases only in A: logger");
+        let many = ["a", "b", "c", "d", "e", "f", "g"];
+        assert_eq!(
+            shown([&[], &many], &["x", "y"]),
+            "releases only in B: a, b, c, d, e and 2 more; releases only in some runs of a side: x and y"
+        );
     }
 
     /// What repeats runs of loops does not repeat those of a program.
