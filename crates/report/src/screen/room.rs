@@ -33,7 +33,10 @@ impl Screen {
                 has_heading = *is_kept || (has_heading && paragraph.section.is_none());
             }
         }
-        let kept = paragraphs.into_iter().filter(|(_, is_kept)| *is_kept);
+        let is_empty = |paragraph: &Paragraph| {
+            paragraph.screen.blocks.iter().all(|block| matches!(block.content, Content::Gap))
+        };
+        let kept = paragraphs.into_iter().filter(|(one, is_kept)| *is_kept && !is_empty(one));
         Self { blocks: kept.flat_map(|(paragraph, _)| paragraph.screen.blocks).collect() }
     }
 

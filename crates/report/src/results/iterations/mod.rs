@@ -50,7 +50,9 @@ pub(crate) fn iterations(found: &Iterations, view: &View<'_>) -> Screen {
         return screen;
     }
     screen.section("the slowest iterations");
-    let shown = |more| format!("{} more", counted(more as u64, "iteration", "iterations"));
+    // The list has the slowest hundred.
+    let others = found.iterations.saturating_sub(SLOWEST as u64);
+    let shown = |_| format!("{} more", counted(others, "iteration", "iterations"));
     screen.table(slowest(found).first(SLOWEST, view.all, shown));
     if !found.sources.is_empty() {
         screen.section("lost time of an iteration by source");

@@ -75,9 +75,10 @@ fn add_program(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let checks = Screen::from_fn(|screen| screen.checked(checks, false));
     let end = Screen::from_fn(|screen| screen.path_and_more(view));
     let lines = |screen: &Screen| screen.to_text(view).lines().count();
-    let room = LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end));
+    let room = LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end) + 1);
     let parts = Screen::from_fn(|screen| add_parts(summary, remarks, view, screen));
     screen.append(parts.in_lines(room, None, view));
+    screen.gap();
     screen.append(checks);
 }
 
