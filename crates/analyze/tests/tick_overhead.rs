@@ -128,6 +128,14 @@ fn the_table_of_kernels_and_cpus() {
     assert_eq!((cell.series, cell.overhead.repetitions), (0, 200));
     assert!(cell.clean.is_some());
     assert_eq!(table.cells[1][0], None, "no tick was seen");
+    let with_tick: &[&[Piece]] = &[&tick()];
+    let [few, more] = [1, 2].map(|ticks| {
+        let mut made = Made::new(ticks as u32, "intadd", true, u64::from(ticks as u32) * SECOND);
+        (0..4).for_each(|at| made.sample(WORK, if at < ticks { with_tick } else { &[] }));
+        made
+    });
+    let table = Table1::from_measured(&measure(&[&few, &more], &[], true));
+    assert_eq!(table.cells[0][0].map(|cell| cell.series), Some(2), "the later one has more ticks");
 
     again.series.policy = "fifo 1".into();
     let table = Table1::from_measured(&measure(&[&first, &second, &again], &[], true));

@@ -194,6 +194,13 @@ mod tests {
     use anechoic_lab::builders;
     use anechoic_recording::machine::Cpu;
 
+    #[test]
+    fn who_may_not_write_to_a_killed_recording_learns_why_that_is_needed() {
+        let problem = only_readable(ProblemKind::Unavailable.problem("no permission", "be root"));
+        let text = problem.to_string();
+        assert!(text.contains("its detours are not derived yet: no permission; read it once as"));
+    }
+
     /// On a hybrid processor each CPU is of its own class; one that the machine does not list is of the machine's model.
     #[test]
     fn a_cpu_is_of_the_class_that_the_machine_lists() {

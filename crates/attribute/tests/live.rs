@@ -205,3 +205,29 @@ fn a_wait_that_goes_on_for_long_delays_what_is_shown_and_changes_nothing() {
     assert!(found.len() > whole.len() * 2 / 3, "{} of {}", found.len(), whole.len());
     assert!(calls < 192, "in {calls} of 192 windows");
 }
+
+/// The program is held back by its quota at 100. Its group has new time at 200, and what shows next that its thread goes on, on an
+/// idle CPU whose switches are hidden, is a page fault.
+#[test]
+fn the_timers_of_quotas_are_known_in_each_window() {
+    let events = vec![
+        switch(50, 0, 0, A, 120),
+        switch(100, A, 0, 0, 120),
+        far(200, 0, HrtimerEntry, [7, REFILL, 0]),
+        far(210, 0, HrtimerExit, [7, 0, 0]),
+        on(300, A, PageFaultUser, [0; 3]),
+        on(400_000, A, LocalTimerEntry, [236, 0, 0]),
+        on(403_000, A, LocalTimerExit, [236, 0, 0]),
+        switch(MS, A, 1, 0, 120),
+    ];
+    let name =
+        |key| Name { kind: NameKind::Symbol, key, ticks: 0, name: "sched_cfs_period_timer".into() };
+    for (key, end) in [(REFILL, 210), (TICK, 300)] {
+        let mut live = Live::new(program());
+        let news = News { names: vec![name(key)], ..between(1, 2 * MS, &[], &events) };
+        let explained = live.explain(news).unwrap();
+        let found: Vec<_> =
+            explained.iter().map(|it| (it.detour.start_ticks, it.detour.end_ticks)).collect();
+        assert_eq!(found, [(100, end)]);
+    }
+}

@@ -197,6 +197,20 @@ fn interrupts() {
                 ],
             ),
             (
+                "function call whose request is not reported",
+                200,
+                vec![
+                    far(105, 42, IpiSendCpu, [1, 0xe, FLUSH]),
+                    ev(120, CallFunctionEntry, [252, 0, 0]),
+                    ev(150, CallFunctionExit, [252, 0, 0]),
+                ],
+                vec![
+                    "entry gap: ipi call function | 100..120 = 18",
+                    "ipi call function | 120..150 = 30 | flush_tlb_func | by 0 bash",
+                    "exit gap: ipi call function | 150..200 = 42",
+                ],
+            ),
+            (
                 "reschedule interrupt from another CPU; a later one has no sender",
                 200,
                 vec![
@@ -696,4 +710,14 @@ fn fifo_artefacts() {
             ),
         ],
     );
+}
+
+/// What had the CPU instead of a thread that has become real-time is seen when that is switched in: of priority 99, not of 100.
+#[test]
+fn a_thread_that_became_real_time_is_known_by_its_priority() {
+    for (priority, source) in [(99, "fair-server stress"), (100, "thread stress")] {
+        let events = vec![switch(120, VICTIM, 0, 43, 120), switch(200, 43, 0, VICTIM, priority)];
+        let (_, rows) = Play::new(vec![detour(100, 300)], events).attribute();
+        assert_eq!(words(&rows[1]), format!("off: {source} | 120..200 = 80 | runnable"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::phases::recording::Planted;
 use crate::phases::{MICRO, MS, SECOND, alone, busy, spans};
-use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, Timeline, predict};
+use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, Timeline, predict, predict_with};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Run};
 use proptest::prelude::*;
@@ -27,9 +27,18 @@ fn read(dir: &Path, ask: &Ask) -> PhaseModel {
 
 #[test]
 fn one_delay_of_one_length() {
-    let model = predict(&host(vec![alone()]), &ask(&[MS], &[1, 10_000, 1_000_000_000]));
+    let (mut steps, noise) = (vec![], host(vec![alone()]));
+    let ask = ask(&[MS], &[1, 10_000, 1_000_000_000]);
+    let model = predict_with(&noise, &ask, &mut |done, all| steps.push((done, all)));
     let model = model.expect("a prediction");
+    assert!(steps.is_sorted() && steps.last().is_some_and(|(done, all)| done == all), "{steps:?}");
     let grain = &model.grains[0];
+    for cell in &grain.cells {
+        // Tsafrir et al.: 1 + (1 - (1 - p)^n) d / g.
+        let none = (1.0 - grain.closed_form.p).powf(cell.ranks as f64);
+        let slowdown = 1.0 + (1.0 - none) * grain.closed_form.delay_ns / MS as f64;
+        assert!((cell.closed_form - slowdown).abs() < 1e-9, "{cell:?}, not {slowdown}");
+    }
     assert_eq!((grain.supported_ranks, grain.windows), (1_000, 10_000));
     assert_eq!((grain.blocks, grain.limit), (Some(50), 2.0));
     assert!((model.co_scheduled - 1.000_1).abs() < 1e-6, "{}", model.co_scheduled);

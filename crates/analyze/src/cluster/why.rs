@@ -100,9 +100,6 @@ fn excesses(
         parts.iter().filter(|part| part.sources.is_some()).map(|part| &*part.host).collect();
     let others: Vec<&&HostNoise> =
         others.iter().filter(|other| attributed.contains(&*other.host)).collect();
-    if !attributed.contains(&*host.host) || others.is_empty() {
-        return vec![];
-    }
     let mut found: Vec<Excess> = vec![];
     for ((source, name), lost_by_host) in sources {
         let noise = |on: &HostNoise| {

@@ -225,6 +225,26 @@ mod tests {
         Values { program: Some(program), ..Values::default() }
     }
 
+    #[test]
+    fn a_program_is_the_same_if_all_runs_have_one_name() {
+        let named = |names: &[&str]| -> Vec<Values> {
+            let program =
+                |name: &&str| ProgramTimes { name: (*name).into(), ..ProgramTimes::default() };
+            names
+                .iter()
+                .map(|name| Values { program: Some(program(name)), ..Values::default() })
+                .collect()
+        };
+        for (before, after, same) in [
+            (&["a", "a"][..], &["a", "a"][..], true),
+            (&["a", "a"], &["b", "b"], false),
+            (&["a", "b"], &["a", "b"], false),
+        ] {
+            let found = programs(&[named(before), named(after)], &Design::Mixed).expect("programs");
+            assert_eq!(found.is_same(), same, "{before:?} and {after:?}");
+        }
+    }
+
     /// Medians of 10, 11, 12 and of 20, 21, 22: the difference is 10, its standard error √(2/3), its interval of 4 degrees of freedom
     /// 2.776 of these.
     #[test]

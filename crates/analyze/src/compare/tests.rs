@@ -160,6 +160,29 @@ fn the_order_of_runs_decides_how_they_are_compared() {
     }
 }
 
+/// Half an hour after a session of each side, one has runs of both.
+#[test]
+fn a_session_with_runs_of_both_sides_is_none_of_a_side() {
+    let starts = [&[0, 10, 3_000][..], &[1_000, 1_010, 1_020, 3_020]];
+    let sides = starts.map(|side| side.iter().map(|at| run(*at, 0.01)).collect());
+    assert_eq!(Design::from_sides(&sides).order(), Order::Apart);
+}
+
+#[test]
+fn trials_are_complete_once_each_pair_is() {
+    let trials = |complete: &[u32]| Trials {
+        commands: [String::new(), String::new()],
+        during: false,
+        record: false,
+        after: None,
+        seed: 0,
+        duet: None,
+        swapped: vec![false, true],
+        complete: complete.to_vec(),
+    };
+    assert!(trials(&[1, 2]).all_complete() && !trials(&[1]).all_complete());
+}
+
 #[test]
 fn sides_of_one_session_each_prove_nothing_and_several_are_compared_by_their_means() {
     // A side is given by its sessions of four runs each: the minute of the hour in which it starts, and its noise in percent.
@@ -239,7 +262,9 @@ fn the_source_that_changed_is_named_and_a_control_that_moved_leaves_it_unproven(
         found.cpus.iter().filter(|cpu| cpu.difference.clear).map(|cpu| cpu.cpu).collect();
     assert_eq!(clear, [1]);
     assert_eq!(compared(0.010, 0.002).verdict, Change::NotShown);
-    assert_eq!(compared(0.005, 0.008).verdict, Change::Unproven);
+    let moved = compared(0.005, 0.008);
+    assert_eq!((moved.verdict, moved.control_moved()), (Change::Unproven, true));
+    assert!(!found.control_moved());
 }
 
 #[test]
@@ -255,6 +280,12 @@ fn one_run_on_a_side_is_at_most_two_recordings_that_differ() {
         let found = compare_values(names(), sides);
         assert_eq!((found.verdict, found.interval), (expected, None), "case: {name}");
         assert_eq!((found.probability, found.plan.len()), (None, 0), "case: {name}");
+        let noise = found.before.noise_of_runs[0] > 0.0;
+        let ratio = found.after.noise_of_runs[0] / found.before.noise_of_runs[0];
+        assert!(
+            found.ratio.map_or(!noise, |found| (found / ratio - 1.0).abs() < 1e-9),
+            "case: {name}"
+        );
     }
 }
 
@@ -280,7 +311,17 @@ fn longer_runs_help_where_the_variation_is_within_runs() {
     };
     let (none, all) = (plan(0.0), plan(0.2));
     assert_eq!(none.len(), 1, "{none:?}");
-    assert!(all.len() > 1 && all[1].runs < all[0].runs, "{all:?}");
+    // The variation within runs explains all of it, so that runs of four times the length have a quarter of the variance.
+    let logarithms = [0.010_f64, 0.012, 0.009, 0.011].map(f64::ln);
+    let mean = logarithms.iter().sum::<f64>() / 4.0;
+    let variance = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 3.0;
+    let runs =
+        [1.0, 4.0, 16.0].map(|length| runs_needed(variance / length, 1.1_f64.ln()).expect("few"));
+    let planned: Vec<_> = all.iter().map(|plan| (plan.runs, plan.wall_ns)).collect();
+    assert_eq!(
+        planned,
+        [(runs[0], 10_000_000_000), (runs[1], 40_000_000_000), (runs[2], 160_000_000_000)]
+    );
     assert_eq!((none[0].runs, none[0].wall_ns), (all[0].runs, 10_000_000_000));
 }
 
@@ -292,6 +333,8 @@ fn ranks_as_in_the_tables() {
     assert!(close(p(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 0.1));
     assert!(close(p(&[6.0, 7.0, 8.0, 9.0, 10.0], &[1.0, 2.0, 3.0, 4.0, 5.0]), 2.0 / 252.0));
     assert!(close(p(&[1.0, 2.0], &[1.0, 2.0]), 1.0));
+    // Two of nine comparisons are lost: as few or fewer have 1, 1 and 2 of the 20 orders.
+    assert!(close(p(&[1.0, 2.0, 5.0], &[3.0, 4.0, 6.0]), 2.0 * 4.0 / 20.0));
     assert_eq!(p(&[0.0; 61], &[1.0]), None);
 }
 
@@ -387,6 +430,9 @@ fn what_was_kept_of_a_run_proves_nothing() {
     let side = |noise: f64| vec![Values { kept: true, within: Some(0.1), ..run(0, noise) }];
     let found = compare_values(names(), [side(0.010), side(0.020)]);
     assert_eq!((found.order, found.verdict), (Order::Kept, Change::Unproven));
+    assert_eq!((found.before.within_runs, found.before.between_runs), (None, None));
+    let whole = compare_values(names(), [vec![run(0, 0.01), run(1, 0.02)], vec![run(2, 0.01)]]);
+    assert!(whole.before.between_runs.is_some() && whole.after.within_runs.is_none());
 }
 
 #[test]

@@ -265,6 +265,12 @@ fn counts_are_judged_by_the_ends_of_their_ranges() {
 #[test]
 fn counts_without_events_or_time_are_judged_as_far_as_they_go() {
     let clock = clock_ns();
+    // What is as long as the limit is not longer.
+    let exact = Ranges::from_counts([(50_000, 50_001, 1), (60_000, 60_001, 2)].into_iter());
+    for (ns, longer) in [(49_999, 3), (50_000, 2), (59_999, 2), (60_000, 0)] {
+        let found = counts(&clock, &exact).longer_than(ns);
+        assert_eq!((found.at_least, found.at_most), (longer, longer), "over {ns} ns");
+    }
     let none = Ranges::default();
     let empty = counts(&clock, &none);
     assert_eq!(judged("max-noise 1%", &empty).at_most, None, "nothing bounds a length");

@@ -175,6 +175,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_injected_is_judged_and_nothing_on_an_emulator() {
+        assert!(concerns_gates(&Doubt::Emulated) && concerns_gates(&Doubt::MeasuredTogether));
+        assert!(!concerns_gates(&Doubt::Injected));
+        assert!(!concerns_gates(&Doubt::EndedByEvent { condition: String::new() }));
+    }
+
+    #[test]
     fn a_run_may_be_a_hundredth_shorter_than_required() {
         let required = Requirements { min_time_ns: 10_000, ..Requirements::default() };
         for (wall_ns, short) in [(0, true), (9_899, true), (9_900, false), (20_000, false)] {

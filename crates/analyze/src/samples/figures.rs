@@ -376,6 +376,30 @@ mod tests {
         assert!(many.points.contains(&(7_770, 5.0)), "the least sample is drawn");
         assert!(many.points.is_sorted_by_key(|point| point.0));
         assert!(drawn(0).points.is_empty());
+
+        // Stretches of ten ticks, with a sample before the first and one after the last.
+        let mut scatter = Scatter::new(1_000, 1_000 + 10 * most / 2 - 1);
+        let at = |tick: u64| (1_000 + tick, tick * tick % 97);
+        let samples: Vec<(u64, u64)> =
+            (0..10 * most / 2).map(at).chain([(5, 500), (u64::MAX, 600)]).collect();
+        samples.iter().for_each(|&(start, raw)| scatter.add(start, raw));
+        let mut expected = vec![];
+        for stretch in 0..most / 2 {
+            let is_in = |(start, _): &&(u64, u64)| {
+                (start.saturating_sub(1_000) / 10).min(most / 2 - 1) == stretch
+            };
+            let inside = || samples.iter().filter(is_in);
+            let extremes = [inside().map(|it| it.1).min(), inside().map(|it| it.1).max()];
+            expected.extend(
+                extremes.map(|raw| inside().find(|it| Some(it.1) == raw)).into_iter().flatten(),
+            );
+        }
+        expected.sort_unstable();
+        expected.dedup();
+        let expected: Vec<_> =
+            expected.into_iter().map(|&(start, raw)| (start, raw as f64)).collect();
+        let drawn = scatter.finish(|ticks| ticks, &scale(Fixed::Work));
+        assert!(!drawn.all && drawn.points == expected);
     }
 
     #[test]

@@ -132,7 +132,10 @@ mod tests {
         let values: Vec<u64> = values.into_iter().collect();
         let mut moments = Moments::default();
         values.chunks(997).for_each(|values| moments.add(values));
-        let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let or_nan = |value: Option<f64>| {
+            assert!(!value.is_some_and(f64::is_nan), "absent, not a number that is none");
+            value.unwrap_or(f64::NAN)
+        };
         [
             moments.mean(),
             or_nan(moments.variance()),

@@ -97,6 +97,19 @@ mod tests {
     use super::*;
     use crate::testing::clock_ns;
 
+    /// 1, 3, 5, …, 39: variance 140, of which raw ones have four times as much.
+    #[test]
+    fn what_is_explained_is_a_share_of_the_variance() {
+        let mut values = Values::default();
+        (0..20).for_each(|at| values.add(2 * at + 1));
+        let own = Spread::from_values(&mut values).expect("samples");
+        assert!((own.deviation_ticks - 140.0_f64.sqrt()).abs() < 1e-9);
+        let raw = Spread { deviation_ticks: 560.0_f64.sqrt(), iqr_ticks: 4 * own.iqr_ticks, ..own };
+        let left = left(&mut values, &raw, &clock_ns()).expect("samples");
+        assert!(left.variance_explained.is_some_and(|share| (share - 0.75).abs() < 1e-9));
+        assert_eq!((left.iqr_explained, left.p99_p1_explained), (Some(0.75), Some(0.0)));
+    }
+
     #[test]
     fn spread_is_judged_where_the_kernel_caused_enough_of_it() {
         // Raw, left and undisturbed spread, and the share of what was caused that is accounted for.

@@ -173,6 +173,18 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
 
+    /// The jackknife of a mean is the spread of its values (Tukey 1958).
+    #[test]
+    fn blocks_left_out_in_turn_have_the_spread_of_a_mean() {
+        let values = [3.0, 9.0, 4.0, 12.0, 7.0, 1.0];
+        let without = values.map(|value| (36.0 - value) / 5.0);
+        let [found, expected] = [Spread::left_out(6.0, &without), Spread::from_blocks(&values)]
+            .map(|spread| spread.expect("blocks"));
+        assert!((found.standard_error - expected.standard_error).abs() < 1e-9, "{found:?}");
+        assert!((found.effective - expected.effective).abs() < 1e-9);
+        assert_eq!(Spread::left_out(6.0, &[1.0, f64::NAN]), None);
+    }
+
     #[test]
     fn too_few_blocks_have_no_spread_and_equal_ones_none_at_all() {
         assert_eq!(Spread::from_blocks(&[]), None);

@@ -163,8 +163,9 @@ mod tests {
         let expires = of_7(12_000, E::HrtimerEntry, [5, 9, 0]);
         let expired = of_7(13_000, E::HrtimerExit, [5, 0, 0]);
         let soft = |ticks| of_7(ticks, E::SoftirqEntry, [3, 0, 0]);
+        let softs_end = |ticks| of_7(ticks, E::SoftirqExit, [3, 0, 0]);
         type Case<'a> = (&'a str, &'a [(u64, EventKind, i32, [u64; 3])], What);
-        let cases: [Case<'_>; 14] = [
+        let cases: [Case<'_>; 18] = [
             ("nothing is open", &[], thread),
             ("an interrupt", &[entry], What::Vector(Vector::LocalTimer)),
             ("a timer in an interrupt", &[entry, expires], timer),
@@ -172,7 +173,23 @@ mod tests {
             ("the interrupt is over", &[entry, expires, expired, exit], thread),
             ("the end of the timer was lost", &[entry, expires, exit], thread),
             ("a softirq after an interrupt", &[entry, exit, soft(25_000)], What::Softirq(3)),
-            ("a softirq of its own", &[entry, exit, soft(95_000)], thread),
+            ("10 µs after the interrupt", &[entry, exit, soft(30_000)], What::Softirq(3)),
+            ("a softirq of its own", &[entry, exit, soft(30_001)], thread),
+            (
+                "after a softirq of its own",
+                &[soft(50_000), softs_end(51_000), soft(51_500)],
+                thread,
+            ),
+            (
+                "after a softirq of an interrupt",
+                &[entry, exit, soft(29_000), softs_end(31_500), soft(33_500)],
+                What::Softirq(3),
+            ),
+            (
+                "longer after it",
+                &[entry, exit, soft(29_000), softs_end(31_500), soft(33_501)],
+                thread,
+            ),
             (
                 "a timer in a softirq of its own",
                 &[soft(95_000), of_7(96_000, E::TimerEntry, [6, 8, 0])],

@@ -187,6 +187,29 @@ mod tests {
         }
     }
 
+    /// Counted tick by tick.
+    #[test]
+    fn what_is_remembered_one_by_one_is_exact() {
+        let holders = [Holder::Own(7, 0), Holder::Other(9), Holder::Own(8, 1), Holder::Interrupts];
+        let (mut cpu, mut held) = (Holders::default(), vec![]);
+        for turn in 0..40 {
+            let holder = holders[turn * turn / 3 % 4];
+            cpu.note(held.len() as u64, holder);
+            held.extend([holder].repeat(1 + turn * 7 % 5));
+        }
+        for from in 0..held.len() {
+            for to in from + 1..=held.len() {
+                let count =
+                    |holder: &Holder| held[from..to].iter().filter(|it| *it == holder).count();
+                let longest = held[from..to].iter().max_by_key(|it| (count(it), Reverse(**it)));
+                let expected = longest.map(|holder| (*holder, count(holder) as u64));
+                assert_eq!(Some(cpu.longest(from as u64, to as u64)), expected, "{from} to {to}");
+            }
+            let own = held[..from].iter().filter(|it| matches!(it, Holder::Own(..))).count();
+            assert_eq!(cpu.own_until(from as u64), own as u64, "up to {from}");
+        }
+    }
+
     #[test]
     fn memory_is_bounded_and_sums_stay_exact() {
         let mut cpu = Holders::default();

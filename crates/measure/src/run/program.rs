@@ -306,3 +306,70 @@ fn moves_unknown(run: &Run, program: &Program) -> Option<String> {
         format!("this kernel has no event {name}: threads that were moved into or out of the control group count as before")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::builders;
+
+    use anechoic_recording::run::{NotAvailable, ProgramCgroup, Trace};
+
+    fn run(missing: &[&str]) -> Run {
+        let missing = missing.iter().map(|name| (*name).to_owned()).collect();
+        let trace = Trace {
+            clock: "x86-tsc".into(),
+            buffer_kb: 1,
+            events: vec![],
+            missing,
+            alternate_ns: None,
+        };
+        let run = builders::run("record", builders::clock(1_000_000_000), vec![]);
+        Run { trace: Some(trace), ..run }
+    }
+
+    fn cgroup() -> ProgramCgroup {
+        ProgramCgroup { path: "/jobs".into(), ..ProgramCgroup::default() }
+    }
+
+    #[test]
+    fn moves_are_unknown_where_a_group_is_recorded_and_the_kernel_does_not_report_them() {
+        const ATTACH: &str = "cgroup:cgroup_attach_task";
+        let program = |cgroup| Program { cgroup, ..Program::default() };
+        for (missing, cgroup, unknown) in [
+            (&[ATTACH][..], Some(cgroup()), true),
+            (&[ATTACH], None, false),
+            (&["sched:sched_switch"], Some(cgroup()), false),
+        ] {
+            let found = moves_unknown(&run(missing), &program(cgroup));
+            assert_eq!(found.is_some_and(|note| note.contains(ATTACH)), unknown, "{missing:?}");
+        }
+    }
+
+    #[test]
+    fn without_events_their_reason_and_remedy_are_stated() {
+        let missing = |what: &str| NotAvailable {
+            what: what.into(),
+            why: "no tracefs".into(),
+            remedy: "mount it".into(),
+        };
+        let mut run = run(&[]);
+        run.not_available = vec![missing("kernel events")];
+        let text = no_events(&run).to_string();
+        assert!(text.ends_with("known from kernel events only: no tracefs; mount it"), "{text}");
+        run.not_available = vec![missing("steal")];
+        assert!(!no_events(&run).to_string().contains("tracefs"));
+    }
+
+    #[test]
+    fn only_what_was_there_before_is_kept() {
+        let place = tempfile::tempdir().expect("a directory");
+        for existed in [true, false] {
+            let dir = place.path().join("recording");
+            fs::create_dir_all(dir.join("parts")).expect("a directory");
+            fs::write(dir.join("run.json"), "{}").expect("a file");
+            discard(&dir, existed);
+            assert_eq!(dir.exists(), existed);
+            assert!(!existed || fs::read_dir(&dir).expect("a directory").next().is_none());
+        }
+    }
+}

@@ -84,7 +84,6 @@ impl Law {
     pub fn mean_of_slowest_ns(&self, ranks: u64) -> f64 {
         match ranks {
             0 => 0.0,
-            1 => self.mean_ns,
             _ => self.up_to(ranks, f64::INFINITY),
         }
     }

@@ -38,7 +38,7 @@ impl Events {
             largest / 2.0 / STEP.powi(i32::try_from(level).unwrap_or(0))
         });
         let mut counts = [0; LEVELS];
-        for excess in excesses().filter(|excess| *excess > levels[LEVELS - 1]) {
+        for excess in excesses() {
             let over = counts.iter_mut().zip(levels).rev();
             over.take_while(|(_, level)| excess > *level).for_each(|(count, _)| *count += 1);
         }

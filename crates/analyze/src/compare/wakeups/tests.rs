@@ -127,6 +127,7 @@ fn a_delay_is_found_and_its_interval_holds_it() {
         let (mut found, mut held) = (0, 0);
         for _ in 0..COMPARISONS {
             let result = compared(&template, [SAME, delayed], runs, in_turns, &mut random);
+            assert_eq!(result.order, if in_turns { Order::Paired } else { Order::Apart });
             let median = result.rows[0].p50_ns.expect("measured");
             let within = median.interval.expect("several runs");
             found += u64::from(median.clear && median.after > median.before);
@@ -280,4 +281,41 @@ fn runs_that_a_late_wake_up_ended_are_not_compared_by_their_late_ones() {
     let stated = found.notes.iter().any(|note| note.starts_with("1 of 8 runs ended because"));
     assert!(stated, "{:?}", found.notes);
     assert!(found.rows[0].p50_ns.is_some_and(|median| median.interval.is_some()));
+}
+
+/// Compares three runs a side, the second side 50 µs slower, changed and at this hour.
+fn at_hour(hour: u32, change: fn(&mut Run)) -> WakeupComparison {
+    let (template, mut random) = (template(), Pcg64Mcg::seed_from_u64(5));
+    let late = Law { delay_ns: 50_000.0, ..SAME };
+    let sides = [(0, SAME), (hour, late)].map(|(hour, law)| {
+        let mut side: Vec<_> = (0..3).map(|at| run(&template, law, at, &mut random)).collect();
+        for (run, _) in &mut side {
+            run.start_utc.replace_range(11..13, &format!("{hour:02}"));
+            if hour > 0 {
+                change(run);
+            }
+        }
+        side
+    });
+    let sides = sides
+        .each_ref()
+        .map(|side| side.iter().map(|(run, found)| WakeupRun { run, found }).collect::<Vec<_>>());
+    compare_wakeups(["before", "after"].map(str::to_owned), [&sides[0], &sides[1]], None)
+        .expect("they are alike")
+}
+
+#[test]
+fn sides_far_apart_prove_nothing_and_what_differs_between_them_is_stated() {
+    let found = at_hour(5, |_| ());
+    assert_eq!((found.order, found.verdict), (Order::OneSession, WakeupVerdict::Unproven));
+    assert!(found.changed.is_empty() && found.notes.is_empty(), "{:?}", found.notes);
+    let found = at_hour(5, |run| {
+        run.machine.kernel = "6.99".into();
+        run.state = anechoic_recording::run::RunState::Interrupted("asked".into());
+    });
+    assert_eq!(
+        found.changed.iter().map(|change| change.name.as_str()).collect::<Vec<_>>(),
+        ["kernel"]
+    );
+    assert!(found.notes.iter().any(|note| note.contains("ended early")), "{:?}", found.notes);
 }

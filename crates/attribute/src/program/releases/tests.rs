@@ -91,11 +91,25 @@ fn a_release_is_from_the_time_asked_for_to_the_switch() {
     let whole = |parts: [Vec<KernelEvent>; 3]| parts.concat();
     let fires = expiry(105, 0, IDLE, A);
     let late = [100, 10, 106, 107, 120, 0];
-    let cases: [(&str, Vec<KernelEvent>, Vec<Row>); 14] = [
+    let cases: [(&str, Vec<KernelEvent>, Vec<Row>); 15] = [
         (
             "on time",
             whole([asleep(100), fires.clone(), vec![switch(120, 0, IDLE, 0, A)]]),
             vec![(0, late)],
+        ),
+        (
+            "it was released before, and went on and slept unseen",
+            whole([
+                asleep(100),
+                fires.clone(),
+                [
+                    vec![set(200, 1, HOG, 300)],
+                    expiry(305, 1, IDLE, A),
+                    vec![switch(320, 1, IDLE, 0, A)],
+                ]
+                .concat(),
+            ]),
+            vec![(1, [300, 200, 306, 307, 320, 0])],
         ),
         (
             "on another CPU",

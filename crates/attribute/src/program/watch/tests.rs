@@ -2,7 +2,8 @@
 
 use super::*;
 use anechoic_lab::builders;
-use anechoic_recording::run::{OwnThread, Program};
+use anechoic_recording::run::{OwnThread, Program, ProgramCgroup};
+use anechoic_recording::who::SeenThread;
 
 /// The tool's own thread, one of the program, one of another program, and the idle one.
 const TOOL: i32 = 9;
@@ -143,6 +144,11 @@ fn a_woken_thread_waits_from_its_waking() {
     watch.take(&events[..3], &[]);
     watch.look(40 * MS, &run);
     assert_eq!((watch.met(), watch.since(40 * MS)), (None, 30 * MS));
+    // The CPU loses nothing while another thread of the program has it.
+    let (mut watch, run) = super::tests::watch("wait>2ms", &[]);
+    watch.take(&[switch(1, IDLE, A), born(2, B), switch(20 * MS, A, B), born(30 * MS, B + 1)], &[]);
+    watch.look(40 * MS, &run);
+    assert_eq!(watch.since(40 * MS), 20 * MS);
 }
 
 #[test]
@@ -189,6 +195,33 @@ fn the_first_second_in_which_too_much_is_lost_ends_the_recording() {
         ]
     });
     assert_eq!(play("lost>5%", &[], rarely.as_flattened(), 4_000 * MS), None);
+}
+
+/// Of a second that is not over it is not known yet for how long the program executed.
+#[test]
+fn the_second_that_goes_on_is_not_judged() {
+    let events = preempted(OTHER, [(100 * MS, 300 * MS)]);
+    assert_eq!(play("lost>50%", &[], &events, 2_000 * MS), None);
+    assert_eq!(play("lost>29%", &[], &events, 2_000 * MS).map(|met| met.1), Some(1_100 * MS));
+}
+
+/// Another program begins a thread in the control group (`CLONE_INTO_CGROUP`): only `/proc` shows which group that is.
+#[test]
+fn a_thread_that_another_program_begins_in_the_group_is_known_once_it_is_read() {
+    let (_, mut run) = watch("detour>1ms", &[]);
+    let cgroup = ProgramCgroup { path: "/jobs".into(), ..ProgramCgroup::default() };
+    run.program = Some(Program { cgroup: Some(cgroup), ..Program::default() });
+    let condition = "detour>1ms".parse().expect("a condition");
+    let mut watch = Watch::new(condition, &run).expect("a program");
+    watch.look(10 * MS, &run);
+    run.threads =
+        vec![SeenThread { tid: A, pid: A, cgroup: "/jobs".into(), ..SeenThread::default() }];
+    let begins = KernelEvent { pid: OTHER, args: [A as u64, 1 << 33, 0], ..born(15 * MS, A) };
+    let gone =
+        [begins, switch(16 * MS, IDLE, A), switch(20 * MS, A, OTHER), switch(22 * MS, OTHER, A)];
+    watch.take(&gone, &[]);
+    watch.look(100 * MS, &run);
+    assert_eq!(watch.met().map(|met| met.start_ticks), Some(20 * MS));
 }
 
 /// A thread waits for three seconds: that is known when it goes on, and all seconds in between were lost.

@@ -57,3 +57,14 @@ fn since(all: CpuTime, before: CpuTime) -> CpuTime {
         steal_ns: all.steal_ns.saturating_sub(before.steal_ns),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_part_is_that_since_its_begin_as_exact_as_the_coarser_of_both() {
+        let time = |ns, resolution_ns, steal_ns| CpuTime { ns, resolution_ns, steal_ns };
+        assert_eq!(since(time(900, 5, 70), time(400, 20, 50)), time(500, 20, 20));
+    }
+}
