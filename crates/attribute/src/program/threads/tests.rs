@@ -486,3 +486,19 @@ fn delays_and_threads_that_are_over_are_counted() {
     assert_eq!(after(&[switch(30, 0, X, SLEEPS, A), switch(40, 0, A, RUNNABLE, X)]), 1);
     assert_eq!(after(&[switch(50, 0, X, SLEEPS, A)]), 2);
 }
+
+/// B waits twelve times before it wakes A, which has slept all the while: the last eight are remembered.
+#[test]
+fn a_thread_is_known_by_its_last_waits_when_it_wakes_another() {
+    let waits = |turn: u64| {
+        let at = 200 + 100 * turn;
+        [switch(at, 0, B, RUNNABLE, X), switch(at + 50, 0, X, RUNNABLE, B)]
+    };
+    let mut events = vec![switch(10, 0, IDLE, RUNNABLE, A), switch(100, 0, A, SLEEPS, B)];
+    events.extend((0..12).flat_map(waits));
+    events.push(waking(2_000, 0, B, A));
+    let blocked = rows(&events).into_iter().filter(|row| row.1 == DelayKind::Blocked);
+    let mut starts: Vec<u64> = blocked.map(|row| row.2).collect();
+    starts.sort_unstable();
+    assert_eq!(starts, (4..12).map(|turn| 200 + 100 * turn).collect::<Vec<_>>());
+}
