@@ -1,5 +1,6 @@
 use super::contrast::{Design, runs_needed};
 use super::ranks::mann_whitney;
+use super::sessions::Sessions;
 use super::*;
 use crate::curve::CurvePoint;
 use crate::stats::normal_above;
@@ -166,6 +167,9 @@ fn a_session_with_runs_of_both_sides_is_none_of_a_side() {
     let starts = [&[0, 10, 3_000][..], &[1_000, 1_010, 1_020, 3_020]];
     let sides = starts.map(|side| side.iter().map(|at| run(*at, 0.01)).collect());
     assert_eq!(Design::from_sides(&sides).order(), Order::Apart);
+    // Runs of 10 s: the last one before the change ends at 20 s.
+    let apart = sides.map(|side| side[..2].to_vec());
+    assert_eq!(Sessions::from_sides(&apart).map(|found| found.apart_ns), Some(980_000_000_000));
 }
 
 #[test]

@@ -173,6 +173,18 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_lab::builders;
+
+    #[test]
+    fn counts_of_no_cpu_or_of_no_time_pass_nothing() {
+        let mut run = builders::run("detours", builders::clock(1_000_000_000), vec![]);
+        let doubts = |run: &Run, ns| Requirements::default().doubts_of_counts(run, ns);
+        assert_eq!(doubts(&run, 0), [Doubt::NotMeasured { cpu: None }]);
+        run.cpus = vec![builders::cpu_run(0, (0, 10), 1)];
+        assert_eq!(doubts(&run, 0), [Doubt::NoTime]);
+        assert_eq!(doubts(&run, 2_000_000_000), [Doubt::TooShort { wall_ns: 2_000_000_000 }]);
+        assert_eq!(doubts(&run, 3_000_000_000), []);
+    }
 
     #[test]
     fn what_is_injected_is_judged_and_nothing_on_an_emulator() {

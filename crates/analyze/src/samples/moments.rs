@@ -152,6 +152,18 @@ mod tests {
         got.into_iter().zip(expected).all(close)
     }
 
+    /// 4 and 8, of which 2 are not theirs: a variance of 8 over a mean of 4. Steps of 12 make at least 12 of it.
+    #[test]
+    fn the_variance_is_divided_by_what_is_left_of_the_mean() {
+        let mut moments = Moments::default();
+        moments.add(&[4, 8]);
+        for (taken, step, expected) in
+            [(2.0, 1, Some(2.0)), (2.0, 12, Some(3.0)), (6.0, 1, None), (7.0, 1, None)]
+        {
+            assert_eq!(moments.variance_to_mean(taken, step), expected, "{taken}, {step}");
+        }
+    }
+
     #[test]
     fn known_distributions() {
         const NAN: f64 = f64::NAN;

@@ -151,6 +151,14 @@ mod tests {
     }
 
     #[test]
+    fn two_values_have_a_deviation_and_one_has_none() {
+        for (values, expected) in [(&[1, 3][..], 2.0_f64.sqrt()), (&[5], 0.0), (&[], 0.0)] {
+            let found = values_of(values).deviation_with(&mut Replaced::default());
+            assert!((found - expected).abs() < 1e-12, "{values:?}: {found}");
+        }
+    }
+
+    #[test]
     fn quantiles_by_nearest_rank() {
         let mut values = values_of(&[999_000, 1_000_000, 1_000_007, 1_002_047, 998_500]);
         let quantiles = values.quantiles(&[0.0, 0.2, 0.4, 0.5, 0.8, 1.0]).expect("not empty");

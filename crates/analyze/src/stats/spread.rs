@@ -173,6 +173,13 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
     use rand_pcg::rand_core::SeedableRng;
 
+    /// Where all of seven are significant, it is the last; where none is, none.
+    #[test]
+    fn covariances_count_up_to_the_last_significant_one() {
+        assert_eq!(last_significant(&[1.0; 8], 100), 7);
+        assert_eq!(last_significant(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 100), 0);
+    }
+
     /// The jackknife of a mean is the spread of its values (Tukey 1958).
     #[test]
     fn blocks_left_out_in_turn_have_the_spread_of_a_mean() {

@@ -144,7 +144,6 @@ impl Table {
     fn set(&mut self, start_ns: u64, delay_ns: u64, falls: bool) {
         let piece = Piece::new(start_ns, self.base_ns + delay_ns, falls);
         match self.open {
-            Some(open) if open.start_ns == start_ns => self.open = Some(piece),
             Some(open) if !falls && open == (Piece { start_ns: open.start_ns, ..piece }) => {}
             _ => {
                 self.close(start_ns);

@@ -319,3 +319,12 @@ fn sides_far_apart_prove_nothing_and_what_differs_between_them_is_stated() {
     );
     assert!(found.notes.iter().any(|note| note.contains("ended early")), "{:?}", found.notes);
 }
+
+/// One of a thousand agrees with 0.0513 to 4.744 of them (half the quantiles of the chi-squared distribution).
+#[test]
+fn a_share_of_late_wake_ups_has_the_bounds_of_a_poisson_mean() {
+    let share = LateShare::new(1, 1_000, 1.0).share.expect("wake-ups");
+    assert!((share.low * 1e3 - 0.051_293).abs() < 1e-3, "{share:?}");
+    assert!((share.high * 1e3 - 4.743_86).abs() < 1e-2, "{share:?}");
+    assert_eq!(LateShare::new(0, 0, 1.0).share, None);
+}
