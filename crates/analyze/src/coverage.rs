@@ -161,13 +161,11 @@ pub struct LossSummary {
     pub cpus: Vec<u32>,
 }
 
-/// Adds up losses by kind. `windows` are the measured CPUs with the times in which their loops ran, `wall_ticks` the
-/// total of these; losses outside have no share of the time.
-pub(crate) fn losses(
-    losses: &Losses,
-    windows: &[(u32, u64, u64)],
-    wall_ticks: u64,
-) -> Vec<LossSummary> {
+/// Adds up losses by kind. `windows` are the measured CPUs with the times in which their loops ran, or a program was recorded;
+/// losses outside have no share of that time.
+pub(crate) fn losses(losses: &Losses, windows: &[(u32, u64, u64)]) -> Vec<LossSummary> {
+    let lengths = windows.iter().map(|&(_, first, last)| last.saturating_sub(first));
+    let wall_ticks = lengths.fold(0, u64::saturating_add);
     let mut by_cpu: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
     for &(cpu, first, last) in windows {
         by_cpu.entry(cpu).or_default().push((first, last));
@@ -282,9 +280,9 @@ mod tests {
         let mut all = Losses::default();
         rows.iter().for_each(|row| all.add(row));
         // Of the first loss half lies before the loop's start.
-        let windows = [(0, 0, 100), (1, 5, 100)];
+        let windows = [(0, 0, 100), (1, 5, 105)];
         let expected = [("detours", 1, 2, 0.0, vec![0]), ("events", 3, 9, 0.075, vec![0, 1, 7])];
-        let got = losses(&all, &windows, 200);
+        let got = losses(&all, &windows);
         let got: Vec<_> = got
             .iter()
             .map(|l| (l.what.as_str(), l.intervals, l.count, l.time_share, l.cpus.clone()))

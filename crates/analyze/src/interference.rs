@@ -15,7 +15,7 @@ use crate::facts::Facts;
 use crate::memory::span;
 use crate::samples::figures::Drawn;
 use crate::samples::values::Scale;
-use crate::samples::{pace, wall_ticks, windows};
+use crate::samples::{pace, windows};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, Recording, Run, Series};
@@ -147,7 +147,6 @@ pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
     not_available.extend(without_cost(&pairs));
     let names: Vec<String> = kernels.iter().map(|kernel| kernel.kernel.clone()).collect();
     let windows = windows(&known);
-    let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     Ok(Interference {
         run: Facts::new(run, span(&known)),
         injected,
@@ -158,7 +157,7 @@ pub fn interference(recording: &Recording) -> Result<Interference, Problem> {
         cpus: cpus.into_iter().collect(),
         pairs,
         interval: INTERVAL.into(),
-        losses: losses(&recording.losses()?, &windows, wall),
+        losses: losses(&recording.losses()?, &windows),
         not_available,
     })
 }

@@ -187,7 +187,9 @@ impl ProgramFacts {
                 .lived_ticks
                 .map(|[begun, ended]| run.clock.ns(ended.saturating_sub(begun))),
             account: Account::from_run(run),
-            recording: RecordingCost::from_program(program),
+            // The price was measured in a disturbed moment if events cost more than all that the program executed.
+            recording: RecordingCost::from_program(program)
+                .filter(|cost| cost.ns <= run.clock.ns(ran)),
         })
     }
 

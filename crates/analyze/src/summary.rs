@@ -207,7 +207,7 @@ impl<'a> SummaryBuilder<'a> {
             threads: None,
             places: None,
             releases: None,
-            losses: losses(&lost, &windows(loops, run), wall),
+            losses: losses(&lost, &windows(loops, run)),
             tracer_cost,
             suspects: run.trace.is_none().then(|| suspects(&readings, &cpu_numbers, clock)),
             suspect_threads: match run.trace {

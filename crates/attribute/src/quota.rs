@@ -11,6 +11,8 @@ use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{EventKind, KernelEvent};
 use std::collections::{HashMap, HashSet};
 
+/// The longest tick, in ns: until then a CPU may go on beyond the quota.
+const TICK_NS: u64 = 10_000_000;
 /// What the kernel hands out to a CPU at once, in ns: so much of a quota may lie unused there.
 const SLICE_NS: u64 = 5_000_000;
 
@@ -21,8 +23,9 @@ pub(crate) struct Refills {
     pub(crate) left_ticks: u64,
     /// What the threads executed at least in a period in which they were held back, in ticks.
     least_ticks: u64,
-    /// What they may execute in a period, in ticks.
+    /// What they may execute in a period, and what they executed beyond it at most, in ticks.
     quota_ticks: u64,
+    most_beyond_ticks: u64,
     /// Number of control groups that held threads back.
     groups: usize,
     /// What they executed since the last expiry, and beyond their quota before it, in ticks.
@@ -31,7 +34,7 @@ pub(crate) struct Refills {
     since: HashMap<u32, u64>,
     /// The timers of all groups so far.
     timers: HashSet<u64>,
-    /// The one that expires on a CPU now, and arms itself again.
+    /// The one that expired on a CPU last, and arms itself again: just after the end of its function, before any switch.
     expiring: HashMap<u32, u64>,
     /// Those that threads of the run started: of its own groups, unless they also woke threads of another group.
     started: HashSet<u64>,
@@ -51,6 +54,7 @@ impl Refills {
             left_ticks: run.clock.ticks(held_ns),
             least_ticks: run.clock.ticks(quota_ns - unused_ns),
             quota_ticks: run.clock.ticks(quota_ns),
+            most_beyond_ticks: run.clock.ticks(TICK_NS.saturating_mul(run.cpus.len() as u64)),
             groups: 1 + others.len(),
             ran_ticks: 0,
             since: HashMap::new(),
@@ -72,6 +76,7 @@ impl Refills {
         match event.kind {
             _ if self.left_ticks == 0 => false,
             EventKind::Switch => {
+                self.expiring.remove(&event.cpu);
                 self.stop(event.cpu, event.ticks);
                 if is_victim(event.args[0] as i32) {
                     self.since.insert(event.cpu, event.ticks);
@@ -83,12 +88,11 @@ impl Refills {
                 self.timers.insert(timer);
                 self.is_own(timer) && self.begin_period(event.ticks)
             }
-            EventKind::HrtimerExit => {
-                self.expiring.remove(&event.cpu);
-                false
-            }
             EventKind::HrtimerStart if names.is_refill(function) => {
                 let rearms = self.expiring.get(&event.cpu) == Some(&timer);
+                if rearms {
+                    self.expiring.remove(&event.cpu);
+                }
                 if is_victim(event.pid) && !rearms {
                     self.started.insert(timer);
                 }
@@ -115,7 +119,11 @@ impl Refills {
         let running: u64 = self.since.values().map(|since| ticks.saturating_sub(*since)).sum();
         let ran = self.ran_ticks.saturating_add(running);
         // Which of several groups executed more is not known.
-        self.ran_ticks = if self.groups == 1 { ran.saturating_sub(self.quota_ticks) } else { 0 };
+        self.ran_ticks = if self.groups == 1 {
+            ran.saturating_sub(self.quota_ticks).min(self.most_beyond_ticks)
+        } else {
+            0
+        };
         self.since.values_mut().for_each(|since| *since = ticks);
         ran >= self.least_ticks
     }
@@ -209,26 +217,31 @@ mod tests {
                 &[40, 90],
             ),
             (
-                "more than it, which the next two pay",
+                "more than it, which the next period pays, armed again after each expiry",
                 vec![
                     to(0, 0, OWN),
-                    to(0, 110, OTHER),
-                    expires(1, 120, 1),
-                    expires(1, 220, 1),
-                    expires(1, 320, 1),
+                    to(0, 54, OTHER),
+                    expires(1, 60, 1),
+                    event(1, 60, 0, EventKind::HrtimerExit, [0; 3]),
+                    starts(1, 60, 0, 1),
+                    to(0, 70, OWN),
+                    to(0, 91, OTHER),
+                    expires(1, 160, 1),
+                    expires(1, 260, 1),
                 ],
-                &[120, 220, 320],
+                &[60, 160],
             ),
             (
-                "and no further one",
+                "at most a tick of each CPU beyond it",
                 vec![
                     to(0, 0, OWN),
-                    to(0, 105, OTHER),
-                    expires(1, 120, 1),
-                    expires(1, 220, 1),
-                    expires(1, 320, 1),
+                    to(0, 200, OTHER),
+                    expires(1, 210, 1),
+                    to(0, 220, OWN),
+                    to(0, 229, OTHER),
+                    expires(1, 310, 1),
                 ],
-                &[120, 220],
+                &[210],
             ),
             (
                 "another function",
@@ -276,8 +289,8 @@ mod tests {
                 "again by itself",
                 vec![
                     expires(0, 35, 1),
+                    exits(0, 36),
                     starts(0, 36, OWN, 1),
-                    exits(0, 37),
                     expires(0, 38, 2),
                     expires(0, 80, 1),
                 ],
@@ -286,7 +299,7 @@ mod tests {
             ("on a CPU that is not measured", vec![starts(5, 40, OTHER, 1)], &[40]),
             (
                 "after it expired",
-                vec![expires(0, 35, 1), exits(0, 36), starts(0, 70, OTHER, 1)],
+                vec![expires(0, 35, 1), exits(0, 36), to(0, 36, OWN), starts(0, 70, OTHER, 1)],
                 &[35, 70],
             ),
         ];

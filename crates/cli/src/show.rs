@@ -7,6 +7,7 @@ use crate::terminal::WhileRead;
 use crate::{exit, terminal};
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording};
+use anechoic_report::results::variance::VARIANCE;
 use anechoic_report::results::{
     AnyRow, Findings, Found, Grouping, Input, Job, LeftOut, for_summary, needed,
 };
@@ -211,8 +212,8 @@ pub fn recorded(dir: &Path, printer: Printer, quiet: bool) -> Result<u8, Problem
     summaries(&Inputs::open(&[dir.to_owned()])?, printer.quiet(quiet), quiet)
 }
 
-/// Shows the results of each recording on the screen of its method; an error in one does not hide the others. Of repeated runs
-/// the screen shows what they have in common, and each of them only if all is asked for.
+/// Shows the results of each recording on the screen of its method; an error in one does not hide the others. Of repeated runs of
+/// a program the screen shows what they have in common, and each of them only if all is asked for.
 ///
 /// Returns the exit code.
 pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u8, Problem> {
@@ -220,7 +221,7 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
     let jobs = for_summary(&recordings, inputs.has_many_hosts());
-    let repeated = jobs.iter().filter(|job| job.row.grouping() == Grouping::Runs);
+    let repeated = jobs.iter().filter(|job| job.row.id() == VARIANCE.id);
     let repeated: Vec<&Path> =
         repeated.flat_map(|job| &job.recordings).map(|run| run.dir()).collect();
     let brief = !printer.json() && !printer.all;
@@ -246,7 +247,14 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
         worst = worst.max(code);
         if is_left_out(&job) {
             let verdict = |found: Found| exit::verdict_code(found.verdict());
-            worst = worst.max(found.map_or_else(|problem| exit::print_error(&problem), verdict));
+            let code = found.map_or_else(|problem| exit::print_error(&problem), verdict);
+            if code != 0 {
+                let run = shown(job.recordings[0].dir());
+                printer.note(&format!(
+                    "{run}: something about it is doubtful; `anechoic summary {run}` states what\n"
+                ))?;
+            }
+            worst = worst.max(code);
             continue;
         }
         let is_next = last.replace(job.recordings[0].dir()) == Some(job.recordings[0].dir());

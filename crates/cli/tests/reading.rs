@@ -98,11 +98,7 @@ fn the_newest_of_repeated_runs_is_read_with_the_others() {
     }
     let done = within(dir.path(), "summary");
     assert!(done.err.contains("reading set, the newest recording here"), "{}", done.err);
-    let has_run = |out: &str, number: u32| out.contains(&format!("run {number} of 2"));
-    assert!(![1, 2].iter().any(|&number| has_run(&done.out, number)), "{}", done.out);
-    assert!(done.out.contains("set/run-001` shows one run, `--all` each"), "{}", done.out);
-    let all = within(dir.path(), "summary --all");
-    assert!([1, 2].iter().all(|&number| has_run(&all.out, number)), "{}", all.out);
+    assert!(done.out.contains("run 1 of 2") && done.out.contains("run 2 of 2"), "{}", done.out);
 }
 
 #[test]

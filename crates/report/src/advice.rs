@@ -249,8 +249,10 @@ pub(crate) fn glossary(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
 /// Returns whether the timers of a row are those of the recorded program, by the name of the thread that armed most of them.
 fn is_own_timer(row: &SourceRow, program: &str) -> bool {
     let armer = row.senders.first().and_then(|sender| sender.task.as_deref());
-    sources::TIMER.is(&row.source)
-        && armer.is_some_and(|armer| program.get(..armer.len()) == Some(armer))
+    // The kernel cuts names after 15 bytes.
+    let is_named =
+        |armer: &str| armer == program || armer.len() == 15 && program.starts_with(armer);
+    sources::TIMER.is(&row.source) && armer.is_some_and(is_named)
 }
 
 /// Returns the line that names this row (`vmstat_update: …`, `NET_RX, …: …`), else the first line.

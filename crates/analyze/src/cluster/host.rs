@@ -153,7 +153,6 @@ impl HostSummary {
             .zip(&detours)
             .map(|(cpu, sums)| CpuNoise::new(cpu, sums, &run.clock))
             .collect();
-        let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let mut total = TotalNoise::new(&noise, &detours, &run.clock);
         if let Some(rates) = Rates::in_run(run) {
             rates.count_by_wall_time(&mut noise, &mut total, &mut []);
@@ -190,7 +189,7 @@ impl HostSummary {
             interval: total.interval,
             at_least: total.at_least,
             sources: rows.map(ranked),
-            losses: losses(&recording.losses()?, &windows(&loops, run), wall),
+            losses: losses(&recording.losses()?, &windows(&loops, run)),
             first_cpus: first_cpus(recording, &loops, &detours)?,
             lengths: LengthCounts::from_ticks(&lengths, &run.clock),
             cpus: noise

@@ -115,20 +115,15 @@ fn read(
     let tick_modes = series.iter_mut().filter_map(|series| series.ticks.as_mut()?.modes.as_mut());
     modes::judge(tick_modes.collect());
     let windows = windows(known);
-    let wall = windows.iter().map(wall_ticks).fold(0, u64::saturating_add);
     let longest = known.iter().map(|(_, o)| o.last_ticks.saturating_sub(o.first_ticks)).max();
     Ok(Measured {
         run: Facts::new(run, longest.unwrap_or(0)),
         method: run.method.clone(),
         series,
         sources: None,
-        losses: losses(&recording.losses()?, &windows, wall),
+        losses: losses(&recording.losses()?, &windows),
         not_available: strays.not_available(not_begun(recording, known)?),
     })
-}
-
-pub(crate) fn wall_ticks(&(_, first, last): &(u32, u64, u64)) -> u64 {
-    last.saturating_sub(first)
 }
 
 /// Returns the range from the first to the last sample of each CPU that series were pinned to.

@@ -106,7 +106,7 @@ fn session_slot() -> &'static AtomicI32 {
     let sessions = SESSIONS.get_or_init(|| {
         stop::before_sudden_end(|| {
             for session in SESSIONS.get().into_iter().flatten() {
-                end_session(session.load(Ordering::Acquire), Signal::KILL);
+                kill_session(session.load(Ordering::Acquire));
             }
         });
         [AtomicI32::new(0), AtomicI32::new(0)]
@@ -122,6 +122,14 @@ fn end_session(session: i32, signal: Signal) -> bool {
         let _ = kill_process(member, signal); // fails if it has ended
     }
     !members.is_empty()
+}
+
+/// Kills all processes of a session, also those that others of it start meanwhile.
+fn kill_session(session: i32) {
+    let until = Instant::now() + PATIENCE;
+    while end_session(session, Signal::KILL) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Returns the processes of a session that have not ended.
@@ -143,8 +151,8 @@ fn members(session: i32) -> Vec<Pid> {
 fn guard(session: i32) -> Command {
     let mut shell = Command::new("setsid");
     let ends = format!(
-        "read _; for f in /proc/[0-9]*/stat; do read -r stat <$f && set -- ${{stat##*) }} && \
-         [ \"$4\" = {session} ] && f=${{f#/proc/}} && kill -s KILL ${{f%/stat}}; done"
+        "read _; more=1; while [ $more ]; do more=; for f in /proc/[0-9]*/stat; do read -r stat <$f && set -- ${{stat##*) }} && \
+         [ \"$4\" = {session} ] && [ $1 != Z ] && more=1 && f=${{f#/proc/}} && kill -s KILL ${{f%/stat}}; done; done"
     );
     shell.args(["sh", "-c", &ends]);
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -195,10 +203,7 @@ impl Drop for Workload {
         while Instant::now() < until && (goes_on(&mut self.child) || !members(session).is_empty()) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let until = Instant::now() + PATIENCE;
-        while end_session(session, Signal::KILL) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1)); // one may have started another one meanwhile
-        }
+        kill_session(session);
         let _ = self.child.wait();
         self.slot.store(0, Ordering::Release);
     }

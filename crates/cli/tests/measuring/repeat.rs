@@ -86,6 +86,8 @@ fn noise_of_a_thread_that_makes_most_of_the_variance_explains_it() {
     let again = anechoic(&["summary", arg(dir.path())]);
     let shown = again.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("; noise explains ") && !shown.contains("at most"), "{shown}");
+    let runs = "what took the time"; // of each run
+    assert!(shown.contains("shows one run, `--all` each") && !shown.contains(runs), "{shown}");
     let again = anechoic(&["summary", "--json", arg(dir.path())]);
     let documents = serde_json::Deserializer::from_str(&again.out).into_iter::<Value>();
     let kept = documents.last().expect("a document").expect("JSON");

@@ -104,6 +104,8 @@ pub fn record(
     let mut store = Store::new(recorder, &[], plan, &run);
     store.append(&snapshot.counters);
     store.append(&snapshot.names);
+    // Before the program begins, because the kernel's table of symbols is long.
+    let refill = plan.stop_on.and_then(|_| tracefs::function_address(REFILL_FUNCTION));
     let mut stolen = Stolen::begin(&plan.program_cpus, run.machine.hypervisor.is_some());
     let program = match subject.mark_with(kernel.marker()).and_then(|()| subject.begin()) {
         Ok(program) => program,
@@ -125,7 +127,7 @@ pub fn record(
     let mut watcher = Watcher::new(plan, begin, notify);
     watcher.begun(&run);
     let (end_ticks, state) = watch(
-        (plan, &snapshot),
+        (plan, &snapshot, refill),
         subject,
         &mut kernel,
         &mut stolen,
@@ -232,10 +234,10 @@ fn discard(dir: &Path, existed: bool) {
 }
 
 /// Waits until the recording is over, empties buffers that are half full, and saves at intervals what a kill would leave. If a
-/// condition may end the recording, it looks for that. `start` is what the kernel had counted at the start. Returns when and how
-/// it ended.
+/// condition may end the recording, it looks for that. `start` is what the kernel had counted at the start, `refill` the function
+/// that gives control groups new time. Returns when and how it ended.
 fn watch(
-    (plan, start): (&Plan, &Snapshot),
+    (plan, start, refill): (&Plan, &Snapshot, Option<u64>),
     subject: &mut dyn Subject,
     kernel: &mut KernelSide,
     stolen: &mut Stolen,
@@ -244,9 +246,7 @@ fn watch(
 ) -> (u64, RunState) {
     let mut saved = Instant::now();
     let watch = plan.stop_on.and_then(|condition| Watch::new(condition, run));
-    store.watch_program(
-        watch.map(|watch| watch.knowing_refills(tracefs::function_address(REFILL_FUNCTION))),
-    );
+    store.watch_program(watch.map(|watch| watch.knowing_refills(refill)));
     loop {
         if let Some(state) = subject.over() {
             return (counter::ordered(), state);

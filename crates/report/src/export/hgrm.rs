@@ -46,7 +46,7 @@ static OPTIONS: &[OptionRow] = &[
         "thread",
         Value::Path,
         "NAME",
-        "Name of that thread or pool, as `anechoic summary` shows it [default: the only one]",
+        "Name of that thread or pool, as `anechoic summary` shows it, without its number and × N [default: the only one]",
     )
     .requires("releases"),
 ];

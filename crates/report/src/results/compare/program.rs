@@ -130,9 +130,11 @@ fn only_on_one_side(found: &Comparison, program: &ProgramChange) -> Vec<String> 
     let names = &program.releases_left_out;
     let sides = [&found.before, &found.after].map(name);
     let only = sides.iter().zip(&names.only).filter(|(_, names)| !names.is_empty());
-    let only = only.map(|(side, names)| format!("releases only in {side}: {}", first(names)));
-    let some = (!names.some_runs.is_empty())
-        .then(|| format!("releases only in some runs of a side: {}", first(&names.some_runs)));
+    let only =
+        only.map(|(side, names)| format!("ten releases or more only in {side}: {}", first(names)));
+    let some = (!names.some_runs.is_empty()).then(|| {
+        format!("ten releases or more only in some runs of a side: {}", first(&names.some_runs))
+    });
     only.chain(some).collect()
 }
 

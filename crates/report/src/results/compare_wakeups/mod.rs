@@ -16,6 +16,7 @@ use anechoic_analyze::compare::wakeups::{
     LateShare, WakeSourceChange, WakeupChange, WakeupComparison, WakeupSide,
 };
 use anechoic_analyze::wakeup::Kind;
+use std::cmp::Reverse;
 
 /// Widest name in a table.
 const NAME: usize = 34;
@@ -133,7 +134,9 @@ fn latencies(lines: &[Line], found: &WakeupComparison) -> Table {
 fn late(found: &WakeupComparison, all: bool) -> Table {
     let mut shown: Vec<&WakeupChange> =
         found.rows.iter().filter(|row| all || row.cpu.is_none()).collect();
-    shown.sort_by_key(|row| !all && !row.late.clear); // stable
+    // Stable: clear differences first, and then those with the most late ones.
+    let number = |row: &WakeupChange| row.late.before.late + row.late.after.late;
+    shown.sort_by_key(|row| (!all).then(|| (!row.late.clear, Reverse(number(row)))));
     Table::with_rows(&shown)
         .name("", |row| name(row, found))
         .number(heads(found)[0], |row| number_late(&row.late.before))

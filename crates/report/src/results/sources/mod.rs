@@ -17,6 +17,8 @@ use anechoic_analyze::sources::SourceRow;
 use anechoic_analyze::{Breakdown, Sources, Summary};
 use anechoic_recording::{LossKind, sources};
 
+/// What the column of sources is called.
+pub(in crate::results) const TITLE: &str = "what took the time";
 /// The table shows at most this many rows.
 const MOST_ROWS: usize = 12;
 /// A terminal that does not show all shows at most this many, a brief table fewer; that of a program leaves room for its
@@ -281,7 +283,7 @@ fn table(
     let ranked: Vec<Ranked<'_>> = ranked.collect();
     let name_columns = if view.columns() > 100 { 2 * NAME_COLUMNS } else { NAME_COLUMNS };
     let mut rows = Table::with_rows(&ranked)
-        .name("what took the time", |source| source_name(&source.row.source, &source.row.name, run))
+        .name(TITLE, |source| source_name(&source.row.source, &source.row.name, run))
         .explained("source", "What the CPU did instead")
         .cut_at(name_columns);
     for column in COLUMNS.iter().filter(|column| view.all || column.place != Place::All) {

@@ -76,30 +76,49 @@ fn add_program(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let end = Screen::from_fn(|screen| screen.path_and_more(view));
     let lines = |screen: &Screen| screen.to_text(view).lines().count();
     let room = LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end) + 1);
-    let parts = Screen::from_fn(|screen| add_parts(summary, remarks, view, screen));
-    screen.append(parts.in_lines(room, None, view));
+    let parts = |fewest| parts_in(room, (summary, &remarks, fewest), view);
+    let is_shown = |part: &Screen| part.to_text(view).contains(sources::TITLE);
+    let whole = Some(parts(false)).filter(|part| summary.sources.is_none() || is_shown(part));
+    screen.append(whole.unwrap_or_else(|| parts(true)));
     screen.gap();
     screen.append(checks);
 }
 
-/// Adds all parts of a recorded program in brief.
-fn add_parts(summary: &Summary, remarks: Vec<Fact>, view: &View<'_>, screen: &mut Screen) {
+/// Returns the parts of a recorded program in brief that this many lines have room for.
+fn parts_in(
+    room: usize,
+    (summary, remarks, fewest): (&Summary, &[Fact], bool),
+    view: &View<'_>,
+) -> Screen {
+    let remarks = remarks.to_vec();
+    Screen::from_fn(|screen| add_parts(summary, (remarks, fewest), view, screen))
+        .in_lines(room, None, view)
+}
+
+/// Adds all parts of a recorded program in brief; of its sources the fewest if other tables need the room.
+fn add_parts(
+    summary: &Summary,
+    (remarks, fewest): (Vec<Fact>, bool),
+    view: &View<'_>,
+    screen: &mut Screen,
+) {
     let run = &summary.run;
     cpus::add_briefly(summary, screen);
     screen.gap();
     threads::add_briefly(summary, screen);
     releases::add_briefly(summary, view, screen);
+    places::add_briefly(summary, screen);
     if let Some(found) = &summary.sources {
-        match releases::shown(summary).is_empty() || found.rows.is_empty() {
-            true => sources::add_briefly(found, run, view, screen),
-            false => sources::add_fewest(found, run, view, screen),
+        let has_tables = !releases::shown(summary).is_empty() || summary.places.is_some();
+        match (has_tables || fewest) && !found.rows.is_empty() {
+            true => sources::add_fewest(found, run, view, screen),
+            false => sources::add_briefly(found, run, view, screen),
         }
         screen.gap();
     } else if let Some(found) = &summary.suspects {
         suspects::add(found, run, view, screen);
         screen.gap();
     }
-    places::add_briefly(summary, screen);
     owners::add_briefly(summary, view, screen);
     screen.gap();
     wakers::add_briefly(summary, view, screen);

@@ -210,7 +210,7 @@ fn went(found: &Wakeup, causes: &Causes, view: &View<'_>) -> Screen {
         // A short screen has them as a fact.
         false => screen.on_page(|page| page.append(mean)),
     }
-    screen.section("What made wake-ups late, % of their latency");
+    screen.section("What made wake-ups late, % of the latency that is explained");
     let percent =
         |share: Option<f64>| share.map_or_else(|| NOTHING.into(), |share| number(share * 100.0));
 
@@ -220,7 +220,7 @@ fn went(found: &Wakeup, causes: &Causes, view: &View<'_>) -> Screen {
         .number("above p99", |source| percent(source.share_above_p99))
         .number("all", |source| percent(Some(source.share)))
         .number("wake-ups", |source| count(source.wakeups))
-        .captioned("What took the time of wake-ups, % of their latency")
+        .captioned("What took the time of wake-ups, % of the latency that is explained")
         .first(MOST_SOURCES, view.all, |left| counted(left as u64, "more source", "more sources"));
     screen.table(sources);
     if !causes.idle.is_empty() {

@@ -164,6 +164,9 @@ fn chart(found: &WakeupHistory, series: &WakeupSeries, name: Option<&str>) -> Ch
 
 /// Returns what was found: how much runs differ, and what changed.
 pub(crate) fn sentences(found: &WakeupHistory) -> Vec<String> {
+    if found.runs.is_empty() {
+        return vec!["No run can be compared.".into()];
+    }
     if found.runs.len() < 2 {
         return vec!["One run does not show how much runs differ.".into()];
     }
