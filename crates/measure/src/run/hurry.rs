@@ -29,8 +29,8 @@ impl Hurry {
         let waited = self.begun.elapsed().saturating_sub(executed);
         if self.before.is_none() && waited > PATIENCE.max(executed * WAITED) {
             // On Linux these are of the calling thread alone.
-            self.before = getpriority_process(None).ok().filter(|&nice| nice > FIRST);
-            let _ = setpriority_process(None, FIRST);
+            let before = getpriority_process(None).ok().filter(|&nice| nice > FIRST);
+            self.before = before.filter(|_| setpriority_process(None, FIRST).is_ok());
         }
     }
 }
