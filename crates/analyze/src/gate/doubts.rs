@@ -1,5 +1,6 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
+use super::rules::Rule;
 use crate::competition::competition;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::known::{Doubt, doubt_of_state, known_doubts};
@@ -73,22 +74,13 @@ impl Default for Requirements {
 }
 
 impl Requirements {
-    /// Returns why a recording can pass no rule; `dropped_ns` counts as watched beside it.
-    pub(super) fn doubts(
-        &self,
-        recording: &Recording,
-        summary: &Summary,
-        dropped_ns: u64,
-    ) -> Vec<Doubt> {
+    /// Returns why a recording can pass no rule.
+    pub(super) fn doubts(&self, recording: &Recording, summary: &Summary) -> Vec<Doubt> {
         let run = recording.run();
         let mut doubts: Vec<Doubt> = doubt_of_state(run).into_iter().collect();
         let unwatched = run.cpus.iter().find(|cpu| cpu.last_ticks <= cpu.first_ticks);
-        match shortest_ns(summary) {
-            0 => doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) }),
-            _ if run.program.is_some() => {} // its runs are as long as they are
-            wall_ns => {
-                doubts.extend(self.too_short(wall_ns.saturating_add(dropped_ns)));
-            }
+        if shortest_ns(summary) == 0 {
+            doubts.push(Doubt::NotMeasured { cpu: unwatched.map(|cpu| cpu.cpu) });
         }
         let account = summary.run.program.as_ref().and_then(|program| program.account);
         if let Some(account) = account.filter(Account::lacks_events) {
@@ -119,6 +111,13 @@ impl Requirements {
             _ => doubts.extend(self.too_short(wall_ns)),
         }
         doubts
+    }
+
+    /// Returns a doubt if a run of which `wall_ns` are kept was watched for too short a time for a rule. Runs of a program are as
+    /// long as they are.
+    pub(super) fn too_short_for(&self, rule: &Rule, run: &Run, wall_ns: u64) -> Option<Doubt> {
+        let has_length = run.program.is_none() && wall_ns > 0;
+        self.too_short(wall_ns.saturating_add(rule.unseen_ns(run))).filter(|_| has_length)
     }
 
     /// Returns a doubt if a CPU was watched for too short a time. Loops end at one instant, microseconds before or after

@@ -5,7 +5,7 @@ use super::counts::Counts;
 use super::fold::GateFold;
 use super::program::ProgramRun;
 use super::releases;
-use super::rules::{Rule, Unit, dropped_ns, judge_increase};
+use super::rules::{Rule, Unit, judge_increase};
 use super::{Doubt, Doubtful, Finding, Gate, Judged, Outcome, Requirements, RuleOutcome, doubts};
 use super::{waits, wakeups};
 use crate::cluster::host_name;
@@ -52,8 +52,11 @@ pub fn examine(
         return examine_counts(recording, rules, requirements);
     }
     if run.method == methods::WAKEUP {
-        let (judged, findings) = wakeups::examine(recording, rules, requirements)?;
-        let refused = rules.iter().map(|rule| rule.refusal(run)).collect();
+        let (judged, findings) = wakeups::examine(recording, rules)?;
+        let refused = rules.iter().map(|rule| {
+            rule.refusal(run).or_else(|| requirements.too_short_for(rule, run, judged.wall_ns))
+        });
+        let refused = refused.collect();
         let job = run.parallel.clone();
         return Ok(Examined { summary: None, judged, findings, refused, program: None, job });
     }
@@ -82,7 +85,7 @@ pub fn examine(
         hypervisor: summary.run.hypervisor.clone(),
         cpus: summary.run.cpus.clone(),
         counts_only: false,
-        doubts: requirements.doubts(recording, &summary, dropped_ns(rules, run)),
+        doubts: requirements.doubts(recording, &summary),
         doubts_of_sources: requirements.doubts_of_sources(&summary),
     };
     let elapsed_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));
@@ -104,7 +107,8 @@ pub fn examine(
     let judged_rules = rules.iter().zip(&findings);
     let refused = judged_rules
         .map(|(rule, findings)| rule.refusal(run).or_else(|| unknown(rule, findings, has_waits)));
-    let refused = refused.collect();
+    let short = rules.iter().map(|rule| requirements.too_short_for(rule, run, judged.wall_ns));
+    let refused = refused.zip(short).map(|(refused, short)| refused.or(short)).collect();
     let (summary, job) = (Some(summary), run.parallel.clone());
     Ok(Examined { summary, judged, findings, refused, program, job })
 }

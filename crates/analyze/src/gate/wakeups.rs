@@ -2,9 +2,9 @@
 //! those without kernel events.
 
 use super::doubts::concerns_gates;
-use super::rules::{Rule, dropped_ns};
+use super::rules::Rule;
 use super::woken::Woken;
-use super::{Doubt, Finding, Judged, LargestSource, Outcome, Requirements};
+use super::{Doubt, Finding, Judged, LargestSource, Outcome};
 use crate::cluster::host_name;
 use crate::known::{doubt_of_state, known_doubts};
 use crate::memory::span;
@@ -49,7 +49,6 @@ impl Group {
 pub(super) fn examine(
     recording: &Recording,
     rules: &[Rule],
-    requirements: &Requirements,
 ) -> Result<(Judged, Vec<Vec<Finding>>), Problem> {
     let (run, known) = (recording.run(), recording.series()?);
     let wall_ns = run.clock.ns(span(&known));
@@ -80,7 +79,7 @@ pub(super) fn examine(
         program: None,
         cpus: run.cpus.iter().map(|cpu| cpu.cpu).collect(),
         counts_only: false,
-        doubts: doubts(recording, (rules, requirements), &groups, wall_ns),
+        doubts: doubts(recording, &groups),
         doubts_of_sources: vec![],
     };
     Ok((judged, findings))
@@ -123,22 +122,14 @@ fn groups(
 }
 
 /// Returns why nothing is passed.
-fn doubts(
-    recording: &Recording,
-    (rules, requirements): (&[Rule], &Requirements),
-    groups: &BTreeMap<Key, Group>,
-    wall_ns: u64,
-) -> Vec<Doubt> {
+fn doubts(recording: &Recording, groups: &BTreeMap<Key, Group>) -> Vec<Doubt> {
     let run = recording.run();
     let mut doubts: Vec<Doubt> = doubt_of_state(run).into_iter().collect();
     let without = groups.iter().find(|(_, group)| group.samples == 0);
     match without {
         Some(((cpu, _), _)) => doubts.push(Doubt::NotMeasured { cpu: *cpu }),
         None if groups.is_empty() => doubts.push(Doubt::NotMeasured { cpu: None }),
-        None => {
-            let dropped_ns = dropped_ns(rules, run);
-            doubts.extend(requirements.too_short(wall_ns.saturating_add(dropped_ns)));
-        }
+        None => {}
     }
     for doubt in known_doubts(run, None).into_iter().filter(concerns_gates) {
         if !doubts.contains(&doubt) {

@@ -174,13 +174,6 @@ impl RuleRow {
     }
 }
 
-/// Returns for how long a run had watched before the part that is kept, as far as that counts for each of the rules that can
-/// be judged.
-pub(super) fn dropped_ns(rules: &[Rule], run: &Run) -> u64 {
-    let judged = rules.iter().filter(|rule| rule.refusal(run).is_none());
-    judged.map(|rule| rule.unseen_ns(run)).min().unwrap_or_else(|| run.dropped_ns())
-}
-
 impl Rule {
     /// Returns whether another rule limits the same quantity.
     #[must_use]
