@@ -1,6 +1,5 @@
 //! Why a recording passes nothing: the requirements of a gate.
 
-use super::rules::Rule;
 use crate::competition::competition;
 use crate::coverage::SURELY_SEEN_NS;
 use crate::known::{Doubt, doubt_of_state, known_doubts};
@@ -111,13 +110,6 @@ impl Requirements {
             _ => doubts.extend(self.too_short(wall_ns)),
         }
         doubts
-    }
-
-    /// Returns a doubt if a run of which `wall_ns` are kept was watched for too short a time for a rule. Runs of a program are as
-    /// long as they are.
-    pub(super) fn too_short_for(&self, rule: &Rule, run: &Run, wall_ns: u64) -> Option<Doubt> {
-        let has_length = run.program.is_none() && wall_ns > 0;
-        self.too_short(wall_ns.saturating_add(rule.unseen_ns(run))).filter(|_| has_length)
     }
 
     /// Returns a doubt if a CPU was watched for too short a time. Loops end at one instant, microseconds before or after

@@ -17,7 +17,7 @@ use crate::loops::watched;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::waits::{are_known, releases_are_known};
 use anechoic_recording::parallel::Parallel;
-use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+use anechoic_recording::{Problem, ProblemKind, Recording, Run, methods};
 use std::cmp::Ordering;
 
 /// A recording on which rules were judged.
@@ -53,9 +53,7 @@ pub fn examine(
     }
     if run.method == methods::WAKEUP {
         let (judged, findings) = wakeups::examine(recording, rules)?;
-        let refused = rules.iter().map(|rule| {
-            rule.refusal(run).or_else(|| requirements.too_short_for(rule, run, judged.wall_ns))
-        });
+        let refused = rules.iter().map(|rule| refusal(rule, (run, judged.wall_ns), requirements));
         let refused = refused.collect();
         let job = run.parallel.clone();
         return Ok(Examined { summary: None, judged, findings, refused, program: None, job });
@@ -105,12 +103,22 @@ pub fn examine(
         rules: counted,
     });
     let judged_rules = rules.iter().zip(&findings);
-    let refused = judged_rules
-        .map(|(rule, findings)| rule.refusal(run).or_else(|| unknown(rule, findings, has_waits)));
-    let short = rules.iter().map(|rule| requirements.too_short_for(rule, run, judged.wall_ns));
-    let refused = refused.zip(short).map(|(refused, short)| refused.or(short)).collect();
+    let refused = judged_rules.map(|(rule, findings)| {
+        let refused = refusal(rule, (run, judged.wall_ns), requirements);
+        refused.or_else(|| unknown(rule, findings, has_waits))
+    });
+    let refused = refused.collect();
     let (summary, job) = (Some(summary), run.parallel.clone());
     Ok(Examined { summary, judged, findings, refused, program, job })
+}
+
+/// Returns why a rule cannot be judged on a run of which `wall_ns` are kept, if so: it is no sample for it, or was watched for too
+/// short a time. Runs of a program are as long as they are.
+fn refusal(rule: &Rule, (run, wall_ns): (&Run, u64), required: &Requirements) -> Option<Doubt> {
+    let watched_ns = wall_ns.saturating_add(rule.unseen_ns(run));
+    let has_length = run.program.is_none() && wall_ns > 0;
+    let short = || required.too_short(watched_ns).filter(|_| has_length);
+    rule.refusal(run).or_else(short)
 }
 
 /// Returns why a rule on the threads of a program cannot be judged that found nothing, if so.
