@@ -91,8 +91,12 @@ fn parts_in(
     view: &View<'_>,
 ) -> Screen {
     let remarks = remarks.to_vec();
+    // What to do about a quota is needed before anything else.
+    let limits = summary.run.limits.as_ref();
+    let is_held = limits.is_some_and(|limits| limits.throttled_ns.is_some_and(|ns| ns > 0));
+    let foremost = is_held.then_some(advice::TITLE);
     Screen::from_fn(|screen| add_parts(summary, (remarks, fewest), view, screen))
-        .in_lines(room, None, view)
+        .in_lines(room, foremost, view)
 }
 
 /// Adds all parts of a recorded program in brief; of its sources the fewest if other tables need the room.
