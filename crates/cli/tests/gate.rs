@@ -160,8 +160,9 @@ fn what_is_wrong_in_a_file_of_rules_is_named_with_its_line() {
 
 #[test]
 fn what_cannot_be_judged_is_refused_in_one_line() {
-    let cases: [(&str, &[&str], i32, &str); 8] = [
+    let cases: [(&str, &[&str], i32, &str); 9] = [
         ("before", &[], 64, "no rule is given, so nothing could fail"),
+        ("before", &["--max-lost", "5%"], 64, "limit lost time with --max-noise 5%"),
         (
             "before",
             &["--max-increase", "10%"],

@@ -23,7 +23,7 @@ const LEAST_SHARE: f64 = 0.01;
 const MENTIONED: f64 = 1.1;
 
 /// What helps against a program's own timers.
-const OWN_TIMER: &str = "the program's own timers: fewer or longer sleeps, or a larger timer slack (prctl), so that several expire at once";
+const OWN_TIMER: &str = "it is the program's own: fewer or longer sleeps, or a larger timer slack (prctl), so that several expire at once";
 /// No machine has more CPUs.
 const MOST_CPUS: usize = 1 << 16;
 /// Suffixes of units that systemd can move.
@@ -271,7 +271,7 @@ fn reduction(lines: &'static [&'static str], row: &SourceRow) -> Option<&'static
 mod tests {
     use super::*;
     use anechoic_analyze::lengths::Lengths;
-    use anechoic_analyze::sources::ThreadShare;
+    use anechoic_analyze::sources::{SenderShare, ThreadShare};
     use anechoic_lab::builders;
     use anechoic_recording::who::CpuLimits;
 
@@ -317,6 +317,29 @@ mod tests {
             threads,
             steal: None,
         }
+    }
+
+    #[test]
+    fn timers_are_those_of_the_program_by_the_name_of_who_armed_them() {
+        let armed_by = |source: &Source, task: Option<&str>| SourceRow {
+            senders: vec![SenderShare {
+                cpu: Some(0),
+                task: task.map(str::to_owned),
+                activities: 1,
+                share: 1.0,
+            }],
+            ..row(source, vec![])
+        };
+        for (source, task, program, own) in [
+            (&sources::TIMER, Some("poller"), "poller", true),
+            (&sources::TIMER, Some("poll"), "poller", false),
+            (&sources::TIMER, Some("a-long-program-"), "a-long-program-name", true),
+            (&sources::TIMER, None, "poller", false),
+            (&sources::TIMER_TICK, Some("poller"), "poller", false),
+        ] {
+            assert_eq!(is_own_timer(&armed_by(source, task), program), own, "{task:?}, {program}");
+        }
+        assert!(!is_own_timer(&row(&sources::TIMER, vec![]), "poller"), "nobody is known");
     }
 
     /// Returns what helps against thread 7 of this cgroup, whose last part is its unit.

@@ -225,7 +225,7 @@ impl CpuState {
     /// Records a switch, to a thread of the program that was woken at this time, if it was.
     ///
     /// The kernel's account of a thread begins with its waking where nothing else was switched in meanwhile: it does not read
-    /// its clock again for that switch. It did at a timer tick.
+    /// its clock again for that switch. A timer tick reads it.
     pub(super) fn switch(&mut self, ticks: u64, woken: Option<u64>) {
         if let Some(since) = woken.filter(|&since| self.switched <= since) {
             let begun = since.max(self.counted_from).max(self.clock_read);

@@ -311,7 +311,6 @@ fn moves_unknown(run: &Run, program: &Program) -> Option<String> {
 mod tests {
     use super::*;
     use anechoic_lab::builders;
-
     use anechoic_recording::run::{NotAvailable, ProgramCgroup, Trace};
 
     fn run(missing: &[&str]) -> Run {

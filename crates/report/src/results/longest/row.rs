@@ -26,7 +26,7 @@ pub static LONGEST: Row<LongestDetours> = Row {
 
 /// The options of the result.
 pub static OPTIONS: &[OptionRow] = &[
-    OptionRow::new("number", Value::Count { least: 1, most: 1_000 }, "N", "How many detours, or wake-ups; of a program also so many waits and releases of its threads")
+    OptionRow::new("number", Value::Count { least: 1, most: 1_000 }, "N", "How many detours or wake-ups; for a program, also how many waits and releases of its threads")
         .short('n')
         .default("10"),
     OptionRow::new("cpus", Value::Cpus, "LIST", "Only detours, wake-ups, waits and releases on these CPUs, for example 2-5")
