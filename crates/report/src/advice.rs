@@ -13,8 +13,6 @@ use anechoic_recording::sources::{self, Source};
 use anechoic_recording::topology;
 use std::collections::BTreeSet;
 
-/// The heading of the advice.
-pub(crate) const TITLE: &str = "what would help";
 /// Number of sources that get a line.
 const LINES: usize = 2;
 /// A source with a smaller share of the lost time gets no line.
@@ -33,7 +31,7 @@ const UNITS: [&str; 3] = [".service", ".scope", ".slice"];
 pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
     let advised = advised(sources, run);
     if !advised.is_empty() {
-        screen.section(TITLE);
+        screen.section("what would help");
         advised.iter().for_each(|text| screen.item(Tone::Plain, text));
     }
 }
@@ -42,7 +40,7 @@ pub(crate) fn add(sources: &Breakdown, run: &Facts, screen: &mut Screen) {
 pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, screen: &mut Screen) {
     let (quota, found) = (raise_quota(sources, run), costliest(sources, run));
     if quota.is_some() || !found.is_empty() {
-        screen.section(TITLE);
+        screen.section("what would help");
         quota.iter().for_each(|text| screen.item(Tone::Plain, text));
         let room = view.columns() - 2;
         found.iter().for_each(|piece| screen.item(Tone::Plain, &brief(piece, run, room)));

@@ -299,7 +299,7 @@ fn the_quota_of_a_recorded_process_is_named_beside_its_neighbour() {
     }
     assert_eq!(done.code, Some(0), "{}", done.err);
     let held = done.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(held.contains("CPU quota of /sys/fs/cgroup/"), "{held}");
+    assert!(held.contains("The CPU quota of /sys/fs/cgroup/"), "{held}");
     let (_, advice) = held.split_once("what would help").expect("advice");
     assert!(advice.contains("· CPU quota takes"), "{held}");
     let limits = &summary(dir.path())["run"]["limits"];

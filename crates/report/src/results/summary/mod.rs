@@ -75,7 +75,13 @@ fn add_program(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let checks = Screen::from_fn(|screen| screen.checked(checks, false));
     let end = Screen::from_fn(|screen| screen.path_and_more(view));
     let lines = |screen: &Screen| screen.to_text(view).lines().count();
-    let room = LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end) + 1);
+    let limits = summary.run.limits.as_ref();
+    let is_held = limits.is_some_and(|limits| limits.throttled_ns.is_some_and(|ns| ns > 0));
+    let room = match is_held {
+        // Which quotas held it back, who else took its time, and what to do: nothing of that can be left out.
+        true => usize::MAX,
+        false => LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end) + 1),
+    };
     let parts = |fewest| parts_in(room, (summary, &remarks, fewest), view);
     let is_shown = |part: &Screen| part.to_text(view).contains(sources::TITLE);
     let whole = Some(parts(false)).filter(|part| summary.sources.is_none() || is_shown(part));
@@ -91,12 +97,8 @@ fn parts_in(
     view: &View<'_>,
 ) -> Screen {
     let remarks = remarks.to_vec();
-    // What to do about a quota is needed before anything else.
-    let limits = summary.run.limits.as_ref();
-    let is_held = limits.is_some_and(|limits| limits.throttled_ns.is_some_and(|ns| ns > 0));
-    let foremost = is_held.then_some(advice::TITLE);
     Screen::from_fn(|screen| add_parts(summary, (remarks, fewest), view, screen))
-        .in_lines(room, foremost, view)
+        .in_lines(room, None, view)
 }
 
 /// Adds all parts of a recorded program in brief; of its sources the fewest if other tables need the room.
